@@ -1,0 +1,114 @@
+"""A dataset folder: `manifest.json` and one JSONL file of items per task."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping
+from functools import cached_property
+from pathlib import Path
+
+from bench import jsonl
+from bench.errors import BadInput
+from bench.paths import resource
+from bench.records import DatasetRef, FileEntry, Item, Manifest, Scalar
+from bench.tasks import TASKS
+
+
+class Dataset:
+    """A dataset on disk. Items are read on first use; the manifest's hashes are then checked."""
+
+    def __init__(self, path: Path) -> None:
+        """Open the folder `path`. BadInput where it holds no readable manifest."""
+        self.path = path
+        manifest = path / "manifest.json"
+        if not manifest.is_file():
+            raise BadInput(f"{path}: no dataset here (manifest.json is missing)")
+        self.manifest = jsonl.read_json(manifest, Manifest)
+
+    @property
+    def name(self) -> str:
+        return self.manifest.name
+
+    @property
+    def tasks(self) -> tuple[str, ...]:
+        """The tasks it holds, in the order of the registry."""
+        present = {entry.task for entry in self.manifest.files}
+        return tuple(task for task in TASKS if task in present)
+
+    @cached_property
+    def by_task(self) -> dict[str, list[Item]]:
+        """All items, per task in file order. BadInput for a changed file, a bad line, a bad id."""
+        items = {entry.task: self._read(entry) for entry in self.manifest.files}
+        return {task: items[task] for task in self.tasks}
+
+    @cached_property
+    def by_id(self) -> dict[str, Item]:
+        """All items by their id."""
+        return {item.id: item for items in self.by_task.values() for item in items}
+
+    def ref(self, relative_to: Path) -> DatasetRef:
+        """How a run folder at `relative_to` refers to this dataset."""
+        path = self.path.resolve()
+        try:
+            shown = path.relative_to(relative_to.resolve(), walk_up=True).as_posix()  # type: ignore[call-arg]
+        except (TypeError, ValueError):
+            shown = path.as_posix()
+        return DatasetRef(name=self.name, path=shown, sha256=self.manifest.sha256)
+
+    def _read(self, entry: FileEntry) -> list[Item]:
+        path = self.path / entry.file
+        items = list(jsonl.read_lines(path, Item))
+        for number, item in enumerate(items, 1):
+            if item.task != entry.task or item.task not in TASKS:
+                raise BadInput(f"{path}, line {number}: field task is {item.task!r}, "
+                               f"expected {entry.task!r}")
+        if len(items) != entry.items:
+            raise BadInput(f"{path}: {len(items)} items, the manifest says {entry.items}")
+        if hashlib.sha256(path.read_bytes()).hexdigest() != entry.sha256:
+            raise BadInput(f"{path}: content differs from the hash in manifest.json; "
+                           "restore the file or generate the dataset again")
+        return items
+
+
+def open_dataset(name: str | Path) -> Dataset:
+    """The dataset in folder `name`, or the one called `name` under ./datasets or as shipped."""
+    places = [Path(name)]
+    if isinstance(name, str) and "/" not in name:
+        places += [Path("datasets") / name, resource("datasets") / name]
+    for place in places:
+        if (place / "manifest.json").is_file():
+            return Dataset(place)
+    if places[0].is_dir():
+        return Dataset(places[0])
+    known = sorted(path.parent.name for path in resource("datasets").glob("*/manifest.json"))
+    raise BadInput(f"no dataset {str(name)!r}: give a folder with a manifest.json, "
+                   f"or one of: {', '.join(known) or 'none is installed'}")
+
+
+def write_dataset(
+    path: Path,
+    items: Mapping[str, Iterable[Item]],
+    *,
+    name: str,
+    generator: str,
+    seed: int | None,
+    split: str,
+    settings: dict[str, Scalar],
+) -> Dataset:
+    """Write items per task, then the manifest last, each atomically; return the dataset."""
+    entries = []
+    for task, rows in items.items():
+        lines = [jsonl.encode(item) for item in rows]
+        data = b"".join(lines)
+        jsonl.write_atomically(path / f"{task}.jsonl", data)
+        entries.append(FileEntry(task=task, file=f"{task}.jsonl", items=len(lines),
+                                 bytes=len(data), sha256=hashlib.sha256(data).hexdigest()))
+    manifest = Manifest(name=name, generator=generator, seed=seed, split=split, settings=settings,
+                        files=tuple(entries), sha256=_dataset_hash(entries))
+    jsonl.write_json(path / "manifest.json", manifest)
+    return Dataset(path)
+
+
+def _dataset_hash(entries: Iterable[FileEntry]) -> str:
+    lines = sorted(f"{entry.file} {entry.sha256}\n" for entry in entries)
+    return hashlib.sha256("".join(lines).encode()).hexdigest()
