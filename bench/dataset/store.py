@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Iterable, Mapping
 from functools import cached_property
 from pathlib import Path
@@ -48,11 +49,7 @@ class Dataset:
 
     def ref(self, relative_to: Path) -> DatasetRef:
         """How a run folder at `relative_to` refers to this dataset."""
-        path = self.path.resolve()
-        try:
-            shown = path.relative_to(relative_to.resolve(), walk_up=True).as_posix()  # type: ignore[call-arg]
-        except (TypeError, ValueError):
-            shown = path.as_posix()
+        shown = Path(os.path.relpath(self.path.resolve(), relative_to.resolve())).as_posix()
         return DatasetRef(name=self.name, path=shown, sha256=self.manifest.sha256)
 
     def _read(self, entry: FileEntry) -> list[Item]:
@@ -60,13 +57,16 @@ class Dataset:
         items = list(jsonl.read_lines(path, Item))
         for number, item in enumerate(items, 1):
             if item.task != entry.task or item.task not in TASKS:
-                raise BadInput(f"{path}, line {number}: field task is {item.task!r}, "
-                               f"expected {entry.task!r}")
+                raise BadInput(
+                    f"{path}, line {number}: field task is {item.task!r}, expected {entry.task!r}"
+                )
         if len(items) != entry.items:
             raise BadInput(f"{path}: {len(items)} items, the manifest says {entry.items}")
         if hashlib.sha256(path.read_bytes()).hexdigest() != entry.sha256:
-            raise BadInput(f"{path}: content differs from the hash in manifest.json; "
-                           "restore the file or generate the dataset again")
+            raise BadInput(
+                f"{path}: content differs from the hash in manifest.json; "
+                "restore the file or generate the dataset again"
+            )
         return items
 
 
@@ -81,8 +81,27 @@ def open_dataset(name: str | Path) -> Dataset:
     if places[0].is_dir():
         return Dataset(places[0])
     known = sorted(path.parent.name for path in resource("datasets").glob("*/manifest.json"))
-    raise BadInput(f"no dataset {str(name)!r}: give a folder with a manifest.json, "
-                   f"or one of: {', '.join(known) or 'none is installed'}")
+    raise BadInput(
+        f"no dataset {str(name)!r}: give a folder with a manifest.json, "
+        f"or one of: {', '.join(known) or 'none is installed'}"
+    )
+
+
+def dataset_of_run(ref: DatasetRef, run_folder: Path) -> Dataset:
+    """The dataset that a run answered, by content hash.
+
+    Looked for where the run says it lay, then by name. BadInput where neither has that hash.
+    """
+    places = [run_folder / ref.path, Path("datasets") / ref.name, resource("datasets") / ref.name]
+    for place in places:
+        if (place / "manifest.json").is_file():
+            dataset = Dataset(place)
+            if dataset.manifest.sha256 == ref.sha256:
+                return dataset
+    raise BadInput(
+        f"{run_folder}: its dataset {ref.name!r} ({ref.sha256[:6]}) is not at {ref.path} nor "
+        f"under datasets/, or has changed since; put it back to score this run"
+    )
 
 
 def write_dataset(
@@ -101,10 +120,24 @@ def write_dataset(
         lines = [jsonl.encode(item) for item in rows]
         data = b"".join(lines)
         jsonl.write_atomically(path / f"{task}.jsonl", data)
-        entries.append(FileEntry(task=task, file=f"{task}.jsonl", items=len(lines),
-                                 bytes=len(data), sha256=hashlib.sha256(data).hexdigest()))
-    manifest = Manifest(name=name, generator=generator, seed=seed, split=split, settings=settings,
-                        files=tuple(entries), sha256=_dataset_hash(entries))
+        entries.append(
+            FileEntry(
+                task=task,
+                file=f"{task}.jsonl",
+                items=len(lines),
+                bytes=len(data),
+                sha256=hashlib.sha256(data).hexdigest(),
+            )
+        )
+    manifest = Manifest(
+        name=name,
+        generator=generator,
+        seed=seed,
+        split=split,
+        settings=settings,
+        files=tuple(entries),
+        sha256=_dataset_hash(entries),
+    )
     jsonl.write_json(path / "manifest.json", manifest)
     return Dataset(path)
 

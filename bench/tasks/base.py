@@ -33,11 +33,13 @@ class Task:
 
     sample: one attempt from a fixed number of random words; None where the attempt breaks a
         rule of the task (range, degenerate list) and the next one is to be tried.
-    truth: the exact answer of the question as printed, rounded once to 15 significant digits;
-        None where it is undefined or out of range. Raises ValueError for malformed operands.
+    truth: the exact answer of the question as printed, rounded once to 15 significant digits.
+        ValueError where an operand is malformed or the answer is undefined.
     difficulty: δ from the printed operands and the answer, a pure function of the question.
     system_prompt: name of the file under `prompts/<set>/system/`.
     metric: what the headline score averages.
+    words: random words per attempt.
+    stream: name of the random stream; tasks that share one are asked about the same numbers.
     """
 
     name: str
@@ -48,6 +50,6 @@ class Task:
     operators: tuple[str, ...]
     words: int
     sample: Callable[[Draws, Sampling], Problem | None]
-    truth: Callable[[str, Sequence[str]], Answer | None]
+    truth: Callable[[str, Sequence[str]], Answer]
     difficulty: Callable[[str, Sequence[str], Answer], Difficulty]
     stream: str | None = None

@@ -57,7 +57,7 @@ class Draws:
 
 
 def attempts(stream: Stream, words: int) -> Iterator[Draws]:
-    """An endless series of attempts of `words` words each: attempt i has words i·w … (i+1)·w − 1."""
+    """Endless attempts of w = `words` words each: attempt i has words i·w … (i+1)·w − 1."""
     generator = np.random.Philox(key=stream.key())
     while True:
         block = generator.random_raw(words * _CHUNK).tolist()

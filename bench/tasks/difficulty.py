@@ -1,0 +1,110 @@
+"""Difficulty δ of a question, from its printed digits alone, in base 10 and base 2.
+
+Multiplication, division, exponentiation, mean and std follow the paper ("Problem difficulty").
+The text defines none for addition and the comparison tasks; theirs are defined here.
+
+In base 2, where digits are counted they are the binary digits of the float64 nearest to the
+number; where orders of magnitude are counted they are powers of two.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from math import frexp, prod
+
+from bench.numerals import aligned, parse
+from bench.records import Answer, Difficulty
+
+
+def nonzero_digits(number: str) -> Difficulty:
+    """The count of non-zero digits of one number."""
+    mantissa, _ = frexp(float(number))
+    base10 = sum(digit in "123456789" for digit in number)
+    return Difficulty(base10, int(abs(mantissa) * (1 << 53)).bit_count())
+
+
+def of_operands(_operator: str, operands: Sequence[str], _answer: Answer) -> Difficulty:
+    """Multiplication, and addition: the non-zero digits of both operands."""
+    return _sum(map(nonzero_digits, operands))
+
+
+def of_quotient(_operator: str, operands: Sequence[str], answer: Answer) -> Difficulty:
+    """Division: the non-zero digits of dividend, divisor and quotient."""
+    return _sum(map(nonzero_digits, (*operands, str(answer))))
+
+
+def of_power(_operator: str, operands: Sequence[str], answer: Answer) -> Difficulty:
+    """Exponentiation: the product of the non-zero digits of base, exponent and result."""
+    counts = [nonzero_digits(number) for number in (*operands, str(answer))]
+    return Difficulty(prod(c.base10 for c in counts), prod(c.base2 for c in counts))
+
+
+def of_moments(_operator: str, operands: Sequence[str], _answer: Answer) -> Difficulty:
+    """Mean and std: s − x + 15, for x the exponent of the mean and s the spread of the list.
+
+    10^x ≤ |mean| < 10^(x+1), and s is the least integer with every element in mean ± 10^s.
+    In base 2 both are powers of two and 15 decimal digits become 50 binary ones. A list whose
+    mean is 0 counts as if its mean were one unit of its last digit.
+    """
+    units, _ = aligned([parse(number) for number in operands])
+    total = abs(sum(units)) or len(units)
+    deviation = max(abs(len(units) * unit - sum(units)) for unit in units)
+    base10 = _ceil_log10(deviation, len(units)) - _floor_log10(total, len(units)) + 15
+    base2 = _ceil_log2(deviation, len(units)) - _floor_log2(total, len(units)) + 50
+    return Difficulty(max(0, base10), max(0, base2))
+
+
+def of_extremum(_operator: str, operands: Sequence[str], answer: Answer) -> Difficulty:
+    """MinMax: the leading digits that tell the answer from each other element, summed."""
+    others = list(operands)
+    others.remove(str(answer))
+    return _sum(digits_to_tell_apart(str(answer), other) for other in others)
+
+
+def of_interval(_operator: str, operands: Sequence[str], _answer: Answer) -> Difficulty:
+    """Interval: the leading digits that tell the reference from each boundary, summed."""
+    return _sum(digits_to_tell_apart(operands[0], boundary) for boundary in operands[1:])
+
+
+def of_order(_operator: str, _operands: Sequence[str], answer: Answer) -> Difficulty:
+    """Sorting: the leading digits that tell neighbours in the sorted list apart, summed."""
+    return _sum(map(digits_to_tell_apart, answer[:-1], answer[1:]))
+
+
+def digits_to_tell_apart(a: str, b: str) -> Difficulty:
+    """The orders of magnitude from the larger of |a|, |b| down to |a − b|, both included.
+
+    Equal numbers must be read to their last digit.
+    """
+    (x, y), _ = aligned([parse(a), parse(b)])
+    larger, difference = max(abs(x), abs(y), 1), abs(x - y) or 1
+    base10 = len(str(larger)) - len(str(difference)) + 1
+    return Difficulty(max(1, base10), max(1, larger.bit_length() - difference.bit_length() + 1))
+
+
+def _sum(parts: Iterable[Difficulty]) -> Difficulty:
+    base10 = base2 = 0
+    for part in parts:
+        base10, base2 = base10 + part.base10, base2 + part.base2
+    return Difficulty(base10, base2)
+
+
+def _floor_log10(numerator: int, denominator: int) -> int:
+    """⌊log10(numerator / denominator)⌋ for positive integers."""
+    exponent = len(str(numerator)) - len(str(denominator))
+    high, low = (1, 10**-exponent) if exponent < 0 else (10**exponent, 1)
+    return exponent if numerator * low >= denominator * high else exponent - 1
+
+
+def _ceil_log10(numerator: int, denominator: int) -> int:
+    return -_floor_log10(denominator, numerator)
+
+
+def _floor_log2(numerator: int, denominator: int) -> int:
+    exponent = numerator.bit_length() - denominator.bit_length()
+    high, low = (1, 1 << -exponent) if exponent < 0 else (1 << exponent, 1)
+    return exponent if numerator * low >= denominator * high else exponent - 1
+
+
+def _ceil_log2(numerator: int, denominator: int) -> int:
+    return -_floor_log2(denominator, numerator)
