@@ -100,6 +100,9 @@ class Journal:
             _sync_folder(folder)
             self._size = _repair(path, self._file)
             self.responses = _read_responses(path)
+        except OSError as error:
+            self._lock.__exit__(None, None, None)
+            raise NumbenchError(f"{folder}: {error.strerror}") from error
         except BaseException:
             self._lock.__exit__(None, None, None)
             raise
@@ -197,22 +200,24 @@ class Journal:
 
 @contextmanager
 def _locked(folder: Path) -> Iterator[None]:
-    """Hold the run folder's lock. BadInput where another process does."""
+    """Hold the run folder's lock. BadInput where another process does, or none can."""
+    lock = FileLock(folder / LOCK)
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        with FileLock(folder / LOCK, timeout=0):
-            # Beside the lock, not inside: acquiring the lock may truncate its file.
-            (folder / WRITER).write_text(str(os.getpid()))
-            try:
-                yield
-            finally:
-                (folder / WRITER).unlink(missing_ok=True)
+        lock.acquire(timeout=0)
     except Timeout as error:
-        raise BadInput(f"{folder}: another process ({_writer(folder)}) is writing this run") from (
-            error
-        )
-    except (FileExistsError, NotADirectoryError) as error:
-        raise BadInput(f"{folder}: not a folder") from error
+        who = _writer(folder)
+        raise BadInput(f"{folder}: another process ({who}) is writing this run") from error
+    except OSError as error:
+        raise BadInput(f"{folder}: {error.strerror}") from error
+    # Beside the lock, not inside: acquiring the lock may truncate its file.
+    writer = folder / WRITER
+    try:
+        writer.write_text(str(os.getpid()))
+        yield
+    finally:
+        writer.unlink(missing_ok=True)
+        lock.release()
 
 
 def _writer(folder: Path) -> str:
@@ -269,7 +274,7 @@ def _repair(path: Path, file: int) -> int:
 def _check_same(folder: Path, present: RunInfo, info: RunInfo) -> None:
     """BadInput where two descriptions differ in what shapes an answer."""
     settings = msgspec.json.decode(msgspec.json.encode(info.settings))
-    pairs = {
+    pairs: dict[str, tuple[object, object]] = {
         "source": (present.source, info.source),
         "model": (present.model, info.model),
         "reasoning": (present.reasoning, info.reasoning),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from decimal import Context, Decimal
 from pathlib import Path
 from typing import NamedTuple
@@ -86,28 +86,26 @@ def _from_dataset(dataset: Dataset) -> Iterator[Label]:
     for task, items in dataset.by_task.items():
         for line, item in enumerate(items, 1):
             place = f"{dataset.path / task}.jsonl, line {line}"
-            yield Label(place, task, item.prompt, item.operator, item.operands, item.answer)
+            yield _label(place, "prompt", item.prompt, item.answer)
 
 
 def _from_csv(path: Path) -> Iterator[Label]:
     for place, row in read_csv(path):
-        prompt = row.get("text_prompt") or row.get("prompt")
-        if prompt is None or row.get("answer") is None:
+        prompt, answer = row.get("text_prompt") or row.get("prompt"), row.get("answer")
+        if prompt is None or answer is None:
             raise BadInput(f"{place}: the columns text_prompt and answer are needed")
-        try:
-            question = prompts().read(prompt)
-        except ValueError as error:
-            raise BadInput(f"{place}, column text_prompt: {error}") from error
-        answer = row["answer"]
-        is_list = TASKS[question.task].answer_kind == "list"
-        yield Label(
-            place,
-            question.task,
-            prompt,
-            question.operator,
-            question.operands,
-            tuple(answer.strip("[]").split(", ")) if is_list else answer,
-        )
+        yield _label(place, "text_prompt", prompt, answer)
+
+
+def _label(place: str, column: str, prompt: str, answer: Answer) -> Label:
+    """The label of a question as it is asked: operands are read from the wording alone."""
+    try:
+        task, operator, operands = prompts().read(prompt)
+    except ValueError as error:
+        raise BadInput(f"{place}, field {column}: {error}") from error
+    if TASKS[task].answer_kind == "list" and isinstance(answer, str):
+        answer = tuple(answer.strip("[]").split(", "))
+    return Label(place, task, prompt, operator, operands, answer)
 
 
 def read_csv(path: Path) -> Iterator[tuple[str, dict[str, str]]]:
@@ -152,8 +150,3 @@ def _relative_error(label: Answer, truth: Answer) -> float | None:
         return None
     context = Context(prec=40)
     return float(context.divide(abs(context.subtract(published, exact)), abs(exact)))
-
-
-def count(findings: Iterable[list[Wrong]]) -> int:
-    """The number of wrong labels in all."""
-    return sum(map(len, findings))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import nullcontext
@@ -136,13 +137,15 @@ def parse_tasks(names: Sequence[str]) -> tuple[str, ...]:
 
 
 def _check(settings: Settings) -> None:
+    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", settings.name):
+        raise BadInput(f"--name {settings.name!r}: use letters, digits, '.', '_' and '-'")
     parse_tasks(settings.tasks)
     if not settings.tasks:
         raise BadInput("no task given: choose from " + ", ".join(TASKS))
     if settings.size < 1:
         raise BadInput(f"--size {settings.size}: it must be at least 1 item per task")
-    if not 2 <= settings.max_digits <= 17:
-        raise BadInput(f"--max-digits {settings.max_digits}: it must be between 2 and 17")
+    if not 3 <= settings.max_digits <= 17:
+        raise BadInput(f"--max-digits {settings.max_digits}: it must be between 3 and 17")
     if settings.split not in SPLIT_SHARES:
         raise BadInput(f"--split {settings.split}: choose test, val or train")
 

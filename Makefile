@@ -1,0 +1,38 @@
+# Every target sets up what it needs in .venv. `make demo` and `make test` are all one needs.
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+
+.PHONY: demo test check format clean
+
+demo: $(VENV)/.demo-ready
+	$(BIN)/numbench demo
+
+test: $(VENV)/.dev-ready
+	$(BIN)/pytest -n 2
+
+check: $(VENV)/.dev-ready
+	$(BIN)/ruff format --check bench tests
+	$(BIN)/ruff check bench tests
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: $(VENV)/.dev-ready
+	$(BIN)/ruff format bench tests
+	$(BIN)/ruff check --fix bench tests
+
+clean:
+	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+
+$(VENV)/.demo-ready: pyproject.toml | $(BIN)/python
+	$(BIN)/pip install --quiet --disable-pip-version-check -e .
+	@touch $@
+
+$(VENV)/.dev-ready: pyproject.toml | $(BIN)/python
+	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[dev]'
+	@touch $@ $(VENV)/.demo-ready
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "numbench needs Python 3.11 or newer; name one: make PYTHON=python3.12"; exit 2; }
+	$(PYTHON) -m venv $(VENV)

@@ -1,0 +1,277 @@
+"""The command line: parse, call one function of the package, print."""
+
+from __future__ import annotations
+
+import os
+import sys
+from enum import Enum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, NoReturn
+
+import typer
+
+from bench import __version__
+from bench.errors import NumbenchError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+# typer does not export the base of its usage errors; it is the parent of one that it does export.
+_UsageError = typer.BadParameter.__bases__[0]
+
+app = typer.Typer(
+    name="numbench",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    help="""Measure how well a language model computes with numbers, and at what token price.
+
+\b
+numbench demo                                      the whole way, no key needed
+numbench run --model gpt-5 --reasoning minimal     ask a model
+numbench report                                    tables and figures of all runs
+
+Add --debug to any command for a traceback where it fails.
+""",
+)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        print(f"numbench {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
+    ] = False,
+) -> None:
+    pass
+
+
+class Split(str, Enum):  # noqa: UP042 - typer wants str members
+    test = "test"
+    val = "val"
+    train = "train"
+
+
+class Protocol(str, Enum):  # noqa: UP042
+    exact = "exact"
+    paper = "paper"
+
+
+class Reasoning(str, Enum):  # noqa: UP042
+    none = "none"
+    minimal = "minimal"
+    low = "low"
+    medium = "medium"
+    high = "high"
+    maximal = "maximal"
+
+
+Tasks = Annotated[str, typer.Option(help="Tasks, separated by commas, or all.", metavar="A,B|all")]
+
+
+@app.command()
+def generate(
+    name: Annotated[str, typer.Option(help="Name of the dataset.")] = "v1",
+    tasks: Tasks = "all",
+    split: Annotated[Split, typer.Option(help="Splits never share an item.")] = Split.test,
+    size: Annotated[int, typer.Option(help="Items per task.")] = 500,
+    seed: Annotated[int, typer.Option(help="Same seed, same bytes.")] = 1,
+    max_digits: Annotated[int, typer.Option(help="Most significant digits of an operand.")] = 15,
+    out: Annotated[Path | None, typer.Option(help="Folder. [default: datasets/NAME]")] = None,
+    workers: Annotated[int, typer.Option(help="Processes; they do not change a byte.")] = 1,
+) -> None:
+    """Write a benchmark with exact answers."""
+    from bench.dataset import generate as module
+
+    settings = module.Settings(
+        name=name,
+        tasks=module.parse_tasks(tasks.split(",")),
+        split=split.value,
+        size=size,
+        seed=seed,
+        max_digits=max_digits,
+    )
+    done = module.generate(settings, out, workers, on_task=lambda task: _note(f"{task} done"))
+    manifest = done.dataset.manifest
+    items = sum(entry.items for entry in manifest.files)
+    state = "unchanged, byte for byte" if done.unchanged else "written"
+    print(f"{done.dataset.path}: {items} items, {state} (sha256 {manifest.sha256})")
+
+
+@app.command()
+def run(
+    model: Annotated[
+        str, typer.Option(help="A name from `numbench models`, or a route such as openai/NAME.")
+    ],
+    reasoning: Annotated[Reasoning | None, typer.Option(help="Reasoning level.")] = None,
+    dataset: Annotated[str, typer.Option(help="Name or folder of a dataset.")] = "v1",
+    tasks: Tasks = "all",
+    limit: Annotated[int | None, typer.Option(help="Only the first N items per task.")] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Run folder. [default: results/MODEL_LEVEL_DATASET]")
+    ] = None,
+    concurrency: Annotated[int, typer.Option(help="Requests in flight.")] = 16,
+    base_url: Annotated[
+        str | None, typer.Option(help="Any server that speaks the model's protocol.")
+    ] = None,
+    retry_errors: Annotated[
+        bool, typer.Option("--retry-errors", help="Ask again where a request failed for good.")
+    ] = False,
+) -> None:
+    """Ask a model and keep every answer. The same command again goes on where it stopped."""
+    from bench.dataset.generate import parse_tasks
+    from bench.runner import run as run_model
+
+    chosen = None if tasks == "all" else parse_tasks(tasks.split(","))
+    done = run_model(
+        model,
+        reasoning=reasoning and reasoning.value,
+        dataset=dataset,
+        tasks=chosen,
+        limit=limit,
+        out=out,
+        concurrency=concurrency,
+        base_url=base_url,
+        retry_errors=retry_errors,
+    )
+    print(f"{done.path}: {done.answered} answered now, {done.skipped} before, {done.errors} failed")
+
+
+@app.command()
+def report(
+    runs: Annotated[list[Path] | None, typer.Argument(help="[default: all under results/]")] = None,
+    protocol: Annotated[
+        Protocol, typer.Option(help="Exact truth, or the study's own scoring.")
+    ] = Protocol.exact,
+    published: Annotated[
+        bool, typer.Option("--published/--no-published", help="Show the paper's figures beside.")
+    ] = True,
+    out: Annotated[Path, typer.Option(help="Folder.")] = Path("results/report"),
+) -> None:
+    """Score runs and write tables and figures."""
+    from bench.report import report as write_report
+
+    done = write_report(runs or None, protocol=protocol.value, published=published, out=out)
+    _print_report(done)
+
+
+@app.command("import")
+def import_(
+    folder: Annotated[Path, typer.Argument(help="Folder with the study's CSV files.")],
+    out: Annotated[Path, typer.Option(help="Where the runs go.")] = Path("results/study"),
+) -> None:
+    """Turn the study's raw files into a dataset and one run per model and level."""
+    from bench.study import import_study
+
+    for path in import_study(folder, out):
+        print(path)
+
+
+@app.command()
+def audit(
+    source: Annotated[str, typer.Argument(help="Dataset, CSV file, or folder of CSV files.")],
+    out: Annotated[Path | None, typer.Option(help="Also write the wrong labels as CSV.")] = None,
+) -> None:
+    """Hold labels against exact truth and list those that are wrong."""
+    from bench.dataset.audit import audit as audit_labels
+    from bench.dataset.store import open_dataset
+    from bench.terminal import audit_report, write_audit
+
+    path = Path(source)
+    found = audit_labels(path if path.exists() else open_dataset(source).path)
+    _console().print(audit_report(found), soft_wrap=True)
+    if out is not None:
+        write_audit(found, out)
+
+
+@app.command()
+def show(
+    run: Annotated[Path, typer.Argument(help="Run folder.")],
+    wrong: Annotated[bool, typer.Option("--wrong", help="Only wrong answers.")] = False,
+    tasks: Tasks = "all",
+    limit: Annotated[int | None, typer.Option(help="At most N items per task.")] = None,
+    protocol: Annotated[Protocol, typer.Option()] = Protocol.exact,
+) -> None:
+    """Show items, answers, and where the digits part."""
+    from bench.dataset.generate import parse_tasks
+    from bench.show import show as show_items
+
+    chosen = None if tasks == "all" else parse_tasks(tasks.split(","))
+    console = _console()
+    for text in show_items(run, protocol.value, chosen, wrong, limit):
+        console.print(text, soft_wrap=True)
+
+
+@app.command()
+def models() -> None:
+    """List the catalogue: levels, and which keys are set."""
+    from bench.terminal import catalogue_table
+
+    _console().print(catalogue_table())
+
+
+@app.command()
+def demo(
+    out: Annotated[Path, typer.Option(help="Folder.")] = Path("results/demo"),
+) -> None:
+    """Run the arithmetic baselines on v1 and report them beside the published models."""
+    from bench.demo import demo as run_demo
+
+    _print_report(run_demo(out, say=_note))
+
+
+def main() -> NoReturn:
+    """The `numbench` command: errors speak to people, tracebacks only with --debug.
+
+    Exit codes: 0 success, 1 failure, 2 wrong use, 130 interrupted.
+    """
+    debug = "--debug" in sys.argv
+    arguments = [argument for argument in sys.argv[1:] if argument != "--debug"]
+    try:
+        code = app(arguments, standalone_mode=False)
+    except _UsageError as error:
+        _complain(_usage(error), 2)
+    except typer.Abort:
+        _complain("interrupted", 130)
+    except NumbenchError as error:
+        if debug:
+            raise
+        _complain(str(error), error.exit_code)
+    except BrokenPipeError:
+        # The reader of our output has gone: nothing is left to say, not even at exit.
+        sys.stdout = open(os.devnull, "w")
+        sys.exit(1)
+    except OSError as error:
+        if debug:
+            raise
+        _complain(f"{error.filename or 'input/output'}: {error.strerror or error}", 1)
+    sys.exit(code or 0)
+
+
+def _usage(error: Exception) -> str:
+    context = getattr(error, "ctx", None)
+    command = context.command_path if context else "numbench"
+    message = error.format_message() if isinstance(error, _UsageError) else str(error)
+    return f"{message.rstrip('.')} (see {command} --help)"
+
+
+def _complain(message: str, code: int) -> NoReturn:
+    print(f"numbench: {message}", file=sys.stderr)
+    sys.exit(code)
+
+
+def _note(message: str) -> None:
+    print(message, file=sys.stderr)
+
+
+def _console() -> Console:
+    from rich.console import Console
+
+    return Console(highlight=False)

@@ -1,0 +1,78 @@
+"""Difficulty: the paper's figures where it gives them, worked examples elsewhere."""
+
+from __future__ import annotations
+
+import struct
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bench.dataset.audit import read_csv
+from bench.numerals import Number, plain
+from bench.tasks import TASKS
+from bench.tasks.difficulty import digits_to_tell_apart, nonzero_digits
+from bench.tasks.phrasing import prompts
+
+OPERANDS = st.builds(
+    lambda significand, exponent: plain(Number(significand, exponent)),
+    st.integers(1, 10**15),
+    st.integers(-28, 0),
+)
+
+
+def base10(task: str, operator: str, operands: tuple[str, ...]) -> int:
+    answer = TASKS[task].truth(operator, operands)
+    return TASKS[task].difficulty(operator, operands, answer).base10
+
+
+@pytest.mark.parametrize(
+    ("task", "operator", "operands", "expected"),
+    [
+        ("addition", "+", ("105", "2.03"), 4),
+        ("multiplication", "*", ("6741.74", "-85784589.7707"), 17),
+        ("division", "/", ("1", "8"), 5),
+        ("exponentiation", "^", ("92.248", "-2"), 5 * 1 * 13),
+        ("mean", "mean", ("27601000", "36275000", "-65771000", "1658700"), 8 - 4 + 15),
+        ("mean", "mean", ("5231.41", "5231.67", "5231.92"), 0 - 3 + 15),
+        ("std", "std", ("0", "2"), 0 - 0 + 15),
+        ("mean", "mean", ("-1", "1"), 0 - 0 + 15),
+        ("minmax", "minimum", ("1000", "1001", "5000"), 4 + 1),
+        ("minmax", "maximum", ("7", "7"), 1),
+        ("sorting", "ascending", ("1.25", "1.24", "9"), 3 + 1),
+        ("interval", "interval", ("12.5", "12.4", "13"), 3 + 3),
+    ],
+)
+def test_worked_examples(
+    task: str, operator: str, operands: tuple[str, ...], expected: int
+) -> None:
+    assert base10(task, operator, operands) == expected
+
+
+@given(OPERANDS)
+def test_binary_digits_are_those_of_the_float64(number: str) -> None:
+    (bits,) = struct.unpack(">Q", struct.pack(">d", float(number)))
+    ones = bin(bits & (1 << 52) - 1).count("1") + 1
+    assert nonzero_digits(number).base2 == ones
+
+
+@given(OPERANDS, OPERANDS)
+def test_telling_apart_is_symmetric_and_bounded_by_orders_of_magnitude(a: str, b: str) -> None:
+    digits = digits_to_tell_apart(a, b)
+    assert digits == digits_to_tell_apart(b, a)
+    if a != b:
+        ratio = max(Fraction(a), Fraction(b)) / abs(Fraction(a) - Fraction(b))
+        assert digits.base10 == 1 or Fraction(10) ** (digits.base10 - 2) < ratio
+        assert ratio < Fraction(10) ** digits.base10
+        assert ratio < Fraction(2) ** digits.base2
+
+
+@pytest.mark.parametrize("task", ["Multiplication", "Division"])
+def test_decimal_difficulty_is_the_studys(paper_results: Path, task: str) -> None:
+    file = paper_results / f"{task}_decimal_uniform_test_500_shuffle.csv"
+    for place, row in read_csv(file):
+        name, operator, operands = prompts().read(row["text_prompt"])
+        difficulty = TASKS[name].difficulty(operator, operands, row["answer"])
+        assert difficulty.base10 == int(row["difficulty_sd"]), place
