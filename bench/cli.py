@@ -246,7 +246,7 @@ def main() -> NoReturn:
         _complain(str(error), error.exit_code)
     except BrokenPipeError:
         # The reader of our output has gone: nothing is left to say, not even at exit.
-        sys.stdout = open(os.devnull, "w")
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
     except OSError as error:
         if debug:

@@ -27,9 +27,9 @@ def _with_operator(operators: tuple[str, ...]) -> Callable[[Draws, Sampling], Pr
 def _sample_interval(draws: Draws, sampling: Sampling) -> Problem | None:
     """Boundaries in ascending order, and a reference whose position among them is uniform."""
     numbers = lists.sample_list(draws, sampling.max_digits, _REACH)
-    if numbers is None or len(set(numbers.units)) < len(numbers.units):
+    if numbers is None:
         return None
-    bounds = sorted(numbers.units)
+    bounds = _separated(numbers.units)
     position = draws.between(0, len(bounds))
     step = max(1, numbers.radius // len(bounds))
     if position == 0:
@@ -38,10 +38,20 @@ def _sample_interval(draws: Draws, sampling: Sampling) -> Problem | None:
         reference = bounds[-1] + step
     else:
         reference = draws.between(bounds[position - 1], bounds[position] - 1)
-    if not lists.fits(reference, numbers.grid, numbers.params["digits"]):
+    if not all(
+        lists.fits(unit, numbers.grid, numbers.params["digits"]) for unit in (reference, *bounds)
+    ):
         return None
     operands = tuple(plain(Number(unit, numbers.grid)) for unit in (reference, *bounds))
     return Problem("interval", operands, numbers.params | {"position": position})
+
+
+def _separated(units: Sequence[int]) -> list[int]:
+    """The units in ascending order, each pushed up to one above the last where they coincide."""
+    bounds: list[int] = []
+    for unit in sorted(units):
+        bounds.append(max(unit, bounds[-1] + 1) if bounds else unit)
+    return bounds
 
 
 def _extremum(operator: str, operands: Sequence[str]) -> str:

@@ -56,7 +56,7 @@ def test_a_missing_file_is_named(folder: Path) -> None:
 
 
 def test_an_unknown_dataset_names_those_there_are() -> None:
-    with pytest.raises(BadInput, match="no dataset 'v99'.*v1"):
+    with pytest.raises(BadInput, match=r"no dataset 'v99'.*v1"):
         open_dataset("v99")
 
 

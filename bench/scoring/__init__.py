@@ -1,0 +1,25 @@
+"""How answers are judged: pure functions from items and responses to scores."""
+
+from bench.scoring.exact import score_exact
+from bench.scoring.paper import score_paper
+from bench.scoring.run import (
+    Cell,
+    Row,
+    ScoredRun,
+    headline,
+    score_run,
+    signature,
+    summarize,
+)
+
+__all__ = [
+    "Cell",
+    "Row",
+    "ScoredRun",
+    "headline",
+    "score_exact",
+    "score_paper",
+    "score_run",
+    "signature",
+    "summarize",
+]
