@@ -43,15 +43,15 @@ def of_moments(_operator: str, operands: Sequence[str], _answer: Answer) -> Diff
     """Mean and std: s − x + 15, for x the exponent of the mean and s the spread of the list.
 
     10^x ≤ |mean| < 10^(x+1), and s is the least integer with every element in mean ± 10^s.
-    In base 2 both are powers of two and 15 decimal digits become 50 binary ones. A list whose
-    mean is 0 counts as if its mean were one unit of its last digit.
+    Base 2 is ⌈log2(largest deviation / |mean|)⌉ + 50, 15 decimal digits being 50 binary ones. A
+    list whose mean is 0 counts as if its sum were one unit of its last digit.
     """
     units, _ = aligned([parse(number) for number in operands])
-    total = abs(sum(units)) or len(units)
-    deviation = max(abs(len(units) * unit - sum(units)) for unit in units)
+    total = abs(sum(units)) or 1
+    deviation = max(abs(len(units) * unit - sum(units)) for unit in units) or 1
+    # Mean and deviations carry the common factor 1 / len(units).
     base10 = _ceil_log10(deviation, len(units)) - _floor_log10(total, len(units)) + 15
-    base2 = _ceil_log2(deviation, len(units)) - _floor_log2(total, len(units)) + 50
-    return Difficulty(max(0, base10), max(0, base2))
+    return Difficulty(max(0, base10), max(0, 50 - _floor_log2(total, deviation)))
 
 
 def of_extremum(_operator: str, operands: Sequence[str], answer: Answer) -> Difficulty:
@@ -74,12 +74,12 @@ def of_order(_operator: str, _operands: Sequence[str], answer: Answer) -> Diffic
 def digits_to_tell_apart(a: str, b: str) -> Difficulty:
     """The orders of magnitude from the larger of |a|, |b| down to |a − b|, both included.
 
-    Equal numbers must be read to their last digit.
+    In base 2, those of their ratio. Equal numbers must be read to their last digit.
     """
     (x, y), _ = aligned([parse(a), parse(b)])
     larger, difference = max(abs(x), abs(y), 1), abs(x - y) or 1
     base10 = len(str(larger)) - len(str(difference)) + 1
-    return Difficulty(max(1, base10), max(1, larger.bit_length() - difference.bit_length() + 1))
+    return Difficulty(max(1, base10), max(1, _floor_log2(larger, difference) + 1))
 
 
 def _sum(parts: Iterable[Difficulty]) -> Difficulty:
@@ -104,7 +104,3 @@ def _floor_log2(numerator: int, denominator: int) -> int:
     exponent = numerator.bit_length() - denominator.bit_length()
     high, low = (1, 1 << -exponent) if exponent < 0 else (1 << exponent, 1)
     return exponent if numerator * low >= denominator * high else exponent - 1
-
-
-def _ceil_log2(numerator: int, denominator: int) -> int:
-    return -_floor_log2(denominator, numerator)

@@ -43,9 +43,18 @@ def make_item(
 
 
 def item_id(task: str, operator: str, operands: Sequence[str]) -> str:
-    """Task and the first 64 bits of the SHA-256 of task, operator and operands, one a line."""
-    content = "\n".join((task, operator, *operands))
-    return f"{task}-{hashlib.sha256(content.encode()).hexdigest()[:16]}"
+    """Task and a 64-bit hash of task, operator and the operands' values in their order.
+
+    It starts from the SHA-256 of `task operator` (first 8 bytes, big-endian) and absorbs each
+    operand as significand (no trailing zeros, two's complement) and exponent.
+    """
+    start = hashlib.sha256(f"{task} {operator}".encode()).digest()[:8]
+    state = int.from_bytes(start, "big")
+    for operand in operands:
+        significand, exponent = reduced(parse(operand))
+        state = mix(state ^ mix(significand))
+        state = mix(state ^ mix(exponent))
+    return f"{task}-{state:016x}"
 
 
 def split_of(operands: Sequence[str]) -> str:
@@ -57,8 +66,8 @@ def split_of(operands: Sequence[str]) -> str:
     total = 0
     for operand in operands:
         significand, exponent = reduced(parse(operand))
-        total += _mix(abs(significand) + _mix(exponent))
-    bucket = _mix(total) >> 58
+        total += mix(abs(significand) + mix(exponent))
+    bucket = mix(total) >> 58
     for split, share in SPLIT_SHARES.items():
         bucket -= share
         if bucket < 0:
@@ -66,7 +75,7 @@ def split_of(operands: Sequence[str]) -> str:
     raise AssertionError("shares do not add up to 64")
 
 
-def _mix(word: int) -> int:
+def mix(word: int) -> int:
     """The SplitMix64 finaliser: a bijection of 64-bit words (integers are taken modulo 2⁶⁴)."""
     word = (word + 0x9E3779B97F4A7C15) & _MASK
     word = ((word ^ (word >> 30)) * 0xBF58476D1CE4E5B9) & _MASK

@@ -144,8 +144,11 @@ def test_splits_have_their_shares() -> None:
         assert abs(counts[split] - 100 * share) < 6 * (100 * share) ** 0.5
 
 
-def test_the_identity_is_pinned() -> None:
-    assert item_id("addition", "+", ("1", "2")) == "addition-8fdcc5bf3940daea"
+def test_the_identity_is_pinned_and_ignores_notation() -> None:
+    assert item_id("addition", "+", ("1", "2")) == "addition-5e77a7fcdb92e703"
+    assert item_id("addition", "+", ("1.0", "20e-1")) == "addition-5e77a7fcdb92e703"
+    others = [("-", ("1", "2")), ("+", ("2", "1")), ("+", ("1", "-2")), ("+", ("1", "20"))]
+    assert len({item_id("addition", *question) for question in others}) == 4
 
 
 @pytest.mark.parametrize("task", TASKS)
