@@ -16,8 +16,10 @@ from bench.errors import NumbenchError
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from bench.report import ReportResult
+
 # typer does not export the base of its usage errors; it is the parent of one that it does export.
-_UsageError = typer.BadParameter.__bases__[0]
+_UsageError: type[Exception] = typer.BadParameter.__bases__[0]
 
 app = typer.Typer(
     name="numbench",
@@ -170,8 +172,10 @@ def import_(
     """Turn the study's raw files into a dataset and one run per model and level."""
     from bench.study import import_study
 
-    for path in import_study(folder, out):
+    runs = import_study(folder, out, say=_note)
+    for path in runs:
         print(path)
+    print(f"{out}: {len(runs)} runs; next: numbench report {out} --protocol paper")
 
 
 @app.command()
@@ -258,13 +262,20 @@ def main() -> NoReturn:
 def _usage(error: Exception) -> str:
     context = getattr(error, "ctx", None)
     command = context.command_path if context else "numbench"
-    message = error.format_message() if isinstance(error, _UsageError) else str(error)
+    message: str = error.format_message()  # type: ignore[attr-defined]
     return f"{message.rstrip('.')} (see {command} --help)"
 
 
 def _complain(message: str, code: int) -> NoReturn:
     print(f"numbench: {message}", file=sys.stderr)
     sys.exit(code)
+
+
+def _print_report(done: ReportResult) -> None:
+    from bench.report.terminal import terminal_table
+
+    _console().print(terminal_table(done))
+    print(f"{done.out}: tables/, figures/, scores.parquet, report.json, report.html")
 
 
 def _note(message: str) -> None:

@@ -11,6 +11,8 @@ from bench.report.escape import latex, markdown
 
 Cells = Sequence[str]
 
+_ROWS_A_PAGE = 45
+
 
 class Block(NamedTuple):
     """Rows under a heading of their own."""
@@ -69,31 +71,65 @@ def _markdown_table(grid: Grid, rows: Sequence[Cells]) -> str:
 
 
 def to_latex(grid: Grid) -> str:
-    """A booktabs table, ready for \\input; blocks are parted by a rule and named."""
-    width = len(grid.header)
+    """A booktabs table, ready for \\input; a long one breaks across pages."""
+    rows = sum(len(block.rows) for block in grid.blocks)
+    return _long_table(grid) if rows > _ROWS_A_PAGE else _floating_table(grid)
+
+
+def _floating_table(grid: Grid) -> str:
     lines = [
+        "% Needs \\usepackage{booktabs}.",
         r"\begin{table}[ht]",
         r"    \centering",
         r"    \footnotesize",
         r"    \setlength{\tabcolsep}{4pt}",
-        r"    \begin{tabular}{" + "l" * grid.text_columns + "r" * (width - grid.text_columns) + "}",
+        rf"    \begin{{tabular}}{{{_alignment(grid)}}}",
         r"    \toprule",
         "    " + _latex_row(grid.header),
-    ]
-    for block in grid.blocks:
-        heading = rf"\multicolumn{{{width}}}{{l}}{{\emph{{{latex(block.heading)}}}}} \\"
-        lines += [r"    \midrule", f"    {heading}"]
-        lines += ["    " + _latex_row(row) for row in block.rows]
-    caption = " ".join(latex(note) for note in grid.notes)
-    label = grid.name.replace("_", "-")
-    lines += [
+        *_latex_blocks(grid),
         r"    \bottomrule",
         r"    \end{tabular}",
-        rf"    \caption{{{caption}}}",
-        rf"    \label{{tab:{label}}}",
+        "    " + _caption(grid),
         r"\end{table}",
     ]
-    return "% Needs \\usepackage{booktabs}.\n" + "\n".join(lines) + "\n"
+    return "\n".join(lines) + "\n"
+
+
+def _long_table(grid: Grid) -> str:
+    lines = [
+        "% Needs \\usepackage{booktabs,longtable}.",
+        r"{\scriptsize\setlength{\tabcolsep}{3pt}",
+        rf"\begin{{longtable}}{{{_alignment(grid)}}}",
+        "    " + _caption(grid) + r" \\",
+        r"    \toprule",
+        "    " + _latex_row(grid.header),
+        r"    \midrule",
+        r"    \endhead",
+        *_latex_blocks(grid)[1:],
+        r"    \bottomrule",
+        r"\end{longtable}}",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _latex_blocks(grid: Grid) -> list[str]:
+    """The blocks, each after a rule and under its heading."""
+    lines = []
+    for block in grid.blocks:
+        heading = rf"\multicolumn{{{len(grid.header)}}}{{l}}{{\emph{{{latex(block.heading)}}}}} \\"
+        lines += [r"    \midrule", f"    {heading}"]
+        lines += ["    " + _latex_row(row) for row in block.rows]
+    return lines
+
+
+def _alignment(grid: Grid) -> str:
+    return "l" * grid.text_columns + "r" * (len(grid.header) - grid.text_columns)
+
+
+def _caption(grid: Grid) -> str:
+    label = grid.name.replace("_", "-")
+    notes = " ".join(latex(note) for note in grid.notes)
+    return rf"\caption{{{notes}}}\label{{tab:{label}}}"
 
 
 def _latex_row(cells: Cells) -> str:

@@ -10,8 +10,9 @@ finds must be of the kind that the task asks for (a list of one number is not a 
 3. An object that never closes after its value began. A number counts where its literal is
    complete: it is followed by the end of the text, a line break, a new `{`, a backtick or
    `<`, or the next key of the object; a literal of more than 64 characters has run away and may
-   be followed by anything that is not an operator. `-`, `1e`, `12.` and `1,` are not complete,
-   and neither is a literal after which any further digit comes, except behind a next key.
+   be followed by anything that is not an operator. A text cut off right behind the decimal point
+   (`12.`) leaves the number before it; `-`, `1e` and `1,` are not complete, and neither is a
+   literal after which any further digit comes, except behind a next key.
    A letter counts once its quotes are closed, a list once its bracket is. Where several objects
    began, all complete values must be equal.
 4. The text is nothing but one number, letter or list, at most with a label (`Answer:`,
@@ -70,7 +71,7 @@ class _Found(NamedTuple):
 # and characters decoded in vain, as a multiple of the text's length.
 _KEYS = 32
 _BRACES_PER_KEY = 32
-_WASTE = 4
+_WASTE = 2
 _RUNAWAY = 64
 
 _KEY = re.compile(r'"answer"\s*+:\s*+')
@@ -98,7 +99,6 @@ def _read_pairs(pairs: list[tuple[str, object]]) -> dict[str, object]:
 _JSON = json.JSONDecoder(
     parse_float=_Literal,
     parse_int=_Literal,
-    parse_constant=lambda _: None,
     object_pairs_hook=_read_pairs,
 )
 
@@ -237,7 +237,7 @@ def _read_open(text: str, kind: AnswerKind) -> Value | None:
 
 def _is_complete(rest: str, length: int) -> bool:
     """Whether a literal of `length` characters is over, given what follows it."""
-    if _CONTINUES.match(rest):
+    if _CONTINUES.match(rest) or rest.strip() == ".":
         return True
     if re.search("[0-9]", rest):
         return False

@@ -25,7 +25,7 @@ _TRIMMED_ABOVE = 200
 
 _EPSILON = 1e-100
 _DIGITS = 15
-_LEADING_NUMBER = re.compile(r"(?:^|\s)([-+]?)([0-9]*)(?:\.([0-9]*))?(?:[eE]([-+]?[0-9]+))?")
+_LEADING_NUMBER = re.compile(r"(?:^|\s)([-+]?)([0-9]*)(?:\.([0-9]*))?(?:[eE]([-+]?[0-9]{1,9}))?")
 
 
 class _Digits(NamedTuple):
@@ -37,7 +37,12 @@ class _Digits(NamedTuple):
 
 
 def score_paper(item: Item, response: Response | None, label: Answer | None = None) -> Score:
-    """The study's score of one response against `label`, or the item's answer without one."""
+    """The study's score of one response.
+
+    Against the label that an imported response brings along, else `label`, else the item's answer.
+    """
+    if response is not None and isinstance(own := response.extra.get("study_label"), str):
+        label = own
     truth = _as_text(item.answer if label is None else label)
     if response is None:
         return _score(item, "missing", None, False, 0.0)
@@ -118,7 +123,7 @@ def _first_digits(text: str) -> _Digits | None:
 def _matches(task: str, parsed: str, truth: str) -> bool:
     """The study's judgement of the comparison tasks."""
     if task == "interval":
-        return parsed.strip().upper() == truth
+        return parsed.upper() == truth
     if task == "minmax":
         return parsed.strip().strip("\"'").strip() == truth
     return _floats(parsed) == _floats(truth)

@@ -21,9 +21,7 @@ AS_WRITTEN = frozenset({"minmax", "sorting"})
 _BRACES = re.compile(r"\{.*\}", re.DOTALL)
 _FENCE = re.compile(r"```(?:json)?", re.IGNORECASE)
 _LABEL = re.compile(r"^\s*json\b\s*:?", re.IGNORECASE)
-_THOUGHT = re.compile(
-    r"<(think|thinking|thought)>.*?</\1>|</?(?:think|thinking|thought)>", re.DOTALL | re.IGNORECASE
-)
+_THOUGHT_TAG = re.compile(r"</?(?:think|thinking|thought|thoughts)>", re.IGNORECASE)
 # Upper-cased text: a letter that stands beside no other.
 _LONE_LETTER = re.compile(r"(?<![A-Z])[A-F](?![A-Z])")
 
@@ -42,7 +40,7 @@ def _second_attempt(text: str, task: str) -> str | None:
     Its further attempts look for lists and numbers once more. They cannot find any in a text
     that has just been found to hold no number, and are left out.
     """
-    text = _THOUGHT.sub("", _LABEL.sub("", _FENCE.sub("", text))).strip()
+    text = _THOUGHT_TAG.sub("", _LABEL.sub("", _FENCE.sub("", text))).strip()
     answer = _json_answer(text, task) or _braced_answer(text, task)
     if answer is None and task == "interval":
         letter = _LONE_LETTER.search(text.upper())

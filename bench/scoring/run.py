@@ -46,8 +46,9 @@ class Cell(NamedTuple):
         whose status is missing or error, `paper` takes the first 500 whatever became of them.
     score: mean of the task's headline metric (log-sMAPE or exact match), 0 … 100; like
         exact_match None where nothing is counted.
-    tokens: mean generated tokens over the responses that know them, None where none does.
-    tokens_unknown: responses that do not.
+    tokens: mean generated tokens over the responses that know them, None where none does; for
+        `paper` what the study averaged.
+    tokens_unknown: counted responses that are not in that mean.
     statuses: how many of the n items have which status.
     compliance: share of responses in the form that was asked for (rule 1), 0 … 100; None where
         there is no response, and for `paper`, which does not look at it.

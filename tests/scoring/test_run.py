@@ -1,0 +1,143 @@
+"""Scores of a whole run folder: selection, means, counts and signatures."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from bench import __version__
+from bench.dataset.store import Dataset, write_dataset
+from bench.errors import BadInput
+from bench.journal import write_run
+from bench.records import DatasetRef, Failure, PromptRef, Response, RunInfo, Usage
+from bench.scoring import Cell, score_run, signature, summarize
+from bench.scoring.labels import Label, write_labels
+from bench.tasks.items import make_item
+
+SUMS = [make_item("addition", "+", (str(n), "0.5"), {}) for n in range(6)]
+LETTERS = [make_item("interval", "interval", (str(n), "1", "3"), {}) for n in range(3)]
+
+
+def _dataset(path: Path, name: str = "tiny") -> Dataset:
+    items = {"addition": SUMS, "interval": LETTERS}
+    return write_dataset(path, items, name=name, generator="test", seed=1, split="test",
+                         settings={})  # fmt: skip
+
+
+def _run(
+    folder: Path,
+    responses: list[Response],
+    *,
+    tasks: tuple[str, ...] = ("addition",),
+    limit: int | None = None,
+    model: str = "gpt-5",
+    reasoning: str = "minimal",
+    imported: bool = True,
+) -> Path:
+    dataset = _dataset(folder / "dataset")
+    info = RunInfo(
+        model=model,
+        display="GPT 5",
+        reasoning=reasoning,
+        dataset=DatasetRef(name="tiny", path="../dataset", sha256=dataset.manifest.sha256),
+        prompt=PromptRef(name="paper", sha256="0"),
+        tasks=tasks,
+        limit=limit,
+        settings={},
+        versions={},
+        created="",
+        source="imported" if imported else "measured",
+    )
+    write_run(folder / "run", info, responses)
+    return folder / "run"
+
+
+def _say(index: int, text: str, generated: int | None = None, study: int | None = None) -> Response:
+    return Response(
+        item_id=SUMS[index].id,
+        text=text,
+        usage=Usage(generated=generated),
+        extra={} if study is None else {"study_tokens": study},
+    )
+
+
+def _mixed() -> list[Response]:
+    """Right, right in another form, wrong, unreadable, failed; the sixth item has none."""
+    return [
+        _say(0, '{"answer": 0.5}', 10, 30),
+        _say(1, "1.5", 20, -1),
+        _say(2, '{"answer": -2.5}', None, 500),
+        _say(3, "no idea"),
+        Response(item_id=SUMS[4].id, error=Failure(kind="item", message="HTTP 400")),
+    ]
+
+
+def test_exact_means_leave_out_only_what_was_never_answered(tmp_path: Path) -> None:
+    cell = summarize(score_run(_run(tmp_path, _mixed())))["addition"]
+    assert cell == Cell(
+        n=6,
+        counted=4,
+        score=50.0,
+        exact_match=50.0,
+        tokens=15.0,
+        tokens_unknown=2,
+        statuses={"ok": 3, "unparseable": 1, "error": 1, "missing": 1},
+        compliance=50.0,
+    )
+
+
+def test_paper_means_count_everything(tmp_path: Path) -> None:
+    cell = summarize(score_run(_run(tmp_path, _mixed()), "paper"))["addition"]
+    assert (cell.n, cell.counted, cell.compliance) == (6, 6, None)
+    assert cell.exact_match == pytest.approx(100 * 2 / 6)
+    assert cell.tokens == pytest.approx((30 - 1 + 500) / 3)
+
+
+def test_paper_tokens_of_one_model_are_trimmed(tmp_path: Path) -> None:
+    run = _run(tmp_path, _mixed(), model="gemini-2.5-flash", reasoning="none")
+    assert summarize(score_run(run, "paper"))["addition"].tokens == pytest.approx((30 - 1) / 2)
+
+
+def test_paper_tokens_of_our_own_runs_are_generated_tokens(tmp_path: Path) -> None:
+    run = _run(tmp_path, _mixed(), imported=False)
+    assert summarize(score_run(run, "paper"))["addition"].tokens == 15
+
+
+def test_rows_follow_the_dataset_and_the_run_s_selection(tmp_path: Path) -> None:
+    run = score_run(_run(tmp_path, _mixed()[::-1], tasks=("interval", "addition"), limit=2))
+    assert list(run.rows) == ["interval", "addition"]
+    assert [row.item for row in run.rows["addition"]] == SUMS[:2]
+    assert [row.score.status for row in run.rows["interval"]] == ["missing", "missing"]
+    cell = summarize(run)["interval"]
+    assert (cell.n, cell.counted, cell.score, cell.tokens) == (2, 0, None, None)
+
+
+def test_published_labels_matter_to_the_paper_protocol_alone(tmp_path: Path) -> None:
+    folder = _run(tmp_path, [_say(0, '{"answer": 0.5}')], limit=1)
+    write_labels(tmp_path / "dataset", [Label(SUMS[0].id, "0.75")])
+    assert summarize(score_run(folder, "paper"))["addition"].exact_match == 0
+    assert summarize(score_run(folder, "exact"))["addition"].exact_match == 100
+
+
+def test_a_signature_tells_how_a_score_was_made(tmp_path: Path) -> None:
+    run = score_run(_run(tmp_path, _mixed()))
+    data = run.dataset.manifest.sha256[:6]
+    assert signature(run, "addition") == (
+        f"numbench:{__version__}|data:tiny@{data}|prompt:paper|protocol:exact|n:6|model:gpt-5|"
+        "reasoning:minimal"
+    )
+
+
+def test_a_dataset_that_is_not_the_run_s_is_refused(tmp_path: Path) -> None:
+    folder = _run(tmp_path, _mixed())
+    other = write_dataset(tmp_path / "other", {"addition": SUMS[:1]}, name="other",
+                          generator="test", seed=1, split="test", settings={})  # fmt: skip
+    with pytest.raises(BadInput, match="answers dataset 'tiny'"):
+        score_run(folder, dataset=other)
+    assert score_run(folder, dataset=Dataset(tmp_path / "dataset")).dataset.name == "tiny"
+
+
+def test_a_task_that_the_dataset_lacks_is_named(tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match="lacks sorting"):
+        score_run(_run(tmp_path, [], tasks=("addition", "sorting")))
