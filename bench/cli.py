@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from bench.report import ReportResult
+    from bench.runner import RunReport
 
 # typer does not export the base of its usage errors; it is the parent of one that it does export.
 _UsageError: type[Exception] = typer.BadParameter.__bases__[0]
@@ -129,21 +130,28 @@ def run(
 ) -> None:
     """Ask a model and keep every answer. The same command again goes on where it stopped."""
     from bench.dataset.generate import parse_tasks
+    from bench.runner import Interrupted
     from bench.runner import run as run_model
 
     chosen = None if tasks == "all" else parse_tasks(tasks.split(","))
-    done = run_model(
-        model,
-        reasoning=reasoning and reasoning.value,
-        dataset=dataset,
-        tasks=chosen,
-        limit=limit,
-        out=out,
-        concurrency=concurrency,
-        base_url=base_url,
-        retry_errors=retry_errors,
-    )
-    print(f"{done.path}: {done.answered} answered now, {done.skipped} before, {done.errors} failed")
+    try:
+        done = run_model(
+            model,
+            reasoning=reasoning and reasoning.value,
+            dataset=dataset,
+            tasks=chosen,
+            limit=limit,
+            out=out,
+            concurrency=concurrency,
+            base_url=base_url,
+            retry_errors=retry_errors,
+        )
+    except Interrupted as interruption:
+        print(f"{_asked(interruption.report)}; the same command goes on", file=sys.stderr)
+        raise typer.Exit(130) from None
+    print(_asked(done))
+    if done.errors:
+        _note("some requests failed for good; --retry-errors asks those again")
 
 
 @app.command()
@@ -269,6 +277,11 @@ def _usage(error: Exception) -> str:
 def _complain(message: str, code: int) -> NoReturn:
     print(f"numbench: {message}", file=sys.stderr)
     sys.exit(code)
+
+
+def _asked(done: RunReport) -> str:
+    counts = f"{done.answered} answered now, {done.skipped} before, {done.errors} failed"
+    return f"{done.path}: {counts}"
 
 
 def _print_report(done: ReportResult) -> None:

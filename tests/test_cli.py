@@ -1,0 +1,129 @@
+"""The command line: quick, plain about mistakes, and free of tracebacks."""
+
+from __future__ import annotations
+
+import csv
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from bench.dataset.generate import Settings, generate
+
+NUMBENCH = (sys.executable, "-c", "from bench.cli import main; main()")
+HEAVY = ("torch", "litellm", "openai", "google.genai", "pandas", "matplotlib", "pyarrow", "numpy")
+KEYS = ("OPENAI_API_KEY", "OPENROUTER_API_KEY", "GEMINI_API_KEY", "GOOGLE_API_KEY")
+
+
+def numbench(*arguments: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+    environment = {name: value for name, value in os.environ.items() if name not in KEYS}
+    return subprocess.run(
+        [*NUMBENCH, *arguments],
+        capture_output=True,
+        text=True,
+        cwd=cwd,
+        env=environment,
+        timeout=120,
+    )
+
+
+@pytest.mark.parametrize("command", [[], ["run"], ["report"], ["generate"], ["audit"], ["show"]])
+def test_help_explains_and_loads_nothing_heavy(command: list[str]) -> None:
+    code = (
+        "import sys; from bench.cli import app\n"
+        "try: app(sys.argv[1:] + ['--help'])\n"
+        "except SystemExit: pass\n"
+        "print([name for name in sys.modules if name in " + repr(HEAVY) + "])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, *command], capture_output=True, text=True, timeout=60
+    )
+    assert "Usage: " in done.stdout
+    assert done.stdout.splitlines()[-1] == "[]"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["generate", "--tasks", "addition,logarithm"], "unknown task 'logarithm'"),
+        (["generate", "--size", "0"], "at least 1"),
+        (["generate", "--size", "many"], "--size"),
+        (["generate", "--max-digits", "40"], "between 3 and 17"),
+        (["generate", "--split", "dev"], "--split"),
+        (["run"], "--model"),
+        (["run", "--model", "gtp-5"], "did you mean gpt-5?"),
+        (["run", "--model", "gpt-5"], "minimal, low, medium, high, maximal"),
+        (["run", "--model", "gpt-5", "--reasoning", "minimal"], "set OPENAI_API_KEY"),
+        (["run", "--model", "gpt-5", "--reasoning", "none"], "no reasoning level 'none'"),
+        (["run", "--model", "baseline/float64", "--dataset", "v0"], "no dataset 'v0'"),
+        (["run", "--model", "baseline/float64", "--tasks", "sum"], "unknown task 'sum'"),
+        (["run", "--model", "baseline/float64", "--limit", "0"], "--limit 0"),
+        (["report", "nowhere"], "nowhere"),
+        (["report"], "results"),
+        (["audit", "nowhere"], "no dataset 'nowhere'"),
+        (["import", "nowhere"], "nowhere"),
+        (["show", "nowhere"], "nowhere"),
+        (["frobnicate"], "frobnicate"),
+        (["run", "--frobnicate"], "--frobnicate"),
+    ],
+)
+def test_wrong_use_is_one_clear_line_and_code_2(
+    tmp_path: Path, arguments: list[str], message: str
+) -> None:
+    done = numbench(*arguments, cwd=tmp_path)
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert len(done.stderr.splitlines()) == 1
+    assert done.stderr.startswith("numbench: ") and message in done.stderr
+    assert not any(tmp_path.iterdir())
+
+
+def test_a_broken_line_is_named_with_its_number(tmp_path: Path) -> None:
+    generate(Settings(name="d", tasks=("addition",), size=3), tmp_path / "d")
+    path = tmp_path / "d" / "addition.jsonl"
+    lines = path.read_text().splitlines()
+    path.write_text("\n".join([lines[0], lines[1][:50], lines[2]]) + "\n")
+    done = numbench("run", "--model", "baseline/float64", "--dataset", "d", cwd=tmp_path)
+    assert done.returncode == 2
+    assert "d/addition.jsonl, line 2: " in done.stderr and len(done.stderr.splitlines()) == 1
+
+
+def test_debug_gives_the_traceback(tmp_path: Path) -> None:
+    done = numbench("show", "nowhere", "--debug", cwd=tmp_path)
+    assert done.returncode != 0 and "Traceback" in done.stderr
+
+
+def test_the_whole_way_without_a_key(tmp_path: Path) -> None:
+    generate(Settings(name="tiny", size=4), tmp_path / "datasets" / "tiny")
+    run = numbench("run", "--model", "baseline/float64", "--dataset", "tiny", cwd=tmp_path)
+    assert run.returncode == 0 and "36 answered now, 0 before" in run.stdout
+    again = numbench("run", "--model", "baseline/float64", "--dataset", "tiny", cwd=tmp_path)
+    assert again.returncode == 0 and "0 answered now, 36 before" in again.stdout
+    report = numbench("report", cwd=tmp_path)
+    assert report.returncode == 0
+    assert all(len(line) <= 80 for line in report.stdout.splitlines())
+    with (tmp_path / "results/report/tables/log_smape.csv").open() as file:
+        (row,) = csv.DictReader(file)
+    assert (row["Model"], row["Add"], row["Sort"]) == ("float64 arithmetic", "100.0", "100.0")
+    shown = numbench("show", "results/baseline-float64_none_tiny", "--tasks", "mean", cwd=tmp_path)
+    assert shown.returncode == 0 and shown.stdout.count("question  What is the mean") == 4
+    audit = numbench("audit", "tiny", "--out", "wrong.csv", cwd=tmp_path)
+    assert audit.returncode == 0
+    assert (tmp_path / "wrong.csv").read_text().count("\n") == 1
+
+
+def test_the_demo_needs_nothing_but_the_package(tmp_path: Path) -> None:
+    done = numbench("demo", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "float64 arithmetic" in done.stdout and "published (paper)" in done.stdout
+    report = tmp_path / "results/demo/report"
+    assert (report / "report.html").is_file()
+    assert (report / "figures/radar.png").stat().st_size > 10_000
+
+
+def test_a_reader_that_leaves_early_is_no_disaster(tmp_path: Path) -> None:
+    command = f"{sys.executable} -c 'from bench.cli import main; main()' audit v1 | true"
+    done = subprocess.run(command, shell=True, capture_output=True, text=True, cwd=tmp_path)
+    assert "Traceback" not in done.stderr
