@@ -1,0 +1,85 @@
+"""Difficulty in batches: the twin of `bench.tasks.difficulty`."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from bench.batch.fixed import (
+    Ints,
+    Numbers,
+    bit_length,
+    ceil_log10,
+    digit_count,
+    floor_log2,
+    floor_log10,
+    reduced,
+)
+from bench.batch.questions import Questions
+from bench.batch.text import digit_matrix
+
+
+class Difficulties(NamedTuple):
+    """δ in base 10 and base 2, one entry per row."""
+
+    base10: Ints
+    base2: Ints
+
+
+def nonzero_digits(values: Numbers, texts: pa.Array) -> Difficulties:
+    """The counts of non-zero decimal and binary digits of numbers, given their plain text too."""
+    decimal = (digit_matrix(np.abs(values.significand)) != ord("0")).sum(axis=1)
+    bits = np.asarray(pc.cast(texts, pa.float64())).view(np.uint64)
+    ones = np.bitwise_count(bits & np.uint64((1 << 52) - 1)).astype(np.int64)
+    return Difficulties(decimal, np.where(values.significand == 0, 0, ones + 1))
+
+
+def of_moments(questions: Questions) -> Difficulties:
+    """mean and std."""
+    units, length = questions.operands.significand, questions.length
+    total = units.sum(axis=1)
+    deviations = np.abs(length[:, None] * units - total[:, None])
+    deviation = np.where(questions.present, deviations, 0).max(axis=1)
+    size = np.abs(total)
+    base10 = ceil_log10(deviation, length) - floor_log10(size, length) + 15
+    base2 = 50 - floor_log2(size, deviation)
+    return Difficulties(np.maximum(base10, 0), np.maximum(base2, 0))
+
+
+def of_comparison(questions: Questions, order: Ints) -> Difficulties:
+    """minmax, sorting and interval, with the operands' order from smallest to largest."""
+    units = questions.operands.significand
+    if questions.task == "interval":
+        return _apart(units[:, :1], units[:, 1:], questions.operands, questions.present[:, 1:])
+    ranked = np.take_along_axis(units, order, axis=1)
+    present = questions.present
+    if questions.task == "sorting":
+        return _apart(ranked[:, :-1], ranked[:, 1:], questions.operands, present[:, 1:])
+    rows, last = np.arange(len(units)), questions.length - 1
+    # The answer is one end of the order: exchange it with the first place, then compare.
+    ends = np.where(questions.operator == 1, last, 0)
+    answer = ranked[rows, ends]
+    ranked[rows, ends] = ranked[:, 0]
+    return _apart(answer[:, None], ranked[:, 1:], questions.operands, present[:, 1:])
+
+
+def _apart(a: Ints, b: Ints, operands: Numbers, counted: np.ndarray) -> Difficulties:
+    """Digits that tell a from b, summed over the columns that count."""
+    a, b = np.broadcast_arrays(a, b)
+    where = np.nonzero(counted)
+    x, y, grid = a[where], b[where], operands.exponent[where[0], 0]
+    larger = np.maximum(np.maximum(np.abs(x), np.abs(y)), 1)
+    same = np.flatnonzero(x == y)
+    larger[same] = np.maximum(np.abs(reduced(Numbers(x[same], grid[same])).significand), 1)
+    difference = np.maximum(np.abs(x - y), 1)
+    base10 = digit_count(larger) - digit_count(difference) + 1
+    base2 = np.maximum(floor_log2(larger, difference) + 1, 1)
+    base2[same] = bit_length(larger[same])
+    rows = len(counted)
+    return Difficulties(
+        np.bincount(where[0], np.maximum(base10, 1), rows).astype(np.int64),
+        np.bincount(where[0], base2, rows).astype(np.int64),
+    )

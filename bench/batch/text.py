@@ -1,0 +1,74 @@
+"""Arrays of numbers as plain decimal text, without a Python object per number."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+
+from bench.batch.fixed import Ints, Numbers, digit_count, reduced
+
+WIDTH = 18
+_TRIPLES = np.array([list(b"%03d" % i) for i in range(1000)], np.uint8)
+_WHOLE, _FRACTION = 19, 46
+"""Canvas columns left and right of the point: a sign and 18 digits, 46 digits."""
+
+
+def plain(numbers: Numbers) -> pa.Array:
+    """Plain decimals, as `bench.numerals.plain` writes them. |n| < 10¹⁸, exponents ≥ −46."""
+    significand, exponent = reduced(numbers)
+    canvas = _canvas(digit_matrix(np.abs(significand)), exponent)
+    first = _WHOLE - np.maximum(digit_count(significand) + exponent, 1)
+    negative = np.flatnonzero(significand < 0)
+    first[negative] -= 1
+    canvas[negative, first[negative]] = ord("-")
+    end = np.where(exponent < 0, _WHOLE + 1 - exponent, _WHOLE)
+    return ragged(canvas, first, end)
+
+
+def ragged(matrix: np.ndarray, first: Ints, end: Ints) -> pa.Array:
+    """Strings of the bytes matrix[i, first[i]:end[i]]."""
+    lengths = end - first
+    offsets = np.zeros(len(lengths) + 1, np.int32)
+    np.cumsum(lengths, out=offsets[1:])
+    starts = np.arange(len(matrix)) * matrix.shape[1] + first - offsets[:-1]
+    index = np.repeat(starts, lengths) + np.arange(offsets[-1])
+    data = matrix.ravel().take(index)
+    return pa.StringArray.from_buffers(len(lengths), pa.py_buffer(offsets), pa.py_buffer(data))
+
+
+def fixed_width(matrix: np.ndarray) -> pa.Array:
+    """Strings of whole rows of a byte matrix."""
+    rows, width = matrix.shape
+    offsets = np.arange(rows + 1, dtype=np.int32) * width
+    return pa.StringArray.from_buffers(
+        rows, pa.py_buffer(offsets), pa.py_buffer(np.ascontiguousarray(matrix))
+    )
+
+
+def digit_matrix(values: Ints) -> np.ndarray:
+    """ASCII digits of non-negative integers, right-aligned in 18 columns, zeros before."""
+    thousand = np.uint32(1000)
+    triples = np.empty((len(values), 6, 3), np.uint8)
+    high = values // 10**9
+    for half, column in ((high, 0), (values - high * 10**9, 3)):
+        rest = half.astype(np.uint32)
+        for offset in (2, 1):
+            quotient = rest // thousand
+            triples[:, column + offset] = _TRIPLES[rest - quotient * thousand]
+            rest = quotient
+        triples[:, column] = _TRIPLES[rest]
+    matrix: np.ndarray = triples.reshape(len(values), WIDTH)
+    return matrix
+
+
+def _canvas(digits: np.ndarray, exponent: Ints) -> np.ndarray:
+    """Every number around a common point: column c holds the digit of its decimal place."""
+    rows = len(digits)
+    margin = max(_WHOLE, _FRACTION) + WIDTH
+    padded = np.full((rows, WIDTH + 2 * margin), ord("0"), np.uint8)
+    padded[:, margin : margin + WIDTH] = digits
+    unit = np.arange(rows, dtype=np.int64) * padded.shape[1] + margin + WIDTH - 1 + exponent
+    places = np.r_[np.arange(-_WHOLE + 1, 1), 0, np.arange(1, _FRACTION + 1)]
+    canvas: np.ndarray = padded.ravel().take(unit[:, None] + places)
+    canvas[:, _WHOLE] = ord(".")
+    return canvas
