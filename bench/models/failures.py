@@ -18,6 +18,7 @@ _ABOUT_THE_PROMPT = re.compile(
 )
 _QUOTA_SPENT = re.compile(r"insufficient_quota|exceeded your current quota|billing", re.IGNORECASE)
 _SHOWN = 300
+_SHORTEST_KEY = 8
 
 
 def from_status(
@@ -61,8 +62,13 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
 
 
 def without_secrets(completion: Completion, secrets: Iterable[str]) -> Completion:
-    """`completion` with every occurrence of a secret masked, wherever a server may echo one."""
-    present = [secret for secret in secrets if secret and secret in _all_text(completion)]
+    """`completion` with every occurrence of a secret masked, wherever a server may echo one.
+
+    What is too short to be a provider's key (servers of one's own take `1` or `EMPTY`) stays:
+    masking it would mutilate answers.
+    """
+    said = _all_text(completion)
+    present = [secret for secret in secrets if len(secret) >= _SHORTEST_KEY and secret in said]
     if not present:
         return completion
     changes = {

@@ -11,12 +11,12 @@ from bench.tasks.base import Problem, Sampling, Task
 from bench.tasks.draws import Draws
 from bench.tasks.phrasing import LETTERS
 
-_REACH = 2
+REACH = 2
 
 
 def _with_operator(operators: tuple[str, ...]) -> Callable[[Draws, Sampling], Problem | None]:
     def sample(draws: Draws, sampling: Sampling) -> Problem | None:
-        numbers = lists.sample_list(draws, sampling.max_digits, _REACH)
+        numbers = lists.sample_list(draws, sampling.max_digits, REACH)
         if numbers is None:
             return None
         return Problem(operators[draws.below(len(operators))], numbers.texts(), numbers.params)
@@ -26,7 +26,7 @@ def _with_operator(operators: tuple[str, ...]) -> Callable[[Draws, Sampling], Pr
 
 def _sample_interval(draws: Draws, sampling: Sampling) -> Problem | None:
     """Boundaries in ascending order, and a reference whose position among them is uniform."""
-    numbers = lists.sample_list(draws, sampling.max_digits, _REACH)
+    numbers = lists.sample_list(draws, sampling.max_digits, REACH)
     if numbers is None:
         return None
     bounds = _separated(numbers.units)

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from math import frexp, prod
 
-from bench.numerals import aligned, parse
+from bench.numerals import aligned, parse, reduced
 from bench.records import Answer, Difficulty
 
 
@@ -74,9 +74,9 @@ def of_order(_operator: str, _operands: Sequence[str], answer: Answer) -> Diffic
 def digits_to_tell_apart(a: str, b: str) -> Difficulty:
     """The orders of magnitude from the larger of |a|, |b| down to |a − b|, both included.
 
-    In base 2, those of their ratio. Equal numbers must be read to their last digit.
+    In base 2, those of their ratio. Equal numbers must be read to their last non-zero digit.
     """
-    (x, y), _ = aligned([parse(a), parse(b)])
+    (x, y), _ = aligned([reduced(parse(a)), reduced(parse(b))])
     larger, difference = max(abs(x), abs(y), 1), abs(x - y) or 1
     base10 = len(str(larger)) - len(str(difference)) + 1
     return Difficulty(max(1, base10), max(1, _floor_log2(larger, difference) + 1))

@@ -10,8 +10,6 @@ import hashlib
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-import numpy as np
-
 _CHUNK = 256
 
 
@@ -58,7 +56,10 @@ class Draws:
 
 def attempts(stream: Stream, words: int) -> Iterator[Draws]:
     """Endless attempts of w = `words` words each: attempt i has words i·w … (i+1)·w − 1."""
-    generator = np.random.Philox(key=stream.key())
+    # Imported here, so that whoever only asks a model does not wait for it.
+    from numpy.random import Philox
+
+    generator = Philox(key=stream.key())
     while True:
         block = generator.random_raw(words * _CHUNK).tolist()
         for start in range(0, len(block), words):

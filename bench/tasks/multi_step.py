@@ -9,12 +9,10 @@ from bench.tasks import difficulty, lists, numbers, truth
 from bench.tasks.base import Problem, Sampling, Task
 from bench.tasks.draws import Draws
 
-_REACH = 17
-_EXPONENT_SPAN = 6
-_EXPONENT_WEIGHTS = [
-    2 ** (_EXPONENT_SPAN - abs(x)) for x in range(-_EXPONENT_SPAN, _EXPONENT_SPAN + 1)
-]
-_LARGEST_RESULT = 14
+REACH = 17
+EXPONENT_SPAN = 6
+EXPONENT_WEIGHTS = [2 ** (EXPONENT_SPAN - abs(x)) for x in range(-EXPONENT_SPAN, EXPONENT_SPAN + 1)]
+LARGEST_RESULT = 14
 
 
 def _sample_exponentiation(draws: Draws, sampling: Sampling) -> Problem | None:
@@ -23,21 +21,21 @@ def _sample_exponentiation(draws: Draws, sampling: Sampling) -> Problem | None:
     The base's magnitude x has weight 2^−|x|; ξ ~ U{2 … ⌊14 / (|x|+1)⌋}. Bases above 1 turn
     negative half the time where the exponent is an integer.
     """
-    x = draws.weighted(_EXPONENT_WEIGHTS) - _EXPONENT_SPAN
+    x = draws.weighted(EXPONENT_WEIGHTS) - EXPONENT_SPAN
     digits = draws.between(1, sampling.max_digits)
     base = numbers.scaled(numbers.significand(draws, digits), x)
-    xi = draws.between(2, _LARGEST_RESULT // (abs(x) + 1))
+    xi = draws.between(2, LARGEST_RESULT // (abs(x) + 1))
     root, inverse, negative = (draws.below(2) for _ in range(3))
     if plain(base) == "1":
         return None
     if negative and not root and x >= 0:
         base = Number(-base.significand, base.exponent)
-    exponent = _reciprocal(xi, sampling.max_digits) if root else str(xi)
+    exponent = reciprocal(xi, sampling.max_digits) if root else str(xi)
     params = {"digits": digits, "exponent": x, "power": xi, "root": root}
     return Problem("^", (plain(base), "-" * inverse + exponent), params)
 
 
-def _reciprocal(xi: int, max_digits: int) -> str:
+def reciprocal(xi: int, max_digits: int) -> str:
     """1/ξ as it is printed, in at most 15 significant digits."""
     context = Context(prec=min(truth.DIGITS, max_digits), rounding=ROUND_HALF_EVEN)
     return plain(number_of(context.divide(Decimal(1), Decimal(xi))))
@@ -45,7 +43,7 @@ def _reciprocal(xi: int, max_digits: int) -> str:
 
 def _sample_list(draws: Draws, sampling: Sampling) -> Problem | None:
     """One set of lists serves mean and std: neither is 0 and both are in range."""
-    numbers_ = lists.sample_list(draws, sampling.max_digits, _REACH)
+    numbers_ = lists.sample_list(draws, sampling.max_digits, REACH)
     if numbers_ is None:
         return None
     operands = numbers_.texts()

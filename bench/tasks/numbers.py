@@ -8,8 +8,8 @@ from bench.tasks.draws import Draws
 LOWEST_EXPONENT, HIGHEST_EXPONENT = -14, 14
 """An operand n has 10^x ≤ |n| < 10^(x+1) with x in this range."""
 
-_SIGNS = ((1, 1), (-1, 1), (1, -1), (-1, -1))
-_SIGN_WEIGHTS = (40, 20, 20, 20)
+SIGNS = ((1, 1), (-1, 1), (1, -1), (-1, -1))
+SIGN_WEIGHTS = (40, 20, 20, 20)
 
 
 def significand(draws: Draws, digits: int) -> int:
@@ -36,13 +36,13 @@ def pair_digits(draws: Draws, max_digits: int) -> tuple[int, int]:
     together = draws.between(2, 2 * max_digits)
     low = (together + 1) // 2
     high = min(together - 1, max_digits)
-    first = low + _triangular(draws, high - low + 1)
+    first = low + draws.weighted(triangular_weights(high - low + 1))
     return first, together - first
 
 
 def signs(draws: Draws) -> tuple[int, int]:
     """Signs of two operands: 40 % ++, 20 % −+, 20 % +−, 20 % −−. One draw."""
-    return _SIGNS[draws.weighted(_SIGN_WEIGHTS)]
+    return SIGNS[draws.weighted(SIGN_WEIGHTS)]
 
 
 def swapped(draws: Draws, a: int, b: int) -> tuple[int, int]:
@@ -50,9 +50,9 @@ def swapped(draws: Draws, a: int, b: int) -> tuple[int, int]:
     return (a, b) if draws.below(2) else (b, a)
 
 
-def _triangular(draws: Draws, n: int) -> int:
-    """The integer part of a triangular variable on [0, n) with its mode at 1. One draw.
+def triangular_weights(n: int) -> list[int]:
+    """Masses of the integer part of a triangular variable on [0, n) with its mode at 1.
 
-    Its masses are (n−1, 2n−3, 2n−5, …, 1) / n(n−1).
+    They are (n−1, 2n−3, 2n−5, …, 1) and add up to n(n−1); for n = 1 the only outcome is 0.
     """
-    return draws.weighted([n - 1 or 1, *range(2 * n - 3, 0, -2)])
+    return [n - 1 or 1, *range(2 * n - 3, 0, -2)]

@@ -1,0 +1,212 @@
+"""Driving items through a model: workers, retries, and what ends a run early."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, NamedTuple
+
+from msgspec.structs import replace
+from tenacity import (
+    AsyncRetrying,
+    RetryCallState,
+    retry_if_result,
+    stop_after_attempt,
+    wait_random_exponential,
+)
+
+from bench.errors import NumbenchError
+from bench.journal import Journal
+from bench.models.base import Message, Model, Settings
+from bench.progress import Progress, Watch
+from bench.records import Completion, Failure, Item, Response
+
+_LAST_WORDS = 0.5
+"""Seconds in which requests under way may still end once the run is lost."""
+
+
+class Request(NamedTuple):
+    """What a model is asked about one item."""
+
+    messages: Sequence[Message]
+    settings: Settings
+
+
+@dataclass(frozen=True)
+class Pace:
+    """How hard a provider is asked, and how patiently. Times in seconds.
+
+    backoff, longest_backoff: scale and bound of the waits where the provider names none.
+    patience: the longest wait that a Retry-After may impose.
+    grace: how long requests under way may take to end after an interrupt.
+    """
+
+    concurrency: int = 16
+    max_attempts: int = 6
+    backoff: float = 1.0
+    longest_backoff: float = 60.0
+    patience: float = 3600.0
+    grace: float = 20.0
+
+
+class _Stopped(Exception):
+    """The run ends; a wait for the next attempt is pointless."""
+
+
+class Drive:
+    """One pass over the items of a run. Every answer is on disk before it counts."""
+
+    def __init__(
+        self,
+        model: Model,
+        items: Iterable[Item],
+        ask: Callable[[Item], Request],
+        journal: Journal,
+        pace: Pace,
+        watch: Watch,
+    ) -> None:
+        """`ask` phrases the request of an item; `watch` hears of every change."""
+        pending = list(items)
+        self.total = len(pending)
+        self.answered = self.errors = self.retries = 0
+        self.input_tokens: int | None = None
+        self.generated_tokens: int | None = None
+        self.cost: float | None = None
+        self.stop = asyncio.Event()
+        self._model, self._ask, self._journal = model, ask, journal
+        self._items = iter(pending)
+        self._pace, self._watch = pace, watch
+        self._start = time.monotonic()
+        self._backoff = wait_random_exponential(multiplier=pace.backoff, max=pace.longest_backoff)
+
+    async def run(self) -> None:
+        """Ask all items, or until `stop` is set. NumbenchError where no item can be answered."""
+        self._tell()
+        count = min(self._pace.concurrency, self.total)
+        workers = [asyncio.create_task(self._work()) for _ in range(count)]
+        together: asyncio.Future[list[None]] = asyncio.gather(*workers)
+        stopped: asyncio.Future[bool] = asyncio.create_task(self.stop.wait())
+        first: set[asyncio.Future[Any]] = {together, stopped}
+        try:
+            await asyncio.wait(first, return_when=asyncio.FIRST_COMPLETED)
+            if workers and not all(worker.done() for worker in workers):
+                lost = together.done()
+                self.stop.set()
+                await asyncio.wait(workers, timeout=_LAST_WORDS if lost else self._pace.grace)
+        finally:
+            stopped.cancel()
+            for worker in workers:
+                worker.cancel()
+            await asyncio.gather(*workers, return_exceptions=True)
+        if together.done() and not together.cancelled():
+            together.result()
+
+    @property
+    def now(self) -> Progress:
+        """Where this pass stands."""
+        tokens = [n for n in (self.input_tokens, self.generated_tokens) if n is not None]
+        return Progress(
+            total=self.total,
+            answered=self.answered,
+            errors=self.errors,
+            retries=self.retries,
+            tokens=sum(tokens) if tokens else None,
+            cost=self.cost,
+            seconds=time.monotonic() - self._start,
+        )
+
+    async def _work(self) -> None:
+        for item in self._items:
+            try:
+                await self._settle(item)
+            except _Stopped:
+                return
+            if self.stop.is_set():
+                return
+
+    async def _settle(self, item: Item) -> None:
+        """Ask about one item until it is answered or lost, and journal which."""
+        request = self._ask(item)
+        retrying = AsyncRetrying(
+            sleep=self._sleep,
+            stop=stop_after_attempt(self._pace.max_attempts),
+            wait=self._wait,
+            retry=retry_if_result(_may_pass),
+            retry_error_callback=_last_result,
+            before_sleep=self._count_retry,
+        )
+        completion: Completion = await retrying(self._attempt, request)
+        if completion.error is not None and completion.error.kind == "run":
+            self.stop.set()
+            raise NumbenchError(f"{self._model.name}: {_why(completion.error)}")
+        attempts = retrying.statistics["attempt_number"]
+        at = datetime.now(UTC).isoformat(timespec="milliseconds")
+        fields = {name: getattr(completion, name) for name in Completion.__struct_fields__}
+        await self._journal.append(Response(item_id=item.id, attempts=attempts, at=at, **fields))
+        self._count(completion)
+
+    async def _attempt(self, request: Request) -> Completion:
+        start = time.monotonic()
+        completion = await self._model.answer(request.messages, request.settings)
+        if completion.latency is None:
+            completion = replace(completion, latency=round(time.monotonic() - start, 6))
+        return completion
+
+    def _wait(self, state: RetryCallState) -> float:
+        """What the provider asks for, else exponential with jitter."""
+        error = _result(state).error
+        if error is not None and error.retry_after is not None:
+            return min(error.retry_after, self._pace.patience)
+        return self._backoff(state)
+
+    async def _sleep(self, seconds: float) -> None:
+        try:
+            await asyncio.wait_for(self.stop.wait(), seconds)
+        except TimeoutError:
+            return
+        raise _Stopped
+
+    def _count_retry(self, state: RetryCallState) -> None:
+        self.retries += 1
+        self._tell()
+
+    def _count(self, completion: Completion) -> None:
+        if completion.error is None:
+            self.answered += 1
+        else:
+            self.errors += 1
+        self.input_tokens = _sum(self.input_tokens, completion.usage.input)
+        self.generated_tokens = _sum(self.generated_tokens, completion.usage.generated)
+        if completion.cost is not None:
+            self.cost = (self.cost or 0.0) + completion.cost
+        self._tell()
+
+    def _tell(self) -> None:
+        self._watch(self.now)
+
+
+def _may_pass(completion: Completion) -> bool:
+    return completion.error is not None and completion.error.kind in ("rate_limit", "transient")
+
+
+def _result(state: RetryCallState) -> Completion:
+    if state.outcome is None:
+        raise AssertionError("tenacity waits only after an attempt")
+    completion: Completion = state.outcome.result()
+    return completion
+
+
+def _last_result(state: RetryCallState) -> Completion:
+    return _result(state)
+
+
+def _why(failure: Failure) -> str:
+    status = f"HTTP {failure.status}: " if failure.status else ""
+    return f"{status}{failure.message}; nothing more was asked"
+
+
+def _sum(total: int | None, value: int | None) -> int | None:
+    return total if value is None else (total or 0) + value

@@ -1,0 +1,135 @@
+"""Who answers: one protocol, `Model`, and one door, `open_model`."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from bench.errors import BadInput
+from bench.models.base import Message, Model, Settings
+from bench.models.catalogue import (
+    Configuration,
+    Level,
+    Provider,
+    check_level,
+    load,
+    resolve,
+    unknown_model,
+)
+
+__all__ = ["Message", "Model", "Opened", "Settings", "open_model"]
+
+
+@dataclass(frozen=True)
+class Opened:
+    """A model that is ready to answer.
+
+    settings: a template; the runner sets the kind of answer per task.
+    identity: what else tells this run's requests from another's: route and server.
+    sdk: the distribution that makes the requests, None for models in this process.
+    """
+
+    model: Model
+    level: str
+    display: str
+    settings: Settings
+    identity: dict[str, object]
+    sdk: str | None = None
+
+
+def open_model(name: str, reasoning: str | None = None, base_url: str | None = None) -> Opened:
+    """The model `name` at the level `reasoning`, at another server where `base_url` is given.
+
+    BadInput, naming what is possible, for an unknown model, a level that it lacks, a level that
+    must be named, a missing key, or a malformed URL.
+    """
+    kind, _, rest = name.partition("/")
+    if kind in ("baseline", "replay"):
+        if base_url is not None:
+            raise BadInput(f"{name} runs in this process: leave out --base-url")
+        return (
+            _open_baseline(name, rest, reasoning)
+            if kind == "baseline"
+            else (_open_replay(name, rest, reasoning))
+        )
+    configuration = resolve(name, reasoning)
+    shown_url = _without_credentials(base_url) if base_url else None
+    return Opened(
+        model=_connect(name, configuration, base_url),
+        level=configuration.level,
+        display=configuration.display,
+        settings=configuration.settings,
+        identity={
+            "route": f"{configuration.provider}/{configuration.served_name}",
+            "base_url": shown_url,
+        },
+        sdk=load().provider[configuration.provider].sdk,
+    )
+
+
+def _connect(name: str, configuration: Configuration, base_url: str | None) -> Model:
+    """The adapter of the configuration's provider; its SDK is imported only here."""
+    provider = load().provider[configuration.provider]
+    served_name = configuration.served_name
+    if configuration.provider == "litellm":
+        from bench.models.litellm_api import LitellmModel
+
+        return LitellmModel(name, served_name, base_url=base_url)
+    key = _key(name, provider, base_url)
+    if configuration.provider == "gemini":
+        from bench.models.gemini import GeminiModel
+
+        return GeminiModel(name, served_name, key=key, base_url=base_url)
+    from bench.models.openai_api import ChatModel
+
+    # OpenAI's reasoning models take only the newer name of the limit, most servers the older.
+    own = configuration.provider == "openai" and (configuration.named or base_url is None)
+    return ChatModel(
+        name,
+        served_name,
+        key=key,
+        base_url=base_url or provider.base_url or "",
+        token_limit="max_completion_tokens" if own else "max_tokens",
+    )
+
+
+def _key(name: str, provider: Provider, base_url: str | None) -> str | None:
+    for variable in provider.keys:
+        if key := os.environ.get(variable, "").strip():
+            return key
+    if base_url is not None:
+        return None
+    raise BadInput(f"{name} needs a key: set {' or '.join(provider.keys)} in the environment")
+
+
+def _open_baseline(name: str, precision: str, reasoning: str | None) -> Opened:
+    from bench.models.baseline import PRECISIONS, BaselineModel
+
+    if precision not in PRECISIONS:
+        raise unknown_model(name)
+    level = check_level(name, reasoning, {"none": Level()})
+    model = BaselineModel(name, PRECISIONS[precision])
+    return Opened(model, level, f"{precision} arithmetic", Settings(), identity={})
+
+
+def _open_replay(name: str, folder: str, reasoning: str | None) -> Opened:
+    from bench.models.replay import ReplayModel
+
+    model = ReplayModel(name, Path(folder))
+    level = check_level(name, reasoning, {model.info.reasoning: Level()})
+    return Opened(model, level, f"{model.info.display} (replay)", Settings(), identity={})
+
+
+def _without_credentials(base_url: str) -> str:
+    """`base_url` as it may be written down. BadInput where it is none."""
+    try:
+        parts = urlsplit(base_url)
+        port = parts.port
+    except ValueError as error:
+        raise BadInput(f"--base-url: {error}") from error
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise BadInput("--base-url: give a URL such as http://127.0.0.1:8000/v1")
+    host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
+    return f"{parts.scheme}://{host}{f':{port}' if port else ''}{parts.path}"

@@ -1,0 +1,246 @@
+"""A run: a dataset's items through a model into a run folder that can be resumed."""
+
+from __future__ import annotations
+
+import asyncio
+import platform
+import re
+import signal
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from dataclasses import asdict, replace
+from datetime import UTC, datetime
+from importlib.metadata import version
+from itertools import zip_longest
+from pathlib import Path
+from typing import NamedTuple
+
+from bench import __version__
+from bench.dataset.store import Dataset, open_dataset
+from bench.drive import Drive, Pace, Request
+from bench.errors import BadInput
+from bench.journal import Journal
+from bench.models import Message, Opened, open_model
+from bench.models.base import TIMEOUT
+from bench.progress import Watch, display
+from bench.records import Item, Response, RunInfo
+from bench.tasks import TASKS
+from bench.tasks.phrasing import prompts
+
+PROMPTS = "paper"
+
+
+class RunReport(NamedTuple):
+    """What one call of `run` did.
+
+    asked: items for which this call has a result on disk: answered + errors. skipped: settled
+    before. input_tokens, generated_tokens, cost (US dollars): sums over what was reported, None
+    where nothing was. interrupted: a signal ended it early; the same call goes on.
+    """
+
+    path: Path
+    asked: int
+    answered: int
+    skipped: int
+    errors: int
+    retries: int
+    input_tokens: int | None
+    generated_tokens: int | None
+    cost: float | None
+    seconds: float
+    interrupted: bool
+
+
+class Interrupted(KeyboardInterrupt):
+    """A run was interrupted; `report` says what is on disk. Exit code 130."""
+
+    def __init__(self, report: RunReport) -> None:
+        super().__init__(f"{report.path}: interrupted after {report.asked} items")
+        self.report = report
+
+
+def run(
+    model: str,
+    reasoning: str | None = None,
+    dataset: str | Path = "v1",
+    tasks: Sequence[str] | None = None,
+    limit: int | None = None,
+    out: Path | None = None,
+    concurrency: int = 16,
+    base_url: str | None = None,
+    retry_errors: bool = False,
+    max_attempts: int = 6,
+    timeout: float = TIMEOUT,
+    on_progress: Watch | None = None,
+) -> RunReport:
+    """Ask `model` the items of `dataset` and keep every response in a run folder.
+
+    `limit` is a number of items per task, `timeout` seconds per request. Called again it asks
+    only what has no answer yet; items that can never be answered only with `retry_errors`.
+    Without `on_progress` progress is shown on stderr. BadInput for wrong arguments,
+    NumbenchError where no item can be answered or the disk is full, Interrupted after a signal.
+    """
+    for name, number in (("--limit", limit), ("--concurrency", concurrency)):
+        if number is not None and number < 1:
+            raise BadInput(f"{name} {number}: give 1 or more")
+    source = open_dataset(dataset)
+    chosen = _choose(source, tasks)
+    opened = open_model(model, reasoning, base_url)
+    folder = out or default_folder(model, opened.level, source.name)
+    info = _describe(opened, model, source, chosen, limit, folder)
+    pace = Pace(concurrency=concurrency, max_attempts=max_attempts)
+    shown = display(model) if on_progress is None else nullcontext(on_progress)
+    with Journal(folder, info) as journal, shown as watch:
+        wanted = list(_interleaved(source.by_task[task][:limit] for task in chosen))
+        items = [item for item in wanted if _is_open(journal.responses.get(item.id), retry_errors)]
+        ask = _asker(opened, timeout)
+        report = asyncio.run(
+            _drive(opened, items, ask, journal, pace, watch, skipped=len(wanted) - len(items))
+        )
+    if report.interrupted:
+        raise Interrupted(report)
+    return report
+
+
+def default_folder(model: str, level: str, dataset: str) -> Path:
+    """Where a run goes if nobody says: `results/MODEL_LEVEL_DATASET`."""
+    plain = re.sub(r"[^A-Za-z0-9._-]+", "-", model).strip("-.")
+    return Path("results") / f"{plain}_{level}_{dataset}"
+
+
+async def _drive(
+    opened: Opened,
+    items: list[Item],
+    ask: Callable[[Item], Request],
+    journal: Journal,
+    pace: Pace,
+    watch: Watch,
+    skipped: int,
+) -> RunReport:
+    drive = Drive(opened.model, items, ask, journal, pace, watch)
+    signalled = threading.Event()
+    try:
+        with _stopped_by_signals(drive, signalled):
+            await drive.run()
+    finally:
+        await opened.model.close()
+    return RunReport(
+        path=journal.folder,
+        asked=drive.answered + drive.errors,
+        answered=drive.answered,
+        skipped=skipped,
+        errors=drive.errors,
+        retries=drive.retries,
+        input_tokens=drive.input_tokens,
+        generated_tokens=drive.generated_tokens,
+        cost=drive.cost,
+        seconds=drive.now.seconds,
+        interrupted=signalled.is_set(),
+    )
+
+
+@contextmanager
+def _stopped_by_signals(drive: Drive, signalled: threading.Event) -> Iterator[None]:
+    """SIGINT and SIGTERM end the drive in order; a second one, at once."""
+    if threading.current_thread() is not threading.main_thread():
+        # Only the main thread hears signals.
+        yield
+        return
+    loop = asyncio.get_running_loop()
+    running = asyncio.current_task()
+
+    def on_signal() -> None:
+        if signalled.is_set() and running is not None:
+            running.cancel()
+        signalled.set()
+        drive.stop.set()
+
+    signals = (signal.SIGINT, signal.SIGTERM)
+    before = [signal.getsignal(number) for number in signals]
+    for number in signals:
+        loop.add_signal_handler(number, on_signal)
+    try:
+        yield
+    except asyncio.CancelledError:
+        if not signalled.is_set():
+            raise
+    finally:
+        for number, handler in zip(signals, before, strict=True):
+            loop.remove_signal_handler(number)
+            signal.signal(number, handler)
+
+
+def _choose(source: Dataset, tasks: Sequence[str] | None) -> tuple[str, ...]:
+    """The tasks to ask, in the registry's order. BadInput for one that is unknown or absent."""
+    for task in tasks or ():
+        if task not in TASKS:
+            raise BadInput(f"unknown task {task!r}: give one of {', '.join(TASKS)}")
+        if task not in source.tasks:
+            raise BadInput(
+                f"dataset {source.name} has no task {task!r}: it has {', '.join(source.tasks)}"
+            )
+    if tasks is not None and not tasks:
+        raise BadInput(f"no task given: give one of {', '.join(source.tasks)}")
+    return tuple(task for task in source.tasks if tasks is None or task in tasks)
+
+
+def _describe(
+    opened: Opened,
+    model: str,
+    source: Dataset,
+    tasks: tuple[str, ...],
+    limit: int | None,
+    folder: Path,
+) -> RunInfo:
+    settings = asdict(opened.settings)
+    for of_one_request in ("answer_kind", "timeout"):
+        del settings[of_one_request]
+    versions = {"numbench": __version__, "python": platform.python_version()}
+    if opened.sdk is not None:
+        versions[opened.sdk] = version(opened.sdk)
+    return RunInfo(
+        model=model,
+        display=opened.display,
+        reasoning=opened.level,
+        dataset=source.ref(folder),
+        prompt=prompts(PROMPTS).ref,
+        tasks=tasks,
+        limit=limit,
+        settings=settings | opened.identity,
+        versions=versions,
+        created=datetime.now(UTC).isoformat(timespec="seconds"),
+    )
+
+
+def _asker(opened: Opened, timeout: float) -> Callable[[Item], Request]:
+    """The function that phrases an item: its task's system prompt, then the question."""
+    known = prompts(PROMPTS)
+    asks = {
+        task.name: (
+            Message("system", known.system(task.system_prompt)),
+            replace(opened.settings, answer_kind=task.answer_kind, timeout=timeout),
+        )
+        for task in TASKS.values()
+    }
+
+    def ask(item: Item) -> Request:
+        system, settings = asks[item.task]
+        return Request((system, Message("user", item.prompt)), settings)
+
+    return ask
+
+
+def _interleaved(groups: Iterable[Sequence[Item]]) -> Iterator[Item]:
+    """One item of each task in turn, so that a run cut short has something of every task."""
+    for round_ in zip_longest(*groups):
+        yield from (item for item in round_ if item is not None)
+
+
+def _is_open(response: Response | None, retry_errors: bool) -> bool:
+    """Whether an item is still to be asked: a failure that may have passed always is."""
+    if response is None:
+        return True
+    if response.error is None:
+        return False
+    return retry_errors or response.error.kind != "item"

@@ -1,0 +1,13 @@
+"""Every test of the models starts with a planted key for each provider."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.models.asking import KEY
+
+
+@pytest.fixture(autouse=True)
+def _keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("OPENAI_API_KEY", "OPENROUTER_API_KEY", "GEMINI_API_KEY"):
+        monkeypatch.setenv(name, KEY)

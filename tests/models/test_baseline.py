@@ -1,0 +1,161 @@
+from __future__ import annotations
+
+import asyncio
+import json
+import math
+import struct
+from decimal import Decimal
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bench.models import Message, open_model
+from bench.models.baseline import PRECISIONS, calculate
+from bench.records import Completion, Usage
+from bench.tasks.phrasing import Question, prompts
+
+FLOAT32, BFLOAT16 = PRECISIONS["float32"], PRECISIONS["bfloat16"]
+FINITE = st.floats(allow_nan=False, allow_infinity=False)
+
+
+def question(operator: str, *operands: str) -> Question:
+    return Question("", operator, operands)
+
+
+@pytest.mark.parametrize(
+    ("operator", "operands", "answer"),
+    [
+        ("+", ("0.1", "0.2"), "0.30000000000000004"),
+        ("-", ("5", "7"), "-2"),
+        ("*", ("1e200", "1e200"), "null"),
+        ("/", ("1", "3"), "0.3333333333333333"),
+        ("/", ("1", "0"), "null"),
+        ("^", ("2", "-2"), "0.25"),
+        ("^", ("-2", "0.5"), "null"),
+        ("^", ("0", "-1"), "null"),
+        ("^", ("10", "400"), "null"),
+        ("mean", ("1", "2", "4.5"), "2.5"),
+        ("std", ("2", "4", "4", "4", "5", "5", "7", "9"), "2"),
+        ("minimum", ("3", "-1e5", "2"), "-1e+05"),
+        ("maximum", ("3", "-1", "2.5"), "3"),
+        ("ascending", ("3", "-1.5", "2"), "[-1.5, 2, 3]"),
+        ("descending", ("3", "-1.5", "2"), "[3, 2, -1.5]"),
+        ("interval", ("0.5", "1", "2"), '"A"'),
+        ("interval", ("1", "1", "2"), '"B"'),
+        ("interval", ("2.5", "1", "2"), '"C"'),
+    ],
+)
+def test_float64_calculates_as_python_does(
+    operator: str, operands: tuple[str, ...], answer: str
+) -> None:
+    text = calculate(question(operator, *operands), PRECISIONS["float64"])
+    assert text == answer
+    json.loads(text)
+
+
+@given(FINITE)
+def test_rounding_to_float32_is_that_of_numpy(value: float) -> None:
+    with np.errstate(over="ignore"):
+        assert FLOAT32.round(value) == float(np.float32(value))
+
+
+@given(st.integers(0, 2**32 - 1))
+def test_rounding_to_bfloat16_is_to_nearest_even_on_the_bits_of_float32(bits: int) -> None:
+    value = struct.unpack("<f", struct.pack("<I", bits))[0]
+    if not math.isfinite(value):
+        return
+    rounded = (bits + 0x7FFF + (bits >> 16 & 1)) & 0xFFFF0000
+    assert BFLOAT16.round(value) == struct.unpack("<f", struct.pack("<I", rounded))[0]
+
+
+@given(FINITE)
+def test_rounding_to_float64_changes_nothing(value: float) -> None:
+    assert PRECISIONS["float64"].round(value) == value
+
+
+@given(st.decimals(allow_nan=False, allow_infinity=False))
+def test_decimals_are_rounded_once(value: Decimal) -> None:
+    if abs(value.adjusted()) > 400:
+        return
+    for precision in PRECISIONS.values():
+        parsed = precision.parse(str(value))
+        if not math.isfinite(parsed) or parsed == 0:
+            continue
+        # No neighbour of the type is nearer.
+        gap = abs(Fraction(parsed) - Fraction(value))
+        step = Fraction(2) ** max(math.frexp(parsed)[1] - precision.bits, precision.step)
+        assert gap <= step / 2
+
+
+@given(st.floats(width=32, allow_nan=False, allow_infinity=False))
+def test_what_is_shown_is_the_shortest_that_reads_back(value: float) -> None:
+    for precision in (FLOAT32, BFLOAT16):
+        number = precision.round(value)
+        if not math.isfinite(number):
+            continue
+        text = precision.show(number)
+        assert precision.parse(text) == number
+    digits = len(Decimal(FLOAT32.show(value)).normalize().as_tuple().digits)
+    numpys = np.format_float_scientific(np.float32(value), unique=True, trim="-")
+    assert digits <= len(Decimal(numpys).as_tuple().digits)
+
+
+@given(st.lists(st.floats(-1e6, 1e6, width=32), min_size=2, max_size=6))
+def test_every_step_of_a_std_is_rounded(values: list[float]) -> None:
+    numbers = [np.float32(value) for value in values]
+    count = np.float32(len(numbers))
+
+    def mean(parts: list[np.float32]) -> np.float32:
+        total = np.float32(0)
+        for part in parts:
+            total = np.float32(total + part)
+        return np.float32(total / count)
+
+    center = mean(numbers)
+    squares = [np.float32((n - center) * (n - center)) for n in numbers]
+    expected = np.sqrt(mean(squares))
+    answer = calculate(question("std", *(repr(float(n)) for n in numbers)), FLOAT32)
+    assert np.float32(json.loads(answer)) == expected
+
+
+@given(FINITE, FINITE, st.sampled_from("+-*/"))
+def test_float32_operations_are_those_of_numpy(a: float, b: float, operator: str) -> None:
+    with np.errstate(all="ignore"):
+        x, y = np.float32(a), np.float32(b)
+        if not (np.isfinite(x) and np.isfinite(y)):
+            return
+        results = {"+": x + y, "-": x - y, "*": x * y, "/": x / y}
+    answer = calculate(question(operator, repr(float(x)), repr(float(y))), FLOAT32)
+    expected = results[operator]
+    if np.isfinite(expected):
+        assert np.float32(json.loads(answer)) == expected
+    else:
+        assert answer == "null"
+
+
+def test_comparisons_are_made_on_rounded_values() -> None:
+    # Both round to 256 in bfloat16.
+    assert calculate(question("interval", "256.4", "256.5"), BFLOAT16) == '"B"'
+    assert calculate(question("maximum", "256.4", "3"), BFLOAT16) == "256"
+
+
+def answer(prompt: str, model: str = "baseline/bfloat16") -> Completion:
+    opened = open_model(model)
+    messages = [Message("system", "x"), Message("user", prompt)]
+    return asyncio.run(opened.model.answer(messages, opened.settings))
+
+
+def test_the_model_answers_questions_as_phrased() -> None:
+    completion = answer(prompts().phrase("addition", "+", ("256", "1")))
+    assert completion.text == '{"answer": 256}'
+    assert completion.usage == Usage()
+    assert completion.error is None
+
+
+def test_what_is_no_question_is_a_failure_of_the_item() -> None:
+    completion = answer("Who are you?")
+    assert completion.error is not None
+    assert completion.error.kind == "item"

@@ -1,0 +1,160 @@
+"""A scripted server on the loopback interface that speaks OpenAI Chat and Gemini."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from aiohttp import web
+
+Reply = web.StreamResponse
+Script = Callable[["Asked"], Awaitable[Reply]]
+
+
+@dataclass(frozen=True)
+class Asked:
+    """One request as the server saw it. `number` counts the requests for the same prompt."""
+
+    prompt: str
+    number: int
+    body: dict[str, Any]
+    headers: dict[str, str]
+    path: str
+    request: web.Request
+
+
+@dataclass
+class Server:
+    """A running server: where it is, and all it was asked."""
+
+    url: str
+    asked: list[Asked] = field(default_factory=list)
+    in_flight: int = 0
+    most_in_flight: int = 0
+
+    @property
+    def counts(self) -> Counter[str]:
+        """Requests per prompt."""
+        return Counter(asked.prompt for asked in self.asked)
+
+
+@contextmanager
+def serve(script: Script) -> Iterator[Server]:
+    """A server in a thread of its own that answers every POST by `script`."""
+    loop = asyncio.new_event_loop()
+    server = Server("")
+
+    async def handle(request: web.Request) -> Reply:
+        body = await request.json()
+        prompt = _prompt(body)
+        headers = {key.lower(): value for key, value in request.headers.items()}
+        number = server.counts[prompt] if len(server.asked) < 2000 else 0
+        asked = Asked(prompt, number, body, headers, request.path, request)
+        server.asked.append(asked)
+        server.in_flight += 1
+        server.most_in_flight = max(server.most_in_flight, server.in_flight)
+        try:
+            return await script(asked)
+        finally:
+            server.in_flight -= 1
+
+    async def start() -> web.AppRunner:
+        app = web.Application()
+        app.router.add_post("/{path:.*}", handle)
+        runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
+        await runner.setup()
+        site = web.TCPSite(runner, "127.0.0.1", 0)
+        await site.start()
+        host, port = runner.addresses[0][:2]
+        server.url = f"http://{host}:{port}"
+        return runner
+
+    async def stop(runner: web.AppRunner) -> None:
+        await runner.cleanup()
+        left = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in left:
+            task.cancel()
+        await asyncio.gather(*left, return_exceptions=True)
+
+    runner = loop.run_until_complete(start())
+    thread = threading.Thread(target=loop.run_forever, daemon=True)
+    thread.start()
+    try:
+        yield server
+    finally:
+        asyncio.run_coroutine_threadsafe(stop(runner), loop).result(10)
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join(10)
+        loop.close()
+
+
+def chat(
+    text: str = '{"answer": 1}',
+    *,
+    usage: dict[str, Any] | None = None,
+    finish: str = "stop",
+    message: dict[str, Any] | None = None,
+    **more: Any,
+) -> Reply:
+    """A good Chat Completions response."""
+    choice = {
+        "index": 0,
+        "finish_reason": finish,
+        "message": {"role": "assistant", "content": text} | (message or {}),
+    }
+    body = {"id": "chat-1", "object": "chat.completion", "model": "served", "choices": [choice]}
+    return web.json_response(body | ({"usage": usage} if usage else {}) | more)
+
+
+def gemini(
+    text: str = '{"answer": 1}',
+    *,
+    usage: dict[str, Any] | None = None,
+    finish: str = "STOP",
+    thought: str | None = None,
+) -> Reply:
+    """A good generateContent response."""
+    parts: list[dict[str, Any]] = [{"text": thought, "thought": True}] if thought else []
+    parts.append({"text": text})
+    candidate = {"content": {"role": "model", "parts": parts}, "finishReason": finish}
+    body: dict[str, Any] = {"candidates": [candidate], "modelVersion": "served"}
+    return web.json_response(body | ({"usageMetadata": usage} if usage else {}))
+
+
+def error(
+    status: int,
+    message: str = "scripted",
+    *,
+    headers: dict[str, str] | None = None,
+    **fields: Any,
+) -> Reply:
+    """An error in the form that both protocols share."""
+    body = {"error": {"message": message, "code": status} | fields}
+    return web.json_response(body, status=status, headers=headers)
+
+
+async def torn(asked: Asked) -> Reply:
+    """Promise a body, send half of it, drop the connection."""
+    reply = web.StreamResponse(headers={"Content-Length": "1000"})
+    await reply.prepare(asked.request)
+    await reply.write(json.dumps({"choices": []}).encode()[:6])
+    assert asked.request.transport is not None
+    asked.request.transport.abort()
+    return reply
+
+
+async def garbage(asked: Asked) -> Reply:
+    """A body that is not JSON, under a header that says so."""
+    return web.Response(body=b'{"choices": [{"mess', content_type="application/json")
+
+
+def _prompt(body: dict[str, Any]) -> str:
+    if "messages" in body:
+        return str(body["messages"][-1]["content"])
+    return str(body["contents"][-1]["parts"][0]["text"])

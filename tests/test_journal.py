@@ -1,0 +1,333 @@
+from __future__ import annotations
+
+import asyncio
+import errno
+import os
+import resource
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+
+from bench import jsonl
+from bench.errors import BadInput, NumbenchError
+from bench.journal import Journal, find_runs, read_run, write_run
+from bench.records import DatasetRef, Failure, PromptRef, Response, RunInfo
+
+INFO = RunInfo(
+    model="m",
+    display="M",
+    reasoning="none",
+    dataset=DatasetRef(name="v1", path="../v1", sha256="a" * 64),
+    prompt=PromptRef(name="paper", sha256="b" * 64),
+    tasks=("mean",),
+    limit=5,
+    settings={"temperature": 0.0, "request": {"reasoning_effort": "low"}},
+    versions={"numbench": "0.1.0"},
+    created="2025-01-01T00:00:00+00:00",
+)
+LOST = Failure(kind="transient", message="gone")
+
+
+def answer(number: int, text: str = "x") -> Response:
+    return Response(item_id=f"mean-{number}", text=text)
+
+
+def append(folder: Path, *responses: Response, info: RunInfo = INFO) -> None:
+    async def all_at_once(journal: Journal) -> None:
+        await asyncio.gather(*(journal.append(response) for response in responses))
+
+    with Journal(folder, info) as journal:
+        asyncio.run(all_at_once(journal))
+
+
+def test_what_is_appended_is_read_back_in_later_openings(tmp_path: Path) -> None:
+    append(tmp_path, answer(1), answer(2))
+    append(tmp_path, answer(3))
+    run = read_run(tmp_path)
+    assert list(run.responses) == ["mean-1", "mean-2", "mean-3"]
+    assert run.info == INFO
+    assert run.responses["mean-2"] == answer(2)
+
+
+def test_an_error_never_displaces_an_answer(tmp_path: Path) -> None:
+    lost = Response(item_id="mean-1", error=LOST)
+    append(tmp_path, lost, answer(1, "first"), lost)
+    assert read_run(tmp_path).responses["mean-1"].text == "first"
+    with Journal(tmp_path, INFO) as journal:
+        assert journal.responses["mean-1"].text == "first"
+        asyncio.run(journal.append(answer(1, "second")))
+        assert journal.responses["mean-1"].text == "second"
+    assert read_run(tmp_path).responses["mean-1"].text == "second"
+
+
+def test_a_last_line_cut_at_any_byte_is_repaired_and_nothing_else_is_lost(tmp_path: Path) -> None:
+    append(tmp_path, answer(1), answer(2, "ü€ \n"))
+    path = tmp_path / "responses.jsonl"
+    whole = path.read_bytes()
+    start = whole.index(b"\n") + 1
+    for cut in range(start, len(whole)):
+        path.write_bytes(whole[:cut])
+        complete = cut == len(whole) - 1
+        left = ["mean-1", "mean-2"] if complete else ["mean-1"]
+        assert list(read_run(tmp_path).responses) == left, cut
+        with Journal(tmp_path, INFO) as journal:
+            assert list(journal.responses) == left, cut
+            asyncio.run(journal.append(answer(3)))
+        expected = (whole if complete else whole[:start]) + jsonl.encode(answer(3))
+        assert path.read_bytes() == expected, cut
+
+
+@pytest.mark.parametrize("opening", ["read", "write"])
+def test_a_broken_line_in_the_middle_is_named(tmp_path: Path, opening: str) -> None:
+    append(tmp_path, answer(1), answer(2), answer(3))
+    path = tmp_path / "responses.jsonl"
+    lines = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(lines[0] + b'{"item_id": 5}\n' + lines[2])
+    with pytest.raises(BadInput, match=r"responses\.jsonl, line 2: .*item_id"):
+        if opening == "read":
+            read_run(tmp_path)
+        else:
+            Journal(tmp_path, INFO)
+    # The lock was given back: a repaired file opens.
+    path.write_bytes(b"".join(lines))
+    append(tmp_path)
+
+
+def test_a_second_writer_is_refused_with_the_pid_of_the_first(tmp_path: Path) -> None:
+    code = (
+        "import sys; from tests.test_journal import *\n"
+        "with Journal(Path(sys.argv[1]), INFO): print('open', flush=True); sys.stdin.read()"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", code, str(tmp_path)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        cwd=Path(__file__).parents[1],
+    ) as first:
+        assert first.stdout is not None
+        assert first.stdout.readline() == b"open\n"
+        with pytest.raises(BadInput, match=rf"another process \(pid {first.pid}\) is writing"):
+            Journal(tmp_path, INFO)
+        with pytest.raises(BadInput, match="another process"):
+            write_run(tmp_path, INFO, [])
+        assert read_run(tmp_path).responses == {}
+    append(tmp_path, answer(1))
+
+
+def test_kill_9_loses_nothing_that_was_acknowledged(tmp_path: Path) -> None:
+    code = (
+        "import sys, itertools; from tests.test_journal import *\n"
+        "async def go(journal):\n"
+        "    numbers = itertools.count()\n"
+        "    async def work():\n"
+        "        for n in numbers:\n"
+        "            await journal.append(answer(n, 'x' * 5000))\n"
+        "            os.write(1, b'%d\\n' % n)\n"
+        "    await asyncio.gather(*(work() for _ in range(8)))\n"
+        "with Journal(Path(sys.argv[1]), INFO) as journal: asyncio.run(go(journal))"
+    )
+    told = 0
+    for _ in range(3):
+        with subprocess.Popen(
+            [sys.executable, "-c", code, str(tmp_path)],
+            stdout=subprocess.PIPE,
+            cwd=Path(__file__).parents[1],
+        ) as process:
+            assert process.stdout is not None
+            acknowledged = [process.stdout.readline()]
+            time.sleep(0.1)
+            process.send_signal(signal.SIGKILL)
+            acknowledged += process.stdout.readlines()
+        with Journal(tmp_path, INFO) as journal:
+            for line in acknowledged:
+                if line.endswith(b"\n"):
+                    told += 1
+                    assert f"mean-{int(line)}" in journal.responses
+        data = (tmp_path / "responses.jsonl").read_bytes()
+        assert data.endswith(b"\n")
+    assert told > 30
+
+
+def _limit_file_size() -> None:
+    resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, 10_000))
+
+
+def test_a_disk_that_refuses_ends_in_one_line_with_whole_lines_only(tmp_path: Path) -> None:
+    code = (
+        "import sys; from tests.test_journal import *\n"
+        "async def go(journal):\n"
+        "    for n in range(100):\n"
+        "        try: await journal.append(answer(n, 'x' * 300))\n"
+        "        except NumbenchError as error: print(n, error); break\n"
+        "    try: await journal.append(answer(999, ''))\n"
+        "    except NumbenchError: print('refused')\n"
+        "with Journal(Path(sys.argv[1]), INFO) as journal: asyncio.run(go(journal))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(tmp_path)],
+        capture_output=True,
+        text=True,
+        cwd=Path(__file__).parents[1],
+        preexec_fn=_limit_file_size,
+        check=True,
+    )
+    count, message = done.stdout.splitlines()[0].split(" ", 1)
+    assert "responses.jsonl: File too large" in message
+    assert done.stdout.splitlines()[1] == "refused"
+    data = (tmp_path / "responses.jsonl").read_bytes()
+    assert data.endswith(b"\n")
+    assert len(data) <= 10_000
+    # After room was made, the run goes on.
+    append(tmp_path, answer(500))
+    assert len(read_run(tmp_path).responses) == int(count) + 1
+
+
+def test_a_full_disk_says_so_and_cuts_the_half_written_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    append(tmp_path, answer(1))
+    before = (tmp_path / "responses.jsonl").read_bytes()
+    write = os.write
+
+    def full(file: int, data: memoryview) -> int:
+        if len(data) > 20:
+            return write(file, data[:20])
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    async def both(journal: Journal) -> None:
+        results = await asyncio.gather(
+            journal.append(answer(2)), journal.append(answer(3)), return_exceptions=True
+        )
+        for result in results:
+            assert isinstance(result, NumbenchError)
+            assert "No space left on device" in str(result)
+
+    with Journal(tmp_path, INFO) as journal:
+        with monkeypatch.context() as patch:
+            patch.setattr(os, "write", full)
+            asyncio.run(both(journal))
+        assert set(journal.responses) == {"mean-1"}
+    assert (tmp_path / "responses.jsonl").read_bytes() == before
+
+
+def test_lines_that_wait_together_share_a_sync(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    syncs = 0
+    fsync = os.fsync
+
+    def slow(file: int) -> None:
+        nonlocal syncs
+        syncs += 1
+        time.sleep(0.01)
+        fsync(file)
+
+    with Journal(tmp_path, INFO) as journal:
+        monkeypatch.setattr(os, "fsync", slow)
+
+        async def many() -> None:
+            await asyncio.gather(*(journal.append(answer(n)) for n in range(1000)))
+
+        asyncio.run(many())
+        assert 1 <= syncs <= 5
+    assert len(read_run(tmp_path).responses) == 1000
+
+
+def test_append_leaves_the_event_loop_free(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def go(journal: Journal) -> float:
+        writing = asyncio.create_task(journal.append(answer(1)))
+        await asyncio.sleep(0)
+        start = time.monotonic()
+        await asyncio.sleep(0.01)
+        free = time.monotonic() - start
+        await writing
+        return free
+
+    with Journal(tmp_path, INFO) as journal:
+        monkeypatch.setattr(os, "fsync", lambda file: time.sleep(0.5))
+        assert asyncio.run(go(journal)) < 0.4
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"model": "n"}, "model 'm', this one has 'n'"),
+        ({"reasoning": "low"}, "reasoning 'none', this one has 'low'"),
+        ({"dataset": replace(INFO.dataset, sha256="c")}, "dataset hash"),
+        ({"prompt": replace(INFO.prompt, sha256="c")}, "prompt hash"),
+        ({"settings": {"temperature": None, "request": {}}}, "settings.request"),
+        ({"settings": INFO.settings | {"seed": 1}}, "settings.seed None, this one has 1"),
+        ({"source": "imported"}, "source"),
+    ],
+)
+def test_a_folder_of_another_run_is_refused(
+    tmp_path: Path, change: dict[str, object], said: str
+) -> None:
+    append(tmp_path, answer(1))
+    before = (tmp_path / "run.json").read_bytes()
+    with pytest.raises(BadInput, match="choose another --out") as caught:
+        Journal(tmp_path, replace(INFO, **change))
+    assert said in str(caught.value)
+    assert (tmp_path / "run.json").read_bytes() == before
+
+
+def test_tasks_and_limit_may_grow_and_never_shrink(tmp_path: Path) -> None:
+    append(tmp_path, answer(1))
+    more = replace(INFO, tasks=("std", "mean"), created="later", versions={"numbench": "0.2.0"})
+    append(tmp_path, info=more)
+    info = read_run(tmp_path).info
+    assert info.tasks == ("mean", "std")
+    assert info.created == INFO.created
+    assert info.versions == {"numbench": "0.1.0, 0.2.0"}
+    append(tmp_path, info=replace(more, limit=None))
+    append(tmp_path, info=INFO)
+    info = read_run(tmp_path).info
+    assert (info.tasks, info.limit) == (("mean", "std"), None)
+    assert info.versions == {"numbench": "0.1.0, 0.2.0"}
+
+
+def test_tasks_with_different_limits_are_refused(tmp_path: Path) -> None:
+    append(tmp_path)
+    with pytest.raises(BadInput, match="the same --limit"):
+        Journal(tmp_path, replace(INFO, tasks=("std",), limit=7))
+
+
+def test_responses_of_unknown_origin_are_not_taken_over(tmp_path: Path) -> None:
+    (tmp_path / "responses.jsonl").write_bytes(jsonl.encode(answer(1)))
+    with pytest.raises(BadInput, match=r"without run\.json"):
+        Journal(tmp_path, INFO)
+
+
+def test_a_folder_that_is_a_file_is_bad_input(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(BadInput, match="file"):
+        Journal(tmp_path / "file", INFO)
+
+
+def test_import_writes_a_whole_run_but_never_over_a_measured_one(tmp_path: Path) -> None:
+    imported = replace(INFO, source="imported")
+    write_run(tmp_path / "a", imported, [answer(1)])
+    write_run(tmp_path / "a", imported, [answer(2)])
+    assert list(read_run(tmp_path / "a").responses) == ["mean-2"]
+    append(tmp_path / "b", answer(1))
+    with pytest.raises(BadInput, match="measured run"):
+        write_run(tmp_path / "b", imported, [answer(2)])
+    assert list(read_run(tmp_path / "b").responses) == ["mean-1"]
+
+
+def test_runs_are_found_at_and_below_a_path(tmp_path: Path) -> None:
+    append(tmp_path / "x" / "two")
+    append(tmp_path / "one")
+    assert find_runs([tmp_path]) == [tmp_path / "one", tmp_path / "x" / "two"]
+    assert find_runs([tmp_path / "one", tmp_path]) == [tmp_path / "one", tmp_path / "x" / "two"]
+    (tmp_path / "empty").mkdir()
+    for nothing in (tmp_path / "empty", tmp_path / "absent"):
+        with pytest.raises(BadInput, match="no run here"):
+            find_runs([nothing])
+    with pytest.raises(BadInput, match=r"run\.json is missing"):
+        read_run(tmp_path / "empty")

@@ -1,0 +1,325 @@
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bench import runner
+from bench.dataset.store import write_dataset
+from bench.drive import Pace
+from bench.errors import BadInput, NumbenchError
+from bench.journal import read_run
+from bench.progress import Progress
+from bench.records import Item
+from bench.runner import RunReport, run
+from bench.tasks.items import make_item
+from tests import servers
+from tests.servers import Asked, Reply, Script, serve
+
+KEY = "sk-planted-0123456789"
+ROOT = Path(__file__).parents[1]
+MODEL = "openai/some"
+
+
+def questions(count: int) -> dict[str, list[Item]]:
+    return {
+        "addition": [make_item("addition", "+", (str(n), "1"), {}) for n in range(1, count + 1)],
+        "minmax": [
+            make_item("minmax", "minimum", (str(n), "500.5"), {}) for n in range(1, count + 1)
+        ],
+    }
+
+
+@pytest.fixture
+def dataset(tmp_path: Path) -> Path:
+    return small_dataset(tmp_path / "data", 5)
+
+
+def small_dataset(folder: Path, count: int) -> Path:
+    write_dataset(
+        folder,
+        questions(count),
+        name="small",
+        generator="test",
+        seed=None,
+        split="test",
+        settings={},
+    )
+    return folder
+
+
+@pytest.fixture(autouse=True)
+def _quick(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    monkeypatch.setenv("GEMINI_API_KEY", KEY)
+    monkeypatch.setattr(runner, "Pace", lambda **changes: Pace(backoff=0.01, **changes))
+    yield
+
+
+def go(server: servers.Server, dataset: Path, out: Path, **changes: Any) -> RunReport:
+    arguments: dict[str, Any] = {"on_progress": lambda now: None, "base_url": server.url}
+    arguments |= {"model": MODEL, "dataset": dataset, "out": out}
+    return run(**(arguments | changes))
+
+
+async def good(asked: Asked) -> Reply:
+    usage = {
+        "prompt_tokens": 10,
+        "completion_tokens": 4,
+        "completion_tokens_details": {"reasoning_tokens": 1},
+        "cost": 0.5,
+    }
+    return servers.chat(usage=usage)
+
+
+def test_a_run_keeps_every_answer_and_a_second_asks_nothing(dataset: Path, tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    with serve(good) as server:
+        report = go(server, dataset, out)
+        assert (report.answered, report.asked, report.skipped, report.errors) == (10, 10, 0, 0)
+        assert (report.input_tokens, report.generated_tokens, report.cost) == (100, 40, 5.0)
+        assert set(server.counts.values()) == {1}
+        again = go(server, dataset, out)
+        assert (again.asked, again.skipped) == (0, 10)
+        assert len(server.asked) == 10
+    recorded = read_run(out)
+    assert set(recorded.responses) == {i.id for items in questions(5).values() for i in items}
+    response = next(iter(recorded.responses.values()))
+    assert response.text == '{"answer": 1}'
+    assert response.attempts == 1
+    assert response.latency is not None
+    assert response.latency > 0
+    assert response.at is not None
+    info = recorded.info
+    assert (info.model, info.reasoning, info.tasks) == (MODEL, "default", ("minmax", "addition"))
+    assert {"numbench", "python", "openai"} <= info.versions.keys()
+    assert info.settings["base_url"] == server.url
+    assert info.settings["temperature"] == 0.0
+    assert "timeout" not in info.settings
+
+
+def test_gemini_runs_as_well(dataset: Path, tmp_path: Path) -> None:
+    async def script(asked: Asked) -> Reply:
+        return servers.gemini(
+            usage={"promptTokenCount": 3, "candidatesTokenCount": 2, "thoughtsTokenCount": 5}
+        )
+
+    with serve(script) as server:
+        report = go(server, dataset, tmp_path / "run", model="gemini-2.5-pro", reasoning="minimal")
+    assert (report.answered, report.generated_tokens) == (10, 70)
+
+
+def test_limit_and_tasks_choose_and_tasks_take_turns(dataset: Path, tmp_path: Path) -> None:
+    with serve(good) as server:
+        go(server, dataset, tmp_path / "run", limit=2, concurrency=1)
+        assert ["minimum" in asked.prompt for asked in server.asked] == [True, False] * 2
+        go(server, dataset, tmp_path / "run", tasks=["addition"], limit=2)
+        assert len(server.asked) == 4
+        report = go(server, dataset, tmp_path / "run", limit=3)
+        assert (report.asked, report.skipped) == (2, 4)
+    assert read_run(tmp_path / "run").info.limit == 3
+
+
+def test_each_task_gets_its_system_prompt(dataset: Path, tmp_path: Path) -> None:
+    with serve(good) as server:
+        go(server, dataset, tmp_path / "run")
+        systems = {
+            "minimum" in asked.prompt: asked.body["messages"][0]["content"]
+            for asked in server.asked
+        }
+    prompts = ROOT / "prompts" / "paper" / "system"
+    assert systems[True] == (prompts / "minmax.txt").read_text().rstrip("\n")
+    assert systems[False] == (prompts / "arithmetic.txt").read_text().rstrip("\n")
+
+
+async def _rate_limited(asked: Asked) -> Reply:
+    return servers.error(429) if asked.number == 0 else servers.chat()
+
+
+async def _down_for_a_moment(asked: Asked) -> Reply:
+    return servers.error(500) if asked.number < 2 else servers.chat()
+
+
+async def _torn_once(asked: Asked) -> Reply:
+    return await servers.torn(asked) if asked.number == 0 else servers.chat()
+
+
+async def _garbage_once(asked: Asked) -> Reply:
+    return await servers.garbage(asked) if asked.number == 0 else servers.chat()
+
+
+@pytest.mark.parametrize(
+    ("script", "attempts"),
+    [(_rate_limited, 2), (_down_for_a_moment, 3), (_torn_once, 2), (_garbage_once, 2)],
+)
+def test_what_passes_is_asked_again_and_attempts_are_counted_once(
+    dataset: Path, tmp_path: Path, script: Script, attempts: int
+) -> None:
+    with serve(script) as server:
+        report = go(server, dataset, tmp_path / "run")
+        assert set(server.counts.values()) == {attempts}
+    assert (report.answered, report.errors) == (10, 0)
+    assert report.retries == 10 * (attempts - 1)
+    responses = read_run(tmp_path / "run").responses.values()
+    assert {response.attempts for response in responses} == {attempts}
+
+
+def test_retry_after_is_honoured(dataset: Path, tmp_path: Path) -> None:
+    times: dict[str, list[float]] = {}
+
+    async def script(asked: Asked) -> Reply:
+        times.setdefault(asked.prompt, []).append(time.monotonic())
+        if asked.number == 0:
+            return servers.error(429, headers={"Retry-After": "0.7"})
+        return servers.chat()
+
+    with serve(script) as server:
+        go(server, dataset, tmp_path / "run")
+    assert all(second - first >= 0.69 for first, second in times.values())
+
+
+def test_what_never_passes_is_journalled_as_an_error_and_asked_by_the_next_run(
+    dataset: Path, tmp_path: Path
+) -> None:
+    broken = True
+
+    async def script(asked: Asked) -> Reply:
+        return servers.error(503) if broken and "minimum" in asked.prompt else servers.chat()
+
+    with serve(script) as server:
+        report = go(server, dataset, tmp_path / "run", max_attempts=3)
+        assert (report.answered, report.errors, report.retries) == (5, 5, 10)
+        errors = [r.error for r in read_run(tmp_path / "run").responses.values() if r.error]
+        assert [error.kind for error in errors] == ["transient"] * 5
+        broken = False
+        report = go(server, dataset, tmp_path / "run")
+        assert (report.answered, report.skipped, report.errors) == (5, 5, 0)
+    assert not [r for r in read_run(tmp_path / "run").responses.values() if r.error]
+
+
+def test_an_item_that_can_never_be_answered_is_asked_again_only_on_demand(
+    dataset: Path, tmp_path: Path
+) -> None:
+    async def script(asked: Asked) -> Reply:
+        if "minimum" in asked.prompt:
+            return servers.error(400, "content_filter")
+        return servers.chat()
+
+    with serve(script) as server:
+        report = go(server, dataset, tmp_path / "run")
+        assert (report.answered, report.errors, report.retries) == (5, 5, 0)
+        assert go(server, dataset, tmp_path / "run").asked == 0
+        assert go(server, dataset, tmp_path / "run", retry_errors=True).errors == 5
+        assert len(server.asked) == 15
+
+
+@pytest.mark.parametrize("model", [MODEL, "gemini/some"])
+@pytest.mark.parametrize("status", [401, 404])
+def test_a_bad_key_ends_the_run_within_a_second(
+    tmp_path: Path, model: str, status: int, capfd: pytest.CaptureFixture[str]
+) -> None:
+    dataset = small_dataset(tmp_path / "data", 100)
+
+    async def script(asked: Asked) -> Reply:
+        if "What is 1 +" in asked.prompt or "[1," in asked.prompt:
+            return servers.error(status, f"Incorrect API key provided: {KEY}")
+        await asyncio.sleep(30)
+        return servers.chat()
+
+    with serve(script) as server:
+        # The import of the SDK is not part of the run.
+        start = time.monotonic()
+        with pytest.raises(NumbenchError, match=f"HTTP {status}: Incorrect") as caught:
+            go(server, dataset, tmp_path / "run", model=model, concurrency=8)
+        assert time.monotonic() - start < 2.5
+        assert len(server.asked) <= 8
+    assert KEY not in str(caught.value)
+    assert "\n" not in str(caught.value)
+    assert read_run(tmp_path / "run").responses == {}
+
+
+def test_answers_that_arrive_as_the_run_is_lost_are_kept(tmp_path: Path) -> None:
+    dataset = small_dataset(tmp_path / "data", 5)
+
+    async def script(asked: Asked) -> Reply:
+        if "minimum" in asked.prompt:
+            return servers.error(402, "no credits")
+        await asyncio.sleep(0.2)
+        return servers.chat()
+
+    with serve(script) as server, pytest.raises(NumbenchError, match="no credits"):
+        go(server, dataset, tmp_path / "run", concurrency=2)
+    assert len(read_run(tmp_path / "run").responses) == 1
+
+
+def test_no_more_requests_are_in_flight_than_allowed(dataset: Path, tmp_path: Path) -> None:
+    async def script(asked: Asked) -> Reply:
+        await asyncio.sleep(0.05)
+        return servers.chat()
+
+    with serve(script) as server:
+        go(server, dataset, tmp_path / "run", concurrency=3)
+        assert server.most_in_flight == 3
+
+
+def test_progress_counts_up_to_the_total(dataset: Path, tmp_path: Path) -> None:
+    seen: list[Progress] = []
+    with serve(good) as server:
+        go(server, dataset, tmp_path / "run", on_progress=seen.append)
+    assert (seen[0].done, seen[0].total, seen[0].cost) == (0, 10, None)
+    assert (seen[-1].done, seen[-1].tokens, seen[-1].cost) == (10, 140, 5.0)
+    assert [now.done for now in seen] == sorted(now.done for now in seen)
+
+
+def test_without_a_watcher_progress_goes_to_stderr(
+    dataset: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with serve(good) as server:
+        go(server, dataset, tmp_path / "run", on_progress=None)
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert "10/10" in said.err
+    assert "$5.0000" in said.err
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"tasks": ["adition"]}, "unknown task 'adition': give one of minmax, interval"),
+        ({"tasks": ["std"]}, "dataset small has no task 'std': it has minmax, addition"),
+        ({"tasks": []}, "no task given"),
+        ({"limit": 0}, "--limit 0: give 1 or more"),
+        ({"concurrency": 0}, "--concurrency 0"),
+        ({"dataset": "nowhere"}, "no dataset 'nowhere'"),
+        ({"model": "nobody"}, "unknown model"),
+    ],
+)
+def test_wrong_arguments_are_bad_input_and_leave_nothing_behind(
+    dataset: Path, tmp_path: Path, changes: dict[str, Any], said: str
+) -> None:
+    out = tmp_path / "run"
+    arguments: dict[str, Any] = {"model": "baseline/float64", "dataset": dataset, "out": out}
+    with pytest.raises(BadInput, match=said):
+        run(**(arguments | changes))
+    assert not out.exists()
+
+
+def test_runs_go_to_a_folder_named_after_them(
+    dataset: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    report = run("baseline/float64", dataset=dataset)
+    assert report.path == Path("results/baseline-float64_none_small")
+    assert (report.answered, report.cost, report.generated_tokens) == (10, None, None)
+
+
+def test_a_recorded_run_replays(dataset: Path, tmp_path: Path) -> None:
+    first = run("baseline/float64", dataset=dataset, out=tmp_path / "first", limit=3)
+    replayed = run(f"replay/{first.path}", dataset=dataset, out=tmp_path / "second")
+    assert (replayed.answered, replayed.errors) == (6, 4)
+    before, after = (read_run(tmp_path / name).responses for name in ("first", "second"))
+    assert all(after[item_id].text == response.text for item_id, response in before.items())
