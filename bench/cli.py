@@ -16,6 +16,7 @@ from bench.errors import NumbenchError
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from bench.dataset.generate import Finished
     from bench.report import ReportResult
     from bench.runner import RunReport
 
@@ -62,6 +63,16 @@ class Split(str, Enum):  # noqa: UP042 - typer wants str members
     train = "train"
 
 
+class Format(str, Enum):  # noqa: UP042
+    jsonl = "jsonl"
+    parquet = "parquet"
+
+
+class Engine(str, Enum):  # noqa: UP042
+    local = "local"
+    ray = "ray"
+
+
 class Protocol(str, Enum):  # noqa: UP042
     exact = "exact"
     paper = "paper"
@@ -88,23 +99,29 @@ def generate(
     seed: Annotated[int, typer.Option(help="Same seed, same bytes.")] = 1,
     max_digits: Annotated[int, typer.Option(help="Most significant digits of an operand.")] = 15,
     out: Annotated[Path | None, typer.Option(help="Folder. [default: datasets/NAME]")] = None,
-    workers: Annotated[int, typer.Option(help="Processes; they do not change a byte.")] = 1,
+    format_: Annotated[Format, typer.Option("--format", help="File format.")] = Format.jsonl,
+    workers: Annotated[int, typer.Option(help="Processes; they do not change a row.")] = 1,
+    engine: Annotated[
+        Engine, typer.Option(help="Where the processes run: here, or on a Ray cluster.")
+    ] = Engine.local,
 ) -> None:
-    """Write a benchmark with exact answers."""
+    """Write a benchmark or a training set with exact answers. Interrupted, it goes on."""
     from bench.dataset import generate as module
+    from bench.dataset.settings import Settings, parse_tasks
 
-    settings = module.Settings(
+    settings = Settings(
         name=name,
-        tasks=module.parse_tasks(tasks.split(",")),
+        tasks=parse_tasks(tasks.split(",")),
         split=split.value,
         size=size,
         seed=seed,
         max_digits=max_digits,
+        format=format_.value,
     )
-    done = module.generate(settings, out, workers, on_task=lambda task: _note(f"{task} done"))
+    done = module.generate(settings, out, workers, engine.value, on_file=_say_finished)
     manifest = done.dataset.manifest
     items = sum(entry.items for entry in manifest.files)
-    state = "unchanged, byte for byte" if done.unchanged else "written"
+    state = "already there, every file as its manifest says" if done.unchanged else "written"
     print(f"{done.dataset.path}: {items} items, {state} (sha256 {manifest.sha256})")
 
 
@@ -129,7 +146,7 @@ def run(
     ] = False,
 ) -> None:
     """Ask a model and keep every answer. The same command again goes on where it stopped."""
-    from bench.dataset.generate import parse_tasks
+    from bench.dataset.settings import parse_tasks
     from bench.runner import Interrupted
     from bench.runner import run as run_model
 
@@ -212,7 +229,7 @@ def show(
     protocol: Annotated[Protocol, typer.Option()] = Protocol.exact,
 ) -> None:
     """Show items, answers, and where the digits part."""
-    from bench.dataset.generate import parse_tasks
+    from bench.dataset.settings import parse_tasks
     from bench.show import show as show_items
 
     chosen = None if tasks == "all" else parse_tasks(tasks.split(","))
@@ -289,6 +306,10 @@ def _print_report(done: ReportResult) -> None:
 
     _console().print(terminal_table(done))
     print(f"{done.out}: tables/, figures/, scores.parquet, report.json, report.html")
+
+
+def _say_finished(finished: Finished) -> None:
+    _note(f"{finished.entry.file}: {finished.entry.items} items ({finished.done}/{finished.of})")
 
 
 def _note(message: str) -> None:

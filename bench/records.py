@@ -127,13 +127,18 @@ class Score(Struct, frozen=True, kw_only=True):
 
 
 class FileEntry(Struct, frozen=True, kw_only=True):
-    """One file of a dataset."""
+    """One file of a dataset.
+
+    `ids` is the SHA-256 of all its item ids, one after the other: it names the content where the
+    bytes may differ, as those of Parquet do between versions of the library that writes it.
+    """
 
     task: str
     file: str
     items: int
     bytes: int
     sha256: str
+    ids: str
 
 
 class Manifest(Struct, frozen=True, kw_only=True):

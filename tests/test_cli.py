@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from bench.dataset.generate import Settings, generate
+from bench.dataset.generate import generate
+from bench.dataset.settings import Settings
 
 NUMBENCH = (sys.executable, "-c", "from bench.cli import main; main()")
 HEAVY = ("torch", "litellm", "openai", "google.genai", "pandas", "matplotlib", "pyarrow", "numpy")

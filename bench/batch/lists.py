@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -57,6 +59,15 @@ def interval(words: Words, max_digits: int) -> Questions:
     params = lists.params | {"position": position}
     operator = np.zeros_like(length)
     return _questions("interval", lists, units, length + 1, operator, params, valid)
+
+
+SAMPLERS: dict[str, Callable[[Words, int], Questions]] = {
+    "minmax": partial(ordering, "minmax"),
+    "interval": interval,
+    "sorting": partial(ordering, "sorting"),
+    "mean": partial(moments, "mean"),
+    "std": partial(moments, "std"),
+}
 
 
 def _sample(words: Words, max_digits: int, reach: int) -> Lists:

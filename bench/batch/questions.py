@@ -9,11 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bench.batch.fixed import Flags, Ints, Numbers, magnitude, reduced
+from bench.batch.words import high_product
 from bench.tasks import TASKS
 from bench.tasks.items import SPLIT_SHARES
 from bench.tasks.numbers import HIGHEST_EXPONENT, LOWEST_EXPONENT
 
 Hashes = NDArray[np.uint64]
+_HOME_BITS = np.uint64(58)
 
 
 @dataclass(frozen=True)
@@ -60,13 +62,20 @@ def in_range(numbers: Numbers) -> Flags:
     return flags
 
 
-def split_of(questions: Questions) -> NDArray[np.int64]:
-    """The index in SPLIT_SHARES of each question's split, as `bench.tasks.items.split_of`."""
+def belongs(questions: Questions, split: str, index: int, count: int) -> Flags:
+    """Which questions belong to a split and, of that, to shard `index` of `count`."""
     significand, exponent = _reduced(questions)
     mixed = _mix(np.abs(significand).astype(np.uint64) + _mix(exponent.astype(np.uint64)))
     total = np.where(questions.present, mixed, np.uint64(0)).sum(axis=1, dtype=np.uint64)
-    bucket = (_mix(total) >> np.uint64(58)).astype(np.int64)
-    return np.searchsorted(np.cumsum(list(SPLIT_SHARES.values())), bucket, side="right")
+    content = _mix(total)
+    bucket = (content >> _HOME_BITS).astype(np.int64)
+    steps = np.cumsum(list(SPLIT_SHARES.values()))
+    inside: Flags = np.searchsorted(steps, bucket, side="right") == list(SPLIT_SHARES).index(split)
+    if count > 1:
+        # The shift drops the six bits of the split and makes the other 58 the leading ones.
+        home = high_product(content << np.uint64(6), np.uint64(count))
+        inside &= home == index
+    return inside
 
 
 def item_hashes(questions: Questions) -> Hashes:

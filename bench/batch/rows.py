@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from itertools import pairwise
-from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -13,14 +13,16 @@ import pyarrow.compute as pc
 from bench.batch import answers, difficulty, lists, pairs
 from bench.batch.difficulty import Difficulties
 from bench.batch.fixed import Ints, Numbers
-from bench.batch.questions import Hashes, Questions, in_range, split_of
+from bench.batch.questions import Hashes, Questions, belongs, in_range
 from bench.batch.text import fixed_width, plain
 from bench.batch.words import Words
 from bench.records import SCHEMA
 from bench.tasks import TASKS
-from bench.tasks.draws import Stream
-from bench.tasks.items import SPLIT_SHARES
 from bench.tasks.phrasing import LETTERS, prompts
+from bench.tasks.shards import Shard
+
+SAMPLERS: dict[str, Callable[[Words, int], Questions]] = {**pairs.SAMPLERS, **lists.SAMPLERS}
+"""The tasks that can be made in batches."""
 
 _TWINS = {"mean": "std", "std": "mean"}
 """Tasks that ask about the same lists: a list must give both an answer in range."""
@@ -28,32 +30,16 @@ _TWINS = {"mean": "std", "std": "mean"}
 _HEX = np.array([list(b"%02x" % byte) for byte in range(256)], np.uint8)
 
 
-class Rows(NamedTuple):
-    """Items as an Arrow table, and the 64 bits of each one's id."""
-
-    table: pa.Table
-    hashes: Hashes
-
-
-def sample_questions(
-    task: str, stream: Stream, first: int, count: int, max_digits: int
-) -> Questions:
-    """Attempts first … first + count − 1 of a stream, as far as they belong to its split."""
-    words = Words(stream, TASKS[task].words, first, count)
-    if task in pairs.SAMPLERS:
-        questions = pairs.SAMPLERS[task](words, max_digits)
-    elif task == "interval":
-        questions = lists.interval(words, max_digits)
-    elif task in ("mean", "std"):
-        questions = lists.moments(task, words, max_digits)
-    else:
-        questions = lists.ordering(task, words, max_digits)
+def sample_questions(shard: Shard, first: int, count: int) -> Questions:
+    """Attempts first … first + count − 1 of a shard, as far as they belong to it."""
+    words = Words(shard.stream, TASKS[shard.task].words, first, count)
+    questions = SAMPLERS[shard.task](words, shard.max_digits)
     questions = questions.where(questions.valid)
-    return questions.where(split_of(questions) == list(SPLIT_SHARES).index(stream.split))
+    return questions.where(belongs(questions, shard.split, shard.index, shard.count))
 
 
-def finished(questions: Questions, hashes: Hashes, max_digits: int) -> Rows:
-    """The rows of those questions whose answer is in range."""
+def finished(questions: Questions, hashes: Hashes, max_digits: int) -> pa.Table:
+    """The items of those questions whose answer is in range, with the fields of `Item`."""
     task = TASKS[questions.task]
     if task.metric == "log_smape":
         values = answers.numbers(questions, max_digits)
@@ -68,7 +54,7 @@ def finished(questions: Questions, hashes: Hashes, max_digits: int) -> Rows:
     else:
         operands = _operands(questions)
         answer, delta = _comparison(questions, operands)
-    table = pa.table(
+    return pa.table(
         {
             "id": _ids(questions.task, hashes),
             "task": _constant(questions.task, len(questions)),
@@ -81,7 +67,6 @@ def finished(questions: Questions, hashes: Hashes, max_digits: int) -> Rows:
             "schema": pa.array(np.full(len(questions), SCHEMA)),
         }
     )
-    return Rows(table, hashes)
 
 
 def _operands(questions: Questions) -> pa.ListArray:

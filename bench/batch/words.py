@@ -32,7 +32,7 @@ class Words:
         """Uniform on {0 … bound−1}; bounds are below 2⁶³."""
         word = self._columns[self._next]
         self._next += 1
-        return _high_product(word, np.asarray(bound).astype(np.uint64)).astype(np.int64)
+        return high_product(word, np.asarray(bound).astype(np.uint64)).astype(np.int64)
 
     def between(self, low: int | Ints, high: int | Ints) -> Ints:
         """Uniform on the integers low … high, both included."""
@@ -44,7 +44,7 @@ class Words:
         return np.searchsorted(steps, self.below(int(steps[-1])), side="right")
 
 
-def _high_product(a: NDArray[np.uint64], b: NDArray[np.uint64]) -> NDArray[np.uint64]:
+def high_product(a: NDArray[np.uint64], b: NDArray[np.uint64] | np.uint64) -> NDArray[np.uint64]:
     """⌊a · b / 2⁶⁴⌋ from four 32-bit products."""
     a_low, a_high, b_low, b_high = a & _LOW, a >> _HALF, b & _LOW, b >> _HALF
     middle = a_high * b_low + (a_low * b_low >> _HALF)

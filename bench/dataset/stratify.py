@@ -4,20 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from bench.records import Item
 from bench.tasks.draws import Draws
 
 
-def stratified(items: Sequence[Item], size: int, draws: Draws) -> list[Item]:
-    """`size` of `items`, spread evenly over the ranking by difficulty, in random order.
+def stratified(difficulties: Sequence[int], size: int, draws: Draws) -> list[int]:
+    """The places of `size` items, spread evenly over the ranking by difficulty, in random order.
 
-    The items are shuffled, ranked by base-10 difficulty (ties stay shuffled) and cut into `size`
+    The items are shuffled, ranked by difficulty (ties stay shuffled) and cut into `size`
     consecutive strata of equal length (±1); one item is drawn from each. ValueError for a size
-    beyond the number of items. Uses 2·len(items) + size words at most.
+    beyond the number of items. Uses 3·len(difficulties) words at most.
     """
-    if size > len(items):
-        raise ValueError(f"cannot choose {size} of {len(items)} items")
-    ranked = sorted(shuffled(items, draws), key=lambda item: item.difficulty.base10)
+    if size > len(difficulties):
+        raise ValueError(f"cannot choose {size} of {len(difficulties)} items")
+    ranked = sorted(shuffled(range(len(difficulties)), draws), key=difficulties.__getitem__)
     chosen = []
     for stratum in range(size):
         low = stratum * len(ranked) // size
@@ -26,9 +25,9 @@ def stratified(items: Sequence[Item], size: int, draws: Draws) -> list[Item]:
     return shuffled(chosen, draws)
 
 
-def shuffled(items: Sequence[Item], draws: Draws) -> list[Item]:
-    """The items in uniformly random order (Fisher and Yates)."""
-    order = list(items)
+def shuffled(places: Sequence[int], draws: Draws) -> list[int]:
+    """The places in uniformly random order (Fisher and Yates)."""
+    order = list(places)
     for last in range(len(order) - 1, 0, -1):
         other = draws.between(0, last)
         order[last], order[other] = order[other], order[last]

@@ -11,6 +11,7 @@ from bench.tasks import TASKS
 from bench.tasks.phrasing import prompts
 
 _MASK = (1 << 64) - 1
+_HOME_BITS = 58
 SPLIT_SHARES = {"test": 8, "val": 8, "train": 48}
 """How many of the 64 buckets of the content hash belong to each split."""
 
@@ -63,16 +64,26 @@ def split_of(operands: Sequence[str]) -> str:
     It depends on the absolute values of the operands alone, not on their order, signs, notation
     or operator: nobody can train on `a + b` and be tested on `b - a`.
     """
-    total = 0
-    for operand in operands:
-        significand, exponent = reduced(parse(operand))
-        total += mix(abs(significand) + mix(exponent))
-    bucket = mix(total) >> 58
+    bucket = _content(operands) >> _HOME_BITS
     for split, share in SPLIT_SHARES.items():
         bucket -= share
         if bucket < 0:
             return split
     raise AssertionError("shares do not add up to 64")
+
+
+def home_of(operands: Sequence[str], shards: int) -> int:
+    """The shard among `shards` to which a question belongs, by the same rule."""
+    return (_content(operands) & ((1 << _HOME_BITS) - 1)) * shards >> _HOME_BITS
+
+
+def _content(operands: Sequence[str]) -> int:
+    """64 bits: six that decide the split, then 58 that decide the shard."""
+    total = 0
+    for operand in operands:
+        significand, exponent = reduced(parse(operand))
+        total += mix(abs(significand) + mix(exponent))
+    return mix(total)
 
 
 def mix(word: int) -> int:

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from bench.dataset.generate import Settings, generate
+from bench.dataset.generate import generate
+from bench.dataset.settings import Settings
 from bench.dataset.store import Dataset, dataset_of_run, open_dataset
 from bench.errors import BadInput
 

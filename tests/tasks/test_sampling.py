@@ -8,21 +8,20 @@ from itertools import islice
 
 import pytest
 
-from bench.dataset.generate import distinct
 from bench.records import Item
 from bench.tasks import TASKS, numbers
 from bench.tasks.base import Sampling
 from bench.tasks.draws import Draws, Stream, attempts
-from bench.tasks.items import SPLIT_SHARES, item_id, split_of
+from bench.tasks.items import SPLIT_SHARES, home_of, item_id, split_of
 from bench.tasks.phrasing import prompts
+from bench.tasks.shards import Shard, items
 from bench.tasks.truth import in_range
 
 LISTS = ("minmax", "interval", "sorting", "mean", "std")
 
 
 def sample(task: str, count: int, digits: int = 15, seed: int = 7) -> list[Item]:
-    stream = Stream(seed, TASKS[task].stream or task, "train", 0)
-    return list(islice(distinct(TASKS[task], stream, Sampling(digits)), count))
+    return list(islice(items(Shard(task, seed, "train", max_digits=digits)), count))
 
 
 def digits_of(number: str) -> int:
@@ -115,27 +114,37 @@ def test_operators_are_even(task: str) -> None:
 
 
 def test_powers_and_roots_are_even_and_only_integer_powers_have_negative_bases() -> None:
-    items = sample("exponentiation", 4000)
-    roots = [item for item in items if item.params["root"]]
+    powers = sample("exponentiation", 4000)
+    roots = [item for item in powers if item.params["root"]]
     assert abs(len(roots) - 2000) < 6 * 2000**0.5
     assert not any(item.operands[0].startswith("-") for item in roots)
-    assert not {item.operands[1].lstrip("-") for item in items} & {"0", "1"}
-    assert not {item.operands[0].lstrip("-") for item in items} & {"0", "1"}
+    assert not {item.operands[1].lstrip("-") for item in powers} & {"0", "1"}
+    assert not {item.operands[0].lstrip("-") for item in powers} & {"0", "1"}
 
 
 @pytest.mark.parametrize("task", TASKS)
 def test_splits_share_no_question(task: str) -> None:
     ids = {}
     for split in SPLIT_SHARES:
-        stream = Stream(1, task, split, 0)
-        items = islice(distinct(TASKS[task], stream, Sampling(3)), 300)
-        ids[split] = {item.id for item in items}
+        some = islice(items(Shard(task, 1, split, max_digits=3)), 300)
+        ids[split] = {item.id for item in some}
     assert not ids["test"] & ids["train"] and not ids["test"] & ids["val"]
     assert not ids["val"] & ids["train"]
 
 
 def test_the_split_ignores_order_sign_and_notation() -> None:
     assert split_of(["1.50", "-2e3"]) == split_of(["2000", "1.5"]) == split_of(["-1.5", "-2000"])
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_shards_share_no_question_and_have_even_shares(task: str) -> None:
+    ids = []
+    for index in range(3):
+        shard = Shard(task, 1, "train", index, 3, max_digits=3)
+        ids.append({item.id for item in islice(items(shard), 300)})
+    assert not ids[0] & ids[1] and not ids[0] & ids[2] and not ids[1] & ids[2]
+    homes = Counter(home_of(item.operands, 3) for item in sample(task, 900))
+    assert all(abs(homes[index] - 300) < 6 * 300**0.5 for index in range(3))
 
 
 def test_splits_have_their_shares() -> None:

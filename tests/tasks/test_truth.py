@@ -9,13 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bench.dataset.generate import distinct
 from bench.dataset.store import open_dataset
 from bench.numerals import Number, plain
 from bench.records import Item
 from bench.tasks import TASKS, truth
-from bench.tasks.base import Sampling
-from bench.tasks.draws import Stream
+from bench.tasks.shards import Shard, items
 from tests import exact
 
 FRESH = 3000
@@ -43,8 +41,7 @@ def test_every_committed_answer_is_exact(task: str) -> None:
 @pytest.mark.parametrize("task", TASKS)
 @pytest.mark.parametrize("digits", [4, 15, 17])
 def test_fresh_answers_are_exact(task: str, digits: int) -> None:
-    stream = Stream(2026, task, "train", digits)
-    for item in islice(distinct(TASKS[task], stream, Sampling(digits)), FRESH // 3):
+    for item in islice(items(Shard(task, 2026, "train", max_digits=digits)), FRESH // 3):
         check(item)
 
 
