@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test check format clean
+.PHONY: demo test check bench format clean
 
 demo: $(VENV)/.demo-ready
 	$(BIN)/numbench demo
@@ -12,14 +12,17 @@ test: $(VENV)/.dev-ready
 	$(BIN)/pytest -n 2
 
 check: $(VENV)/.dev-ready
-	$(BIN)/ruff format --check bench tests
-	$(BIN)/ruff check bench tests
+	$(BIN)/ruff format --check bench tests benchmarks
+	$(BIN)/ruff check bench tests benchmarks
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
+bench: $(VENV)/.dev-ready
+	$(BIN)/python benchmarks/generator.py | tee benchmarks/generator.md
+
 format: $(VENV)/.dev-ready
-	$(BIN)/ruff format bench tests
-	$(BIN)/ruff check --fix bench tests
+	$(BIN)/ruff format bench tests benchmarks
+	$(BIN)/ruff check --fix bench tests benchmarks
 
 clean:
 	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -221,6 +221,26 @@ def audit(
 
 
 @app.command()
+def describe(
+    dataset: Annotated[str, typer.Argument(help="Name or folder of a dataset.")] = "v1",
+    runs: Annotated[
+        list[Path] | None, typer.Option(help="Also hold difficulty against these runs' scores.")
+    ] = None,
+    out: Annotated[Path | None, typer.Option(help="Folder. [default: DATASET/figures]")] = None,
+) -> None:
+    """Draw what a dataset asks: magnitudes, digits, difficulty."""
+    from bench.dataset.store import open_dataset
+    from bench.describe import describe as draw
+    from bench.describe import difficulty_check
+
+    folder = out or open_dataset(dataset).path / "figures"
+    for path in draw(dataset, folder):
+        print(path)
+    if runs:
+        print(difficulty_check(runs, folder))
+
+
+@app.command()
 def show(
     run: Annotated[Path, typer.Argument(help="Run folder.")],
     wrong: Annotated[bool, typer.Option("--wrong", help="Only wrong answers.")] = False,

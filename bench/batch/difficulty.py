@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from bench.batch import text
 from bench.batch.fixed import (
     Ints,
     Numbers,
@@ -19,7 +20,6 @@ from bench.batch.fixed import (
     reduced,
 )
 from bench.batch.questions import Questions
-from bench.batch.text import digit_matrix
 
 
 class Difficulties(NamedTuple):
@@ -31,10 +31,27 @@ class Difficulties(NamedTuple):
 
 def nonzero_digits(values: Numbers, texts: pa.Array) -> Difficulties:
     """The counts of non-zero decimal and binary digits of numbers, given their plain text too."""
-    decimal = (digit_matrix(np.abs(values.significand)) != ord("0")).sum(axis=1)
+    decimal = text.nonzero_digits(np.abs(values.significand))
     bits = np.asarray(pc.cast(texts, pa.float64())).view(np.uint64)
     ones = np.bitwise_count(bits & np.uint64((1 << 52) - 1)).astype(np.int64)
     return Difficulties(decimal, np.where(values.significand == 0, 0, ones + 1))
+
+
+def of_text(questions: Questions, operands: pa.ListArray) -> Difficulties:
+    """addition and sorting: the digits of all operands as printed."""
+    present = questions.present
+    numbers = reduced(questions.operands.where(present))
+    whole = np.maximum(digit_count(numbers.significand) + numbers.exponent, 1)
+    decimal = whole + np.maximum(-numbers.exponent, 0)
+    values = np.abs(np.asarray(pc.cast(operands.values, pa.float64())))
+    significands, exponents = np.frexp(values)
+    units = (significands * (1 << 53)).astype(np.int64)
+    # The lowest set bit of the significand is the last binary place that is needed.
+    lowest = bit_length(np.maximum(units & -units, 1)) - 1
+    places = np.where(units == 0, 0, np.maximum(53 - lowest - exponents, 0))
+    binary = np.maximum(exponents, 1) + places
+    rows = np.repeat(np.arange(len(questions)), questions.length)
+    return Difficulties(*(_summed(part, rows, len(questions)) for part in (decimal, binary)))
 
 
 def of_moments(questions: Questions) -> Difficulties:
@@ -50,14 +67,12 @@ def of_moments(questions: Questions) -> Difficulties:
 
 
 def of_comparison(questions: Questions, order: Ints) -> Difficulties:
-    """minmax, sorting and interval, with the operands' order from smallest to largest."""
+    """minmax and interval, with the operands' order from smallest to largest."""
     units = questions.operands.significand
     if questions.task == "interval":
         return _apart(units[:, :1], units[:, 1:], questions.operands, questions.present[:, 1:])
     ranked = np.take_along_axis(units, order, axis=1)
     present = questions.present
-    if questions.task == "sorting":
-        return _apart(ranked[:, :-1], ranked[:, 1:], questions.operands, present[:, 1:])
     rows, last = np.arange(len(units)), questions.length - 1
     # The answer is one end of the order: exchange it with the first place, then compare.
     ends = np.where(questions.operator == 1, last, 0)
@@ -80,6 +95,10 @@ def _apart(a: Ints, b: Ints, operands: Numbers, counted: np.ndarray) -> Difficul
     base2[same] = bit_length(larger[same])
     rows = len(counted)
     return Difficulties(
-        np.bincount(where[0], np.maximum(base10, 1), rows).astype(np.int64),
-        np.bincount(where[0], base2, rows).astype(np.int64),
+        _summed(np.maximum(base10, 1), where[0], rows), _summed(base2, where[0], rows)
     )
+
+
+def _summed(values: Ints, rows: Ints, count: int) -> Ints:
+    """The sum of the values of each of `count` rows."""
+    return np.bincount(rows, values, count).astype(np.int64)

@@ -15,13 +15,17 @@ def json_lines(table: pa.Table) -> bytes:
     for name in table.column_names:
         column = table[name].combine_chunks()
         pieces += ["" if len(pieces) == 1 else ",", f'"{name}":', *_value(column)]
-    lines = pc.binary_join_element_wise(*pieces, "}\n", "")
-    if not len(lines):
+    return joined(pc.binary_join_element_wise(*pieces, "}\n", ""))
+
+
+def joined(strings: pa.StringArray) -> bytes:
+    """All strings of an array, one after the other."""
+    if not len(strings):
         return b""
-    _, offsets, data = lines.buffers()
-    start, end = lines.offset, lines.offset + len(lines)
+    _, offsets, data = strings.buffers()
     positions = memoryview(offsets).cast("i")
-    return memoryview(data)[positions[start] : positions[end]].tobytes()
+    first, last = positions[strings.offset], positions[strings.offset + len(strings)]
+    return memoryview(data)[first:last].tobytes()
 
 
 def _value(column: pa.Array) -> list[pa.Array | str]:

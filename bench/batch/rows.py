@@ -12,12 +12,13 @@ import pyarrow.compute as pc
 
 from bench.batch import answers, difficulty, lists, pairs
 from bench.batch.difficulty import Difficulties
-from bench.batch.fixed import Ints, Numbers
+from bench.batch.fixed import Flags, Ints, Numbers, magnitude
 from bench.batch.questions import Hashes, Questions, belongs, in_range
 from bench.batch.text import fixed_width, plain
 from bench.batch.words import Words
 from bench.records import SCHEMA
 from bench.tasks import TASKS
+from bench.tasks.numbers import HIGHEST_EXPONENT, LOWEST_EXPONENT
 from bench.tasks.phrasing import LETTERS, prompts
 from bench.tasks.shards import Shard
 
@@ -45,8 +46,7 @@ def finished(questions: Questions, hashes: Hashes, max_digits: int) -> pa.Table:
         values = answers.numbers(questions, max_digits)
         keep = in_range(values)
         if questions.task in _TWINS:
-            twin = replace(questions, task=_TWINS[questions.task])
-            keep &= in_range(answers.numbers(twin, max_digits))
+            keep &= _twin_in_range(questions, max_digits)
         questions, values, hashes = questions.where(keep), values.where(keep), hashes[keep]
         operands = _operands(questions)
         answer = plain(values)
@@ -69,6 +69,27 @@ def finished(questions: Questions, hashes: Hashes, max_digits: int) -> pa.Table:
     )
 
 
+def _twin_in_range(questions: Questions, max_digits: int) -> Flags:
+    """Whether the other moment of each list is in range, worked out only where it may not be.
+
+    A mean can leave the range only upwards, where its magnitude is the highest of all. A
+    deviation can only be too small, and is not where the list spans 10⁻¹³: it is at least the
+    span over 2·√5.
+    """
+    if questions.task == "std":
+        doubtful = questions.params["exponent"] == HIGHEST_EXPONENT
+    else:
+        units, present = questions.operands.significand, questions.present
+        most = np.where(present, units, units[:, :1])
+        span = Numbers(np.ptp(most, axis=1), questions.operands.exponent[:, 0])
+        doubtful = magnitude(span) < LOWEST_EXPONENT + 1
+    keep = np.ones(len(questions), np.bool_)
+    rows = np.flatnonzero(doubtful)
+    twin = replace(questions.where(rows), task=_TWINS[questions.task])
+    keep[rows] = in_range(answers.numbers(twin, max_digits))
+    return keep
+
+
 def _operands(questions: Questions) -> pa.ListArray:
     """The operands of each row as plain decimals."""
     offsets = np.r_[0, np.cumsum(questions.length)].astype(np.int32)
@@ -81,6 +102,8 @@ def _arithmetic_difficulty(
 ) -> Difficulties:
     if questions.task in _TWINS:
         return difficulty.of_moments(questions)
+    if questions.task == "addition":
+        return difficulty.of_text(questions, operands)
     columns = [Numbers(*(part[:, i] for part in questions.operands)) for i in (0, 1)]
     texts = [operands.values[i::2] for i in (0, 1)]
     counts = [difficulty.nonzero_digits(n, t) for n, t in zip(columns, texts, strict=True)]
@@ -93,7 +116,10 @@ def _arithmetic_difficulty(
 def _comparison(questions: Questions, operands: pa.ListArray) -> tuple[pa.Array, Difficulties]:
     """Answers and difficulties of minmax, interval and sorting."""
     ranking = answers.order(questions)
-    delta = difficulty.of_comparison(questions, ranking)
+    if questions.task == "sorting":
+        delta = difficulty.of_text(questions, operands)
+    else:
+        delta = difficulty.of_comparison(questions, ranking)
     if questions.task == "interval":
         letters = pa.array(list(LETTERS))
         return letters.take(pa.array(answers.interval(questions))), delta

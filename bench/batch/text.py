@@ -7,8 +7,9 @@ import pyarrow as pa
 
 from bench.batch.fixed import Ints, Numbers, digit_count, reduced
 
-WIDTH = 18
+_WIDTH = 18
 _TRIPLES = np.array([list(b"%03d" % i) for i in range(1000)], np.uint8)
+_NONZERO = (ord("0") != _TRIPLES).sum(axis=1).astype(np.uint8)
 _WHOLE, _FRACTION = 19, 46
 """Canvas columns left and right of the point: a sign and 18 digits, 46 digits."""
 
@@ -16,7 +17,7 @@ _WHOLE, _FRACTION = 19, 46
 def plain(numbers: Numbers) -> pa.Array:
     """Plain decimals, as `bench.numerals.plain` writes them. |n| < 10¹⁸, exponents ≥ −46."""
     significand, exponent = reduced(numbers)
-    canvas = _canvas(digit_matrix(np.abs(significand)), exponent)
+    canvas = _canvas(_digits(np.abs(significand)), exponent)
     first = _WHOLE - np.maximum(digit_count(significand) + exponent, 1)
     negative = np.flatnonzero(significand < 0)
     first[negative] -= 1
@@ -45,29 +46,40 @@ def fixed_width(matrix: np.ndarray) -> pa.Array:
     )
 
 
-def digit_matrix(values: Ints) -> np.ndarray:
-    """ASCII digits of non-negative integers, right-aligned in 18 columns, zeros before."""
+def triples(values: Ints) -> np.ndarray:
+    """Non-negative integers below 10¹⁸ in base 1000: six places, most significant first."""
     thousand = np.uint32(1000)
-    triples = np.empty((len(values), 6, 3), np.uint8)
+    places = np.empty((6, len(values)), np.uint16)
     high = values // 10**9
-    for half, column in ((high, 0), (values - high * 10**9, 3)):
+    for half, first in ((high, 0), (values - high * 10**9, 3)):
         rest = half.astype(np.uint32)
-        for offset in (2, 1):
+        for place in (first + 2, first + 1):
             quotient = rest // thousand
-            triples[:, column + offset] = _TRIPLES[rest - quotient * thousand]
+            places[place] = rest - quotient * thousand
             rest = quotient
-        triples[:, column] = _TRIPLES[rest]
-    matrix: np.ndarray = triples.reshape(len(values), WIDTH)
+        places[first] = rest
+    return places
+
+
+def nonzero_digits(values: Ints) -> Ints:
+    """The count of non-zero decimal digits of non-negative integers below 10¹⁸."""
+    count: Ints = _NONZERO.take(triples(values)).sum(axis=0, dtype=np.int64)
+    return count
+
+
+def _digits(values: Ints) -> np.ndarray:
+    """ASCII digits of non-negative integers, right-aligned in 18 columns, zeros before."""
+    matrix: np.ndarray = _TRIPLES.take(triples(values).T, axis=0).reshape(len(values), _WIDTH)
     return matrix
 
 
 def _canvas(digits: np.ndarray, exponent: Ints) -> np.ndarray:
     """Every number around a common point: column c holds the digit of its decimal place."""
     rows = len(digits)
-    margin = max(_WHOLE, _FRACTION) + WIDTH
-    padded = np.full((rows, WIDTH + 2 * margin), ord("0"), np.uint8)
-    padded[:, margin : margin + WIDTH] = digits
-    unit = np.arange(rows, dtype=np.int64) * padded.shape[1] + margin + WIDTH - 1 + exponent
+    margin = max(_WHOLE, _FRACTION) + _WIDTH
+    padded = np.full((rows, _WIDTH + 2 * margin), ord("0"), np.uint8)
+    padded[:, margin : margin + _WIDTH] = digits
+    unit = np.arange(rows, dtype=np.int64) * padded.shape[1] + margin + _WIDTH - 1 + exponent
     places = np.r_[np.arange(-_WHOLE + 1, 1), 0, np.arange(1, _FRACTION + 1)]
     canvas: np.ndarray = padded.ravel().take(unit[:, None] + places)
     canvas[:, _WHOLE] = ord(".")

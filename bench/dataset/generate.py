@@ -7,7 +7,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
-import msgspec
 from filelock import FileLock, Timeout
 
 from bench import jsonl
@@ -83,7 +82,8 @@ def _prepare(folder: Path, settings: Settings, parts: list[Part]) -> dict[str, F
         return None
     records = folder / RECORDS
     note = records / "settings.json"
-    wanted = [*msgspec.to_builtins(settings), GENERATOR, [part.file for part in parts]]
+    wanted = [*settings[:1], list(settings.tasks), *settings[2:], GENERATOR]
+    wanted.append([part.file for part in parts])
     if note.exists():
         if jsonl.read_json(note, list) != wanted:
             raise BadInput(

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from bench import jsonl
-from bench.batch.lines import json_lines
+from bench.batch.lines import joined, json_lines
 from bench.batch.stream import tables
 from bench.dataset.settings import POOL, Part
 from bench.dataset.stratify import stratified
@@ -91,7 +91,7 @@ def _subset(part: Part, pool: pa.Table) -> pa.Table:
 
 def _counted(source: Iterable[pa.Table], ids: hashlib._Hash) -> Iterator[pa.Table]:
     for table in source:
-        ids.update("".join(table["id"].to_pylist()).encode())
+        ids.update(joined(table["id"].combine_chunks()))
         yield table
 
 

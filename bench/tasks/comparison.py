@@ -113,5 +113,5 @@ SORTING = Task(
     words=lists.WORDS + 1,
     sample=_with_operator(("ascending", "descending")),
     truth=_ordered,
-    difficulty=difficulty.of_order,
+    difficulty=difficulty.of_text,
 )

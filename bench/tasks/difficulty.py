@@ -23,9 +23,26 @@ def nonzero_digits(number: str) -> Difficulty:
     return Difficulty(base10, int(abs(mantissa) * (1 << 53)).bit_count())
 
 
-def of_operands(_operator: str, operands: Sequence[str], _answer: Answer) -> Difficulty:
-    """Multiplication, and addition: the non-zero digits of both operands."""
+def printed_digits(number: str) -> Difficulty:
+    """The count of digits of one number in plain notation, its zeros included.
+
+    In base 2, those of the float64 nearest to it, written out with as many binary places as it
+    needs: 0.75 is `0.11`, three digits.
+    """
+    base10 = sum(digit.isdigit() for digit in number)
+    numerator, denominator = abs(float(number)).as_integer_ratio()
+    places = denominator.bit_length() - 1
+    return Difficulty(base10, max((numerator >> places).bit_length(), 1) + places)
+
+
+def of_product(_operator: str, operands: Sequence[str], _answer: Answer) -> Difficulty:
+    """Multiplication: the non-zero digits of both operands."""
     return _sum(map(nonzero_digits, operands))
+
+
+def of_text(_operator: str, operands: Sequence[str], _answer: Answer) -> Difficulty:
+    """Addition and sorting: the digits of all operands as printed."""
+    return _sum(map(printed_digits, operands))
 
 
 def of_quotient(_operator: str, operands: Sequence[str], answer: Answer) -> Difficulty:
@@ -64,11 +81,6 @@ def of_extremum(_operator: str, operands: Sequence[str], answer: Answer) -> Diff
 def of_interval(_operator: str, operands: Sequence[str], _answer: Answer) -> Difficulty:
     """Interval: the leading digits that tell the reference from each boundary, summed."""
     return _sum(digits_to_tell_apart(operands[0], boundary) for boundary in operands[1:])
-
-
-def of_order(_operator: str, _operands: Sequence[str], answer: Answer) -> Difficulty:
-    """Sorting: the leading digits that tell neighbours in the sorted list apart, summed."""
-    return _sum(map(digits_to_tell_apart, answer[:-1], answer[1:]))
 
 
 def digits_to_tell_apart(a: str, b: str) -> Difficulty:

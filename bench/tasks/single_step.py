@@ -77,7 +77,7 @@ ADDITION = Task(
     words=11,
     sample=_sample_addition,
     truth=_sum,
-    difficulty=difficulty.of_operands,
+    difficulty=difficulty.of_text,
 )
 
 MULTIPLICATION = Task(
@@ -90,7 +90,7 @@ MULTIPLICATION = Task(
     words=8,
     sample=_sample_multiplication,
     truth=lambda _operator, operands: truth.multiply(*operands),
-    difficulty=difficulty.of_operands,
+    difficulty=difficulty.of_product,
 )
 
 DIVISION = Task(

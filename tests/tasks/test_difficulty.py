@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from bench.dataset.audit import read_csv
 from bench.numerals import Number, plain
 from bench.tasks import TASKS
-from bench.tasks.difficulty import digits_to_tell_apart, nonzero_digits
+from bench.tasks.difficulty import digits_to_tell_apart, nonzero_digits, printed_digits
 from bench.tasks.phrasing import prompts
 
 OPERANDS = st.builds(
@@ -31,7 +31,8 @@ def base10(task: str, operator: str, operands: tuple[str, ...]) -> int:
 @pytest.mark.parametrize(
     ("task", "operator", "operands", "expected"),
     [
-        ("addition", "+", ("105", "2.03"), 4),
+        ("addition", "+", ("105", "-2.03"), 6),
+        ("addition", "-", ("0", "0.001"), 5),
         ("multiplication", "*", ("6741.74", "-85784589.7707"), 17),
         ("division", "/", ("1", "8"), 5),
         ("exponentiation", "^", ("92.248", "-2"), 5 * 1 * 13),
@@ -41,7 +42,7 @@ def base10(task: str, operator: str, operands: tuple[str, ...]) -> int:
         ("mean", "mean", ("-1", "1"), 0 + 1 + 15),
         ("minmax", "minimum", ("1000", "1001", "5000"), 4 + 1),
         ("minmax", "maximum", ("7", "7"), 1),
-        ("sorting", "ascending", ("1.25", "1.24", "9"), 3 + 1),
+        ("sorting", "ascending", ("1.25", "-1.24", "90"), 3 + 3 + 2),
         ("interval", "interval", ("12.5", "12.4", "13"), 3 + 3),
     ],
 )
@@ -56,6 +57,15 @@ def test_binary_digits_are_those_of_the_float64(number: str) -> None:
     (bits,) = struct.unpack(">Q", struct.pack(">d", float(number)))
     ones = bin(bits & (1 << 52) - 1).count("1") + 1
     assert nonzero_digits(number).base2 == ones
+
+
+@given(OPERANDS)
+def test_printed_binary_digits_spell_the_float64(number: str) -> None:
+    value, places = Fraction(float(number)), 0
+    while value.denominator > 1:
+        value, places = value * 2, places + 1
+    whole = int(Fraction(float(number)))
+    assert printed_digits(number).base2 == max(len(f"{whole:b}"), 1) + places
 
 
 @given(OPERANDS, OPERANDS)

@@ -1,0 +1,135 @@
+"""Scores against difficulty: what enters, what is correlated, what is written."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from bench.describe import difficulty_check
+from bench.describe.check import correlations
+from bench.describe.curves import BINS, curve
+from bench.describe.scores import POOLED, Series, read_scores
+from bench.errors import BadInput
+from bench.study import import_study
+from tests.report import runs
+
+
+@pytest.fixture
+def two(tmp_path: Path) -> list[Path]:
+    """GPT 5, mixed (harder additions worse), and Other: one sorting wrong, one mean missing."""
+    mixed = runs.mixed_run(tmp_path)
+    responses = runs.all_right()
+    responses["sorting-0"] = runs.said("sorting", 0, '{"answer": [2, 1]}')
+    del responses["mean-1"]
+    data = runs.dataset(tmp_path)
+    return [mixed, runs.run(tmp_path / "runs" / "other", data, responses, display="Other")]
+
+
+def series(base10: list[float], score: list[float]) -> Series:
+    x = np.array(base10)
+    return Series("m", "none", np.array(score), x, 2 * x)
+
+
+def test_items_without_an_answer_are_left_out(two: list[Path]) -> None:
+    tasks = {scores.task: scores for scores in read_scores(two)}
+    mixed, other = tasks["addition"].runs
+    assert (mixed.model, other.model) == ("GPT 5", "Other")
+    assert mixed.base10.tolist() == [0, 1, 2] and mixed.base2.tolist() == [0, 2, 4]
+    assert mixed.score[:2].tolist() == [100, 100] and mixed.score[2] < 100
+    assert other.score.tolist() == [100] * 4
+
+
+def test_the_mean_is_over_the_items_that_all_answered(two: list[Path]) -> None:
+    tasks = {scores.task: scores for scores in read_scores(two)}
+    pooled = tasks["addition"].pooled
+    mixed = tasks["addition"].runs[0]
+    assert pooled is not None and pooled.model == POOLED
+    assert pooled.base10.tolist() == [0, 1, 2]
+    assert pooled.score == pytest.approx((mixed.score + 100) / 2)
+    for task, left in (("multiplication", [1, 2, 3]), ("mean", [0, 2, 3])):
+        pooled = tasks[task].pooled
+        assert pooled is not None and pooled.base10.tolist() == left
+
+
+def test_one_run_alone_has_no_mean_over_models(two: list[Path]) -> None:
+    assert all(scores.pooled is None for scores in read_scores(two[:1]))
+
+
+def test_runs_of_different_tasks_stand_in_their_own_panels(tmp_path: Path) -> None:
+    data = runs.dataset(tmp_path)
+    places = [
+        runs.run(tmp_path / "runs" / task, data, runs.all_right(), display=task, tasks=(task,))
+        for task in ("mean", "addition")
+    ]
+    found = read_scores(places)
+    assert [(s.task, [r.model for r in s.runs], s.pooled) for s in found] == [
+        ("addition", ["addition"], None),
+        ("mean", ["mean"], None),
+    ]
+
+
+def test_the_table_holds_rank_correlations(two: list[Path], tmp_path: Path) -> None:
+    out = difficulty_check(two, tmp_path / "out")
+    with open(out / "difficulty_check.csv", newline="") as file:
+        rows = {(row["task"], row["model"]): row for row in csv.DictReader(file)}
+    assert len(rows) == 9 * 3
+    addition = rows["addition", "GPT 5"]
+    # Scores 100, 100, less: ranks 2.5, 2.5, 1 against 1, 2, 3.
+    assert addition["n"] == "3" and addition["rho_base10"] == addition["rho_base2"] == "-0.866"
+    assert addition["chance"] == f"{1.96 / 2**0.5:.3f}"
+    assert rows["addition", "Other"]["rho_base10"] == ""
+    # Only the easiest was wrong: ranks 1, 3, 3, 3 against 1 … 4.
+    assert rows["sorting", "Other"]["rho_base10"] == "0.775"
+    assert rows["sorting", POOLED]["rho_base10"] == "0.775"
+    text = (out / "difficulty_check.md").read_text()
+    assert "ρ, difficulty in base 10" in text and "-0.87" in text
+    assert text.index("| Other") < text.index(f"| {POOLED}")
+
+
+def test_the_figure_is_drawn_and_the_same_again(two: list[Path], tmp_path: Path) -> None:
+    one, again = (difficulty_check(two, tmp_path / name) for name in ("one", "again"))
+    for form in ("png", "pdf", "svg"):
+        drawn = (one / f"difficulty_check.{form}").read_bytes()
+        assert len(drawn) > 10_000
+        assert drawn == (again / f"difficulty_check.{form}").read_bytes()
+
+
+def test_a_curve_averages_every_item_once() -> None:
+    rng = np.random.default_rng(1)
+    drawn = series(rng.integers(0, 50, 200).tolist(), (100.0 * rng.integers(0, 2, 200)).tolist())
+    found = curve(drawn, proportions=True)
+    assert len(found.score) == BINS
+    assert (np.diff(found.difficulty) > 0).all()
+    assert ((found.low < found.score) & (found.score < found.high)).all()
+    assert drawn.score.mean() == pytest.approx(found.score.mean(), abs=2)
+
+
+def test_a_curve_of_equal_difficulties_is_one_point() -> None:
+    found = curve(series([4, 4, 4, 4], [100, 100, 100, 20]), proportions=False)
+    assert found.difficulty.tolist() == [4] and found.score.tolist() == [80]
+    assert found.low[0] < 80 <= found.high[0] <= 100
+
+
+def test_nothing_to_check_is_said(tmp_path: Path) -> None:
+    with pytest.raises(BadInput):
+        difficulty_check([tmp_path], tmp_path / "out")
+    with pytest.raises(BadInput, match="no folder given: no scored answers"):
+        difficulty_check([], tmp_path / "out")
+    silent = runs.run(tmp_path / "silent", runs.dataset(tmp_path), {})
+    with pytest.raises(BadInput, match="silent: no scored answers"):
+        difficulty_check([silent], tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+def test_the_study_scores_fall_with_the_difficulty_of_the_papers_tasks(
+    paper_results: Path, tmp_path: Path
+) -> None:
+    folders = import_study(paper_results, tmp_path, say=lambda _: None)
+    found = {c.task: c for c in correlations(read_scores(folders)) if c.model == POOLED}
+    assert found["multiplication"].base10 == pytest.approx(-0.58, abs=0.02)
+    assert found["division"].base10 == pytest.approx(-0.59, abs=0.02)
+    assert found["mean"].base10 == pytest.approx(-0.67, abs=0.02)
+    assert {c.n for c in found.values()} == {500}
