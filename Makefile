@@ -3,13 +3,16 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test check bench format clean
+.PHONY: demo test heavy check bench format clean
 
 demo: $(VENV)/.demo-ready
 	$(BIN)/numbench demo
 
 test: $(VENV)/.dev-ready
 	$(BIN)/pytest -n 2
+
+heavy: $(VENV)/.dev-ready
+	$(BIN)/pytest -n 2 -m heavy tests/heavy
 
 check: $(VENV)/.dev-ready
 	$(BIN)/ruff format --check bench tests benchmarks

@@ -15,7 +15,18 @@ def json_lines(table: pa.Table) -> bytes:
     for name in table.column_names:
         column = table[name].combine_chunks()
         pieces += ["" if len(pieces) == 1 else ",", f'"{name}":', *_value(column)]
-    return joined(pc.binary_join_element_wise(*pieces, "}\n", ""))
+    return joined(pc.binary_join_element_wise(*_merged([*pieces, "}\n"]), ""))
+
+
+def _merged(pieces: list[pa.Array | str]) -> list[pa.Array | str]:
+    """The same pieces with neighbouring literals made one."""
+    merged: list[pa.Array | str] = []
+    for piece in pieces:
+        if merged and isinstance(piece, str) and isinstance(merged[-1], str):
+            merged[-1] += piece
+        else:
+            merged.append(piece)
+    return merged
 
 
 def joined(strings: pa.StringArray) -> bytes:
