@@ -118,7 +118,11 @@ def generate(
         max_digits=max_digits,
         format=format_.value,
     )
-    done = module.generate(settings, out, workers, engine.value, on_file=_say_finished)
+    try:
+        done = module.generate(settings, out, workers, engine.value, on_file=_say_finished)
+    except KeyboardInterrupt:
+        _note("interrupted; the same command goes on with what is missing")
+        raise typer.Exit(130) from None
     manifest = done.dataset.manifest
     items = sum(entry.items for entry in manifest.files)
     state = "already there, every file as its manifest says" if done.unchanged else "written"
@@ -329,7 +333,9 @@ def _print_report(done: ReportResult) -> None:
 
 
 def _say_finished(finished: Finished) -> None:
-    _note(f"{finished.entry.file}: {finished.entry.items} items ({finished.done}/{finished.of})")
+    entry, done, of, rate, left = finished
+    rest = f", {left:.0f} s left" if done < of else ""
+    _note(f"{entry.file}: {entry.items:,} items ({done}/{of} files, {rate:,.0f} rows/s{rest})")
 
 
 def _note(message: str) -> None:

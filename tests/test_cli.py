@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import csv
 import os
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -64,6 +66,9 @@ def test_help_explains_and_loads_nothing_heavy(command: list[str]) -> None:
         (["report", "nowhere"], "nowhere"),
         (["report"], "results"),
         (["audit", "nowhere"], "no dataset 'nowhere'"),
+        (["describe", "nowhere"], "no dataset 'nowhere'"),
+        (["generate", "--workers", "0"], "--workers 0"),
+        (["generate", "--format", "csv"], "--format"),
         (["import", "nowhere"], "nowhere"),
         (["show", "nowhere"], "nowhere"),
         (["frobnicate"], "frobnicate"),
@@ -113,6 +118,28 @@ def test_the_whole_way_without_a_key(tmp_path: Path) -> None:
     audit = numbench("audit", "tiny", "--out", "wrong.csv", cwd=tmp_path)
     assert audit.returncode == 0
     assert (tmp_path / "wrong.csv").read_text().count("\n") == 1
+
+
+def test_an_interrupted_generation_says_how_to_go_on(tmp_path: Path) -> None:
+    arguments = ["generate", "--name", "big", "--split", "train", "--size", "3000000"]
+    process = subprocess.Popen(
+        [*NUMBENCH, *arguments], stderr=subprocess.PIPE, text=True, cwd=tmp_path
+    )
+    note = tmp_path / "datasets/big/.parts/settings.json"
+    while not note.exists() and process.poll() is None:
+        time.sleep(0.01)
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert errors == "interrupted; the same command goes on with what is missing\n"
+    assert not list((tmp_path / "datasets/big").glob("*.json*"))
+
+
+def test_a_dataset_is_described(tmp_path: Path) -> None:
+    generate(Settings(name="tiny", tasks=("addition",), size=20), tmp_path / "datasets" / "tiny")
+    done = numbench("describe", "tiny", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "datasets/tiny/figures/pairs.png").is_file()
 
 
 def test_the_demo_needs_nothing_but_the_package(tmp_path: Path) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import multiprocessing
+import os
+import signal
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
@@ -29,20 +31,28 @@ def make_all(
 
 
 def _in_processes(parts: Sequence[Part], folder: Path, workers: int) -> Iterator[FileEntry]:
-    # Threads of Arrow do not survive a fork.
-    spawn = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(min(workers, len(parts)), mp_context=spawn) as pool:
+    pool = ProcessPoolExecutor(
+        min(workers, len(parts)),
+        # Threads of Arrow do not survive a fork.
+        mp_context=multiprocessing.get_context("spawn"),
+        # An interrupt from the keyboard reaches all processes; this one acts for all.
+        initializer=signal.signal,
+        initargs=(signal.SIGINT, signal.SIG_IGN),
+    )
+    try:
         jobs = [pool.submit(make, part, folder) for part in parts]
-        try:
-            for job in as_completed(jobs):
-                yield job.result()
-        except BrokenProcessPool:
-            raise NumbenchError(
-                f"{folder}: a worker process died; the same command goes on with what is missing"
-            ) from None
-        finally:
-            for job in jobs:
-                job.cancel()
+        for job in as_completed(jobs):
+            yield job.result()
+    except BrokenProcessPool:
+        raise NumbenchError(
+            f"{folder}: a worker process died; the same command goes on with what is missing"
+        ) from None
+    except BaseException:
+        for worker in multiprocessing.active_children():
+            worker.terminate()
+        raise
+    finally:
+        pool.shutdown(cancel_futures=True)
 
 
 def _on_ray(parts: Sequence[Part], folder: Path, workers: int) -> Iterator[FileEntry]:
@@ -72,6 +82,4 @@ def _on_ray(parts: Sequence[Part], folder: Path, workers: int) -> Iterator[FileE
 
 
 def _address() -> str | None:
-    import os
-
     return os.environ.get("RAY_ADDRESS")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
@@ -26,11 +27,16 @@ class Generated(NamedTuple):
 
 
 class Finished(NamedTuple):
-    """Word of a finished file: its entry, and how many of all files are done."""
+    """Word of a finished file: how many of all files are done, and when the rest will be.
+
+    `rate` is rows per second of this call, `left` the seconds that the rest takes at that rate.
+    """
 
     entry: FileEntry
     done: int
     of: int
+    rate: float
+    left: float
 
 
 def generate(
@@ -58,9 +64,13 @@ def generate(
             return Generated(Dataset(folder), unchanged=True)
         with FileLock(folder / RECORDS / "lock", timeout=0):
             missing = [part for part in parts if part.file not in present]
+            to_do, made, start = sum(part.rows for part in missing), 0, time.monotonic()
             for entry in make_all(missing, folder, workers, engine):
                 present[entry.file] = entry
-                on_file(Finished(entry, len(present), len(parts)))
+                made += entry.items
+                rate = made / max(time.monotonic() - start, 1e-9)
+                left = (to_do - made) / rate
+                on_file(Finished(entry, len(present), len(parts), rate, left))
             dataset = _complete(folder, settings, [present[part.file] for part in parts])
         return Generated(dataset, unchanged=False)
     except Timeout:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from fractions import Fraction
 from itertools import islice
 
@@ -52,6 +53,25 @@ def test_a_share_of_a_rare_split_is_the_same_across_blocks(task: str) -> None:
     rows = BLOCK // 40 + 300  # more than one block can hold
     batched = b"".join(map(json_lines, tables(shard, rows)))
     assert batched == b"".join(map(jsonl.encode, islice(items(shard), rows)))
+
+
+GOLDEN = {
+    "minmax": "0b77e393024cd228",
+    "interval": "d1ffa0f8dd2ab676",
+    "sorting": "70dffb9b383dd2a5",
+    "addition": "aef48851527f632f",
+    "multiplication": "0a8fd6431d0ec156",
+    "division": "fb8386b6cc0e18e8",
+    "exponentiation": "c72e45e353ed95d2",
+    "mean": "b1362aed47bf788b",
+    "std": "b803a3cad16dfe29",
+}
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_the_content_of_a_shard_is_pinned(task: str) -> None:
+    lines = b"".join(map(json_lines, tables(Shard(task, 1, "train", 1, 3), 5000)))
+    assert hashlib.sha256(lines).hexdigest()[:16] == GOLDEN[task]
 
 
 def test_every_task_has_a_twin() -> None:

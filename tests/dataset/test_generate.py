@@ -43,6 +43,13 @@ def test_the_committed_benchmark_has_500_different_items_of_each_task() -> None:
     assert len(dataset.by_id) == 4500
 
 
+def test_v1_is_frozen() -> None:
+    """A generator that gives other items makes a v2; v1 stays."""
+    assert open_dataset("v1").manifest.sha256 == (
+        "acae8c0c5780fd1c9dcb67a5b0b058be0d258118e3ac8f3d7d96229039fb6b77"
+    )
+
+
 def test_generating_again_changes_nothing_and_says_so(tmp_path: Path) -> None:
     first = generate(SMALL, tmp_path / "d")
     before = contents(tmp_path / "d")
