@@ -172,3 +172,10 @@ def test_the_plain_code_says_so_too(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(Exhausted) as end:
         list(items(Shard("exponentiation", max_digits=3, split="val", index=7, count=8)))
     assert 10 < end.value.found < 2500
+
+
+def test_a_task_without_a_twin_is_made_by_the_plain_code(monkeypatch: pytest.MonkeyPatch) -> None:
+    shard = Shard("division", seed=8)
+    batched = b"".join(map(json_lines, tables(shard, 1500)))
+    monkeypatch.delitem(SAMPLERS, "division")
+    assert b"".join(map(json_lines, tables(shard, 1500))) == batched
