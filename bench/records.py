@@ -138,7 +138,7 @@ class FileEntry(Struct, frozen=True, kw_only=True):
     items: int
     bytes: int
     sha256: str
-    ids: str
+    ids: str = ""
 
 
 class Manifest(Struct, frozen=True, kw_only=True):
