@@ -19,10 +19,14 @@ from tenacity import (
 )
 
 from bench.errors import NumbenchError
+from bench.flow import Throttle
 from bench.journal import Journal
 from bench.models.base import Message, Model, Settings
 from bench.progress import Progress, Watch
 from bench.records import Completion, Failure, Item, Response
+
+_HOPELESS = 10
+"""Items lost in a row, each after all its attempts, at which a run gives up."""
 
 _LAST_WORDS = 0.5
 """Seconds in which requests under way may still end once the run is lost."""
@@ -79,6 +83,8 @@ class Drive:
         self._model, self._ask, self._journal = model, ask, journal
         self._items = iter(pending)
         self._pace, self._watch = pace, watch
+        self._throttle = Throttle(pace.concurrency, pace.patience)
+        self._lost_in_a_row = 0
         self._start = time.monotonic()
         self._backoff = wait_random_exponential(multiplier=pace.backoff, max=pace.longest_backoff)
 
@@ -92,6 +98,7 @@ class Drive:
         first: set[asyncio.Future[Any]] = {together, stopped}
         try:
             await asyncio.wait(first, return_when=asyncio.FIRST_COMPLETED)
+            self._throttle.release()
             if workers and not all(worker.done() for worker in workers):
                 lost = together.done()
                 self.stop.set()
@@ -147,10 +154,20 @@ class Drive:
         fields = {name: getattr(completion, name) for name in Completion.__struct_fields__}
         await self._journal.append(Response(item_id=item.id, attempts=attempts, at=at, **fields))
         self._count(completion)
+        if self._lost_in_a_row >= _HOPELESS and completion.error is not None:
+            self.stop.set()
+            raise NumbenchError(
+                f"{self._model.name}: {_HOPELESS} items in a row brought no answer, the last: "
+                f"{completion.error.message}; the same command asks them again"
+            )
 
     async def _attempt(self, request: Request) -> Completion:
-        start = time.monotonic()
-        completion = await self._model.answer(request.messages, request.settings)
+        async with self._throttle.slot() as began:
+            if self.stop.is_set():
+                raise _Stopped
+            start = time.monotonic()
+            completion = await self._model.answer(request.messages, request.settings)
+            self._throttle.note(completion, began)
         if completion.latency is None:
             completion = replace(completion, latency=round(time.monotonic() - start, 6))
         return completion
@@ -176,8 +193,10 @@ class Drive:
     def _count(self, completion: Completion) -> None:
         if completion.error is None:
             self.answered += 1
+            self._lost_in_a_row = 0
         else:
             self.errors += 1
+            self._lost_in_a_row += completion.error.kind != "item"
         self.input_tokens = _sum(self.input_tokens, completion.usage.input)
         self.generated_tokens = _sum(self.generated_tokens, completion.usage.generated)
         if completion.cost is not None:
