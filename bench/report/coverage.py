@@ -11,6 +11,7 @@ from bench.report.layout import shown
 from bench.report.measured import Measured, dataset_label
 from bench.report.tables import Context
 from bench.scoring import paper
+from bench.scoring.evidence import tool_mentions
 from bench.scoring.run import NOT_ANSWERED
 from bench.tasks import TASKS
 
@@ -25,10 +26,12 @@ HEADER = (
     *STATUSES,
     "compliance",
     "tokens unknown",
+    "tool mentioned",
 )
 _CAPTION = (
     "Items asked (n), items in the means (counted), what became of them, format compliance in "
-    "percent, and responses whose token count is not known."
+    "percent, responses whose token count is not known, and responses whose reasoning speaks of a "
+    "calculator, code or a search."
 )
 
 
@@ -45,10 +48,17 @@ def coverage_rows(runs: Iterable[Measured]) -> list[list[str]]:
             *(str(cell.statuses.get(status, 0)) for status in STATUSES),
             shown(cell.compliance, 1),
             str(cell.tokens_unknown),
+            str(tools_mentioned(run, task)),
         ]
         for run in runs
         for task, cell in run.cells.items()
     ]
+
+
+def tools_mentioned(run: Measured, task: str) -> int:
+    """Responses of a task whose reasoning speaks of a tool as if it were used."""
+    responses = (row.response for row in run.run.rows[task])
+    return sum(bool(r is not None and tool_mentions(r.reasoning_text)) for r in responses)
 
 
 def coverage_grid(runs: Sequence[Measured], context: Context) -> Grid:
@@ -87,6 +97,9 @@ def _facts(run: Measured) -> Iterator[str]:
         found = {task: cell.statuses.get(status, 0) for task, cell in run.cells.items()}
         if any(found.values()):
             yield f"{_consequence(run, status)} ({_per_task(found)})."
+    tools = {task: tools_mentioned(run, task) for task in run.cells}
+    if any(tools.values()):
+        yield f"reasoning that speaks of a calculator, code or a search ({_per_task(tools)})."
     unknown = {task: cell.tokens_unknown for task, cell in run.cells.items()}
     if sum(unknown.values()) == sum(cell.counted for cell in run.cells.values()) > 0:
         yield "no response has a known token count."

@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 from bench.records import Answer
 from bench.report.measured import Measured, dataset_label, display, level
 from bench.scoring import Row
+from bench.scoring.evidence import tool_mentions
 
 _Getter = Callable[[Measured, str, Row], object]
 
@@ -54,6 +55,10 @@ _COLUMNS: dict[str, tuple[pa.DataType, _Getter]] = {
         lambda run, task, row: row.response and row.response.usage.generated,
     ),
     "input_tokens": (pa.int64(), lambda run, task, row: row.response and row.response.usage.input),
+    "tool_mentioned": (
+        pa.bool_(),
+        lambda run, task, row: row.response and bool(tool_mentions(row.response.reasoning_text)),
+    ),
     "cost": (pa.float64(), lambda run, task, row: row.response and row.response.cost),
     "difficulty_base10": (pa.int64(), lambda run, task, row: row.item.difficulty.base10),
     "difficulty_base2": (pa.int64(), lambda run, task, row: row.item.difficulty.base2),

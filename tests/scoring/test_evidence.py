@@ -1,0 +1,50 @@
+"""Talk of tools is noticed, and told from its denial."""
+
+from __future__ import annotations
+
+import pytest
+
+from bench.scoring.evidence import tool_mentions
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "I have already entered the numbers into my calculator.",
+        "Let me run some code to check.",
+        "I could write a quick script for this.",
+        "Using Python, the result is 3.",
+        "A web search gives 12.",
+        "WolframAlpha? Wolfram says 7.",
+    ],
+)
+def test_a_tool_is_noticed(sentence: str) -> None:
+    assert tool_mentions(f"First the sum. {sentence} Done.") == [sentence.split("? ")[-1]]
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "I must not use a calculator.",
+        "I can\u2019t run code here.",
+        "No need to reach for a calculator.",
+        "Use calculator mental: 3.7 squared.",
+        "Without Python, I do it by hand.",
+        "The code of conduct matters.",
+        "A tool is a thing.",
+        "We calculate 3 + 4.",
+        "The encoding is odd.",
+    ],
+)
+def test_denials_and_other_words_are_not(sentence: str) -> None:
+    assert tool_mentions(sentence) == []
+
+
+def test_a_denial_excuses_only_its_own_sentence() -> None:
+    text = "I should not use tools.\nLet me grab a calculator"
+    assert tool_mentions(text) == ["Let me grab a calculator"]
+
+
+@pytest.mark.parametrize("nothing", [None, "", " \n"])
+def test_silence_says_nothing(nothing: str | None) -> None:
+    assert tool_mentions(nothing) == []
