@@ -86,6 +86,20 @@ def test_wrong_use_is_one_clear_line_and_code_2(
     assert not any(tmp_path.iterdir())
 
 
+def test_a_key_may_lie_in_an_env_file_and_is_never_shown(tmp_path: Path) -> None:
+    (tmp_path / ".env").write_text("OPENAI_API_KEY=sk-planted-key-0123456789\n")
+    listed = numbench("models", cwd=tmp_path)
+    assert "OPENAI_API_KEY (set)" in " ".join(listed.stdout.split())
+    assert "OPENROUTER_API_KEY (not set)" in " ".join(listed.stdout.split())
+    assert "planted" not in listed.stdout + listed.stderr
+    code = "from bench.models import open_model; open_model('gpt-5', 'minimal')"
+    environment = {name: value for name, value in os.environ.items() if name not in KEYS}
+    subprocess.run([sys.executable, "-c", code], cwd=tmp_path, env=environment, check=True)
+    (tmp_path / ".env").unlink()
+    refused = numbench("run", "--model", "gpt-5", "--reasoning", "minimal", cwd=tmp_path)
+    assert refused.returncode == 2 and ".env" in refused.stderr
+
+
 def test_a_broken_line_is_named_with_its_number(tmp_path: Path) -> None:
     generate(Settings(name="d", tasks=("addition",), size=3), tmp_path / "d")
     path = tmp_path / "d" / "addition.jsonl"

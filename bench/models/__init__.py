@@ -18,6 +18,7 @@ from bench.models.catalogue import (
     resolve,
     unknown_model,
 )
+from bench.models.keys import read_env_file
 
 __all__ = ["Message", "Model", "Opened", "Settings", "open_model"]
 
@@ -45,6 +46,7 @@ def open_model(name: str, reasoning: str | None = None, base_url: str | None = N
     BadInput, naming what is possible, for an unknown model, a level that it lacks, a level that
     must be named, a missing key, or a malformed URL.
     """
+    read_env_file()
     kind, _, rest = name.partition("/")
     if kind in ("baseline", "replay"):
         if base_url is not None:
@@ -101,7 +103,9 @@ def _key(name: str, provider: Provider, base_url: str | None) -> str | None:
             return key
     if base_url is not None:
         return None
-    raise BadInput(f"{name} needs a key: set {' or '.join(provider.keys)} in the environment")
+    raise BadInput(
+        f"{name} needs a key: set {' or '.join(provider.keys)} in the environment or in .env"
+    )
 
 
 def _open_baseline(name: str, precision: str, reasoning: str | None) -> Opened:

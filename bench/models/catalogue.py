@@ -16,6 +16,7 @@ from msgspec import Struct
 
 from bench.errors import BadInput
 from bench.models.base import Settings
+from bench.models.keys import read_env_file
 
 DEFAULT = "default"
 """The level of a model outside the catalogue that is asked without naming a level."""
@@ -101,6 +102,7 @@ def load() -> Catalogue:
 
 def entries() -> tuple[Listed, ...]:
     """The named models, with their levels and whether their key is set."""
+    read_env_file()
     listed = []
     for model in load().model:
         keys = load().provider[model.route.partition("/")[0]].keys
