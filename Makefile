@@ -22,6 +22,7 @@ check: $(VENV)/.dev-ready
 
 bench: $(VENV)/.dev-ready
 	$(BIN)/python benchmarks/generator.py | tee benchmarks/generator.md
+	$(BIN)/python benchmarks/runner.py | tee benchmarks/runner.md
 
 format: $(VENV)/.dev-ready
 	$(BIN)/ruff format bench tests benchmarks
