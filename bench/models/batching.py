@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Generic, TypeVar
 
 Ask = TypeVar("Ask")
@@ -17,17 +17,12 @@ class Batcher(Generic[Ask, Answer]):
     """A queue: whatever waits when the previous batch is done makes up the next one.
 
     `work` answers a batch, in its order, in a worker thread, so that the event loop goes on; it
-    never runs twice at a time. A batch holds at most `most` calls, all of one `kind`.
+    never runs twice at a time. A batch holds at most `most` calls.
     """
 
-    def __init__(
-        self,
-        work: Callable[[Sequence[Ask]], Sequence[Answer]],
-        kind: Callable[[Ask], Hashable],
-        most: int,
-    ) -> None:
+    def __init__(self, work: Callable[[Sequence[Ask]], Sequence[Answer]], most: int) -> None:
         self.most = most
-        self._work, self._kind = work, kind
+        self._work = work
         self._waiting: list[tuple[Ask, asyncio.Future[Answer]]] = []
         self._server: asyncio.Task[None] | None = None
 
@@ -54,16 +49,10 @@ class Batcher(Generic[Ask, Answer]):
                 await self._settle(batch)
 
     def _next(self) -> list[tuple[Ask, asyncio.Future[Answer]]]:
-        """The oldest call and those of its kind that came after; cancelled calls are dropped."""
-        open_calls = [call for call in self._waiting if not call[1].done()]
-        batch: list[tuple[Ask, asyncio.Future[Answer]]] = []
-        self._waiting = []
-        for call in open_calls:
-            fits = len(batch) < self.most and (
-                not batch or self._kind(call[0]) == self._kind(batch[0][0])
-            )
-            (batch if fits else self._waiting).append(call)
-        return batch
+        """The calls that waited longest; those that were cancelled are dropped."""
+        calls = [call for call in self._waiting if not call[1].done()]
+        self._waiting = calls[self.most :]
+        return calls[: self.most]
 
     async def _settle(self, batch: Sequence[tuple[Ask, asyncio.Future[Answer]]]) -> None:
         working = asyncio.to_thread(self._work, [ask for ask, _ in batch])

@@ -58,7 +58,7 @@ class HuggingFaceModel:
         self._folder = folder.resolve()
         self._tokenizer, self._network, self._ends = _load(name, folder)
         self._stop = threading.Event()
-        self._batches: Batcher[_Ask, Completion] = Batcher(self._answer_all, _alike, MOST)
+        self._batches: Batcher[_Ask, Completion] = Batcher(self._answer_all, MOST)
         self._system = self._tokenizer.chat_template is not None and self._takes_system()
 
     @property
@@ -163,28 +163,54 @@ class HuggingFaceModel:
         return self._answer_all(asks[:half]) + self._answer_all(asks[half:])
 
     def _generate(self, asks: Sequence[_Ask]) -> list[list[int]]:
-        """The new tokens after each prompt, the one that ends it included, padding left out."""
+        """The new tokens after each prompt, the one that ends it included, padding left out.
+
+        In rounds, each as long as every open answer may still grow: where the context binds, long
+        prompts leave less room than short ones, and no row may go beyond its own.
+        """
+        until = time.monotonic() + max(ask.timeout for ask in asks)
+        texts = [list(ask.tokens) for ask in asks]
+        full = [len(ask.tokens) + ask.limit for ask in asks]
+        rows = list(range(len(asks)))
+        while rows and not self._over(until):
+            room = min(full[row] - len(texts[row]) for row in rows)
+            for row, new in zip(
+                rows, self._grow([texts[row] for row in rows], room, until), strict=True
+            ):
+                texts[row] += new
+            rows = [
+                row
+                for row in rows
+                if len(texts[row]) < full[row] and texts[row][-1] not in self._ends
+            ]
+        return [text[len(ask.tokens) :] for ask, text in zip(asks, texts, strict=True)]
+
+    def _grow(self, texts: Sequence[list[int]], room: int, until: float) -> list[list[int]]:
+        """At most `room` new tokens after each of `texts`, in one left-padded batch."""
         import torch
         from transformers import StoppingCriteriaList
 
-        width = max(len(ask.tokens) for ask in asks)
+        width = max(len(text) for text in texts)
         pad = self._network.generation_config.pad_token_id
-        rows = [[pad] * (width - len(ask.tokens)) + ask.tokens for ask in asks]
-        mask = [[0] * (width - len(ask.tokens)) + [1] * len(ask.tokens) for ask in asks]
         device = self._network.device
-        until = time.monotonic() + asks[0].timeout
 
         def stopped(ids: Any, scores: Any, **_: Any) -> Any:
-            over = self._stop.is_set() or time.monotonic() > until
-            return torch.full((len(ids),), over, dtype=torch.bool, device=ids.device)
+            return torch.full((len(ids),), self._over(until), dtype=torch.bool, device=ids.device)
 
         output = self._network.generate(
-            input_ids=torch.tensor(rows, device=device),
-            attention_mask=torch.tensor(mask, device=device),
-            max_new_tokens=asks[0].limit,
+            input_ids=torch.tensor(
+                [[pad] * (width - len(text)) + text for text in texts], device=device
+            ),
+            attention_mask=torch.tensor(
+                [[0] * (width - len(text)) + [1] * len(text) for text in texts], device=device
+            ),
+            max_new_tokens=room,
             stopping_criteria=StoppingCriteriaList([stopped]),
         )
         return [self._until_end(row) for row in output[:, width:].tolist()]
+
+    def _over(self, until: float) -> bool:
+        return self._stop.is_set() or time.monotonic() > until
 
     def _until_end(self, new: list[int]) -> list[int]:
         end = next((n for n, token in enumerate(new) if token in self._ends), len(new))
@@ -223,11 +249,6 @@ class HuggingFaceModel:
             list(tokens), skip_special_tokens=False, clean_up_tokenization_spaces=False
         )
         return text
-
-
-def _alike(ask: _Ask) -> tuple[int, float]:
-    """What the questions of one batch share."""
-    return ask.limit, ask.timeout
 
 
 def _plain(messages: Sequence[Message]) -> str:

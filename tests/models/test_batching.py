@@ -13,7 +13,7 @@ def doubled(numbers: Sequence[int]) -> list[int]:
     return [2 * number for number in numbers]
 
 
-def test_calls_that_wait_together_make_one_batch_of_one_kind_and_bounded_size() -> None:
+def test_calls_that_wait_together_make_one_batch_of_bounded_size() -> None:
     batches: list[list[int]] = []
 
     def work(numbers: Sequence[int]) -> list[int]:
@@ -21,11 +21,11 @@ def test_calls_that_wait_together_make_one_batch_of_one_kind_and_bounded_size() 
         return doubled(numbers)
 
     async def all_at_once() -> list[int]:
-        ask = Batcher(work, kind=lambda n: n % 2, most=3)
+        ask = Batcher(work, most=3)
         return list(await asyncio.gather(*(ask(n) for n in range(8))))
 
     assert asyncio.run(all_at_once()) == doubled(range(8))
-    assert batches == [[0, 2, 4], [1, 3, 5], [6], [7]]
+    assert batches == [[0, 1, 2], [3, 4, 5], [6, 7]]
 
 
 def test_the_loop_goes_on_while_a_batch_is_worked_on() -> None:
@@ -36,7 +36,7 @@ def test_the_loop_goes_on_while_a_batch_is_worked_on() -> None:
         return doubled(numbers)
 
     async def go() -> int:
-        ask = Batcher(work, kind=lambda n: 0, most=3)
+        ask = Batcher(work, most=3)
         answer = asyncio.create_task(ask(21))
         await asyncio.sleep(0.1)
         released.set()
@@ -52,7 +52,7 @@ def test_a_failed_batch_raises_for_its_own_calls_and_the_next_is_served() -> Non
         return doubled(numbers)
 
     async def go() -> list[int | BaseException]:
-        ask = Batcher(work, kind=lambda n: n, most=3)
+        ask = Batcher(work, most=1)
         return list(await asyncio.gather(ask(0), ask(1), return_exceptions=True))
 
     failure, answer = asyncio.run(go())
@@ -68,7 +68,7 @@ def test_a_cancelled_call_is_not_worked_on_and_finish_leaves_nothing_waiting() -
         return doubled(numbers)
 
     async def go() -> None:
-        ask = Batcher(work, kind=lambda n: 0, most=3)
+        ask = Batcher(work, most=3)
         first, second = asyncio.create_task(ask(1)), asyncio.create_task(ask(2))
         await asyncio.sleep(0)
         first.cancel()

@@ -188,9 +188,12 @@ def test_the_context_bounds_the_answer_and_a_prompt_that_fills_it_fails(
     model: Any = open_model(f"hf/{folders['gpt2']}").model
     model._ends = frozenset()
     model._network.generation_config.eos_token_id = None
-    short, long = ask(model, [QUESTIONS[0], "7 " * 300], max_tokens=4096)
-    assert short.finish_reason == "length"
-    assert short.usage.input + short.usage.generated == 256
+    *short, long = ask(model, [*QUESTIONS, "7 " * 300], max_tokens=4096)
+    assert {completion.finish_reason for completion in short} == {"length"}
+    assert {c.usage.input + c.usage.generated for c in short} == {256}
+    assert {c.extra["batch"] for c in short} == {len(QUESTIONS)}
+    alone = ask(model, QUESTIONS, together=False, max_tokens=4096)
+    assert [c.text for c in alone] == [c.text for c in short]
     assert long.error is not None
     assert long.error.kind == "item"
     assert "context of 256" in long.error.message
