@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -153,6 +154,23 @@ def test_thinking_that_is_cut_off_leaves_no_answer(
     (completion,) = ask(model, QUESTIONS[:1], max_tokens=len(tokens) + 3)
     assert (completion.text, completion.finish_reason) == ("", "length")
     assert (completion.usage.visible, completion.usage.reasoning) == (0, len(tokens) + 3)
+
+
+@local
+def test_a_folders_own_sampling_and_penalties_are_left_out(
+    folders: dict[str, Path], tmp_path: Path
+) -> None:
+    """Its ends are kept: with every token an end, one token is all there is."""
+    folder = tiny.save(tmp_path / "model")
+    config = {"do_sample": True, "temperature": 3.0, "repetition_penalty": 5.0, "max_length": 30}
+    (folder / "generation_config.json").write_text(json.dumps(config))
+    plain = ask(open_model(f"hf/{folders['llama']}").model, QUESTIONS)
+    assert [c.text for c in ask(open_model(f"hf/{folder}").model, QUESTIONS)] == [
+        c.text for c in plain
+    ]
+    (folder / "generation_config.json").write_text(json.dumps({"eos_token_id": [*range(320)]}))
+    ended = ask(open_model(f"hf/{folder}").model, QUESTIONS)
+    assert {(c.usage.generated, c.finish_reason) for c in ended} == {(1, "stop")}
 
 
 @local
