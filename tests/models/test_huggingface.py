@@ -357,3 +357,19 @@ def test_nothing_heavy_is_imported_before_a_local_model_is_opened() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+@local
+@pytest.mark.parametrize(("kind", "added"), [("llama", True), ("chat", False)])
+def test_only_a_prompt_without_template_gets_the_tokenizers_start(
+    folders: dict[str, Path], kind: str, added: bool
+) -> None:
+    from tokenizers.processors import TemplateProcessing
+
+    model: Any = open_model(f"hf/{folders[kind]}").model
+    start = model._tokenizer.eos_token_id
+    model._tokenizer.backend_tokenizer.post_processor = TemplateProcessing(
+        single="<|end|> $A", special_tokens=[("<|end|>", start)]
+    )
+    tokens, _ = model._encode([SYSTEM, Message("user", "1")], {})
+    assert (tokens[0] == start) is added
