@@ -46,7 +46,8 @@ def catalogue_table() -> RenderableType:
     routes = Text(
         "\nAny other model by its route: openai/NAME, openrouter/VENDOR/NAME, gemini/NAME,\n"
         "litellm/PROVIDER/NAME; a server of your own: openai/NAME with --base-url.\n"
-        "Without a key: baseline/float64, baseline/float32, baseline/bfloat16, replay/RUN."
+        "Without a key: baseline/float64, baseline/float32, baseline/bfloat16, hf/PATH,\n"
+        "replay/RUN."
     )
     return Group(table, routes)
 

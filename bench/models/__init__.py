@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -48,14 +49,10 @@ def open_model(name: str, reasoning: str | None = None, base_url: str | None = N
     """
     read_env_file()
     kind, _, rest = name.partition("/")
-    if kind in ("baseline", "replay"):
+    if kind in _IN_PROCESS:
         if base_url is not None:
             raise BadInput(f"{name} runs in this process: leave out --base-url")
-        return (
-            _open_baseline(name, rest, reasoning)
-            if kind == "baseline"
-            else (_open_replay(name, rest, reasoning))
-        )
+        return _IN_PROCESS[kind](name, rest, reasoning)
     configuration = resolve(name, reasoning)
     shown_url = _without_credentials(base_url) if base_url else None
     return Opened(
@@ -124,6 +121,33 @@ def _open_replay(name: str, folder: str, reasoning: str | None) -> Opened:
     model = ReplayModel(name, Path(folder))
     level = check_level(name, reasoning, {model.info.reasoning: Level()})
     return Opened(model, level, f"{model.info.display} (replay)", Settings(), identity={})
+
+
+def _open_huggingface(name: str, folder: str, reasoning: str | None) -> Opened:
+    if not folder:
+        raise unknown_model(name)
+    from bench.models.huggingface import MAX_TOKENS, HuggingFaceModel
+
+    model = HuggingFaceModel(name, Path(folder).expanduser())
+    level = check_level(name, reasoning, model.levels)
+    return Opened(
+        model,
+        level,
+        display=Path(folder).name,
+        settings=Settings(
+            temperature=0.0, max_tokens=MAX_TOKENS, request=model.levels[level].request
+        ),
+        identity={"model_sha256": model.fingerprint, "precision": model.precision},
+        sdk="transformers",
+    )
+
+
+_IN_PROCESS: dict[str, Callable[[str, str, str | None], Opened]] = {
+    "baseline": _open_baseline,
+    "replay": _open_replay,
+    "hf": _open_huggingface,
+}
+"""What opens the models that run in this process, by the first part of their names."""
 
 
 def _without_credentials(base_url: str) -> str:

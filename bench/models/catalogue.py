@@ -29,6 +29,7 @@ OTHER_ROUTES = (
     "baseline/float64",
     "baseline/float32",
     "baseline/bfloat16",
+    "hf/PATH",
     "replay/RUN",
 )
 

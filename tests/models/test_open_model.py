@@ -46,7 +46,8 @@ def test_the_catalogue_lists_the_papers_models(monkeypatch: pytest.MonkeyPatch) 
     [
         ("gpt5", None, r"unknown model 'gpt5' \(did you mean gpt-5\?\).*llama-4-maverick.*replay"),
         ("checkpoint/x", None, "unknown model"),
-        ("hf/x", None, "unknown model"),
+        ("hf/", None, "unknown model.*hf/PATH"),
+        ("hf/x", None, "hf/x: there is no folder x"),
         ("openai/", None, "unknown model"),
         ("", None, "unknown model"),
         ("baseline/float16", None, "baseline/float32"),
