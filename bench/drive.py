@@ -67,8 +67,12 @@ class Drive:
         journal: Journal,
         pace: Pace,
         watch: Watch,
+        bill: Callable[[Completion], Completion] = lambda completion: completion,
     ) -> None:
-        """`ask` phrases the request of an item; `watch` hears of every change."""
+        """`ask` phrases the request of an item; `watch` hears of every change.
+
+        `bill` adds the cost to a completion as far as it is known.
+        """
         pending = list(items)
         self.total = len(pending)
         self.answered = self.errors = self.retries = 0
@@ -76,7 +80,7 @@ class Drive:
         self.generated_tokens: int | None = None
         self.cost: float | None = None
         self.stop = asyncio.Event()
-        self._model, self._ask, self._journal = model, ask, journal
+        self._model, self._ask, self._journal, self._bill = model, ask, journal, bill
         self._items = iter(pending)
         self._pace, self._watch = pace, watch
         self._start = time.monotonic()
@@ -138,7 +142,7 @@ class Drive:
             retry_error_callback=_last_result,
             before_sleep=self._count_retry,
         )
-        completion: Completion = await retrying(self._attempt, request)
+        completion: Completion = self._bill(await retrying(self._attempt, request))
         if completion.error is not None and completion.error.kind == "run":
             self.stop.set()
             raise NumbenchError(f"{self._model.name}: {_why(completion.error)}")

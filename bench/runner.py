@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import platform
-import re
 import signal
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
+from functools import partial
 from importlib.metadata import version
-from itertools import zip_longest
 from pathlib import Path
 from typing import NamedTuple
 
@@ -21,14 +20,14 @@ from bench.dataset.store import Dataset, open_dataset
 from bench.drive import Drive, Pace, Request
 from bench.errors import BadInput
 from bench.journal import Journal
-from bench.models import Message, Opened, open_model
+from bench.models import Message, Model, Opened, open_model
 from bench.models.base import TIMEOUT
+from bench.prices import Price, billed, price_at
 from bench.progress import Watch, display
-from bench.records import Item, Response, RunInfo
+from bench.records import Item, RunInfo
+from bench.selection import PROMPTS, choose, default_folder, interleaved, still_open
 from bench.tasks import TASKS
 from bench.tasks.phrasing import prompts
-
-PROMPTS = "paper"
 
 
 class RunReport(NamedTuple):
@@ -85,48 +84,40 @@ def run(
         if number is not None and number < 1:
             raise BadInput(f"{name} {number}: give 1 or more")
     source = open_dataset(dataset)
-    chosen = _choose(source, tasks)
+    chosen = choose(source, tasks)
     opened = open_model(model, reasoning, base_url)
     folder = out or default_folder(model, opened.level, source.name)
     info = _describe(opened, model, source, chosen, limit, folder)
+    price = _price(opened)
     pace = Pace(concurrency=concurrency, max_attempts=max_attempts)
     shown = display(model) if on_progress is None else nullcontext(on_progress)
     with Journal(folder, info) as journal, shown as watch:
-        wanted = list(_interleaved(source.by_task[task][:limit] for task in chosen))
-        items = [item for item in wanted if _is_open(journal.responses.get(item.id), retry_errors)]
-        ask = _asker(opened, timeout)
-        report = asyncio.run(
-            _drive(opened, items, ask, journal, pace, watch, skipped=len(wanted) - len(items))
+        wanted = list(interleaved(source.by_task[task][:limit] for task in chosen))
+        items = still_open(wanted, journal.responses, retry_errors)
+        drive = Drive(
+            opened.model,
+            items,
+            _asker(opened, timeout),
+            journal,
+            pace,
+            watch,
+            partial(billed, price=price),
         )
+        report = asyncio.run(_drive(drive, opened.model, folder, len(wanted) - len(items)))
     if report.interrupted:
         raise Interrupted(report)
     return report
 
 
-def default_folder(model: str, level: str, dataset: str) -> Path:
-    """Where a run goes if nobody says: `results/MODEL_LEVEL_DATASET`."""
-    plain = re.sub(r"[^A-Za-z0-9._-]+", "-", model).strip("-.")
-    return Path("results") / f"{plain}_{level}_{dataset}"
-
-
-async def _drive(
-    opened: Opened,
-    items: list[Item],
-    ask: Callable[[Item], Request],
-    journal: Journal,
-    pace: Pace,
-    watch: Watch,
-    skipped: int,
-) -> RunReport:
-    drive = Drive(opened.model, items, ask, journal, pace, watch)
+async def _drive(drive: Drive, model: Model, folder: Path, skipped: int) -> RunReport:
     signalled = threading.Event()
     try:
         with _stopped_by_signals(drive, signalled):
             await drive.run()
     finally:
-        await opened.model.close()
+        await model.close()
     return RunReport(
-        path=journal.folder,
+        path=folder,
         asked=drive.answered + drive.errors,
         answered=drive.answered,
         skipped=skipped,
@@ -171,20 +162,6 @@ def _stopped_by_signals(drive: Drive, signalled: threading.Event) -> Iterator[No
             signal.signal(number, handler)
 
 
-def _choose(source: Dataset, tasks: Sequence[str] | None) -> tuple[str, ...]:
-    """The tasks to ask, in the registry's order. BadInput for one that is unknown or absent."""
-    for task in tasks or ():
-        if task not in TASKS:
-            raise BadInput(f"unknown task {task!r}: give one of {', '.join(TASKS)}")
-        if task not in source.tasks:
-            raise BadInput(
-                f"dataset {source.name} has no task {task!r}: it has {', '.join(source.tasks)}"
-            )
-    if tasks is not None and not tasks:
-        raise BadInput(f"no task given: give one of {', '.join(source.tasks)}")
-    return tuple(task for task in source.tasks if tasks is None or task in tasks)
-
-
 def _describe(
     opened: Opened,
     model: str,
@@ -213,6 +190,14 @@ def _describe(
     )
 
 
+def _price(opened: Opened) -> Price | None:
+    """What the model's tokens cost, None where nobody knows or it runs in this process."""
+    if "route" not in opened.identity:
+        return None
+    base_url = opened.identity["base_url"]
+    return price_at(str(opened.identity["route"]), str(base_url) if base_url else None)
+
+
 def _asker(opened: Opened, timeout: float) -> Callable[[Item], Request]:
     """The function that phrases an item: its task's system prompt, then the question."""
     known = prompts(PROMPTS)
@@ -229,18 +214,3 @@ def _asker(opened: Opened, timeout: float) -> Callable[[Item], Request]:
         return Request((system, Message("user", item.prompt)), settings)
 
     return ask
-
-
-def _interleaved(groups: Iterable[Sequence[Item]]) -> Iterator[Item]:
-    """One item of each task in turn, so that a run cut short has something of every task."""
-    for round_ in zip_longest(*groups):
-        yield from (item for item in round_ if item is not None)
-
-
-def _is_open(response: Response | None, retry_errors: bool) -> bool:
-    """Whether an item is still to be asked: a failure that may have passed always is."""
-    if response is None:
-        return True
-    if response.error is None:
-        return False
-    return retry_errors or response.error.kind != "item"

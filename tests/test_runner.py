@@ -323,3 +323,41 @@ def test_a_recorded_run_replays(dataset: Path, tmp_path: Path) -> None:
     assert (replayed.answered, replayed.errors) == (6, 4)
     before, after = (read_run(tmp_path / name).responses for name in ("first", "second"))
     assert all(after[item_id].text == response.text for item_id, response in before.items())
+
+
+async def _without_cost(asked: Asked) -> Reply:
+    return servers.chat(usage={"prompt_tokens": 10, "completion_tokens": 4})
+
+
+def _price_list(folder: Path, route: str = MODEL) -> Path:
+    path = folder / "prices.toml"
+    path.write_text(
+        f'[[price]]\nroute = "{route}"\ninput = 1e5\noutput = 1e6\ndate = "2025-03-04"\n'
+    )
+    return path
+
+
+def test_a_cost_that_the_provider_does_not_report_comes_from_the_price_table(
+    dataset: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NUMBENCH_PRICES", str(_price_list(tmp_path)))
+    with serve(_without_cost) as server:
+        assert go(server, dataset, tmp_path / "run").cost == pytest.approx(50.0)
+    for response in read_run(tmp_path / "run").responses.values():
+        assert response.cost == pytest.approx(5.0)
+        assert response.extra["cost_source"] == "price table (2025-03-04)"
+
+
+def test_a_reported_cost_stands_and_an_unknown_one_stays_unknown(
+    dataset: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with serve(_without_cost) as server:
+        # Our own prices are those of the provider, not of whoever speaks its protocol.
+        report = go(server, dataset, tmp_path / "unknown", model="openai/gpt-5")
+        assert report.cost is None
+    monkeypatch.setenv("NUMBENCH_PRICES", str(_price_list(tmp_path)))
+    with serve(good) as server:
+        assert go(server, dataset, tmp_path / "reported").cost == 5.0
+    for name, source in (("unknown", None), ("reported", "provider")):
+        for response in read_run(tmp_path / name).responses.values():
+            assert response.extra.get("cost_source") == source
