@@ -148,6 +148,10 @@ def run(
     retry_errors: Annotated[
         bool, typer.Option("--retry-errors", help="Ask again where a request failed for good.")
     ] = False,
+    dry_run: Annotated[
+        bool,
+        typer.Option("--dry-run", help="Only show requests, tokens and cost. Needs no key."),
+    ] = False,
 ) -> None:
     """Ask a model and keep every answer. The same command again goes on where it stopped."""
     from bench.dataset.settings import parse_tasks
@@ -155,6 +159,14 @@ def run(
     from bench.runner import run as run_model
 
     chosen = None if tasks == "all" else parse_tasks(tasks.split(","))
+    if dry_run:
+        from bench.plan import plan
+        from bench.plan_table import plan_table
+
+        level = reasoning and reasoning.value
+        planned = plan(model, level, dataset, chosen, limit, out, base_url, retry_errors)
+        _console().print(plan_table(planned))
+        return
     try:
         done = run_model(
             model,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from bench.errors import BadInput
@@ -19,7 +20,10 @@ from bench.models.catalogue import (
     unknown_model,
 )
 
-__all__ = ["Message", "Model", "Opened", "Settings", "open_model"]
+__all__ = ["About", "Message", "Model", "Opened", "Settings", "describe_model", "open_model"]
+
+
+_IN_PROCESS = ("baseline", "replay")
 
 
 @dataclass(frozen=True)
@@ -39,6 +43,38 @@ class Opened:
     sdk: str | None = None
 
 
+class About(NamedTuple):
+    """What a name and a level mean, before anybody is asked.
+
+    route: `PROVIDER/NAME`, None for models in this process. keys: the environment variables of
+    which one holds the key, and whether one is set; none where no key is needed.
+    """
+
+    display: str
+    level: str
+    route: str | None
+    keys: tuple[str, ...] = ()
+    key_is_set: bool = True
+
+
+def describe_model(name: str, reasoning: str | None = None, base_url: str | None = None) -> About:
+    """What `open_model` would open, without its key. BadInput as there, but for the key."""
+    if name.partition("/")[0] in _IN_PROCESS:
+        opened = open_model(name, reasoning, base_url)
+        return About(opened.display, opened.level, None)
+    configuration = resolve(name, reasoning)
+    if base_url:
+        _without_credentials(base_url)
+    keys = load().provider[configuration.provider].keys
+    return About(
+        configuration.display,
+        configuration.level,
+        f"{configuration.provider}/{configuration.served_name}",
+        keys,
+        not keys or any(os.environ.get(key, "").strip() for key in keys),
+    )
+
+
 def open_model(name: str, reasoning: str | None = None, base_url: str | None = None) -> Opened:
     """The model `name` at the level `reasoning`, at another server where `base_url` is given.
 
@@ -46,7 +82,7 @@ def open_model(name: str, reasoning: str | None = None, base_url: str | None = N
     must be named, a missing key, or a malformed URL.
     """
     kind, _, rest = name.partition("/")
-    if kind in ("baseline", "replay"):
+    if kind in _IN_PROCESS:
         if base_url is not None:
             raise BadInput(f"{name} runs in this process: leave out --base-url")
         return (
