@@ -148,6 +148,12 @@ def run(
     retry_errors: Annotated[
         bool, typer.Option("--retry-errors", help="Ask again where a request failed for good.")
     ] = False,
+    max_cost: Annotated[
+        float | None,
+        typer.Option(
+            help="Stop before the run folder has cost more US dollars than this.", metavar="USD"
+        ),
+    ] = None,
     dry_run: Annotated[
         bool,
         typer.Option("--dry-run", help="Only show requests, tokens and cost. Needs no key."),
@@ -178,6 +184,7 @@ def run(
             concurrency=concurrency,
             base_url=base_url,
             retry_errors=retry_errors,
+            max_cost=max_cost,
         )
     except Interrupted as interruption:
         print(f"{_asked(interruption.report)}; the same command goes on", file=sys.stderr)

@@ -18,6 +18,7 @@ from tenacity import (
     wait_random_exponential,
 )
 
+from bench.budget import Budget
 from bench.errors import NumbenchError
 from bench.journal import Journal
 from bench.models.base import Message, Model, Settings
@@ -68,10 +69,11 @@ class Drive:
         pace: Pace,
         watch: Watch,
         bill: Callable[[Completion], Completion] = lambda completion: completion,
+        budget: Budget | None = None,
     ) -> None:
         """`ask` phrases the request of an item; `watch` hears of every change.
 
-        `bill` adds the cost to a completion as far as it is known.
+        `bill` adds the cost to a completion as far as it is known; `budget` limits it.
         """
         pending = list(items)
         self.total = len(pending)
@@ -82,7 +84,7 @@ class Drive:
         self.stop = asyncio.Event()
         self._model, self._ask, self._journal, self._bill = model, ask, journal, bill
         self._items = iter(pending)
-        self._pace, self._watch = pace, watch
+        self._pace, self._watch, self._budget = pace, watch, budget
         self._start = time.monotonic()
         self._backoff = wait_random_exponential(multiplier=pace.backoff, max=pace.longest_backoff)
 
@@ -124,10 +126,17 @@ class Drive:
 
     async def _work(self) -> None:
         for item in self._items:
+            if self._budget and not await self._budget.admit(item):
+                return
             try:
+                if self.stop.is_set():
+                    return
                 await self._settle(item)
             except _Stopped:
                 return
+            finally:
+                if self._budget:
+                    self._budget.release(item)
             if self.stop.is_set():
                 return
 
@@ -150,6 +159,8 @@ class Drive:
         at = datetime.now(UTC).isoformat(timespec="milliseconds")
         fields = {name: getattr(completion, name) for name in Completion.__struct_fields__}
         await self._journal.append(Response(item_id=item.id, attempts=attempts, at=at, **fields))
+        if self._budget:
+            self._budget.count(item, completion)
         self._count(completion)
 
     async def _attempt(self, request: Request) -> Completion:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -12,7 +12,7 @@ from bench.expected import input_tokens, published_tokens
 from bench.journal import INFO, read_run
 from bench.models import describe_model
 from bench.prices import Price, price_at
-from bench.records import Response
+from bench.records import Item, Response
 from bench.selection import PROMPTS, choose, default_folder, still_open
 
 
@@ -86,9 +86,7 @@ def plan(
     planned = []
     for task in chosen:
         items = still_open(source.by_task[task][:limit], responses, retry_errors)
-        asked = sum(input_tokens(item, PROMPTS) for item in items)
-        generated = averages[task] * len(items) if task in averages else None
-        planned.append(TaskPlan(task, len(items), asked, generated, _cost(asked, generated, price)))
+        planned.append(plan_task(task, items, averages, price))
     return Plan(
         model=model,
         display=about.display,
@@ -99,6 +97,15 @@ def plan(
         price=price,
         local=about.route is None,
     )
+
+
+def plan_task(
+    task: str, items: Sequence[Item], averages: Mapping[str, float], price: Price | None
+) -> TaskPlan:
+    """What `items` of one task may take, by generated tokens per request and price."""
+    asked = sum(input_tokens(item, PROMPTS) for item in items)
+    generated = averages[task] * len(items) if task in averages else None
+    return TaskPlan(task, len(items), asked, generated, _cost(asked, generated, price))
 
 
 def _recorded(folder: Path, model: str, level: str, source: Dataset) -> dict[str, Response]:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import platform
 import signal
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
@@ -16,15 +17,19 @@ from pathlib import Path
 from typing import NamedTuple
 
 from bench import __version__
+from bench.budget import Budget
 from bench.dataset.store import Dataset, open_dataset
 from bench.drive import Drive, Pace, Request
-from bench.errors import BadInput
+from bench.errors import BadInput, NumbenchError
+from bench.expected import published_tokens
 from bench.journal import Journal
 from bench.models import Message, Model, Opened, open_model
 from bench.models.base import TIMEOUT
-from bench.prices import Price, billed, price_at
+from bench.models.catalogue import load
+from bench.plan import plan_task
+from bench.prices import OWN, Price, billed, price_at
 from bench.progress import Watch, display
-from bench.records import Item, RunInfo
+from bench.records import Item, Response, RunInfo
 from bench.selection import PROMPTS, choose, default_folder, interleaved, still_open
 from bench.tasks import TASKS
 from bench.tasks.phrasing import prompts
@@ -59,6 +64,14 @@ class Interrupted(KeyboardInterrupt):
         self.report = report
 
 
+class CostReached(NumbenchError):
+    """A run ended before its `--max-cost`; `report` says what is on disk."""
+
+    def __init__(self, report: RunReport, message: str) -> None:
+        super().__init__(message)
+        self.report = report
+
+
 def run(
     model: str,
     reasoning: str | None = None,
@@ -72,13 +85,15 @@ def run(
     max_attempts: int = 6,
     timeout: float = TIMEOUT,
     on_progress: Watch | None = None,
+    max_cost: float | None = None,
 ) -> RunReport:
     """Ask `model` the items of `dataset` and keep every response in a run folder.
 
     `limit` is a number of items per task, `timeout` seconds per request. Called again it asks
     only what has no answer yet; items that can never be answered only with `retry_errors`.
-    Without `on_progress` progress is shown on stderr. BadInput for wrong arguments,
-    NumbenchError where no item can be answered or the disk is full, Interrupted after a signal.
+    Without `on_progress` progress is shown on stderr. `max_cost`, in US dollars, counts all that
+    the run folder has cost so far. BadInput for wrong arguments, NumbenchError where no item can
+    be answered or the disk is full, CostReached at the limit, Interrupted after a signal.
     """
     for name, number in (("--limit", limit), ("--concurrency", concurrency)):
         if number is not None and number < 1:
@@ -89,23 +104,25 @@ def run(
     folder = out or default_folder(model, opened.level, source.name)
     info = _describe(opened, model, source, chosen, limit, folder)
     price = _price(opened)
+    if max_cost is not None:
+        check_limit(model, opened.identity.get("route"), price, max_cost)
     pace = Pace(concurrency=concurrency, max_attempts=max_attempts)
     shown = display(model) if on_progress is None else nullcontext(on_progress)
     with Journal(folder, info) as journal, shown as watch:
         wanted = list(interleaved(source.by_task[task][:limit] for task in chosen))
         items = still_open(wanted, journal.responses, retry_errors)
-        drive = Drive(
-            opened.model,
-            items,
-            _asker(opened, timeout),
-            journal,
-            pace,
-            watch,
-            partial(billed, price=price),
-        )
+        budget = None
+        if max_cost is not None:
+            asked = {task: source.by_task[task][:limit] for task in chosen}
+            expected = _expected(asked, published_tokens(model, opened.level), price)
+            budget = Budget(max_cost, expected, spent(journal.responses, source, price))
+        bill, ask = partial(billed, price=price), _asker(opened, timeout)
+        drive = Drive(opened.model, items, ask, journal, pace, watch, bill, budget)
         report = asyncio.run(_drive(drive, opened.model, folder, len(wanted) - len(items)))
     if report.interrupted:
         raise Interrupted(report)
+    if budget is not None and budget.over and report.asked < len(items):
+        raise CostReached(report, _why_stopped(report, budget, len(items) - report.asked))
     return report
 
 
@@ -196,6 +213,56 @@ def _price(opened: Opened) -> Price | None:
         return None
     base_url = opened.identity["base_url"]
     return price_at(str(opened.identity["route"]), str(base_url) if base_url else None)
+
+
+def check_limit(model: str, route: object, price: Price | None, max_cost: float) -> None:
+    """BadInput where a limit on the cost could not be kept, or is none."""
+    if not math.isfinite(max_cost) or max_cost <= 0:
+        raise BadInput(f"--max-cost {max_cost:g}: give US dollars above 0")
+    if route is None:
+        raise BadInput(f"{model} runs in this process and costs nothing: leave out --max-cost")
+    provider = str(route).partition("/")[0]
+    if not load().provider[provider].reports_cost and (price is None or price.varies):
+        raise BadInput(
+            f"{model}: no price is known for {route}, and {provider} reports no cost, so "
+            f"--max-cost cannot be kept; name the price in {OWN}"
+        )
+
+
+def spent(
+    responses: Mapping[str, Response], source: Dataset, price: Price | None
+) -> Iterator[tuple[str, float]]:
+    """Task and US dollars of each recorded response. BadInput for an answer of unknown cost."""
+    for item_id, response in responses.items():
+        amount = billed(response, price).cost
+        if amount is not None:
+            yield source.by_id[item_id].task, amount
+        elif response.error is None:
+            raise BadInput(
+                f"the run holds an answer of unknown cost ({item_id}), so --max-cost cannot be "
+                "kept; choose another --out"
+            )
+
+
+def _expected(
+    asked: Mapping[str, Sequence[Item]], averages: Mapping[str, float], price: Price | None
+) -> dict[str, float]:
+    """US dollars that one request of each task may cost, as far as anybody knows."""
+    planned = [plan_task(task, items, averages, price) for task, items in asked.items()]
+    return {task.task: task.cost / task.requests for task in planned if task.cost and task.requests}
+
+
+def _why_stopped(report: RunReport, budget: Budget, left: int) -> str:
+    done = f"${budget.spent:.4f} spent, {report.answered} answered now, {left} still open"
+    if budget.uncounted:
+        return (
+            f"{report.path}: stopped, the provider reported no cost for an answer, so --max-cost "
+            f"cannot be kept: {done}; without --max-cost the same command goes on"
+        )
+    return (
+        f"{report.path}: stopped before --max-cost {budget.limit:g} is exceeded: {done}; "
+        "the same command with a larger --max-cost goes on"
+    )
 
 
 def _asker(opened: Opened, timeout: float) -> Callable[[Item], Request]:

@@ -10,8 +10,9 @@ from bench.errors import BadInput
 from bench.expected import published_tokens
 from bench.plan import plan
 from bench.runner import run
+from tests.servers import serve
 from tests.test_cli import numbench
-from tests.test_runner import small_dataset
+from tests.test_runner import good, small_dataset
 
 KEYS = ("OPENAI_API_KEY", "OPENROUTER_API_KEY", "GEMINI_API_KEY", "GOOGLE_API_KEY")
 
@@ -103,3 +104,12 @@ def test_a_dry_run_needs_no_key_and_writes_nothing(dataset: Path, tmp_path: Path
     assert total[1] == "10"
     assert "published averages" in done.stdout and "an estimate" in done.stdout
     assert "price table (2025)" in done.stdout
+
+
+def test_a_limit_that_is_reached_is_one_line_and_code_1(dataset: Path, tmp_path: Path) -> None:
+    with serve(good) as server:
+        model = ("--model", "openrouter/some", "--base-url", server.url)
+        done = numbench("run", *model, "--dataset", "data", "--max-cost", "1", cwd=tmp_path)
+    assert done.returncode == 1
+    (line,) = done.stderr.splitlines()
+    assert "stopped before --max-cost 1 is exceeded" in line and "goes on" in line
