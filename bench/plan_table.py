@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
 from bench.expected import CHARACTERS_PER_TOKEN
 from bench.plan import Plan
+from bench.suite import Member
 from bench.tasks import TASKS
 
 UNKNOWN = "unknown"
@@ -37,6 +40,39 @@ def plan_table(planned: Plan) -> RenderableType:
     )
     heading = Text(f"{planned.model}, reasoning {planned.level}, dataset {planned.dataset}")
     return Group(heading, Text(f"{planned.path}\n"), table, Text(f"\n{basis(planned)}"))
+
+
+def suite_table(members: Sequence[Member]) -> RenderableType:
+    """What the runs of a suite would ask, one a line."""
+    table = Table(box=None, pad_edge=False)
+    for column in ("Model", "Level"):
+        table.add_column(column)
+    for column in ("Requests", "Input", "Generated", "Cost"):
+        table.add_column(column, justify="right")
+    table.add_column("Key")
+    for planned, about in members:
+        table.add_row(
+            planned.model,
+            planned.level,
+            f"{planned.requests:,}",
+            _count(planned.input_tokens),
+            _count(planned.generated_tokens),
+            dollars(planned.cost),
+            "set" if about.key_is_set else "not set",
+        )
+    costs = [planned.cost for planned, _ in members]
+    known = sum(cost for cost in costs if cost is not None)
+    unknown = sum(cost is None for cost in costs)
+    rest = f" and {unknown} runs of unknown cost" if unknown else ""
+    missing = sorted({" or ".join(a.keys) for _, a in members if not a.key_is_set})
+    said = [
+        f"In all {sum(planned.requests for planned, _ in members):,} requests, "
+        f"{dollars(known)}{rest}.",
+        f"Tokens: input is an estimate, {CHARACTERS_PER_TOKEN} characters a token;",
+        "generated, the study's published averages. Cost: the price table.",
+        *([f"Keys not set: {'; '.join(missing)}"] if missing else []),
+    ]
+    return Group(table, Text("\n" + "\n".join(said)))
 
 
 def basis(planned: Plan) -> str:

@@ -65,11 +65,15 @@ class Interrupted(KeyboardInterrupt):
 
 
 class CostReached(NumbenchError):
-    """A run ended before its `--max-cost`; `report` says what is on disk."""
+    """A run ended before its `--max-cost`; `report` says what is on disk.
 
-    def __init__(self, report: RunReport, message: str) -> None:
+    uncounted: not because the limit was near, but because an answer came without a cost.
+    """
+
+    def __init__(self, report: RunReport, message: str, uncounted: bool = False) -> None:
         super().__init__(message)
         self.report = report
+        self.uncounted = uncounted
 
 
 def run(
@@ -122,7 +126,8 @@ def run(
     if report.interrupted:
         raise Interrupted(report)
     if budget is not None and budget.over and report.asked < len(items):
-        raise CostReached(report, _why_stopped(report, budget, len(items) - report.asked))
+        why = _why_stopped(report, budget, len(items) - report.asked)
+        raise CostReached(report, why, budget.uncounted)
     return report
 
 

@@ -6,11 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from bench.errors import BadInput
+from bench.errors import BadInput, NumbenchError
 from bench.expected import published_tokens
 from bench.plan import plan
 from bench.runner import run
-from tests.servers import serve
+from bench.suite import plan_suite, run_suite
+from tests import servers
+from tests.servers import Asked, Reply, serve
 from tests.test_cli import numbench
 from tests.test_runner import good, small_dataset
 
@@ -113,3 +115,62 @@ def test_a_limit_that_is_reached_is_one_line_and_code_1(dataset: Path, tmp_path:
     assert done.returncode == 1
     (line,) = done.stderr.splitlines()
     assert "stopped before --max-cost 1 is exceeded" in line and "goes on" in line
+
+
+def test_the_suite_is_the_papers_configurations(dataset: Path, tmp_path: Path) -> None:
+    members = plan_suite(dataset)
+    named = [(member.plan.model, member.plan.level) for member in members]
+    assert len(set(named)) == 13
+    assert named[0] == ("gpt-oss-120b", "maximal") and named[-1] == ("gemini-2.5-flash", "none")
+    unknown = [member.plan.model for member in members if member.plan.cost is None]
+    assert set(unknown) == {"qwen3-235b-2507", "deepseek-v3.1", "kimi-k2-0905"}
+    assert not any(member.about.key_is_set for member in members)
+    before = sorted(tmp_path.rglob("*"))
+    with pytest.raises(BadInput, match="set OPENROUTER_API_KEY, OPENAI_API_KEY, GEMINI_API_KEY or"):
+        run_suite(members, dataset)
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+async def _either(asked: Asked) -> Reply:
+    return servers.gemini() if "contents" in asked.body else await good(asked)
+
+
+def test_a_suite_runs_one_after_the_other_and_goes_on(dataset: Path, tmp_path: Path) -> None:
+    out = tmp_path / "runs"
+    with serve(_either) as server:
+        members = plan_suite(dataset, limit=1, out=out, base_url=server.url)
+        reports = run_suite(members, dataset, limit=1, base_url=server.url)
+        assert [report.answered for report in reports] == [2] * 13
+        assert [report.path for report in reports] == [member.plan.path for member in members]
+        assert len(server.asked) == 26
+        members = plan_suite(dataset, limit=1, out=out, base_url=server.url)
+        assert run_suite(members, dataset, limit=1, base_url=server.url) == ()
+    assert (out / "gemini-2.5-flash_none_small/run.json").is_file()
+
+
+def test_the_limit_of_a_suite_holds_for_all_its_runs(dataset: Path, tmp_path: Path) -> None:
+    with serve(_either) as server:
+        router = plan_suite(dataset, limit=1, out=tmp_path / "runs", base_url=server.url)[:3]
+        with pytest.raises(NumbenchError, match="the suite stopped at qwen3-235b-2507 none before"):
+            run_suite(router, dataset, limit=1, base_url=server.url, max_cost=2.5)
+        assert len(server.asked) == 5
+        with pytest.raises(NumbenchError, match=r"--max-cost 2\.5 is exceeded"):
+            run_suite(router, dataset, limit=1, base_url=server.url, max_cost=2.5)
+        assert len(server.asked) == 5
+        run_suite(router, dataset, limit=1, base_url=server.url, max_cost=3)
+        assert len(server.asked) == 6
+
+
+def test_the_suite_on_the_command_line(dataset: Path, tmp_path: Path) -> None:
+    before = sorted(tmp_path.rglob("*"))
+    suite = ("run", "--suite", "paper", "--dataset", "data")
+    done = numbench(*suite, "--dry-run", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert all(len(line) <= 80 for line in done.stdout.splitlines())
+    rows = [line.split() for line in done.stdout.splitlines()[1:14]]
+    assert ["gpt-5", "maximal", "10"] in [row[:3] for row in rows]
+    assert all(row[-2:] == ["not", "set"] for row in rows)
+    assert "In all 130 requests" in done.stdout and "4 runs of unknown cost" in done.stdout
+    refused = numbench(*suite, "--model", "gpt-5", cwd=tmp_path)
+    assert refused.returncode == 2 and "leave out --model" in refused.stderr
+    assert sorted(tmp_path.rglob("*")) == before
