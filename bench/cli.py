@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 import typer
 
 from bench import __version__
-from bench.errors import NumbenchError
+from bench.errors import BadInput, NumbenchError
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -34,7 +34,7 @@ app = typer.Typer(
 
 \b
 numbench demo                                      the whole way, no key needed
-numbench run --model gpt-5 --reasoning minimal     ask a model
+numbench run --model gpt-5 --reasoning minimal     ask a model (--dry-run: what it may cost)
 numbench report                                    tables and figures of all runs
 
 Add --debug to any command for a traceback where it fails.
@@ -87,6 +87,10 @@ class Reasoning(str, Enum):  # noqa: UP042
     maximal = "maximal"
 
 
+class Suite(str, Enum):  # noqa: UP042
+    paper = "paper"
+
+
 Tasks = Annotated[str, typer.Option(help="Tasks, separated by commas, or all.", metavar="A,B|all")]
 
 
@@ -132,14 +136,23 @@ def generate(
 @app.command()
 def run(
     model: Annotated[
-        str, typer.Option(help="A name from `numbench models`, or a route such as openai/NAME.")
-    ],
+        str | None,
+        typer.Option(help="A name from `numbench models`, or a route such as openai/NAME."),
+    ] = None,
+    suite: Annotated[
+        Suite | None,
+        typer.Option(help="Instead of --model: all configurations of the paper, in turn."),
+    ] = None,
     reasoning: Annotated[Reasoning | None, typer.Option(help="Reasoning level.")] = None,
     dataset: Annotated[str, typer.Option(help="Name or folder of a dataset.")] = "v1",
     tasks: Tasks = "all",
     limit: Annotated[int | None, typer.Option(help="Only the first N items per task.")] = None,
     out: Annotated[
-        Path | None, typer.Option(help="Run folder. [default: results/MODEL_LEVEL_DATASET]")
+        Path | None,
+        typer.Option(
+            help="Run folder (of a suite: where its run folders go). "
+            "[default: results/MODEL_LEVEL_DATASET]"
+        ),
     ] = None,
     concurrency: Annotated[int, typer.Option(help="Requests in flight.")] = 16,
     base_url: Annotated[
@@ -148,31 +161,44 @@ def run(
     retry_errors: Annotated[
         bool, typer.Option("--retry-errors", help="Ask again where a request failed for good.")
     ] = False,
+    max_cost: Annotated[
+        float | None,
+        typer.Option(
+            help="Stop before the run folder has cost more US dollars than this.", metavar="USD"
+        ),
+    ] = None,
+    dry_run: Annotated[
+        bool,
+        typer.Option("--dry-run", help="Only show requests, tokens and cost. Needs no key."),
+    ] = False,
 ) -> None:
     """Ask a model and keep every answer. The same command again goes on where it stopped."""
     from bench.dataset.settings import parse_tasks
     from bench.runner import Interrupted
-    from bench.runner import run as run_model
 
     chosen = None if tasks == "all" else parse_tasks(tasks.split(","))
+    level = reasoning and reasoning.value
+    where = (dataset, chosen, limit)
     try:
-        done = run_model(
-            model,
-            reasoning=reasoning and reasoning.value,
-            dataset=dataset,
-            tasks=chosen,
-            limit=limit,
-            out=out,
-            concurrency=concurrency,
-            base_url=base_url,
-            retry_errors=retry_errors,
-        )
+        if suite is not None:
+            if model is not None or level is not None:
+                raise BadInput("--suite names models and levels: leave out --model and --reasoning")
+            _run_suite(where, out, base_url, retry_errors, concurrency, max_cost, dry_run)
+        elif model is None:
+            raise BadInput("give --model, or --suite paper (see numbench run --help)")
+        elif dry_run:
+            from bench.plan import plan
+            from bench.plan_table import plan_table
+
+            _console().print(plan_table(plan(model, level, *where, out, base_url, retry_errors)))
+        else:
+            from bench.runner import run as ask
+
+            of_run = (*where, out, concurrency, base_url, retry_errors)
+            _print_asked(ask(model, level, *of_run, max_cost=max_cost))
     except Interrupted as interruption:
         print(f"{_asked(interruption.report)}; the same command goes on", file=sys.stderr)
         raise typer.Exit(130) from None
-    print(_asked(done))
-    if done.errors:
-        _note("some requests failed for good; --retry-errors asks those again")
 
 
 @app.command()
@@ -323,6 +349,32 @@ def _complain(message: str, code: int) -> NoReturn:
 def _asked(done: RunReport) -> str:
     counts = f"{done.answered} answered now, {done.skipped} before, {done.errors} failed"
     return f"{done.path}: {counts}"
+
+
+def _print_asked(done: RunReport) -> None:
+    print(_asked(done))
+    if done.errors:
+        _note("some requests failed for good; --retry-errors asks those again")
+
+
+def _run_suite(
+    where: tuple[str, tuple[str, ...] | None, int | None],
+    out: Path | None,
+    base_url: str | None,
+    retry_errors: bool,
+    concurrency: int,
+    max_cost: float | None,
+    dry_run: bool,
+) -> None:
+    from bench.plan_table import suite_table
+    from bench.suite import plan_suite, run_suite
+
+    members = plan_suite(*where, out, base_url, retry_errors)
+    _console().print(suite_table(members))
+    if not dry_run:
+        run_suite(
+            members, *where, base_url, retry_errors, concurrency, max_cost, on_done=_print_asked
+        )
 
 
 def _print_report(done: ReportResult) -> None:

@@ -18,6 +18,7 @@ from tenacity import (
     wait_random_exponential,
 )
 
+from bench.budget import Budget
 from bench.errors import NumbenchError
 from bench.flow import Throttle
 from bench.journal import Journal
@@ -71,8 +72,13 @@ class Drive:
         journal: Journal,
         pace: Pace,
         watch: Watch,
+        bill: Callable[[Completion], Completion] = lambda completion: completion,
+        budget: Budget | None = None,
     ) -> None:
-        """`ask` phrases the request of an item; `watch` hears of every change."""
+        """`ask` phrases the request of an item; `watch` hears of every change.
+
+        `bill` adds the cost to a completion as far as it is known; `budget` limits it.
+        """
         pending = list(items)
         self.total = len(pending)
         self.answered = self.errors = self.retries = 0
@@ -80,9 +86,9 @@ class Drive:
         self.generated_tokens: int | None = None
         self.cost: float | None = None
         self.stop = asyncio.Event()
-        self._model, self._ask, self._journal = model, ask, journal
+        self._model, self._ask, self._journal, self._bill = model, ask, journal, bill
         self._items = iter(pending)
-        self._pace, self._watch = pace, watch
+        self._pace, self._watch, self._budget = pace, watch, budget
         self._throttle = Throttle(pace.concurrency, pace.patience)
         self._lost_in_a_row = 0
         self._start = time.monotonic()
@@ -127,10 +133,17 @@ class Drive:
 
     async def _work(self) -> None:
         for item in self._items:
+            if self._budget and not await self._budget.admit(item):
+                return
             try:
+                if self.stop.is_set():
+                    return
                 await self._settle(item)
             except _Stopped:
                 return
+            finally:
+                if self._budget:
+                    self._budget.release(item)
             if self.stop.is_set():
                 return
 
@@ -145,7 +158,7 @@ class Drive:
             retry_error_callback=_last_result,
             before_sleep=self._count_retry,
         )
-        completion: Completion = await retrying(self._attempt, request)
+        completion: Completion = self._bill(await retrying(self._attempt, request))
         if completion.error is not None and completion.error.kind == "run":
             self.stop.set()
             raise NumbenchError(f"{self._model.name}: {_why(completion.error)}")
@@ -153,6 +166,8 @@ class Drive:
         at = datetime.now(UTC).isoformat(timespec="milliseconds")
         fields = {name: getattr(completion, name) for name in Completion.__struct_fields__}
         await self._journal.append(Response(item_id=item.id, attempts=attempts, at=at, **fields))
+        if self._budget:
+            self._budget.count(item, completion)
         self._count(completion)
         if self._lost_in_a_row >= _HOPELESS and completion.error is not None:
             self.stop.set()

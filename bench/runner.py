@@ -3,32 +3,36 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import platform
-import re
 import signal
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
+from functools import partial
 from importlib.metadata import version
-from itertools import zip_longest
 from pathlib import Path
 from typing import NamedTuple
 
 from bench import __version__
+from bench.budget import Budget
 from bench.dataset.store import Dataset, open_dataset
 from bench.drive import Drive, Pace, Request
-from bench.errors import BadInput
+from bench.errors import BadInput, NumbenchError
+from bench.expected import published_tokens
 from bench.journal import Journal
-from bench.models import Message, Opened, open_model
+from bench.models import Message, Model, Opened, open_model
 from bench.models.base import TIMEOUT
+from bench.models.catalogue import load
+from bench.plan import plan_task
+from bench.prices import OWN, Price, billed, price_at
 from bench.progress import Watch, display
 from bench.records import Item, Response, RunInfo
+from bench.selection import PROMPTS, choose, default_folder, interleaved, still_open
 from bench.tasks import TASKS
 from bench.tasks.phrasing import prompts
-
-PROMPTS = "paper"
 
 
 class RunReport(NamedTuple):
@@ -60,6 +64,18 @@ class Interrupted(KeyboardInterrupt):
         self.report = report
 
 
+class CostReached(NumbenchError):
+    """A run ended before its `--max-cost`; `report` says what is on disk.
+
+    uncounted: not because the limit was near, but because an answer came without a cost.
+    """
+
+    def __init__(self, report: RunReport, message: str, uncounted: bool = False) -> None:
+        super().__init__(message)
+        self.report = report
+        self.uncounted = uncounted
+
+
 def run(
     model: str,
     reasoning: str | None = None,
@@ -73,60 +89,57 @@ def run(
     max_attempts: int = 6,
     timeout: float = TIMEOUT,
     on_progress: Watch | None = None,
+    max_cost: float | None = None,
 ) -> RunReport:
     """Ask `model` the items of `dataset` and keep every response in a run folder.
 
     `limit` is a number of items per task, `timeout` seconds per request. Called again it asks
     only what has no answer yet; items that can never be answered only with `retry_errors`.
-    Without `on_progress` progress is shown on stderr. BadInput for wrong arguments,
-    NumbenchError where no item can be answered or the disk is full, Interrupted after a signal.
+    Without `on_progress` progress is shown on stderr. `max_cost`, in US dollars, counts all that
+    the run folder has cost so far. BadInput for wrong arguments, NumbenchError where no item can
+    be answered or the disk is full, CostReached at the limit, Interrupted after a signal.
     """
     for name, number in (("--limit", limit), ("--concurrency", concurrency)):
         if number is not None and number < 1:
             raise BadInput(f"{name} {number}: give 1 or more")
     source = open_dataset(dataset)
-    chosen = _choose(source, tasks)
+    chosen = choose(source, tasks)
     opened = open_model(model, reasoning, base_url)
     folder = out or default_folder(model, opened.level, source.name)
     info = _describe(opened, model, source, chosen, limit, folder)
+    price = _price(opened)
+    if max_cost is not None:
+        check_limit(model, opened.identity.get("route"), price, max_cost)
     pace = Pace(concurrency=concurrency, max_attempts=max_attempts)
     shown = display(model) if on_progress is None else nullcontext(on_progress)
     with Journal(folder, info) as journal, shown as watch:
-        wanted = list(_interleaved(source.by_task[task][:limit] for task in chosen))
-        items = [item for item in wanted if _is_open(journal.responses.get(item.id), retry_errors)]
-        ask = _asker(opened, timeout)
-        report = asyncio.run(
-            _drive(opened, items, ask, journal, pace, watch, skipped=len(wanted) - len(items))
-        )
+        wanted = list(interleaved(source.by_task[task][:limit] for task in chosen))
+        items = still_open(wanted, journal.responses, retry_errors)
+        budget = None
+        if max_cost is not None:
+            asked = {task: source.by_task[task][:limit] for task in chosen}
+            expected = _expected(asked, published_tokens(model, opened.level), price)
+            budget = Budget(max_cost, expected, spent(journal.responses, source, price))
+        bill, ask = partial(billed, price=price), _asker(opened, timeout)
+        drive = Drive(opened.model, items, ask, journal, pace, watch, bill, budget)
+        report = asyncio.run(_drive(drive, opened.model, folder, len(wanted) - len(items)))
     if report.interrupted:
         raise Interrupted(report)
+    if budget is not None and budget.over and report.asked < len(items):
+        why = _why_stopped(report, budget, len(items) - report.asked)
+        raise CostReached(report, why, budget.uncounted)
     return report
 
 
-def default_folder(model: str, level: str, dataset: str) -> Path:
-    """Where a run goes if nobody says: `results/MODEL_LEVEL_DATASET`."""
-    plain = re.sub(r"[^A-Za-z0-9._-]+", "-", model).strip("-.")
-    return Path("results") / f"{plain}_{level}_{dataset}"
-
-
-async def _drive(
-    opened: Opened,
-    items: list[Item],
-    ask: Callable[[Item], Request],
-    journal: Journal,
-    pace: Pace,
-    watch: Watch,
-    skipped: int,
-) -> RunReport:
-    drive = Drive(opened.model, items, ask, journal, pace, watch)
+async def _drive(drive: Drive, model: Model, folder: Path, skipped: int) -> RunReport:
     signalled = threading.Event()
     try:
         with _stopped_by_signals(drive, signalled):
             await drive.run()
     finally:
-        await opened.model.close()
+        await model.close()
     return RunReport(
-        path=journal.folder,
+        path=folder,
         asked=drive.answered + drive.errors,
         answered=drive.answered,
         skipped=skipped,
@@ -171,20 +184,6 @@ def _stopped_by_signals(drive: Drive, signalled: threading.Event) -> Iterator[No
             signal.signal(number, handler)
 
 
-def _choose(source: Dataset, tasks: Sequence[str] | None) -> tuple[str, ...]:
-    """The tasks to ask, in the registry's order. BadInput for one that is unknown or absent."""
-    for task in tasks or ():
-        if task not in TASKS:
-            raise BadInput(f"unknown task {task!r}: give one of {', '.join(TASKS)}")
-        if task not in source.tasks:
-            raise BadInput(
-                f"dataset {source.name} has no task {task!r}: it has {', '.join(source.tasks)}"
-            )
-    if tasks is not None and not tasks:
-        raise BadInput(f"no task given: give one of {', '.join(source.tasks)}")
-    return tuple(task for task in source.tasks if tasks is None or task in tasks)
-
-
 def _describe(
     opened: Opened,
     model: str,
@@ -213,6 +212,64 @@ def _describe(
     )
 
 
+def _price(opened: Opened) -> Price | None:
+    """What the model's tokens cost, None where nobody knows or it runs in this process."""
+    if "route" not in opened.identity:
+        return None
+    base_url = opened.identity["base_url"]
+    return price_at(str(opened.identity["route"]), str(base_url) if base_url else None)
+
+
+def check_limit(model: str, route: object, price: Price | None, max_cost: float) -> None:
+    """BadInput where a limit on the cost could not be kept, or is none."""
+    if not math.isfinite(max_cost) or max_cost <= 0:
+        raise BadInput(f"--max-cost {max_cost:g}: give US dollars above 0")
+    if route is None:
+        raise BadInput(f"{model} runs in this process and costs nothing: leave out --max-cost")
+    provider = str(route).partition("/")[0]
+    if not load().provider[provider].reports_cost and (price is None or price.varies):
+        raise BadInput(
+            f"{model}: no price is known for {route}, and {provider} reports no cost, so "
+            f"--max-cost cannot be kept; name the price in {OWN}"
+        )
+
+
+def spent(
+    responses: Mapping[str, Response], source: Dataset, price: Price | None
+) -> Iterator[tuple[str, float]]:
+    """Task and US dollars of each recorded response. BadInput for an answer of unknown cost."""
+    for item_id, response in responses.items():
+        amount = billed(response, price).cost
+        if amount is not None:
+            yield source.by_id[item_id].task, amount
+        elif response.error is None:
+            raise BadInput(
+                f"the run holds an answer of unknown cost ({item_id}), so --max-cost cannot be "
+                "kept; choose another --out"
+            )
+
+
+def _expected(
+    asked: Mapping[str, Sequence[Item]], averages: Mapping[str, float], price: Price | None
+) -> dict[str, float]:
+    """US dollars that one request of each task may cost, as far as anybody knows."""
+    planned = [plan_task(task, items, averages, price) for task, items in asked.items()]
+    return {task.task: task.cost / task.requests for task in planned if task.cost and task.requests}
+
+
+def _why_stopped(report: RunReport, budget: Budget, left: int) -> str:
+    done = f"${budget.spent:.4f} spent, {report.answered} answered now, {left} still open"
+    if budget.uncounted:
+        return (
+            f"{report.path}: stopped, the provider reported no cost for an answer, so --max-cost "
+            f"cannot be kept: {done}; without --max-cost the same command goes on"
+        )
+    return (
+        f"{report.path}: stopped before --max-cost {budget.limit:g} is exceeded: {done}; "
+        "the same command with a larger --max-cost goes on"
+    )
+
+
 def _asker(opened: Opened, timeout: float) -> Callable[[Item], Request]:
     """The function that phrases an item: its task's system prompt, then the question."""
     known = prompts(PROMPTS)
@@ -229,18 +286,3 @@ def _asker(opened: Opened, timeout: float) -> Callable[[Item], Request]:
         return Request((system, Message("user", item.prompt)), settings)
 
     return ask
-
-
-def _interleaved(groups: Iterable[Sequence[Item]]) -> Iterator[Item]:
-    """One item of each task in turn, so that a run cut short has something of every task."""
-    for round_ in zip_longest(*groups):
-        yield from (item for item in round_ if item is not None)
-
-
-def _is_open(response: Response | None, retry_errors: bool) -> bool:
-    """Whether an item is still to be asked: a failure that may have passed always is."""
-    if response is None:
-        return True
-    if response.error is None:
-        return False
-    return retry_errors or response.error.kind != "item"

@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from bench.errors import BadInput
@@ -21,7 +22,7 @@ from bench.models.catalogue import (
 )
 from bench.models.keys import read_env_file
 
-__all__ = ["Message", "Model", "Opened", "Settings", "open_model"]
+__all__ = ["About", "Message", "Model", "Opened", "Settings", "describe_model", "open_model"]
 
 
 @dataclass(frozen=True)
@@ -39,6 +40,38 @@ class Opened:
     settings: Settings
     identity: dict[str, object]
     sdk: str | None = None
+
+
+class About(NamedTuple):
+    """What a name and a level mean, before anybody is asked.
+
+    route: `PROVIDER/NAME`, None for models in this process. keys: the environment variables of
+    which one holds the key, and whether one is set; none where no key is needed.
+    """
+
+    display: str
+    level: str
+    route: str | None
+    keys: tuple[str, ...] = ()
+    key_is_set: bool = True
+
+
+def describe_model(name: str, reasoning: str | None = None, base_url: str | None = None) -> About:
+    """What `open_model` would open, without its key. BadInput as there, but for the key."""
+    if name.partition("/")[0] in _IN_PROCESS:
+        opened = open_model(name, reasoning, base_url)
+        return About(opened.display, opened.level, None)
+    configuration = resolve(name, reasoning)
+    if base_url:
+        _without_credentials(base_url)
+    keys = load().provider[configuration.provider].keys
+    return About(
+        configuration.display,
+        configuration.level,
+        f"{configuration.provider}/{configuration.served_name}",
+        keys,
+        not keys or any(os.environ.get(key, "").strip() for key in keys),
+    )
 
 
 def open_model(name: str, reasoning: str | None = None, base_url: str | None = None) -> Opened:

@@ -55,7 +55,10 @@ class Named(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 class Provider(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One way to reach models: `keys` are environment variables, the first that is set counts."""
+    """One way to reach models: `keys` are environment variables, the first that is set counts.
+
+    reports_cost: every answer comes with what it cost.
+    """
 
     keys: tuple[str, ...]
     sdk: str
@@ -63,6 +66,7 @@ class Provider(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     base_url: str | None = None
     request: dict[str, object] = {}
     without_temperature: tuple[str, ...] = ()
+    reports_cost: bool = False
 
 
 class Catalogue(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

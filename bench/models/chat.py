@@ -54,13 +54,12 @@ def completion(body: object) -> Completion:
     refusal = _string(message.get("refusal"))
     text = _content(message.get("content"))
     numbers = _mapping(body.get("usage"))
-    cost = numbers.get("cost")
     return Completion(
         text=text or refusal or "",
         reasoning_text=_reasoning(message),
         finish_reason="refusal" if refusal else _finish(choice.get("finish_reason")),
         usage=usage(numbers),
-        cost=float(cost) if isinstance(cost, int | float) else None,
+        cost=cost(numbers),
         served_model=_string(body.get("model")),
         provider=_string(body.get("provider")),
         extra={key: body[key] for key in ("id", "system_fingerprint") if _string(body.get(key))},
@@ -88,6 +87,23 @@ def usage(numbers: Mapping[str, object]) -> Usage:
         generated=generated,
         source="reported" if known else None,
     )
+
+
+def cost(numbers: Mapping[str, object]) -> float | None:
+    """US dollars that the usage reports.
+
+    Where the user's own key pays the model's provider, OpenRouter's `cost` is its fee alone and
+    the provider's share stands apart: without it the cost is not known.
+    """
+    charged = _amount(numbers.get("cost"))
+    if numbers.get("is_byok") is not True:
+        return charged
+    upstream = _amount(_mapping(numbers.get("cost_details")).get("upstream_inference_cost"))
+    return None if charged is None or upstream is None else charged + upstream
+
+
+def _amount(value: object) -> float | None:
+    return float(value) if isinstance(value, int | float) else None
 
 
 def count(value: object) -> int | None:

@@ -89,6 +89,22 @@ def test_gemini_usage_adds_thoughts_to_candidates(
     assert ask(script, LOCAL_GEMINI)[0].usage == usage
 
 
+@pytest.mark.parametrize(
+    ("details", "cost"),
+    [({"upstream_inference_cost": 0.2}, 0.21), ({"upstream_inference_cost": None}, None)],
+)
+def test_the_fee_on_the_users_own_key_is_not_the_cost(
+    details: dict[str, Any], cost: float | None
+) -> None:
+    usage = {"prompt_tokens": 1, "completion_tokens": 2, "cost": 0.01, "is_byok": True}
+
+    async def script(asked: Asked) -> Reply:
+        return servers.chat(usage=usage | {"cost_details": details})
+
+    completion, _ = ask(script)
+    assert completion.cost == (cost and pytest.approx(cost))
+
+
 def test_openrouter_reports_cost_provider_and_reasoning() -> None:
     async def script(asked: Asked) -> Reply:
         return servers.chat(

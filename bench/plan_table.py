@@ -1,0 +1,107 @@
+"""A plan as people read it: tables that fit 80 columns."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from bench.expected import CHARACTERS_PER_TOKEN
+from bench.plan import Plan
+from bench.suite import Member
+from bench.tasks import TASKS
+
+UNKNOWN = "unknown"
+
+
+def plan_table(planned: Plan) -> RenderableType:
+    """What a run would ask, task by task, with the basis of every expectation."""
+    table = Table(box=None, pad_edge=False)
+    table.add_column("Task")
+    for column in ("Requests", "Input tokens", "Generated tokens", "Cost"):
+        table.add_column(column, justify="right")
+    for task in planned.tasks:
+        table.add_row(
+            TASKS[task.task].display,
+            f"{task.requests:,}",
+            _count(task.input_tokens),
+            _count(task.generated_tokens),
+            "–" if planned.local else dollars(task.cost),
+        )
+    table.add_section()
+    table.add_row(
+        "All",
+        f"{planned.requests:,}",
+        _count(planned.input_tokens),
+        _count(planned.generated_tokens),
+        "–" if planned.local else dollars(planned.cost),
+    )
+    heading = Text(f"{planned.model}, reasoning {planned.level}, dataset {planned.dataset}")
+    return Group(heading, Text(f"{planned.path}\n"), table, Text(f"\n{basis(planned)}"))
+
+
+def suite_table(members: Sequence[Member]) -> RenderableType:
+    """What the runs of a suite would ask, one a line."""
+    table = Table(box=None, pad_edge=False)
+    for column in ("Model", "Level"):
+        table.add_column(column)
+    for column in ("Requests", "Input", "Generated", "Cost"):
+        table.add_column(column, justify="right")
+    table.add_column("Key")
+    for planned, about in members:
+        table.add_row(
+            planned.model,
+            planned.level,
+            f"{planned.requests:,}",
+            _count(planned.input_tokens),
+            _count(planned.generated_tokens),
+            dollars(planned.cost),
+            "set" if about.key_is_set else "not set",
+        )
+    costs = [planned.cost for planned, _ in members]
+    known = sum(cost for cost in costs if cost is not None)
+    unknown = sum(cost is None for cost in costs)
+    rest = f" and {unknown} runs of unknown cost" if unknown else ""
+    missing = sorted({" or ".join(a.keys) for _, a in members if not a.key_is_set})
+    said = [
+        f"In all {sum(planned.requests for planned, _ in members):,} requests, "
+        f"{dollars(known)}{rest}.",
+        f"Tokens: input is an estimate, {CHARACTERS_PER_TOKEN} characters a token;",
+        "generated, the study's published averages. Cost: the price table.",
+        *([f"Keys not set: {'; '.join(missing)}"] if missing else []),
+    ]
+    return Group(table, Text("\n" + "\n".join(said)))
+
+
+def basis(planned: Plan) -> str:
+    """What the expectations of a plan rest on."""
+    lines = [f"Input: an estimate, {CHARACTERS_PER_TOKEN} characters a token."]
+    if any(task.generated_tokens is not None for task in planned.tasks):
+        lines.append("Generated: the study's published averages for this model and level.")
+    else:
+        lines.append("Generated: unknown; the study published no averages for these.")
+    if planned.local:
+        lines.append("Cost: none; it runs in this process.")
+    elif planned.price is None:
+        lines.append("Cost: unknown; numbench-prices.toml may name the price.")
+    else:
+        price = planned.price
+        mean = ", a mean over providers" if price.varies else ""
+        lines.append(
+            f"Cost: ${price.input:g} and ${price.output:g} per million tokens in and out{mean};\n"
+            f"{price.basis}: {price.source}."
+        )
+    return "\n".join(lines)
+
+
+def dollars(amount: float | None) -> str:
+    """An amount in US dollars, or that it is not known."""
+    if amount is None:
+        return UNKNOWN
+    return f"${amount:,.2f}" if amount == 0 or amount >= 1 else f"${amount:.2g}"
+
+
+def _count(tokens: float | None) -> str:
+    return UNKNOWN if tokens is None else f"{tokens:,.0f}"

@@ -1,0 +1,176 @@
+"""What a run would take, before anything is asked."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from bench.errors import BadInput, NumbenchError
+from bench.expected import published_tokens
+from bench.plan import plan
+from bench.runner import run
+from bench.suite import plan_suite, run_suite
+from tests import servers
+from tests.servers import Asked, Reply, serve
+from tests.test_cli import numbench
+from tests.test_runner import good, small_dataset
+
+KEYS = ("OPENAI_API_KEY", "OPENROUTER_API_KEY", "GEMINI_API_KEY", "GOOGLE_API_KEY")
+
+
+@pytest.fixture
+def dataset(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    for key in (*KEYS, "NUMBENCH_PRICES"):
+        monkeypatch.delenv(key, raising=False)
+    monkeypatch.chdir(tmp_path)
+    return small_dataset(tmp_path / "data", 5)
+
+
+def test_a_plan_multiplies_what_is_known(dataset: Path) -> None:
+    planned = plan("gpt-5", "minimal", dataset)
+    assert planned.requests == 10
+    minmax, addition = planned.tasks
+    assert (minmax.task, minmax.requests, minmax.generated_tokens) == ("minmax", 5, 100)
+    assert (addition.task, addition.generated_tokens) == ("addition", 105)
+    assert 50 * 10 < planned.input_tokens < 500 * 10
+    expected = (planned.input_tokens * 1.25 + 205 * 10) / 1e6
+    assert planned.cost == pytest.approx(expected)
+
+
+def test_input_is_a_third_of_the_characters(dataset: Path) -> None:
+    (task,) = plan("gpt-5", "minimal", dataset, tasks=["addition"], limit=1).tasks
+    system = Path(__file__).parents[1] / "prompts/paper/system/arithmetic.txt"
+    characters = len(system.read_text().rstrip("\n")) + len("What is 1 + 1?")
+    assert task.input_tokens == pytest.approx(characters / 3)
+
+
+def test_a_level_with_the_same_request_has_the_same_average() -> None:
+    assert published_tokens("gpt-5", "high") == published_tokens("gpt-5", "maximal")
+    assert published_tokens("gpt-5", "maximal")["exponentiation"] == 28086
+    assert published_tokens("qwen3-235b-2507", "none")["std"] == 23
+
+
+@pytest.mark.parametrize(
+    ("model", "level"), [("gpt-5", "low"), ("openai/gpt-5", "default"), ("gpt-5", "none")]
+)
+def test_what_was_not_published_is_unknown(model: str, level: str) -> None:
+    assert published_tokens(model, level) == {}
+
+
+def test_an_unknown_average_or_price_makes_an_unknown_cost(dataset: Path) -> None:
+    low = plan("gpt-5", "low", dataset)
+    assert low.price is not None
+    assert (low.generated_tokens, low.cost) == (None, None)
+    kimi = plan("kimi-k2-0905", dataset=dataset)
+    assert (kimi.generated_tokens, kimi.cost) == (5 * 12 + 5 * 13, None)
+    # Our price is the provider's own, not that of a server that speaks its protocol.
+    elsewhere = plan("gpt-5", "minimal", dataset, base_url="http://127.0.0.1:1/v1")
+    assert elsewhere.cost is None
+
+
+def test_only_open_items_are_planned(dataset: Path, tmp_path: Path) -> None:
+    run("baseline/float64", dataset=dataset, limit=3, out=tmp_path / "run")
+    planned = plan("baseline/float64", dataset=dataset, out=tmp_path / "run")
+    assert [task.requests for task in planned.tasks] == [2, 2]
+    assert planned.local
+    with pytest.raises(BadInput, match="holds a run with model 'baseline/float64'"):
+        plan("gpt-5", "minimal", dataset=dataset, out=tmp_path / "run")
+
+
+@pytest.mark.parametrize(
+    ("model", "level", "said"),
+    [
+        ("gpt-5", "none", "no reasoning level"),
+        ("gpt-5", None, "give --reasoning"),
+        ("gtp-5", None, "unknown model"),
+        ("baseline/float8", None, "unknown model"),
+    ],
+)
+def test_wrong_names_are_bad_input(dataset: Path, model: str, level: str | None, said: str) -> None:
+    with pytest.raises(BadInput, match=said):
+        plan(model, level, dataset)
+
+
+def test_a_dry_run_needs_no_key_and_writes_nothing(dataset: Path, tmp_path: Path) -> None:
+    before = sorted(tmp_path.rglob("*"))
+    model = ("--model", "gemini-2.5-flash", "--reasoning", "maximal")
+    done = numbench("run", *model, "--dataset", "data", "--dry-run", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert sorted(tmp_path.rglob("*")) == before
+    lines = [line.split() for line in done.stdout.splitlines()]
+    assert all(len(line) <= 80 for line in done.stdout.splitlines())
+    (add,) = [words for words in lines if words[:1] == ["Add"]]
+    assert (add[1], add[3]) == ("5", "15,420")
+    (total,) = [words for words in lines if words[:1] == ["All"]]
+    assert total[1] == "10"
+    assert "published averages" in done.stdout and "an estimate" in done.stdout
+    assert "price table (2025)" in done.stdout
+
+
+def test_a_limit_that_is_reached_is_one_line_and_code_1(dataset: Path, tmp_path: Path) -> None:
+    with serve(good) as server:
+        model = ("--model", "openrouter/some", "--base-url", server.url)
+        done = numbench("run", *model, "--dataset", "data", "--max-cost", "1", cwd=tmp_path)
+    assert done.returncode == 1
+    (line,) = done.stderr.splitlines()
+    assert "stopped before --max-cost 1 is exceeded" in line and "goes on" in line
+
+
+def test_the_suite_is_the_papers_configurations(dataset: Path, tmp_path: Path) -> None:
+    members = plan_suite(dataset)
+    named = [(member.plan.model, member.plan.level) for member in members]
+    assert len(set(named)) == 13
+    assert named[0] == ("gpt-oss-120b", "maximal") and named[-1] == ("gemini-2.5-flash", "none")
+    unknown = [member.plan.model for member in members if member.plan.cost is None]
+    assert set(unknown) == {"qwen3-235b-2507", "deepseek-v3.1", "kimi-k2-0905"}
+    assert not any(member.about.key_is_set for member in members)
+    before = sorted(tmp_path.rglob("*"))
+    with pytest.raises(BadInput, match="set OPENROUTER_API_KEY, OPENAI_API_KEY, GEMINI_API_KEY or"):
+        run_suite(members, dataset)
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+async def _either(asked: Asked) -> Reply:
+    return servers.gemini() if "contents" in asked.body else await good(asked)
+
+
+def test_a_suite_runs_one_after_the_other_and_goes_on(dataset: Path, tmp_path: Path) -> None:
+    out = tmp_path / "runs"
+    with serve(_either) as server:
+        members = plan_suite(dataset, limit=1, out=out, base_url=server.url)
+        reports = run_suite(members, dataset, limit=1, base_url=server.url)
+        assert [report.answered for report in reports] == [2] * 13
+        assert [report.path for report in reports] == [member.plan.path for member in members]
+        assert len(server.asked) == 26
+        members = plan_suite(dataset, limit=1, out=out, base_url=server.url)
+        assert run_suite(members, dataset, limit=1, base_url=server.url) == ()
+    assert (out / "gemini-2.5-flash_none_small/run.json").is_file()
+
+
+def test_the_limit_of_a_suite_holds_for_all_its_runs(dataset: Path, tmp_path: Path) -> None:
+    with serve(_either) as server:
+        router = plan_suite(dataset, limit=1, out=tmp_path / "runs", base_url=server.url)[:3]
+        with pytest.raises(NumbenchError, match="the suite stopped at qwen3-235b-2507 none before"):
+            run_suite(router, dataset, limit=1, base_url=server.url, max_cost=2.5)
+        assert len(server.asked) == 5
+        with pytest.raises(NumbenchError, match=r"--max-cost 2\.5 is exceeded"):
+            run_suite(router, dataset, limit=1, base_url=server.url, max_cost=2.5)
+        assert len(server.asked) == 5
+        run_suite(router, dataset, limit=1, base_url=server.url, max_cost=3)
+        assert len(server.asked) == 6
+
+
+def test_the_suite_on_the_command_line(dataset: Path, tmp_path: Path) -> None:
+    before = sorted(tmp_path.rglob("*"))
+    suite = ("run", "--suite", "paper", "--dataset", "data")
+    done = numbench(*suite, "--dry-run", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert all(len(line) <= 80 for line in done.stdout.splitlines())
+    rows = [line.split() for line in done.stdout.splitlines()[1:14]]
+    assert ["gpt-5", "maximal", "10"] in [row[:3] for row in rows]
+    assert all(row[-2:] == ["not", "set"] for row in rows)
+    assert "In all 130 requests" in done.stdout and "4 runs of unknown cost" in done.stdout
+    refused = numbench(*suite, "--model", "gpt-5", cwd=tmp_path)
+    assert refused.returncode == 2 and "leave out --model" in refused.stderr
+    assert sorted(tmp_path.rglob("*")) == before
