@@ -16,6 +16,9 @@ from aiohttp import web
 Reply = web.StreamResponse
 Script = Callable[["Asked"], Awaitable[Reply]]
 
+FOR_EVER = 3600.0
+"""Seconds that a server sleeps where nobody is to wait for it; a test that does is ended."""
+
 
 @dataclass(frozen=True)
 class Asked:

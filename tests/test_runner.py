@@ -219,7 +219,7 @@ def test_an_item_that_can_never_be_answered_is_asked_again_only_on_demand(
 
 @pytest.mark.parametrize("model", [MODEL, "gemini/some"])
 @pytest.mark.parametrize("status", [401, 404])
-def test_a_bad_key_ends_the_run_within_a_second(
+def test_a_bad_key_ends_the_run_without_waiting_for_anybody(
     tmp_path: Path, model: str, status: int, capfd: pytest.CaptureFixture[str]
 ) -> None:
     dataset = small_dataset(tmp_path / "data", 100)
@@ -227,15 +227,12 @@ def test_a_bad_key_ends_the_run_within_a_second(
     async def script(asked: Asked) -> Reply:
         if "What is 1 +" in asked.prompt or "[1," in asked.prompt:
             return servers.error(status, f"Incorrect API key provided: {KEY}")
-        await asyncio.sleep(30)
+        await asyncio.sleep(servers.FOR_EVER)
         return servers.chat()
 
     with serve(script) as server:
-        # The import of the SDK is not part of the run.
-        start = time.monotonic()
         with pytest.raises(NumbenchError, match=f"HTTP {status}: Incorrect") as caught:
             go(server, dataset, tmp_path / "run", model=model, concurrency=8)
-        assert time.monotonic() - start < 2.5
         assert len(server.asked) <= 8
     assert KEY not in str(caught.value)
     assert "\n" not in str(caught.value)

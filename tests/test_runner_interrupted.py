@@ -115,14 +115,12 @@ def test_an_interrupt_is_reported_and_a_second_one_waits_for_nothing(
             await asyncio.sleep(0.2)
             os.kill(os.getpid(), signal.SIGINT)
         if len(server.asked) >= 4:
-            await asyncio.sleep(30)
+            await asyncio.sleep(servers.FOR_EVER)
         return servers.chat()
 
     before = signal.getsignal(signal.SIGINT)
-    begun = time.monotonic()
     with serve(script) as server, pytest.raises(Interrupted) as caught:
         go(server, dataset, out, concurrency=1)
-    assert time.monotonic() - begun < 5
     assert caught.value.report.interrupted
     assert caught.value.report.answered == 3
     assert len(read_run(out).responses) == 3

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 from typing import Any
@@ -284,12 +283,10 @@ def test_whatever_else_a_server_does_is_transient(model: str, script: Script) ->
 @pytest.mark.parametrize("model", [LOCAL_CHAT, LOCAL_GEMINI])
 def test_a_request_ends_at_its_time_limit(model: str) -> None:
     async def slow(asked: Asked) -> Reply:
-        await asyncio.sleep(3)
+        await asyncio.sleep(servers.FOR_EVER)
         return servers.chat()
 
-    start = time.monotonic()
     completion, _ = ask(slow, model, timeout=0.2)
-    assert time.monotonic() - start < 2.5
     assert completion.error is not None
     assert (completion.error.kind, completion.error.message) == (
         "transient",
