@@ -100,7 +100,7 @@ def dollars(amount: float | None) -> str:
     """An amount in US dollars, or that it is not known."""
     if amount is None:
         return UNKNOWN
-    return f"${amount:,.2f}" if amount == 0 or amount >= 1 else f"${amount:.2g}"
+    return f"${amount:,.2f}" if amount == 0 or amount >= 0.01 else f"${amount:.2g}"
 
 
 def _count(tokens: float | None) -> str:
