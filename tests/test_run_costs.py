@@ -1,0 +1,166 @@
+"""What a run costs: prices for what a provider does not report, and limits that are kept."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bench.errors import BadInput
+from bench.journal import read_run
+from bench.runner import CostReached, run
+from tests import servers
+from tests.servers import Asked, Reply, serve
+from tests.test_runner import MODEL, _quick, dataset, go, good
+
+__all__ = ["_quick", "dataset"]
+
+
+async def _without_cost(asked: Asked) -> Reply:
+    return servers.chat(usage={"prompt_tokens": 10, "completion_tokens": 4})
+
+
+def _price_list(folder: Path, route: str = MODEL) -> Path:
+    path = folder / "prices.toml"
+    path.write_text(
+        f'[[price]]\nroute = "{route}"\ninput = 1e5\noutput = 1e6\ndate = "2025-03-04"\n'
+    )
+    return path
+
+
+def test_a_cost_that_the_provider_does_not_report_comes_from_the_price_table(
+    dataset: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NUMBENCH_PRICES", str(_price_list(tmp_path)))
+    with serve(_without_cost) as server:
+        assert go(server, dataset, tmp_path / "run").cost == pytest.approx(50.0)
+    for response in read_run(tmp_path / "run").responses.values():
+        assert response.cost == pytest.approx(5.0)
+        assert response.extra["cost_source"] == "price table (2025-03-04)"
+
+
+def test_a_reported_cost_stands_and_an_unknown_one_stays_unknown(
+    dataset: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with serve(_without_cost) as server:
+        # Our own prices are those of the provider, not of whoever speaks its protocol.
+        report = go(server, dataset, tmp_path / "unknown", model="openai/gpt-5")
+        assert report.cost is None
+    monkeypatch.setenv("NUMBENCH_PRICES", str(_price_list(tmp_path)))
+    with serve(good) as server:
+        assert go(server, dataset, tmp_path / "reported").cost == 5.0
+    for name, source in (("unknown", None), ("reported", "provider")):
+        for response in read_run(tmp_path / name).responses.values():
+            assert response.extra.get("cost_source") == source
+
+
+ROUTER = "openrouter/some"
+
+
+def _limited(server: servers.Server, dataset: Path, out: Path, **changes: Any) -> CostReached:
+    with pytest.raises(CostReached) as caught:
+        go(server, dataset, out, **({"model": ROUTER} | changes))
+    assert caught.value.exit_code == 1
+    assert "\n" not in str(caught.value)
+    return caught.value
+
+
+def test_a_run_stops_before_its_limit_and_goes_on_with_a_larger_one(
+    dataset: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "run"
+    with serve(good) as server:
+        stopped = _limited(server, dataset, out, max_cost=2.7)
+        assert (stopped.report.answered, stopped.report.cost) == (5, 2.5)
+        assert str(stopped) == (
+            f"{out}: stopped before --max-cost 2.7 is exceeded: $2.5000 spent, 5 answered now, "
+            "5 still open; the same command with a larger --max-cost goes on"
+        )
+        assert _limited(server, dataset, out, max_cost=2.7).report.asked == 0
+        assert _limited(server, dataset, out, max_cost=4).report.asked == 3
+        assert go(server, dataset, out, model=ROUTER, max_cost=5).asked == 2
+        assert len(server.asked) == 10
+        # All is answered: nothing more can exceed anything.
+        assert go(server, dataset, out, model=ROUTER, max_cost=0.1).skipped == 10
+
+
+@pytest.mark.parametrize("concurrency", [1, 3, 16])
+def test_requests_in_flight_count_against_the_limit(
+    dataset: Path, tmp_path: Path, concurrency: int
+) -> None:
+    async def script(asked: Asked) -> Reply:
+        await asyncio.sleep(0.05)
+        return await good(asked)
+
+    with serve(script) as server:
+        stopped = _limited(server, dataset, tmp_path / "run", max_cost=4, concurrency=concurrency)
+        assert stopped.report.cost == 4.0
+        assert len(server.asked) == 8
+        assert server.most_in_flight <= concurrency
+
+
+def test_what_fails_without_a_cost_is_free_and_frees_its_share(
+    dataset: Path, tmp_path: Path
+) -> None:
+    async def script(asked: Asked) -> Reply:
+        if "minimum" in asked.prompt:
+            return servers.error(400, "content_filter")
+        return await good(asked)
+
+    with serve(script) as server:
+        report = go(server, dataset, tmp_path / "run", model=ROUTER, max_cost=2.5)
+    assert (report.answered, report.errors, report.cost) == (5, 5, 2.5)
+
+
+@pytest.mark.parametrize("concurrency", [1, 16])
+def test_a_request_counts_at_the_published_average_where_that_is_larger(
+    dataset: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, concurrency: int
+) -> None:
+    prices = _price_list(tmp_path, "openai/gpt-5")
+    prices.write_text(prices.read_text().replace("1e5", "0"))
+    monkeypatch.setenv("NUMBENCH_PRICES", str(prices))
+    with serve(_without_cost) as server:
+        # A dollar a token: each answer costs 4, but 20 (MinMax) or 21 (Add) are to be expected.
+        stopped = _limited(
+            server,
+            dataset,
+            tmp_path / "run",
+            model="gpt-5",
+            reasoning="minimal",
+            max_cost=30,
+            concurrency=concurrency,
+        )
+        assert (stopped.report.answered, stopped.report.cost) == (3, 12.0)
+        assert server.most_in_flight == 1
+
+
+def test_an_answer_without_a_cost_ends_a_limited_run(dataset: Path, tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    with serve(_without_cost) as server:
+        stopped = _limited(server, dataset, out, max_cost=10)
+        assert "the provider reported no cost for an answer" in str(stopped)
+        assert len(server.asked) == 1
+        with pytest.raises(BadInput, match="the run holds an answer of unknown cost"):
+            go(server, dataset, out, model=ROUTER, max_cost=10)
+        assert len(server.asked) == 1
+
+
+@pytest.mark.parametrize(
+    ("model", "limit", "said"),
+    [
+        (MODEL, 1.0, "no price is known for openai/some, and openai reports no cost"),
+        ("openai/gpt-5", 1.0, "no price is known for openai/gpt-5"),
+        ("baseline/float64", 1.0, "costs nothing: leave out --max-cost"),
+        (ROUTER, 0.0, "--max-cost 0: give US dollars above 0"),
+        (ROUTER, float("nan"), "--max-cost nan"),
+    ],
+)
+def test_a_limit_that_cannot_be_kept_is_refused(
+    dataset: Path, tmp_path: Path, model: str, limit: float, said: str
+) -> None:
+    url = None if model.startswith("baseline") else "http://127.0.0.1:1"
+    with pytest.raises(BadInput, match=said):
+        run(model, dataset=dataset, out=tmp_path / "run", base_url=url, max_cost=limit)
+    assert not (tmp_path / "run").exists()
