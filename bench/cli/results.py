@@ -1,0 +1,76 @@
+"""The commands on what models answered: report, import, show, demo."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from bench.cli.options import Protocol, Tasks, console, note
+
+if TYPE_CHECKING:
+    from bench.report import ReportResult
+
+
+def report(
+    runs: Annotated[list[Path] | None, typer.Argument(help="[default: all under results/]")] = None,
+    protocol: Annotated[
+        Protocol, typer.Option(help="Exact truth, or the study's own scoring.")
+    ] = Protocol.exact,
+    published: Annotated[
+        bool, typer.Option("--published/--no-published", help="Show the paper's figures beside.")
+    ] = True,
+    out: Annotated[Path, typer.Option(help="Folder.")] = Path("results/report"),
+) -> None:
+    """Score runs and write tables and figures."""
+    from bench.report import report as write_report
+
+    done = write_report(runs or None, protocol=protocol.value, published=published, out=out)
+    _print_report(done)
+
+
+def import_(
+    folder: Annotated[Path, typer.Argument(help="Folder with the study's CSV files.")],
+    out: Annotated[Path, typer.Option(help="Where the runs go.")] = Path("results/study"),
+) -> None:
+    """Turn the study's raw files into a dataset and one run per model and level."""
+    from bench.study import import_study
+
+    runs = import_study(folder, out, say=note)
+    for path in runs:
+        print(path)
+    print(f"{out}: {len(runs)} runs; next: numbench report {out} --protocol paper")
+
+
+def show(
+    run: Annotated[Path, typer.Argument(help="Run folder.")],
+    wrong: Annotated[bool, typer.Option("--wrong", help="Only wrong answers.")] = False,
+    tasks: Tasks = "all",
+    limit: Annotated[int | None, typer.Option(help="At most N items per task.")] = None,
+    protocol: Annotated[Protocol, typer.Option()] = Protocol.exact,
+) -> None:
+    """Show items, answers, and where the digits part."""
+    from bench.dataset.settings import parse_tasks
+    from bench.show import show as show_items
+
+    chosen = None if tasks == "all" else parse_tasks(tasks.split(","))
+    shown = console()
+    for text in show_items(run, protocol.value, chosen, wrong, limit):
+        shown.print(text, soft_wrap=True)
+
+
+def demo(
+    out: Annotated[Path, typer.Option(help="Folder.")] = Path("results/demo"),
+) -> None:
+    """Run the arithmetic baselines on v1 and report them beside the published models."""
+    from bench.demo import demo as run_demo
+
+    _print_report(run_demo(out, say=note))
+
+
+def _print_report(done: ReportResult) -> None:
+    from bench.report.terminal import terminal_table
+
+    console().print(terminal_table(done))
+    print(f"{done.out}: tables/, figures/, scores.parquet, report.json, report.html")
