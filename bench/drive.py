@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, NamedTuple
+from typing import Any
 
 from msgspec.structs import replace
 from tenacity import (
@@ -22,7 +22,7 @@ from bench.budget import Budget
 from bench.errors import NumbenchError
 from bench.flow import Throttle
 from bench.journal import Journal
-from bench.models.base import Message, Model, Settings
+from bench.models.base import TIMEOUT, Model, Request
 from bench.progress import Progress, Watch
 from bench.records import Completion, Failure, Item, Response
 
@@ -33,13 +33,6 @@ _LAST_WORDS = 0.5
 """Seconds in which requests under way may still end once the run is lost."""
 
 
-class Request(NamedTuple):
-    """What a model is asked about one item."""
-
-    messages: Sequence[Message]
-    settings: Settings
-
-
 @dataclass(frozen=True)
 class Pace:
     """How hard a provider is asked, and how patiently. Times in seconds.
@@ -47,6 +40,7 @@ class Pace:
     backoff, longest_backoff: scale and bound of the waits where the provider names none.
     patience: the longest wait that a Retry-After may impose.
     grace: how long requests under way may take to end after an interrupt.
+    timeout: how long one request may take. time_limit: when nothing new is asked any more.
     """
 
     concurrency: int = 16
@@ -55,6 +49,8 @@ class Pace:
     longest_backoff: float = 60.0
     patience: float = 3600.0
     grace: float = 20.0
+    timeout: float = TIMEOUT
+    time_limit: float | None = None
 
 
 class _Stopped(Exception):
@@ -85,7 +81,8 @@ class Drive:
         self.input_tokens: int | None = None
         self.generated_tokens: int | None = None
         self.cost: float | None = None
-        self.stop = asyncio.Event()
+        self.out_of_time = False
+        self._stop, self._hurry = asyncio.Event(), asyncio.Event()
         self._model, self._ask, self._journal, self._bill = model, ask, journal, bill
         self._items = iter(pending)
         self._pace, self._watch, self._budget = pace, watch, budget
@@ -95,27 +92,41 @@ class Drive:
         self._backoff = wait_random_exponential(multiplier=pace.backoff, max=pace.longest_backoff)
 
     async def run(self) -> None:
-        """Ask all items, or until `stop` is set. NumbenchError where no item can be answered."""
+        """Ask all items, or until interrupted. NumbenchError where no item can be answered."""
         self._tell()
         count = min(self._pace.concurrency, self.total)
         workers = [asyncio.create_task(self._work()) for _ in range(count)]
         together: asyncio.Future[list[None]] = asyncio.gather(*workers)
-        stopped: asyncio.Future[bool] = asyncio.create_task(self.stop.wait())
-        first: set[asyncio.Future[Any]] = {together, stopped}
         try:
-            await asyncio.wait(first, return_when=asyncio.FIRST_COMPLETED)
+            await _first((together, self._stop.wait()), self._pace.time_limit)
+            self.out_of_time = not together.done() and not self._stop.is_set()
+            self._stop.set()
             self._throttle.release()
-            if workers and not all(worker.done() for worker in workers):
-                lost = together.done()
-                self.stop.set()
-                await asyncio.wait(workers, timeout=_LAST_WORDS if lost else self._pace.grace)
+            await self._drain(workers, together)
         finally:
-            stopped.cancel()
             for worker in workers:
                 worker.cancel()
             await asyncio.gather(*workers, return_exceptions=True)
         if together.done() and not together.cancelled():
             together.result()
+
+    def interrupt(self) -> None:
+        """Ask nothing more, and give what is under way its grace."""
+        self._stop.set()
+        self._hurry.set()
+
+    async def _drain(
+        self, workers: list[asyncio.Task[None]], together: asyncio.Future[list[None]]
+    ) -> None:
+        """Wait for the requests under way: they may have been paid for."""
+        if not workers or all(worker.done() for worker in workers):
+            return
+        if together.done():
+            await asyncio.wait(workers, timeout=_LAST_WORDS)
+            return
+        if self.out_of_time:
+            await _first((together, self._hurry.wait()), self._pace.timeout)
+        await asyncio.wait(workers, timeout=self._pace.grace)
 
     @property
     def now(self) -> Progress:
@@ -136,7 +147,7 @@ class Drive:
             if self._budget and not await self._budget.admit(item):
                 return
             try:
-                if self.stop.is_set():
+                if self._stop.is_set():
                     return
                 await self._settle(item)
             except _Stopped:
@@ -144,7 +155,7 @@ class Drive:
             finally:
                 if self._budget:
                     self._budget.release(item)
-            if self.stop.is_set():
+            if self._stop.is_set():
                 return
 
     async def _settle(self, item: Item) -> None:
@@ -160,7 +171,7 @@ class Drive:
         )
         completion: Completion = self._bill(await retrying(self._attempt, request))
         if completion.error is not None and completion.error.kind == "run":
-            self.stop.set()
+            self._stop.set()
             raise NumbenchError(f"{self._model.name}: {_why(completion.error)}")
         attempts = retrying.statistics["attempt_number"]
         at = datetime.now(UTC).isoformat(timespec="milliseconds")
@@ -170,7 +181,7 @@ class Drive:
             self._budget.count(item, completion)
         self._count(completion)
         if self._lost_in_a_row >= _HOPELESS and completion.error is not None:
-            self.stop.set()
+            self._stop.set()
             raise NumbenchError(
                 f"{self._model.name}: {_HOPELESS} items in a row brought no answer, the last: "
                 f"{completion.error.message}; the same command asks them again"
@@ -178,7 +189,7 @@ class Drive:
 
     async def _attempt(self, request: Request) -> Completion:
         async with self._throttle.slot() as began:
-            if self.stop.is_set():
+            if self._stop.is_set():
                 raise _Stopped
             start = time.monotonic()
             completion = await self._model.answer(request.messages, request.settings)
@@ -196,7 +207,7 @@ class Drive:
 
     async def _sleep(self, seconds: float) -> None:
         try:
-            await asyncio.wait_for(self.stop.wait(), seconds)
+            await asyncio.wait_for(self._stop.wait(), seconds)
         except TimeoutError:
             return
         raise _Stopped
@@ -220,6 +231,17 @@ class Drive:
 
     def _tell(self) -> None:
         self._watch(self.now)
+
+
+async def _first(waits: tuple[Awaitable[Any], Awaitable[Any]], seconds: float | None) -> None:
+    """Return when the first of `waits` is over, or after `seconds`."""
+    futures = [asyncio.ensure_future(wait) for wait in waits]
+    try:
+        await asyncio.wait(futures, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for future, wait in zip(futures, waits, strict=True):
+            if future is not wait:
+                future.cancel()
 
 
 def _may_pass(completion: Completion) -> bool:

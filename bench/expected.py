@@ -7,9 +7,7 @@ from functools import cache
 
 from bench.models.catalogue import load
 from bench.paths import resource
-from bench.records import Item
 from bench.tasks import TASKS
-from bench.tasks.phrasing import prompts
 
 CHARACTERS_PER_TOKEN = 3
 """A rough figure for prompts full of digits; the tokenizers themselves are not asked."""
@@ -34,12 +32,6 @@ def published_configurations() -> tuple[tuple[str, str], ...]:
     """The paper's configurations as catalogue names and levels, in its order."""
     names = {entry.display: entry.name for entry in load().model}
     return tuple((names[display], level) for display, level in _published())
-
-
-def input_tokens(item: Item, prompt_set: str) -> float:
-    """A rough estimate of the tokens of the system prompt and the question."""
-    system = prompts(prompt_set).system(TASKS[item.task].system_prompt)
-    return (len(system) + len(item.prompt)) / CHARACTERS_PER_TOKEN
 
 
 @cache

@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from bench.records import Completion
+from bench.records import Completion, Scalar
 
 
 class Throttle:
@@ -48,19 +48,26 @@ class Throttle:
         """Learn from what came of a request that began at `began` (the loop's time)."""
         if completion.error is None:
             self._limit = min(self._most, self._limit + 1 / self._limit)
+            self._hold(completion.extra.get("hold_back"))
             self._admit()
         elif completion.error.kind == "rate_limit":
             now = asyncio.get_running_loop().time()
             if began >= self._last_cut:
                 self._limit = max(1.0, self._limit / 2)
                 self._last_cut = now
-            pause = min(completion.error.retry_after or 0.0, self._patience)
-            self._not_before = max(self._not_before, now + pause)
+            self._hold(completion.error.retry_after)
 
     def release(self) -> None:
         """Let everybody in at once, now and from now on: the run ends, and each must hear of it."""
         self._released = True
         self._admit()
+
+    def _hold(self, seconds: Scalar) -> None:
+        """Let nobody in for `seconds`, where the provider named any."""
+        if isinstance(seconds, int | float):
+            pause = min(seconds, self._patience)
+            until = asyncio.get_running_loop().time() + pause
+            self._not_before = max(self._not_before, until)
 
     async def _enter(self) -> None:
         place: asyncio.Future[None] = asyncio.get_running_loop().create_future()

@@ -27,6 +27,8 @@ RESPONSES = "responses.jsonl"
 LOCK = ".lock"
 WRITER = ".writer"
 
+_PIECE = 1 << 16
+
 
 class Run(NamedTuple):
     """A run as read from its folder: one response per item that has one."""
@@ -44,9 +46,10 @@ def read_run(folder: Path) -> Run:
     """
     if not (folder / INFO).is_file():
         raise BadInput(f"{folder}: no run here ({INFO} is missing)")
-    info = jsonl.read_json(folder / INFO, RunInfo)
-    path = folder / RESPONSES
-    return Run(folder, info, _read_responses(path) if path.exists() else {})
+    responses: dict[str, Response] = {}
+    for response in read_lines(folder):
+        _keep(responses, response)
+    return Run(folder, jsonl.read_json(folder / INFO, RunInfo), responses)
 
 
 def write_run(folder: Path, info: RunInfo, responses: Iterable[Response]) -> None:
@@ -74,18 +77,45 @@ def find_runs(paths: Iterable[Path]) -> list[Path]:
     return sorted(found)
 
 
+def read_lines(folder: Path) -> Iterator[Response]:
+    """Every response that the run in `folder` holds, line by line, also those since replaced.
+
+    Nothing is kept in memory. A fragment at the end is left out; BadInput for a broken line.
+    """
+    path = folder / RESPONSES
+    if not path.exists():
+        return
+    decoder = msgspec.json.Decoder(Response)
+    with jsonl.open_for_reading(path) as file:
+        for number, line in enumerate(file, 1):
+            try:
+                response = decoder.decode(line)
+            except (msgspec.DecodeError, UnicodeDecodeError) as error:
+                if not line.endswith(b"\n"):
+                    break
+                raise BadInput(f"{path}, line {number}: {error}") from error
+            yield response
+
+
+def check_same(folder: Path, info: RunInfo) -> None:
+    """BadInput where `folder` holds a run that `info` does not go on with. Nothing is written."""
+    if (folder / INFO).is_file():
+        present = jsonl.read_json(folder / INFO, RunInfo)
+        _check_same(folder, present, info)
+        _grow(folder, present, info)
+
+
 class Journal:
     """The only writer of a live run folder. Use it as a context manager.
 
-    `info` is what `run.json` now says and `responses` what the folder holds: one response per
-    item, an answer never displaced by an error.
+    `info` is what `run.json` now says.
     """
 
     def __init__(self, folder: Path, info: RunInfo) -> None:
         """Open or create the run in `folder`.
 
-        BadInput where another process writes it, where it disagrees with `info` in anything that
-        shapes an answer, or for a broken line. A torn last line is repaired.
+        BadInput where another process writes it, or where it disagrees with `info` in anything
+        that shapes an answer. A torn last line is repaired.
         """
         self.folder = folder
         self._waiting: list[tuple[bytes, asyncio.Future[None]]] = []
@@ -98,8 +128,7 @@ class Journal:
             path = folder / RESPONSES
             self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
             _sync_folder(folder)
-            self._size = _repair(path, self._file)
-            self.responses = _read_responses(path)
+            self._size = _repair(self._file)
         except OSError as error:
             self._lock.__exit__(None, None, None)
             raise NumbenchError(f"{folder}: {error.strerror}") from error
@@ -129,7 +158,6 @@ class Journal:
         if self._committing is None:
             self._committing = asyncio.create_task(self._commit())
         await done
-        _keep(self.responses, response)
 
     def close(self) -> None:
         """Write what still waits, close the file and give the lock back."""
@@ -227,21 +255,6 @@ def _writer(folder: Path) -> str:
         return "of unknown pid"
 
 
-def _read_responses(path: Path) -> dict[str, Response]:
-    decoder = msgspec.json.Decoder(Response)
-    responses: dict[str, Response] = {}
-    with jsonl.open_for_reading(path) as file:
-        for number, line in enumerate(file, 1):
-            try:
-                response = decoder.decode(line)
-            except (msgspec.DecodeError, UnicodeDecodeError) as error:
-                if not line.endswith(b"\n"):
-                    break
-                raise BadInput(f"{path}, line {number}: {error}") from error
-            _keep(responses, response)
-    return responses
-
-
 def _keep(responses: dict[str, Response], response: Response) -> None:
     """Take `response`, unless it is an error and there is an answer already."""
     present = responses.get(response.item_id)
@@ -249,26 +262,47 @@ def _keep(responses: dict[str, Response], response: Response) -> None:
         responses[response.item_id] = response
 
 
-def _repair(path: Path, file: int) -> int:
-    """End the file `path`, open as `file`, with a whole line; return its size in bytes.
+def _repair(file: int) -> int:
+    """End the open file with a whole line; return its size in bytes.
 
     Only a write that was cut off leaves a last line without newline. A JSON object is decodable
     only when whole, so a line that decodes lacks nothing but the newline.
     """
-    data = path.read_bytes()
-    end = data.rfind(b"\n") + 1
-    if end == len(data):
-        return end
+    size = os.fstat(file).st_size
+    end = _end_of_last_line(file, size)
+    if end == size:
+        return size
     try:
-        msgspec.json.decode(data[end:], type=Response)
+        msgspec.json.decode(_piece(file, end, size), type=Response)
     except (msgspec.DecodeError, UnicodeDecodeError):
         os.ftruncate(file, end)
         size = end
     else:
         os.write(file, b"\n")
-        size = len(data) + 1
+        size += 1
     os.fsync(file)
     return size
+
+
+def _end_of_last_line(file: int, size: int) -> int:
+    """The place behind the last newline of an open file of `size` bytes, 0 where it has none."""
+    end = size
+    while end > 0:
+        start = max(0, end - _PIECE)
+        found = _piece(file, start, end).rfind(b"\n")
+        if found >= 0:
+            return start + found + 1
+        end = start
+    return 0
+
+
+def _piece(file: int, start: int, end: int) -> bytes:
+    """The bytes of an open file from `start` to `end`."""
+    parts = []
+    while start < end and (part := os.pread(file, end - start, start)):
+        parts.append(part)
+        start += len(part)
+    return b"".join(parts)
 
 
 def _check_same(folder: Path, present: RunInfo, info: RunInfo) -> None:

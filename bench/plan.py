@@ -6,14 +6,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from bench.dataset.store import Dataset, open_dataset
-from bench.errors import BadInput
-from bench.expected import input_tokens, published_tokens
-from bench.journal import INFO, read_run
-from bench.models import describe_model
-from bench.prices import Price, price_at
-from bench.records import Item, Response
-from bench.selection import PROMPTS, choose, default_folder, still_open
+from bench.expected import CHARACTERS_PER_TOKEN, published_tokens
+from bench.journal import check_same, read_lines
+from bench.prices import Price, billed, price_at
+from bench.records import Item
+from bench.selection import outcomes, still_open
+from bench.spec import Resolved, RunSpec, resolve
 
 
 class TaskPlan(NamedTuple):
@@ -31,7 +29,10 @@ class TaskPlan(NamedTuple):
 
 
 class Plan(NamedTuple):
-    """What a run would do. `price` is None where it is not known; `local`: in this process."""
+    """What a run would do. `price` is None where it is not known; `local`: in this process.
+
+    spent: US dollars that the run folder has cost so far, as far as anybody knows.
+    """
 
     model: str
     display: str
@@ -41,6 +42,7 @@ class Plan(NamedTuple):
     tasks: tuple[TaskPlan, ...]
     price: Price | None
     local: bool
+    spent: float
 
     @property
     def requests(self) -> int:
@@ -63,68 +65,44 @@ class Plan(NamedTuple):
         return _total(task.cost for task in self.tasks if task.requests)
 
 
-def plan(
-    model: str,
-    reasoning: str | None = None,
-    dataset: str | Path = "v1",
-    tasks: Sequence[str] | None = None,
-    limit: int | None = None,
-    out: Path | None = None,
-    base_url: str | None = None,
-    retry_errors: bool = False,
-) -> Plan:
-    """What `run` with the same arguments would ask now. BadInput for wrong arguments."""
-    if limit is not None and limit < 1:
-        raise BadInput(f"--limit {limit}: give 1 or more")
-    source = open_dataset(dataset)
-    chosen = choose(source, tasks)
-    about = describe_model(model, reasoning, base_url)
-    folder = out or default_folder(model, about.level, source.name)
-    responses = _recorded(folder, model, about.level, source)
-    price = price_at(about.route, base_url) if about.route else None
-    averages = published_tokens(model, about.level)
-    planned = []
-    for task in chosen:
-        items = still_open(source.by_task[task][:limit], responses, retry_errors)
-        planned.append(plan_task(task, items, averages, price))
+def plan(spec: RunSpec, retry_errors: bool = False) -> Plan:
+    """What `run` with the same arguments would ask now. BadInput where `run` would refuse."""
+    about = spec.describe()
+    resolved = resolve(spec, about)
+    check_same(resolved.folder, resolved.info)
+    settled = outcomes(read_lines(resolved.folder))
+    base_url = about.identity.get("base_url")
+    price = price_at(about.route, str(base_url) if base_url else None) if about.route else None
+    averages = published_tokens(spec.model, about.level)
+    planned = [
+        plan_task(resolved, task, still_open(items, settled, retry_errors), averages, price)
+        for task, items in resolved.asked.items()
+    ]
     return Plan(
-        model=model,
+        model=spec.model,
         display=about.display,
         level=about.level,
-        dataset=source.name,
-        path=folder,
+        dataset=resolved.source.name,
+        path=resolved.folder,
         tasks=tuple(planned),
         price=price,
         local=about.route is None,
+        spent=sum(billed(line, price).cost or 0.0 for line in read_lines(resolved.folder)),
     )
 
 
 def plan_task(
-    task: str, items: Sequence[Item], averages: Mapping[str, float], price: Price | None
+    resolved: Resolved,
+    task: str,
+    items: Sequence[Item],
+    averages: Mapping[str, float],
+    price: Price | None,
 ) -> TaskPlan:
     """What `items` of one task may take, by generated tokens per request and price."""
-    asked = sum(input_tokens(item, PROMPTS) for item in items)
+    before = sum(len(message.content) for message in resolved.before(task))
+    asked = sum(before + len(item.prompt) for item in items) / CHARACTERS_PER_TOKEN
     generated = averages[task] * len(items) if task in averages else None
     return TaskPlan(task, len(items), asked, generated, _cost(asked, generated, price))
-
-
-def _recorded(folder: Path, model: str, level: str, source: Dataset) -> dict[str, Response]:
-    """What the run folder already holds. BadInput where it is another run's."""
-    if not (folder / INFO).is_file():
-        return {}
-    recorded = read_run(folder)
-    pairs = {
-        "model": (recorded.info.model, model),
-        "reasoning": (recorded.info.reasoning, level),
-        "dataset hash": (recorded.info.dataset.sha256, source.manifest.sha256),
-    }
-    for field, (there, here) in pairs.items():
-        if there != here:
-            raise BadInput(
-                f"{folder} holds a run with {field} {there!r}, this one has {here!r}; "
-                "choose another --out"
-            )
-    return recorded.responses
 
 
 def _cost(asked: float, generated: float | None, price: Price | None) -> float | None:

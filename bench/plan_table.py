@@ -16,7 +16,7 @@ from bench.tasks import TASKS
 UNKNOWN = "unknown"
 
 
-def plan_table(planned: Plan) -> RenderableType:
+def plan_table(planned: Plan, max_cost: float | None = None) -> RenderableType:
     """What a run would ask, task by task, with the basis of every expectation."""
     table = Table(box=None, pad_edge=False)
     table.add_column("Task")
@@ -39,10 +39,13 @@ def plan_table(planned: Plan) -> RenderableType:
         "–" if planned.local else dollars(planned.cost),
     )
     heading = Text(f"{planned.model}, reasoning {planned.level}, dataset {planned.dataset}")
-    return Group(heading, Text(f"{planned.path}\n"), table, Text(f"\n{basis(planned)}"))
+    said = [basis(planned)]
+    if max_cost is not None and not planned.local:
+        said.append(_against_limit(planned.cost, planned.spent, max_cost))
+    return Group(heading, Text(f"{planned.path}\n"), table, Text("\n" + "\n".join(said)))
 
 
-def suite_table(members: Sequence[Member]) -> RenderableType:
+def suite_table(members: Sequence[Member], max_cost: float | None = None) -> RenderableType:
     """What the runs of a suite would ask, one a line."""
     table = Table(box=None, pad_edge=False)
     for column in ("Model", "Level"):
@@ -50,7 +53,7 @@ def suite_table(members: Sequence[Member]) -> RenderableType:
     for column in ("Requests", "Input", "Generated", "Cost"):
         table.add_column(column, justify="right")
     table.add_column("Key")
-    for planned, about in members:
+    for _, planned, about in members:
         table.add_row(
             planned.model,
             planned.level,
@@ -60,18 +63,21 @@ def suite_table(members: Sequence[Member]) -> RenderableType:
             dollars(planned.cost),
             "set" if about.key_is_set else "not set",
         )
-    costs = [planned.cost for planned, _ in members]
+    costs = [member.plan.cost for member in members]
     known = sum(cost for cost in costs if cost is not None)
     unknown = sum(cost is None for cost in costs)
     rest = f" and {unknown} runs of unknown cost" if unknown else ""
-    missing = sorted({" or ".join(a.keys) for _, a in members if not a.key_is_set})
+    missing = sorted({" or ".join(a.keys) for _, _, a in members if not a.key_is_set})
     said = [
-        f"In all {sum(planned.requests for planned, _ in members):,} requests, "
+        f"In all {sum(member.plan.requests for member in members):,} requests, "
         f"{dollars(known)}{rest}.",
         f"Tokens: input is an estimate, {CHARACTERS_PER_TOKEN} characters a token;",
         "generated, the study's published averages. Cost: the price table.",
         *([f"Keys not set: {'; '.join(missing)}"] if missing else []),
     ]
+    if max_cost is not None:
+        spent = sum(member.plan.spent for member in members)
+        said.append(_against_limit(None if unknown else known, spent, max_cost))
     return Group(table, Text("\n" + "\n".join(said)))
 
 
@@ -101,6 +107,16 @@ def dollars(amount: float | None) -> str:
     if amount is None:
         return UNKNOWN
     return f"${amount:,.2f}" if amount == 0 or amount >= 0.01 else f"${amount:.2g}"
+
+
+def _against_limit(cost: float | None, spent: float, max_cost: float) -> str:
+    """What a limit on the cost means for what is planned, with what was spent before."""
+    before = f" with the {dollars(spent)} spent before" if spent else ""
+    if cost is None:
+        return f"--max-cost {max_cost:g}: nobody knows whether that is enough{before}."
+    enough = spent + cost <= max_cost
+    verdict = "enough for all of it" if enough else "it will stop before the end"
+    return f"--max-cost {max_cost:g}: {verdict}{before}, if the expectation holds."
 
 
 def _count(tokens: float | None) -> str:

@@ -4,35 +4,28 @@ from __future__ import annotations
 
 import asyncio
 import math
-import platform
 import signal
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
-from dataclasses import asdict, replace
-from datetime import UTC, datetime
 from functools import partial
-from importlib.metadata import version
 from pathlib import Path
 from typing import NamedTuple
 
-from bench import __version__
 from bench.budget import Budget
-from bench.dataset.store import Dataset, open_dataset
-from bench.drive import Drive, Pace, Request
+from bench.drive import Drive, Pace
 from bench.errors import BadInput, NumbenchError
 from bench.expected import published_tokens
-from bench.journal import Journal
-from bench.models import Message, Model, Opened, open_model
+from bench.journal import Journal, read_lines
+from bench.models import About, Model, open_model
 from bench.models.base import TIMEOUT
 from bench.models.catalogue import load
 from bench.plan import plan_task
 from bench.prices import OWN, Price, billed, price_at
 from bench.progress import Watch, display
-from bench.records import Item, Response, RunInfo
-from bench.selection import PROMPTS, choose, default_folder, interleaved, still_open
-from bench.tasks import TASKS
-from bench.tasks.phrasing import prompts
+from bench.records import Response
+from bench.selection import interleaved, outcomes, still_open
+from bench.spec import Resolved, RunSpec, resolve
 
 
 class RunReport(NamedTuple):
@@ -76,59 +69,74 @@ class CostReached(NumbenchError):
         self.uncounted = uncounted
 
 
+class TimeReached(NumbenchError):
+    """A run ended at its `--time-limit` with items still open; `report` says what is on disk."""
+
+    def __init__(self, report: RunReport, left: int) -> None:
+        super().__init__(
+            f"{report.path}: stopped at --time-limit: {report.answered} answered now, {left} still "
+            "open; the same command goes on"
+        )
+        self.report = report
+
+
 def run(
-    model: str,
-    reasoning: str | None = None,
-    dataset: str | Path = "v1",
-    tasks: Sequence[str] | None = None,
-    limit: int | None = None,
-    out: Path | None = None,
+    spec: RunSpec,
+    *,
     concurrency: int = 16,
-    base_url: str | None = None,
     retry_errors: bool = False,
     max_attempts: int = 6,
     timeout: float = TIMEOUT,
-    on_progress: Watch | None = None,
+    time_limit: float | None = None,
     max_cost: float | None = None,
+    on_progress: Watch | None = None,
 ) -> RunReport:
-    """Ask `model` the items of `dataset` and keep every response in a run folder.
+    """Ask a model the items of a dataset and keep every response in a run folder.
 
-    `limit` is a number of items per task, `timeout` seconds per request. Called again it asks
-    only what has no answer yet; items that can never be answered only with `retry_errors`.
-    Without `on_progress` progress is shown on stderr. `max_cost`, in US dollars, counts all that
-    the run folder has cost so far. BadInput for wrong arguments, NumbenchError where no item can
-    be answered or the disk is full, CostReached at the limit, Interrupted after a signal.
+    Called again it asks only what has no answer yet; items that can never be answered only with
+    `retry_errors`. `timeout`, in seconds, is for one request; after `time_limit` seconds nothing
+    new is asked, and what is under way is waited for. `max_cost`, in US dollars, counts all that
+    the run folder has cost so far. Without `on_progress` progress is shown on stderr.
+
+    BadInput for wrong arguments, NumbenchError where no item can be answered or the disk is full,
+    CostReached and TimeReached at a limit, Interrupted after a signal.
     """
-    for name, number in (("--limit", limit), ("--concurrency", concurrency)):
-        if number is not None and number < 1:
-            raise BadInput(f"{name} {number}: give 1 or more")
-    source = open_dataset(dataset)
-    chosen = choose(source, tasks)
-    opened = open_model(model, reasoning, base_url)
-    folder = out or default_folder(model, opened.level, source.name)
-    info = _describe(opened, model, source, chosen, limit, folder)
-    price = _price(opened)
+    _check(concurrency, timeout, time_limit)
+    opened = open_model(spec.model, spec.reasoning, spec.base_url)
+    resolved = resolve(spec, opened.about)
+    folder, price = resolved.folder, _price(opened.about)
     if max_cost is not None:
-        check_limit(model, opened.identity.get("route"), price, max_cost)
-    pace = Pace(concurrency=concurrency, max_attempts=max_attempts)
-    shown = display(model) if on_progress is None else nullcontext(on_progress)
-    with Journal(folder, info) as journal, shown as watch:
-        wanted = list(interleaved(source.by_task[task][:limit] for task in chosen))
-        items = still_open(wanted, journal.responses, retry_errors)
+        check_limit(spec.model, opened.about.route, price, max_cost)
+    pace = Pace(
+        concurrency=concurrency, max_attempts=max_attempts, timeout=timeout, time_limit=time_limit
+    )
+    shown = display(spec.model) if on_progress is None else nullcontext(on_progress)
+    with Journal(folder, resolved.info) as journal, shown as watch:
+        wanted = list(interleaved(resolved.asked.values()))
+        items = still_open(wanted, outcomes(read_lines(folder)), retry_errors)
         budget = None
         if max_cost is not None:
-            asked = {task: source.by_task[task][:limit] for task in chosen}
-            expected = _expected(asked, published_tokens(model, opened.level), price)
-            budget = Budget(max_cost, expected, spent(journal.responses, source, price))
-        bill, ask = partial(billed, price=price), _asker(opened, timeout)
+            so_far = spent(read_lines(folder), resolved.task_of, price)
+            budget = Budget(max_cost, _expected(resolved, price), so_far)
+        bill, ask = partial(billed, price=price), partial(resolved.request, timeout=timeout)
         drive = Drive(opened.model, items, ask, journal, pace, watch, bill, budget)
         report = asyncio.run(_drive(drive, opened.model, folder, len(wanted) - len(items)))
+    left = len(items) - report.asked
     if report.interrupted:
         raise Interrupted(report)
-    if budget is not None and budget.over and report.asked < len(items):
-        why = _why_stopped(report, budget, len(items) - report.asked)
-        raise CostReached(report, why, budget.uncounted)
+    if budget is not None and budget.over and left:
+        raise CostReached(report, _why_stopped(report, budget, left), budget.uncounted)
+    if drive.out_of_time and left:
+        raise TimeReached(report, left)
     return report
+
+
+def _check(concurrency: int, timeout: float, time_limit: float | None) -> None:
+    if concurrency < 1:
+        raise BadInput(f"--concurrency {concurrency}: give 1 or more")
+    for name, seconds in (("--timeout", timeout), ("--time-limit", time_limit)):
+        if seconds is not None and not 0 < seconds < math.inf:
+            raise BadInput(f"{name} {seconds:g}: give a time above 0")
 
 
 async def _drive(drive: Drive, model: Model, folder: Path, skipped: int) -> RunReport:
@@ -167,7 +175,7 @@ def _stopped_by_signals(drive: Drive, signalled: threading.Event) -> Iterator[No
         if signalled.is_set() and running is not None:
             running.cancel()
         signalled.set()
-        drive.stop.set()
+        drive.interrupt()
 
     signals = (signal.SIGINT, signal.SIGTERM)
     before = [signal.getsignal(number) for number in signals]
@@ -184,49 +192,21 @@ def _stopped_by_signals(drive: Drive, signalled: threading.Event) -> Iterator[No
             signal.signal(number, handler)
 
 
-def _describe(
-    opened: Opened,
-    model: str,
-    source: Dataset,
-    tasks: tuple[str, ...],
-    limit: int | None,
-    folder: Path,
-) -> RunInfo:
-    settings = asdict(opened.settings)
-    for of_one_request in ("answer_kind", "timeout"):
-        del settings[of_one_request]
-    versions = {"numbench": __version__, "python": platform.python_version()}
-    if opened.sdk is not None:
-        versions[opened.sdk] = version(opened.sdk)
-    return RunInfo(
-        model=model,
-        display=opened.display,
-        reasoning=opened.level,
-        dataset=source.ref(folder),
-        prompt=prompts(PROMPTS).ref,
-        tasks=tasks,
-        limit=limit,
-        settings=settings | opened.identity,
-        versions=versions,
-        created=datetime.now(UTC).isoformat(timespec="seconds"),
-    )
-
-
-def _price(opened: Opened) -> Price | None:
+def _price(about: About) -> Price | None:
     """What the model's tokens cost, None where nobody knows or it runs in this process."""
-    if "route" not in opened.identity:
+    if about.route is None:
         return None
-    base_url = opened.identity["base_url"]
-    return price_at(str(opened.identity["route"]), str(base_url) if base_url else None)
+    base_url = about.identity["base_url"]
+    return price_at(about.route, str(base_url) if base_url else None)
 
 
-def check_limit(model: str, route: object, price: Price | None, max_cost: float) -> None:
+def check_limit(model: str, route: str | None, price: Price | None, max_cost: float) -> None:
     """BadInput where a limit on the cost could not be kept, or is none."""
     if not math.isfinite(max_cost) or max_cost <= 0:
         raise BadInput(f"--max-cost {max_cost:g}: give US dollars above 0")
     if route is None:
         raise BadInput(f"{model} runs in this process and costs nothing: leave out --max-cost")
-    provider = str(route).partition("/")[0]
+    provider = route.partition("/")[0]
     if not load().provider[provider].reports_cost and (price is None or price.varies):
         raise BadInput(
             f"{model}: no price is known for {route}, and {provider} reports no cost, so "
@@ -235,25 +215,26 @@ def check_limit(model: str, route: object, price: Price | None, max_cost: float)
 
 
 def spent(
-    responses: Mapping[str, Response], source: Dataset, price: Price | None
+    responses: Iterable[Response], task_of: Mapping[str, str], price: Price | None
 ) -> Iterator[tuple[str, float]]:
     """Task and US dollars of each recorded response. BadInput for an answer of unknown cost."""
-    for item_id, response in responses.items():
+    for response in responses:
         amount = billed(response, price).cost
         if amount is not None:
-            yield source.by_id[item_id].task, amount
+            yield task_of[response.item_id], amount
         elif response.error is None:
             raise BadInput(
-                f"the run holds an answer of unknown cost ({item_id}), so --max-cost cannot be "
-                "kept; choose another --out"
+                f"the run holds an answer of unknown cost ({response.item_id}), so --max-cost "
+                "cannot be kept; choose another --out"
             )
 
 
-def _expected(
-    asked: Mapping[str, Sequence[Item]], averages: Mapping[str, float], price: Price | None
-) -> dict[str, float]:
+def _expected(resolved: Resolved, price: Price | None) -> dict[str, float]:
     """US dollars that one request of each task may cost, as far as anybody knows."""
-    planned = [plan_task(task, items, averages, price) for task, items in asked.items()]
+    averages = published_tokens(resolved.spec.model, resolved.about.level)
+    planned = [
+        plan_task(resolved, task, items, averages, price) for task, items in resolved.asked.items()
+    ]
     return {task.task: task.cost / task.requests for task in planned if task.cost and task.requests}
 
 
@@ -268,21 +249,3 @@ def _why_stopped(report: RunReport, budget: Budget, left: int) -> str:
         f"{report.path}: stopped before --max-cost {budget.limit:g} is exceeded: {done}; "
         "the same command with a larger --max-cost goes on"
     )
-
-
-def _asker(opened: Opened, timeout: float) -> Callable[[Item], Request]:
-    """The function that phrases an item: its task's system prompt, then the question."""
-    known = prompts(PROMPTS)
-    asks = {
-        task.name: (
-            Message("system", known.system(task.system_prompt)),
-            replace(opened.settings, answer_kind=task.answer_kind, timeout=timeout),
-        )
-        for task in TASKS.values()
-    }
-
-    def ask(item: Item) -> Request:
-        system, settings = asks[item.task]
-        return Request((system, Message("user", item.prompt)), settings)
-
-    return ask

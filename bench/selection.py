@@ -3,27 +3,30 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import zip_longest
 from pathlib import Path
 
 from bench.dataset.store import Dataset
 from bench.errors import BadInput
-from bench.records import Item, Response
+from bench.records import FailureKind, Item, Response
 from bench.tasks import TASKS
 
 PROMPTS = "paper"
 
+Outcomes = dict[str, FailureKind | None]
+"""Item id to the kind of its failure, None where it is answered."""
 
-def default_folder(model: str, level: str, dataset: str) -> Path:
+
+def default_folder(model: str, level: str, dataset: str, few_shot: int) -> Path:
     """Where a run goes if nobody says: `results/MODEL_LEVEL_DATASET`."""
-    return Path("results") / folder_name(model, level, dataset)
+    return Path("results") / folder_name(model, level, dataset, few_shot)
 
 
-def folder_name(model: str, level: str, dataset: str) -> str:
-    """What a run's folder is called: `MODEL_LEVEL_DATASET`."""
+def folder_name(model: str, level: str, dataset: str, few_shot: int) -> str:
+    """What a run's folder is called: `MODEL_LEVEL_DATASET`, `_5-shot` behind it with examples."""
     plain = re.sub(r"[^A-Za-z0-9._-]+", "-", model).strip("-.")
-    return f"{plain}_{level}_{dataset}"
+    return f"{plain}_{level}_{dataset}" + (f"_{few_shot}-shot" if few_shot else "")
 
 
 def choose(source: Dataset, tasks: Sequence[str] | None) -> tuple[str, ...]:
@@ -46,16 +49,24 @@ def interleaved(groups: Iterable[Sequence[Item]]) -> Iterator[Item]:
         yield from (item for item in round_ if item is not None)
 
 
-def still_open(
-    items: Iterable[Item], responses: Mapping[str, Response], retry_errors: bool
-) -> list[Item]:
+def outcomes(responses: Iterable[Response]) -> Outcomes:
+    """What became of each item that has a response; an answer is never displaced by an error."""
+    found: Outcomes = {}
+    for response in responses:
+        if response.error is None:
+            found[response.item_id] = None
+        elif found.get(response.item_id, "run") is not None:
+            found[response.item_id] = response.error.kind
+    return found
+
+
+def still_open(items: Iterable[Item], settled: Outcomes, retry_errors: bool) -> list[Item]:
     """The items that are still to be asked: a failure that may have passed always is."""
-    return [item for item in items if _is_open(responses.get(item.id), retry_errors)]
+    return [item for item in items if _is_open(settled, item.id, retry_errors)]
 
 
-def _is_open(response: Response | None, retry_errors: bool) -> bool:
-    if response is None:
+def _is_open(settled: Outcomes, item_id: str, retry_errors: bool) -> bool:
+    if item_id not in settled:
         return True
-    if response.error is None:
-        return False
-    return retry_errors or response.error.kind != "item"
+    failure = settled[item_id]
+    return failure is not None and (retry_errors or failure != "item")

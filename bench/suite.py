@@ -2,94 +2,80 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
 from bench.dataset.store import open_dataset
 from bench.errors import BadInput, NumbenchError
 from bench.expected import published_configurations
-from bench.journal import INFO, read_run
-from bench.models import About, describe_model
+from bench.journal import read_lines
+from bench.models import About
+from bench.models.base import TIMEOUT
 from bench.plan import Plan, plan
 from bench.runner import CostReached, RunReport, check_limit, run, spent
 from bench.selection import folder_name
+from bench.spec import RunSpec
 
 
 class Member(NamedTuple):
     """One configuration of a suite: what it would ask, and whom."""
 
+    spec: RunSpec
     plan: Plan
     about: About
 
 
-def plan_suite(
-    dataset: str | Path = "v1",
-    tasks: Sequence[str] | None = None,
-    limit: int | None = None,
-    out: Path | None = None,
-    base_url: str | None = None,
-    retry_errors: bool = False,
-) -> tuple[Member, ...]:
-    """The paper's 13 configurations, in its order. Runs lie in `out`, by default `results`.
+def plan_suite(common: RunSpec, retry_errors: bool = False) -> tuple[Member, ...]:
+    """The paper's 13 configurations, in its order, each asked as `common` says.
 
-    Needs no key and writes nothing. BadInput for wrong arguments.
+    Run folders lie in its `out`, by default `results`. Needs no key and writes nothing.
+    BadInput for wrong arguments.
     """
-    name, folder = open_dataset(dataset).name, out or Path("results")
-    return tuple(
-        Member(
-            plan(
-                model,
-                level,
-                dataset,
-                tasks,
-                limit,
-                folder / folder_name(model, level, name),
-                base_url,
-                retry_errors,
-            ),
-            describe_model(model, level, base_url),
-        )
-        for model, level in published_configurations()
-    )
+    name, folder = open_dataset(common.dataset).name, common.out or Path("results")
+    members = []
+    for model, level in published_configurations():
+        out = folder / folder_name(model, level, name, common.few_shot)
+        spec = replace(common, model=model, reasoning=level, out=out)
+        members.append(Member(spec, plan(spec, retry_errors), spec.describe()))
+    return tuple(members)
 
 
 def run_suite(
     members: Sequence[Member],
-    dataset: str | Path = "v1",
-    tasks: Sequence[str] | None = None,
-    limit: int | None = None,
-    base_url: str | None = None,
-    retry_errors: bool = False,
+    *,
     concurrency: int = 16,
+    retry_errors: bool = False,
+    timeout: float = TIMEOUT,
+    time_limit: float | None = None,
     max_cost: float | None = None,
     on_done: Callable[[RunReport], None] = lambda done: None,
 ) -> tuple[RunReport, ...]:
-    """Run what is still open of `members`, a plan with the same arguments, one after the other.
+    """Run what is still open of `members`, one after the other.
 
-    `max_cost`, in US dollars, holds for all their run folders together. BadInput before anything
-    is asked where a key is missing or a limit could not be kept; else what `run` raises.
+    `max_cost`, in US dollars, holds for all their run folders together, and `time_limit`, in
+    seconds, for all their runs. BadInput before anything is asked where a key is missing or a
+    limit could not be kept; else what `run` raises.
     """
     pending = [member for member in members if member.plan.requests]
-    _check_keys(pending, base_url)
+    _check_keys(pending)
     for member in pending if max_cost is not None else ():
         check_limit(member.plan.model, member.about.route, member.plan.price, max_cost or 0.0)
-    done = []
+    start, done = time.monotonic(), []
     for member in pending:
-        left = None if max_cost is None else max_cost - _spent(members, member, dataset)
+        left = None if max_cost is None else max_cost - _spent(members, member)
         if left is not None and left <= 0:
             raise NumbenchError(_reached(member, max_cost))
+        spent_time = time.monotonic() - start
         try:
             report = run(
-                member.plan.model,
-                member.plan.level,
-                dataset,
-                tasks,
-                limit,
-                member.plan.path,
-                concurrency,
-                base_url,
-                retry_errors,
+                member.spec,
+                concurrency=concurrency,
+                retry_errors=retry_errors,
+                timeout=timeout,
+                time_limit=None if time_limit is None else max(time_limit - spent_time, 0.001),
                 max_cost=left,
             )
         except CostReached as reached:
@@ -99,10 +85,12 @@ def run_suite(
     return tuple(done)
 
 
-def _check_keys(members: Sequence[Member], base_url: str | None) -> None:
-    if base_url is not None:
-        return
-    missing = {" or ".join(m.about.keys): None for m in members if not m.about.key_is_set}
+def _check_keys(members: Sequence[Member]) -> None:
+    missing = {
+        " or ".join(member.about.keys): None
+        for member in members
+        if member.spec.base_url is None and not member.about.key_is_set
+    }
     if missing:
         raise BadInput(
             f"the suite needs more keys: set {', '.join(missing)} in the environment "
@@ -110,14 +98,15 @@ def _check_keys(members: Sequence[Member], base_url: str | None) -> None:
         )
 
 
-def _spent(members: Sequence[Member], but: Member, dataset: str | Path) -> float:
+def _spent(members: Sequence[Member], but: Member) -> float:
     """US dollars that the run folders of all other members have cost."""
-    source = open_dataset(dataset)
+    source = open_dataset(but.spec.dataset)
+    task_of = {item.id: task for task, items in source.by_task.items() for item in items}
     return sum(
         amount
         for member in members
-        if member is not but and (member.plan.path / INFO).is_file()
-        for _, amount in spent(read_run(member.plan.path).responses, source, member.plan.price)
+        if member is not but
+        for _, amount in spent(read_lines(member.plan.path), task_of, member.plan.price)
     )
 
 

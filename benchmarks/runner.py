@@ -80,16 +80,12 @@ def whole_run(url: str, items: int, concurrency: int) -> None:
     """`numbench run` without its display."""
     from bench.dataset.store import open_dataset
     from bench.runner import run
+    from bench.spec import RunSpec
 
     with tempfile.TemporaryDirectory() as folder:
-        run(
-            "openai/m",
-            base_url=url,
-            limit=items // len(open_dataset("v1").tasks),
-            out=Path(folder) / "run",
-            concurrency=concurrency,
-            on_progress=lambda _: None,
-        )
+        limit = items // len(open_dataset("v1").tasks)
+        spec = RunSpec("openai/m", limit=limit, base_url=url, out=Path(folder) / "run")
+        run(spec, concurrency=concurrency, on_progress=lambda _: None)
 
 
 def raw_aiohttp(url: str, items: int, concurrency: int) -> None:

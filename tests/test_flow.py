@@ -72,7 +72,11 @@ def test_it_never_falls_below_one_and_grows_back_to_the_most() -> None:
     run(main())
 
 
-def test_a_requested_pause_holds_everybody_back() -> None:
+@pytest.mark.parametrize("refused", [True, False])
+def test_a_requested_pause_holds_everybody_back(refused: bool) -> None:
+    """Asked for with a refusal, or in the headers of a good answer that was the last allowed."""
+    warned = Completion(text="1", extra={"hold_back": 0.2})
+
     async def main() -> None:
         loop, throttle, starts = asyncio.get_running_loop(), Throttle(8), []
 
@@ -81,8 +85,9 @@ def test_a_requested_pause_holds_everybody_back() -> None:
                 starts.append(began)
 
         async with throttle.slot() as began:
-            throttle.note(limited(0.2), began)
+            throttle.note(limited(0.2) if refused else warned, began)
         told = loop.time()
+        assert throttle.limit == (4 if refused else 8)
         await asyncio.gather(*(one() for _ in range(20)))
         assert len(starts) == 20
         assert min(starts) >= told + 0.2 - 0.02

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import io
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
+from rich.console import Console
 
 from bench.errors import BadInput, NumbenchError
 from bench.expected import published_tokens
 from bench.plan import plan
+from bench.plan_table import plan_table
 from bench.runner import run
+from bench.spec import RunSpec
 from bench.suite import plan_suite, run_suite
 from tests import servers
 from tests.servers import Asked, Reply, serve
@@ -28,7 +34,7 @@ def dataset(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_a_plan_multiplies_what_is_known(dataset: Path) -> None:
-    planned = plan("gpt-5", "minimal", dataset)
+    planned = plan(RunSpec("gpt-5", "minimal", dataset))
     assert planned.requests == 10
     minmax, addition = planned.tasks
     assert (minmax.task, minmax.requests, minmax.generated_tokens) == ("minmax", 5, 100)
@@ -39,7 +45,7 @@ def test_a_plan_multiplies_what_is_known(dataset: Path) -> None:
 
 
 def test_input_is_a_third_of_the_characters(dataset: Path) -> None:
-    (task,) = plan("gpt-5", "minimal", dataset, tasks=["addition"], limit=1).tasks
+    (task,) = plan(RunSpec("gpt-5", "minimal", dataset, tasks=["addition"], limit=1)).tasks
     system = Path(__file__).parents[1] / "prompts/paper/system/arithmetic.txt"
     characters = len(system.read_text().rstrip("\n")) + len("What is 1 + 1?")
     assert task.input_tokens == pytest.approx(characters / 3)
@@ -59,23 +65,23 @@ def test_what_was_not_published_is_unknown(model: str, level: str) -> None:
 
 
 def test_an_unknown_average_or_price_makes_an_unknown_cost(dataset: Path) -> None:
-    low = plan("gpt-5", "low", dataset)
+    low = plan(RunSpec("gpt-5", "low", dataset))
     assert low.price is not None
     assert (low.generated_tokens, low.cost) == (None, None)
-    kimi = plan("kimi-k2-0905", dataset=dataset)
+    kimi = plan(RunSpec("kimi-k2-0905", dataset=dataset))
     assert (kimi.generated_tokens, kimi.cost) == (5 * 12 + 5 * 13, None)
     # Our price is the provider's own, not that of a server that speaks its protocol.
-    elsewhere = plan("gpt-5", "minimal", dataset, base_url="http://127.0.0.1:1/v1")
+    elsewhere = plan(RunSpec("gpt-5", "minimal", dataset, base_url="http://127.0.0.1:1/v1"))
     assert elsewhere.cost is None
 
 
 def test_only_open_items_are_planned(dataset: Path, tmp_path: Path) -> None:
-    run("baseline/float64", dataset=dataset, limit=3, out=tmp_path / "run")
-    planned = plan("baseline/float64", dataset=dataset, out=tmp_path / "run")
+    run(RunSpec("baseline/float64", dataset=dataset, limit=3, out=tmp_path / "run"))
+    planned = plan(RunSpec("baseline/float64", dataset=dataset, out=tmp_path / "run"))
     assert [task.requests for task in planned.tasks] == [2, 2]
     assert planned.local
     with pytest.raises(BadInput, match="holds a run with model 'baseline/float64'"):
-        plan("gpt-5", "minimal", dataset=dataset, out=tmp_path / "run")
+        plan(RunSpec("gpt-5", "minimal", dataset=dataset, out=tmp_path / "run"))
 
 
 @pytest.mark.parametrize(
@@ -89,7 +95,7 @@ def test_only_open_items_are_planned(dataset: Path, tmp_path: Path) -> None:
 )
 def test_wrong_names_are_bad_input(dataset: Path, model: str, level: str | None, said: str) -> None:
     with pytest.raises(BadInput, match=said):
-        plan(model, level, dataset)
+        plan(RunSpec(model, level, dataset))
 
 
 def test_a_dry_run_needs_no_key_and_writes_nothing(dataset: Path, tmp_path: Path) -> None:
@@ -118,7 +124,7 @@ def test_a_limit_that_is_reached_is_one_line_and_code_1(dataset: Path, tmp_path:
 
 
 def test_the_suite_is_the_papers_configurations(dataset: Path, tmp_path: Path) -> None:
-    members = plan_suite(dataset)
+    members = plan_suite(RunSpec("", dataset=dataset))
     named = [(member.plan.model, member.plan.level) for member in members]
     assert len(set(named)) == 13
     assert named[0] == ("gpt-oss-120b", "maximal") and named[-1] == ("gemini-2.5-flash", "none")
@@ -127,7 +133,7 @@ def test_the_suite_is_the_papers_configurations(dataset: Path, tmp_path: Path) -
     assert not any(member.about.key_is_set for member in members)
     before = sorted(tmp_path.rglob("*"))
     with pytest.raises(BadInput, match="set OPENROUTER_API_KEY, OPENAI_API_KEY, GEMINI_API_KEY or"):
-        run_suite(members, dataset)
+        run_suite(members)
     assert sorted(tmp_path.rglob("*")) == before
 
 
@@ -138,26 +144,59 @@ async def _either(asked: Asked) -> Reply:
 def test_a_suite_runs_one_after_the_other_and_goes_on(dataset: Path, tmp_path: Path) -> None:
     out = tmp_path / "runs"
     with serve(_either) as server:
-        members = plan_suite(dataset, limit=1, out=out, base_url=server.url)
-        reports = run_suite(members, dataset, limit=1, base_url=server.url)
+        members = plan_suite(RunSpec("", dataset=dataset, limit=1, out=out, base_url=server.url))
+        reports = run_suite(members)
         assert [report.answered for report in reports] == [2] * 13
         assert [report.path for report in reports] == [member.plan.path for member in members]
         assert len(server.asked) == 26
-        members = plan_suite(dataset, limit=1, out=out, base_url=server.url)
-        assert run_suite(members, dataset, limit=1, base_url=server.url) == ()
+        members = plan_suite(RunSpec("", dataset=dataset, limit=1, out=out, base_url=server.url))
+        assert run_suite(members) == ()
     assert (out / "gemini-2.5-flash_none_small/run.json").is_file()
+
+
+def test_a_plan_refuses_what_the_run_would_refuse(dataset: Path, tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    with serve(_either) as server:
+        spec = RunSpec("openai/some", dataset=dataset, out=out, base_url=server.url)
+        run(spec, on_progress=lambda now: None)
+        assert plan(spec).requests == 0
+        others: tuple[dict[str, Any], ...] = (
+            {"max_tokens": 7},
+            {"few_shot": 1},
+            {"seed": 3},
+            {"model": "openai/other"},
+        )
+        for changes in others:
+            with pytest.raises(BadInput, match="choose another --out"):
+                plan(replace(spec, **changes))
+
+
+def test_a_plan_says_whether_a_limit_is_enough(
+    dataset: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def said(limit: float, spent: float = 0.0) -> str:
+        planned = plan(RunSpec("gpt-5", "minimal", dataset))._replace(spent=spent)
+        console = Console(width=80, record=True, file=io.StringIO())
+        console.print(plan_table(planned, limit))
+        return console.export_text()
+
+    assert "--max-cost 5: enough for all of it, if the expectation holds." in said(5)
+    assert "--max-cost 1e-05: it will stop before the end, if" in said(1e-5)
+    assert "--max-cost 5: it will stop before the end with the $5.00 spent before" in said(5, 5.0)
 
 
 def test_the_limit_of_a_suite_holds_for_all_its_runs(dataset: Path, tmp_path: Path) -> None:
     with serve(_either) as server:
-        router = plan_suite(dataset, limit=1, out=tmp_path / "runs", base_url=server.url)[:3]
+        router = plan_suite(
+            RunSpec("", dataset=dataset, limit=1, out=tmp_path / "runs", base_url=server.url)
+        )[:3]
         with pytest.raises(NumbenchError, match="the suite stopped at qwen3-235b-2507 none before"):
-            run_suite(router, dataset, limit=1, base_url=server.url, max_cost=2.5)
+            run_suite(router, max_cost=2.5)
         assert len(server.asked) == 5
         with pytest.raises(NumbenchError, match=r"--max-cost 2\.5 is exceeded"):
-            run_suite(router, dataset, limit=1, base_url=server.url, max_cost=2.5)
+            run_suite(router, max_cost=2.5)
         assert len(server.asked) == 5
-        run_suite(router, dataset, limit=1, base_url=server.url, max_cost=3)
+        run_suite(router, max_cost=3)
         assert len(server.asked) == 6
 
 

@@ -11,6 +11,7 @@ import pytest
 from bench.errors import BadInput
 from bench.journal import read_run
 from bench.runner import CostReached, run
+from bench.spec import RunSpec
 from tests import servers
 from tests.servers import Asked, Reply, serve
 from tests.test_runner import MODEL, _quick, dataset, go, good
@@ -162,5 +163,5 @@ def test_a_limit_that_cannot_be_kept_is_refused(
 ) -> None:
     url = None if model.startswith("baseline") else "http://127.0.0.1:1"
     with pytest.raises(BadInput, match=said):
-        run(model, dataset=dataset, out=tmp_path / "run", base_url=url, max_cost=limit)
+        run(RunSpec(model, dataset=dataset, out=tmp_path / "run", base_url=url), max_cost=limit)
     assert not (tmp_path / "run").exists()

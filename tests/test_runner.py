@@ -1,8 +1,11 @@
 from __future__ import annotations
 
 import asyncio
+import signal
+import threading
 import time
 from collections.abc import Iterator
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +18,8 @@ from bench.errors import BadInput, NumbenchError
 from bench.journal import read_run
 from bench.progress import Progress
 from bench.records import Item
-from bench.runner import RunReport, run
+from bench.runner import Interrupted, RunReport, TimeReached, run
+from bench.spec import RunSpec
 from bench.tasks.items import make_item
 from tests import servers
 from tests.servers import Asked, Reply, Script, serve
@@ -61,9 +65,15 @@ def _quick(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 def go(server: servers.Server, dataset: Path, out: Path, **changes: Any) -> RunReport:
-    arguments: dict[str, Any] = {"on_progress": lambda now: None, "base_url": server.url}
-    arguments |= {"model": MODEL, "dataset": dataset, "out": out}
-    return run(**(arguments | changes))
+    arguments: dict[str, Any] = {"model": MODEL, "dataset": dataset, "out": out}
+    return run_with(**(arguments | {"base_url": server.url} | changes))
+
+
+def run_with(**arguments: Any) -> RunReport:
+    """`run`, without progress, by the names of its arguments and of a RunSpec's."""
+    of_spec = {field.name for field in fields(RunSpec)} & arguments.keys()
+    spec = RunSpec(**{name: arguments.pop(name) for name in of_spec})
+    return run(spec, **({"on_progress": lambda now: None} | arguments))
 
 
 async def good(asked: Asked) -> Reply:
@@ -301,22 +311,73 @@ def test_wrong_arguments_are_bad_input_and_leave_nothing_behind(
     out = tmp_path / "run"
     arguments: dict[str, Any] = {"model": "baseline/float64", "dataset": dataset, "out": out}
     with pytest.raises(BadInput, match=said):
-        run(**(arguments | changes))
+        run_with(**(arguments | changes))
     assert not out.exists()
+
+
+def test_at_the_time_limit_nothing_new_is_asked_and_what_is_under_way_is_kept(
+    dataset: Path, tmp_path: Path
+) -> None:
+    async def slow(asked: Asked) -> Reply:
+        await asyncio.sleep(0.3)
+        return servers.chat()
+
+    with serve(slow) as server:
+        with pytest.raises(TimeReached, match="stopped at --time-limit: 2 answered now, 8 still"):
+            go(server, dataset, tmp_path / "run", concurrency=2, time_limit=0.1)
+        assert (len(server.asked), len(read_run(tmp_path / "run").responses)) == (2, 2)
+        assert go(server, dataset, tmp_path / "run", time_limit=60).answered == 8
+
+
+def test_a_retry_is_not_waited_for_beyond_the_time_limit(dataset: Path, tmp_path: Path) -> None:
+    async def busy(asked: Asked) -> Reply:
+        return servers.error(429, headers={"Retry-After": "3600"})
+
+    with serve(busy) as server, pytest.raises(TimeReached, match="10 still open"):
+        go(server, dataset, tmp_path / "run", time_limit=0.2)
+    assert read_run(tmp_path / "run").responses == {}
+
+
+def test_an_interrupt_shortens_the_wait_behind_the_time_limit(
+    dataset: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(runner, "Pace", lambda **changes: Pace(grace=0.05, **changes))
+
+    async def never(asked: Asked) -> Reply:
+        await asyncio.sleep(servers.FOR_EVER)
+        return servers.chat()
+
+    with serve(never) as server:
+        threading.Timer(0.6, lambda: signal.raise_signal(signal.SIGINT)).start()
+        with pytest.raises(Interrupted):
+            go(server, dataset, tmp_path / "run", time_limit=0.2)
+
+
+def test_a_broken_line_of_the_journal_is_named_before_anything_is_asked(
+    dataset: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "run"
+    with serve(good) as server:
+        go(server, dataset, out, limit=1)
+        path = out / "responses.jsonl"
+        path.write_bytes(path.read_bytes().replace(b'"text"', b'"tixt', 1))
+        with pytest.raises(BadInput, match=r"responses\.jsonl, line 1: "):
+            go(server, dataset, out)
+        assert len(server.asked) == 2
 
 
 def test_runs_go_to_a_folder_named_after_them(
     dataset: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    report = run("baseline/float64", dataset=dataset)
+    report = run(RunSpec("baseline/float64", dataset=dataset))
     assert report.path == Path("results/baseline-float64_none_small")
     assert (report.answered, report.cost, report.generated_tokens) == (10, None, None)
 
 
 def test_a_recorded_run_replays(dataset: Path, tmp_path: Path) -> None:
-    first = run("baseline/float64", dataset=dataset, out=tmp_path / "first", limit=3)
-    replayed = run(f"replay/{first.path}", dataset=dataset, out=tmp_path / "second")
+    first = run(RunSpec("baseline/float64", dataset=dataset, out=tmp_path / "first", limit=3))
+    replayed = run(RunSpec(f"replay/{first.path}", dataset=dataset, out=tmp_path / "second"))
     assert (replayed.answered, replayed.errors) == (6, 4)
     before, after = (read_run(tmp_path / name).responses for name in ("first", "second"))
     assert all(after[item_id].text == response.text for item_id, response in before.items())

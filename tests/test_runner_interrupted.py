@@ -28,7 +28,7 @@ def _key(monkeypatch: pytest.MonkeyPatch) -> None:
 CALL = (
     "import sys; from pathlib import Path; from bench.runner import *\n"
     "url, data, out = sys.argv[1:]\n"
-    "run('openai/some', dataset=data, out=Path(out), base_url=url, concurrency=4)\n"
+    "run(RunSpec('openai/some', dataset=data, out=Path(out), base_url=url), concurrency=4)\n"
 )
 
 

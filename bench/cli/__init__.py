@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable
 from typing import Annotated, NoReturn
 
 import typer
@@ -49,11 +50,19 @@ def _options(
     pass
 
 
-for _command in (datasets.generate, asking.run, results.report):
-    app.command()(_command)
-app.command("import")(results.import_)
-for _command in (datasets.audit, datasets.describe, results.show, asking.models, results.demo):
-    app.command()(_command)
+_COMMANDS: dict[str, Callable[..., None]] = {
+    "generate": datasets.generate,
+    "run": asking.run,
+    "report": results.report,
+    "import": results.import_,
+    "audit": datasets.audit,
+    "describe": datasets.describe,
+    "show": results.show,
+    "models": asking.models,
+    "demo": results.demo,
+}
+for _name, _command in _COMMANDS.items():
+    app.command(_name)(_command)
 
 
 def main() -> NoReturn:

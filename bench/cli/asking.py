@@ -4,15 +4,26 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
-from bench.cli.options import Reasoning, Suite, Tasks, console, note
+from bench.cli.options import DURATION, Reasoning, Suite, Tasks, console, duration, note
 from bench.errors import BadInput
 
 if TYPE_CHECKING:
     from bench.runner import RunReport
+    from bench.spec import RunSpec
+
+
+class Terms(NamedTuple):
+    """How a run asks, beside what: the arguments of `run` and `run_suite`."""
+
+    concurrency: int
+    retry_errors: bool
+    timeout: float
+    time_limit: float | None
+    max_cost: float | None
 
 
 def run(
@@ -28,6 +39,18 @@ def run(
     dataset: Annotated[str, typer.Option(help="Name or folder of a dataset.")] = "v1",
     tasks: Tasks = "all",
     limit: Annotated[int | None, typer.Option(help="Only the first N items per task.")] = None,
+    few_shot: Annotated[
+        int,
+        typer.Option(help="Worked examples before each question, from the validation split."),
+    ] = 0,
+    max_tokens: Annotated[
+        int | None,
+        typer.Option(help="Most tokens of an answer. [default: the model's own limit]"),
+    ] = None,
+    seed: Annotated[
+        int | None,
+        typer.Option(help="Sampling seed, where offered. [default: the catalogue's]"),
+    ] = None,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -35,9 +58,16 @@ def run(
             "[default: results/MODEL_LEVEL_DATASET]"
         ),
     ] = None,
-    concurrency: Annotated[int, typer.Option(help="Requests in flight.")] = 16,
+    concurrency: Annotated[int, typer.Option(help="Requests in flight at the most.")] = 16,
     base_url: Annotated[
         str | None, typer.Option(help="Any server that speaks the model's protocol.")
+    ] = None,
+    timeout: Annotated[
+        float, typer.Option(help="Most time of one request.", parser=duration, metavar=DURATION)
+    ] = "30m",  # type: ignore[assignment]
+    time_limit: Annotated[
+        float | None,
+        typer.Option(help="Ask nothing new after this time.", parser=duration, metavar=DURATION),
     ] = None,
     retry_errors: Annotated[
         bool, typer.Option("--retry-errors", help="Ask again where a request failed for good.")
@@ -56,27 +86,34 @@ def run(
     """Ask a model and keep every answer. The same command again goes on where it stopped."""
     from bench.dataset.settings import parse_tasks
     from bench.runner import Interrupted
+    from bench.spec import RunSpec
 
-    chosen = None if tasks == "all" else parse_tasks(tasks.split(","))
-    level = reasoning and reasoning.value
-    where = (dataset, chosen, limit)
+    spec = RunSpec(
+        model=model or "",
+        reasoning=reasoning and reasoning.value,
+        dataset=dataset,
+        tasks=None if tasks == "all" else parse_tasks(tasks.split(",")),
+        limit=limit,
+        few_shot=few_shot,
+        max_tokens=max_tokens,
+        seed=seed,
+        base_url=base_url,
+        out=out,
+    )
+    terms = Terms(concurrency, retry_errors, timeout, time_limit, max_cost)
     try:
         if suite is not None:
-            if model is not None or level is not None:
+            if model is not None or reasoning is not None:
                 raise BadInput("--suite names models and levels: leave out --model and --reasoning")
-            _run_suite(where, out, base_url, retry_errors, concurrency, max_cost, dry_run)
+            _run_suite(spec, terms, dry_run)
         elif model is None:
             raise BadInput("give --model, or --suite paper (see numbench run --help)")
         elif dry_run:
-            from bench.plan import plan
-            from bench.plan_table import plan_table
-
-            console().print(plan_table(plan(model, level, *where, out, base_url, retry_errors)))
+            _show_plan(spec, terms)
         else:
             from bench.runner import run as ask
 
-            of_run = (*where, out, concurrency, base_url, retry_errors)
-            _print_asked(ask(model, level, *of_run, max_cost=max_cost))
+            _print_asked(ask(spec, **terms._asdict()))
     except Interrupted as interruption:
         print(f"{_asked(interruption.report)}; the same command goes on", file=sys.stderr)
         raise typer.Exit(130) from None
@@ -100,21 +137,18 @@ def _print_asked(done: RunReport) -> None:
         note("some requests failed for good; --retry-errors asks those again")
 
 
-def _run_suite(
-    where: tuple[str, tuple[str, ...] | None, int | None],
-    out: Path | None,
-    base_url: str | None,
-    retry_errors: bool,
-    concurrency: int,
-    max_cost: float | None,
-    dry_run: bool,
-) -> None:
+def _show_plan(spec: RunSpec, terms: Terms) -> None:
+    from bench.plan import plan
+    from bench.plan_table import plan_table
+
+    console().print(plan_table(plan(spec, terms.retry_errors), terms.max_cost))
+
+
+def _run_suite(spec: RunSpec, terms: Terms, dry_run: bool) -> None:
     from bench.plan_table import suite_table
     from bench.suite import plan_suite, run_suite
 
-    members = plan_suite(*where, out, base_url, retry_errors)
-    console().print(suite_table(members))
+    members = plan_suite(spec, terms.retry_errors)
+    console().print(suite_table(members, terms.max_cost))
     if not dry_run:
-        run_suite(
-            members, *where, base_url, retry_errors, concurrency, max_cost, on_done=_print_asked
-        )
+        run_suite(members, **terms._asdict(), on_done=_print_asked)

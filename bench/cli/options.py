@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from enum import Enum
 from typing import TYPE_CHECKING, Annotated
@@ -44,6 +45,18 @@ class Reasoning(str, Enum):  # noqa: UP042
 
 class Suite(str, Enum):  # noqa: UP042
     paper = "paper"
+
+
+DURATION = "90s|30m|8h"
+
+
+def duration(text: str) -> float:
+    """Seconds behind `90`, `90s`, `30m`, `8h` or `1h30m`. BadParameter for anything else."""
+    match = re.fullmatch(r"(?:(\d+)h)?(?:(\d+)m)?(?:(\d+(?:\.\d+)?)s?)?", text.strip())
+    if not match or not any(match.groups()):
+        raise typer.BadParameter(f"{text!r} is no time: give seconds, or such as 30m, 8h, 1h30m")
+    hours, minutes, seconds = (float(part or 0) for part in match.groups())
+    return 3600 * hours + 60 * minutes + seconds
 
 
 Tasks = Annotated[str, typer.Option(help="Tasks, separated by commas, or all.", metavar="A,B|all")]

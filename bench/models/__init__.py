@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from bench.errors import BadInput
-from bench.models.base import Message, Model, Settings
+from bench.models.base import Message, Model, Request, Settings
 from bench.models.catalogue import (
     Configuration,
     Level,
@@ -22,56 +21,56 @@ from bench.models.catalogue import (
 )
 from bench.models.keys import read_env_file
 
-__all__ = ["About", "Message", "Model", "Opened", "Settings", "describe_model", "open_model"]
-
-
-@dataclass(frozen=True)
-class Opened:
-    """A model that is ready to answer.
-
-    settings: a template; the runner sets the kind of answer per task.
-    identity: what else tells this run's requests from another's: route and server.
-    sdk: the distribution that makes the requests, None for models in this process.
-    """
-
-    model: Model
-    level: str
-    display: str
-    settings: Settings
-    identity: dict[str, object]
-    sdk: str | None = None
+__all__ = [
+    "About",
+    "Message",
+    "Model",
+    "Opened",
+    "Request",
+    "Settings",
+    "describe_model",
+    "open_model",
+]
 
 
 class About(NamedTuple):
     """What a name and a level mean, before anybody is asked.
 
-    route: `PROVIDER/NAME`, None for models in this process. keys: the environment variables of
-    which one holds the key, and whether one is set; none where no key is needed.
+    settings: a template; the runner sets the kind of answer per task.
+    identity: what else tells this run's requests from another's: route and server.
+    sdk: the distribution that makes the requests, None for models in this process.
+    keys: the environment variables of which one holds the key, and whether one is set; none
+        where no key is needed.
     """
 
     display: str
     level: str
-    route: str | None
+    settings: Settings
+    identity: dict[str, object]
+    sdk: str | None = None
     keys: tuple[str, ...] = ()
     key_is_set: bool = True
+
+    @property
+    def route(self) -> str | None:
+        """`PROVIDER/NAME`, None for models in this process."""
+        route = self.identity.get("route")
+        return None if route is None else str(route)
+
+
+class Opened(NamedTuple):
+    """A model that is ready to answer."""
+
+    model: Model
+    about: About
 
 
 def describe_model(name: str, reasoning: str | None = None, base_url: str | None = None) -> About:
     """What `open_model` would open, without its key. BadInput as there, but for the key."""
+    read_env_file()
     if name.partition("/")[0] in _IN_PROCESS:
-        opened = open_model(name, reasoning, base_url)
-        return About(opened.display, opened.level, None)
-    configuration = resolve(name, reasoning)
-    if base_url:
-        _without_credentials(base_url)
-    keys = load().provider[configuration.provider].keys
-    return About(
-        configuration.display,
-        configuration.level,
-        f"{configuration.provider}/{configuration.served_name}",
-        keys,
-        not keys or any(os.environ.get(key, "").strip() for key in keys),
-    )
+        return open_model(name, reasoning, base_url).about
+    return _describe(resolve(name, reasoning), base_url)
 
 
 def open_model(name: str, reasoning: str | None = None, base_url: str | None = None) -> Opened:
@@ -87,17 +86,24 @@ def open_model(name: str, reasoning: str | None = None, base_url: str | None = N
             raise BadInput(f"{name} runs in this process: leave out --base-url")
         return _IN_PROCESS[kind](name, rest, reasoning)
     configuration = resolve(name, reasoning)
-    shown_url = _without_credentials(base_url) if base_url else None
-    return Opened(
-        model=_connect(name, configuration, base_url),
-        level=configuration.level,
+    about = _describe(configuration, base_url)
+    return Opened(_connect(name, configuration, base_url), about)
+
+
+def _describe(configuration: Configuration, base_url: str | None) -> About:
+    provider = load().provider[configuration.provider]
+    return About(
         display=configuration.display,
+        level=configuration.level,
         settings=configuration.settings,
         identity={
             "route": f"{configuration.provider}/{configuration.served_name}",
-            "base_url": shown_url,
+            "base_url": _without_credentials(base_url) if base_url else None,
         },
-        sdk=load().provider[configuration.provider].sdk,
+        sdk=provider.sdk,
+        keys=provider.keys,
+        key_is_set=not provider.keys
+        or any(os.environ.get(key, "").strip() for key in provider.keys),
     )
 
 
@@ -145,7 +151,7 @@ def _open_baseline(name: str, precision: str, reasoning: str | None) -> Opened:
         raise unknown_model(name)
     level = check_level(name, reasoning, {"none": Level()})
     model = BaselineModel(name, PRECISIONS[precision])
-    return Opened(model, level, f"{precision} arithmetic", Settings(), identity={})
+    return Opened(model, About(f"{precision} arithmetic", level, Settings(), identity={}))
 
 
 def _open_replay(name: str, folder: str, reasoning: str | None) -> Opened:
@@ -153,7 +159,7 @@ def _open_replay(name: str, folder: str, reasoning: str | None) -> Opened:
 
     model = ReplayModel(name, Path(folder))
     level = check_level(name, reasoning, {model.info.reasoning: Level()})
-    return Opened(model, level, f"{model.info.display} (replay)", Settings(), identity={})
+    return Opened(model, About(f"{model.info.display} (replay)", level, Settings(), identity={}))
 
 
 def _open_huggingface(name: str, folder: str, reasoning: str | None) -> Opened:
@@ -163,16 +169,13 @@ def _open_huggingface(name: str, folder: str, reasoning: str | None) -> Opened:
 
     model = HuggingFaceModel(name, Path(folder).expanduser())
     level = check_level(name, reasoning, model.levels)
-    return Opened(
-        model,
-        level,
-        display=Path(folder).name,
-        settings=Settings(
-            temperature=0.0, max_tokens=MAX_TOKENS, request=model.levels[level].request
-        ),
-        identity={"model_sha256": model.fingerprint, "precision": model.precision},
-        sdk="transformers",
-    )
+    settings = Settings(temperature=0.0, max_tokens=MAX_TOKENS, request=model.levels[level].request)
+    identity: dict[str, object] = {
+        "model_sha256": model.fingerprint,
+        "precision": model.precision,
+    }
+    display = Path(folder).name
+    return Opened(model, About(display, level, settings, identity, sdk="transformers"))
 
 
 _IN_PROCESS: dict[str, Callable[[str, str, str | None], Opened]] = {

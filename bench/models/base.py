@@ -41,6 +41,13 @@ class Settings:
     timeout: float = TIMEOUT
 
 
+class Request(NamedTuple):
+    """What a model is asked about one item."""
+
+    messages: Sequence[Message]
+    settings: Settings
+
+
 class Model(Protocol):
     """Who answers."""
 

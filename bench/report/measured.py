@@ -21,7 +21,7 @@ from bench.report.layout import (
 )
 from bench.report.published import published_models
 from bench.scoring import Cell, Row, ScoredRun, headline, paper, signature, summarize
-from bench.scoring.run import NOT_ANSWERED
+from bench.scoring.run import NOT_ANSWERED, shots
 from bench.tasks import TASKS
 
 
@@ -86,17 +86,18 @@ def _ordered(runs: Sequence[ScoredRun]) -> list[ScoredRun]:
 
 
 def _notes(runs: Sequence[ScoredRun]) -> list[str]:
-    """For runs that share model and level: the dataset, and the folder where that is not enough."""
-    alike = Counter((display(run), level(run)) for run in runs)
-    same_data = Counter((display(run), level(run), dataset_label(run)) for run in runs)
+    """The examples shown; for runs still alike the dataset, and the folder if need be."""
+    like = [(display(run), level(run), shots(run.info)) for run in runs]
+    data = [(*like[place], dataset_label(run)) for place, run in enumerate(runs)]
+    alike, same_data = Counter(like), Counter(data)
     notes = []
-    for run in runs:
-        if alike[display(run), level(run)] == 1:
-            notes.append("")
-        elif same_data[display(run), level(run), dataset_label(run)] == 1:
-            notes.append(dataset_label(run))
-        else:
-            notes.append(f"{dataset_label(run)}, {one_line(run.path.as_posix())}")
+    for place, run in enumerate(runs):
+        parts = [f"{shots(run.info)}-shot"] if shots(run.info) else []
+        if alike[like[place]] > 1:
+            parts.append(dataset_label(run))
+            if same_data[data[place]] > 1:
+                parts.append(one_line(run.path.as_posix()))
+        notes.append(", ".join(parts))
     return notes
 
 

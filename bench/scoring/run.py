@@ -152,6 +152,12 @@ def _percent(shares: list[bool] | list[float]) -> float | None:
     return 100 * sum(shares) / len(shares) if shares else None
 
 
+def shots(info: RunInfo) -> int:
+    """Worked examples before each question of a run."""
+    count = info.settings.get("few_shot")
+    return count if isinstance(count, int) else 0
+
+
 def signature(run: ScoredRun, task: str) -> str:
     """How a score came about, in one line: `numbench:0.1.0|data:v1@3f9c2a|prompt:paper|…`."""
     info = run.info
@@ -163,5 +169,6 @@ def signature(run: ScoredRun, task: str) -> str:
         ("n", str(len(run.rows[task]))),
         ("model", info.model),
         ("reasoning", info.reasoning),
+        *([("shots", str(shots(info)))] if shots(info) else []),
     )
     return "|".join(f"{key}:{value}" for key, value in parts)

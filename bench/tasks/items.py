@@ -64,7 +64,7 @@ def split_of(operands: Sequence[str]) -> str:
     It depends on the absolute values of the operands alone, not on their order, signs, notation
     or operator: nobody can train on `a + b` and be tested on `b - a`.
     """
-    bucket = _content(operands) >> _HOME_BITS
+    bucket = content(operands) >> _HOME_BITS
     for split, share in SPLIT_SHARES.items():
         bucket -= share
         if bucket < 0:
@@ -74,10 +74,10 @@ def split_of(operands: Sequence[str]) -> str:
 
 def home_of(operands: Sequence[str], shards: int) -> int:
     """The shard among `shards` to which a question belongs, by the same rule."""
-    return (_content(operands) & ((1 << _HOME_BITS) - 1)) * shards >> _HOME_BITS
+    return (content(operands) & ((1 << _HOME_BITS) - 1)) * shards >> _HOME_BITS
 
 
-def _content(operands: Sequence[str]) -> int:
+def content(operands: Sequence[str]) -> int:
     """64 bits: six that decide the split, then 58 that decide the shard."""
     total = 0
     for operand in operands:

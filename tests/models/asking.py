@@ -24,7 +24,7 @@ def ask(
 
     async def once(url: str) -> Completion:
         opened = open_model(model, reasoning, url)
-        shaped = Settings(**(vars(opened.settings) | settings))
+        shaped = Settings(**(vars(opened.about.settings) | settings))
         completion = await opened.model.answer(MESSAGES, shaped)
         await opened.model.close()
         return completion

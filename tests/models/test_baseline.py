@@ -145,7 +145,7 @@ def test_comparisons_are_made_on_rounded_values() -> None:
 def answer(prompt: str, model: str = "baseline/bfloat16") -> Completion:
     opened = open_model(model)
     messages = [Message("system", "x"), Message("user", prompt)]
-    return asyncio.run(opened.model.answer(messages, opened.settings))
+    return asyncio.run(opened.model.answer(messages, opened.about.settings))
 
 
 def test_the_model_answers_questions_as_phrased() -> None:

@@ -301,7 +301,7 @@ def test_a_server_that_is_not_there_is_transient(model: str) -> None:
 
     async def once() -> Completion:
         opened = open_model(model, None, url)
-        completion = await opened.model.answer(MESSAGES, opened.settings)
+        completion = await opened.model.answer(MESSAGES, opened.about.settings)
         await opened.model.close()
         return completion
 

@@ -21,6 +21,7 @@ from bench.models.base import Settings
 from bench.records import Completion
 from bench.report import report
 from bench.runner import run
+from bench.spec import RunSpec
 from bench.tasks.items import make_item
 from tests.models import tiny
 
@@ -181,9 +182,9 @@ def test_a_template_that_can_switch_thinking_has_two_levels(folders: dict[str, P
     prompts = {}
     for level in ("none", "maximal"):
         opened = open_model(name, level)
-        assert opened.settings.request == {"enable_thinking": level == "maximal"}
+        assert opened.about.settings.request == {"enable_thinking": level == "maximal"}
         model: Any = opened.model
-        tokens, _ = model._encode([SYSTEM, Message("user", "1")], opened.settings.request)
+        tokens, _ = model._encode([SYSTEM, Message("user", "1")], opened.about.settings.request)
         prompts[level] = model._raw(tokens)
     assert prompts["none"] == prompts["maximal"] + "<think></think>"
     with pytest.raises(BadInput, match="no reasoning level 'none'; possible: default"):
@@ -278,8 +279,8 @@ def test_a_run_goes_through_journal_and_scores(
     )
     name = f"hf/{folders['llama']}"
     out = tmp_path / "run"
-    arguments: dict[str, Any] = {"dataset": tmp_path / "data", "out": out, "concurrency": 4}
-    done = run(name, on_progress=lambda now: None, **arguments)
+    spec = RunSpec(name, dataset=tmp_path / "data", out=out)
+    done = run(spec, concurrency=4, on_progress=lambda now: None)
     assert (done.answered, done.errors) == (10, 0)
     recorded = read_run(out)
     assert recorded.info.reasoning == "default"
@@ -290,7 +291,7 @@ def test_a_run_goes_through_journal_and_scores(
     responses = recorded.responses.values()
     assert done.generated_tokens == sum(r.usage.generated or 0 for r in responses)
     assert max(int(str(r.extra["batch"])) for r in responses) > 1
-    again = run(name, on_progress=lambda now: None, **arguments)
+    again = run(spec, concurrency=4, on_progress=lambda now: None)
     assert (again.asked, again.skipped) == (0, 10)
     assert msgspec.json.decode((out / "run.json").read_bytes())["model"] == name
     report([out], out=tmp_path / "report", published=False)
@@ -303,7 +304,7 @@ def test_other_weights_do_not_go_on_with_a_run(folders: dict[str, Path], tmp_pat
     same = tiny.save(tmp_path / "same")
     other = tiny.save(tmp_path / "other", initializer_range=0.2)
     prints = [
-        open_model(f"hf/{folder}").identity["model_sha256"]
+        open_model(f"hf/{folder}").about.identity["model_sha256"]
         for folder in (folders["llama"], same, other)
     ]
     assert prints[0] == prints[1] != prints[2]

@@ -81,16 +81,17 @@ def test_a_malformed_base_url_is_bad_input(url: str) -> None:
 
 def test_a_base_url_is_recorded_without_its_credentials() -> None:
     opened = open_model("gpt-5", "low", "https://me:secret@host:8000/v1?token=secret")
-    assert opened.identity == {"route": "openai/gpt-5", "base_url": "https://host:8000/v1"}
+    assert opened.about.identity == {"route": "openai/gpt-5", "base_url": "https://host:8000/v1"}
     with pytest.raises(BadInput, match="leave out --base-url"):
         open_model("baseline/float64", None, "http://x")
 
 
 def test_levels_and_names() -> None:
     opened = open_model("openai/some", None, "http://x")
-    assert (opened.level, opened.display) == ("default", "some")
-    assert open_model("kimi-k2-0905", None, "http://x").level == "none"
-    assert open_model("qwen3-235b-2507", "maximal", "http://x").display == PAPER["qwen3-235b-2507"]
+    assert (opened.about.level, opened.about.display) == ("default", "some")
+    assert open_model("kimi-k2-0905", None, "http://x").about.level == "none"
+    qwen = open_model("qwen3-235b-2507", "maximal", "http://x").about
+    assert qwen.display == PAPER["qwen3-235b-2507"]
 
 
 def test_heavy_packages_are_imported_only_by_the_model_that_needs_them() -> None:

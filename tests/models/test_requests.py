@@ -137,6 +137,6 @@ def test_routes_outside_the_catalogue_send_the_level_or_nothing(
 
 
 def test_models_known_to_reject_a_temperature_get_none() -> None:
-    assert open_model("openai/o3", "low", "http://127.0.0.1").settings.temperature is None
-    assert open_model("openrouter/openai/gpt-5-mini").settings.temperature is None
-    assert open_model("openai/olmo", base_url="http://127.0.0.1").settings.temperature == 0.0
+    assert open_model("openai/o3", "low", "http://127.0.0.1").about.settings.temperature is None
+    assert open_model("openrouter/openai/gpt-5-mini").about.settings.temperature is None
+    assert open_model("openai/olmo", base_url="http://127.0.0.1").about.settings.temperature == 0.0

@@ -83,6 +83,7 @@ def run(
     reasoning: str = "minimal",
     tasks: tuple[str, ...] = tuple(ANSWERS),
     limit: int | None = None,
+    few_shot: int = 0,
 ) -> Path:
     """Write a run folder and return it."""
     folder.mkdir(parents=True)
@@ -94,7 +95,7 @@ def run(
         prompt=PromptRef(name="paper", sha256="ab" * 32),
         tasks=tasks,
         limit=limit,
-        settings={},
+        settings={"few_shot": few_shot} if few_shot else {},
         versions={},
         created="2025-01-01T00:00:00Z",
     )

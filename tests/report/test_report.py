@@ -248,6 +248,17 @@ def test_runs_alike_in_all_are_told_apart_by_folder(tmp_path: Path) -> None:
     assert notes[0].endswith("runs/one") and notes[1].endswith("runs/two")
 
 
+def test_examples_are_named_beside_the_level_and_in_every_signature(tmp_path: Path) -> None:
+    data = runs.dataset(tmp_path)
+    for shots in (0, 5):
+        runs.run(tmp_path / "runs" / str(shots), data, runs.all_right(), few_shot=shots)
+    done = report([tmp_path / "runs"], out=tmp_path / "out")
+    assert [entry.note for entry in done.entries] == ["", "5-shot"]
+    plain, shown = json.loads((tmp_path / "out" / "report.json").read_text())["runs"]
+    for task in plain["tasks"]:
+        assert shown["tasks"][task]["signature"] == f"{plain['tasks'][task]['signature']}|shots:5"
+
+
 def test_rows_follow_the_paper_and_levels_from_most_to_none(tmp_path: Path) -> None:
     data = runs.dataset(tmp_path)
     names = [("Zebra", "none"), ("GPT 5", "minimal"), ("GPT OSS 120B", "low"), ("GPT 5", "maximal")]
