@@ -10,7 +10,7 @@ import asyncio
 import os
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import NamedTuple, Self
@@ -19,15 +19,15 @@ import msgspec
 from filelock import FileLock, Timeout
 
 from bench import jsonl
+from bench.append_only import AppendOnly
 from bench.errors import BadInput, NumbenchError
-from bench.records import Response, RunInfo
+from bench.records import Job, Response, RunInfo
 
 INFO = "run.json"
 RESPONSES = "responses.jsonl"
+JOBS = "jobs.jsonl"
 LOCK = ".lock"
 WRITER = ".writer"
-
-_PIECE = 1 << 16
 
 
 class Run(NamedTuple):
@@ -82,19 +82,16 @@ def read_lines(folder: Path) -> Iterator[Response]:
 
     Nothing is kept in memory. A fragment at the end is left out; BadInput for a broken line.
     """
-    path = folder / RESPONSES
-    if not path.exists():
-        return
-    decoder = msgspec.json.Decoder(Response)
-    with jsonl.open_for_reading(path) as file:
-        for number, line in enumerate(file, 1):
-            try:
-                response = decoder.decode(line)
-            except (msgspec.DecodeError, UnicodeDecodeError) as error:
-                if not line.endswith(b"\n"):
-                    break
-                raise BadInput(f"{path}, line {number}: {error}") from error
-            yield response
+    return jsonl.read_lines(folder / RESPONSES, Response, growing=True)
+
+
+def read_jobs(folder: Path) -> dict[str, Job]:
+    """The batch jobs of the run in `folder` by their key, each in its last state, oldest first."""
+    jobs: dict[str, Job] = {}
+    for job in jsonl.read_lines(folder / JOBS, Job, growing=True):
+        items = job.items or (jobs[job.key].items if job.key in jobs else ())
+        jobs[job.key] = msgspec.structs.replace(job, items=items)
+    return jobs
 
 
 def check_same(folder: Path, info: RunInfo) -> None:
@@ -120,15 +117,11 @@ class Journal:
         self.folder = folder
         self._waiting: list[tuple[bytes, asyncio.Future[None]]] = []
         self._committing: asyncio.Task[None] | None = None
-        self._failure: NumbenchError | None = None
         self._lock = _locked(folder)
         self._lock.__enter__()
         try:
             self.info = self._agree(info)
-            path = folder / RESPONSES
-            self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
-            _sync_folder(folder)
-            self._size = _repair(self._file)
+            self._file = AppendOnly(folder / RESPONSES, Response)
         except OSError as error:
             self._lock.__exit__(None, None, None)
             raise NumbenchError(f"{folder}: {error.strerror}") from error
@@ -148,6 +141,17 @@ class Journal:
     ) -> None:
         self.close()
 
+    def note_job(self, job: Job) -> None:
+        """Return once the state of a batch job is on disk. NumbenchError where it cannot be."""
+        try:
+            file = AppendOnly(self.folder / JOBS, Job)
+        except OSError as error:
+            raise NumbenchError(f"{self.folder / JOBS}: {error.strerror}") from error
+        try:
+            file.append(jsonl.encode(job))
+        finally:
+            file.close()
+
     async def append(self, response: Response) -> None:
         """Return once `response` is on disk. NumbenchError where the disk refuses it.
 
@@ -163,10 +167,10 @@ class Journal:
         """Write what still waits, close the file and give the lock back."""
         self._thread.shutdown(wait=True)
         try:
-            if self._waiting and self._failure is None:
-                self._write(b"".join(line for line, _ in self._waiting))
+            if self._waiting and not self._file.failed:
+                self._file.append(b"".join(line for line, _ in self._waiting))
         finally:
-            os.close(self._file)
+            self._file.close()
             self._lock.__exit__(None, None, None)
 
     async def _commit(self) -> None:
@@ -176,7 +180,7 @@ class Journal:
             lines = b"".join(line for line, _ in batch)
             failure: NumbenchError | None = None
             try:
-                await loop.run_in_executor(self._thread, self._write, lines)
+                await loop.run_in_executor(self._thread, self._file.append, lines)
             except NumbenchError as error:
                 failure = error
             for _, done in batch:
@@ -187,26 +191,6 @@ class Journal:
                 else:
                     done.set_exception(failure)
         self._committing = None
-
-    def _write(self, lines: bytes) -> None:
-        """Append and sync `lines`; on failure cut the file back and refuse all that follows."""
-        if self._failure is not None:
-            raise self._failure
-        left = memoryview(lines)
-        try:
-            while left:
-                left = left[os.write(self._file, left) :]
-            os.fsync(self._file)
-        except OSError as error:
-            # What cannot be cut back is a torn line, which the next opening repairs.
-            with suppress(OSError):
-                os.ftruncate(self._file, self._size)
-            self._failure = NumbenchError(
-                f"{self.folder / RESPONSES}: {error.strerror}; all earlier responses are kept: "
-                "make room and run the same command again"
-            )
-            raise self._failure from error
-        self._size += len(lines)
 
     def _agree(self, info: RunInfo) -> RunInfo:
         """`info` merged with an existing `run.json`, which then says so."""
@@ -262,49 +246,6 @@ def _keep(responses: dict[str, Response], response: Response) -> None:
         responses[response.item_id] = response
 
 
-def _repair(file: int) -> int:
-    """End the open file with a whole line; return its size in bytes.
-
-    Only a write that was cut off leaves a last line without newline. A JSON object is decodable
-    only when whole, so a line that decodes lacks nothing but the newline.
-    """
-    size = os.fstat(file).st_size
-    end = _end_of_last_line(file, size)
-    if end == size:
-        return size
-    try:
-        msgspec.json.decode(_piece(file, end, size), type=Response)
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        os.ftruncate(file, end)
-        size = end
-    else:
-        os.write(file, b"\n")
-        size += 1
-    os.fsync(file)
-    return size
-
-
-def _end_of_last_line(file: int, size: int) -> int:
-    """The place behind the last newline of an open file of `size` bytes, 0 where it has none."""
-    end = size
-    while end > 0:
-        start = max(0, end - _PIECE)
-        found = _piece(file, start, end).rfind(b"\n")
-        if found >= 0:
-            return start + found + 1
-        end = start
-    return 0
-
-
-def _piece(file: int, start: int, end: int) -> bytes:
-    """The bytes of an open file from `start` to `end`."""
-    parts = []
-    while start < end and (part := os.pread(file, end - start, start)):
-        parts.append(part)
-        start += len(part)
-    return b"".join(parts)
-
-
 def _check_same(folder: Path, present: RunInfo, info: RunInfo) -> None:
     """BadInput where two descriptions differ in what shapes an answer."""
     settings = msgspec.json.decode(msgspec.json.encode(info.settings))
@@ -357,12 +298,3 @@ def _grow(folder: Path, present: RunInfo, info: RunInfo) -> RunInfo:
 
 def _rank(limit: int | None) -> float:
     return float("inf") if limit is None else limit
-
-
-def _sync_folder(folder: Path) -> None:
-    """Make the folder's entries survive a power cut."""
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

@@ -21,15 +21,24 @@ def encode(record: object) -> bytes:
     return msgspec.json.encode(record) + b"\n"
 
 
-def read_lines(path: Path, kind: type[T]) -> Iterator[T]:
-    """The records of a JSONL file, in order. BadInput names file, line and field."""
+def read_lines(path: Path, kind: type[T], growing: bool = False) -> Iterator[T]:
+    """The records of a JSONL file, in order. BadInput names file, line and field.
+
+    growing: it is append-only, so it may not be there yet, and its last line may lack its end:
+    that fragment is left out.
+    """
+    if growing and not path.exists():
+        return
     decoder = msgspec.json.Decoder(kind)
     with open_for_reading(path) as file:
         for number, line in enumerate(file, 1):
             try:
-                yield decoder.decode(line)
+                record = decoder.decode(line)
             except (msgspec.DecodeError, UnicodeDecodeError) as error:
+                if growing and not line.endswith(b"\n"):
+                    return
                 raise BadInput(f"{path}, line {number}: {_reason(error)}") from error
+            yield record
 
 
 def read_json(path: Path, kind: type[T]) -> T:

@@ -101,6 +101,25 @@ class Response(Completion, frozen=True, kw_only=True):
     schema: int = SCHEMA
 
 
+JobState = Literal["planned", "submitted", "collected", "lost"]
+
+
+class Job(Struct, frozen=True, kw_only=True):
+    """A batch job of a run: one line of `jobs.jsonl` for each of its states, the last one holds.
+
+    key: ours, written into the job at the provider, so that a job whose id was never noted is
+    found again. id: the provider's. items: the ids of the items it asks, in the first line only.
+    lost: no such job came to be, so nothing was paid.
+    """
+
+    key: str
+    state: JobState
+    id: str | None = None
+    items: tuple[str, ...] = ()
+    at: str | None = None
+    schema: int = SCHEMA
+
+
 Status = Literal["ok", "unparseable", "empty", "truncated", "refused", "error", "missing"]
 ErrorKind = Literal["sign", "magnitude", "digit", "rounding", "format", "choice", "order"]
 ProtocolName = Literal["exact", "paper"]
