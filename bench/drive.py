@@ -41,6 +41,8 @@ class Pace:
     patience: the longest wait that a Retry-After may impose.
     grace: how long requests under way may take to end after an interrupt.
     timeout: how long one request may take. time_limit: when nothing new is asked any more.
+    first_poll, longest_poll: waits between questions after a batch job. batch_attempts: jobs that
+    may ask for an item.
     """
 
     concurrency: int = 16
@@ -51,6 +53,9 @@ class Pace:
     grace: float = 20.0
     timeout: float = TIMEOUT
     time_limit: float | None = None
+    first_poll: float = 5.0
+    longest_poll: float = 60.0
+    batch_attempts: int = 3
 
 
 class _Stopped(Exception):
@@ -154,7 +159,7 @@ class Drive:
                 return
             finally:
                 if self._budget:
-                    self._budget.release(item)
+                    self._budget.release(item.id)
             if self._stop.is_set():
                 return
 
