@@ -193,9 +193,10 @@ def run(
             _console().print(plan_table(plan(model, level, *where, out, base_url, retry_errors)))
         else:
             from bench.runner import run as ask
+            from bench.scoring import judge
 
             of_run = (*where, out, concurrency, base_url, retry_errors)
-            _print_asked(ask(model, level, *of_run, max_cost=max_cost))
+            _print_asked(ask(model, level, *of_run, max_cost=max_cost, judge=judge))
     except Interrupted as interruption:
         print(f"{_asked(interruption.report)}; the same command goes on", file=sys.stderr)
         raise typer.Exit(130) from None

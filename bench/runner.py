@@ -23,14 +23,16 @@ from bench.drive import Drive, Pace, Request
 from bench.errors import BadInput, NumbenchError
 from bench.expected import published_tokens
 from bench.journal import Journal
+from bench.live import display, title
 from bench.models import Message, Model, Opened, open_model
 from bench.models.base import TIMEOUT
 from bench.models.catalogue import load
 from bench.plan import plan_task
 from bench.prices import OWN, Price, billed, price_at
-from bench.progress import Watch, display
-from bench.records import Item, Response, RunInfo
+from bench.progress import Watch
+from bench.records import Completion, Item, Response, RunInfo
 from bench.selection import PROMPTS, choose, default_folder, interleaved, still_open
+from bench.tally import Judge, Tally
 from bench.tasks import TASKS
 from bench.tasks.phrasing import prompts
 
@@ -90,14 +92,16 @@ def run(
     timeout: float = TIMEOUT,
     on_progress: Watch | None = None,
     max_cost: float | None = None,
+    judge: Judge | None = None,
 ) -> RunReport:
     """Ask `model` the items of `dataset` and keep every response in a run folder.
 
     `limit` is a number of items per task, `timeout` seconds per request. Called again it asks
     only what has no answer yet; items that can never be answered only with `retry_errors`.
     Without `on_progress` progress is shown on stderr. `max_cost`, in US dollars, counts all that
-    the run folder has cost so far. BadInput for wrong arguments, NumbenchError where no item can
-    be answered or the disk is full, CostReached at the limit, Interrupted after a signal.
+    the run folder has cost so far. `judge` tells right answers, for the accuracy in the progress.
+    BadInput for wrong arguments, NumbenchError where no item can be answered or the disk is full,
+    CostReached at the limit, Interrupted after a signal.
     """
     for name, number in (("--limit", limit), ("--concurrency", concurrency)):
         if number is not None and number < 1:
@@ -111,7 +115,8 @@ def run(
     if max_cost is not None:
         check_limit(model, opened.identity.get("route"), price, max_cost)
     pace = Pace(concurrency=concurrency, max_attempts=max_attempts)
-    shown = display(model) if on_progress is None else nullcontext(on_progress)
+    name = title(model, opened.level, source.name)
+    shown = display(name) if on_progress is None else nullcontext(on_progress)
     with Journal(folder, info) as journal, shown as watch:
         wanted = list(interleaved(source.by_task[task][:limit] for task in chosen))
         items = still_open(wanted, journal.responses, retry_errors)
@@ -121,7 +126,8 @@ def run(
             expected = _expected(asked, published_tokens(model, opened.level), price)
             budget = Budget(max_cost, expected, spent(journal.responses, source, price))
         bill, ask = partial(billed, price=price), _asker(opened, timeout)
-        drive = Drive(opened.model, items, ask, journal, pace, watch, bill, budget)
+        tally = _tally(wanted, items, journal.responses, bill, judge)
+        drive = Drive(opened.model, items, ask, journal, pace, watch, bill, budget, tally)
         report = asyncio.run(_drive(drive, opened.model, folder, len(wanted) - len(items)))
     if report.interrupted:
         raise Interrupted(report)
@@ -129,6 +135,22 @@ def run(
         why = _why_stopped(report, budget, len(items) - report.asked)
         raise CostReached(report, why, budget.uncounted)
     return report
+
+
+def _tally(
+    wanted: Sequence[Item],
+    still_open: Sequence[Item],
+    responses: Mapping[str, Response],
+    bill: Callable[[Completion], Completion],
+    judge: Judge | None,
+) -> Tally:
+    """A count of the run `wanted` that begins with what is on disk."""
+    tally = Tally(wanted, judge)
+    pending = {item.id for item in still_open}
+    for item in wanted:
+        if item.id not in pending:
+            tally.count_before(item, bill(responses[item.id]))
+    return tally
 
 
 async def _drive(drive: Drive, model: Model, folder: Path, skipped: int) -> RunReport:

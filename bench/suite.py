@@ -10,9 +10,11 @@ from bench.dataset.store import open_dataset
 from bench.errors import BadInput, NumbenchError
 from bench.expected import published_configurations
 from bench.journal import INFO, read_run
+from bench.live import display, title
 from bench.models import About, describe_model
 from bench.plan import Plan, plan
 from bench.runner import CostReached, RunReport, check_limit, run, spent
+from bench.scoring import judge
 from bench.selection import folder_name
 
 
@@ -75,28 +77,35 @@ def run_suite(
     for member in pending if max_cost is not None else ():
         check_limit(member.plan.model, member.about.route, member.plan.price, max_cost or 0.0)
     done = []
-    for member in pending:
+    for place, member in enumerate(pending, 1):
         left = None if max_cost is None else max_cost - _spent(members, member, dataset)
         if left is not None and left <= 0:
             raise NumbenchError(_reached(member, max_cost))
         try:
-            report = run(
-                member.plan.model,
-                member.plan.level,
-                dataset,
-                tasks,
-                limit,
-                member.plan.path,
-                concurrency,
-                base_url,
-                retry_errors,
-                max_cost=left,
-            )
+            with display(f"{place} of {len(pending)}: {_title(member)}") as watch:
+                report = run(
+                    member.plan.model,
+                    member.plan.level,
+                    dataset,
+                    tasks,
+                    limit,
+                    member.plan.path,
+                    concurrency,
+                    base_url,
+                    retry_errors,
+                    on_progress=watch,
+                    max_cost=left,
+                    judge=judge,
+                )
         except CostReached as reached:
             raise CostReached(reached.report, _reached(member, max_cost, reached)) from None
         on_done(report)
         done.append(report)
     return tuple(done)
+
+
+def _title(member: Member) -> str:
+    return title(member.plan.model, member.plan.level, member.plan.dataset)
 
 
 def _check_keys(members: Sequence[Member], base_url: str | None) -> None:

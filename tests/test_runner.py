@@ -267,8 +267,8 @@ def test_progress_counts_up_to_the_total(dataset: Path, tmp_path: Path) -> None:
     seen: list[Progress] = []
     with serve(good) as server:
         go(server, dataset, tmp_path / "run", on_progress=seen.append)
-    assert (seen[0].done, seen[0].total, seen[0].cost) == (0, 10, None)
-    assert (seen[-1].done, seen[-1].tokens, seen[-1].cost) == (10, 140, 5.0)
+    assert (seen[0].done, seen[0].total, seen[0].whole.cost) == (0, 10, None)
+    assert (seen[-1].done, seen[-1].whole.generated, seen[-1].whole.cost) == (10, 40, 5.0)
     assert [now.done for now in seen] == sorted(now.done for now in seen)
 
 
