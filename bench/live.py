@@ -64,11 +64,11 @@ class Log:
     def close(self) -> None:
         """Say how it ended."""
         if self._now is not None and self._now is not self._said:
-            self._say(self._now)
+            self._say(self._now, ended=True)
 
-    def _say(self, now: Progress) -> None:
+    def _say(self, now: Progress, ended: bool = False) -> None:
         self._said = now
-        print(f"{self._name}: {line(now)}", file=sys.stderr, flush=True)
+        print(f"{self._name}: {line(now, ended)}", file=sys.stderr, flush=True)
 
 
 class Screen:
@@ -140,8 +140,8 @@ class View(NamedTuple):
             yield Text(text, no_wrap=True, overflow="ellipsis")
 
 
-def line(now: Progress) -> str:
-    """All of `now` in one line of text."""
+def line(now: Progress, ended: bool = False) -> str:
+    """All of `now` in one line of text; what is still awaited only where it has not `ended`."""
     whole = now.whole
     parts = [f"{whole.done:,}/{whole.total:,}"]
     if whole.accuracy is not None:
@@ -150,7 +150,7 @@ def line(now: Progress) -> str:
         parts.append(f"{whole.generated:,} tokens generated")
     if whole.cost is not None:
         parts.append(_cost(whole))
-    return _DOT.join((*parts, *_footer(now, now.done == now.total)))
+    return _DOT.join((*parts, *_footer(now, ended or now.done == now.total)))
 
 
 def _table(now: Progress, width: int, only_whole: bool) -> Table:
@@ -185,7 +185,8 @@ def _footer(now: Progress, ended: bool) -> list[str]:
     errors = now.whole.errors
     rate = now.mean_rate if ended else now.rate
     parts = [now.note] if now.note else []
-    parts += [_speed(rate), f"{_clock(now.seconds)} gone"]
+    parts += [_speed(rate)] if rate else []
+    parts.append(f"{_clock(now.seconds)} gone")
     if now.left is not None and not ended:
         parts.append(f"{_clock(now.left)} left")
     parts.append(f"{now.retries:,} retries")
@@ -229,7 +230,7 @@ def _cost(task: TaskProgress) -> str:
 
 
 def _speed(rate: float) -> str:
-    return f"{rate:,.1f} items/s" if rate >= _SLOW or not rate else f"{rate * 60:.1f} items/min"
+    return f"{rate:,.1f} items/s" if rate >= _SLOW else f"{rate * 60:.1f} items/min"
 
 
 def _clock(seconds: float) -> str:

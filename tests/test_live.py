@@ -161,6 +161,7 @@ def test_a_log_has_the_first_line_at_once_then_few_then_the_last(
     gone = [re.search(r"(\d+:\d+) gone", text) for text in said]
     assert [found and found[1] for found in gone] == ["0:00", "0:30", "1:00", "1:30", "1:39"]
     assert all(text.startswith("some: ") for text in said)
+    assert ["in flight" in text for text in said] == [True] * 4 + [False]
 
 
 def test_a_run_that_never_began_says_nothing(capsys: pytest.CaptureFixture[str]) -> None:
@@ -195,7 +196,9 @@ def test_a_terminal_that_has_gone_does_not_end_a_run() -> None:
     screen.close()
 
 
-def start(server: servers.Server, dataset: Path, out: Path) -> tuple[subprocess.Popen[str], IO]:
+def start(
+    server: servers.Server, dataset: Path, out: Path
+) -> tuple[subprocess.Popen[str], IO[bytes]]:
     """A run whose stderr is a terminal of 80 × 24."""
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
@@ -211,7 +214,7 @@ def start(server: servers.Server, dataset: Path, out: Path) -> tuple[subprocess.
     return process, os.fdopen(ours, "rb", buffering=0)
 
 
-def read_all(terminal: IO) -> str:
+def read_all(terminal: IO[bytes]) -> str:
     """What is written to the terminal until nobody can write any more."""
     said = b""
     with terminal:
