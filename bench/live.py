@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 from bench.progress import Progress, TaskProgress, Watch
@@ -93,10 +93,8 @@ class Screen:
         if self._now is not None:
             self._draw(View(self._name, self._now, ended=True))
         if self._live is not None:
-            try:
+            with suppress(OSError):
                 self._live.stop()
-            except OSError:
-                self._lost = True
 
     def _draw(self, view: View) -> None:
         if self._lost:

@@ -272,6 +272,28 @@ def test_progress_counts_up_to_the_total(dataset: Path, tmp_path: Path) -> None:
     assert [now.done for now in seen] == sorted(now.done for now in seen)
 
 
+def test_a_run_that_goes_on_shows_the_whole_with_what_was_answered_before(
+    dataset: Path, tmp_path: Path
+) -> None:
+    answered = 0
+
+    async def script(asked: Asked) -> Reply:
+        nonlocal answered
+        answered += 1
+        return await good(asked) if answered <= 4 else servers.error(401)
+
+    seen: list[Progress] = []
+    with serve(script) as server, pytest.raises(NumbenchError):
+        go(server, dataset, tmp_path / "run", concurrency=1)
+    with serve(good) as server:
+        go(server, dataset, tmp_path / "run", on_progress=seen.append, judge=lambda *_: True)
+    first, last = seen[0], seen[-1]
+    assert (first.done, first.total, first.before) == (4, 10, 4)
+    assert (first.whole.right, first.whole.generated, first.whole.cost) == (4, 16, 2.0)
+    assert (last.done, last.total, last.before) == (10, 10, 4)
+    assert (last.whole.right, last.whole.generated, last.whole.cost) == (10, 40, 5.0)
+
+
 def test_without_a_watcher_progress_goes_to_stderr(
     dataset: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
