@@ -275,17 +275,13 @@ def test_progress_counts_up_to_the_total(dataset: Path, tmp_path: Path) -> None:
 def test_a_run_that_goes_on_shows_the_whole_with_what_was_answered_before(
     dataset: Path, tmp_path: Path
 ) -> None:
-    answered = 0
-
     async def script(asked: Asked) -> Reply:
-        nonlocal answered
-        answered += 1
-        return await good(asked) if answered <= 4 else servers.error(401)
+        return servers.error(401) if len(server.asked) == 5 else await good(asked)
 
     seen: list[Progress] = []
-    with serve(script) as server, pytest.raises(NumbenchError):
-        go(server, dataset, tmp_path / "run", concurrency=1)
-    with serve(good) as server:
+    with serve(script) as server:
+        with pytest.raises(NumbenchError):
+            go(server, dataset, tmp_path / "run", concurrency=1)
         go(server, dataset, tmp_path / "run", on_progress=seen.append, judge=lambda *_: True)
     first, last = seen[0], seen[-1]
     assert (first.done, first.total, first.before) == (4, 10, 4)
