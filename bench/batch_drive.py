@@ -1,4 +1,4 @@
-"""Driving items through a provider's batch jobs: submit, wait, collect, submit what failed again."""
+"""Driving items through batch jobs: submit, wait, collect, submit again what failed."""
 
 from __future__ import annotations
 

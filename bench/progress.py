@@ -1,31 +1,29 @@
-"""How a long run shows where it stands: a live line on a terminal, sparse lines in a log."""
+"""Where a long run stands, as a value: what whoever shows it is told."""
 
 from __future__ import annotations
 
-import sys
-import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import NamedTuple
 
-_LOG_SECONDS = 30.0
-_LIVE_SECONDS = 0.1
 
+class TaskProgress(NamedTuple):
+    """Where one task stands, what earlier calls of the same run brought included.
 
-class Progress(NamedTuple):
-    """Where a run stands. `total` counts the items to be asked now, not those answered before.
-
-    Tokens and cost (US dollars) are sums over what providers reported, None where nothing was.
-    `seconds` have passed since the start.
+    answered, errors: items that need no more asking. judged, right: answers that could be judged,
+    and those that match. generated (tokens) is a sum over `counted` answers, cost (US dollars)
+    over what was billed; both None where nothing was reported. unpriced: answers of unknown cost.
     """
 
+    task: str
     total: int
-    answered: int
-    errors: int
-    retries: int
-    tokens: int | None
-    cost: float | None
-    seconds: float
+    answered: int = 0
+    errors: int = 0
+    judged: int = 0
+    right: int = 0
+    counted: int = 0
+    generated: int | None = None
+    cost: float | None = None
+    unpriced: int = 0
 
     @property
     def done(self) -> int:
@@ -33,81 +31,75 @@ class Progress(NamedTuple):
         return self.answered + self.errors
 
     @property
-    def rate(self) -> float:
-        """Items per second."""
-        return self.done / self.seconds if self.seconds > 0 else 0.0
+    def accuracy(self) -> float | None:
+        """Share of the judged answers that are right, None while there is none."""
+        return self.right / self.judged if self.judged else None
+
+    @property
+    def tokens_per_answer(self) -> float | None:
+        """Mean of the generated tokens over the answers that report them."""
+        return None if self.generated is None else self.generated / self.counted
+
+
+class Progress(NamedTuple):
+    """Where a run stands. `tasks` and `before` speak of the whole run, the rest of this call.
+
+    before: items that were settled before this call. rate: items per second of late. seconds:
+    since the start. held: seconds for which the provider still wants no requests. in_flight,
+    allowed, asked_for: requests under way, at most now, and at most as asked for (0 where
+    requests are not ours to pace). judging: whether answers are judged at all. note: a state in
+    words.
+    """
+
+    tasks: tuple[TaskProgress, ...]
+    before: int = 0
+    retries: int = 0
+    seconds: float = 0.0
+    rate: float = 0.0
+    in_flight: int = 0
+    allowed: int = 0
+    asked_for: int = 0
+    held: float = 0.0
+    judging: bool = False
+    note: str = ""
+
+    @property
+    def whole(self) -> TaskProgress:
+        """All tasks as one; the accuracy is that of all judged answers together."""
+        generated = [task.generated for task in self.tasks if task.generated is not None]
+        costs = [task.cost for task in self.tasks if task.cost is not None]
+        return TaskProgress(
+            task="all",
+            total=self.total,
+            answered=sum(task.answered for task in self.tasks),
+            errors=sum(task.errors for task in self.tasks),
+            judged=sum(task.judged for task in self.tasks),
+            right=sum(task.right for task in self.tasks),
+            counted=sum(task.counted for task in self.tasks),
+            generated=sum(generated) if generated else None,
+            cost=sum(costs) if costs else None,
+            unpriced=sum(task.unpriced for task in self.tasks),
+        )
+
+    @property
+    def total(self) -> int:
+        """Items of the whole run."""
+        return sum(task.total for task in self.tasks)
+
+    @property
+    def done(self) -> int:
+        """Items of the whole run that need no more asking."""
+        return sum(task.done for task in self.tasks)
 
     @property
     def left(self) -> float | None:
-        """Seconds to the end at this rate, None while there is no rate."""
+        """Seconds to the end at the present rate, None where there is no rate."""
         return (self.total - self.done) / self.rate if self.rate > 0 else None
+
+    @property
+    def mean_rate(self) -> float:
+        """Items per second over all of this call."""
+        return (self.done - self.before) / self.seconds if self.seconds > 0 else 0.0
 
 
 Watch = Callable[[Progress], None]
-
-
-def line(now: Progress) -> str:
-    """All of `now` in one line of text."""
-    parts = [f"{now.done}/{now.total}", f"{now.rate:.1f}/s"]
-    if now.tokens is not None:
-        parts.append(f"{now.tokens:,} tokens")
-    if now.cost is not None:
-        parts.append(f"${now.cost:.4f}")
-    if now.errors:
-        parts.append(f"{now.errors} errors")
-    if now.retries:
-        parts.append(f"{now.retries} retries")
-    if now.left is not None and now.done < now.total:
-        parts.append(f"{_clock(now.left)} left")
-    return " · ".join(parts)
-
-
-@contextmanager
-def display(name: str) -> Iterator[Watch]:
-    """A watcher that shows the run `name` on stderr, in a way that fits where stderr goes."""
-    if sys.stderr.isatty():
-        with _live(name) as watch:
-            yield watch
-    else:
-        yield _log(name)
-
-
-@contextmanager
-def _live(name: str) -> Iterator[Watch]:
-    from rich.console import Console
-    from rich.progress import BarColumn, TextColumn
-    from rich.progress import Progress as Bars
-
-    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[said]}"))
-    with Bars(*columns, console=Console(stderr=True), refresh_per_second=4) as bars:
-        bar = bars.add_task(name.replace("[", r"\["), total=None, said="")
-        sparse = _sparse(
-            lambda now: bars.update(bar, total=now.total, completed=now.done, said=line(now)),
-            _LIVE_SECONDS,
-        )
-        yield sparse
-
-
-def _log(name: str) -> Watch:
-    return _sparse(
-        lambda now: print(f"{name}: {line(now)}", file=sys.stderr, flush=True), _LOG_SECONDS
-    )
-
-
-def _sparse(watch: Watch, seconds: float) -> Watch:
-    """`watch`, called at most once in `seconds`, and always at the end."""
-    last = time.monotonic()
-
-    def called(now: Progress) -> None:
-        nonlocal last
-        if now.done >= now.total or time.monotonic() - last >= seconds:
-            last = time.monotonic()
-            watch(now)
-
-    return called
-
-
-def _clock(seconds: float) -> str:
-    minutes, rest = divmod(int(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"

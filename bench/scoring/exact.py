@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from decimal import Decimal
 
-from bench.records import Answer, ErrorKind, Item, Response, Score, Status
+from bench.records import Answer, Completion, ErrorKind, Item, Score, Status
 from bench.scoring import metrics
 from bench.scoring.answers import Parsed, Value, parse_answer
 from bench.scoring.notation import write_number
@@ -16,7 +16,7 @@ from bench.tasks import TASKS
 _PLAIN_OBJECT = re.compile(r'\s*+\{\s*+"answer"\s*+:\s*+(-?[0-9]++(?:\.[0-9]++)?+)\s*+\}\s*+')
 
 
-def score_exact(item: Item, response: Response | None) -> Score:
+def score_exact(item: Item, response: Completion | None) -> Score:
     """The score of one response; None stands for an item that was asked but has no response.
 
     Numbers match as values rounded half to even to 15 significant digits (5.0 = 5 = 5e0,
