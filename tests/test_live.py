@@ -31,7 +31,8 @@ CALL = (
     "import sys; from pathlib import Path; from bench.runner import *\n"
     "from bench.scoring import judge\n"
     "url, data, out = sys.argv[1:]\n"
-    "run('openai/some', dataset=data, out=Path(out), base_url=url, concurrency=2, judge=judge)\n"
+    "spec = RunSpec('openai/some', dataset=data, out=Path(out), base_url=url)\n"
+    "run(spec, concurrency=2, judge=judge)\n"
 )
 HIDE, SHOW = "\x1b[?25l", "\x1b[?25h"
 
