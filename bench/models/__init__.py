@@ -6,11 +6,11 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, get_args
 from urllib.parse import urlsplit
 
 from bench.errors import BadInput
-from bench.models.base import Message, Model, Settings
+from bench.models.base import Api, Message, Model, Settings
 from bench.models.catalogue import (
     Configuration,
     Level,
@@ -22,7 +22,10 @@ from bench.models.catalogue import (
 )
 from bench.models.keys import read_env_file
 
-__all__ = ["About", "Message", "Model", "Opened", "Settings", "describe_model", "open_model"]
+if TYPE_CHECKING:
+    from bench.models.openai_api import Format
+
+__all__ = ["About", "Api", "Message", "Model", "Opened", "Settings", "describe_model", "open_model"]
 
 
 @dataclass(frozen=True)
@@ -30,7 +33,8 @@ class Opened:
     """A model that is ready to answer.
 
     settings: a template; the runner sets the kind of answer per task.
-    identity: what else tells this run's requests from another's: route and server.
+    identity: what else tells this run's requests from another's: route, server, and the format
+    where it is not Chat.
     sdk: the distribution that makes the requests, None for models in this process.
     """
 
@@ -56,12 +60,15 @@ class About(NamedTuple):
     key_is_set: bool = True
 
 
-def describe_model(name: str, reasoning: str | None = None, base_url: str | None = None) -> About:
+def describe_model(
+    name: str, reasoning: str | None = None, base_url: str | None = None, api: Api = "chat"
+) -> About:
     """What `open_model` would open, without its key. BadInput as there, but for the key."""
     if name.partition("/")[0] in _IN_PROCESS:
-        opened = open_model(name, reasoning, base_url)
+        opened = open_model(name, reasoning, base_url, api)
         return About(opened.display, opened.level, None)
     configuration = resolve(name, reasoning)
+    _check_api(name, configuration.provider, api)
     if base_url:
         _without_credentials(base_url)
     keys = load().provider[configuration.provider].keys
@@ -74,34 +81,51 @@ def describe_model(name: str, reasoning: str | None = None, base_url: str | None
     )
 
 
-def open_model(name: str, reasoning: str | None = None, base_url: str | None = None) -> Opened:
+def open_model(
+    name: str, reasoning: str | None = None, base_url: str | None = None, api: Api = "chat"
+) -> Opened:
     """The model `name` at the level `reasoning`, at another server where `base_url` is given.
 
     BadInput, naming what is possible, for an unknown model, a level that it lacks, a level that
-    must be named, a missing key, or a malformed URL.
+    must be named, a format that its provider lacks, a missing key, or a malformed URL.
     """
     read_env_file()
     kind, _, rest = name.partition("/")
     if kind in _IN_PROCESS:
         if base_url is not None:
             raise BadInput(f"{name} runs in this process: leave out --base-url")
+        if api != "chat":
+            raise BadInput(f"{name} runs in this process: leave out --api")
         return _IN_PROCESS[kind](name, rest, reasoning)
     configuration = resolve(name, reasoning)
-    shown_url = _without_credentials(base_url) if base_url else None
+    _check_api(name, configuration.provider, api)
+    identity: dict[str, object] = {
+        "route": f"{configuration.provider}/{configuration.served_name}",
+        "base_url": _without_credentials(base_url) if base_url else None,
+    }
+    if api != "chat":
+        identity["api"] = api
     return Opened(
-        model=_connect(name, configuration, base_url),
+        model=_connect(name, configuration, base_url, api),
         level=configuration.level,
         display=configuration.display,
         settings=configuration.settings,
-        identity={
-            "route": f"{configuration.provider}/{configuration.served_name}",
-            "base_url": shown_url,
-        },
+        identity=identity,
         sdk=load().provider[configuration.provider].sdk,
     )
 
 
-def _connect(name: str, configuration: Configuration, base_url: str | None) -> Model:
+def _check_api(name: str, provider: str, api: Api) -> None:
+    """BadInput for a format that nobody knows or that the provider lacks."""
+    if api not in get_args(Api):
+        raise BadInput(f"unknown --api {api!r}: give one of {', '.join(get_args(Api))}")
+    if api != "chat" and provider != "openai":
+        raise BadInput(
+            f"{name} is reached through {provider}, and only openai speaks {api}: leave out --api"
+        )
+
+
+def _connect(name: str, configuration: Configuration, base_url: str | None, api: Api) -> Model:
     """The adapter of the configuration's provider; its SDK is imported only here."""
     provider = load().provider[configuration.provider]
     served_name = configuration.served_name
@@ -114,17 +138,25 @@ def _connect(name: str, configuration: Configuration, base_url: str | None) -> M
         from bench.models.gemini import GeminiModel
 
         return GeminiModel(name, served_name, key=key, base_url=base_url)
-    from bench.models.openai_api import ChatModel
+    from bench.models.openai_api import OpenAIModel
 
-    # OpenAI's reasoning models take only the newer name of the limit, most servers the older.
-    own = configuration.provider == "openai" and (configuration.named or base_url is None)
-    return ChatModel(
+    return OpenAIModel(
         name,
         served_name,
+        _format(configuration, base_url, api),
         key=key,
         base_url=base_url or provider.base_url or "",
-        token_limit="max_completion_tokens" if own else "max_tokens",
     )
+
+
+def _format(configuration: Configuration, base_url: str | None, api: Api) -> Format:
+    from bench.models.openai_api import RESPONSES, chat_format
+
+    if api == "responses":
+        return RESPONSES
+    # OpenAI's reasoning models take only the newer name of the limit, most servers the older.
+    own = configuration.provider == "openai" and (configuration.named or base_url is None)
+    return chat_format("max_completion_tokens" if own else "max_tokens")
 
 
 def _key(name: str, provider: Provider, base_url: str | None) -> str | None:

@@ -12,6 +12,9 @@ from bench.tasks.base import AnswerKind
 TIMEOUT = 1800.0
 """Seconds that one request may take: maximal reasoning on a hard question takes many minutes."""
 
+Api = Literal["chat", "responses"]
+"""The formats of OpenAI's protocol."""
+
 NO_KEY = "none"
 """Sent to a server that needs no key, because the SDKs insist on one."""
 
