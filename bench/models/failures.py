@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
+from collections.abc import Iterable
 
 import msgspec
 
@@ -42,23 +40,6 @@ def transient(message: str) -> Failure:
 def failed(failure: Failure) -> Completion:
     """The completion of a request that brought no answer."""
     return Completion(error=failure)
-
-
-def retry_after(headers: Mapping[str, str]) -> float | None:
-    """Seconds to wait by the `Retry-After` header: a number of seconds or an HTTP date."""
-    value = headers.get("retry-after")
-    if value is None:
-        return None
-    try:
-        return max(0.0, float(value))
-    except ValueError:
-        pass
-    try:
-        until = parsedate_to_datetime(value)
-    except ValueError:
-        return None
-    aware = until if until.tzinfo else until.replace(tzinfo=UTC)
-    return max(0.0, (aware - datetime.now(UTC)).total_seconds())
 
 
 def without_secrets(completion: Completion, secrets: Iterable[str]) -> Completion:

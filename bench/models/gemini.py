@@ -13,7 +13,8 @@ from google.genai import errors, types
 from pydantic import ValidationError
 
 from bench.models.base import NO_KEY, Message, Settings, answer_schema
-from bench.models.failures import failed, from_status, retry_after, transient, without_secrets
+from bench.models.failures import failed, from_status, transient, without_secrets
+from bench.models.rate_headers import retry_after
 from bench.records import Completion, Failure, FinishReason, Usage
 
 _FINISH: dict[str, FinishReason] = {
@@ -149,7 +150,7 @@ def _usage(numbers: types.GenerateContentResponseUsageMetadata | None) -> Usage:
 def _failure(error: errors.APIError) -> Failure:
     message = error.message or str(error)
     headers = getattr(error.response, "headers", None) or {}
-    wait = retry_after({str(key).lower(): str(value) for key, value in headers.items()})
+    wait = retry_after(headers)
     if wait is None and (delay := _RETRY_DELAY.search(str(error.details))):
         wait = float(delay[1])
     bad_key = "API_KEY_INVALID" in str(error.details)

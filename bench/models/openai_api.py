@@ -13,7 +13,8 @@ import openai
 
 from bench.models import chat, responses
 from bench.models.base import NO_KEY, Message, Settings
-from bench.models.failures import failed, from_status, retry_after, transient, without_secrets
+from bench.models.failures import failed, from_status, transient, without_secrets
+from bench.models.rate_headers import retry_after, with_hold_back
 from bench.models.transport import AiohttpTransport
 from bench.records import Completion, Failure
 
@@ -65,7 +66,8 @@ class OpenAIModel:
                 response = await self._client.post(
                     self._format.path, cast_to=httpx.Response, body=body
                 )
-            return self._format.completion(msgspec.json.decode(response.content))
+            completion = self._format.completion(msgspec.json.decode(response.content))
+            return with_hold_back(completion, response.headers)
         except (TimeoutError, openai.APITimeoutError):
             return failed(transient(f"no answer within {seconds:g} s"))
         except openai.APIError as error:
@@ -90,5 +92,7 @@ def failure(error: openai.APIError) -> Failure:
     if not isinstance(error, openai.APIStatusError):
         return transient(f"connection failed: {error.__cause__ or error}")
     code, message = chat.error_text(error.body)
-    wait = retry_after(error.response.headers)
+    # OpenRouter repeats headers of the provider behind it in the body.
+    passed_on = chat.mapping(chat.mapping(chat.mapping(error.body).get("metadata")).get("headers"))
+    wait = retry_after({**passed_on, **error.response.headers})
     return from_status(error.status_code, message or error.message, code=code, retry_after=wait)
