@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple, get_args
 from urllib.parse import urlsplit
 
 from bench.errors import BadInput
-from bench.models.base import Api, Message, Model, Settings
+from bench.models.base import Api, BatchService, Message, Model, Settings
 from bench.models.catalogue import (
     Configuration,
     Level,
@@ -25,7 +25,17 @@ from bench.models.keys import read_env_file
 if TYPE_CHECKING:
     from bench.models.openai_api import Format
 
-__all__ = ["About", "Api", "Message", "Model", "Opened", "Settings", "describe_model", "open_model"]
+__all__ = [
+    "About",
+    "Api",
+    "Message",
+    "Model",
+    "Opened",
+    "Settings",
+    "describe_model",
+    "open_batch",
+    "open_model",
+]
 
 
 @dataclass(frozen=True)
@@ -112,6 +122,42 @@ def open_model(
         settings=configuration.settings,
         identity=identity,
         sdk=load().provider[configuration.provider].sdk,
+    )
+
+
+def open_batch(
+    name: str, reasoning: str | None = None, base_url: str | None = None, api: Api = "chat"
+) -> BatchService:
+    """The batch API of the provider of what `open_model` would open.
+
+    BadInput as there, and where the provider has no batch API.
+    """
+    read_env_file()
+    if name.partition("/")[0] in _IN_PROCESS:
+        raise BadInput(f"{name} runs in this process: leave out --batch")
+    configuration = resolve(name, reasoning)
+    _check_api(name, configuration.provider, api)
+    provider = load().provider[configuration.provider]
+    if provider.batch_discount is None:
+        able = [route for route, other in load().provider.items() if other.batch_discount]
+        raise BadInput(
+            f"{name} is reached through {configuration.provider}, which has no batch API "
+            f"({' and '.join(able)} have one): leave out --batch"
+        )
+    if base_url:
+        _without_credentials(base_url)
+    served_name, key = configuration.served_name, _key(name, provider, base_url)
+    if configuration.provider == "gemini":
+        from bench.models.gemini_batch import GeminiBatches
+
+        return GeminiBatches(served_name, key=key, base_url=base_url)
+    from bench.models.openai_batch import OpenAIBatches
+
+    return OpenAIBatches(
+        served_name,
+        _format(configuration, base_url, api),
+        key=key,
+        base_url=base_url or provider.base_url or "",
     )
 
 
