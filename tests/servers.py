@@ -54,7 +54,8 @@ def serve(script: Script) -> Iterator[Server]:
     server = Server("")
 
     async def handle(request: web.Request) -> Reply:
-        body = await request.json() if request.content_type == "application/json" else {}
+        holds_json = request.can_read_body and request.content_type == "application/json"
+        body = await request.json() if holds_json else {}
         prompt = _prompt(body)
         headers = {key.lower(): value for key, value in request.headers.items()}
         number = server.counts[prompt] if len(server.asked) < 2000 else 0
