@@ -7,6 +7,7 @@ import uuid
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from typing import TypeVar
 
 from msgspec.structs import replace
@@ -102,7 +103,7 @@ class BatchDrive:
         """Go on with the jobs of earlier calls, also those that were never heard of again."""
         for job in read_jobs(self._journal.folder).values():
             if job.state == "planned":
-                identity = await self._patiently(lambda key=job.key: self._service.find(key))
+                identity = await self._patiently(partial(self._service.find, job.key))
                 if identity is None:
                     self._journal.note_job(Job(key=job.key, state="lost", at=_now()))
                     continue
@@ -158,7 +159,7 @@ class BatchDrive:
         pause = self._pace.first_poll
         while True:
             for job in list(self._under_way.values()):
-                status = await self._patiently(lambda job=job: self._service.status(_id(job)))
+                status = await self._patiently(partial(self._service.status, _id(job)))
                 self._status[job.key] = status
                 self._tell()
                 if status.ended:
@@ -168,7 +169,7 @@ class BatchDrive:
 
     async def _collect(self, job: Job) -> None:
         """Put every result of an ended job on disk."""
-        results = await self._patiently(lambda: self._results(job))
+        results = await self._patiently(partial(self._results, job))
         error = self._status[job.key].error
         if not results and error is not None and error.kind == "rate_limit":
             self._make_room(job)

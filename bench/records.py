@@ -119,6 +119,11 @@ class Job(Struct, frozen=True, kw_only=True):
     at: str | None = None
     schema: int = SCHEMA
 
+    @property
+    def under_way(self) -> bool:
+        """Whether it may still bring answers."""
+        return self.state in ("planned", "submitted")
+
 
 Status = Literal["ok", "unparseable", "empty", "truncated", "refused", "error", "missing"]
 ErrorKind = Literal["sign", "magnitude", "digit", "rounding", "format", "choice", "order"]

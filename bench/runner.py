@@ -12,17 +12,18 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
+from bench.batch_drive import BatchDrive
 from bench.budget import Budget
 from bench.drive import Drive, Pace
 from bench.errors import BadInput, NumbenchError
 from bench.expected import published_tokens
-from bench.journal import Journal, read_lines
+from bench.journal import Journal, read_jobs, read_lines
 from bench.live import display, title
-from bench.models import About, Model, open_model
-from bench.models.base import TIMEOUT
+from bench.models import Model, open_batch, open_model
+from bench.models.base import TIMEOUT, BatchService
 from bench.models.catalogue import load
-from bench.plan import plan_task
-from bench.prices import OWN, Price, billed, price_at
+from bench.plan import plan_task, price_for
+from bench.prices import OWN, Price, billed
 from bench.progress import Watch
 from bench.records import Completion, Item, Response
 from bench.selection import interleaved, outcomes, still_open
@@ -91,6 +92,7 @@ def run(
     timeout: float = TIMEOUT,
     time_limit: float | None = None,
     max_cost: float | None = None,
+    batch: bool = False,
     on_progress: Watch | None = None,
     judge: Judge | None = None,
 ) -> RunReport:
@@ -99,16 +101,20 @@ def run(
     Called again it asks only what has no answer yet; items that can never be answered only with
     `retry_errors`. `timeout`, in seconds, is for one request; after `time_limit` seconds nothing
     new is asked, and what is under way is waited for. `max_cost`, in US dollars, counts all that
-    the run folder has cost so far. Without `on_progress` progress is shown on stderr; `judge`
-    tells right answers, for the accuracy in it.
+    the run folder has cost so far. `batch`: by the provider's batch jobs, which go on where this
+    call ends early. Without `on_progress` progress is shown on stderr; `judge` tells right
+    answers, for the accuracy in it.
 
     BadInput for wrong arguments, NumbenchError where no item can be answered or the disk is full,
     CostReached and TimeReached at a limit, Interrupted after a signal.
     """
     _check(concurrency, timeout, time_limit)
-    opened = open_model(spec.model, spec.reasoning, spec.base_url)
+    whom = (spec.model, spec.reasoning, spec.base_url, spec.api)
+    service = open_batch(*whom) if batch else None
+    opened = open_model(*whom)
     resolved = resolve(spec, opened.about)
-    folder, price = resolved.folder, _price(opened.about)
+    folder, price = resolved.folder, price_for(opened.about)
+    discount = opened.about.batch_discount or 0.0 if batch else 0.0
     if max_cost is not None:
         check_limit(spec.model, opened.about.route, price, max_cost)
     pace = Pace(
@@ -117,16 +123,21 @@ def run(
     name = title(spec.model, opened.about.level, resolved.source.name)
     shown = display(name) if on_progress is None else nullcontext(on_progress)
     with Journal(folder, resolved.info) as journal, shown as watch:
+        if service is None:
+            _check_no_job(folder)
         wanted = list(interleaved(resolved.asked.values()))
         items = still_open(wanted, outcomes(read_lines(folder)), retry_errors)
         budget = None
         if max_cost is not None:
-            so_far = spent(read_lines(folder), resolved.task_of, price)
-            budget = Budget(max_cost, _expected(resolved, price), so_far)
-        bill, ask = partial(billed, price=price), partial(resolved.request, timeout=timeout)
+            budget = _budget(max_cost, resolved, price, discount)
+        bill = partial(billed, price=price, discount=discount)
         tally = _tally(wanted, items, folder, bill, judge)
-        drive = Drive(opened.model, items, ask, journal, pace, watch, bill, budget, tally)
-        report = asyncio.run(_drive(drive, opened.model, folder, len(wanted) - len(items)))
+        ask = partial(resolved.request, timeout=timeout)
+        how = (items, ask, journal, pace, watch, bill, budget, tally)
+        drive = BatchDrive(service, *how) if service else Drive(opened.model, *how)
+        report = asyncio.run(
+            _drive(drive, service or opened.model, folder, len(wanted) - len(items))
+        )
     left = len(items) - report.asked
     if report.interrupted:
         raise Interrupted(report)
@@ -135,6 +146,29 @@ def run(
     if drive.out_of_time and left:
         raise TimeReached(report, left)
     return report
+
+
+def _budget(max_cost: float, resolved: Resolved, price: Price | None, discount: float) -> Budget:
+    """The limit, with what is spent. BadInput where a batch, sent at once, could not keep it."""
+    expected = {task: cost * (1 - discount) for task, cost in _expected(resolved, price).items()}
+    so_far = spent(read_lines(resolved.folder), resolved.task_of, price)
+    budget = Budget(max_cost, expected, so_far)
+    unknown = [task for task in resolved.tasks if budget.estimate(task) is None]
+    if discount and unknown:
+        raise BadInput(
+            f"nobody knows what a question of {', '.join(unknown)} costs {resolved.spec.model}, so "
+            "--max-cost cannot be kept by a batch: leave out --batch or --max-cost"
+        )
+    return budget
+
+
+def _check_no_job(folder: Path) -> None:
+    """BadInput where a batch job may still bring answers, which would be paid for twice."""
+    if any(job.under_way for job in read_jobs(folder).values()):
+        raise BadInput(
+            f"{folder}: a batch job of this run is under way at the provider; the same command "
+            "with --batch collects its answers"
+        )
 
 
 def _check(concurrency: int, timeout: float, time_limit: float | None) -> None:
@@ -170,13 +204,15 @@ def _tally(
     return tally
 
 
-async def _drive(drive: Drive, model: Model, folder: Path, skipped: int) -> RunReport:
+async def _drive(
+    drive: Drive | BatchDrive, asked: Model | BatchService, folder: Path, skipped: int
+) -> RunReport:
     signalled = threading.Event()
     try:
         with _stopped_by_signals(drive, signalled):
             await drive.run()
     finally:
-        await model.close()
+        await asked.close()
     tally = drive.tally
     return RunReport(
         path=folder,
@@ -194,7 +230,7 @@ async def _drive(drive: Drive, model: Model, folder: Path, skipped: int) -> RunR
 
 
 @contextmanager
-def _stopped_by_signals(drive: Drive, signalled: threading.Event) -> Iterator[None]:
+def _stopped_by_signals(drive: Drive | BatchDrive, signalled: threading.Event) -> Iterator[None]:
     """SIGINT and SIGTERM end the drive in order; a second one, at once."""
     if threading.current_thread() is not threading.main_thread():
         # Only the main thread hears signals.
@@ -222,14 +258,6 @@ def _stopped_by_signals(drive: Drive, signalled: threading.Event) -> Iterator[No
         for number, handler in zip(signals, before, strict=True):
             loop.remove_signal_handler(number)
             signal.signal(number, handler)
-
-
-def _price(about: About) -> Price | None:
-    """What the model's tokens cost, None where nobody knows or it runs in this process."""
-    if about.route is None:
-        return None
-    base_url = about.identity["base_url"]
-    return price_at(about.route, str(base_url) if base_url else None)
 
 
 def check_limit(model: str, route: str | None, price: Price | None, max_cost: float) -> None:
