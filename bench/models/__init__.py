@@ -140,7 +140,8 @@ def open_batch(
     _check_api(name, configuration.provider, api)
     provider = load().provider[configuration.provider]
     if provider.batch_discount is None:
-        able = [route for route, other in load().provider.items() if other.batch_discount]
+        others = load().provider.items()
+        able = [route for route, other in others if other.batch_discount is not None]
         raise BadInput(
             f"{name} is reached through {configuration.provider}, which has no batch API "
             f"({' and '.join(able)} have one): leave out --batch"

@@ -99,8 +99,9 @@ class GeminiBatches:
     async def find(self, key: str) -> str | None:
         """The id of the newest job whose display name is `key`."""
         found: list[tuple[str, str]] = []
-        token = ""
-        while True:
+        token, passed = "", set[str]()
+        while token not in passed:
+            passed.add(token)
             page = await self._get(f"batches?pageSize={_PAGE}" + (token and f"&pageToken={token}"))
             listed = page.get("operations")
             for job in map(mapping, listed if isinstance(listed, list) else []):
@@ -110,6 +111,7 @@ class GeminiBatches:
             token = quote(string(page.get("nextPageToken")) or "", safe="")
             if not token:
                 return max(found)[1] if found else None
+        raise fault(transient("the server lists the same jobs again"), self._secrets)
 
     async def status(self, job: str) -> BatchStatus:
         """Where the job stands."""

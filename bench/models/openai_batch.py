@@ -63,8 +63,9 @@ class OpenAIBatches:
 
     async def find(self, key: str) -> str | None:
         """The id of the newest job whose metadata hold `key`."""
-        after = ""
-        while True:
+        after, passed = "", set[str]()
+        while after not in passed:
+            passed.add(after)
             page = await self._object(f"/batches?limit={_PAGE}" + (after and f"&after={after}"))
             listed = page.get("data")
             jobs = [mapping(job) for job in listed] if isinstance(listed, list) else []
@@ -74,6 +75,7 @@ class OpenAIBatches:
             if not jobs or page.get("has_more") is not True:
                 return None
             after = _quoted(self._id(jobs[-1]))
+        raise fault(transient("the server lists the same jobs again"), self._secrets)
 
     async def status(self, job: str) -> BatchStatus:
         """Where the job stands."""

@@ -208,6 +208,14 @@ def test_a_job_whose_id_was_lost_is_found_by_its_key() -> None:
     assert found == ["batches/job0", "batches/job2", "batches/job5", None, None]
 
 
+def test_a_list_of_jobs_that_never_ends_is_a_fault() -> None:
+    async def script(asked: Asked) -> Reply:
+        return web.json_response({"operations": [{"name": "batches/0"}], "nextPageToken": "t"})
+
+    with pytest.raises(ProviderFault, match="the same jobs again"):
+        at(script, lambda service: service.find("key"))
+
+
 def test_where_a_job_stands() -> None:
     provider = GeminiJobs()
 

@@ -235,6 +235,14 @@ def test_a_job_whose_id_was_lost_is_found_by_its_key() -> None:
     assert at(provider, work) == ["batch-0", "batch-2", "batch-5", None, None]
 
 
+def test_a_list_of_jobs_that_never_ends_is_a_fault() -> None:
+    async def script(asked: Asked) -> Reply:
+        return web.json_response({"data": [{"id": "batch-0"}], "has_more": True})
+
+    with pytest.raises(ProviderFault, match="the same jobs again"):
+        at(script, lambda service: service.find("key"))
+
+
 def test_where_a_job_stands() -> None:
     provider = OpenAIJobs()
     counts = {"total": 3, "completed": 1, "failed": 1}
