@@ -75,10 +75,11 @@ class CostReached(NumbenchError):
 class TimeReached(NumbenchError):
     """A run ended at its `--time-limit` with items still open; `report` says what is on disk."""
 
-    def __init__(self, report: RunReport, left: int) -> None:
+    def __init__(self, report: RunReport, left: int, batch: bool) -> None:
+        jobs = "the jobs go on at the provider, and " if batch else ""
         super().__init__(
             f"{report.path}: stopped at --time-limit: {report.answered} answered now, {left} still "
-            "open; the same command goes on"
+            f"open; {jobs}the same command goes on"
         )
         self.report = report
 
@@ -144,7 +145,7 @@ def run(
     if budget is not None and budget.over and left:
         raise CostReached(report, _why_stopped(report, budget, left), budget.uncounted)
     if drive.out_of_time and left:
-        raise TimeReached(report, left)
+        raise TimeReached(report, left, batch)
     return report
 
 
