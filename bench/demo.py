@@ -7,8 +7,8 @@ from pathlib import Path
 
 from bench.report import ReportResult, report
 from bench.runner import run
+from bench.runner.spec import RunSpec
 from bench.scoring import judge
-from bench.spec import RunSpec
 
 MODELS = ("baseline/float64", "baseline/float32", "baseline/bfloat16")
 

@@ -80,7 +80,7 @@ def whole_run(url: str, items: int, concurrency: int) -> None:
     """`numbench run` without its display."""
     from bench.dataset.store import open_dataset
     from bench.runner import run
-    from bench.spec import RunSpec
+    from bench.runner.spec import RunSpec
 
     with tempfile.TemporaryDirectory() as folder:
         limit = items // len(open_dataset("v1").tasks)

@@ -17,14 +17,14 @@ from typing import Any
 
 import pytest
 
-from bench import runner
-from bench.drive import Pace
 from bench.errors import BadInput, NumbenchError
 from bench.journal import read_jobs, read_run
-from bench.plan import plan
-from bench.progress import Progress
 from bench.runner import CostReached, Interrupted, TimeReached
-from bench.spec import RunSpec
+from bench.runner import running as runner
+from bench.runner.drive import Pace
+from bench.runner.planning import plan
+from bench.runner.progress import Progress
+from bench.runner.spec import RunSpec
 from tests import servers
 from tests.models.batch_servers import GeminiJobs, OpenAIJobs
 from tests.servers import Asked, Reply, serve
@@ -255,8 +255,9 @@ def test_an_interrupt_leaves_the_job_at_the_provider(dataset: Path, tmp_path: Pa
 
 
 CALL = (
-    "import sys; from pathlib import Path; from bench import runner; from bench.drive import Pace\n"
-    "from bench.spec import RunSpec\n"
+    "import sys; from pathlib import Path; from bench.runner import running as runner\n"
+    "from bench.runner.drive import Pace\n"
+    "from bench.runner.spec import RunSpec\n"
     "runner.Pace = lambda **changes: Pace(first_poll=0.01, **changes)\n"
     "url, data, out = sys.argv[1:]\n"
     "spec = RunSpec('openai/some', dataset=data, out=Path(out), base_url=url)\n"

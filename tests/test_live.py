@@ -20,8 +20,8 @@ from typing import IO
 import pytest
 from rich.console import Console
 
-from bench.live import Log, Screen, View, line
-from bench.progress import Progress, TaskProgress
+from bench.runner.live import Log, Screen, View, line
+from bench.runner.progress import Progress, TaskProgress
 from bench.tasks import TASKS
 from tests import servers
 from tests.servers import Asked, Reply, serve

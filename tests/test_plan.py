@@ -11,12 +11,12 @@ import pytest
 from rich.console import Console
 
 from bench.errors import BadInput, NumbenchError
-from bench.expected import published_tokens
-from bench.plan import plan
-from bench.plan_table import plan_table
 from bench.runner import run
-from bench.spec import RunSpec
-from bench.suite import plan_suite, run_suite
+from bench.runner.expected import published_tokens
+from bench.runner.plan_table import plan_table
+from bench.runner.planning import plan
+from bench.runner.spec import RunSpec
+from bench.runner.suite import plan_suite, run_suite
 from tests import servers
 from tests.servers import Asked, Reply, serve
 from tests.test_cli import numbench

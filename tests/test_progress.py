@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from bench.records import Completion, Failure, Item, Usage
-from bench.tally import Rate, Tally
+from bench.runner.tally import Rate, Tally
 from bench.tasks.items import make_item
 
 FAILED = Completion(error=Failure(kind="item", message="no"))

@@ -11,15 +11,15 @@ from typing import Any
 
 import pytest
 
-from bench import runner
 from bench.dataset.store import write_dataset
-from bench.drive import Pace
 from bench.errors import BadInput, NumbenchError
 from bench.journal import read_run
-from bench.progress import Progress
 from bench.records import Item
 from bench.runner import Interrupted, RunReport, TimeReached, run
-from bench.spec import RunSpec
+from bench.runner import running as runner
+from bench.runner.drive import Pace
+from bench.runner.progress import Progress
+from bench.runner.spec import RunSpec
 from bench.tasks.items import make_item
 from tests import servers
 from tests.servers import Asked, Reply, Script, serve

@@ -13,7 +13,7 @@ from bench.errors import BadInput
 
 if TYPE_CHECKING:
     from bench.runner import RunReport
-    from bench.spec import RunSpec
+    from bench.runner.spec import RunSpec
 
 
 class Terms(NamedTuple):
@@ -93,7 +93,7 @@ def run(
     """Ask a model and keep every answer. The same command again goes on where it stopped."""
     from bench.dataset.settings import parse_tasks
     from bench.runner import Interrupted
-    from bench.spec import RunSpec
+    from bench.runner.spec import RunSpec
 
     spec = RunSpec(
         model=model or "",
@@ -149,17 +149,18 @@ def _print_asked(done: RunReport) -> None:
 
 
 def _show_plan(spec: RunSpec, terms: Terms, batch: bool) -> None:
-    from bench.plan import plan
-    from bench.plan_table import plan_table
+    from bench.runner.plan_table import plan_table
+    from bench.runner.planning import plan
 
     console().print(plan_table(plan(spec, terms.retry_errors, batch), terms.max_cost))
 
 
 def _run_suite(spec: RunSpec, terms: Terms, dry_run: bool) -> None:
-    from bench.plan_table import suite_table
-    from bench.suite import plan_suite, run_suite
+    from bench.runner.plan_table import suite_table
+    from bench.runner.suite import plan_suite, run_suite
+    from bench.scoring import judge
 
     members = plan_suite(spec, terms.retry_errors)
     console().print(suite_table(members, terms.max_cost))
     if not dry_run:
-        run_suite(members, **terms._asdict(), on_done=_print_asked)
+        run_suite(members, **terms._asdict(), judge=judge, on_done=_print_asked)

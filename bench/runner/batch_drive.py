@@ -13,15 +13,15 @@ from typing import TypeVar
 from msgspec.structs import replace
 from tenacity import AsyncRetrying, retry_if_exception, stop_after_attempt, wait_random_exponential
 
-from bench.budget import Budget
-from bench.drive import Pace
 from bench.errors import NumbenchError
 from bench.journal import JOBS, Journal, read_jobs
 from bench.models.base import BatchRequest, BatchService, BatchStatus, Request
 from bench.models.failures import ProviderFault, transient
-from bench.progress import Progress, Watch
 from bench.records import Completion, Item, Job, Response
-from bench.tally import Tally
+from bench.runner.budget import Budget
+from bench.runner.drive import Pace
+from bench.runner.progress import Progress, Watch
+from bench.runner.tally import Tally
 
 _T = TypeVar("_T")
 

@@ -10,16 +10,16 @@ from typing import NamedTuple
 
 from bench.dataset.store import open_dataset
 from bench.errors import BadInput, NumbenchError
-from bench.expected import published_configurations
 from bench.journal import read_lines
-from bench.live import display, title
 from bench.models import About
 from bench.models.base import TIMEOUT
-from bench.plan import Plan, plan
-from bench.runner import CostReached, RunReport, check_limit, run, spent
-from bench.scoring import judge
-from bench.selection import folder_name
-from bench.spec import RunSpec
+from bench.runner.expected import published_configurations
+from bench.runner.live import display, title
+from bench.runner.planning import Plan, plan
+from bench.runner.running import CostReached, RunReport, check_limit, run, spent
+from bench.runner.selection import folder_name
+from bench.runner.spec import RunSpec
+from bench.runner.tally import Judge
 
 
 class Member(NamedTuple):
@@ -53,6 +53,7 @@ def run_suite(
     timeout: float = TIMEOUT,
     time_limit: float | None = None,
     max_cost: float | None = None,
+    judge: Judge | None = None,
     on_done: Callable[[RunReport], None] = lambda done: None,
 ) -> tuple[RunReport, ...]:
     """Run what is still open of `members`, one after the other.

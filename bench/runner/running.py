@@ -12,23 +12,23 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-from bench.batch_drive import BatchDrive
-from bench.budget import Budget
-from bench.drive import Drive, Pace
 from bench.errors import BadInput, NumbenchError
-from bench.expected import published_tokens
 from bench.journal import Journal, read_jobs, read_lines
-from bench.live import display, title
 from bench.models import Model, open_batch, open_model
 from bench.models.base import TIMEOUT, BatchService
 from bench.models.catalogue import load
-from bench.plan import plan_task, price_for
-from bench.prices import OWN, Price, billed
-from bench.progress import Watch
 from bench.records import Completion, Item, Response
-from bench.selection import interleaved, outcomes, still_open
-from bench.spec import Resolved, RunSpec, resolve
-from bench.tally import Judge, Tally
+from bench.runner.batch_drive import BatchDrive
+from bench.runner.budget import Budget
+from bench.runner.drive import Drive, Pace
+from bench.runner.expected import published_tokens
+from bench.runner.live import display, title
+from bench.runner.planning import plan_task, price_for
+from bench.runner.prices import OWN, Price, billed
+from bench.runner.progress import Watch
+from bench.runner.selection import interleaved, outcomes, still_open
+from bench.runner.spec import Resolved, RunSpec, resolve
+from bench.runner.tally import Judge, Tally
 
 
 class RunReport(NamedTuple):

@@ -7,8 +7,8 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterable
 from typing import TypeVar
 
-from bench.progress import Progress, TaskProgress
 from bench.records import Completion, Item
+from bench.runner.progress import Progress, TaskProgress
 
 _Number = TypeVar("_Number", int, float)
 

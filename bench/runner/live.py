@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, NamedTuple
 
-from bench.progress import Progress, TaskProgress, Watch
+from bench.runner.progress import Progress, TaskProgress, Watch
 from bench.tasks import TASKS
 
 if TYPE_CHECKING:

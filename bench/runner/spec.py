@@ -13,10 +13,10 @@ from pathlib import Path
 from bench import __version__
 from bench.dataset.store import Dataset, open_dataset
 from bench.errors import BadInput
-from bench.few_shot import Examples, examples, fingerprint, turns
 from bench.models import About, Api, Message, Request, Settings, describe_model
 from bench.records import Item, RunInfo
-from bench.selection import PROMPTS, choose, default_folder
+from bench.runner.few_shot import Examples, examples, fingerprint, turns
+from bench.runner.selection import PROMPTS, choose, default_folder
 from bench.tasks import TASKS
 from bench.tasks.phrasing import prompts
 

@@ -8,9 +8,9 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from bench.expected import CHARACTERS_PER_TOKEN
-from bench.plan import Plan
-from bench.suite import Member
+from bench.runner.expected import CHARACTERS_PER_TOKEN
+from bench.runner.planning import Plan
+from bench.runner.suite import Member
 from bench.tasks import TASKS
 
 UNKNOWN = "unknown"

@@ -18,14 +18,14 @@ from tenacity import (
     wait_random_exponential,
 )
 
-from bench.budget import Budget
 from bench.errors import NumbenchError
-from bench.flow import Throttle
 from bench.journal import Journal
 from bench.models.base import TIMEOUT, Model, Request
-from bench.progress import Progress, Watch
 from bench.records import Completion, Failure, Item, Response
-from bench.tally import Tally
+from bench.runner.budget import Budget
+from bench.runner.flow import Throttle
+from bench.runner.progress import Progress, Watch
+from bench.runner.tally import Tally
 
 _HOPELESS = 10
 """Items lost in a row, each after all its attempts, at which a run gives up."""

@@ -6,13 +6,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from bench.expected import CHARACTERS_PER_TOKEN, published_tokens
 from bench.journal import check_same, read_jobs, read_lines
 from bench.models import About
-from bench.prices import Price, billed, price_at
 from bench.records import Item
-from bench.selection import outcomes, still_open
-from bench.spec import Resolved, RunSpec, resolve
+from bench.runner.expected import CHARACTERS_PER_TOKEN, published_tokens
+from bench.runner.prices import Price, billed, price_at
+from bench.runner.selection import outcomes, still_open
+from bench.runner.spec import Resolved, RunSpec, resolve
 
 
 class TaskPlan(NamedTuple):
