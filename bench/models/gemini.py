@@ -14,6 +14,7 @@ from pydantic import ValidationError
 
 from bench.models.base import NO_KEY, Message, Settings, answer_schema
 from bench.models.failures import failed, from_status, retry_after, transient, without_secrets
+from bench.models.transport import AiohttpTransport
 from bench.records import Completion, Failure, FinishReason, Usage
 
 _FINISH: dict[str, FinishReason] = {
@@ -39,9 +40,12 @@ class GeminiModel:
         self._served_name = served_name
         self._secrets = [key] if key else []
         # One attempt, said explicitly: left out, the SDK repeats a broken connection by itself.
+        # A client of ours, because the SDK's own takes the key along to wherever it is redirected.
+        self._http = httpx.AsyncClient(transport=AiohttpTransport())
         options = types.HttpOptions(
             base_url=base_url,
             api_version="v1beta",
+            httpx_async_client=self._http,
             retry_options=types.HttpRetryOptions(attempts=1),
         )
         self._client = genai.Client(api_key=key or NO_KEY, vertexai=False, http_options=options)
@@ -63,6 +67,7 @@ class GeminiModel:
     async def close(self) -> None:
         """Close the connections."""
         await self._client.aio.aclose()
+        await self._http.aclose()
 
     async def _request(
         self, contents: list[types.Content], config: types.GenerateContentConfig, seconds: float
