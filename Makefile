@@ -9,7 +9,7 @@ demo: $(VENV)/.demo-ready
 	$(BIN)/numbench demo
 
 test: $(VENV)/.dev-ready
-	$(BIN)/pytest -n 2
+	$(BIN)/pytest -n 2 --dist loadgroup
 
 heavy: $(VENV)/.dev-ready
 	$(BIN)/pytest -n 2 -m heavy tests/heavy
