@@ -15,8 +15,6 @@ from bench.journal import read_run
 from bench.records import Usage
 from tests.peers.processes import BIN, free_port, numbench_run, serving
 
-pytestmark = pytest.mark.xdist_group("litellm_proxy")
-
 NAME = "always-one"
 SAYS = '{"answer": 1}'
 

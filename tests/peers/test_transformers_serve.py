@@ -13,8 +13,6 @@ from bench.records import Response
 from tests.models import tiny
 from tests.peers.processes import BIN, free_port, numbench_run, serving
 
-pytestmark = pytest.mark.xdist_group("transformers_serve")
-
 
 class Served(NamedTuple):
     """A running server and the folder of the model that it is asked for."""
@@ -30,7 +28,11 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     url = f"http://127.0.0.1:{port}"
     command = [BIN / "transformers", "serve", "--host", "127.0.0.1", "--port", str(port)]
     with serving(
-        [*command, "--device", "cpu"], f"{url}/health", folder, HF_HUB_OFFLINE="1", HF_HOME=str(folder)
+        [*command, "--device", "cpu"],
+        f"{url}/health",
+        folder,
+        HF_HUB_OFFLINE="1",
+        HF_HOME=str(folder),
     ):
         yield Served(f"{url}/v1", model)
 
