@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -19,7 +20,7 @@ from tests import servers
 from tests.servers import Asked, Reply, serve
 from tests.test_runner import ROOT, questions, small_dataset
 
-NUMBENCH = f'{sys.executable} -c "from bench.cli import main; main()"'
+NUMBENCH = shlex.join([sys.executable, "-c", "from bench.cli import main; main()"])
 PAGE = os.sysconf("SC_PAGE_SIZE")
 LONG = "digits " * 60
 
@@ -70,12 +71,12 @@ class Acts:
         self.kept.mkdir()
         disk.mkdir()
         size = {"pages": pages * PAGE // 1024, "page": PAGE, "count": pages, "numbench": NUMBENCH}
+        dataset = str(small_dataset(folder / "data", 30))
         asking = ["--model", "openai/some", "--base-url", server.url, "--concurrency", "4"]
+        asking += ["--dataset", dataset]
         self.disk = disk
-        self.asked: list[str] = []
         subprocess.run(
-            [*namespace(), "sh", "-c", ACTS % size, "sh", str(self.kept), str(disk), str(free)]
-            + [*asking, "--dataset", str(small_dataset(folder / "data", 30))],
+            [*namespace(), "sh", "-c", ACTS % size, "sh", self.kept, disk, str(free), *asking],
             cwd=ROOT,
             env={**os.environ, "OPENAI_API_KEY": "sk-planted-0123456789"},
             check=True,

@@ -185,13 +185,13 @@ def test_a_fault_costs_an_attempt_and_one_that_lasts_is_journalled(
         return good(asked)
 
     report, responses, counts = whole_run(tmp_path, script, model)
-    lost = {id for id in responses if TASKS[id] == "minmax" or fault.kind == "item"}
+    lost = {item for item in responses if TASKS[item] == "minmax" or fault.kind == "item"}
     needed = 1 if fault.kind == "item" else 2
     lasting = 1 if fault.kind == "item" else ATTEMPTS
     assert (report.answered, report.errors) == (4 - len(lost), len(lost))
-    for id, response in responses.items():
-        assert response.attempts == counts[PROMPTS[id]]
-        if id not in lost:
+    for item, response in responses.items():
+        assert response.attempts == counts[PROMPTS[item]]
+        if item not in lost:
             assert (response.text, response.error) == ('{"answer": 1}', None)
             assert response.attempts == needed
             continue
@@ -324,8 +324,8 @@ def test_two_answers_under_one_id_are_two_answers(tmp_path: Path) -> None:
         return servers.chat(asked.prompt, id="always-the-same")
 
     _, responses, _ = whole_run(tmp_path, script, CHAT)
-    assert {id: response.text for id, response in responses.items()} == {
-        id: PROMPTS[id] for id in responses
+    assert {item: response.text for item, response in responses.items()} == {
+        item: PROMPTS[item] for item in responses
     }
     assert {response.extra["id"] for response in responses.values()} == {"always-the-same"}
 
