@@ -37,6 +37,8 @@ def from_status(
 ) -> Failure:
     """The failure behind an HTTP status. `code` is the provider's own word for it, if any."""
     said = f"{code} {message}"
+    if 300 <= status < 400:
+        message = "the server redirects elsewhere, and no key goes there: check --base-url"
     return Failure(
         kind=_kind(status, said),
         message=_one_line(message) or f"HTTP {status}",

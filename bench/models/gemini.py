@@ -16,6 +16,7 @@ from bench.models.base import NO_KEY, Message, Settings, answer_schema
 from bench.models.chat import count, mapping, string
 from bench.models.failures import failed, from_status, transient, without_secrets
 from bench.models.rate_headers import retry_after
+from bench.models.transport import AiohttpTransport
 from bench.records import Completion, Failure, FinishReason, Usage
 
 API_VERSION = "v1beta"
@@ -43,7 +44,7 @@ class GeminiModel:
         self.name = name
         self._served_name = served_name
         self._secrets = [key] if key else []
-        self._client = client(key, base_url)
+        self._connection = Connection(key, base_url)
 
     async def answer(self, messages: Sequence[Message], settings: Settings) -> Completion:
         """One request. Failures are values, with the key masked wherever a server echoes it."""
@@ -54,14 +55,14 @@ class GeminiModel:
 
     async def close(self) -> None:
         """Close the connections."""
-        await self._client.aio.aclose()
+        await self._connection.close()
 
     async def _request(
         self, turns: list[types.Content], shape: types.GenerateContentConfig, seconds: float
     ) -> Completion:
         try:
             async with asyncio.timeout(seconds):
-                response = await self._client.aio.models.generate_content(
+                response = await self._connection.sdk.models.generate_content(
                     model=self._served_name, contents=list(turns), config=shape
                 )
             return completion(
@@ -84,15 +85,29 @@ class GeminiModel:
             return failed(transient(f"the server sent no Gemini response: {error}"))
 
 
-def client(key: str | None, base_url: str | None) -> genai.Client:
-    """A client that asks once: attempts are counted, and time is limited, where it is used."""
-    # One attempt, said explicitly: left out, the SDK repeats a broken connection by itself.
-    options = types.HttpOptions(
-        base_url=base_url,
-        api_version=API_VERSION,
-        retry_options=types.HttpRetryOptions(attempts=1),
-    )
-    return genai.Client(api_key=key or NO_KEY, vertexai=False, http_options=options)
+class Connection:
+    """Google's SDK over a transport that follows no redirect.
+
+    It asks once: attempts are counted, and time is limited, where it is used.
+    """
+
+    def __init__(self, key: str | None, base_url: str | None) -> None:
+        # The SDK's own transport takes the key along to wherever it is redirected.
+        self.http = httpx.AsyncClient(transport=AiohttpTransport())
+        # One attempt, said explicitly: left out, the SDK repeats a broken connection by itself.
+        options = types.HttpOptions(
+            base_url=base_url,
+            api_version=API_VERSION,
+            httpx_async_client=self.http,
+            retry_options=types.HttpRetryOptions(attempts=1),
+        )
+        client = genai.Client(api_key=key or NO_KEY, vertexai=False, http_options=options)
+        self.sdk = client.aio
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self.sdk.aclose()
+        await self.http.aclose()
 
 
 def contents(messages: Sequence[Message]) -> list[types.Content]:

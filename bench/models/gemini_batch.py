@@ -68,7 +68,7 @@ class GeminiBatches:
         self._served_name = served_name
         self._secrets = [key] if key else []
         base_url = (base_url or _GOOGLE).rstrip("/")
-        self._client = gemini.client(key, base_url)
+        self._connection = gemini.Connection(key, base_url)
         self._plain = httpx.AsyncClient(
             transport=AiohttpTransport(),
             base_url=f"{base_url}/{gemini.API_VERSION}/",
@@ -85,7 +85,7 @@ class GeminiBatches:
         """The id of a new job. ProviderFault where it was not started, or nobody knows."""
         try:
             async with asyncio.timeout(TIMEOUT):
-                job = await self._client.aio.batches.create(
+                job = await self._connection.sdk.batches.create(
                     model=self._served_name,
                     src=[_inlined(request) for request in requests],
                     config=types.CreateBatchJobConfig(display_name=key),
@@ -147,13 +147,13 @@ class GeminiBatches:
         """Ask for the job's end."""
         try:
             async with asyncio.timeout(TIMEOUT):
-                await self._client.aio.batches.cancel(name=job)
+                await self._connection.sdk.batches.cancel(name=job)
         except _FAULTS as error:
             raise fault(_failure(error), self._secrets) from None
 
     async def close(self) -> None:
         """Close the connections."""
-        await self._client.aio.aclose()
+        await self._connection.close()
         await self._plain.aclose()
 
     async def _get(self, path: str) -> Mapping[str, object]:
