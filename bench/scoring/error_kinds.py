@@ -43,7 +43,8 @@ def _near_error(answer: Rounded, truth: Rounded) -> ErrorKind:
     given, wanted, exponent = aligned(answer, truth)
     gap = abs(given - wanted)
     top = truth.place - exponent
-    if gap == POWERS[top - DIGITS + 1]:
+    # The first is the smaller number's last digit: 999.999999999999 instead of 1000.
+    if gap in (1, POWERS[top - DIGITS + 1]):
         return "rounding"
     last = top - DIGITS + 1 + idle_zeros(truth.significand)
     if _is_shortened(given, wanted, _last_place(answer, exponent), last, top):

@@ -133,11 +133,8 @@ def _written_list(answer: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(write_number(Decimal(number)) for number in answer)
 
 
-def _read(
-    sign: str | None, whole: str, fraction: str, power: int
-) -> tuple[Rounded, str] | None:
-    """A literal rounded to 15 digits, and as `write_number` writes it; None for zero and extremes.
-    """
+def _read(sign: str | None, whole: str, fraction: str, power: int) -> tuple[Rounded, str] | None:
+    """A literal rounded to 15 digits, and as `write_number` writes it; None for zero and extremes."""
     digits = (whole + fraction).lstrip("0")
     length = len(digits)
     place = length - 1 - len(fraction) + power

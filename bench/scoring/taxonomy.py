@@ -27,7 +27,7 @@ CATEGORIES: tuple[Category, ...] = (
     Category("sign", "Wrong sign", "The truth but for its sign."),
     Category("magnitude", "Wrong power of ten", "The truth times a power of ten other than 1."),
     Category("rounding", "Last digit off by one",
-             "One unit of the truth's 15th significant digit too much or too little."),
+             "One unit of the 15th significant digit too much or too little."),
     Category("precision", "Too few digits",
              "The truth, rounded or cut to at least one and fewer significant digits than it has."),
     Category("carry", "Carry dropped or added",
