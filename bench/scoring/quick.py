@@ -10,24 +10,24 @@ import math
 import re
 from decimal import Decimal
 from functools import lru_cache
-from typing import NamedTuple
 
 from bench.numerals import Number, plain
 from bench.records import Answer, Item, Score
 from bench.scoring.error_kinds import number_error
 from bench.scoring.metrics import DIGITS, rounded
-from bench.scoring.notation import KEPT_DIGITS, write_number
+from bench.scoring.notation import KEPT_DIGITS
 from bench.scoring.rounded import POWERS, Rounded, aligned, rounded_form
 from bench.tasks import TASKS
 from bench.tasks.base import Task
 
+_LITERAL = r"(-)?(0|[1-9][0-9]{0,39})(?:\.([0-9]{1,60}))?(?:[eE]([+-]?[0-9]{1,3}))?"
+_TRUTH = re.compile(_LITERAL)
+# What `write_number` leaves as it is.
+_WRITTEN = re.compile(r"0|-?(?:0\.[0-9]{0,39}[1-9]|[1-9][0-9]{0,19}(?:\.[0-9]{0,19}[1-9])?)")
 # JSON's own blanks and numbers: what departs from them takes another rule.
 _OPENS = r'\s*+\{[ \t\n\r]*+"answer"[ \t\n\r]*+:[ \t\n\r]*+'
 _CLOSES = r"[ \t\n\r]*+\}\s*+"
-_NUMBER = re.compile(
-    rf"{_OPENS}((-)?(0|[1-9][0-9]{{0,39}})(?:\.([0-9]{{1,60}}))?(?:[eE]([+-]?[0-9]{{1,3}}))?)"
-    rf"{_CLOSES}"
-)
+_NUMBER = re.compile(rf"{_OPENS}({_LITERAL}){_CLOSES}")
 _LETTER = re.compile(rf'{_OPENS}"([A-Fa-f])"{_CLOSES}')
 _LIST = re.compile(rf"{_OPENS}\[([-+.0-9eE, \t\n\r]*+)\]{_CLOSES}")
 _BLANKS = " \t\n\r"
@@ -37,13 +37,6 @@ _TRUTHS = 1 << 16
 # quotient of integers to be that of 60 digits, and ε to vanish in it.
 _FARTHEST = 15
 _SMALLEST = -20
-
-
-class _Truth(NamedTuple):
-    """The answer of an item as `write_number` writes it, and rounded."""
-
-    written: str
-    form: Rounded
 
 
 def quick_score(item: Item, text: str) -> Score | None:
@@ -61,18 +54,18 @@ def quick_score(item: Item, text: str) -> Score | None:
 
 def _score_number(item: Item, task: Task, match: re.Match[str]) -> Score | None:
     literal, sign, whole, fraction, power = match.groups()
-    truth = _truth(str(item.answer))
     measured = task.metric == "log_smape"
-    if literal == truth.written:
+    if literal == item.answer and _WRITTEN.fullmatch(literal):
         return _right(item, literal, 1.0 if measured else None, DIGITS)
     # A copied number may have to match in all its digits, and be another one of the question.
     number = _read(sign, whole, fraction or "", int(power or 0)) if measured else None
     if number is None:
         return None
     form, written = number
-    if form == truth.form:
+    truth = _truth(str(item.answer))
+    if form == truth:
         return _right(item, written, 1.0, DIGITS)
-    log_smape = _log_smape(form, truth.form)
+    log_smape = _log_smape(form, truth)
     if log_smape is None:
         return None
     return Score(
@@ -83,8 +76,8 @@ def _score_number(item: Item, task: Task, match: re.Match[str]) -> Score | None:
         log_smape=log_smape,
         parsed=written,
         rule=1,
-        error_kind=number_error(form, truth.form),
-        correct_digits=_correct_digits(form, truth.form),
+        error_kind=number_error(form, truth),
+        correct_digits=_correct_digits(form, truth),
     )
 
 
@@ -104,7 +97,7 @@ def _score_letter(item: Item, letter: str) -> Score:
 
 def _score_list(item: Item, text: str) -> Score | None:
     given = tuple([element.strip(_BLANKS) for element in text.split(",")])
-    if given != _written_list(tuple(item.answer)):
+    if given != item.answer or not all(map(_WRITTEN.fullmatch, given)):
         return None
     return _right(item, given, None, None)
 
@@ -123,18 +116,22 @@ def _right(item: Item, parsed: Answer, log_smape: float | None, digits: int | No
 
 
 @lru_cache(_TRUTHS)
-def _truth(answer: str) -> _Truth:
-    value = Decimal(answer)
-    return _Truth(write_number(value), rounded_form(rounded(value)))
-
-
-@lru_cache(_TRUTHS)
-def _written_list(answer: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(write_number(Decimal(number)) for number in answer)
+def _truth(answer: str) -> Rounded:
+    """The answer of an item, rounded."""
+    match = _TRUTH.fullmatch(answer)
+    if match:
+        sign, whole, fraction, power = match.groups()
+        number = _read(sign, whole, fraction or "", int(power or 0))
+        if number is not None:
+            return number[0]
+    return rounded_form(rounded(Decimal(answer)))
 
 
 def _read(sign: str | None, whole: str, fraction: str, power: int) -> tuple[Rounded, str] | None:
-    """A literal rounded to 15 digits, and as `write_number` writes it; None for zero and extremes."""
+    """A literal rounded to 15 digits, and as `write_number` writes it.
+
+    None for zero, more than 40 digits, and values beyond 10^±40.
+    """
     digits = (whole + fraction).lstrip("0")
     length = len(digits)
     place = length - 1 - len(fraction) + power

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from bench.scoring import metrics
 
-POWERS = tuple(10**k for k in range(4 * metrics.DIGITS))
+POWERS: tuple[int, ...] = tuple(10**k for k in range(4 * metrics.DIGITS))
 
 
 class Rounded(NamedTuple):

@@ -31,7 +31,8 @@ CATEGORIES: tuple[Category, ...] = (
     Category("precision", "Too few digits",
              "The truth, rounded or cut to at least one and fewer significant digits than it has."),
     Category("carry", "Carry dropped or added",
-             "Off by exactly one unit of a decimal place that the truth prints, the last excepted."),
+             "Off by exactly one unit of a decimal place that the truth prints, "
+             "the last excepted."),
     Category("swap", "Neighbouring digits swapped",
              "The truth with two neighbouring printed digits exchanged, neither added nor lost."),
     Category("digit", "First digits right",
