@@ -46,11 +46,10 @@ def _near_error(answer: Rounded, truth: Rounded) -> ErrorKind:
     # The first is the smaller number's last digit: 999.999999999999 instead of 1000.
     if gap in (1, POWERS[top - DIGITS + 1]):
         return "rounding"
-    last = top - DIGITS + 1 + idle_zeros(truth.significand)
-    if _is_shortened(given, wanted, _last_place(answer, exponent), last, top):
+    if _is_shortened(given, wanted, _last_place(answer, exponent), top):
         return "precision"
     # Plain notation prints an integer down to its units.
-    printed = min(last, -exponent)
+    printed = min(_last_place(truth, exponent), -exponent)
     if _is_carry(gap, printed, top):
         return "carry"
     if answer.place == truth.place:
@@ -66,12 +65,12 @@ def _last_place(number: Rounded, exponent: int) -> int:
     return number.place - DIGITS + 1 - exponent + idle_zeros(number.significand)
 
 
-def _is_shortened(given: int, wanted: int, place: int, last: int, top: int) -> bool:
-    """Whether `given` is `wanted` rounded or cut at a place above its last digit."""
-    place = min(place, top)
-    if place <= last:
-        return False
-    unit = POWERS[place]
+def _is_shortened(given: int, wanted: int, place: int, top: int) -> bool:
+    """Whether `given`, which ends at a place, is `wanted` rounded or cut there.
+
+    If `wanted` ended there or before, the two would be a whole unit of that place apart.
+    """
+    unit = POWERS[min(place, top)]
     return 2 * abs(given - wanted) <= unit or 0 < wanted - given < unit
 
 

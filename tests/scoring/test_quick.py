@@ -6,6 +6,7 @@ from collections.abc import Callable
 from decimal import Decimal
 from pathlib import Path
 
+import msgspec
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
@@ -24,13 +25,23 @@ ZERO = make_item("addition", "-", ("1.5", "1.5"), {})
 NEGATIVE = make_item("addition", "-", ("2.5", "1234.0625"), {})
 TINY = make_item("multiplication", "*", ("0.0000000123", "0.0000000456"), {})
 HUGE = make_item("multiplication", "*", ("123456789012345", "987654321098765"), {})
+ROUND = make_item("addition", "+", ("999.5", "0.5"), {})
 TIE = make_item("addition", "+", ("100000000000000", "0.2"), {})
-ITEMS = [SUM, SEVENTH, LETTER, ORDER, LARGEST, NEAR, ZERO, NEGATIVE, TINY, HUGE, TIE]
+ITEMS = [SUM, SEVENTH, LETTER, ORDER, LARGEST, NEAR, ZERO, NEGATIVE, TINY, HUGE, ROUND, TIE]
 
 
 def _same(item: Item, response: Response) -> None:
     assert score_exact(item, response) == define_score(item, response)
 
+
+SPECIAL = [
+    "0", "-0", "-0.0", "0e5", "007", "+5", ".5", "5.", "1e999999999", "-1E-5", "null", '"5"',
+    "3.750", "3.7500000000000000000000000000000000000000000007",
+    "100000000000000.5", "100000000000001.5", "100000000000000.500000001", "99999999999999.95",
+    "999999999999999.5", "999.9999999999996", "9.999999999999996e2", "99999999999999994e-20",
+    "1e39", "1e40", "1e41", "1e-40", "1e-41", "1e80", "1e-80",
+    "12345678901234567890123456789012345678901", "0.000000000000000000000000000000000000000012345",
+]  # fmt: skip
 
 _blanks = st.text(st.sampled_from(" \t\n\r\u00a0\x1c"), max_size=2)
 _literals = st.one_of(
@@ -38,11 +49,9 @@ _literals = st.one_of(
     st.decimals(allow_nan=False, allow_infinity=False, places=4).map(str),
     st.floats(allow_nan=False, allow_infinity=False).map(repr),
     st.integers(-(10**45), 10**45).map(str),
+    st.sampled_from(SPECIAL),
     st.from_regex(r"-?[0-9]{0,45}\.?[0-9]{0,65}([eE][+-]?[0-9]{1,4})?", fullmatch=True),
-    st.sampled_from(["-0", "007", "+5", ".5", "5.", "1e999999999", "-1E-5", "0e5", "null", '"5"',
-                     "100000000000000.5", "100000000000001.5", "100000000000000.500000001",
-                     "99999999999999.95", "999999999999999.5", "99999999999999994e-20"]),
-)  # fmt: skip
+)
 
 
 def _misprint(value: str) -> st.SearchStrategy[str]:
@@ -78,6 +87,22 @@ def _said(draw: Callable[[st.SearchStrategy[str]], str], item: Item) -> str:
 @given(data=st.data())
 def test_a_quick_score_is_the_defined_score(item: Item, data: st.DataObject) -> None:
     _same(item, said(item, data.draw(_said(item))))
+
+
+@pytest.mark.parametrize("value", SPECIAL)
+def test_a_special_number_is_scored_alike(value: str) -> None:
+    for item in ITEMS:
+        _same(item, answered(item, value))
+        _same(item, answered(item, f"[{value}]"))
+
+
+@pytest.mark.parametrize("answer", [*SPECIAL[:4], "3.750", "5e0", "1e45", "0.5000"])
+def test_a_truth_in_unusual_notation_is_scored_alike(answer: str) -> None:
+    """Datasets of others need not write numbers as this package does."""
+    number = msgspec.structs.replace(SUM, answer=answer)
+    numbers = msgspec.structs.replace(ORDER, answer=(answer, "1"))
+    _same(number, answered(number, answer))
+    _same(numbers, answered(numbers, f"[{answer}, 1]"))
 
 
 @given(st.text(), st.sampled_from(ITEMS))
