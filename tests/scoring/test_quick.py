@@ -83,7 +83,7 @@ def _said(draw: Callable[[st.SearchStrategy[str]], str], item: Item) -> str:
 
 
 @pytest.mark.parametrize("item", ITEMS, ids=lambda item: f"{item.task} {item.answer}"[:40])
-@settings(max_examples=300)
+@settings(max_examples=300, deadline=None)
 @given(data=st.data())
 def test_a_quick_score_is_the_defined_score(item: Item, data: st.DataObject) -> None:
     _same(item, said(item, data.draw(_said(item))))
