@@ -150,12 +150,25 @@ def test_a_slow_rate_is_told_per_minute() -> None:
     assert "1.5 items/min" in line(progress(rate=0.025))
 
 
+def test_a_log_says_nothing_of_a_run_that_is_refused_at_once(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    log = Log("some")
+    for seconds in (0.0, 0.4, 1.9):
+        log.watch(progress(done=100, seconds=seconds, before=900))
+    log.close()
+    assert capsys.readouterr().err == ""
+    slow = Log("some")
+    slow.watch(progress(done=100, seconds=2.0, before=900))
+    assert "900/4,500" in capsys.readouterr().err
+
+
 def test_a_log_has_the_first_line_at_once_then_few_then_the_last(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     log = Log("some", seconds=30.0)
     for second in range(100):
-        log.watch(progress(done=second, seconds=float(second)))
+        log.watch(progress(done=second, seconds=float(second), before=1))
     log.close()
     log.close()
     said = capsys.readouterr().err.splitlines()

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 
 LOG_SECONDS = 30.0
 LIVE_SECONDS = 0.25
+_SILENT = 2.0
+"""Seconds in which a log waits for something to say: a run that is refused ends sooner."""
+
 _SLOW = 0.1
 """Items per second below which a rate is told per minute."""
 
@@ -47,7 +50,7 @@ def display(name: str) -> Iterator[Watch]:
 
 
 class Log:
-    """One line now and then, the first at once and the last at the end."""
+    """One line now and then, the first when something has come, the last at the end."""
 
     def __init__(self, name: str, seconds: float = LOG_SECONDS) -> None:
         """At most one line in `seconds`."""
@@ -58,13 +61,16 @@ class Log:
     def watch(self, now: Progress) -> None:
         """Hear where the run stands."""
         self._now = now
+        if self._said is None and now.done == now.before and now.seconds < _SILENT:
+            return
         if self._said is None or now.seconds - self._said.seconds >= self._seconds:
             self._say(now)
 
     def close(self) -> None:
         """Say how it ended."""
-        if self._now is not None and self._now is not self._said:
-            self._say(self._now, ended=True)
+        now, said = self._now, self._said
+        if now is not None and now is not said and (said or now.done > now.before):
+            self._say(now, ended=True)
 
     def _say(self, now: Progress, ended: bool = False) -> None:
         self._said = now

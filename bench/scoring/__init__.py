@@ -12,13 +12,18 @@ from bench.scoring.run import (
     signature,
     summarize,
 )
+from bench.scoring.taxonomy import CATEGORIES, Category, outcome, outcomes
 
 __all__ = [
+    "CATEGORIES",
+    "Category",
     "Cell",
     "Row",
     "ScoredRun",
     "headline",
     "judge",
+    "outcome",
+    "outcomes",
     "score_exact",
     "score_paper",
     "score_run",
