@@ -98,7 +98,7 @@ def _usage(error: Exception) -> str:
     context = getattr(error, "ctx", None)
     command = context.command_path if context else "numbench"
     message: str = error.format_message()  # type: ignore[attr-defined]
-    return f"{message.rstrip('.')} (see {command} --help)"
+    return f"{' '.join(message.split()).rstrip('.')} (see {command} --help)"
 
 
 def _complain(message: str, code: int) -> NoReturn:

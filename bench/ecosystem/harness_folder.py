@@ -24,7 +24,6 @@ test_split: {test}
 fewshot_split: {examples}
 fewshot_config:
   sampler: first_n
-num_fewshot: 0
 output_type: generate_until
 description: "{{{{system}}}}\\n\\n"
 doc_to_text: "{{{{prompt}}}}"

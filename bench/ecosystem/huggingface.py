@@ -12,8 +12,11 @@ from bench import jsonl
 from bench.dataset.store import Dataset
 from bench.ecosystem.copies import copy_file
 from bench.ecosystem.measures import system, written
+from bench.errors import BadInput
 from bench.records import Item
 
+_FILE = "README.md"
+_MARK = "pretty_name: numbench"
 _SPLITS = {"val": "validation"}
 _SIZES = (
     (10**3, "n<1K"),
@@ -30,10 +33,14 @@ _SIZES = (
 def export_huggingface(source: Dataset, out: Path) -> None:
     """Write the rows of each task as Parquet, and the card.
 
-    BadInput for a dataset file that is not what its manifest says.
+    BadInput for a dataset file that is not what its manifest says, or where `out` has a README.md
+    that is none of ours.
     """
+    card = out / _FILE
+    if card.is_file() and _MARK not in card.read_text(encoding="utf-8"):
+        raise BadInput(f"{card} is not of a numbench dataset; choose another --out")
     files = {task: list(_write(source, task, out)) for task in source.tasks}
-    jsonl.write_atomically(out / "README.md", _card(source, files).encode())
+    jsonl.write_atomically(card, _card(source, files).encode())
 
 
 def _write(source: Dataset, task: str, out: Path) -> Iterator[str]:
