@@ -171,11 +171,9 @@ def _v1(
 ) -> Task:
     """Nine kinds of arithmetic with exact answers.
 
-    Args:
-        tasks: names separated by commas, or all.
-        limit: items per task.
-        few_shot: worked examples before each question, from the validation split.
-        dataset: name or folder of another dataset.
+    tasks: names separated by commas, or all. limit: items per task. few_shot: worked examples
+    before each question, from the validation split. dataset: name or folder of another dataset.
+    BadInput for what does not exist.
     """
     names = tasks.split(",") if isinstance(tasks, str) else tasks
     source = open_dataset(dataset)

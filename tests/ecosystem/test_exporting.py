@@ -59,3 +59,15 @@ def test_wrong_use_is_one_clear_line(arguments: list[str], message: str, tmp_pat
     assert done.returncode == 2
     assert done.stderr.count("\n") == 1
     assert message in done.stderr
+
+
+def test_help_loads_none_of_the_libraries() -> None:
+    code = (
+        "import sys; from bench.cli import app\n"
+        "try: app(['export', '--help'])\n"
+        "except SystemExit: pass\n"
+        "print([name for name in ('inspect_ai', 'datasets', 'pyarrow') if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert "huggingface" in done.stdout
+    assert done.stdout.splitlines()[-1] == "[]"

@@ -35,8 +35,8 @@ def exported(run: Path, out: Path) -> EvalLog:
     return read_eval_log(str(path))
 
 
-def one_answer(folder: Path, response: Response, **changes: object) -> Path:
-    """A run of one item of v1."""
+def one_answer(folder: Path, *responses: Response, **changes: object) -> Path:
+    """A run of the first item of v1."""
     folder.mkdir()
     data = open_dataset("v1")
     given: dict = {
@@ -51,7 +51,7 @@ def one_answer(folder: Path, response: Response, **changes: object) -> Path:
         "versions": {},
         "created": "2026-01-31T12:00:00Z",
     }
-    write_run(folder, RunInfo(**given | changes), [response])
+    write_run(folder, RunInfo(**given | changes), responses)
     return folder
 
 
@@ -130,6 +130,24 @@ def test_unknown_tokens_and_times_stay_unknown(tmp_path: Path) -> None:
     assert log.stats.model_usage == {}
     assert sample.metadata["response"]["usage"]["generated"] == 5
     assert (sample.started_at, sample.completed_at, sample.total_time) == (None, None, None)
+
+
+def test_a_total_is_of_all_responses_or_none(tmp_path: Path) -> None:
+    ids = [item.id for item in open_dataset("v1").by_task["addition"][:2]]
+    known = Response(item_id=ids[0], text="7", usage=Usage(input=1, generated=5))
+    unknown = Response(item_id=ids[1], text="7")
+    log = exported(one_answer(tmp_path / "run", known, unknown, limit=2), tmp_path / "out")
+    assert {sample.id: bool(sample.output.usage) for sample in log.samples} == {
+        ids[0]: True,
+        ids[1]: False,
+    }
+    assert log.stats.model_usage == {}
+
+
+def test_an_answer_without_delay_began_when_it_ended(tmp_path: Path) -> None:
+    response = Response(item_id=first(), text="7", latency=0.0, at="2026-01-31T12:00:10Z")
+    log = exported(one_answer(tmp_path / "run", response), tmp_path / "out")
+    assert log.samples[0].started_at == log.samples[0].completed_at == "2026-01-31T12:00:10+00:00"
 
 
 def test_failed_items_have_no_score_and_missing_ones_no_sample(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from bench.models import describe_model
+from bench.paths import PACKAGE
 from bench.records import Response
 from bench.scoring import score_exact, summarize
 from bench.spec import RunSpec, resolve
@@ -134,25 +135,33 @@ def test_a_few_samples_are_of_all_tasks(tmp_path: Path) -> None:
     assert len({name.partition("-")[0] for name in log.eval.dataset.sample_ids[:9]}) == 9
 
 
-def test_inspects_command_finds_the_task_by_its_name(tmp_path: Path) -> None:
+@pytest.mark.parametrize("installed", [False, True], ids=["checkout", "installed"])
+def test_inspects_command_finds_the_task_by_its_name(tmp_path: Path, installed: bool) -> None:
     """`inspect eval numbench/v1 --model mockllm/model`, with arguments of the task."""
+    # Inspect names what lies in site-packages after its folder, other code not.
+    packages = tmp_path / "site-packages"
+    packages.mkdir()
+    (packages / "bench").symlink_to(PACKAGE, target_is_directory=True)
     # The mock counts tokens with a tokenizer that would be downloaded; LiteLLM comes with it.
     litellm = find_spec("litellm")
     assert litellm is not None and litellm.origin is not None
     tokenizers = Path(litellm.origin).parent / "litellm_core_utils" / "tokenizers"
     wanted = "-T tasks=addition,mean -T limit=2 --display plain"
-    command = f"-m inspect_ai eval numbench/v1 --model mockllm/model {wanted} --log-dir"
+    command = f"-m inspect_ai eval numbench/v1 --model mockllm/model {wanted} --log-dir logs"
     done = subprocess.run(
-        [sys.executable, *command.split(), str(tmp_path)],
+        [sys.executable, *command.split()],
         capture_output=True,
         text=True,
         cwd=tmp_path,
-        env=os.environ | {"TIKTOKEN_CACHE_DIR": str(tokenizers)},
+        env=os.environ
+        | {"TIKTOKEN_CACHE_DIR": str(tokenizers)}
+        | ({"PYTHONPATH": str(packages)} if installed else {}),
         timeout=120,
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    (path,) = tmp_path.glob("*.eval")
+    (path,) = (tmp_path / "logs").glob("*.eval")
     log = read_eval_log(str(path))
     assert log.eval.task_registry_name == "numbench/v1"
+    assert [scorer.metrics[0].name for scorer in log.eval.scorers] == ["numbench/by_task"] * 3
     assert [log.results.total_samples, log.status] == [4, "success"]
     assert {"addition", "mean", "all"} <= figures(log)["exact_match"].keys()

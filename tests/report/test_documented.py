@@ -24,7 +24,7 @@ def documented(after: str) -> dict[str, str]:
         if not line.startswith("|") and found:
             break
         names, kind = ([cell.strip() for cell in line.split("|")] + ["", "", ""])[1:3]
-        found |= {name: kind for name in re.findall("`([^`]+)`", names)}
+        found |= dict.fromkeys(re.findall("`([^`]+)`", names), kind)
     return found
 
 
