@@ -11,8 +11,8 @@ import msgspec
 
 from bench.dataset.store import Dataset
 from bench.ecosystem.measures import measures, system
-from bench.few_shot import MOST, examples, turns
 from bench.records import Item, Response
+from bench.runner.few_shot import MOST, examples, turns
 from bench.scoring import score_exact
 
 if TYPE_CHECKING:

@@ -14,10 +14,10 @@ from bench.dataset.store import Dataset
 from bench.ecosystem.extras import need
 from bench.ecosystem.measures import MEASURES, opening
 from bench.errors import BadInput, NumbenchError
-from bench.few_shot import examples, fingerprint
 from bench.journal import find_runs
 from bench.models.base import Message
 from bench.records import FinishReason, Response, RunInfo
+from bench.runner.few_shot import examples, fingerprint
 from bench.scoring import Row, ScoredRun, score_run, signature
 from bench.scoring.run import NOT_ANSWERED, shots
 from bench.tasks.phrasing import prompts

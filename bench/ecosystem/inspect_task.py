@@ -36,11 +36,11 @@ from bench import __version__
 from bench.dataset.store import Dataset, open_dataset
 from bench.ecosystem.measures import measures, opening, written
 from bench.errors import BadInput
-from bench.few_shot import Examples, examples
 from bench.models.base import Message
 from bench.records import FinishReason, Item, Response, Score
+from bench.runner.few_shot import Examples, examples
+from bench.runner.selection import PROMPTS, choose, interleaved
 from bench.scoring import score_exact
-from bench.selection import PROMPTS, choose, interleaved
 from bench.tasks import TASKS
 from bench.tasks.phrasing import prompts
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from bench.few_shot import turns
 from bench.models.base import Message
 from bench.records import Answer, Item, Score
+from bench.runner.few_shot import turns
+from bench.runner.selection import PROMPTS
 from bench.scoring import headline
-from bench.selection import PROMPTS
 from bench.tasks import TASKS
 from bench.tasks.phrasing import prompts
 

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 from bench.dataset.store import Dataset, open_dataset
-from bench.few_shot import turns
 from bench.journal import write_run
 from bench.records import Item, Response, RunInfo, Usage
+from bench.runner.few_shot import turns
 from bench.scoring import ScoredRun, score_run
 from bench.tasks.phrasing import prompts
 

@@ -20,8 +20,8 @@ from bench.dataset.store import open_dataset
 from bench.ecosystem.harness_folder import export_harness
 from bench.ecosystem.measures import opening
 from bench.errors import BadInput
-from bench.few_shot import examples
 from bench.models.base import Message
+from bench.runner.few_shot import examples
 from bench.scoring import summarize
 from tests.ecosystem import canned
 

@@ -10,9 +10,9 @@ from bench.dataset.store import open_dataset
 from bench.ecosystem.inspect_log import export_runs
 from bench.ecosystem.measures import MEASURES
 from bench.errors import BadInput
-from bench.few_shot import examples, fingerprint, turns
 from bench.journal import write_run
 from bench.records import Failure, Response, RunInfo, Usage
+from bench.runner.few_shot import examples, fingerprint, turns
 from bench.scoring import score_run, summarize
 from bench.tasks.phrasing import prompts
 from tests.ecosystem import canned

@@ -13,8 +13,8 @@ import pytest
 from bench.models import describe_model
 from bench.paths import PACKAGE
 from bench.records import Response
+from bench.runner.spec import RunSpec, resolve
 from bench.scoring import score_exact, summarize
-from bench.spec import RunSpec, resolve
 from tests.ecosystem import canned
 
 inspect_ai = pytest.importorskip("inspect_ai", reason="pip install 'numbench[inspect]'")
