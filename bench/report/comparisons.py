@@ -14,12 +14,12 @@ import numpy as np
 from bench.report.layout import EXACT_MATCH, LOG_SMAPE, Estimate
 from bench.report.scores import TaskScores, same_dataset, task_scores
 from bench.scoring import ScoredRun
-from bench.stats.bootstrap import bootstrap
+from bench.stats.bootstrap import Bounded
 from bench.stats.draws import Matrix
 from bench.stats.many import holm, ranks
 from bench.stats.mcnemar import Discordance, mcnemar, score_interval, smallest_difference
 from bench.stats.normal import ALPHA
-from bench.stats.paired import Difference, paired_differences
+from bench.stats.paired import Comparison, Difference, compare
 from bench.stats.strata import Stratum
 from bench.tasks import TASKS
 
@@ -88,9 +88,14 @@ def compare_runs(runs: Sequence[ScoredRun]) -> Comparisons:
     ranked: list[dict[str, int]] = [{} for _ in runs]
     for group in groups:
         scores = task_scores([runs[place] for place in group])
-        for place, estimate in zip(group, _overall(scores, len(group)), strict=True):
-            overall[place] = estimate
-        own = _corrected(_contrasts(scores, len(group)))
+        if not scores:
+            continue
+        pairs = list(combinations(range(len(group)), 2))
+        found = compare([Stratum(task, own.headline) for task, own in scores.items()], pairs)
+        if set(scores) == set(TASKS):
+            for place, estimate in zip(group, _estimates(found.means), strict=True):
+                overall[place] = estimate
+        own = _corrected(_contrasts(scores, pairs, found))
         for task, members in _ranks(own).items():
             for member, rank in members.items():
                 ranked[group[member]][task] = rank
@@ -98,22 +103,15 @@ def compare_runs(runs: Sequence[ScoredRun]) -> Comparisons:
     return Comparisons(groups, contrasts, ranked, overall)
 
 
-def _overall(scores: dict[str, TaskScores], runs: int) -> list[Estimate | None]:
-    if set(scores) != set(TASKS):
-        return [None] * runs
-    found = bootstrap([Stratum(task, s.headline) for task, s in scores.items()]).overall
+def _estimates(found: Bounded) -> list[Estimate | None]:
     rows = zip(*(column.tolist() for column in found), strict=True)
     return [None if math.isnan(mean) else Estimate(mean, low, high) for mean, low, high in rows]
 
 
-def _contrasts(scores: dict[str, TaskScores], runs: int) -> list[Contrast]:
+def _contrasts(
+    scores: dict[str, TaskScores], pairs: Sequence[tuple[int, int]], found: Comparison
+) -> list[Contrast]:
     """By pair, then by table and task; p-values not yet corrected."""
-    pairs = list(combinations(range(runs), 2))
-    if not pairs:
-        return []
-    first, second = (list(side) for side in zip(*pairs, strict=True))
-    strata = [Stratum(t, s.headline[:, first] - s.headline[:, second]) for t, s in scores.items()]
-    found = paired_differences(strata)
     return [
         contrast
         for place, pair in enumerate(pairs)

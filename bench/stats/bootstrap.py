@@ -23,6 +23,10 @@ class Bounded(NamedTuple):
     low: Column
     high: Column
 
+    def columns(self, part: slice) -> Bounded:
+        """The same of fewer columns."""
+        return Bounded(*(values[part] for values in self))
+
 
 class Bootstrapped(NamedTuple):
     """Per stratum, and for the unweighted mean of all strata, each drawn from its own items."""

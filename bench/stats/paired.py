@@ -29,26 +29,50 @@ class Difference(NamedTuple):
     smallest: float | None
 
 
-class Differences(NamedTuple):
-    """Per stratum and column, and per column of the mean of strata; None without items."""
+class Comparison(NamedTuple):
+    """Per stratum and pair, and per pair of the mean of strata, the difference; None without items.
+
+    `means`: of each model the mean of strata, NaN where one has no items.
+    """
 
     strata: list[list[Difference | None]]
     overall: list[Difference | None]
+    means: Bounded
 
 
-def paired_differences(strata: Sequence[Stratum]) -> Differences:
-    """Columns are differences of two models' scores per item, NaN where one does not count.
+def compare(scores: Sequence[Stratum], pairs: Sequence[tuple[int, int]]) -> Comparison:
+    """The first model's scores less the second's, for each pair of columns of `scores`.
 
-    ValueError without a stratum.
+    An item counts for a pair if it counts for both. ValueError without a stratum.
     """
-    bounds, p = bootstrap(strata), swap_p_values(strata)
-    variances = [_variance_of_mean(stratum) for stratum in strata]
-    counts = [stratum.n for stratum in strata]
-    of_all = np.sum(variances, axis=0) / len(strata) ** 2
-    return Differences(
-        [_listed(*row) for row in zip(counts, bounds.strata, p.strata, variances, strict=True)],
-        _listed(np.sum(counts, axis=0), bounds.overall, p.overall, of_all),
+    if not scores:
+        raise ValueError("no items to compare")
+    differences = [_differences(stratum, pairs) for stratum in scores]
+    # One bootstrap of both, as it is the draws that take the time.
+    both = [
+        Stratum(one.name, np.concatenate([one.values, other.values], axis=1))
+        for one, other in zip(scores, differences, strict=True)
+    ]
+    found, p = bootstrap(both), swap_p_values(differences)
+    models = scores[0].values.shape[1]
+    variances = [_variance_of_mean(stratum) for stratum in differences]
+    counts = [stratum.n for stratum in differences]
+    of_all = np.sum(variances, axis=0) / len(scores) ** 2
+    return Comparison(
+        [
+            _listed(n, bounds.columns(slice(models, None)), *row)
+            for n, bounds, *row in zip(counts, found.strata, p.strata, variances, strict=True)
+        ],
+        _listed(
+            np.sum(counts, axis=0), found.overall.columns(slice(models, None)), p.overall, of_all
+        ),
+        found.overall.columns(slice(models)),
     )
+
+
+def _differences(scores: Stratum, pairs: Sequence[tuple[int, int]]) -> Stratum:
+    first, second = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
+    return Stratum(scores.name, scores.values[:, first] - scores.values[:, second])
 
 
 def smallest_difference(standard_error: float) -> float | None:
