@@ -11,9 +11,10 @@ from typing import Any
 import pytest
 
 from bench.report import figures, report
-from bench.report.comparisons import OVERALL, compare_runs
+from bench.report.comparisons import OVERALL, compare_runs, verdict
 from bench.scoring import score_run
 from bench.stats.mcnemar import mcnemar
+from bench.stats.paired import Difference
 from tests.report import longer, runs
 
 PAIR = ("addition", "minmax")
@@ -99,19 +100,57 @@ def test_a_difference_within_noise_is_no_rank(tmp_path: Path) -> None:
     data = longer.dataset(tmp_path, PAIR)
     folders = [
         longer.run(tmp_path / "runs" / str(wrong), data, lambda _, n, w=wrong: n >= w, tasks=PAIR)  # type: ignore[misc]
-        for wrong in (3, 0, 5)
+        for wrong in (3, 0, 6)
     ]
     report(folders, out=tmp_path / "out")
-    assert {row["Verdict"] for row in rows(tmp_path / "out", "comparisons")} == {
-        "no difference shown"
-    }
+    # Six of forty would be enough for one test, not for three pairs or two tasks.
+    minmax = [row for row in rows(tmp_path / "out", "comparisons") if row["Task"] == "MinMax"]
+    assert [float(row["p"]) for row in minmax] == [0.25, 0.25, 0.031]
+    assert {row["Verdict"] for row in minmax} == {"no difference shown"}
     found = rows(tmp_path / "out", "ranks")
     assert [(row["Model"], row["Add"], row["MinMax"]) for row in found] == [
         ("3", "1", "1"),
         ("0", "1", "1"),
-        ("5", "1", "1"),
+        ("6", "1", "1"),
     ]
     assert {(row["Mult"], row["Mean of tasks"]) for row in found} == {("", "")}
+
+
+def test_ranks_go_by_the_headline_metric_alone(tmp_path: Path) -> None:
+    data = longer.dataset(tmp_path, ("addition",))
+
+    def near(_: str, place: int) -> bool | str:
+        return f'{{"answer": {1000 + place}.001}}' if place < 35 else True
+
+    # `near` has fewer answers right, but as many digits.
+    folders = [
+        longer.run(tmp_path / "runs" / "far", data, lambda _, n: n < 20, tasks=("addition",)),
+        longer.run(tmp_path / "runs" / "near", data, near, tasks=("addition",)),
+    ]
+    report(folders, out=tmp_path / "out")
+    score, match = rows(tmp_path / "out", "comparisons")
+    assert (score["Only A right"], score["Only B right"]) == ("20", "5")
+    assert (score["Verdict"], match["Verdict"]) == ("no difference shown", "better")
+    assert [row["Add"] for row in rows(tmp_path / "out", "ranks")] == ["1", "1"]
+
+
+@pytest.mark.parametrize(
+    ("p", "low", "high", "said"),
+    [
+        (0.05, 0.1, 2.0, "better"),
+        (0.01, -2.0, -0.1, "worse"),
+        (0.051, 0.1, 2.0, "no difference shown"),
+        (0.01, -0.1, 2.0, "no difference shown"),
+        (0.01, 0.0, 2.0, "no difference shown"),
+        (None, 0.1, 2.0, "no difference shown"),
+    ],
+)
+def test_a_verdict_needs_p_and_an_interval_without_0(
+    p: float | None, low: float, high: float, said: str
+) -> None:
+    found = Difference(40, (low + high) / 2, low, high, 0.01, None)
+    assert verdict(found, p) == said
+    assert verdict(None, p) == "no difference shown"
 
 
 def test_the_mean_of_tasks_needs_all_nine(tmp_path: Path) -> None:

@@ -51,7 +51,7 @@ def test_right_and_wrong_answers_give_mcnemars_p(first: int, second: int) -> Non
     assert p_of([1.0] * first + [-1.0] * second + [0.0] * 50) == [mcnemar(first, second)]
 
 
-@pytest.mark.parametrize(("first", "second"), [(20, 9), (15, 14), (40, 70)])
+@pytest.mark.parametrize(("first", "second"), [(20, 9), (15, 14), (30, 30), (40, 70)])
 def test_many_differing_items_are_swapped_at_random(first: int, second: int) -> None:
     (p,) = p_of([1.0] * first + [-1.0] * second + [0.0] * 50)
     exact = mcnemar(first, second)
