@@ -14,6 +14,8 @@ from bench.stats.strata import Column, Stratum, means, on_grid
 
 RESAMPLES = 10_000
 _COLUMNS_AT_ONCE = 256
+# Of so many items, 1 in e^50 resamples holds none.
+_FEW = 50
 
 
 class Bounded(NamedTuple):
@@ -79,18 +81,30 @@ def _joined(parts: Sequence[Bounded]) -> Bounded:
 def _resampled_means(stream: str, values: Matrix) -> Matrix:
     """Shape (resamples, columns); NaN for a column without items.
 
-    Columns with as many items share the draws; a column's items are numbered without gaps.
+    Columns of one length share the draws, as it is those that take the time.
     """
+    columns = [_drawable(column) for column in values.T]
     places: dict[int, list[int]] = defaultdict(list)
-    for place, n in enumerate(np.count_nonzero(~np.isnan(values), axis=0).tolist()):
-        places[n].append(place)
-    resampled = np.full((RESAMPLES, values.shape[1]), np.nan)
-    for n, alike in places.items():
-        if n == 0:
-            continue
-        own = np.stack([column[~np.isnan(column)] for column in values.T[alike]], axis=1)
-        start = 0
-        for weights in bootstrap_weights(n, RESAMPLES, stream):
-            resampled[start : start + len(weights), alike] = weights @ own / n
+    for place, column in enumerate(columns):
+        places[len(column)].append(place)
+    resampled = np.full((RESAMPLES, len(columns)), np.nan)
+    for length, alike in places.items():
+        own = np.stack([columns[place] for place in alike], axis=1)
+        counts = (~np.isnan(own)).astype(np.float64)
+        own, start = np.nan_to_num(own), 0
+        for weights in bootstrap_weights(length, RESAMPLES if length else 0, stream):
+            drawn = weights @ counts if (counts == 0).any() else length
+            resampled[start : start + len(weights), alike] = weights @ own / drawn
             start += len(weights)
     return resampled
+
+
+def _drawable(column: Column) -> Column:
+    """The items to draw from: up to the last that counts, or without gaps if those are few.
+
+    What does not count drops out of a resample, which a mean over few items would not bear.
+    """
+    counts = np.flatnonzero(~np.isnan(column))
+    if len(counts) < _FEW:
+        return column[counts]
+    return column[: counts[-1] + 1]

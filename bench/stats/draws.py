@@ -28,17 +28,20 @@ def bootstrap_weights(items: int, resamples: int, stream: str = "") -> Iterator[
 
 
 def coin_flips(items: int, resamples: int, stream: str = "") -> Iterator[Matrix]:
-    """A fair 0 or 1 per resample and item: chunks of shape (some resamples, items)."""
-    words = _words(items, f"{stream} flips")
-    a_row = -(-items // 64)
+    """A fair 0 or 1 per resample and item: chunks of shape (some resamples, items).
+
+    More items leave the flips of the first ones as they are.
+    """
+    blocks = [_words(start, f"{stream} flips") for start in range(0, items, 64)]
     for count in _chunks(resamples, items):
-        raw = words.random_raw(count * a_row).astype("<u8").view(np.uint8)
-        yield np.unpackbits(raw.reshape(count, 8 * a_row), axis=1, count=items).astype(np.float64)
+        raw = np.stack([words.random_raw(count) for words in blocks], axis=1)
+        bits = np.unpackbits(raw.astype("<u8").view(np.uint8), axis=1, count=items)
+        yield bits.astype(np.float64)
 
 
-def _words(items: int, stream: str) -> np.random.Philox:
+def _words(number: int, stream: str) -> np.random.Philox:
     # Raw words are the one stream that numpy promises to keep the same across versions.
-    return np.random.Philox(np.random.SeedSequence([SEED, items, *stream.encode()]))
+    return np.random.Philox(np.random.SeedSequence([SEED, number, *stream.encode()]))
 
 
 def _chunks(resamples: int, items: int) -> Iterator[int]:

@@ -62,13 +62,40 @@ def test_order_and_company_of_columns_change_no_bit(values: Column) -> None:
         assert _listed(single) == [column[3:4] for column in _listed(one)]
 
 
-def test_items_that_do_not_count_are_not_drawn(values: Column) -> None:
-    gaps = np.insert(values, [0, 5, 80], np.nan, axis=0)
+def test_few_items_are_drawn_without_the_gaps_between_them(values: Column) -> None:
+    few = values[:40]
+    gaps = np.insert(few, [0, 5, 40], np.nan, axis=0)
     gaps[:, 1] = np.nan
-    whole, found = bootstrap([Stratum("a", values)]), bootstrap([Stratum("a", gaps)])
+    whole, found = bootstrap([Stratum("a", few)]), bootstrap([Stratum("a", gaps)])
     for one, other in zip(_listed(whole.strata[0]), _listed(found.strata[0]), strict=True):
         assert np.isnan(other[1])
         assert one[:1] + one[2:] == pytest.approx(other[:1] + other[2:], rel=1e-12)
+
+
+def test_many_items_with_gaps_have_the_interval_of_those_that_count(values: Column) -> None:
+    gaps = np.insert(values, [0, 3, 5, 5, 9, 40], np.nan, axis=0)
+    whole, found = bootstrap([Stratum("a", values)]), bootstrap([Stratum("a", gaps)])
+    one, other = whole.strata[0], found.strata[0]
+    assert one.mean == pytest.approx(other.mean, rel=1e-12)
+    assert other.high - other.low == pytest.approx(one.high - one.low, rel=0.06)
+    assert other.low == pytest.approx(one.low, rel=0.03)
+
+
+def test_items_beyond_the_last_that_counts_change_no_bit(values: Column) -> None:
+    gaps = np.insert(values, [5, 80, 80], np.nan, axis=0)
+    longer = np.vstack([gaps, np.full((100, gaps.shape[1]), np.nan)])
+    longer = np.hstack([longer, np.ones((len(longer), 1))])
+    one, other = bootstrap([Stratum("a", gaps)]), bootstrap([Stratum("a", longer)])
+    for bounds, again in zip(_listed(one.strata[0]), _listed(other.strata[0]), strict=True):
+        assert bounds == pytest.approx(again[:-1], rel=1e-11)
+
+
+def test_gaps_keep_the_coverage() -> None:
+    rng = np.random.default_rng(13)
+    drawn = rng.exponential(size=(120, 500))
+    drawn[rng.random(drawn.shape) < 0.4] = np.nan
+    found = bootstrap([Stratum("a", drawn)]).strata[0]
+    assert 0.92 <= np.mean((found.low <= 1) & (found.high >= 1)) <= 0.97
 
 
 def test_a_stratum_without_items_leaves_no_mean_of_strata() -> None:
@@ -98,7 +125,7 @@ def test_draws_stay_the_same_for_ever() -> None:
     (weights,) = bootstrap_weights(5, 3, "addition")
     assert weights.tolist() == [[0, 1, 1, 1, 2], [1, 2, 1, 0, 1], [2, 2, 1, 0, 0]]
     (flips,) = coin_flips(5, 3, "addition")
-    assert flips.tolist() == [[0, 0, 0, 0, 1], [0, 0, 1, 0, 1], [1, 0, 0, 1, 0]]
+    assert flips.tolist() == [[1, 0, 0, 1, 0], [0, 1, 0, 1, 1], [1, 0, 1, 1, 0]]
 
 
 def test_draws_are_those_of_their_stream_and_fair() -> None:
@@ -108,6 +135,12 @@ def test_draws_are_those_of_their_stream_and_fair() -> None:
     flips = np.concatenate(list(coin_flips(70, RESAMPLES)))
     assert set(np.unique(flips)) == {0.0, 1.0}
     assert np.abs(flips.mean(axis=0) - 0.5).max() < 0.025
+
+
+def test_more_items_leave_the_flips_of_the_first() -> None:
+    (some,), (more,) = coin_flips(60, 30, "a"), coin_flips(200, 30, "a")
+    assert more[:, :60].tolist() == some.tolist()
+    assert more[:, 64:124].tolist() != some.tolist()
 
 
 def test_chunks_of_draws_do_not_show(monkeypatch: pytest.MonkeyPatch) -> None:
