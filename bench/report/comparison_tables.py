@@ -7,7 +7,7 @@ from itertools import groupby
 from statistics import median
 from typing import NamedTuple
 
-from bench.report.comparisons import OVERALL, Comparisons, Contrast
+from bench.report.comparisons import NOT_SHOWN, OVERALL, Comparisons, Contrast
 from bench.report.grid import Block, Grid, to_csv, to_latex, to_markdown
 from bench.report.layout import LOG_SMAPE, shown
 from bench.report.measured import Measured, dataset_label
@@ -24,16 +24,17 @@ COMPARISONS_HEADER = (
     "p over pairs", "Smallest", "Verdict",
 )  # fmt: skip
 _COMPARISONS_READ = (
-    "Task", "Measure", "Items", "A", "B", "Only A right", "Only B right", "A - B",
-    "p", "p over tasks", "p over pairs", "Smallest", "Verdict",
+    "Task", "Measure", "Items", "A", "B", "Only A", "Only B", "A - B", "p", "p tasks", "p pairs",
+    "Smallest", "A is",
 )  # fmt: skip
 _COMPARISONS_CAPTION = (
     "Every two runs, A and B, on the items that count for both: scores in percent, their "
     "difference in points with 95 % bounds, and p-values as they are, with Holm's correction over "
-    "the tasks of the pair, and over all pairs of the task. Matches: exact McNemar test, Tango's "
+    "the tasks of the pair, and over all pairs of the task. Only A, only B: items that one alone has "
+    "right. Matches: exact McNemar test, Tango's "
     "interval; log-sMAPE: paired bootstrap over items, randomisation test. Smallest: the true "
     "difference that such items show with a power of 80 %. Verdict: A is better or worse where p "
-    "over tasks is at most 0.05 and the bounds leave out 0."
+    "over tasks is at most 0.05 and the bounds leave out 0; a dash: no difference shown."
 )
 _RANKS_CAPTION = (
     "Rank on each task: 1 plus the number of runs on the same dataset that are shown to be better "
@@ -205,7 +206,7 @@ def _read(contrast: Contrast) -> list[str]:
         difference_shown(contrast),
         *(p_shown(p) for p in _p_values(contrast)),
         shown(test.smallest if test else None, 1),
-        contrast.verdict,
+        "-" if contrast.verdict == NOT_SHOWN else contrast.verdict,
     ]
 
 
