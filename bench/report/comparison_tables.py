@@ -28,13 +28,13 @@ _COMPARISONS_READ = (
     "Smallest", "A is",
 )  # fmt: skip
 _COMPARISONS_CAPTION = (
-    "Every two runs, A and B, on the items that count for both: scores in percent, their "
-    "difference in points with 95 % bounds, and p-values as they are, with Holm's correction over "
-    "the tasks of the pair, and over all pairs of the task. Only A, only B: items that one alone has "
-    "right. Matches: exact McNemar test, Tango's "
-    "interval; log-sMAPE: paired bootstrap over items, randomisation test. Smallest: the true "
-    "difference that such items show with a power of 80 %. Verdict: A is better or worse where p "
-    "over tasks is at most 0.05 and the bounds leave out 0; a dash: no difference shown."
+    "Every two runs, A and B, on the items that count for both: scores in percent, items that one "
+    "alone has right, the difference in points with 95 % bounds, and p-values: as they are, with "
+    "Holm's correction over the tasks of the pair, and over all pairs of the task. Matches: exact "
+    "McNemar test, Tango's interval; log-sMAPE: paired bootstrap over items, randomisation test. "
+    "Smallest: the true difference that such items show with a power of 80 %. Verdict: A is better "
+    "or worse where p over tasks is at most 0.05 and the bounds leave out 0; a dash: no difference "
+    "shown."
 )
 _RANKS_CAPTION = (
     "Rank on each task: 1 plus the number of runs on the same dataset that are shown to be better "
