@@ -10,9 +10,10 @@ import pytest
 
 from bench.describe import difficulty_check
 from bench.describe.check import correlations
-from bench.describe.curves import BINS, curve
-from bench.describe.scores import POOLED, Series, read_scores
+from bench.describe.scores import read_scores
 from bench.errors import BadInput
+from bench.report.difficulty import BINS, curve
+from bench.report.series import POOLED, Series
 from bench.study import import_study
 from tests.report import runs
 
