@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
@@ -12,7 +13,7 @@ from matplotlib.patches import Patch
 
 from bench.report.figures import FULL_WIDTH, GREY, Look, look, run_label
 from bench.report.layout import LOG_SMAPE, Entry
-from bench.report.panels import legend_below, score_axis, whisker_handle, whiskers
+from bench.report.panels import legend, score_axis, whisker_handle, whiskers
 from bench.tasks import TASKS
 
 _BARS_A_ROW = 63
@@ -44,7 +45,7 @@ def bars(entries: Sequence[Entry], published: Sequence[Entry]) -> Figure:
         axes.set_ylim(0, 104)
         axes.grid(False, axis="x")
     figure.supylabel("score in percent")
-    legend_below(figure, _handles(pairs))
+    legend(figure, _handles(pairs))
     return figure
 
 
@@ -89,7 +90,7 @@ def _draw_group(
                 )
 
 
-def _dress(own: Look, hollow: bool) -> dict[str, object]:
+def _dress(own: Look, hollow: bool) -> dict[str, Any]:
     if hollow:
         return {"facecolor": "white", "edgecolor": own.colour, "linewidth": 0.7}
     return {"facecolor": own.colour, "edgecolor": "white", "linewidth": 0, "hatch": own.hatch}

@@ -14,7 +14,7 @@ from bench.report.figures import BLACK, Look, look
 from bench.report.intervals import Interval, bootstrap_means, wilson
 from bench.report.panels import (
     count_axis,
-    legend_below,
+    legend,
     name_axes,
     name_panel,
     panels,
@@ -50,13 +50,13 @@ def difficulty_curves(scores: Sequence[TaskScores]) -> Figure:
     for axes, of_task in zip(drawn.axes, scores, strict=True):
         own = [(series, next(found)) for series in _series(of_task)]
         for series, curve_ in own:
-            if series.place is None:
+            if series is of_task.pooled:
                 _draw_mean(axes, curve_)
             else:
                 _draw_run(axes, curve_, look(series.place))
         _finish(axes, of_task, [curve_ for _, curve_ in own])
     name_axes(drawn, "difficulty δ in base 10, mean of each bin", "score in percent")
-    legend_below(drawn.figure, _handles(scores))
+    legend(drawn.figure, _handles(scores))
     return drawn.figure
 
 
@@ -73,7 +73,7 @@ def _all_curves(scores: Sequence[TaskScores]) -> list[Curve]:
     wanted = []
     for of_task in scores:
         exact = TASKS[of_task.task].metric == "exact_match"
-        wanted += [(series, exact and series.place is not None) for series in _series(of_task)]
+        wanted += [(series, exact and series is not of_task.pooled) for series in _series(of_task)]
     return _curves(wanted)
 
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
 from bench.report.figures import FULL_WIDTH, HATCHES, PALETTE, label
-from bench.report.panels import legend_below
+from bench.report.panels import legend
 
 _ROW = 0.2
 # The palette, then lighter tints of it, so that neighbours and their hatches differ.
@@ -43,11 +44,11 @@ def failure_kinds(shares: Mapping[str, Mapping[str, float]], categories: Sequenc
     axes.set_xlabel("percent of items")
     axes.grid(True, axis="x")
     handles = [Patch(label=label(kind), **_dress(p)) for p, kind in enumerate(categories)]
-    legend_below(figure, handles)
+    legend(figure, handles)
     return figure
 
 
-def _dress(place: int) -> dict[str, object]:
+def _dress(place: int) -> dict[str, Any]:
     colours = (*PALETTE, *_TINTS)
     return {
         "facecolor": colours[place % len(colours)],

@@ -6,14 +6,17 @@ import io
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import matplotlib
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.backends.backend_pdf import FigureCanvasPdf
+from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 
 from bench.report.layout import Entry, one_line
 
-_Dashes = str | tuple[float, tuple[float, ...]]
+Dashes = Literal["-"] | tuple[float, tuple[float, ...]]
 
 FORMATS = ("png", "pdf", "svg")
 
@@ -28,9 +31,9 @@ PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 BLACK = "#000000"
 GREY = "#555555"
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "h", "p")
-LINES: tuple[_Dashes, ...] = ("-", (0, (5, 1.5)), (0, (1.2, 1.2)), (0, (5, 1.5, 1.2, 1.5)))
+LINES: tuple[Dashes, ...] = ("-", (0, (5, 1.5)), (0, (1.2, 1.2)), (0, (5, 1.5, 1.2, 1.5)))
 HATCHES = ("", "/////", "....", "\\\\\\\\\\", "xxxxx", "-----", "|||||")
-PUBLISHED_LINE: _Dashes = (0, (4, 2))
+PUBLISHED_LINE: Dashes = (0, (4, 2))
 """Published values: dashed lines and hollow markers, in every figure."""
 LEVEL_COLOURS = {
     "maximal": "#0072B2",
@@ -82,12 +85,16 @@ _NO_DATES: dict[str, dict[str, None]] = {
 }
 
 
+_CANVASES = {"png": FigureCanvasAgg, "pdf": FigureCanvasPdf, "svg": FigureCanvasSVG}
+_DPI = 200
+
+
 class Look(NamedTuple):
     """What tells a run from others: colour, and what also tells it apart in grey."""
 
     colour: str
     marker: str
-    line: _Dashes
+    line: Dashes
     hatch: str
 
 
@@ -114,13 +121,16 @@ def style() -> Iterator[None]:
 
 def rendered(figure: Figure) -> dict[str, bytes]:
     """The figure in each format, in its own size."""
-    # Places are worked out once, and are then the same in all formats.
+    # Places are worked out once, and are then the same in all formats. Each canvas draws once,
+    # where savefig would draw everything twice.
     figure.draw_without_rendering()
     figure.set_layout_engine("none")
     files = {}
     for form in FORMATS:
         buffer = io.BytesIO()
-        figure.savefig(buffer, format=form, dpi=200, metadata=_NO_DATES[form])
+        figure.set_dpi(_DPI)
+        write = getattr(_CANVASES[form](figure), f"print_{form}")
+        write(buffer, metadata=_NO_DATES[form])
         files[form] = buffer.getvalue()
     return files
 

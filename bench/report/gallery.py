@@ -20,7 +20,7 @@ from bench.report.measured import Measured
 from bench.report.pareto import pareto
 from bench.report.prices import cost_points, token_points
 from bench.report.radar import overview, radar
-from bench.report.sample_size import score_vs_items
+from bench.report.sample_size import growth, score_vs_items
 from bench.report.scatter import tokens_vs_score
 from bench.report.series import TaskScores, some_runs, task_scores
 from bench.tasks import TASKS
@@ -84,15 +84,24 @@ def _pareto_tokens(material: Material) -> Drawn:
     if len(points) < 2:
         return LeftOut("fewer than two runs with a token count on every task")
     axis = "mean generated tokens per answer, over the tasks"
+    axis += _of_all(len(points), len(material.everything), "token counts")
     return {"pareto_tokens": pareto(points, axis, material.heading)}
 
 
 def _pareto_cost(material: Material) -> Drawn:
     points = cost_points(material.runs)
     if len(points) < 2:
-        return LeftOut("fewer than two runs with a known cost of every response")
+        return LeftOut("fewer than two runs whose responses have known costs")
     axis = "US dollars per 1,000 items, mean over the tasks"
+    axis += _of_all(len(points), len(material.runs), "costs")
     return {"pareto_cost": pareto(points, axis, material.heading)}
+
+
+def _of_all(shown: int, count: int, lacking: str) -> str:
+    """What a figure says of the runs that it cannot show."""
+    if shown == count:
+        return ""
+    return f"\n{shown} of {count} runs; the others lack a task or its {lacking}"
 
 
 def _digits(material: Material) -> Drawn:
@@ -107,7 +116,8 @@ def _difficulty(material: Material) -> Drawn:
 
 
 def _sample_size(material: Material) -> Drawn:
-    return _in_parts("score_vs_items", material, score_vs_items)
+    grown = growth(material.scores)
+    return _in_parts("score_vs_items", material, lambda scores: score_vs_items(scores, grown))
 
 
 def _mean_difficulty(material: Material) -> Drawn:
@@ -133,7 +143,7 @@ def _in_parts(
 ) -> Drawn:
     """One figure for up to eight runs; of more the first, second … part, of about equal size."""
     scores = [found for found in material.scores if found.task in tasks]
-    places = sorted({s.place for t in scores for s in t.runs if s.place is not None})
+    places = sorted({s.place for t in scores for s in t.runs})
     if not places:
         return _NOTHING
     count = -(-len(places) // RUNS_A_FIGURE)
@@ -170,13 +180,14 @@ FIGURES = (
     Plan(
         "pareto_tokens",
         "Mean score over the tasks against mean generated tokens: no model on the front is beaten "
-        "by another in both. Bounds take the tasks as independent.",
+        "by another in both. Published points of measured models stand beside it."
+        " Bounds take the tasks as independent.",
         _pareto_tokens,
     ),
     Plan(
         "pareto_cost",
-        "Mean score over the tasks against US dollars per 1,000 items, for runs whose every "
-        "response has a known cost.",
+        "Mean score over the tasks against US dollars per 1,000 items, for runs in which at "
+        "most one response in a hundred lacks its cost.",
         _pareto_cost,
     ),
     Plan(

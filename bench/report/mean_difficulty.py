@@ -9,11 +9,12 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from bench.report.figures import GREY, look
+from bench.report.difficulty import Curve
+from bench.report.figures import GREY, Look, look
 from bench.report.intervals import bootstrap_means
 from bench.report.panels import (
     count_axis,
-    legend_below,
+    legend,
     name_axes,
     panels,
     run_handles,
@@ -34,8 +35,8 @@ def mean_difficulty(of_task: TaskScores) -> Figure:
     """
     drawn = panels(1, across=1, height=2.9, width=5.0)
     (axes,) = drawn.axes
-    for series in of_task.runs:
-        _draw(axes, series)
+    for series, curve in zip(of_task.runs, _curves(of_task.runs), strict=True):
+        _draw(axes, curve, look(series.place))
     axes.axvline(SHARED + 0.5, color=GREY, linewidth=0.8, linestyle=(0, (1, 1)))
     score_axis(axes)
     count_axis(axes)
@@ -43,7 +44,7 @@ def mean_difficulty(of_task: TaskScores) -> Figure:
     mark = Line2D(
         [], [], color=GREY, linewidth=0.8, linestyle=(0, (1, 1)), label="right of it s > x"
     )
-    legend_below(drawn.figure, [*run_handles(run_names([of_task])), mark])
+    legend(drawn.figure, [*run_handles(run_names([of_task])), mark])
     return drawn.figure
 
 
@@ -64,20 +65,38 @@ def groups(difficulty: Sequence[int]) -> list[tuple[int, int]]:
     return found
 
 
-def _draw(axes: Axes, series: Series) -> None:
-    assert series.place is not None
-    own = look(series.place)
-    chosen = [
-        (series.base10 >= first) & (series.base10 <= last)
-        for first, last in groups(series.base10.astype(int).tolist())
+def _curves(runs: Sequence[Series]) -> list[Curve]:
+    points = [
+        [
+            (series.base10 >= first) & (series.base10 <= last)
+            for first, last in groups(series.base10.astype(int).tolist())
+        ]
+        for series in runs
     ]
-    columns = [series.score[mask] for mask in chosen]
-    at = [float(series.base10[mask].mean()) for mask in chosen]
-    lows, highs = zip(*bootstrap_means(columns), strict=True)
-    axes.fill_between(at, lows, highs, color=own.colour, alpha=0.15, linewidth=0)
+    columns = [series.score[m] for series, own in zip(runs, points, strict=True) for m in own]
+    bounds = iter(bootstrap_means(columns))
+    found = []
+    for series, own in zip(runs, points, strict=True):
+        low, high = zip(*(next(bounds) for _ in own), strict=True)
+        found.append(
+            Curve(
+                np.array([series.base10[mask].mean() for mask in own]),
+                np.array([series.score[mask].mean() for mask in own]),
+                np.array(low),
+                np.array(high),
+                np.array([mask.sum() for mask in own]),
+            )
+        )
+    return found
+
+
+def _draw(axes: Axes, curve: Curve, own: Look) -> None:
+    axes.fill_between(
+        curve.difficulty, curve.low, curve.high, color=own.colour, alpha=0.13, linewidth=0
+    )
     axes.plot(
-        at,
-        [float(column.mean()) for column in columns],
+        curve.difficulty,
+        curve.score,
         color=own.colour,
         linestyle=own.line,
         linewidth=1.0,

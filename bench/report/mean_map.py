@@ -15,9 +15,9 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Rectangle
 
-from bench.report.figures import BLACK, label
+from bench.report.figures import BLACK, SMALL, label
 from bench.report.measured import Measured, counted_rows
-from bench.report.panels import legend_below, name_axes, panels
+from bench.report.panels import fitted, legend, name_axes, panels
 from bench.report.ranks import Floats, Ints
 from bench.scoring import headline
 
@@ -56,7 +56,7 @@ def mean_map(lists: Sequence[Lists]) -> Figure:
     drawn = panels(len(lists), across=_ACROSS, height=1.75, share=True)
     colours = ScalarMappable(Normalize(0, 100), _COLOURS)
     for axes, own in zip(drawn.axes, lists, strict=True):
-        axes.set_title(own.name)
+        axes.set_title(fitted(own.name, 1.4), fontsize=SMALL)
         _draw(axes, cells(own, width), width, colours)
     _share_limits(drawn.axes, lists, width)
     name_axes(
@@ -71,7 +71,7 @@ def mean_map(lists: Sequence[Lists]) -> Figure:
         linestyle="",
         label=f"full square: {width} × {width}, {_FULL_CELL} items or more; dot: 1",
     )
-    legend_below(drawn.figure, [line, size])
+    legend(drawn.figure, [line, size])
     return drawn.figure
 
 
@@ -91,8 +91,8 @@ def lists_of(runs: Sequence[Measured]) -> list[Lists]:
             if (x := magnitude(str(row.item.answer))) is not None
         ]
         if placed:
-            x, s, score = (np.array(column) for column in zip(*placed, strict=True))
-            found.append(Lists(label(run.label), x, s, score))
+            columns = (np.array(column) for column in zip(*placed, strict=True))
+            found.append(Lists(label(run.label), *columns))
     return found
 
 

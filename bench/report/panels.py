@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
@@ -69,10 +69,11 @@ def name_axes(drawn: Panels, horizontal: str, vertical: str) -> None:
     drawn.figure.supylabel(vertical)
 
 
-def legend_below(figure: Figure, handles: Sequence[Artist], title: str | None = None) -> None:
-    """A legend under everything, in as many columns as fit; the figure grows by its height."""
-    if not handles:
-        return
+def legend(figure: Figure, handles: Sequence[Artist], title: str | None = None) -> None:
+    """A legend of all panels in as many columns as fit; the figure grows by its height.
+
+    It stands under the panels, or above them where a label that they share is under them.
+    """
     widest = max(text_width(str(handle.get_label())) for handle in handles) + 0.45
     columns = max(1, min(len(handles), int((figure.get_figwidth() - 0.2) / widest)))
     rows = math.ceil(len(handles) / columns)
@@ -81,7 +82,7 @@ def legend_below(figure: Figure, handles: Sequence[Artist], title: str | None = 
     figure.set_figheight(figure.get_figheight() + _LEGEND_ROW * (rows + bool(title)) + 0.1)
     figure.legend(
         handles=list(handles),
-        loc="outside lower center",
+        loc="outside upper center" if figure.get_supxlabel() else "outside lower center",
         ncols=columns,
         title=title,
         columnspacing=1.2,
@@ -98,6 +99,16 @@ def text_width(text: str, size: float = SMALL) -> float:
         return 0.0
     path = TextPath((0, 0), text, size=size, prop=FontProperties(family="DejaVu Sans"))
     return float(path.get_extents().width) / 72
+
+
+def fitted(text: str, width: float, size: float = SMALL) -> str:
+    """The text, cut in its middle until it is at most `width` inches wide."""
+    short, kept = text, len(text)
+    while kept > 1 and text_width(short, size) > width:
+        kept -= 1
+        half = kept // 2
+        short = f"{text[: kept - half].rstrip()}…{text[len(text) - half :].lstrip()}"
+    return short
 
 
 def spans_orders(values: Sequence[float]) -> bool:
@@ -155,6 +166,6 @@ def run_handles(names: Mapping[int, str]) -> list[Line2D]:
     handles = []
     for place, name in sorted(names.items()):
         own = look(place)
-        marked = {"color": own.colour, "marker": own.marker, "markersize": 3.5}
+        marked: dict[str, Any] = {"color": own.colour, "marker": own.marker, "markersize": 3.5}
         handles.append(Line2D([], [], linestyle=own.line, linewidth=1.0, label=name, **marked))
     return handles

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 from matplotlib.axes import Axes
@@ -15,7 +16,7 @@ from bench.report.figures import FULL_WIDTH, PALETTE, SMALL
 from bench.report.layout import Estimate
 from bench.report.panels import (
     count_axis,
-    legend_below,
+    legend,
     short_count,
     spans_orders,
     text_width,
@@ -41,24 +42,25 @@ class Point(NamedTuple):
 def pareto(points: Sequence[Point], price: str, heading: str) -> Figure:
     """All points with 95 % bounds, the front as a line, and dominated points in grey.
 
-    A published point with the name of a measured one is joined to it and shares its label.
+    A published point with the name of a measured one is joined to it, shares its label and has
+    no part in the front.
     """
     figure = Figure(figsize=(FULL_WIDTH, 4.4), layout="constrained")
     axes = figure.add_subplot()
-    best = front(points)
+    twins = _twins(points)
+    best = front([point for point in points if point not in [twin for _, twin in twins]])
     _scale(axes, points)
     for point in points:
         _draw_point(axes, point, _FRONT if point in best else _DOMINATED)
     line = [(p.price.value, p.score.value) for p in best]
     axes.plot(*zip(*line, strict=True), color=_FRONT, linewidth=1.2, drawstyle="steps-post")
-    twins = _twins(points)
     for own, other in twins:
         ends = [(p.price.value, p.score.value) for p in (own, other)]
         axes.plot(*zip(*ends, strict=True), color=_DOMINATED, linewidth=0.6, linestyle=":")
     axes.set_xlabel(price)
     axes.set_ylabel("mean score over the tasks in percent")
     axes.grid(True)
-    legend_below(figure, _handles(points, heading))
+    legend(figure, _handles(points, heading))
     _label(figure, axes, points, [twin for _, twin in twins], best)
     return figure
 
@@ -140,11 +142,12 @@ def _label(
     dots = [Box(x - half, y - half, x + half, y + half) for x, y in spots.values()]
     lines: list[Segment] = []
     for p in points:
-        if p.score.bounded:
-            lines.append(
-                (at(p.price.value, p.score.bounded[1]), at(p.price.value, p.score.bounded[2]))
-            )
-    for one, two in zip(best, best[1:], strict=False):
+        x, y = p.price, p.score
+        if y.bounded:
+            lines.append((at(x.value, y.bounded[1]), at(x.value, y.bounded[2])))
+        if x.bounded:
+            lines.append((at(x.bounded[1], y.value), at(x.bounded[2], y.value)))
+    for one, two in pairwise(best):
         corner = at(two.price.value, one.score.value)
         lines += [(spots[one], corner), (corner, spots[two])]
     frame = axes.get_window_extent()

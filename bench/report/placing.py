@@ -10,6 +10,7 @@ _RADII = (5.0, 8.0, 12.0, 17.0, 23.0, 30.0, 38.0, 48.0, 60.0, 75.0, 95.0, 120.0,
 _ANGLES = tuple(2 * math.pi * step / 24 for step in range(24))
 _GAP = 1.5
 _CROSSED = 14.0
+_LED_ACROSS = 45.0
 
 
 class Box(NamedTuple):
@@ -86,9 +87,9 @@ def _best(mark: Mark, taken: Sequence[Box], lines: Sequence[Segment], area: Box)
             if not box.inside(area) or any(roomy.overlaps(other) for other in taken):
                 continue
             leader = ((mark.x, mark.y), anchor(mark, box))
-            cost = radius + _CROSSED * (
-                sum(_crosses(line, box) for line in lines)
-                + sum(_crosses(leader, other) for other in taken if not _holds(other, mark))
+            cost = radius + _CROSSED * sum(_crosses(line, box) for line in lines)
+            cost += _LED_ACROSS * sum(
+                _crosses(leader, other) for other in taken if not _holds(other, mark)
             )
             if cost < least:
                 best, least = box, cost

@@ -12,9 +12,11 @@ from bench.report.intervals import bootstrap_means
 from bench.report.layout import LOG_SMAPE, TOKENS, Entry, Estimate
 from bench.report.measured import Measured, counted_rows
 from bench.report.pareto import Point
+from bench.report.ranks import Floats
 from bench.tasks import TASKS
 
 PER_ITEMS = 1_000
+_MOST_UNKNOWN = 0.01
 
 
 def token_points(entries: Sequence[Entry]) -> list[Point]:
@@ -26,7 +28,10 @@ def token_points(entries: Sequence[Entry]) -> list[Point]:
 
 
 def cost_points(runs: Sequence[Measured]) -> list[Point]:
-    """Mean score and US dollars per 1,000 items of each run whose every response has a cost."""
+    """Mean score and US dollars per 1,000 items of each run whose costs are known.
+
+    At most one response in a hundred of a task may lack its cost; the mean is over the others.
+    """
     return _points(list(zip([run.entry for run in runs], _costs(runs), strict=True)))
 
 
@@ -63,13 +68,14 @@ def over_tasks(estimates: Sequence[Estimate]) -> Estimate:
 
 
 def _costs(runs: Sequence[Measured]) -> list[dict[str, Estimate]]:
-    """Task → dollars per 1,000 items, where every counted response knows its cost."""
-    columns = {}
+    """Task → dollars per 1,000 items, where the costs of the counted responses are known."""
+    columns: dict[tuple[int, str], Floats] = {}
     for place, run in enumerate(runs):
         for task in run.run.rows:
-            costs = [row.response and row.response.cost for row in counted_rows(run.run, task)]
+            rows = counted_rows(run.run, task)
+            costs = [row.response.cost for row in rows if row.response is not None]
             known = [PER_ITEMS * cost for cost in costs if cost is not None]
-            if known and len(known) == len(costs):
+            if known and len(known) >= (1 - _MOST_UNKNOWN) * len(rows):
                 columns[place, task] = np.array(known)
     found: list[dict[str, Estimate]] = [{} for _ in runs]
     intervals = bootstrap_means(list(columns.values()))

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from matplotlib.figure import Figure
+from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.lines import Line2D
 from matplotlib.projections.polar import PolarAxes
 
@@ -22,11 +23,11 @@ from bench.report.figures import (
     models_of,
 )
 from bench.report.layout import LOG_SMAPE, Entry, level_rank
-from bench.report.panels import legend_below, whisker_handle, whiskers
+from bench.report.panels import legend, whisker_handle, whiskers
 from bench.tasks import TASKS
 
 _PANELS_A_ROW = 3
-_PANEL_HEIGHT = 2.3
+_PANEL_HEIGHT = 2.02
 
 
 class _Look(NamedTuple):
@@ -42,7 +43,7 @@ def radar(model: str, entries: Sequence[Entry], heading: str) -> Figure:
 
     `heading` names the measured entries in the legend.
     """
-    figure = Figure(figsize=(HALF_WIDTH, 3.3), layout="constrained")
+    figure = Figure(figsize=(HALF_WIDTH, 2.95), layout="constrained")
     axes = _axes(figure, 1, 1, 1)
     axes.set_title(label(model), fontweight="bold")
     handles = []
@@ -50,7 +51,7 @@ def radar(model: str, entries: Sequence[Entry], heading: str) -> Figure:
         _draw(axes, entry, look, 1.0)
         source = "published" if entry.published else heading.lower()
         handles.append(_handle(look, label(f"{entry.reasoning}, {entry.note or source}")))
-    legend_below(figure, [*handles, *_bounds_handle(entries)], title="Reasoning")
+    legend(figure, [*handles, *_bounds_handle(entries)], title="Reasoning")
     return figure
 
 
@@ -60,14 +61,16 @@ def overview(entries: Sequence[Entry], heading: str) -> Figure:
     across = min(_PANELS_A_ROW, len(models))
     down = math.ceil(len(models) / across)
     width = max(HALF_WIDTH, FULL_WIDTH * across / _PANELS_A_ROW)
-    figure = Figure(figsize=(width, _PANEL_HEIGHT * down), layout="constrained")
+    figure = Figure(
+        figsize=(width, _PANEL_HEIGHT * down), layout=ConstrainedLayoutEngine(w_pad=0.1)
+    )
     for place, model in enumerate(models, 1):
         axes = _axes(figure, down, across, place)
         axes.set_title(label(model), fontweight="bold")
         own = [entry for entry in entries if entry.model == model]
         for entry, look in zip(own, _looks(own), strict=True):
             _draw(axes, entry, look, 0.75)
-    legend_below(figure, [*_overview_handles(entries, heading), *_bounds_handle(entries)])
+    legend(figure, [*_overview_handles(entries, heading), *_bounds_handle(entries)])
     return figure
 
 
@@ -110,7 +113,7 @@ def _draw(axes: PolarAxes, entry: Entry, look: _Look, size: float) -> None:
         linewidth=size * (0.9 if look.published else 1.2),
         marker=look.marker,
         # Where both agree, the ring of the published one stays in sight around the other's dot.
-        markersize=size * (4.2 if look.published else 2.4),
+        markersize=size * (4.2 if look.published else 1.9),
         zorder=2.5 if look.published else 3,
         markerfacecolor="none" if look.published else look.colour,
         markeredgewidth=0.7,

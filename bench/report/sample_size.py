@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -14,7 +14,7 @@ from bench.report.figures import GREY, Look, look
 from bench.report.intervals import Interval, bootstrap_means, wilson
 from bench.report.panels import (
     count_axis,
-    legend_below,
+    legend,
     name_axes,
     name_panel,
     panels,
@@ -31,6 +31,10 @@ _STEPS = (1.0, 1.5, 2.0, 3.0, 5.0, 7.5)
 _FEWEST = 10
 
 
+Where = tuple[str, int]
+"""A task and the place of a run."""
+
+
 class Growth(NamedTuple):
     """Means (0 … 100) of growing random subsets with their own 95 % bounds, one per size."""
 
@@ -39,7 +43,7 @@ class Growth(NamedTuple):
     bounds: list[Interval]
 
 
-def score_vs_items(scores: Sequence[TaskScores]) -> Figure:
+def score_vs_items(scores: Sequence[TaskScores], grown: Mapping[Where, Growth]) -> Figure:
     """Mean score of growing random subsets with the 95 % bounds that each alone would give.
 
     Subsets of a task grow in one random order (seeded), the same for all runs that answered
@@ -48,27 +52,40 @@ def score_vs_items(scores: Sequence[TaskScores]) -> Figure:
     """
     drawn = panels(len(scores), height=1.85, share=True)
     for axes, of_task in zip(drawn.axes, scores, strict=True):
-        grown = growth(of_task)
-        for series, own in zip(of_task.runs, grown, strict=True):
-            assert series.place is not None
-            _draw(axes, own, look(series.place))
-        _finish(axes, of_task, grown)
+        own = {s.place: grown[of_task.task, s.place] for s in of_task.runs}
+        for place, found in own.items():
+            _draw(axes, found, look(place))
+        _finish(axes, of_task.task, list(own.values()))
     name_axes(drawn, "items in the subset (log scale)", "mean score in percent, 95 % band")
-    legend_below(drawn.figure, _handles(scores))
+    legend(drawn.figure, _handles(scores))
     return drawn.figure
 
 
-def growth(of_task: TaskScores) -> list[Growth]:
-    """How the mean of each run of a task settles."""
-    exact = TASKS[of_task.task].metric == "exact_match"
-    shuffled = [_shuffled(series) for series in of_task.runs]
-    sizes = [sizes_up_to(column.size) for column in shuffled]
-    subsets = [c[:n] for c, own in zip(shuffled, sizes, strict=True) for n in own]
-    bounds = iter([_exact(s) for s in subsets] if exact else bootstrap_means(subsets))
-    return [
-        Growth(own, [float(column[:n].mean()) for n in own], [next(bounds) for _ in own])
-        for column, own in zip(shuffled, sizes, strict=True)
-    ]
+def growth(scores: Sequence[TaskScores]) -> dict[Where, Growth]:
+    """How the mean of each task of each run settles."""
+    columns = {
+        (of_task.task, series.place): _shuffled(series)
+        for of_task in scores
+        for series in of_task.runs
+    }
+    subsets = {
+        (task, place, size): column[:size]
+        for (task, place), column in columns.items()
+        for size in sizes_up_to(column.size)
+    }
+    # All at once, since subsets of one size share the draws of the bootstrap.
+    other = [where for where in subsets if TASKS[where[0]].metric != "exact_match"]
+    bounds = dict(zip(other, bootstrap_means([subsets[where] for where in other]), strict=True))
+    found = {}
+    for (task, place), column in columns.items():
+        sizes = sizes_up_to(column.size)
+        own = [(task, place, size) for size in sizes]
+        found[task, place] = Growth(
+            sizes,
+            [float(subsets[where].mean()) for where in own],
+            [bounds.get(where) or _exact(subsets[where]) for where in own],
+        )
+    return found
 
 
 def sizes_up_to(items: int) -> list[int]:
@@ -106,10 +123,10 @@ def _draw(axes: Axes, grown: Growth, own: Look) -> None:
     )
 
 
-def _finish(axes: Axes, of_task: TaskScores, grown: Sequence[Growth]) -> None:
+def _finish(axes: Axes, task: str, grown: Sequence[Growth]) -> None:
     most = max(own.sizes[-1] for own in grown)
     widest = max((b.high - b.low) / 2 for own in grown for b in own.bounds[-1:])
-    name_panel(axes, of_task.task, f"±{widest:.1f} at {most:,}")
+    name_panel(axes, task, f"±{widest:.1f} at {most:,}")
     score_axis(axes)
     count_axis(axes, logarithmic=True)
     fewest = min(own.sizes[0] for own in grown)

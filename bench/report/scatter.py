@@ -19,7 +19,7 @@ from bench.report.figures import (
 from bench.report.layout import LOG_SMAPE, TOKENS, Entry, Estimate
 from bench.report.panels import (
     count_axis,
-    legend_below,
+    legend,
     name_axes,
     name_panel,
     panels,
@@ -54,7 +54,7 @@ def tokens_vs_score(entries: Sequence[Entry], heading: str) -> Figure:
         "mean generated tokens per item",
         "score in percent (log-sMAPE; comparisons: exact match)",
     )
-    legend_below(drawn.figure, _handles(entries, heading))
+    legend(drawn.figure, _handles(entries, heading))
     return drawn.figure
 
 
@@ -135,24 +135,23 @@ def _handles(entries: Sequence[Entry], heading: str) -> list[Line2D]:
         if all(_is_line(entry) for entry in entries if entry.model == model):
             handles.append(Line2D([], [], color=own.colour, linestyle=":", label=name))
         else:
-            marked = {"color": own.colour, "marker": own.marker, "markersize": 4.2}
-            handles.append(Line2D([], [], linestyle="", label=name, **marked))
-    handles.append(_key(f"filled: {heading.lower()}", GREY))
+            handles.append(_key(name, own.colour, own))
+    handles.append(_key(f"filled: {heading.lower()}"))
     if any(entry.published for entry in entries):
-        handles.append(_key("hollow: published", "none"))
+        handles.append(_key("hollow: published", face="none"))
     if any(_is_line(entry) for entry in entries):
         handles.append(Line2D([], [], color=GREY, linestyle=":", label="dotted: tokens unknown"))
     return [*handles, whisker_handle()]
 
 
-def _key(text: str, face: str) -> Line2D:
+def _key(text: str, colour: str = GREY, own: Look | None = None, face: str | None = None) -> Line2D:
     return Line2D(
         [],
         [],
-        color=GREY,
-        marker="o",
+        color=colour,
+        marker=own.marker if own else "o",
         markersize=4.2,
-        markerfacecolor=face,
+        markerfacecolor=face or colour,
         linestyle="",
         label=text,
     )

@@ -20,7 +20,7 @@ class Series(NamedTuple):
     """One task of one run, or of the mean over the runs.
 
     score: headline score of each item, 0 … 100; base10, base2: its difficulty; all of shape
-    (items,). place: which of the runs it is, None for their mean.
+    (items,). place: which of the runs it is; of their mean it says nothing.
     """
 
     model: str
@@ -28,7 +28,7 @@ class Series(NamedTuple):
     score: Floats
     base10: Floats
     base2: Floats
-    place: int | None = None
+    place: int = 0
 
     @property
     def label(self) -> str:
@@ -68,13 +68,13 @@ def task_scores(task: str, measured: Sequence[Measured]) -> TaskScores | None:
         for item in first
         if all(item in scores for _, _, scores, _ in own)
     }
-    pooled = _series(POOLED, "", means, difficulties, None) if means and len(own) > 1 else None
+    pooled = _series(POOLED, "", means, difficulties, 0) if means and len(own) > 1 else None
     return TaskScores(task, series, pooled)
 
 
 def run_names(scores: Sequence[TaskScores]) -> dict[int, str]:
     """The label of each run that any of the tasks has, by its place."""
-    return {s.place: s.label for t in scores for s in t.runs if s.place is not None}
+    return {s.place: s.label for t in scores for s in t.runs}
 
 
 def some_runs(scores: Sequence[TaskScores], places: Collection[int]) -> list[TaskScores]:
@@ -88,7 +88,7 @@ def _series(
     reasoning: str,
     scores: dict[str, float],
     difficulties: dict[str, Difficulty],
-    place: int | None,
+    place: int,
 ) -> Series:
     return Series(
         model,
