@@ -15,7 +15,7 @@ from matplotlib.lines import Line2D
 from bench.report.figures import label
 from bench.report.intervals import Interval, bootstrap_means
 from bench.report.measured import Measured, counted_rows
-from bench.report.panels import legend, name_panel, panels, whiskers
+from bench.report.panels import fitted, legend, name_panel, panels, whiskers
 from bench.report.ranks import Floats
 from bench.tasks import TASKS
 
@@ -24,6 +24,7 @@ _COLOURS = "Blues"
 _MARK = "#D55E00"
 _ROW = 0.15
 _ACROSS = 4
+_LABEL = 1.7
 
 
 class Strip(NamedTuple):
@@ -50,7 +51,7 @@ def correct_digits(tasks: dict[str, list[Strip]]) -> Figure:
     for place, (axes, (task, strips)) in enumerate(zip(drawn.axes, tasks.items(), strict=True)):
         name_panel(axes, task)
         _draw(axes, strips, places, norm)
-        axes.set_yticks(range(len(places)), [found[run] for run in places])
+        axes.set_yticks(range(len(places)), [fitted(found[run], _LABEL) for run in places])
         axes.tick_params(labelleft=place % _ACROSS == 0)
     drawn.figure.supxlabel("correct leading digits (–: no answer that could be read)")
     bar = drawn.figure.colorbar(ScalarMappable(norm, _COLOURS), ax=drawn.axes, aspect=25, pad=0.01)

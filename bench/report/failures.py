@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
 from bench.report.figures import FULL_WIDTH, HATCHES, PALETTE, label
-from bench.report.panels import legend
+from bench.report.panels import fitted, legend
 
 _ROW = 0.2
 # The palette, then lighter tints of it, so that neighbours and their hatches differ.
@@ -37,7 +37,7 @@ def failure_kinds(shares: Mapping[str, Mapping[str, float]], categories: Sequenc
             if width > 0:
                 axes.barh(row, width, 0.74, left=left, **_dress(place))
             left += width
-    axes.set_yticks(range(len(shares)), [label(name) for name in shares])
+    axes.set_yticks(range(len(shares)), [fitted(label(name), 2.2) for name in shares])
     axes.set_ylim(len(shares) - 0.5, -0.5)
     axes.set_xlim(left=0)
     axes.tick_params(axis="y", length=0)

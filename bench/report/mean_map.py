@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Rectangle
 
-from bench.report.figures import BLACK, SMALL, label
+from bench.report.figures import BLACK, FULL_WIDTH, SMALL, label
 from bench.report.measured import Measured, counted_rows
 from bench.report.panels import fitted, legend, name_axes, panels
 from bench.report.ranks import Floats, Ints
@@ -56,7 +56,7 @@ def mean_map(lists: Sequence[Lists]) -> Figure:
     drawn = panels(len(lists), across=_ACROSS, height=1.75, share=True)
     colours = ScalarMappable(Normalize(0, 100), _COLOURS)
     for axes, own in zip(drawn.axes, lists, strict=True):
-        axes.set_title(fitted(own.name, 1.4), fontsize=SMALL)
+        axes.set_title(fitted(own.name, FULL_WIDTH / _ACROSS - 0.35), fontsize=SMALL)
         _draw(axes, cells(own, width), width, colours)
     _share_limits(drawn.axes, lists, width)
     name_axes(

@@ -15,9 +15,11 @@ from matplotlib.textpath import TextPath
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocator
 
 from bench.report.figures import FULL_WIDTH, GREY, SMALL, look
+from bench.report.layout import one_line
 from bench.tasks import TASKS
 
 _LEGEND_ROW = 0.145
+_LEGEND_KEY = 0.5
 _SPREAD_FOR_LOG = 20
 
 
@@ -53,7 +55,7 @@ def panels(
         if share:
             axes[place].tick_params(labelleft=place % across == 0)
     if title:
-        figure.suptitle(title)
+        figure.suptitle(fitted(one_line(title), size - 0.2, 9.0))
     return Panels(figure, axes)
 
 
@@ -74,8 +76,11 @@ def legend(figure: Figure, handles: Sequence[Artist], title: str | None = None) 
 
     It stands under the panels, or above them where a label that they share is under them.
     """
-    widest = max(text_width(str(handle.get_label())) for handle in handles) + 0.45
-    columns = max(1, min(len(handles), int((figure.get_figwidth() - 0.2) / widest)))
+    room = figure.get_figwidth() - 0.2
+    for handle in handles:
+        handle.set_label(fitted(str(handle.get_label()), room - _LEGEND_KEY))
+    widest = max(text_width(str(handle.get_label())) for handle in handles) + _LEGEND_KEY
+    columns = max(1, min(len(handles), int(room / widest)))
     rows = math.ceil(len(handles) / columns)
     # Even columns: nine entries in two rows stand as five and four.
     columns = math.ceil(len(handles) / rows)

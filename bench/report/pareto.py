@@ -16,6 +16,7 @@ from bench.report.figures import FULL_WIDTH, PALETTE, SMALL
 from bench.report.layout import Estimate
 from bench.report.panels import (
     count_axis,
+    fitted,
     legend,
     short_count,
     spans_orders,
@@ -28,6 +29,7 @@ from bench.report.placing import Box, Mark, Segment, anchor, place_labels
 _FRONT = PALETTE[0]
 _DOMINATED = "#8a8a8a"
 _MARKER = 5.0
+_LABEL = 2.4
 
 
 class Point(NamedTuple):
@@ -154,18 +156,22 @@ def _label(
     area = Box(*(float(value) * scale for value in frame.extents))
     named = [p for p in points if p not in unlabelled]
     named.sort(key=lambda p: (p not in best, p.price.value, -p.score.value))
-    marks = [Mark(*spots[p], 72 * text_width(p.name) + 1, SMALL * 1.25) for p in named]
+    names = [fitted(p.name, _LABEL) for p in named]
+    marks = [
+        Mark(*spots[p], 72 * text_width(name) + 1, SMALL * 1.25)
+        for p, name in zip(named, names, strict=True)
+    ]
     placed = place_labels(marks, dots, lines, area)
-    for point, mark, box in zip(named, marks, placed, strict=True):
+    for point, name, mark, box in zip(named, names, marks, placed, strict=True):
         if box is not None:
-            _write(axes, point, mark, box, point in best)
+            _write(axes, point, name, mark, box, point in best)
 
 
-def _write(axes: Axes, point: Point, mark: Mark, box: Box, on_front: bool) -> None:
+def _write(axes: Axes, point: Point, name: str, mark: Mark, box: Box, on_front: bool) -> None:
     colour = "black" if on_front else "#666666"
     xy = (point.price.value, point.score.value)
     axes.annotate(
-        point.name,
+        name,
         xy,
         xytext=((box.left + box.right) / 2 - mark.x, (box.bottom + box.top) / 2 - mark.y),
         textcoords="offset points",

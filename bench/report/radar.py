@@ -23,7 +23,7 @@ from bench.report.figures import (
     models_of,
 )
 from bench.report.layout import LOG_SMAPE, Entry, level_rank
-from bench.report.panels import legend, whisker_handle, whiskers
+from bench.report.panels import fitted, legend, whisker_handle, whiskers
 from bench.tasks import TASKS
 
 _PANELS_A_ROW = 3
@@ -45,7 +45,7 @@ def radar(model: str, entries: Sequence[Entry], heading: str) -> Figure:
     """
     figure = Figure(figsize=(HALF_WIDTH, 2.95), layout="constrained")
     axes = _axes(figure, 1, 1, 1)
-    axes.set_title(label(model), fontweight="bold")
+    axes.set_title(fitted(label(model), HALF_WIDTH - 0.3, 8.0))
     handles = []
     for entry, look in zip(entries, _looks(entries), strict=True):
         _draw(axes, entry, look, 1.0)
@@ -66,7 +66,7 @@ def overview(entries: Sequence[Entry], heading: str) -> Figure:
     )
     for place, model in enumerate(models, 1):
         axes = _axes(figure, down, across, place)
-        axes.set_title(label(model), fontweight="bold")
+        axes.set_title(fitted(label(model), width / across - 0.3, 8.0))
         own = [entry for entry in entries if entry.model == model]
         for entry, look in zip(own, _looks(own), strict=True):
             _draw(axes, entry, look, 0.75)
