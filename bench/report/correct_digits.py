@@ -47,11 +47,12 @@ def correct_digits(tasks: dict[str, list[Strip]]) -> Figure:
     norm = PowerNorm(0.5, 0, 100)
     found = {strip.place: strip.run for strips in tasks.values() for strip in strips}
     places = sorted(found)
+    names = [fitted(found[run], _LABEL) for run in places]
     drawn = panels(len(tasks), across=_ACROSS, height=0.5 + _ROW * len(places))
     for place, (axes, (task, strips)) in enumerate(zip(drawn.axes, tasks.items(), strict=True)):
         name_panel(axes, task)
         _draw(axes, strips, places, norm)
-        axes.set_yticks(range(len(places)), [fitted(found[run], _LABEL) for run in places])
+        axes.set_yticks(range(len(places)), names)
         axes.tick_params(labelleft=place % _ACROSS == 0)
     drawn.figure.supxlabel("correct leading digits (–: no answer that could be read)")
     bar = drawn.figure.colorbar(ScalarMappable(norm, _COLOURS), ax=drawn.axes, aspect=25, pad=0.01)

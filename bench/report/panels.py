@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_right
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from matplotlib.artist import Artist
@@ -98,6 +100,7 @@ def legend(figure: Figure, handles: Sequence[Artist], title: str | None = None) 
     )
 
 
+@lru_cache(maxsize=4096)
 def text_width(text: str, size: float = SMALL) -> float:
     """Inches that a line of text takes up."""
     if not text.strip():
@@ -107,13 +110,16 @@ def text_width(text: str, size: float = SMALL) -> float:
 
 
 def fitted(text: str, width: float, size: float = SMALL) -> str:
-    """The text, cut in its middle until it is at most `width` inches wide."""
-    short, kept = text, len(text)
-    while kept > 1 and text_width(short, size) > width:
-        kept -= 1
+    """The text, cut in its middle so that it is at most `width` inches wide."""
+
+    def cut(kept: int) -> str:
         half = kept // 2
-        short = f"{text[: kept - half].rstrip()}…{text[len(text) - half :].lstrip()}"
-    return short
+        return f"{text[: kept - half].rstrip()}…{text[len(text) - half :].lstrip()}"
+
+    if text_width(text, size) <= width:
+        return text
+    kept = bisect_right(range(2, len(text)), width, key=lambda n: text_width(cut(n), size))
+    return cut(max(2, kept + 1))
 
 
 def spans_orders(values: Sequence[float]) -> bool:

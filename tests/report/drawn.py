@@ -31,7 +31,12 @@ def texts(figure: Figure) -> list[Text]:
     found = [
         *figure.texts,
         *(text for axes in figure.axes for text in _texts(axes)),
-        *(text for legend in legends if legend for text in [*legend.get_texts(), legend.get_title()]),
+        *(
+            text
+            for legend in legends
+            if legend
+            for text in [*legend.get_texts(), legend.get_title()]
+        ),
     ]
     return [text for text in found if text.get_visible() and text.get_text().strip()]
 

@@ -54,7 +54,9 @@ def responses(place: int) -> dict[str, Response]:
 def scored(folder: Path, data: Dataset, place: int, tasks: tuple[str, ...]) -> Path:
     display, reasoning = NAMES[place]
     own = {key: r for key, r in responses(place).items() if key.split("-")[0] in tasks}
-    return runs.run(folder / str(place), data, own, display=display, reasoning=reasoning, tasks=tasks)
+    return runs.run(
+        folder / str(place), data, own, display=display, reasoning=reasoning, tasks=tasks
+    )
 
 
 @pytest.fixture(scope="module")
@@ -157,9 +159,7 @@ def test_the_same_material_gives_the_same_bytes(many: list[Measured]) -> None:
 def test_published_bounds_are_unknown_and_draw_no_whisker() -> None:
     assert Estimate(50.0).bounded is None
     assert Estimate(50.0, 40.0, 60.0).bounded == (50.0, 40.0, 60.0)
-    assert not any(
-        math.isnan(e.value) for entry in published_entries() for e in _estimates(entry)
-    )
+    assert not any(math.isnan(e.value) for entry in published_entries() for e in _estimates(entry))
 
 
 def _estimates(entry: Entry) -> list[Estimate]:
