@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.lines import Line2D
@@ -23,11 +24,12 @@ from bench.report.figures import (
     models_of,
 )
 from bench.report.layout import LOG_SMAPE, Entry, level_rank
-from bench.report.panels import fitted, legend, whisker_handle, whiskers
+from bench.report.panels import fitted, legend, whisker_handle
 from bench.tasks import TASKS
 
 _PANELS_A_ROW = 3
 _PANEL_HEIGHT = 2.02
+_CAP = 2.2
 
 
 class _Look(NamedTuple):
@@ -128,27 +130,21 @@ def _draw(axes: PolarAxes, entry: Entry, look: _Look, size: float) -> None:
 def _draw_bounds(axes: PolarAxes, entry: Entry, colour: str, size: float) -> None:
     """A whisker with caps along the spoke of each task whose bounds are known."""
     row = entry.tables.get(LOG_SMAPE.name, {})
-    known = [
-        (_angle(place), *bounded)
-        for place, task in enumerate(TASKS)
-        if task in row and (bounded := row[task].bounded) is not None
-    ]
-    if not known:
-        return
-    angles, scores, lows, highs = zip(*known, strict=True)
-    drawn = axes.errorbar(
-        angles,
-        scores,
-        yerr=whiskers(scores, lows, highs),
-        fmt="none",
-        ecolor=colour,
-        elinewidth=1.1 * size,
-        capsize=2.0 * size,
-        capthick=1.1 * size,
-        zorder=3.2,
-    )
-    for artist in drawn.get_children():
-        artist.set_clip_on(False)
+    segments = []
+    for place, task in enumerate(TASKS):
+        bounded = row[task].bounded if task in row else None
+        if bounded is None:
+            continue
+        _, low, high = bounded
+        angle = _angle(place)
+        segments.append([(angle, low), (angle, high)])
+        for radius in (low, high):
+            # An angle that makes the cap as wide at any radius, but near the centre.
+            half = _CAP / max(radius, 4 * _CAP)
+            segments.append([(angle - half, radius), (angle + half, radius)])
+    whiskers = LineCollection(segments, colors=colour, linewidths=1.1 * size, zorder=3.2)
+    whiskers.set_clip_on(False)
+    axes.add_collection(whiskers, autolim=False)
 
 
 def _looks(entries: Sequence[Entry]) -> list[_Look]:
