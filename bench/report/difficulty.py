@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -22,7 +22,7 @@ from bench.report.panels import (
     score_axis,
 )
 from bench.report.ranks import Floats, Ints, quantile_bins
-from bench.report.series import POOLED, Series, TaskScores, run_names
+from bench.report.series import MEAN, POOLED, Series, TaskScores, run_names
 from bench.tasks import TASKS
 
 BINS = 8
@@ -39,69 +39,58 @@ class Curve(NamedTuple):
     items: Ints
 
 
-def difficulty_curves(scores: Sequence[TaskScores]) -> Figure:
-    """Mean score in bins of about equal numbers of items, with 95 % bounds over items.
+def difficulty_curves(
+    scores: Sequence[TaskScores], found: Mapping[tuple[str, int], Curve]
+) -> Figure:
+    """The curves of the given tasks and runs, and of their mean.
 
-    Bounds are Wilson's for the exact match of a run, else a percentile bootstrap. Panels whose
-    scores are all high begin above 0.
+    Panels whose scores are all high begin above 0.
     """
     drawn = panels(len(scores), height=1.85)
-    found = iter(_all_curves(scores))
     for axes, of_task in zip(drawn.axes, scores, strict=True):
-        own = [(series, next(found)) for series in _series(of_task)]
-        for series, curve_ in own:
-            if series is of_task.pooled:
-                _draw_mean(axes, curve_)
+        own = {s.place: found[of_task.task, s.place] for s in _series(of_task)}
+        for place, points in own.items():
+            if place == MEAN:
+                _draw_mean(axes, points)
             else:
-                _draw_run(axes, curve_, look(series.place))
-        _finish(axes, of_task, [curve_ for _, curve_ in own])
+                _draw_run(axes, points, look(place))
+        _finish(axes, of_task, list(own.values()))
     name_axes(drawn, "difficulty δ in base 10, mean of each bin", "score in percent")
     legend(drawn.figure, _handles(scores))
     return drawn.figure
 
 
-def curve(series: Series, proportions: bool) -> Curve:
-    """The series in bins; `proportions` where every score is 0 or 100."""
-    return _curves([(series, proportions)])[0]
+def curves(scores: Sequence[TaskScores]) -> dict[tuple[str, int], Curve]:
+    """The curve of every task and place of a run, and of the mean over the runs.
+
+    Mean scores in bins of about equal numbers of items, with 95 % bounds over items: Wilson's
+    for the exact match of a run, else a percentile bootstrap.
+    """
+    wanted = [(of_task.task, series) for of_task in scores for series in _series(of_task)]
+    bins = [quantile_bins(series.base10, BINS) for _, series in wanted]
+    columns = [
+        [series.score[own == place] for place in range(int(own.max()) + 1)]
+        for (_, series), own in zip(wanted, bins, strict=True)
+    ]
+    exact = [TASKS[task].metric == "exact_match" and s.place != MEAN for task, s in wanted]
+    # All at once, since columns of one size share the draws of the bootstrap.
+    other = [c for own, known in zip(columns, exact, strict=True) if not known for c in own]
+    bootstrapped = iter(bootstrap_means(other))
+    found = {}
+    for (task, series), own, split, known in zip(wanted, bins, columns, exact, strict=True):
+        bounds = [_exact(column) if known else next(bootstrapped) for column in split]
+        found[task, series.place] = Curve(
+            _means(series.base10, own),
+            _means(series.score, own),
+            np.array([bound.low for bound in bounds]),
+            np.array([bound.high for bound in bounds]),
+            np.bincount(own),
+        )
+    return found
 
 
 def _series(of_task: TaskScores) -> list[Series]:
     return [*of_task.runs, *([of_task.pooled] if of_task.pooled else [])]
-
-
-def _all_curves(scores: Sequence[TaskScores]) -> list[Curve]:
-    wanted = []
-    for of_task in scores:
-        exact = TASKS[of_task.task].metric == "exact_match"
-        wanted += [(series, exact and series is not of_task.pooled) for series in _series(of_task)]
-    return _curves(wanted)
-
-
-def _curves(wanted: Sequence[tuple[Series, bool]]) -> list[Curve]:
-    """A curve for each series; all bootstraps at once, since columns of one size share draws."""
-    bins = [quantile_bins(series.base10, BINS) for series, _ in wanted]
-    columns = [
-        [series.score[own == place] for place in range(int(own.max()) + 1)]
-        for (series, _), own in zip(wanted, bins, strict=True)
-    ]
-    bootstrapped = iter(
-        bootstrap_means(
-            [c for own, (_, exact) in zip(columns, wanted, strict=True) if not exact for c in own]
-        )
-    )
-    found = []
-    for (series, exact), own, scores in zip(wanted, bins, columns, strict=True):
-        bounds = [_exact(s) if exact else next(bootstrapped) for s in scores]
-        found.append(
-            Curve(
-                _means(series.base10, own),
-                _means(series.score, own),
-                np.array([bound.low for bound in bounds]),
-                np.array([bound.high for bound in bounds]),
-                np.bincount(own),
-            )
-        )
-    return found
 
 
 def _exact(scores: Floats) -> Interval:

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from bench.report import figures
 from bench.report.bars import bars
 from bench.report.correct_digits import correct_digits, strips_of
-from bench.report.difficulty import difficulty_curves
+from bench.report.difficulty import curves, difficulty_curves
 from bench.report.layout import Entry
 from bench.report.mean_difficulty import mean_difficulty
 from bench.report.mean_map import lists_of, mean_map
@@ -112,7 +112,8 @@ def _digits(material: Material) -> Drawn:
 
 
 def _difficulty(material: Material) -> Drawn:
-    return _in_parts("difficulty", material, difficulty_curves)
+    found = curves(material.scores)
+    return _in_parts("difficulty", material, lambda scores: difficulty_curves(scores, found))
 
 
 def _sample_size(material: Material) -> Drawn:

@@ -14,13 +14,15 @@ from bench.report.ranks import Floats
 from bench.scoring import headline
 
 POOLED = "all models, mean"
+MEAN = -1
+"""The place of the mean over the runs, which is none of theirs."""
 
 
 class Series(NamedTuple):
     """One task of one run, or of the mean over the runs.
 
     score: headline score of each item, 0 … 100; base10, base2: its difficulty; all of shape
-    (items,). place: which of the runs it is; of their mean it says nothing.
+    (items,). place: which of the runs it is, `MEAN` for their mean.
     """
 
     model: str
@@ -68,7 +70,7 @@ def task_scores(task: str, measured: Sequence[Measured]) -> TaskScores | None:
         for item in first
         if all(item in scores for _, _, scores, _ in own)
     }
-    pooled = _series(POOLED, "", means, difficulties, 0) if means and len(own) > 1 else None
+    pooled = _series(POOLED, "", means, difficulties, MEAN) if means and len(own) > 1 else None
     return TaskScores(task, series, pooled)
 
 
