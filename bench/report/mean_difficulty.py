@@ -92,7 +92,7 @@ def _curves(runs: Sequence[Series]) -> list[Curve]:
 
 def _draw(axes: Axes, curve: Curve, own: Look) -> None:
     axes.fill_between(
-        curve.difficulty, curve.low, curve.high, color=own.colour, alpha=0.13, linewidth=0
+        curve.difficulty, curve.low, curve.high, color=own.colour, alpha=0.1, linewidth=0
     )
     axes.plot(
         curve.difficulty,

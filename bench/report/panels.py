@@ -21,7 +21,7 @@ from bench.report.layout import one_line
 from bench.tasks import TASKS
 
 _LEGEND_ROW = 0.145
-_LEGEND_KEY = 0.5
+_LEGEND_KEY = 0.43
 _SPREAD_FOR_LOG = 20
 
 

@@ -96,7 +96,7 @@ def _scale(axes: Axes, points: Sequence[Point]) -> None:
     if spans_orders(prices):
         count_axis(axes, logarithmic=True)
         axes.xaxis.set_major_locator(LogLocator(base=10, subs=(1, 2, 5)))
-        axes.set_xlim(low / 1.7, high * 1.9)
+        axes.set_xlim(low / 2, high * 2)
     else:
         air = 0.12 * (high - low) or max(1.0, 0.1 * high)
         axes.set_xlim(low - air if low > air else min(0.0, low), high + air)
@@ -180,6 +180,9 @@ def _write(axes: Axes, point: Point, name: str, mark: Mark, box: Box, on_front: 
         fontsize=SMALL,
         color=colour,
         annotation_clip=False,
+        # What a label cannot avoid to cross shall not strike it through.
+        bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.9, "pad": 0.3},
+        zorder=5,
     )
     end = anchor(mark, box)
     if math.dist((mark.x, mark.y), end) > 1.6 * _MARKER:

@@ -9,7 +9,8 @@ from typing import NamedTuple
 _RADII = (5.0, 8.0, 12.0, 17.0, 23.0, 30.0, 38.0, 48.0, 60.0, 75.0, 95.0, 120.0, 150.0, 190.0)
 _ANGLES = tuple(2 * math.pi * step / 24 for step in range(24))
 _GAP = 1.5
-_CROSSED = 14.0
+_ROUNDS = 5
+_CROSSED = 40.0
 _LED_ACROSS = 45.0
 
 
@@ -55,18 +56,24 @@ def place_labels(
 ) -> list[Box | None]:
     """A box for each label, near its point; None where there is no room left for it.
 
-    Earlier marks choose first. Boxes never overlap each other or `keep_clear` and stay in
-    `area`; crossing one of the `lines` is avoided where it costs little distance.
+    Boxes never overlap each other or `keep_clear` and stay in `area`; crossing one of the
+    `lines` is avoided where it costs little distance. Earlier marks choose first; then each
+    chooses again, seeing where all others went.
     """
-    taken = list(keep_clear)
-    crossing = list(lines)
-    placed: list[Box | None] = []
-    for mark in marks:
-        box = _best(mark, taken, crossing, area)
-        placed.append(box)
-        if box is not None:
-            taken.append(box)
-            crossing.append(((mark.x, mark.y), anchor(mark, box)))
+    placed: list[Box | None] = [None] * len(marks)
+    for _ in range(_ROUNDS):
+        before = list(placed)
+        for place, mark in enumerate(marks):
+            others = [
+                (other, box)
+                for number, (other, box) in enumerate(zip(marks, placed, strict=True))
+                if number != place and box is not None
+            ]
+            taken = [*keep_clear, *(box for _, box in others)]
+            leaders = [((other.x, other.y), anchor(other, box)) for other, box in others]
+            placed[place] = _best(mark, taken, [*lines, *leaders], area)
+        if placed == before:
+            break
     return placed
 
 
