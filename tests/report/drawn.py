@@ -45,7 +45,7 @@ def _texts(axes: Axes) -> list[Text]:
     labels = []
     for axis in (axes.xaxis, axes.yaxis):
         low, high = sorted(axis.get_view_interval())
-        air = 1e-6 * (high - low)
+        air = 1e-9 * (high - low)
         for tick in axis.get_major_ticks():
             if low - air <= tick.get_loc() <= high + air:
                 labels.append(tick.label1)
