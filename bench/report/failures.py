@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
 from bench.report.figures import FULL_WIDTH, HATCHES, PALETTE, label
-from bench.report.panels import fitted, legend
+from bench.report.intervals import Interval, wilson
+from bench.report.measured import Measured, counted_rows
+from bench.report.panels import fitted, legend, whisker_handle, whiskers
+from bench.scoring.taxonomy import CATEGORIES, outcomes
+
+RIGHT = "right"
+KINDS = tuple(category.display for category in CATEGORIES if category.name != RIGHT)
+"""All kinds of failure in the order of charts."""
 
 _ROW = 0.2
 # The palette, then lighter tints of it, so that neighbours and their hatches differ.
@@ -18,34 +25,65 @@ _TINTS = tuple(
 )
 
 
-def failure_kinds(shares: Mapping[str, Mapping[str, float]], categories: Sequence[str]) -> Figure:
-    """How many percent of a run's items failed in which way.
+class Failures(NamedTuple):
+    """What went wrong in a run: category → percent of its counted items, above 0 only.
 
-    shares: run label → category → percent of its counted items; what is missing is 0.
-    categories: all of them, in the order in which they are stacked and named; their colours and
-    hatches follow from that order alone. ValueError for a category that is not among them.
+    bounds: of all that went wrong together, percent.
     """
-    unknown = {kind for own in shares.values() for kind in own} - set(categories)
-    if unknown:
+
+    run: str
+    shares: Mapping[str, float]
+    bounds: Interval
+
+
+def failure_kinds(runs: Sequence[Failures], categories: Sequence[str]) -> Figure:
+    """How many percent of a run's items failed in which way, with 95 % bounds of their sum.
+
+    categories: all there are, in the order in which they are stacked; their colours and hatches
+    follow from that order alone. ValueError for a category that is not among them.
+    """
+    found = {kind for own in runs for kind in own.shares}
+    if unknown := found - set(categories):
         raise ValueError(f"unknown categories: {', '.join(sorted(unknown))}")
-    figure = Figure(figsize=(FULL_WIDTH, 0.6 + _ROW * len(shares)), layout="constrained")
+    figure = Figure(figsize=(FULL_WIDTH, 0.6 + _ROW * len(runs)), layout="constrained")
     axes = figure.add_subplot()
-    for row, own in enumerate(shares.values()):
+    for row, own in enumerate(runs):
         left = 0.0
         for place, kind in enumerate(categories):
-            width = own.get(kind, 0.0)
-            if width > 0:
+            if width := own.shares.get(kind, 0.0):
                 axes.barh(row, width, 0.74, left=left, **_dress(place))
-            left += width
-    axes.set_yticks(range(len(shares)), [fitted(label(name), 2.2) for name in shares])
-    axes.set_ylim(len(shares) - 0.5, -0.5)
+                left += width
+        length = whiskers([left], [own.bounds.low], [own.bounds.high])
+        axes.errorbar([left], [row], xerr=length, fmt="none", ecolor="black", elinewidth=0.8)
+    axes.set_yticks(range(len(runs)), [fitted(label(own.run), 2.2) for own in runs])
+    axes.set_ylim(len(runs) - 0.5, -0.5)
     axes.set_xlim(left=0)
     axes.tick_params(axis="y", length=0)
     axes.set_xlabel("percent of items")
     axes.grid(True, axis="x")
-    handles = [Patch(label=label(kind), **_dress(p)) for p, kind in enumerate(categories)]
-    legend(figure, handles)
+    patches = [
+        Patch(label=label(kind), **_dress(place))
+        for place, kind in enumerate(categories)
+        if kind in found
+    ]
+    legend(figure, [*patches, whisker_handle()])
     return figure
+
+
+def failures_of(runs: Sequence[Measured]) -> list[Failures]:
+    """The failures of every run with counted items, over all its tasks (exact protocol)."""
+    names = {category.name: category.display for category in CATEGORIES}
+    found = []
+    for run in runs:
+        scores = [row.score for task in run.run.rows for row in counted_rows(run.run, task)]
+        if not scores:
+            continue
+        counts = outcomes(scores)
+        wrong = len(scores) - counts.pop(RIGHT)
+        shares = {names[kind]: 100 * n / len(scores) for kind, n in counts.items() if n}
+        bounds = wilson(wrong, len(scores))
+        found.append(Failures(run.label, shares, Interval(100 * bounds.low, 100 * bounds.high)))
+    return found
 
 
 def _dress(place: int) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from bench.report import figures
 from bench.report.bars import bars
 from bench.report.correct_digits import correct_digits, strips_of
 from bench.report.difficulty import curves, difficulty_curves
+from bench.report.failures import KINDS, failure_kinds, failures_of
 from bench.report.layout import Entry
 from bench.report.mean_difficulty import mean_difficulty
 from bench.report.mean_map import lists_of, mean_map
@@ -111,6 +112,13 @@ def _digits(material: Material) -> Drawn:
     return {"correct_digits": correct_digits(tasks)}
 
 
+def _failures(material: Material) -> Drawn:
+    if any(run.run.protocol != "exact" for run in material.runs):
+        return LeftOut("the paper protocol tells no kinds of errors")
+    found = failures_of(material.runs)
+    return {"failures": failure_kinds(found, KINDS)} if found else _NOTHING
+
+
 def _difficulty(material: Material) -> Drawn:
     found = curves(material.scores)
     return _in_parts("difficulty", material, lambda scores: difficulty_curves(scores, found))
@@ -201,6 +209,12 @@ FIGURES = (
         "correct_digits",
         "How many leading significant digits of an answer are right, as the share of items.",
         _digits,
+    ),
+    Plan(
+        "failures",
+        "In what way answers are wrong, over all tasks, as the share of counted items; whiskers "
+        "bound the sum.",
+        _failures,
     ),
     Plan(
         "difficulty",

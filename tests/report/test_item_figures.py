@@ -8,11 +8,13 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from matplotlib.patches import Rectangle
 
 from bench.report import figures
 from bench.report.bars import bars
 from bench.report.correct_digits import strips_of
-from bench.report.failures import failure_kinds
+from bench.report.failures import Failures, failure_kinds, failures_of
+from bench.report.intervals import Interval
 from bench.report.layout import Entry, Estimate
 from bench.report.mean_difficulty import groups
 from bench.report.mean_map import Lists, cell_width, cells, lists_of, magnitude
@@ -134,23 +136,40 @@ def test_bars_stand_beside_the_hollow_published_ones_of_their_model() -> None:
 KINDS = ("wrong sign", "rounding", "cut off $5", "refused")
 
 
+def failed(run: str, **shares: float) -> Failures:
+    named = {kind.replace("_", " "): share for kind, share in shares.items()}
+    total = sum(shares.values())
+    return Failures(run, named, Interval(max(0.0, total - 2), total + 3))
+
+
 def test_failures_are_stacked_in_the_order_of_their_kinds() -> None:
-    shares = {"a $x": {"refused": 5.0, "wrong sign": 10.0}, "none failed": {}}
+    runs_ = [failed("a $x", refused=5.0, wrong_sign=10.0), failed("none failed")]
     with figures.style():
-        figure = failure_kinds(shares, KINDS)
+        figure = failure_kinds(runs_, KINDS)
         assert_legible(figure)
     (axes,) = figure.axes
-    assert [(p.get_x(), p.get_width()) for p in axes.patches] == [(0, 10), (10, 5)]
+    bars_ = [patch for patch in axes.patches if isinstance(patch, Rectangle)]
+    assert [(bar.get_x(), bar.get_width()) for bar in bars_] == [(0, 10), (10, 5)]
     (legend,) = figure.legends
-    assert [text.get_text() for text in legend.get_texts()] == list(KINDS)
+    names = [text.get_text() for text in legend.get_texts()]
+    assert names == ["wrong sign", "refused", "whiskers: 95 % bounds"]
     with pytest.raises(ValueError, match="unknown categories: odd"):
-        failure_kinds({"a": {"odd": 1.0}}, KINDS)
+        failure_kinds([failed("a", odd=1.0)], KINDS)
 
 
 def test_a_kind_of_failure_looks_the_same_whatever_else_failed() -> None:
-    def face(shares: dict[str, float]) -> tuple[float, ...]:
+    def face(**shares: float) -> tuple[float, ...]:
         with figures.style():
-            (axes,) = failure_kinds({"run": shares}, KINDS).axes
+            (axes,) = failure_kinds([failed("run", **shares)], KINDS).axes
         return tuple(axes.patches[-1].get_facecolor())
 
-    assert face({"refused": 1.0}) == face({"wrong sign": 3.0, "rounding": 2.0, "refused": 1.0})
+    assert face(refused=1.0) == face(wrong_sign=3.0, rounding=2.0, refused=1.0)
+
+
+def test_failures_of_a_run_are_shares_of_its_counted_items(mixed: list[Measured]) -> None:
+    (found,) = failures_of(mixed)
+    # Of 34 counted items three are wrong: 33 for 30, 9 for 4, and a text without an answer.
+    assert sum(found.shares.values()) == pytest.approx(300 / 34)
+    assert set(found.shares.values()) == {100 / 34}
+    assert found.shares["Unreadable"] == pytest.approx(100 / 34)
+    assert found.bounds.low < 300 / 34 < found.bounds.high
