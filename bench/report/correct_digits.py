@@ -14,9 +14,10 @@ from matplotlib.lines import Line2D
 
 from bench.report.figures import label
 from bench.report.intervals import Interval, bootstrap_means
-from bench.report.measured import Measured, counted_rows
+from bench.report.measured import Measured
 from bench.report.panels import fitted, legend, name_panel, panels, whiskers
 from bench.report.ranks import Floats
+from bench.scoring.run import counted_rows
 from bench.tasks import TASKS
 
 DIGITS = 15

@@ -10,8 +10,9 @@ from matplotlib.patches import Patch
 
 from bench.report.figures import FULL_WIDTH, HATCHES, PALETTE, label
 from bench.report.intervals import Interval, wilson
-from bench.report.measured import Measured, counted_rows
+from bench.report.measured import Measured
 from bench.report.panels import fitted, legend, whisker_handle, whiskers
+from bench.scoring.run import counted_rows
 from bench.scoring.taxonomy import CATEGORIES, outcomes
 
 RIGHT = "right"

@@ -16,10 +16,11 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Rectangle
 
 from bench.report.figures import BLACK, FULL_WIDTH, SMALL, label
-from bench.report.measured import Measured, counted_rows
+from bench.report.measured import Measured
 from bench.report.panels import fitted, legend, name_axes, panels
 from bench.report.ranks import Floats, Ints
 from bench.scoring import headline
+from bench.scoring.run import counted_rows
 
 TASK = "mean"
 _COLOURS = "cividis"

@@ -10,9 +10,10 @@ import numpy as np
 from bench.report.figures import run_label
 from bench.report.intervals import bootstrap_means
 from bench.report.layout import LOG_SMAPE, TOKENS, Entry, Estimate
-from bench.report.measured import Measured, counted_rows
+from bench.report.measured import Measured
 from bench.report.pareto import Point
 from bench.report.ranks import Floats
+from bench.scoring.run import counted_rows
 from bench.tasks import TASKS
 
 PER_ITEMS = 1_000

@@ -9,9 +9,10 @@ import numpy as np
 
 from bench.records import Difficulty
 from bench.report.figures import run_label
-from bench.report.measured import Measured, counted_rows
+from bench.report.measured import Measured
 from bench.report.ranks import Floats
 from bench.scoring import headline
+from bench.scoring.run import counted_rows
 
 POOLED = "all models, mean"
 MEAN = -1
