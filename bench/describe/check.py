@@ -9,12 +9,13 @@ from typing import NamedTuple
 
 from bench import jsonl
 from bench.describe.build import write_figure
-from bench.describe.curves import curves
-from bench.describe.ranks import spearman
-from bench.describe.scores import Series, TaskScores, read_scores
+from bench.describe.scores import read_scores
 from bench.report import figures
+from bench.report.difficulty import curves, difficulty_curves
 from bench.report.grid import Block, Grid, to_csv, to_markdown
 from bench.report.layout import shown
+from bench.report.ranks import spearman
+from bench.report.series import Series, TaskScores
 from bench.tasks import TASKS
 
 NAME = "difficulty_check"
@@ -51,7 +52,7 @@ def check_difficulty(runs: Sequence[Path], out: Path) -> Path:
     jsonl.write_atomically(out / f"{NAME}.csv", _csv(found).encode())
     jsonl.write_atomically(out / f"{NAME}.md", to_markdown(_grid(found)).encode())
     with figures.style():
-        write_figure(out, NAME, curves(scores))
+        write_figure(out, NAME, difficulty_curves(scores, curves(scores)))
     return out
 
 

@@ -11,10 +11,10 @@ from matplotlib.image import AxesImage
 from matplotlib.ticker import MaxNLocator
 
 from bench.describe.columns import PAIR, Described, Floats, Ints
-from bench.describe.panels import Panels, name_axes, name_panel, panels
+from bench.report.panels import Panels, name_axes, name_panel, panels
 
 _COLOURS = "viridis_r"
-_SIDE = 3.0
+_SIDE = 2.2
 
 
 class Grid(NamedTuple):
@@ -70,7 +70,7 @@ def _figure(title: str, grids: dict[str, Grid], horizontal: str, vertical: str) 
     """One panel per task over one range and one scale of colours."""
     if not grids:
         return None
-    drawn = panels(len(grids), width=_SIDE, height=_SIDE, title=title)
+    drawn = panels(len(grids), height=_SIDE, title=title)
     most = max(int(grid.counts.max()) for grid in grids.values())
     for axes, (task, grid) in zip(drawn.axes, grids.items(), strict=True):
         image = _draw(axes, grid, most)
@@ -115,9 +115,7 @@ def _share_limits(axes: list[Axes], grids: list[Grid]) -> None:
 
 
 def _colour_bar(drawn: Panels, image: AxesImage) -> None:
-    width = drawn.figure.get_figwidth()
-    place = drawn.figure.add_axes((1 + 0.2 / width, 0, 0.13 / width, 1))
-    bar = drawn.figure.colorbar(image, cax=place)
+    bar = drawn.figure.colorbar(image, ax=drawn.axes, aspect=25, pad=0.02)
     bar.locator = MaxNLocator(8, integer=True, min_n_ticks=1)
     bar.update_ticks()
     bar.set_label("items per cell")

@@ -10,8 +10,8 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from bench.describe.columns import Columns, Described, Floats, Ints
-from bench.describe.panels import count_axis, name_axes, name_panel, panels
-from bench.report.figures import PALETTE
+from bench.report.figures import PALETTE, SMALL
+from bench.report.panels import count_axis, name_axes, name_panel, panels
 
 _MOST_BARS = 40
 
@@ -44,7 +44,7 @@ def digits(dataset: Described) -> Figure:
         axes.set_xlim(-0.9, most + 0.9)
         # Room for the legend above the outlines.
         axes.set_ylim(0, 1.35 * axes.dataLim.y1)
-        axes.legend(loc="upper left", fontsize=7.5, handlelength=1.6, borderaxespad=0.2)
+        axes.legend(loc="upper left", fontsize=SMALL, handlelength=1.6, borderaxespad=0.2)
     name_axes(drawn, "significant digits", "share of operands in percent")
     return drawn.figure
 

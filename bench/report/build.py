@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import platform
-import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
 
@@ -12,14 +11,15 @@ from bench import __version__, jsonl
 from bench.errors import BadInput
 from bench.journal import find_runs
 from bench.records import ProtocolName
-from bench.report import ReportResult, figures, radar, scatter
+from bench.report import ReportResult, figures
 from bench.report.comparison_json import comparisons_json
 from bench.report.comparison_tables import smallest_note, write_comparisons
 from bench.report.comparisons import Comparisons, compare_runs
 from bench.report.coverage import coverage_grid, warnings
+from bench.report.gallery import FIGURES, LeftOut, Material, plan_of
 from bench.report.grid import to_csv, to_latex, to_markdown
 from bench.report.items import scores_parquet
-from bench.report.layout import Entry, Estimate
+from bench.report.layout import Estimate
 from bench.report.measured import Measured, dataset_label, measure
 from bench.report.page import render
 from bench.report.published import published_entries
@@ -46,12 +46,12 @@ def build(
     for name, text in write_comparisons(measured, compared, context):
         jsonl.write_atomically(out / "tables" / name, text.encode())
     _write_coverage(measured, context, out / "tables")
-    drawn = dict(_draw(entries, paper, context.heading))
+    drawn, left_out = _draw(Material(measured, paper, context.heading))
     _write_figures(drawn, out / "figures")
     jsonl.write_atomically(out / "scores.parquet", scores_parquet(measured))
     page = render(measured, paper, context, facts, drawn, __version__)
     jsonl.write_atomically(out / "report.html", page.encode())
-    summary = _summary(measured, protocol, published, facts)
+    summary = _summary(measured, protocol, published, facts, left_out)
     summary["comparisons"] = comparisons_json(measured, compared)
     jsonl.write_json(out / "report.json", summary)
     return ReportResult(out, protocol, entries, paper, facts)
@@ -96,45 +96,38 @@ def _write_coverage(runs: Sequence[Measured], context: Context, folder: Path) ->
     jsonl.write_atomically(folder / "coverage.tex", to_latex(grid).encode())
 
 
-def _draw(
-    entries: Sequence[Entry], published: Sequence[Entry], heading: str
-) -> Iterator[tuple[str, dict[str, bytes]]]:
-    """Name and files of each figure: the two overviews, then one radar per measured model."""
-    everything = [*entries, *published]
+def _draw(material: Material) -> tuple[dict[str, dict[str, bytes]], dict[str, str]]:
+    """Files of each figure by its name, and for each that is left out the reason."""
+    drawn, left_out = {}, {}
     with figures.style():
-        yield "radar", figures.rendered(radar.overview(everything, heading))
-        yield "tokens_vs_score", figures.rendered(scatter.tokens_vs_score(everything, heading))
-        for model, name in _figure_names(figures.models_of(entries)).items():
-            own = [entry for entry in everything if entry.model == model]
-            yield name, figures.rendered(radar.radar(model, own, heading))
-
-
-def _figure_names(models: Sequence[str]) -> dict[str, str]:
-    """A file name per model, `radar_gpt-5`; numbered where two would be the same."""
-    names: dict[str, str] = {}
-    for model in models:
-        plain = re.sub("[^a-z0-9]+", "-", model.lower()).strip("-")[:60] or "model"
-        name, number = f"radar_{plain}", 2
-        while name in names.values():
-            name, number = f"radar_{plain}-{number}", number + 1
-        names[model] = name
-    return names
+        for plan in FIGURES:
+            found = plan.draw(material)
+            if isinstance(found, LeftOut):
+                left_out[plan.name] = found.reason
+            else:
+                drawn.update({name: figures.rendered(own) for name, own in found.items()})
+    return drawn, left_out
 
 
 def _write_figures(drawn: dict[str, dict[str, bytes]], folder: Path) -> None:
-    """Write the figures; those of models that an earlier report here had are removed."""
+    """Write the figures; those that only an earlier report here had are removed."""
     written = set()
     for name, files in drawn.items():
         for form, data in files.items():
             jsonl.write_atomically(folder / f"{name}.{form}", data)
             written.add(f"{name}.{form}")
-    for path in folder.glob("radar_*"):
-        if path.name not in written and path.suffix[1:] in figures.FORMATS:
+    for path in folder.iterdir():
+        ours = path.suffix[1:] in figures.FORMATS and plan_of(path.stem) is not None
+        if ours and path.name not in written:
             path.unlink()
 
 
 def _summary(
-    runs: Sequence[Measured], protocol: ProtocolName, published: bool, facts: Sequence[str]
+    runs: Sequence[Measured],
+    protocol: ProtocolName,
+    published: bool,
+    facts: Sequence[str],
+    left_out: dict[str, str],
 ) -> dict[str, object]:
     """What `report.json` holds. Percentages 0 … 100, bounds at 95 %."""
     versions = {name: version(name) for name in _LIBRARIES}
@@ -143,6 +136,7 @@ def _summary(
         "protocol": protocol,
         "published": published,
         "warnings": facts,
+        "figures_left_out": left_out,
         "versions": {"numbench": __version__, "python": platform.python_version(), **versions},
         "runs": [_run_summary(run) for run in runs],
     }

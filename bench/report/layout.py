@@ -18,6 +18,13 @@ class Estimate(NamedTuple):
     low: float | None = None
     high: float | None = None
 
+    @property
+    def bounded(self) -> tuple[float, float, float] | None:
+        """Value, lower and upper bound where all are known."""
+        if self.low is None or self.high is None:
+            return None
+        return self.value, self.low, self.high
+
 
 class Entry(NamedTuple):
     """One row of the tables: a model at a level. `tables` maps table → task → estimate.

@@ -10,16 +10,10 @@ from typing import NamedTuple
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from bench.report.coverage import HEADER, coverage_rows
+from bench.report.gallery import plan_of
 from bench.report.layout import TABLES, Entry, TableSpec, shown
 from bench.report.measured import Measured
 from bench.report.tables import PUBLISHED_HEADING, Context, bounds
-
-_CAPTIONS = {
-    "radar": "Scores of every model on the nine tasks, 0 to 100 (log-sMAPE; comparisons: exact "
-    "match).",
-    "tokens_vs_score": "Score against mean generated tokens. Bars are 95 % bounds; a dotted line "
-    "is a model whose tokens are not known.",
-}
 
 
 class _Cell(NamedTuple):
@@ -94,6 +88,7 @@ def _row(spec: TableSpec, entry: Entry) -> _Row:
 
 
 def _figure(name: str, svg: bytes) -> _Figure:
-    caption = _CAPTIONS.get(name, "Scores of one model on the nine tasks, 0 to 100.")
+    plan = plan_of(name)
+    caption = plan.caption if plan else ""
     source = f"data:image/svg+xml;base64,{base64.b64encode(svg).decode()}"
     return _Figure(name, caption, source)

@@ -2,69 +2,75 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
-from bench.report.figures import MARKERS, PALETTE, label, models_of
+from bench.report.figures import (
+    GREY,
+    PUBLISHED_LINE,
+    Look,
+    label,
+    look,
+    models_of,
+)
 from bench.report.layout import LOG_SMAPE, TOKENS, Entry, Estimate
+from bench.report.panels import (
+    count_axis,
+    legend,
+    name_axes,
+    name_panel,
+    panels,
+    score_axis,
+    spans_orders,
+    whisker_handle,
+    whiskers,
+)
 from bench.tasks import TASKS
 
-_PANELS_A_ROW = 3
-_GREY = "#555555"
 _EMPTY_RANGE = (1.0, 10_000.0)
 
 
 def tokens_vs_score(entries: Sequence[Entry], heading: str) -> Figure:
-    """Mean generated tokens (log axis) against the score with 95 % bounds.
+    """Mean generated tokens against the score, with 95 % bounds of both.
 
+    A panel's tokens stand on a log axis where the largest are more than 20 times the smallest.
     Measured markers are filled, published ones hollow; a thin line joins the levels of one
     model. An entry whose tokens are not known is a dotted horizontal line.
     """
-    down = math.ceil(len(TASKS) / _PANELS_A_ROW)
-    height = 2.6 * down
-    figure = Figure(figsize=(8.6, height))
-    # Margins of a fixed size in inches; the legend stands beside them, and saving crops.
-    figure.subplots_adjust(
-        left=0.08, right=1.0, bottom=0.6 / height, top=1.0, wspace=0.08, hspace=0.2
-    )
-    panels = figure.subplots(down, _PANELS_A_ROW, sharex=True, sharey=True, squeeze=False).ravel()
-    for axes in panels[len(TASKS) :]:
-        axes.set_visible(False)
-    low, high = _range(entries)
-    for axes, task in zip(panels, TASKS, strict=False):
-        _prepare(axes, TASKS[task].display, low, high)
-        for place, model in enumerate(models_of(entries)):
+    drawn = panels(len(TASKS), height=1.75, share=True)
+    models = models_of(entries)
+    for axes, task in zip(drawn.axes, TASKS, strict=True):
+        name_panel(axes, task)
+        score_axis(axes)
+        _token_axis(axes, task, entries)
+        for place, model in enumerate(models):
             own = [entry for entry in entries if entry.model == model]
-            _draw_model(axes, task, own, *_look(place))
-    figure.supxlabel("Mean generated tokens per item (log scale)", fontsize=10, x=0.54)
-    figure.supylabel("Score in percent (log-sMAPE; comparisons: exact match)", fontsize=10, x=0)
-    figure.legend(
-        handles=_handles(entries, heading),
-        loc="upper left",
-        bbox_to_anchor=(1.01, 1.0),
-        handlelength=1.6,
+            _draw_model(axes, task, own, look(place))
+    name_axes(
+        drawn,
+        "mean generated tokens per item",
+        "score in percent (log-sMAPE; comparisons: exact match)",
     )
-    return figure
+    legend(drawn.figure, _handles(entries, heading))
+    return drawn.figure
 
 
-def _prepare(axes: Axes, title: str, low: float, high: float) -> None:
-    axes.set_title(title, fontweight="bold", fontsize=10)
-    axes.set_xscale("log")
-    axes.set_xlim(low, high)
-    axes.set_ylim(-4, 104)
-    axes.set_yticks([0, 25, 50, 75, 100])
-    axes.xaxis.set_major_locator(LogLocator(base=10, numticks=12))
-    axes.xaxis.set_minor_locator(NullLocator())
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: _count(value)))
-    axes.grid(True)
+def _token_axis(axes: Axes, task: str, entries: Sequence[Entry]) -> None:
+    """Around all token counts of the task with some air."""
+    shown = [tokens.value for entry in entries if (tokens := _tokens(entry, task))]
+    low, high = (min(shown), max(shown)) if shown else _EMPTY_RANGE
+    logarithmic = spans_orders((low, high))
+    count_axis(axes, logarithmic=logarithmic)
+    if logarithmic:
+        axes.set_xlim(low / 1.8, high * 1.8)
+    else:
+        axes.set_xlim(0, high * 1.12)
 
 
-def _draw_model(axes: Axes, task: str, entries: Sequence[Entry], colour: str, marker: str) -> None:
+def _draw_model(axes: Axes, task: str, entries: Sequence[Entry], own: Look) -> None:
     for published in (True, False):
         points = []
         for entry in (entry for entry in entries if entry.published == published):
@@ -73,41 +79,46 @@ def _draw_model(axes: Axes, task: str, entries: Sequence[Entry], colour: str, ma
             if score is None:
                 continue
             if tokens is None:
-                axes.axhline(score.value, color=colour, linestyle=":", linewidth=1.4)
+                axes.axhline(score.value, color=own.colour, linestyle=":", linewidth=1.2)
             else:
                 points.append((tokens, score))
-        _draw_points(axes, sorted(points, key=lambda p: p[0].value), colour, marker, published)
+        if points:
+            _draw_points(axes, sorted(points, key=lambda p: p[0].value), own, published)
 
 
 def _draw_points(
-    axes: Axes,
-    points: Sequence[tuple[Estimate, Estimate]],
-    colour: str,
-    marker: str,
-    published: bool,
+    axes: Axes, points: Sequence[tuple[Estimate, Estimate]], own: Look, published: bool
 ) -> None:
-    for tokens, score in points:
-        if score.low is not None and score.high is not None:
-            axes.vlines(
-                tokens.value, score.low, score.high, colors=colour, linewidth=0.9, alpha=0.6
-            )
-        if tokens.low is not None and tokens.high is not None:
-            axes.hlines(
-                score.value, tokens.low, tokens.high, colors=colour, linewidth=0.9, alpha=0.6
-            )
-    axes.plot(
-        [tokens.value for tokens, _ in points],
-        [score.value for _, score in points],
-        color=colour,
-        linestyle=(0, (3, 2)) if published else "-",
-        linewidth=0.6,
-        marker=marker,
-        markersize=5.5,
-        markerfacecolor="none" if published else colour,
-        markeredgecolor=colour,
-        markeredgewidth=1.1,
-        clip_on=False,
+    tokens, scores = [t.value for t, _ in points], [s.value for _, s in points]
+    axes.errorbar(
+        tokens,
+        scores,
+        xerr=_lengths([t for t, _ in points]),
+        yerr=_lengths([s for _, s in points]),
+        fmt="none",
+        ecolor=own.colour,
+        elinewidth=0.7,
     )
+    (line,) = axes.plot(
+        tokens,
+        scores,
+        color=own.colour,
+        linestyle=PUBLISHED_LINE if published else "-",
+        linewidth=0.5,
+        marker=own.marker,
+        markersize=4.2,
+        markerfacecolor="none" if published else own.colour,
+        markeredgecolor=own.colour,
+        markeredgewidth=0.8,
+    )
+    line.set_clip_on(False)
+
+
+def _lengths(estimates: Sequence[Estimate]) -> tuple[list[float], list[float]]:
+    """Whiskers; of no length where the bounds are not known."""
+    known = [e.bounded or (e.value, e.value, e.value) for e in estimates]
+    values, lows, highs = zip(*known, strict=True)
+    return whiskers(values, lows, highs)
 
 
 def _tokens(entry: Entry, task: str) -> Estimate | None:
@@ -116,47 +127,34 @@ def _tokens(entry: Entry, task: str) -> Estimate | None:
     return estimate if estimate is not None and estimate.value > 0 else None
 
 
-def _range(entries: Iterable[Entry]) -> tuple[float, float]:
-    """Around all token counts with some air, at least two powers of ten wide."""
-    shown = [tokens.value for e in entries for task in TASKS if (tokens := _tokens(e, task))]
-    if not shown:
-        return _EMPTY_RANGE
-    low, high = min(shown) / 1.8, max(shown) * 1.8
-    return low, max(high, 100 * low)
-
-
-def _look(place: int) -> tuple[str, str]:
-    """Colour and marker of the model at `place`; no two of the first seventy look the same."""
-    return PALETTE[place % len(PALETTE)], MARKERS[place % len(MARKERS)]
-
-
-def _count(value: float) -> str:
-    """A power of ten as a short label: 10, 1k, 1M."""
-    for size, unit in ((1e6, "M"), (1e3, "k")):
-        if value >= size:
-            return f"{value / size:g}{unit}"
-    return f"{value:g}"
-
-
 def _handles(entries: Sequence[Entry], heading: str) -> list[Line2D]:
     handles = []
     for place, model in enumerate(models_of(entries)):
-        colour, marker = _look(place)
+        own = look(place)
+        name = label(model)
         if all(_is_line(entry) for entry in entries if entry.model == model):
-            handle = Line2D([], [], color=colour, linestyle=":", label=label(model))
+            handles.append(Line2D([], [], color=own.colour, linestyle=":", label=name))
         else:
-            handle = Line2D([], [], color=colour, marker=marker, linestyle="", label=label(model))
-        handles.append(handle)
-    handles.append(_key(f"filled: {heading.lower()}", _GREY))
+            handles.append(_key(name, own.colour, own))
+    handles.append(_key(f"filled: {heading.lower()}"))
     if any(entry.published for entry in entries):
-        handles.append(_key("hollow: published", "none"))
+        handles.append(_key("hollow: published", face="none"))
     if any(_is_line(entry) for entry in entries):
-        handles.append(Line2D([], [], color=_GREY, linestyle=":", label="dotted: tokens unknown"))
-    return handles
+        handles.append(Line2D([], [], color=GREY, linestyle=":", label="dotted: tokens unknown"))
+    return [*handles, whisker_handle()]
 
 
-def _key(text: str, face: str) -> Line2D:
-    return Line2D([], [], color=_GREY, marker="o", markerfacecolor=face, linestyle="", label=text)
+def _key(text: str, colour: str = GREY, own: Look | None = None, face: str | None = None) -> Line2D:
+    return Line2D(
+        [],
+        [],
+        color=colour,
+        marker=own.marker if own else "o",
+        markersize=4.2,
+        markerfacecolor=face or colour,
+        linestyle="",
+        label=text,
+    )
 
 
 def _is_line(entry: Entry) -> bool:

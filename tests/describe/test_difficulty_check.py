@@ -10,9 +10,10 @@ import pytest
 
 from bench.describe import difficulty_check
 from bench.describe.check import correlations
-from bench.describe.curves import BINS, curve
-from bench.describe.scores import POOLED, Series, read_scores
+from bench.describe.scores import read_scores
 from bench.errors import BadInput
+from bench.report.difficulty import BINS, curves
+from bench.report.series import POOLED, Series, TaskScores
 from bench.study import import_study
 from tests.report import runs
 
@@ -100,7 +101,7 @@ def test_the_figure_is_drawn_and_the_same_again(two: list[Path], tmp_path: Path)
 def test_a_curve_averages_every_item_once() -> None:
     rng = np.random.default_rng(1)
     drawn = series(rng.integers(0, 50, 200).tolist(), (100.0 * rng.integers(0, 2, 200)).tolist())
-    found = curve(drawn, proportions=True)
+    found = curves([TaskScores("sorting", (drawn,), None)])["sorting", 0]
     assert len(found.score) == BINS
     assert (np.diff(found.difficulty) > 0).all()
     assert ((found.low < found.score) & (found.score < found.high)).all()
@@ -108,7 +109,8 @@ def test_a_curve_averages_every_item_once() -> None:
 
 
 def test_a_curve_of_equal_difficulties_is_one_point() -> None:
-    found = curve(series([4, 4, 4, 4], [100, 100, 100, 20]), proportions=False)
+    drawn = series([4, 4, 4, 4], [100, 100, 100, 20])
+    found = curves([TaskScores("addition", (drawn,), None)])["addition", 0]
     assert found.difficulty.tolist() == [4] and found.score.tolist() == [80]
     assert found.low[0] < 80 <= found.high[0] <= 100
 

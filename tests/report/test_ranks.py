@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bench.describe.ranks import Floats, average_ranks, quantile_bins, spearman
+from bench.report.ranks import Floats, average_ranks, quantile_bins, spearman
 
 values = st.lists(st.integers(-5, 5), min_size=1, max_size=40)
 pairs = st.lists(st.tuples(st.integers(-4, 4), st.integers(-9, 9)), min_size=2, max_size=40)
