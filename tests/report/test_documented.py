@@ -33,6 +33,10 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A report of a run in which every kind of cell occurs."""
     folder = tmp_path_factory.mktemp("documented")
     report([runs.mixed_run(folder)], published=False, out=folder / "out")
+    data = runs.dataset(folder / "pair")
+    for name, tokens in (("one", 5), ("two", 6)):
+        runs.run(folder / "pair" / name, data, runs.all_right(tokens=tokens))
+    report([folder / "pair"], published=False, out=folder / "out-pair")
     return folder / "out"
 
 
@@ -46,6 +50,13 @@ def test_every_field_of_report_json_is_documented(written: Path) -> None:
     assert number.keys() - comparison.keys() == {"exact_match"}
     for estimate in ("log_smape", "exact_match", "tokens"):
         assert documented("An estimate").keys() == number[estimate].keys()
+
+
+def test_every_field_of_the_comparisons_is_documented(written: Path) -> None:
+    summary = json.loads((written.parent / "out-pair" / "report.json").read_text())
+    found = summary["comparisons"]
+    assert documented("The comparisons, ").keys() == found.keys()
+    assert documented("A pair on one task, ").keys() == found["pairs"][0].keys()
 
 
 def test_report_json_has_the_documented_types(written: Path) -> None:
