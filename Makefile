@@ -23,6 +23,7 @@ check: $(VENV)/.dev-ready
 bench: $(VENV)/.dev-ready
 	$(BIN)/python benchmarks/generator.py | tee benchmarks/generator.md
 	$(BIN)/python benchmarks/runner.py | tee benchmarks/runner.md
+	$(BIN)/python benchmarks/report_page.py | tee benchmarks/report_page.md
 
 format: $(VENV)/.dev-ready
 	$(BIN)/ruff format bench tests benchmarks

@@ -15,6 +15,7 @@ from bench.report.page_text import packed, shortened
 from bench.scoring import Row
 from bench.scoring.evidence import tool_mentions
 from bench.scoring.labels import read_labels
+from bench.scoring.paper_parse import NUMBER
 from bench.tasks import TASKS
 from bench.tasks.base import AnswerKind
 
@@ -157,10 +158,10 @@ def _parsed(one: _Judged) -> Answer | None:
 
 
 def _of_kind(answer: Answer, kind: AnswerKind) -> Answer:
-    """An answer of a list task as its elements, where it is still the text of a list."""
+    """An answer; that of a list task as its numbers, where it is still the text of a list."""
     if kind != "list" or not isinstance(answer, str):
         return answer
-    return tuple(part.strip() for part in answer.strip("[] ").split(","))
+    return tuple(NUMBER.findall(answer)) or (answer,)
 
 
 def _label(one: _Judged) -> Answer | None:

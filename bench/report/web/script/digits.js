@@ -24,9 +24,13 @@ function comparison(truth, answer, shift, at) {
 // The column where the two part is marked, and all that follows it set apart.
 function marked(target, text, at) {
   if (at === null) return putText(target, text);
-  putText(target, text.slice(0, at));
-  target.append(textElement('mark', {}, text.slice(at, at + 1) || ' '));
-  return target.appendChild(textElement('span', { class: 'after' }, text.slice(at + 1))).parentNode;
+  const chars = Array.from(text.padEnd(at + 1));
+  putText(target, chars.slice(0, at).join(''));
+  target.append(
+    textElement('mark', {}, chars[at]),
+    textElement('span', { class: 'after' }, chars.slice(at + 1).join('')),
+  );
+  return target;
 }
 
 function listComparison(truth, answer, at) {
@@ -48,14 +52,13 @@ function listComparison(truth, answer, at) {
 }
 
 function partingWords(truth, answer, shift, at, right) {
-  if (Array.isArray(truth)) {
-    return at === null ? 'Every element agrees.' : `They part at element ${at + 1} of ${truth.length}.`;
-  }
-  if (at === null) return 'No digit differs.';
-  if (!/^-?[0-9.]+$/.test(truth)) return '';
+  if (at === null) return right ? 'Nothing differs.' : 'Equal in value, but not as it is written.';
   if (right) return 'Counted as right: they part behind the digits that are compared.';
+  if (Array.isArray(truth)) return `They part at element ${at + 1} of ${truth.length}.`;
+  if (!/^-?[0-9.]+$/.test(truth)) return '';
   if (truth.startsWith('-') !== answer.startsWith('-')) return 'The signs differ.';
-  const agreed = (' '.repeat(Math.max(0, -shift)) + truth).slice(0, at).replace(/[^0-9]/g, '').replace(/^0+/, '');
+  const agreed = (' '.repeat(Math.max(0, -shift)) + truth).slice(0, at)
+    .replace(/[^0-9]/g, '').replace(/^0+/, '');
   if (shift && !agreed) return 'The numbers differ in their number of digits before the point.';
   return `They part at significant digit ${agreed.length + 1}.`;
 }

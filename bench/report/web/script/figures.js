@@ -8,7 +8,9 @@ function enlargeable() {
     button.addEventListener('click', () => {
       const close = element('button', { type: 'button' }, 'Close');
       close.addEventListener('click', () => dialog.close());
-      dialog.replaceChildren(close, image.cloneNode());
+      const large = image.cloneNode();
+      large.loading = 'eager';
+      dialog.replaceChildren(close, large);
       dialog.showModal();
     });
   }

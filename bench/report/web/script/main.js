@@ -1,7 +1,7 @@
 // Everything wired together: tables at once, items after the first paint.
 function itemBrowser(data) {
   let current = null;
-  let listed = [];
+  let passing = 0;
   const state = byId('items-state');
   const link = (number) => {
     const target = { item: data.of(number, 'id'), run: facts.runs[data.run[number]].key };
@@ -18,11 +18,16 @@ function itemBrowser(data) {
   };
   const list = responseList(data, (number, how) => {
     show(number);
-    history[how === 'open' ? 'pushState' : 'replaceState'](null, '', link(number));
-    if (how === 'open') byId('detail').focus({ preventScroll: window.innerWidth > 800 });
+    clearTimeout(passing);
+    if (how === 'open') {
+      history.pushState(null, '', link(number));
+      byId('detail').focus({ preventScroll: window.innerWidth > 800 });
+    } else {
+      // Browsers refuse an address that changes with every key of a held-down arrow.
+      passing = setTimeout(() => history.replaceState(null, '', link(number)), 300);
+    }
   });
   const filters = itemFilters(data, (found) => {
-    listed = found;
     const right = found.filter((number) => data.get(number, 'right')).length;
     state.textContent = `${counted(found.length)} of ${counted(data.total)} responses, ${counted(right)} of them right.`;
     list.show(found, current);

@@ -1,0 +1,471 @@
+"""`report.html` in a real browser: it sorts, filters, shows items, and runs nothing foreign."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from bench.dataset.store import Dataset, write_dataset
+from bench.paths import resource
+from bench.records import Answer, Failure, Response
+from bench.report import figures, report
+from bench.report.digits import parting
+from bench.report.measured import measure
+from bench.report.page import render
+from bench.report.tables import Context
+from bench.scoring import score_run
+from tests.report import runs
+from tests.report.browser import Opened, chromium, needs_browser
+
+pytestmark = needs_browser
+
+HOSTILE = (
+    "</script><script>window.hacked = 1</script></textarea></style><!-- -->"
+    '<img src=x onerror=\'window.hacked = 2\'>"><svg onload="window.hacked = 3">'
+    "&lt;b&gt; {{ 7 * 7 }} ${hacked} \x1b[31mred\x1b[0m \u202egnp.exe\u202c \u2028 \x00 end"
+)
+SPELT = "U+001B[31mredU+001B[0m U+202Egnp.exeU+202C U+2028 U+0000 end"
+
+Open = Callable[..., Opened]
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    with chromium() as started:
+        yield started
+
+
+@pytest.fixture
+def opened(browser: Any) -> Iterator[Open]:
+    """Opens a page; when the test is over, each page must have been quiet."""
+    pages: list[Opened] = []
+
+    def open_page(path: Path, hash_: str = "", **context: Any) -> Opened:
+        pages.append(Opened(browser, path, hash_, **context))
+        return pages[-1]
+
+    yield open_page
+    for page in pages:
+        page.context.close()
+        page.quiet()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _undrawn() -> Iterator[None]:
+    """The drawings themselves are tested elsewhere, and take seconds."""
+    picture = b'<svg xmlns="http://www.w3.org/2000/svg" width="40" height="20"/>'
+    with pytest.MonkeyPatch.context() as patch:
+        files = dict.fromkeys(figures.FORMATS, picture)
+        patch.setattr(figures, "rendered", lambda figure: files)
+        yield
+
+
+@pytest.fixture(scope="module")
+def plain(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A report of two runs, one mixed and one all right, beside the published rows."""
+    folder = tmp_path_factory.mktemp("plain")
+    runs.mixed_run(folder)
+    data = runs.dataset(folder, "tiny")
+    runs.run(folder / "runs" / "zebra", data, runs.all_right(), display="Zebra", reasoning="low")
+    return report([folder / "runs"], out=folder / "out").out / "report.html"
+
+
+@pytest.fixture(scope="module")
+def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A report in which everything foreign tries to do harm."""
+    folder = tmp_path_factory.mktemp("hostile")
+    found = runs.all_right()
+    found["mean-0"] = runs.said("mean", 0, HOSTILE)
+    found["mean-1"] = runs.said("mean", 1, '{"answer": 0.' + "0" * 1_000_000)
+    found["mean-2"] = Response(
+        item_id="mean-2", error=Failure(kind="item", message=HOSTILE), served_model=HOSTILE
+    )
+    items = {task: [runs.item(task, place) for place in range(4)] for task in runs.ANSWERS}
+    items["mean"][3] = replace(items["mean"][3], prompt=HOSTILE)
+    data = write_dataset(
+        folder / "<b>", items, name=HOSTILE, generator="", seed=1, split="test", settings={}
+    )
+    run = runs.run(folder / "<img src=x>", data, found, display=HOSTILE, reasoning=HOSTILE)
+    return report([run], out=folder / "out").out / "report.html"
+
+
+def choose(page: Opened, **filters: str) -> None:
+    for name, value in filters.items():
+        field = page.page.locator(f"#item-{name}")
+        if name in ("from", "to", "search"):
+            field.fill(value)
+        else:
+            field.select_option(value)
+
+
+def sort_by(page: Opened, table: str, name: str) -> None:
+    page.page.locator(f"table[data-table={table}] thead button", has_text=name).click()
+
+
+def test_tables_sort_by_number_with_empty_cells_last(opened: Open, plain: Path) -> None:
+    page = opened(plain)
+    as_written = page.column("tokens", 5)
+    assert as_written.count("") == 1
+    sort_by(page, "tokens", "Div")
+    values = page.column("tokens", 5)
+    assert values[-1] == ""
+    numbers = [float(value) for value in values[:-1]]
+    assert numbers == sorted(numbers, reverse=True) and len(numbers) == 14
+    head = page.page.locator("table[data-table=tokens] th", has_text="Div")
+    assert head.get_attribute("aria-sort") == "descending"
+    sort_by(page, "tokens", "Div")
+    assert page.column("tokens", 5) == [f"{n:.0f}" for n in sorted(numbers)] + [""]
+    assert head.get_attribute("aria-sort") == "ascending"
+    sort_by(page, "tokens", "Div")
+    assert page.column("tokens", 5) == as_written
+    assert head.get_attribute("aria-sort") is None
+
+
+def test_tables_sort_by_name_and_levels_by_effort(opened: Open, plain: Path) -> None:
+    page = opened(plain)
+    sort_by(page, "log_smape", "Model")
+    models = page.column("log_smape", 0)
+    assert models == sorted(models, key=str.lower) and models[-1] == "Zebra"
+    sort_by(page, "log_smape", "Reasoning")
+    levels = list(dict.fromkeys(page.column("log_smape", 1)))
+    assert levels == ["maximal", "low", "minimal", "none"]
+
+
+def test_tables_filter_by_model_task_and_source(opened: Open, plain: Path) -> None:
+    page = opened(plain)
+    page.page.fill("#filter-model", "gpt 5")
+    assert page.column("log_smape", 0) == ["GPT 5"] * 3
+    assert page.text("#table-count") == "3 of 15 rows"
+    page.page.select_option("#filter-source", "own")
+    assert page.column("log_smape", 2) == ["measured"]
+    page.page.select_option("#filter-source", "published")
+    assert set(page.column("log_smape", 2)) == {"published (paper)"}
+    page.page.fill("#filter-model", "")
+    page.page.select_option("#filter-source", "")
+    page.page.select_option("#filter-task", "addition")
+    names = page.page.locator("table[data-table=log_smape] thead th:visible").all_inner_texts()
+    assert names == ["Model", "Reasoning", "Source", "Add"]
+    assert set(page.column("coverage", 3)) == {"Add"}
+
+
+def test_items_filter_by_all_that_is_known_of_them(opened: Open, plain: Path) -> None:
+    page = opened(plain)
+    assert page.state() == "72 of 72 responses, 67 of them right."
+    expected = (
+        ({"run": "0"}, 36),
+        ({"task": "division"}, 8),
+        ({"outcome": "right"}, 67),
+        ({"outcome": "not right"}, 5),
+        ({"outcome": "wrong"}, 2),
+        ({"outcome": "missing"}, 1),
+        ({"outcome": "unparseable"}, 1),
+        ({"kind": "format"}, 1),
+        ({"from": "3"}, 18),
+        ({"from": "1", "to": "2"}, 36),
+        ({"search": "MEAN 0"}, 2),
+        ({"search": "sorting-3"}, 2),
+        ({"noted": "tool"}, 0),
+        ({"run": "1", "task": "mean", "to": "0"}, 1),
+    )
+    for filters, count in expected:
+        choose(page, **filters)
+        assert page.state().startswith(f"{count} of 72 responses"), filters
+        page.page.locator("#item-filters button", has_text="Clear").click()
+        page.until("document.getElementById('items-state').textContent.startsWith('72 of')")
+
+
+def test_an_item_shows_all_of_a_response_and_where_it_parts(opened: Open, plain: Path) -> None:
+    page = opened(plain, "#item=addition-2&run=gpt-5")
+    detail = page.text("#detail")
+    facts = ("What is addition 2?", '{"answer": 33}', "wrong: digit", "They part at significant")
+    for fact in (*facts, "δ₁₀ = 2, δ₂ = 4", "10 generated", "not known", "protocol:exact"):
+        assert fact in detail
+    signature = page.page.locator("#detail pre").last.inner_text()
+    assert signature in plain.read_text()
+    marks = page.page.locator("#detail .digits mark").all_inner_texts()
+    assert marks == ["0", "3"]
+
+
+def test_a_response_without_an_answer_says_why(opened: Open, plain: Path) -> None:
+    page = opened(plain, "#item=multiplication-0&run=gpt-5")
+    assert "None could be read: error." in page.text("#detail")
+    assert "no" in page.text("#detail section:has-text('The request failed') pre")
+
+
+PAIRS: tuple[tuple[Answer, Answer], ...] = (
+    ("12.6", "12.5"),
+    ("12.51", "12.5"),
+    ("12", "12.5"),
+    ("125", "12.5"),
+    ("1.25", "12.5"),
+    ("-12.5", "12.5"),
+    ("1.5e300", "12.5"),
+    ("0.00000012345678901", "0.00000012345678902"),
+)
+
+
+def test_the_mark_stands_where_the_terminal_sees_the_parting(
+    opened: Open, tmp_path: Path, plain: Path
+) -> None:
+    page = opened(plain)
+    source = (Path(runs.__file__).parents[2] / "bench/report/web/script").resolve()
+    code = "".join((source / f"{name}.js").read_text() for name in ("dom", "digits"))
+    bare = page.context.new_page()
+    bare.set_content('<script type="application/json" id="facts">{"tasks": {}}</script>')
+    bare.add_script_tag(content=code)
+    for answer, truth in PAIRS:
+        shift, at = parting(answer, truth)
+        lines = bare.evaluate(
+            "([truth, answer, shift, at]) => [...comparison(truth, answer, shift, at)"
+            ".querySelectorAll('code')].map((one) => [...one.childNodes]"
+            ".map((node) => [node.nodeName, node.textContent]))",
+            [truth, answer, shift, at],
+        )
+        assert at is not None
+        for line, text in zip(lines, (truth, answer), strict=False):
+            before = "".join(part for name, part in line if name == "#text")
+            assert len(before) == at
+            assert "".join(part for _, part in line).strip() == text
+        assert lines[2] == [["#text", " " * at + "▲"]]
+
+
+def test_hostile_text_stays_text_everywhere(opened: Open, hostile: Path) -> None:
+    page = opened(hostile)
+    for item in ("mean-0", "mean-1", "mean-2", "mean-3"):
+        page.page.fill("#item-search", item)
+        page.page.locator("#list [role=option]").first.click()
+        assert "<img src=x onerror='window.hacked = 2'>" in page.text("#detail h3")
+        assert SPELT in page.text("#detail")
+    cell = page.page.locator("table[data-table=tokens] td[tabindex]").first
+    cell.click()
+    # The dialog of a cell quotes the model, its level and the signature.
+    assert "{{ 7 * 7 }} ${hacked}" in page.text("#note")
+    assert page.page.evaluate("window.hacked") is None
+    assert page.page.locator("img:not([src^='data:image/']), svg, textarea, b").count() == 0
+    assert page.page.locator("script:not([type])").count() == 1
+    assert page.page.title() == "numbench report"
+
+
+def test_raw_hostile_text_is_shown_whole_and_in_order(opened: Open, hostile: Path) -> None:
+    page = opened(hostile, "#item=mean-0")
+    shown = page.page.locator("#detail section:has-text('Raw text') pre").inner_text()
+    assert shown.replace("\n", "").replace(" ", "").endswith(SPELT.replace(" ", ""))
+    assert shown.startswith(HOSTILE[:120])
+
+
+def test_a_megabyte_of_zeros_is_cut_and_does_not_widen_the_page(
+    opened: Open, hostile: Path
+) -> None:
+    page = opened(hostile, "#item=mean-1")
+    assert "… 998,013 more characters …" in page.text("#detail")
+    assert "Raw text, 1,000,013 characters" in page.text("#detail")
+    assert page.page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
+def test_the_policy_stops_what_slips_through(browser: Any, plain: Path) -> None:
+    page = Opened(browser, plain)
+    page.page.evaluate(
+        "document.body.insertAdjacentHTML('beforeend',"
+        "'<img src=x onerror=\"window.hacked = 1\"><img src=http://127.0.0.1:9/x>')"
+    )
+    page.page.evaluate(
+        "document.body.append(Object.assign(document.createElement('script'),"
+        "{ textContent: 'window.hacked = 2' }))"
+    )
+    page.page.evaluate("new Promise((done) => setTimeout(done))")
+    assert page.page.evaluate("window.hacked") is None
+    stopped = "\n".join(page.complaints)
+    for what in ("http://127.0.0.1:9/x", "inline event handler", "inline script"):
+        assert what in stopped
+    page.context.close()
+
+
+def test_the_keyboard_alone_reaches_everything(opened: Open, plain: Path) -> None:
+    page = opened(plain)
+    focused = "document.activeElement"
+    page.page.keyboard.press("Tab")
+    assert page.page.evaluate(f"{focused}.textContent") == "Skip to the tables"
+    # A score: arrows move between cells, Enter opens its note, Escape leads back.
+    page.page.locator("table[data-table=log_smape] td[tabindex='0']").focus()
+    assert "Add: 69.6, 95 % bounds [8.8, 100.0]" in page.text("#note")
+    page.page.keyboard.press("ArrowRight")
+    assert "Mult: 100.0" in page.text("#note") and "n = 3 counted of 4 asked" in page.text("#note")
+    assert "|n:4|model:gpt-5|" in page.text("#note")
+    page.page.keyboard.press("ArrowDown")
+    assert "Zebra (low)" in page.text("#note")
+    page.page.keyboard.press("Enter")
+    assert page.page.evaluate(f"{focused}.textContent") == "Show these items"
+    page.page.keyboard.press("Escape")
+    assert not page.page.locator("#note").is_visible()
+    assert page.page.evaluate(f"{focused}.dataset.task") == "multiplication"
+    page.page.keyboard.press("Enter")
+    page.page.keyboard.press("Enter")
+    assert page.state() == "4 of 72 responses, 4 of them right."
+    # The items: search, move, read, and back.
+    page.page.keyboard.press("/")
+    assert page.page.evaluate(f"{focused}.id") == "item-search"
+    page.page.keyboard.type("multiplication 3")
+    assert page.state().startswith("1 of 72")
+    page.page.keyboard.press("Escape")
+    assert page.page.evaluate(f"{focused}.id") == "list"
+    page.page.keyboard.press("j")
+    chosen = page.page.locator("#list [aria-selected=true]")
+    assert chosen.get_attribute("id") == page.page.locator("#list").get_attribute(
+        "aria-activedescendant"
+    )
+    page.page.keyboard.press("Enter")
+    assert page.page.evaluate(f"{focused}.id") == "detail"
+    assert "What is multiplication 3?" in page.text("#detail")
+    page.page.keyboard.press("Escape")
+    assert page.page.evaluate(f"{focused}.id") == "list"
+
+
+def test_moving_in_the_list_keeps_the_chosen_row_in_sight(opened: Open, plain: Path) -> None:
+    page = opened(plain)
+    page.page.locator("#list").focus()
+    for key, place in (("End", 72), ("k", 71), ("Home", 1), ("ArrowDown", 2), ("PageDown", 22)):
+        page.page.keyboard.press(key)
+        row = page.page.locator("#list [aria-selected=true]")
+        seen = int(row.get_attribute("aria-posinset"))
+        assert seen == place or (key == "PageDown" and seen > 2)
+        box, frame = row.bounding_box(), page.page.locator("#list").bounding_box()
+        assert frame["y"] <= box["y"] + 1
+        assert box["y"] + box["height"] <= frame["y"] + frame["height"] + 1
+
+
+def test_links_lead_to_an_item_and_back_goes_back(opened: Open, plain: Path) -> None:
+    page = opened(plain, "#item=mean-2&run=zebra")
+    assert "What is mean 2?" in page.text("#detail") and "Zebra" in page.text("#detail h3")
+    assert page.page.locator("#list [aria-selected=true]").count() == 1
+    page.page.locator("#detail button", has_text="Next").click()
+    assert page.page.url.endswith("#item=mean-3&run=zebra")
+    assert "What is mean 3?" in page.text("#detail")
+    page.page.go_back()
+    page.until("location.hash === '#item=mean-2&run=zebra'")
+    assert "What is mean 2?" in page.text("#detail")
+    page.page.go_forward()
+    page.until("location.hash === '#item=mean-3&run=zebra'")
+    assert "What is mean 3?" in page.text("#detail")
+
+
+def test_the_link_of_an_item_can_be_copied(opened: Open, plain: Path) -> None:
+    page = opened(plain, "#item=mean-2&run=zebra")
+    page.page.evaluate(
+        "Object.defineProperty(navigator, 'clipboard',"
+        "{ value: { writeText: async (text) => { window.copied = text; } } })"
+    )
+    page.page.locator("#detail button", has_text="Copy link").click()
+    page.until("window.copied")
+    assert page.page.evaluate("window.copied") == f"{page.url}#item=mean-2&run=zebra"
+
+
+def test_a_link_to_an_unknown_item_says_so(opened: Open, plain: Path) -> None:
+    page = opened(plain, "#item=nothing&run=gpt-5")
+    assert "not in this report" in page.state()
+
+
+def test_it_fits_a_phone(opened: Open, plain: Path, hostile: Path) -> None:
+    phone = {"viewport": {"width": 360, "height": 740}, "is_mobile": True, "has_touch": True}
+    for path, item in ((plain, "addition-2"), (hostile, "mean-0")):
+        page = opened(path, **phone)
+        page.page.fill("#item-search", item)
+        page.page.locator("#list [role=option]").first.tap()
+        cell = page.page.locator("table[data-table=log_smape] td[tabindex]").first
+        cell.scroll_into_view_if_needed()
+        cell.tap()
+        assert "Show these items" in page.text("#note")
+        # Wider content would zoom the whole page out.
+        assert page.page.evaluate("document.documentElement.scrollWidth") == 360
+        assert page.page.evaluate("innerWidth") == 360
+
+
+_CONTRASTS = """() => {
+  const rgb = (text) => text.match(/[0-9.]+/g).map(Number);
+  const light = ([r, g, b]) => [r, g, b].map((c) => c / 255)
+    .map((c) => (c <= 0.03928 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4))
+    .reduce((sum, c, i) => sum + c * [0.2126, 0.7152, 0.0722][i], 0);
+  const behind = (node) => {
+    for (let one = node; one; one = one.parentElement) {
+      const colour = rgb(getComputedStyle(one).backgroundColor);
+      if (colour.length === 3 || colour[3] > 0) return colour;
+    }
+    return [255, 255, 255];
+  };
+  const found = {};
+  for (const node of document.querySelectorAll('body *')) {
+    const own = [...node.childNodes].some((one) => one.nodeType === 3 && one.data.trim());
+    if (!own || !node.checkVisibility() || node.closest('option, noscript')) continue;
+    const [one, two] = [light(rgb(getComputedStyle(node).color)), light(behind(node))];
+    const ratio = (Math.max(one, two) + 0.05) / (Math.min(one, two) + 0.05);
+    const name = `${node.tagName}.${node.className}`;
+    found[name] = Math.min(found[name] ?? 99, ratio);
+  }
+  return found;
+}"""
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_all_text_has_enough_contrast(opened: Open, plain: Path, scheme: str) -> None:
+    page = opened(plain, "#item=addition-2&run=gpt-5", color_scheme=scheme)
+    back = page.page.evaluate("getComputedStyle(document.body).backgroundColor")
+    assert (back == "rgb(255, 255, 255)") == (scheme == "light")
+    page.page.locator("table[data-table=log_smape] td[tabindex]").first.click()
+    found = page.page.evaluate(_CONTRASTS)
+    assert {"MARK.", "SPAN.badge bad", "SMALL.", "P.soft", "CODE."} <= set(found)
+    assert {name: ratio for name, ratio in found.items() if ratio < 4.5} == {}
+
+
+def test_everything_that_can_be_used_has_a_name(opened: Open, plain: Path) -> None:
+    page = opened(plain, "#item=addition-2&run=gpt-5")
+    nameless = page.page.evaluate(
+        "[...document.querySelectorAll('button, input, select, [role=listbox], [role=grid],"
+        "[role=region], img')].filter((one) => !(one.textContent.trim() || one.alt"
+        " || one.ariaLabel || one.getAttribute('aria-labelledby') || one.labels?.length))"
+        ".map((one) => one.outerHTML.slice(0, 80))"
+    )
+    assert nameless == []
+
+
+def test_figures_enlarge_and_close_again(opened: Open, plain: Path) -> None:
+    page = opened(plain)
+    large = page.page.locator("#enlarged img")
+    page.page.locator("figure button").first.click()
+    large.wait_for(state="visible")
+    page.page.keyboard.press("Escape")
+    large.wait_for(state="hidden")
+
+
+def test_without_javascript_the_numbers_can_be_read(opened: Open, plain: Path) -> None:
+    page = opened(plain, java_script_enabled=False)
+    for text in ("69.6", "[8.8, 100.0]", "published (paper)", "numbench show RUN"):
+        assert text in page.text("main")
+    assert "protocol:exact" in page.text("#signatures")
+    assert page.page.locator("figure img").first.is_visible()
+    assert not page.page.locator("#browser").is_visible()
+    assert not page.page.locator("#table-filters").is_visible()
+
+
+def test_58500_responses_are_listed_with_few_elements(opened: Open, tmp_path: Path) -> None:
+    data = Dataset(resource("datasets") / "v1")
+    answers = {
+        item.id: Response(item_id=item.id, text='{"answer": 1.5}')
+        for items in data.by_task.values()
+        for item in items
+    }
+    (one,) = measure([score_run(runs.run(tmp_path / "run", data, answers))])
+    page_text = render([one] * 13, (), Context("Measured", ()), (), {}, "0")
+    path = tmp_path / "report.html"
+    path.write_text(page_text, "utf-8")
+    assert len(page_text) < 4_000_000
+    page = opened(path)
+    assert page.state().startswith("58,500 of 58,500 responses")
+    page.page.locator("#list").focus()
+    page.page.keyboard.press("End")
+    assert page.page.locator("#list [aria-posinset='58500']").is_visible()
+    assert page.page.locator("#list [role=option]").count() < 60
+    choose(page, run="12", task="std")
+    assert page.state().startswith("500 of 58,500")
