@@ -7,13 +7,20 @@ function responseList(data, choose) {
   const space = byId('list-space');
   let numbers = [];
   let at = -1;
+  const drawn = new Map();
 
   const draw = () => {
     const first = Math.max(0, Math.floor(list.scrollTop / ROW) - SPARE);
     const last = Math.min(numbers.length, Math.ceil((list.scrollTop + list.clientHeight) / ROW) + SPARE);
-    const rows = [];
-    for (let place = first; place < last; place += 1) rows.push(option(data, numbers, place, at));
-    space.replaceChildren(...rows);
+    for (const [place, row] of drawn) {
+      if (place >= first && place < last) continue;
+      row.remove();
+      drawn.delete(place);
+    }
+    for (let place = first; place < last; place += 1) {
+      if (!drawn.has(place)) drawn.set(place, space.appendChild(option(data, numbers, place)));
+      drawn.get(place).setAttribute('aria-selected', place === at);
+    }
     if (at >= first && at < last) list.setAttribute('aria-activedescendant', `option-${at}`);
     else list.removeAttribute('aria-activedescendant');
   };
@@ -56,6 +63,8 @@ function responseList(data, choose) {
   return {
     show(found, current) {
       numbers = found;
+      drawn.clear();
+      space.replaceChildren();
       at = numbers.indexOf(current);
       space.style.height = `${numbers.length * ROW}px`;
       if (at < 0) list.scrollTop = 0;
@@ -71,12 +80,12 @@ function responseList(data, choose) {
   };
 }
 
-function option(data, numbers, place, at) {
+function option(data, numbers, place) {
   const number = numbers[place];
   const outcome = data.outcome(number);
   const row = element('div', {
     role: 'option', id: `option-${place}`, 'data-place': place, class: 'row',
-    'aria-selected': place === at, 'aria-posinset': place + 1, 'aria-setsize': numbers.length,
+    'aria-posinset': place + 1, 'aria-setsize': numbers.length,
   });
   row.style.top = `${place * ROW}px`;
   const kind = data.get(number, 'kind');
