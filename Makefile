@@ -2,6 +2,8 @@
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
+# inspect_ai asks OpenAI's models through a newer openai than litellm bears beside it.
+INSPECT := $(VENV)-inspect
 
 .PHONY: demo test heavy check bench format clean
 
@@ -20,9 +22,10 @@ check: $(VENV)/.dev-ready
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-bench: $(VENV)/.dev-ready
+bench: $(VENV)/.dev-ready $(INSPECT)/.ready
 	$(BIN)/python benchmarks/generator.py | tee benchmarks/generator.md
-	$(BIN)/python benchmarks/runner.py | tee benchmarks/runner.md
+	$(BIN)/python benchmarks/runner.py --inspect $(INSPECT)/bin/python | tee benchmarks/runner.md
+	$(BIN)/python benchmarks/scoring.py | tee benchmarks/scoring.md
 	$(BIN)/python benchmarks/report_page.py | tee benchmarks/report_page.md
 
 format: $(VENV)/.dev-ready
@@ -30,7 +33,7 @@ format: $(VENV)/.dev-ready
 	$(BIN)/ruff check --fix bench tests benchmarks
 
 clean:
-	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(INSPECT) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
 $(VENV)/.demo-ready: pyproject.toml | $(BIN)/python
 	$(BIN)/pip install --quiet --disable-pip-version-check -e .
@@ -39,6 +42,11 @@ $(VENV)/.demo-ready: pyproject.toml | $(BIN)/python
 $(VENV)/.dev-ready: pyproject.toml | $(BIN)/python
 	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[dev]'
 	@touch $@ $(VENV)/.demo-ready
+
+$(INSPECT)/.ready: | $(BIN)/python
+	$(BIN)/python -m venv $(INSPECT)
+	$(INSPECT)/bin/pip install --quiet --disable-pip-version-check inspect-ai openai
+	@touch $@
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \

@@ -7,7 +7,8 @@ from pathlib import Path
 
 from bench.report import ReportResult, report
 from bench.runner import run
-from bench.spec import RunSpec
+from bench.runner.spec import RunSpec
+from bench.scoring import judge
 
 MODELS = ("baseline/float64", "baseline/float32", "baseline/bfloat16")
 
@@ -17,6 +18,7 @@ def demo(out: Path = Path("results/demo"), say: Callable[[str], None] = print) -
     folders = []
     for model in MODELS:
         say(f"numbench run --model {model}")
-        folders.append(run(RunSpec(model, out=out / model.replace("/", "-"))).path)
+        spec = RunSpec(model, out=out / model.replace("/", "-"))
+        folders.append(run(spec, judge=judge).path)
     say(f"numbench report {' '.join(map(str, folders))} --out {out / 'report'}")
     return report(folders, out=out / "report")

@@ -7,6 +7,7 @@ stopped. A live run folder has one writer, `Journal`; everything else only reads
 from __future__ import annotations
 
 import asyncio
+import errno
 import os
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -124,7 +125,7 @@ class Journal:
             self._file = AppendOnly(folder / RESPONSES, Response)
         except OSError as error:
             self._lock.__exit__(None, None, None)
-            raise NumbenchError(f"{folder}: {error.strerror}") from error
+            raise _refused(folder, error, NumbenchError) from error
         except BaseException:
             self._lock.__exit__(None, None, None)
             raise
@@ -221,15 +222,27 @@ def _locked(folder: Path) -> Iterator[None]:
         who = _writer(folder)
         raise BadInput(f"{folder}: another process ({who}) is writing this run") from error
     except OSError as error:
-        raise BadInput(f"{folder}: {error.strerror}") from error
+        raise _refused(folder, error, BadInput) from error
     # Beside the lock, not inside: acquiring the lock may truncate its file.
     writer = folder / WRITER
     try:
-        writer.write_text(str(os.getpid()))
+        try:
+            writer.write_text(str(os.getpid()))
+        except OSError as error:
+            raise _refused(folder, error, NumbenchError) from error
         yield
     finally:
         writer.unlink(missing_ok=True)
         lock.release()
+
+
+def _refused(folder: Path, error: OSError, kind: type[NumbenchError]) -> NumbenchError:
+    """What to say where `folder` cannot be opened: of `kind`, but a full disk is no wrong use."""
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return NumbenchError(
+            f"{folder}: {error.strerror}; make room and run the same command again"
+        )
+    return kind(f"{folder}: {error.strerror}")
 
 
 def _writer(folder: Path) -> str:

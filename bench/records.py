@@ -119,9 +119,19 @@ class Job(Struct, frozen=True, kw_only=True):
     at: str | None = None
     schema: int = SCHEMA
 
+    @property
+    def under_way(self) -> bool:
+        """Whether it may still bring answers."""
+        return self.state in ("planned", "submitted")
+
 
 Status = Literal["ok", "unparseable", "empty", "truncated", "refused", "error", "missing"]
-ErrorKind = Literal["sign", "magnitude", "digit", "rounding", "format", "choice", "order"]
+ErrorKind = Literal[
+    "sign", "magnitude", "rounding", "precision", "carry", "swap", "digit", "other",
+    "order", "count", "altered", "choice", "operand", "notation", "format",
+]  # fmt: skip
+"""How an answer is wrong; `bench/scoring/taxonomy.py` defines each kind."""
+
 ProtocolName = Literal["exact", "paper"]
 
 
@@ -131,6 +141,7 @@ class Score(Struct, frozen=True, kw_only=True):
     `rule` is the parsing rule that found the answer (1 to 4 for `exact`). `log_smape` is in
     [0, 1] and None for the comparison tasks. `correct_digits` counts the leading significant
     digits that agree with the truth. `missing` is an item of the run that has no response.
+    `error_kind` is known to `exact` alone, for wrong answers and unparseable texts.
     """
 
     item_id: str

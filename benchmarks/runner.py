@@ -1,11 +1,12 @@
 """How fast a run is: items per second and CPU per item against a loopback server. Markdown.
 
     python benchmarks/runner.py [--items 4500] [--concurrency 64,512] [--delays 0,200]
+                                [--inspect PYTHON]
 
 The server answers at once, or after the given milliseconds. Beside a whole `numbench run`,
 journal included, stand clients that only send the requests: raw aiohttp, the openai SDK, litellm;
-and, where it is installed, a whole evaluation by inspect_ai. Each is a process of its own; the
-server is another, on the same machine.
+and a whole evaluation by inspect_ai, where the interpreter PYTHON (by default this one) has it with
+the openai that it wants. Each is a process of its own; the server is another, on the same machine.
 """
 
 from __future__ import annotations
@@ -20,10 +21,10 @@ import sys
 import tempfile
 import time
 from collections.abc import Awaitable, Callable
-from importlib.util import find_spec
 from pathlib import Path
 
 QUESTION = "What is 522580000 - 0.00000883311?"
+TARGET = "522579999.999991"
 ANSWER = {
     "id": "x",
     "object": "chat.completion",
@@ -33,7 +34,7 @@ ANSWER = {
         {
             "index": 0,
             "finish_reason": "stop",
-            "message": {"role": "assistant", "content": '{"answer": 522579999.999991}'},
+            "message": {"role": "assistant", "content": f'{{"answer": {TARGET}}}'},
         }
     ],
     "usage": {"prompt_tokens": 185, "completion_tokens": 20, "total_tokens": 205},
@@ -80,7 +81,7 @@ def whole_run(url: str, items: int, concurrency: int) -> None:
     """`numbench run` without its display."""
     from bench.dataset.store import open_dataset
     from bench.runner import run
-    from bench.spec import RunSpec
+    from bench.runner.spec import RunSpec
 
     with tempfile.TemporaryDirectory() as folder:
         limit = items // len(open_dataset("v1").tasks)
@@ -149,9 +150,11 @@ def inspect_eval(url: str, items: int, concurrency: int) -> None:
     from inspect_ai.dataset import MemoryDataset, Sample
     from inspect_ai.scorer import match
 
-    samples = MemoryDataset([Sample(input=QUESTION, target="522579999.999991")] * items)
+    samples = MemoryDataset(
+        [Sample(id=n, input=QUESTION, target=TARGET) for n in range(1, items + 1)]
+    )
     with tempfile.TemporaryDirectory() as folder:
-        inspect_ai.eval(
+        (log,) = inspect_ai.eval(
             inspect_ai.Task(dataset=samples, scorer=match()),
             model="openai/m",
             model_base_url=url,
@@ -161,6 +164,10 @@ def inspect_eval(url: str, items: int, concurrency: int) -> None:
             display="none",
             log_dir=folder,
         )
+        if log.status != "success" or log.results is None:
+            raise SystemExit(f"inspect_ai: {log.status} {log.error}")
+        if log.results.completed_samples != items:
+            raise SystemExit(f"inspect_ai: {log.results.completed_samples} of {items} samples")
 
 
 CLIENTS: dict[str, tuple[Callable[[str, int, int], None], int]] = {
@@ -173,9 +180,11 @@ CLIENTS: dict[str, tuple[Callable[[str, int, int], None], int]] = {
 """Each client with the divisor of its items: the slow ones need fewer to be measured."""
 
 
-def measure(client: str, url: str, items: int, concurrency: int) -> tuple[float, float]:
+def measure(
+    python: str, client: str, url: str, items: int, concurrency: int
+) -> tuple[float, float]:
     """Items per second and CPU milliseconds per item of a process, its start-up taken out."""
-    command = [sys.executable, __file__, "--client", client, "--url", url]
+    command = [python, __file__, "--client", client, "--url", url]
     costs = []
     for count in (9, items):
         arguments = ["--items", str(count), "--concurrency", str(concurrency)]
@@ -189,8 +198,19 @@ def measure(client: str, url: str, items: int, concurrency: int) -> tuple[float,
     return (items - 9) / wall, cpu / (items - 9) * 1000
 
 
-def table(items: int, concurrencies: list[int], delay: int) -> None:
+def has_inspect(python: str) -> bool:
+    """Whether the interpreter `python` can import inspect_ai."""
+    found = (
+        "import sys; from importlib.util import find_spec; sys.exit(not find_spec('inspect_ai'))"
+    )
+    return subprocess.run([python, "-c", found]).returncode == 0
+
+
+def table(items: int, concurrencies: list[int], delay: int, inspect: str) -> None:
     """All clients against one server."""
+    pythons = dict.fromkeys(CLIENTS, sys.executable) | {"inspect_ai eval": inspect}
+    if not has_inspect(inspect):
+        del pythons["inspect_ai eval"]
     server = subprocess.Popen(
         [sys.executable, __file__, "--serve", str(delay / 1000)], stdout=subprocess.PIPE, text=True
     )
@@ -202,10 +222,8 @@ def table(items: int, concurrencies: list[int], delay: int) -> None:
         print("|---|---:|---:|---:|---:|")
         for concurrency in concurrencies:
             ours = None
-            for client, (_, divisor) in CLIENTS.items():
-                if client.startswith("inspect") and find_spec("inspect_ai") is None:
-                    continue
-                rate, cpu = measure(client, url, items // divisor, concurrency)
+            for client, python in pythons.items():
+                rate, cpu = measure(python, client, url, items // CLIENTS[client][1], concurrency)
                 ours = ours or rate
                 ratio = rate / ours
                 print(f"| {client} | {concurrency} | {rate:,.0f} | {ratio:.2f} | {cpu:.2f} |")
@@ -224,6 +242,7 @@ def main() -> None:
     parser.add_argument("--items", type=int, default=4500)
     parser.add_argument("--concurrency", default="64,512")
     parser.add_argument("--delays", default="0,200")
+    parser.add_argument("--inspect", default=sys.executable, metavar="PYTHON")
     parser.add_argument("--serve", type=float, help=argparse.SUPPRESS)
     parser.add_argument("--client", help=argparse.SUPPRESS)
     parser.add_argument("--url", help=argparse.SUPPRESS)
@@ -236,7 +255,8 @@ def main() -> None:
         print("# Speed of a run\n")
         print(f"`make bench`, Python {platform.python_version()}, {os.cpu_count()} cores.\n")
         for delay in map(int, options.delays.split(",")):
-            table(options.items, list(map(int, options.concurrency.split(","))), delay)
+            concurrencies = list(map(int, options.concurrency.split(",")))
+            table(options.items, concurrencies, delay, options.inspect)
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 from collections.abc import Iterator
 from types import FrameType
@@ -9,6 +10,9 @@ from types import FrameType
 import pytest
 
 from tests.paper_files import paper_results
+
+# As many tests run at once as there are cores; read when torch is first imported.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 __all__ = ["paper_results"]
 

@@ -1,4 +1,4 @@
-"""A scripted server on the loopback interface that speaks OpenAI Chat and Gemini."""
+"""A scripted server on the loopback interface that speaks OpenAI and Gemini."""
 
 from __future__ import annotations
 
@@ -49,12 +49,13 @@ class Server:
 
 @contextmanager
 def serve(script: Script) -> Iterator[Server]:
-    """A server in a thread of its own that answers every POST by `script`."""
+    """A server in a thread of its own that answers every request by `script`."""
     loop = asyncio.new_event_loop()
     server = Server("")
 
     async def handle(request: web.Request) -> Reply:
-        body = await request.json()
+        holds_json = request.can_read_body and request.content_type == "application/json"
+        body = await request.json() if holds_json else {}
         prompt = _prompt(body)
         headers = {key.lower(): value for key, value in request.headers.items()}
         number = server.counts[prompt] if len(server.asked) < 2000 else 0
@@ -68,8 +69,8 @@ def serve(script: Script) -> Iterator[Server]:
             server.in_flight -= 1
 
     async def start() -> web.AppRunner:
-        app = web.Application()
-        app.router.add_post("/{path:.*}", handle)
+        app = web.Application(client_max_size=0)
+        app.router.add_route("*", "/{path:.*}", handle)
         runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
         await runner.setup()
         site = web.TCPSite(runner, "127.0.0.1", 0)
@@ -112,6 +113,30 @@ def chat(
         "message": {"role": "assistant", "content": text} | (message or {}),
     }
     body = {"id": "chat-1", "object": "chat.completion", "model": "served", "choices": [choice]}
+    return web.json_response(body | ({"usage": usage} if usage else {}) | more)
+
+
+def responses(
+    text: str = '{"answer": 1}',
+    *,
+    usage: dict[str, Any] | None = None,
+    status: str | None = "completed",
+    thoughts: list[str] | None = None,
+    **more: Any,
+) -> Reply:
+    """A good Responses response."""
+    message = {
+        "type": "message",
+        "role": "assistant",
+        "content": [{"type": "output_text", "text": text, "annotations": []}],
+    }
+    output: list[dict[str, Any]] = [message]
+    if thoughts is not None:
+        summary = [{"type": "summary_text", "text": thought} for thought in thoughts]
+        output.insert(0, {"type": "reasoning", "id": "rs-1", "summary": summary})
+    body = {"id": "resp-1", "object": "response", "model": "served", "error": None}
+    body |= {"output": output, "incomplete_details": None}
+    body |= {"status": status} if status else {}
     return web.json_response(body | ({"usage": usage} if usage else {}) | more)
 
 
@@ -158,6 +183,8 @@ async def garbage(asked: Asked) -> Reply:
 
 
 def _prompt(body: dict[str, Any]) -> str:
-    if "messages" in body:
-        return str(body["messages"][-1]["content"])
-    return str(body["contents"][-1]["parts"][0]["text"])
+    """The last message of a request, empty where it holds none."""
+    for key in ("messages", "input"):
+        if key in body:
+            return str(body[key][-1]["content"])
+    return str(body["contents"][-1]["parts"][0]["text"]) if "contents" in body else ""

@@ -8,9 +8,9 @@ import pytest
 
 from bench.dataset.store import open_dataset, write_dataset
 from bench.errors import BadInput
-from bench.few_shot import examples, turns
 from bench.journal import read_run
 from bench.records import Response
+from bench.runner.few_shot import examples, turns
 from bench.scoring.exact import score_exact
 from bench.tasks import TASKS
 from bench.tasks.items import content, split_of

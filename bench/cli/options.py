@@ -43,6 +43,11 @@ class Reasoning(str, Enum):  # noqa: UP042
     maximal = "maximal"
 
 
+class ApiName(str, Enum):  # noqa: UP042
+    chat = "chat"
+    responses = "responses"
+
+
 class Suite(str, Enum):  # noqa: UP042
     paper = "paper"
 

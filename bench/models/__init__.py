@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, get_args
 from urllib.parse import urlsplit
 
 from bench.errors import BadInput
-from bench.models.base import Message, Model, Request, Settings
+from bench.models.base import Api, BatchService, Message, Model, Request, Settings
 from bench.models.catalogue import (
     Configuration,
     Level,
@@ -21,14 +21,19 @@ from bench.models.catalogue import (
 )
 from bench.models.keys import read_env_file
 
+if TYPE_CHECKING:
+    from bench.models.openai_api import Format
+
 __all__ = [
     "About",
+    "Api",
     "Message",
     "Model",
     "Opened",
     "Request",
     "Settings",
     "describe_model",
+    "open_batch",
     "open_model",
 ]
 
@@ -37,10 +42,12 @@ class About(NamedTuple):
     """What a name and a level mean, before anybody is asked.
 
     settings: a template; the runner sets the kind of answer per task.
-    identity: what else tells this run's requests from another's: route and server.
+    identity: what else tells this run's requests from another's: route, server, and the format
+        where it is not Chat.
     sdk: the distribution that makes the requests, None for models in this process.
     keys: the environment variables of which one holds the key, and whether one is set; none
         where no key is needed.
+    batch_discount: the share of the price that the batch API takes off, None where there is none.
     """
 
     display: str
@@ -50,6 +57,7 @@ class About(NamedTuple):
     sdk: str | None = None
     keys: tuple[str, ...] = ()
     key_is_set: bool = True
+    batch_discount: float | None = None
 
     @property
     def route(self) -> str | None:
@@ -65,49 +73,107 @@ class Opened(NamedTuple):
     about: About
 
 
-def describe_model(name: str, reasoning: str | None = None, base_url: str | None = None) -> About:
+def describe_model(
+    name: str, reasoning: str | None = None, base_url: str | None = None, api: Api = "chat"
+) -> About:
     """What `open_model` would open, without its key. BadInput as there, but for the key."""
     read_env_file()
     if name.partition("/")[0] in _IN_PROCESS:
-        return open_model(name, reasoning, base_url).about
-    return _describe(resolve(name, reasoning), base_url)
+        return open_model(name, reasoning, base_url, api).about
+    return _describe(name, resolve(name, reasoning), base_url, api)
 
 
-def open_model(name: str, reasoning: str | None = None, base_url: str | None = None) -> Opened:
+def open_model(
+    name: str, reasoning: str | None = None, base_url: str | None = None, api: Api = "chat"
+) -> Opened:
     """The model `name` at the level `reasoning`, at another server where `base_url` is given.
 
     BadInput, naming what is possible, for an unknown model, a level that it lacks, a level that
-    must be named, a missing key, or a malformed URL.
+    must be named, a format that its provider lacks, a missing key, or a malformed URL.
     """
     read_env_file()
     kind, _, rest = name.partition("/")
     if kind in _IN_PROCESS:
         if base_url is not None:
             raise BadInput(f"{name} runs in this process: leave out --base-url")
+        if api != "chat":
+            raise BadInput(f"{name} runs in this process: leave out --api")
         return _IN_PROCESS[kind](name, rest, reasoning)
     configuration = resolve(name, reasoning)
-    about = _describe(configuration, base_url)
-    return Opened(_connect(name, configuration, base_url), about)
+    about = _describe(name, configuration, base_url, api)
+    return Opened(_connect(name, configuration, base_url, api), about)
 
 
-def _describe(configuration: Configuration, base_url: str | None) -> About:
+def _describe(name: str, configuration: Configuration, base_url: str | None, api: Api) -> About:
+    _check_api(name, configuration.provider, api)
     provider = load().provider[configuration.provider]
+    identity: dict[str, object] = {
+        "route": f"{configuration.provider}/{configuration.served_name}",
+        "base_url": _without_credentials(base_url) if base_url else None,
+    }
+    if api != "chat":
+        identity["api"] = api
     return About(
         display=configuration.display,
         level=configuration.level,
         settings=configuration.settings,
-        identity={
-            "route": f"{configuration.provider}/{configuration.served_name}",
-            "base_url": _without_credentials(base_url) if base_url else None,
-        },
+        identity=identity,
         sdk=provider.sdk,
         keys=provider.keys,
         key_is_set=not provider.keys
         or any(os.environ.get(key, "").strip() for key in provider.keys),
+        batch_discount=provider.batch_discount,
     )
 
 
-def _connect(name: str, configuration: Configuration, base_url: str | None) -> Model:
+def open_batch(
+    name: str, reasoning: str | None = None, base_url: str | None = None, api: Api = "chat"
+) -> BatchService:
+    """The batch API of the provider of what `open_model` would open.
+
+    BadInput as there, and where the provider has no batch API.
+    """
+    read_env_file()
+    if name.partition("/")[0] in _IN_PROCESS:
+        raise BadInput(f"{name} runs in this process: leave out --batch")
+    configuration = resolve(name, reasoning)
+    _check_api(name, configuration.provider, api)
+    provider = load().provider[configuration.provider]
+    if provider.batch_discount is None:
+        others = load().provider.items()
+        able = [route for route, other in others if other.batch_discount is not None]
+        raise BadInput(
+            f"{name} is reached through {configuration.provider}, which has no batch API "
+            f"({' and '.join(able)} have one): leave out --batch"
+        )
+    if base_url:
+        _without_credentials(base_url)
+    served_name, key = configuration.served_name, _key(name, provider, base_url)
+    if configuration.provider == "gemini":
+        from bench.models.gemini_batch import GeminiBatches
+
+        return GeminiBatches(served_name, key=key, base_url=base_url)
+    from bench.models.openai_batch import OpenAIBatches
+
+    return OpenAIBatches(
+        served_name,
+        _format(configuration, base_url, api),
+        key=key,
+        base_url=base_url or provider.base_url or "",
+    )
+
+
+def _check_api(name: str, provider: str, api: Api) -> None:
+    """BadInput for a format that nobody knows or that the provider lacks."""
+    if api not in get_args(Api):
+        raise BadInput(f"unknown --api {api!r}: give one of {', '.join(get_args(Api))}")
+    if api != "chat" and provider != "openai":
+        raise BadInput(
+            f"{name} is reached through {provider}, and only openai speaks {api}: leave out --api"
+        )
+
+
+def _connect(name: str, configuration: Configuration, base_url: str | None, api: Api) -> Model:
     """The adapter of the configuration's provider; its SDK is imported only here."""
     provider = load().provider[configuration.provider]
     served_name = configuration.served_name
@@ -120,17 +186,25 @@ def _connect(name: str, configuration: Configuration, base_url: str | None) -> M
         from bench.models.gemini import GeminiModel
 
         return GeminiModel(name, served_name, key=key, base_url=base_url)
-    from bench.models.openai_api import ChatModel
+    from bench.models.openai_api import OpenAIModel
 
-    # OpenAI's reasoning models take only the newer name of the limit, most servers the older.
-    own = configuration.provider == "openai" and (configuration.named or base_url is None)
-    return ChatModel(
+    return OpenAIModel(
         name,
         served_name,
+        _format(configuration, base_url, api),
         key=key,
         base_url=base_url or provider.base_url or "",
-        token_limit="max_completion_tokens" if own else "max_tokens",
     )
+
+
+def _format(configuration: Configuration, base_url: str | None, api: Api) -> Format:
+    from bench.models.openai_api import RESPONSES, chat_format
+
+    if api == "responses":
+        return RESPONSES
+    # OpenAI's reasoning models take only the newer name of the limit, most servers the older.
+    own = configuration.provider == "openai" and (configuration.named or base_url is None)
+    return chat_format("max_completion_tokens" if own else "max_tokens")
 
 
 def _key(name: str, provider: Provider, base_url: str | None) -> str | None:

@@ -57,7 +57,8 @@ class Named(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 class Provider(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One way to reach models: `keys` are environment variables, the first that is set counts.
 
-    reports_cost: every answer comes with what it cost.
+    reports_cost: every answer comes with what it cost. batch_discount: the share of the price that
+    its batch API takes off, None where it has none.
     """
 
     keys: tuple[str, ...]
@@ -67,6 +68,7 @@ class Provider(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     request: dict[str, object] = {}
     without_temperature: tuple[str, ...] = ()
     reports_cost: bool = False
+    batch_discount: float | None = None
 
 
 class Catalogue(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

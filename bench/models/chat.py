@@ -43,34 +43,41 @@ def completion(body: object) -> Completion:
     if not isinstance(body, dict):
         return failed(transient(f"the server sent no JSON object: {body!r}"))
     if body.get("error"):
-        return failed(_reported(body["error"]))
+        return failed(reported(body["error"]))
     choices = body.get("choices")
     if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
         return failed(transient("the server sent no choices"))
     choice = choices[0]
     if choice.get("error"):
-        return failed(_reported(choice["error"]))
-    message = _mapping(choice.get("message"))
-    refusal = _string(message.get("refusal"))
+        return failed(reported(choice["error"]))
+    message = mapping(choice.get("message"))
+    refusal = string(message.get("refusal"))
     text = _content(message.get("content"))
-    numbers = _mapping(body.get("usage"))
+    numbers = mapping(body.get("usage"))
     return Completion(
         text=text or refusal or "",
         reasoning_text=_reasoning(message),
         finish_reason="refusal" if refusal else _finish(choice.get("finish_reason")),
         usage=usage(numbers),
         cost=cost(numbers),
-        served_model=_string(body.get("model")),
-        provider=_string(body.get("provider")),
-        extra={key: body[key] for key in ("id", "system_fingerprint") if _string(body.get(key))},
+        served_model=string(body.get("model")),
+        provider=string(body.get("provider")),
+        extra={key: body[key] for key in ("id", "system_fingerprint") if string(body.get(key))},
     )
 
 
 def usage(numbers: Mapping[str, object]) -> Usage:
     """Usage of the Chat format, where completion tokens include those of the reasoning."""
-    details = _mapping(numbers.get("completion_tokens_details"))
-    generated = count(numbers.get("completion_tokens"))
-    reasoning = count(details.get("reasoning_tokens"))
+    details = mapping(numbers.get("completion_tokens_details"))
+    return tally(
+        asked=count(numbers.get("prompt_tokens")),
+        generated=count(numbers.get("completion_tokens")),
+        reasoning=count(details.get("reasoning_tokens")),
+    )
+
+
+def tally(*, asked: int | None, generated: int | None, reasoning: int | None) -> Usage:
+    """Usage as a provider reports it whose `generated` tokens include those of the reasoning."""
     visible = None
     if generated is not None and reasoning is not None:
         if reasoning > generated:
@@ -78,7 +85,6 @@ def usage(numbers: Mapping[str, object]) -> Usage:
             generated = None
         else:
             visible = generated - reasoning
-    asked = count(numbers.get("prompt_tokens"))
     known = any(value is not None for value in (asked, generated, reasoning))
     return Usage(
         input=asked,
@@ -98,12 +104,22 @@ def cost(numbers: Mapping[str, object]) -> float | None:
     charged = _amount(numbers.get("cost"))
     if numbers.get("is_byok") is not True:
         return charged
-    upstream = _amount(_mapping(numbers.get("cost_details")).get("upstream_inference_cost"))
+    upstream = _amount(mapping(numbers.get("cost_details")).get("upstream_inference_cost"))
     return None if charged is None or upstream is None else charged + upstream
 
 
 def _amount(value: object) -> float | None:
     return float(value) if isinstance(value, int | float) else None
+
+
+def mapping(value: object) -> Mapping[str, object]:
+    """`value` if it is a JSON object, else an empty one."""
+    return value if isinstance(value, dict) else {}
+
+
+def string(value: object) -> str | None:
+    """`value` if it is a text that is not empty."""
+    return value if isinstance(value, str) and value else None
 
 
 def count(value: object) -> int | None:
@@ -116,20 +132,20 @@ def error_text(body: object) -> tuple[str, str]:
     if not isinstance(body, dict):
         return "", str(body or "")
     error = body["error"] if isinstance(body.get("error"), dict) else body
-    metadata = _mapping(error.get("metadata"))
+    metadata = mapping(error.get("metadata"))
     message = " ".join(str(part) for part in (error.get("message"), metadata.get("raw")) if part)
     words = (error.get("code"), error.get("type"), error.get("param"))
     return " ".join(str(word) for word in words if word), message
 
 
-def _reported(error: object) -> Failure:
+def reported(error: object) -> Failure:
     """The failure that a body reports under a good HTTP status."""
     code, message = error_text(error)
     shown = message or code or "the server reported an error"
     failure = from_status(400, shown, code=code)
     if failure.kind == "item":
         return failure
-    if _mapping(error).get("code") in (429, "429", "rate_limit_exceeded"):
+    if mapping(error).get("code") in (429, "429", "rate_limit_exceeded"):
         return Failure(kind="rate_limit", message=failure.message, status=429)
     return transient(shown)
 
@@ -140,25 +156,17 @@ def _finish(reason: object) -> FinishReason | None:
 
 def _reasoning(message: Mapping[str, object]) -> str | None:
     for key in ("reasoning", "reasoning_content"):
-        if text := _string(message.get(key)):
+        if text := string(message.get(key)):
             return text
     details = message.get("reasoning_details")
     if not isinstance(details, list):
         return None
-    parts = [_mapping(part) for part in details]
+    parts = [mapping(part) for part in details]
     return "".join(str(part.get("text") or part.get("summary") or "") for part in parts) or None
 
 
 def _content(content: object) -> str:
     """The text of a message, which some servers send in parts."""
     if isinstance(content, list):
-        return "".join(_string(_mapping(part).get("text")) or "" for part in content)
-    return _string(content) or ""
-
-
-def _mapping(value: object) -> Mapping[str, object]:
-    return value if isinstance(value, dict) else {}
-
-
-def _string(value: object) -> str | None:
-    return value if isinstance(value, str) and value else None
+        return "".join(string(mapping(part).get("text")) or "" for part in content)
+    return string(content) or ""

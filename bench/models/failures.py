@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
+from collections.abc import Iterable
 
 import msgspec
 
+from bench.errors import NumbenchError
 from bench.records import Completion, Failure, FailureKind
 
 _ABOUT_THE_PROMPT = re.compile(
@@ -21,11 +20,25 @@ _SHOWN = 300
 _SHORTEST_KEY = 8
 
 
+class ProviderFault(NumbenchError):
+    """A provider did not do what it was asked beside answering, such as to start a job.
+
+    `failure` says whether to try again. Its message must hold no key.
+    """
+
+    def __init__(self, failure: Failure) -> None:
+        status = f"HTTP {failure.status}: " if failure.status else ""
+        super().__init__(f"{status}{failure.message}")
+        self.failure = failure
+
+
 def from_status(
     status: int, message: str, *, code: str = "", retry_after: float | None = None
 ) -> Failure:
     """The failure behind an HTTP status. `code` is the provider's own word for it, if any."""
     said = f"{code} {message}"
+    if 300 <= status < 400:
+        message = "the server redirects elsewhere, and no key goes there: check --base-url"
     return Failure(
         kind=_kind(status, said),
         message=_one_line(message) or f"HTTP {status}",
@@ -44,31 +57,13 @@ def failed(failure: Failure) -> Completion:
     return Completion(error=failure)
 
 
-def retry_after(headers: Mapping[str, str]) -> float | None:
-    """Seconds to wait by the `Retry-After` header: a number of seconds or an HTTP date."""
-    value = headers.get("retry-after")
-    if value is None:
-        return None
-    try:
-        return max(0.0, float(value))
-    except ValueError:
-        pass
-    try:
-        until = parsedate_to_datetime(value)
-    except ValueError:
-        return None
-    aware = until if until.tzinfo else until.replace(tzinfo=UTC)
-    return max(0.0, (aware - datetime.now(UTC)).total_seconds())
-
-
 def without_secrets(completion: Completion, secrets: Iterable[str]) -> Completion:
     """`completion` with every occurrence of a secret masked, wherever a server may echo one.
 
     What is too short to be a provider's key (servers of one's own take `1` or `EMPTY`) stays:
     masking it would mutilate answers.
     """
-    said = _all_text(completion)
-    present = [secret for secret in secrets if len(secret) >= _SHORTEST_KEY and secret in said]
+    present = _present(secrets, _all_text(completion))
     if not present:
         return completion
     changes = {
@@ -80,11 +75,17 @@ def without_secrets(completion: Completion, secrets: Iterable[str]) -> Completio
     return msgspec.structs.replace(completion, **changes)
 
 
+def fault(failure: Failure, secrets: Iterable[str]) -> ProviderFault:
+    """The error to raise for `failure`, its message with every occurrence of a secret masked."""
+    message = _masked(failure.message, _present(secrets, failure.message))
+    return ProviderFault(msgspec.structs.replace(failure, message=message))
+
+
 def _kind(status: int, said: str) -> FailureKind:
     if status == 429:
         # A spent quota is refilled by a person, not by waiting.
         return "run" if _QUOTA_SPENT.search(said) else "rate_limit"
-    if status >= 500 or status in (408, 409):
+    if status >= 500 or status in (408, 409, 499):
         return "transient"
     about_the_prompt = _ABOUT_THE_PROMPT.search(said) is not None
     if status == 413 or (status in (400, 403, 422) and about_the_prompt):
@@ -101,6 +102,10 @@ def _all_text(completion: Completion) -> str:
     error = completion.error.message if completion.error else ""
     fields = (completion.text, completion.reasoning_text, completion.served_model)
     return "\n".join(map(str, (*fields, completion.provider, error, *completion.extra.values())))
+
+
+def _present(secrets: Iterable[str], said: str) -> list[str]:
+    return [secret for secret in secrets if len(secret) >= _SHORTEST_KEY and secret in said]
 
 
 def _masked(value: object, secrets: list[str]) -> object:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import aiohttp
 import httpx
@@ -13,8 +13,13 @@ from google.genai import errors, types
 from pydantic import ValidationError
 
 from bench.models.base import NO_KEY, Message, Settings, answer_schema
-from bench.models.failures import failed, from_status, retry_after, transient, without_secrets
+from bench.models.chat import count, mapping, string
+from bench.models.failures import failed, from_status, transient, without_secrets
+from bench.models.rate_headers import retry_after
+from bench.models.transport import AiohttpTransport
 from bench.records import Completion, Failure, FinishReason, Usage
+
+API_VERSION = "v1beta"
 
 _FINISH: dict[str, FinishReason] = {
     "STOP": "stop",
@@ -25,6 +30,7 @@ _FINISH: dict[str, FinishReason] = {
     "PROHIBITED_CONTENT": "refusal",
     "SPII": "refusal",
 }
+_READ = {"candidates", "prompt_feedback", "usage_metadata", "model_version", "response_id"}
 _RETRY_DELAY = re.compile(r"'retryDelay': '([\d.]+)s'")
 
 
@@ -38,45 +44,34 @@ class GeminiModel:
         self.name = name
         self._served_name = served_name
         self._secrets = [key] if key else []
-        # One attempt, said explicitly: left out, the SDK repeats a broken connection by itself.
-        options = types.HttpOptions(
-            base_url=base_url,
-            api_version="v1beta",
-            retry_options=types.HttpRetryOptions(attempts=1),
-        )
-        self._client = genai.Client(api_key=key or NO_KEY, vertexai=False, http_options=options)
+        self._connection = Connection(key, base_url)
 
     async def answer(self, messages: Sequence[Message], settings: Settings) -> Completion:
         """One request. Failures are values, with the key masked wherever a server echoes it."""
-        system = "\n\n".join(m.content for m in messages if m.role == "system")
-        contents = [
-            types.Content(
-                role="model" if message.role == "assistant" else "user",
-                parts=[types.Part(text=message.content)],
-            )
-            for message in messages
-            if message.role != "system"
-        ]
-        completion = await self._request(contents, _config(system, settings), settings.timeout)
-        return without_secrets(completion, self._secrets)
+        answered = await self._request(
+            contents(messages), config(messages, settings), settings.timeout
+        )
+        return without_secrets(answered, self._secrets)
 
     async def close(self) -> None:
         """Close the connections."""
-        await self._client.aio.aclose()
+        await self._connection.close()
 
     async def _request(
-        self, contents: list[types.Content], config: types.GenerateContentConfig, seconds: float
+        self, turns: list[types.Content], shape: types.GenerateContentConfig, seconds: float
     ) -> Completion:
         try:
             async with asyncio.timeout(seconds):
-                response = await self._client.aio.models.generate_content(
-                    model=self._served_name, contents=list(contents), config=config
+                response = await self._connection.sdk.models.generate_content(
+                    model=self._served_name, contents=list(turns), config=shape
                 )
-            return _completion(response)
+            return completion(
+                response.model_dump(mode="json", by_alias=True, include=_READ, exclude_none=True)
+            )
         except TimeoutError:
             return failed(transient(f"no answer within {seconds:g} s"))
         except errors.APIError as error:
-            return failed(_failure(error))
+            return failed(failure(error))
         except (aiohttp.ClientError, httpx.HTTPError) as error:
             return failed(transient(f"connection failed: {error or type(error).__name__}"))
         except (
@@ -90,10 +85,48 @@ class GeminiModel:
             return failed(transient(f"the server sent no Gemini response: {error}"))
 
 
-def _config(system: str, settings: Settings) -> types.GenerateContentConfig:
+class Connection:
+    """Google's SDK over a transport that follows no redirect.
+
+    It asks once: attempts are counted, and time is limited, where it is used.
+    """
+
+    def __init__(self, key: str | None, base_url: str | None) -> None:
+        # The SDK's own transport takes the key along to wherever it is redirected.
+        self.http = httpx.AsyncClient(transport=AiohttpTransport())
+        # One attempt, said explicitly: left out, the SDK repeats a broken connection by itself.
+        options = types.HttpOptions(
+            base_url=base_url,
+            api_version=API_VERSION,
+            httpx_async_client=self.http,
+            retry_options=types.HttpRetryOptions(attempts=1),
+        )
+        client = genai.Client(api_key=key or NO_KEY, vertexai=False, http_options=options)
+        self.sdk = client.aio
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self.sdk.aclose()
+        await self.http.aclose()
+
+
+def contents(messages: Sequence[Message]) -> list[types.Content]:
+    """The turns of the conversation, without what the system says."""
+    return [
+        types.Content(
+            role="model" if message.role == "assistant" else "user",
+            parts=[types.Part(text=message.content)],
+        )
+        for message in messages
+        if message.role != "system"
+    ]
+
+
+def config(messages: Sequence[Message], settings: Settings) -> types.GenerateContentConfig:
+    """What the system says, and all that shapes the answer."""
     structured = settings.structured
     return types.GenerateContentConfig(
-        system_instruction=system or None,
+        system_instruction="\n\n".join(m.content for m in messages if m.role == "system") or None,
         temperature=settings.temperature,
         max_output_tokens=settings.max_tokens,
         seed=settings.seed,
@@ -105,51 +138,61 @@ def _config(system: str, settings: Settings) -> types.GenerateContentConfig:
     )
 
 
-def _completion(response: types.GenerateContentResponse) -> Completion:
-    if not response.candidates:
-        feedback = response.prompt_feedback
-        if feedback is not None and feedback.block_reason is not None:
-            reason = f"prompt blocked: {feedback.block_reason.value}"
-            return Completion(
-                finish_reason="refusal",
-                usage=_usage(response.usage_metadata),
-                error=Failure(kind="item", message=reason),
-            )
+def completion(body: object) -> Completion:
+    """The completion in a response's decoded body."""
+    response = mapping(body)
+    used = _usage(mapping(response.get("usageMetadata")))
+    candidates = response.get("candidates")
+    if not isinstance(candidates, list) or not candidates:
+        if reason := string(mapping(response.get("promptFeedback")).get("blockReason")):
+            error = Failure(kind="item", message=f"prompt blocked: {reason}")
+            return Completion(finish_reason="refusal", usage=used, error=error)
         return failed(transient("the server sent no candidates"))
-    candidate = response.candidates[0]
-    parts = (candidate.content.parts if candidate.content else None) or []
-    finish = candidate.finish_reason
+    candidate = mapping(candidates[0])
+    finish = candidate.get("finishReason")
+    said = mapping(candidate.get("content")).get("parts")
+    parts = [mapping(part) for part in said] if isinstance(said, list) else []
+    identity = string(response.get("responseId"))
     return Completion(
-        text="".join(part.text or "" for part in parts if not part.thought),
-        reasoning_text="".join(part.text or "" for part in parts if part.thought) or None,
-        finish_reason=None if finish is None else _FINISH.get(finish.value, "other"),
-        usage=_usage(response.usage_metadata),
-        served_model=response.model_version,
+        text=_text(part for part in parts if not part.get("thought")),
+        reasoning_text=_text(part for part in parts if part.get("thought")) or None,
+        finish_reason=None if finish is None else _FINISH.get(str(finish), "other"),
+        usage=used,
+        served_model=string(response.get("modelVersion")),
         provider="google",
-        extra={"id": response.response_id} if response.response_id else {},
+        extra={"id": identity} if identity else {},
     )
 
 
-def _usage(numbers: types.GenerateContentResponseUsageMetadata | None) -> Usage:
+def _text(parts: Iterable[Mapping[str, object]]) -> str:
+    return "".join(string(part.get("text")) or "" for part in parts)
+
+
+def _usage(numbers: Mapping[str, object]) -> Usage:
     """Gemini counts candidates and thoughts apart, and leaves out what is zero or unknown."""
-    if numbers is None:
-        return Usage()
-    asked, total = numbers.prompt_token_count, numbers.total_token_count
-    visible, reasoning = numbers.candidates_token_count, numbers.thoughts_token_count
+    asked, total = count(numbers.get("promptTokenCount")), count(numbers.get("totalTokenCount"))
+    visible = count(numbers.get("candidatesTokenCount"))
+    reasoning = count(numbers.get("thoughtsTokenCount"))
     generated = None
     if visible is not None and reasoning is not None:
         generated = visible + reasoning
     elif asked is not None and total is not None and total >= asked:
-        generated = total - asked - (numbers.tool_use_prompt_token_count or 0)
+        generated = total - asked - (count(numbers.get("toolUsePromptTokenCount")) or 0)
+    known = any(value is not None for value in (asked, visible, reasoning, generated))
     return Usage(
-        input=asked, reasoning=reasoning, visible=visible, generated=generated, source="reported"
+        input=asked,
+        reasoning=reasoning,
+        visible=visible,
+        generated=generated,
+        source="reported" if known else None,
     )
 
 
-def _failure(error: errors.APIError) -> Failure:
+def failure(error: errors.APIError) -> Failure:
+    """The failure behind an error of the SDK."""
     message = error.message or str(error)
     headers = getattr(error.response, "headers", None) or {}
-    wait = retry_after({str(key).lower(): str(value) for key, value in headers.items()})
+    wait = retry_after(headers)
     if wait is None and (delay := _RETRY_DELAY.search(str(error.details))):
         wait = float(delay[1])
     bad_key = "API_KEY_INVALID" in str(error.details)

@@ -4,23 +4,29 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import combinations
 
 # Read at litellm's import, which otherwise goes to the network for a table of prices.
 os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"
 
 import litellm
+import msgspec
 import openai
 
 from bench.errors import BadInput
 from bench.models import chat
 from bench.models.base import Message, Settings
-from bench.models.failures import failed, from_status, retry_after, transient, without_secrets
+from bench.models.failures import failed, from_status, transient, without_secrets
+from bench.models.rate_headers import retry_after, with_hold_back
 from bench.records import Completion
 
 litellm.drop_params = False
 litellm.telemetry = False
 litellm.suppress_debug_info = True
+
+_COUNTS_TOKENS = re.compile("token|count", re.IGNORECASE)
 
 
 class LitellmModel:
@@ -55,11 +61,20 @@ class LitellmModel:
 
     async def _request(self, body: dict[str, object], seconds: float) -> Completion:
         try:
+            details: dict[str, object] = {}
             async with asyncio.timeout(seconds):
                 response = await litellm.acompletion(
-                    **body, api_base=self._base_url, num_retries=0, max_retries=0, timeout=seconds
+                    **body,
+                    api_base=self._base_url,
+                    num_retries=0,
+                    max_retries=0,
+                    timeout=seconds,
+                    logger_fn=details.update,
                 )
-            return chat.completion({"provider": self._provider} | response.model_dump())
+            answer = {"provider": self._provider} | response.model_dump()
+            answer["usage"] = _reported(answer.get("usage"), details.get("original_response"))
+            headers = getattr(response, "_hidden_params", {}).get("additional_headers")
+            return with_hold_back(chat.completion(answer), headers or {})
         except (TimeoutError, openai.APITimeoutError):
             return failed(transient(f"no answer within {seconds:g} s"))
         except openai.APIConnectionError as error:
@@ -73,3 +88,39 @@ class LitellmModel:
                     int(status), error.message, code=str(error.code or ""), retry_after=wait
                 )
             )
+
+
+def _reported(usage: object, original: object) -> dict[str, object]:
+    """The `usage` that litellm gives, without what the provider's `original` response lacks.
+
+    litellm writes 0, or a count of its own, where a provider reports nothing. Some figures are
+    the sum of two that the provider reports, such as a candidate's and its thoughts' tokens.
+    """
+    try:
+        said = list(_token_counts(msgspec.json.decode(str(original))))
+    except (msgspec.DecodeError, RecursionError):
+        said = []
+    attested = {*said, *map(sum, combinations(said, 2))}
+
+    def kept(numbers: Mapping[str, object]) -> dict[str, object]:
+        return {
+            name: value
+            for name, value in numbers.items()
+            if not name.endswith("_tokens") or value in attested
+        }
+
+    numbers = chat.mapping(usage)
+    details = chat.mapping(numbers.get("completion_tokens_details"))
+    return kept(numbers) | {"completion_tokens_details": kept(details)}
+
+
+def _token_counts(value: object, name: str = "") -> Iterator[int]:
+    """All whole numbers in a decoded response whose names are those of a count of tokens."""
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            yield from _token_counts(inner, str(key))
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _token_counts(inner, name)
+    elif _COUNTS_TOKENS.search(name) and (number := chat.count(value)) is not None:
+        yield number

@@ -1,43 +1,56 @@
-"""OpenAI's Chat Completions, and every server that speaks them (OpenRouter, vLLM, Ollama, …)."""
+"""OpenAI's Chat Completions and Responses, and every server that speaks them (OpenRouter, …)."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import NamedTuple
 
 import httpx
 import msgspec
 import openai
 
-from bench.models import chat
+from bench.models import chat, responses
 from bench.models.base import NO_KEY, Message, Settings
-from bench.models.failures import failed, from_status, retry_after, transient, without_secrets
+from bench.models.failures import failed, from_status, transient, without_secrets
+from bench.models.rate_headers import retry_after, with_hold_back
 from bench.models.transport import AiohttpTransport
-from bench.records import Completion
+from bench.records import Completion, Failure
 
 
-class ChatModel:
-    """A model behind a server that speaks Chat Completions."""
+class Format(NamedTuple):
+    """One of the two formats: where a request goes, its body, and how a response is read."""
+
+    path: str
+    body: Callable[[str, Sequence[Message], Settings], dict[str, object]]
+    completion: Callable[[object], Completion]
+
+
+RESPONSES = Format("/responses", responses.request_body, responses.completion)
+
+
+def chat_format(token_limit: str) -> Format:
+    """Chat Completions. `token_limit` is the server's name for the limit on generated tokens."""
+    body = partial(chat.request_body, token_limit=token_limit)
+    return Format("/chat/completions", body, chat.completion)
+
+
+class OpenAIModel:
+    """A model behind a server that speaks one of the formats."""
 
     def __init__(
-        self, name: str, served_name: str, *, key: str | None, base_url: str, token_limit: str
+        self, name: str, served_name: str, spoken: Format, *, key: str | None, base_url: str
     ) -> None:
-        """`token_limit` is the server's name for the limit on generated tokens."""
         self.name = name
         self._served_name = served_name
+        self._format = spoken
         self._secrets = [key] if key else []
-        self._token_limit = token_limit
-        self._client = openai.AsyncOpenAI(
-            api_key=key or NO_KEY,
-            base_url=base_url,
-            max_retries=0,
-            timeout=None,
-            http_client=httpx.AsyncClient(transport=AiohttpTransport()),
-        )
+        self._client = client(key, base_url)
 
     async def answer(self, messages: Sequence[Message], settings: Settings) -> Completion:
         """One request. Failures are values, with the key masked wherever a server echoes it."""
-        body = chat.request_body(self._served_name, messages, settings, self._token_limit)
+        body = self._format.body(self._served_name, messages, settings)
         completion = await self._request(body, settings.timeout)
         return without_secrets(completion, self._secrets)
 
@@ -51,20 +64,35 @@ class ChatModel:
                 # The plain response: the SDK's typed one costs several times the request itself
                 # and drops what it does not know.
                 response = await self._client.post(
-                    "/chat/completions", cast_to=httpx.Response, body=body
+                    self._format.path, cast_to=httpx.Response, body=body
                 )
-            return chat.completion(msgspec.json.decode(response.content))
+            completion = self._format.completion(msgspec.json.decode(response.content))
+            return with_hold_back(completion, response.headers)
         except (TimeoutError, openai.APITimeoutError):
             return failed(transient(f"no answer within {seconds:g} s"))
-        except openai.APIStatusError as error:
-            code, message = chat.error_text(error.body)
-            wait = retry_after(error.response.headers)
-            return failed(
-                from_status(
-                    error.status_code, message or error.message, code=code, retry_after=wait
-                )
-            )
-        except openai.APIConnectionError as error:
-            return failed(transient(f"connection failed: {error.__cause__ or error}"))
+        except openai.APIError as error:
+            return failed(failure(error))
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             return failed(transient(f"the server sent no JSON: {error}"))
+
+
+def client(key: str | None, base_url: str) -> openai.AsyncOpenAI:
+    """A client that asks once: attempts are counted, and time is limited, where it is used."""
+    return openai.AsyncOpenAI(
+        api_key=key or NO_KEY,
+        base_url=base_url,
+        max_retries=0,
+        timeout=None,
+        http_client=httpx.AsyncClient(transport=AiohttpTransport()),
+    )
+
+
+def failure(error: openai.APIError) -> Failure:
+    """The failure behind an error of the SDK."""
+    if not isinstance(error, openai.APIStatusError):
+        return transient(f"connection failed: {error.__cause__ or error}")
+    code, message = chat.error_text(error.body)
+    # OpenRouter repeats headers of the provider behind it in the body.
+    passed_on = chat.mapping(chat.mapping(chat.mapping(error.body).get("metadata")).get("headers"))
+    wait = retry_after({**passed_on, **error.response.headers})
+    return from_status(error.status_code, message or error.message, code=code, retry_after=wait)

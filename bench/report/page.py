@@ -15,6 +15,7 @@ from bench.report.page_items import ItemData, item_data
 from bench.report.page_tables import coverage_table, page_tables
 from bench.report.page_text import content_hash, data_uri, json_block, visible
 from bench.report.tables import Context
+from bench.scoring.taxonomy import CATEGORIES
 from bench.tasks import TASKS
 
 WEB = Path(__file__).parent / "web"
@@ -102,6 +103,7 @@ def _facts(runs: Sequence[Measured], items: ItemData) -> dict[str, object]:
     """What the script knows without unpacking the items."""
     return {
         "tasks": {name: task.display for name, task in TASKS.items()},
+        "kinds": {one.name: f"{one.display}. {one.definition}" for one in CATEGORIES},
         "responses": items.responses,
         "textLimit": items.text_limit,
         "runs": [

@@ -1,4 +1,4 @@
-"""The measures of the `exact` protocol on decimal values: exact match, log-sMAPE, where it errs.
+"""The measures of the `exact` protocol on decimal values: exact match, log-sMAPE, digits.
 
 Every measure first rounds both numbers half to even to 15 significant digits, the precision of
 the truth: who prints more correct digits never scores lower.
@@ -7,10 +7,7 @@ the truth: who prints more correct digits never scores lower.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from decimal import MAX_EMAX, MIN_EMIN, ROUND_HALF_EVEN, Context, Decimal
-
-from bench.records import ErrorKind
 
 DIGITS = 15
 """Significant digits that count (the paper's M)."""
@@ -25,6 +22,11 @@ _FULL_SCORE = Decimal(10) ** -DIGITS
 def rounded(value: Decimal) -> Decimal:
     """The value rounded half to even to 15 significant digits."""
     return _ROUNDING.plus(value)
+
+
+def quotient(numerator: Decimal, denominator: Decimal) -> Decimal:
+    """The quotient to 60 digits."""
+    return _WORKING.divide(numerator, denominator)
 
 
 def log_smape(predicted: Decimal, truth: Decimal) -> float:
@@ -55,29 +57,6 @@ def correct_digits(predicted: Decimal, truth: Decimal) -> int:
         return 0
     pairs = zip(_significand(predicted), _significand(truth), strict=True)
     return next(count for count, (one, other) in enumerate(pairs) if one != other)
-
-
-def number_error(predicted: Decimal, truth: Decimal) -> ErrorKind:
-    """In what way a wrong rounded number is wrong; the first that applies.
-
-    sign: right but for the sign. magnitude: right but for a power of ten. rounding: off by one
-    unit in the truth's 15th significant digit. digit: anything else.
-    """
-    if predicted == truth.copy_negate():
-        return "sign"
-    if predicted and truth:
-        ratio = _WORKING.divide(predicted, truth).normalize(_WORKING)
-        if ratio.as_tuple().digits == (1,) and ratio > 0 and ratio != 1:
-            return "magnitude"
-        unit = Decimal(1).scaleb(truth.adjusted() - DIGITS + 1)
-        if _WORKING.subtract(predicted, truth).copy_abs() == unit:
-            return "rounding"
-    return "digit"
-
-
-def list_error(predicted: Sequence[Decimal], truth: Sequence[Decimal]) -> ErrorKind:
-    """order: the right numbers in a wrong order. digit: anything else."""
-    return "order" if sorted(predicted) == sorted(truth) else "digit"
 
 
 def _significand(value: Decimal) -> str:

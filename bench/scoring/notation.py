@@ -14,10 +14,10 @@ KEPT_DIGITS = 40
 _READING = Context(prec=KEPT_DIGITS, rounding=ROUND_05UP, Emax=MAX_EMAX, Emin=MIN_EMIN, traps=[])
 
 _MINUS = "−–﹣－"
-_SIGN = rf"[+\-{_MINUS}]"
+SIGN = rf"[+\-{_MINUS}]"
 # Decimal holds exponents of up to 18 digits.
-_POWER = rf"{_SIGN}?[0-9]{{1,18}}+"
-_EXPONENT = rf"""
+_POWER = rf"{SIGN}?[0-9]{{1,18}}+"
+EXPONENT = rf"""
     [eE](?P<e>{_POWER})
     | \s*+ (?:[×x*·⋅]|\\times|\\cdot) \s*+ 10
       (?: \s*+ (?:\^|\*\*) \s*+ (?: \{{(?P<braces>{_POWER})\}} | \((?P<round>{_POWER})\)
@@ -31,8 +31,8 @@ _GROUPED = (
 _MANTISSA = r"(?: [0-9]++ (?: \.[0-9]++ )?+ | \.[0-9]++ )"
 
 NUMBER = re.compile(
-    rf"(?P<sign>{_SIGN})? (?: (?P<grouped>{_GROUPED} (?: \.[0-9]++ )?+) | (?P<plain>{_MANTISSA}) )"
-    rf"(?: {_EXPONENT} )?",
+    rf"(?P<sign>{SIGN})? (?: (?P<grouped>{_GROUPED} (?: \.[0-9]++ )?+) | (?P<plain>{_MANTISSA}) )"
+    rf"(?: {EXPONENT} )?",
     re.VERBOSE,
 )
 """A number literal as `read_number` takes it; to be matched at the place where it begins."""

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from bench.records import Response, Status
+from bench.records import Completion, Status
 
 
-def unparsed_status(response: Response) -> Status:
+def unparsed_status(response: Completion) -> Status:
     """The status of a response in which no answer was found; the first cause that applies."""
     if response.error is not None:
         return "error"

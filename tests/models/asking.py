@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from bench.models import Message, open_model
+from bench.models import Api, Message, open_model
 from bench.models.base import Settings
 from bench.records import Completion
 from tests import servers
@@ -18,12 +18,17 @@ LOCAL_GEMINI = "gemini/any"
 
 
 def ask(
-    script: Script, model: str = LOCAL_CHAT, reasoning: str | None = None, **settings: Any
+    script: Script,
+    model: str = LOCAL_CHAT,
+    reasoning: str | None = None,
+    *,
+    api: Api = "chat",
+    **settings: Any,
 ) -> tuple[Completion, Asked]:
     """One answer of `model` at a server that follows `script`, and what it was asked."""
 
     async def once(url: str) -> Completion:
-        opened = open_model(model, reasoning, url)
+        opened = open_model(model, reasoning, url, api)
         shaped = Settings(**(vars(opened.about.settings) | settings))
         completion = await opened.model.answer(MESSAGES, shaped)
         await opened.model.close()
@@ -36,4 +41,6 @@ def ask(
 
 
 async def good(asked: Asked) -> Reply:
+    if "input" in asked.body:
+        return servers.responses()
     return servers.gemini() if "contents" in asked.body else servers.chat()

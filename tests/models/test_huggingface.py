@@ -21,7 +21,7 @@ from bench.models.base import Settings
 from bench.records import Completion
 from bench.report import report
 from bench.runner import run
-from bench.spec import RunSpec
+from bench.runner.spec import RunSpec
 from bench.tasks.items import make_item
 from tests.models import tiny
 

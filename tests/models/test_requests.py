@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from bench.models import open_model
+from bench.models.catalogue import entries
 from tests.models.asking import KEY, LOCAL_CHAT, LOCAL_GEMINI, ask, good
 
 NUMBER = {
@@ -21,14 +22,26 @@ ROUTER: dict[str, object] = {"usage": {"include": True}, "provider": {"require_p
 ZERO: dict[str, object] = {"temperature": 0.0}
 SCHEMA: dict[str, object] = {"response_format": CHAT_SCHEMA}
 
+GPT_5_LEVELS = [
+    ("minimal", "minimal"),
+    ("low", "low"),
+    ("medium", "medium"),
+    ("high", "high"),
+    ("maximal", "high"),
+]
 CHAT_CONFIGURATIONS: list[tuple[str, str, str, dict[str, object]]] = [
-    ("gpt-5", "minimal", "gpt-5", SCHEMA | {"reasoning_effort": "minimal"}),
-    ("gpt-5", "maximal", "gpt-5", SCHEMA | {"reasoning_effort": "high"}),
-    (
-        "gpt-oss-120b",
-        "maximal",
-        "openai/gpt-oss-120b",
-        ROUTER | ZERO | SCHEMA | {"reasoning": {"effort": "high"}},
+    *(
+        ("gpt-5", level, "gpt-5", SCHEMA | {"reasoning_effort": effort})
+        for level, effort in GPT_5_LEVELS
+    ),
+    *(
+        (
+            "gpt-oss-120b",
+            level,
+            "openai/gpt-oss-120b",
+            ROUTER | ZERO | SCHEMA | {"reasoning": {"effort": effort}},
+        )
+        for level, effort in GPT_5_LEVELS[1:]
     ),
     ("qwen3-235b-2507", "none", "qwen/qwen3-235b-a22b-2507", ROUTER | ZERO),
     ("qwen3-235b-2507", "maximal", "qwen/qwen3-235b-a22b-thinking-2507", ROUTER | ZERO),
@@ -47,6 +60,19 @@ CHAT_CONFIGURATIONS: list[tuple[str, str, str, dict[str, object]]] = [
     ("kimi-k2-0905", "none", "moonshotai/kimi-k2-0905", ROUTER | ZERO | SCHEMA),
     ("llama-4-maverick", "none", "meta-llama/llama-4-maverick", ROUTER | ZERO),
 ]
+
+GEMINI_CONFIGURATIONS: list[tuple[str, str, dict[str, object]]] = [
+    ("gemini-2.5-pro", "minimal", {"thinkingBudget": 128, "includeThoughts": True}),
+    ("gemini-2.5-pro", "maximal", {"thinkingBudget": 32768, "includeThoughts": True}),
+    ("gemini-2.5-flash", "none", {"thinkingBudget": 0}),
+    ("gemini-2.5-flash", "maximal", {"thinkingBudget": 24576, "includeThoughts": True}),
+]
+
+
+def test_every_level_of_the_catalogue_is_checked_here() -> None:
+    checked = [row[:2] for row in (*CHAT_CONFIGURATIONS, *GEMINI_CONFIGURATIONS)]
+    listed = [(entry.name, level) for entry in entries() for level in entry.levels]
+    assert sorted(checked) == sorted(listed)
 
 
 @pytest.mark.parametrize(("model", "level", "served", "rest"), CHAT_CONFIGURATIONS)
@@ -67,20 +93,31 @@ def test_the_papers_chat_configurations_send_exactly_this(
     assert asked.headers["authorization"] == f"Bearer {KEY}"
 
 
+@pytest.mark.parametrize(("level", "effort"), GPT_5_LEVELS)
+def test_gpt_5_in_the_responses_format_sends_exactly_this(level: str, effort: str) -> None:
+    completion, asked = ask(good, "gpt-5", level, api="responses")
+    assert completion.text == '{"answer": 1}'
+    assert asked.body == {
+        "model": "gpt-5",
+        "input": [
+            {"role": "system", "content": "Answer in JSON."},
+            {"role": "user", "content": "What is 1 + 1?"},
+        ],
+        "store": False,
+        "text": {
+            "format": {"type": "json_schema", "name": "answer", "strict": True, "schema": NUMBER}
+        },
+        "reasoning": {"effort": effort, "summary": "auto"},
+    }
+    assert asked.path == "/responses"
+
+
 def _camel_case(name: str) -> str:
     first, *rest = name.split("_")
     return first + "".join(word.capitalize() for word in rest)
 
 
-@pytest.mark.parametrize(
-    ("model", "level", "thinking"),
-    [
-        ("gemini-2.5-pro", "minimal", {"thinkingBudget": 128, "includeThoughts": True}),
-        ("gemini-2.5-pro", "maximal", {"thinkingBudget": 32768, "includeThoughts": True}),
-        ("gemini-2.5-flash", "none", {"thinkingBudget": 0}),
-        ("gemini-2.5-flash", "maximal", {"thinkingBudget": 24576, "includeThoughts": True}),
-    ],
-)
+@pytest.mark.parametrize(("model", "level", "thinking"), GEMINI_CONFIGURATIONS)
 def test_the_papers_gemini_configurations_send_exactly_this(
     model: str, level: str, thinking: dict[str, object]
 ) -> None:
@@ -127,6 +164,11 @@ def test_limits_and_seed_are_sent_under_the_servers_names() -> None:
         ("openai/x", None, {}),
         ("openrouter/a/b", "medium", {"reasoning": {"effort": "medium"}} | ROUTER),
         ("openrouter/a/b", None, ROUTER),
+        ("litellm/openai/x", None, {}),
+        *(
+            ("litellm/openai/x", level, {"reasoning_effort": level})
+            for level in ("none", "minimal", "low", "medium", "high")
+        ),
     ],
 )
 def test_routes_outside_the_catalogue_send_the_level_or_nothing(

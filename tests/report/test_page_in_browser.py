@@ -226,10 +226,11 @@ def test_the_mark_stands_where_the_terminal_sees_the_parting(
             [truth, answer, shift, at],
         )
         assert at is not None
-        for line, text in zip(lines, (truth, answer), strict=False):
-            before = "".join(part for name, part in line if name == "#text")
-            assert len(before) == at
-            assert "".join(part for _, part in line).strip() == text
+        written = (" " * -shift + truth, " " * shift + answer)
+        for line, text in zip(lines[:2], written, strict=True):
+            before = line[0][1]
+            assert (before if at else "") == text.ljust(at)[:at]
+            assert "".join(part for _, part in line).rstrip() == text
         assert lines[2] == [["#text", " " * at + "▲"]]
 
 
@@ -380,6 +381,8 @@ def test_it_fits_a_phone(opened: Open, plain: Path, hostile: Path) -> None:
         cell.scroll_into_view_if_needed()
         cell.tap()
         assert "Show these items" in page.text("#note")
+        listed, detail = (page.page.locator(one).bounding_box() for one in ("#list", "#detail"))
+        assert detail["y"] >= listed["y"] + listed["height"] and detail["width"] > 300
         # Wider content would zoom the whole page out.
         assert page.page.evaluate("document.documentElement.scrollWidth") == 360
         assert page.page.evaluate("innerWidth") == 360

@@ -83,7 +83,7 @@ def test_lists_match_by_value_and_order() -> None:
     assert right.exact_match
     assert right.parsed == ("-1", "2.5", "3")
     assert score_exact(ORDER, answered(ORDER, "[3, 2.5, -1]")).error_kind == "order"
-    assert score_exact(ORDER, answered(ORDER, "[-1, 2.5]")).error_kind == "digit"
+    assert score_exact(ORDER, answered(ORDER, "[-1, 2.5]")).error_kind == "count"
 
 
 def test_minmax_compares_values_not_strings() -> None:
@@ -98,7 +98,7 @@ def test_rounding_never_turns_one_listed_number_into_another() -> None:
     order = make_item("sorting", "ascending", near, {})
     assert score_exact(largest, answered(largest, near[0])).exact_match
     wrong = score_exact(largest, answered(largest, near[1]))
-    assert (wrong.exact_match, wrong.error_kind) == (False, "digit")
+    assert (wrong.exact_match, wrong.error_kind) == (False, "operand")
     assert score_exact(order, answered(order, f"[{near[1]}, {near[0]}]")).exact_match
     assert score_exact(order, answered(order, f"[{near[0]}, {near[1]}]")).error_kind == "order"
 

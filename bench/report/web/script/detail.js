@@ -60,7 +60,7 @@ function factList(data, number) {
   const tokens = ['generated', 'reasoning', 'visible', 'input'].map((name) => shown(get(name), counted));
   const entries = {
     'Exact match': get('right') ? 'yes' : 'no',
-    'Error kind': get('kind') ?? 'none',
+    'Error kind': get('kind') ? kindWords(get('kind')) : 'none',
     'log-sMAPE': smape === null ? 'not measured here' : `${(100 * smape).toFixed(1)} %`,
     'Leading digits right': shown(get('digits')),
     'Found by rule': shown(get('rule')),

@@ -29,6 +29,7 @@ function textElement(tag, attributes, text) {
 const counted = (number) => number.toLocaleString('en-US');
 const facts = JSON.parse(byId('facts').textContent);
 const taskName = (task) => facts.tasks[task] ?? task;
+const kindWords = (kind) => (facts.kinds[kind] ? `${kind}: ${facts.kinds[kind]}` : kind);
 
 async function copy(text, button) {
   const label = button.textContent;

@@ -17,7 +17,7 @@ function itemFilters(data, changed) {
   fill('run', facts.runs.keys(), (run) => facts.runs[run].label);
   fill('task', Object.keys(facts.tasks), taskName);
   fill('outcome', [...seen].filter((one) => one !== 'right' && one !== 'wrong').sort(), (one) => one);
-  fill('kind', [...kinds].sort(), (kind) => kind);
+  fill('kind', [...kinds].sort(), (kind) => kindWords(kind).split('.')[0]);
 
   const searched = data.items.prompt.map((prompt, item) => `${prompt}\n${data.items.id[item]}`.toLowerCase());
   const apply = () => changed(ordered(data, field('order').value, chosen(data, searched, field)));

@@ -50,8 +50,7 @@ class Budget:
         False from then on for every item: nothing is under way, and there is no room for it.
         """
         while not self.over:
-            if self._fits(item.task):
-                self._under_way[item.id] = item
+            if self.try_admit(item):
                 return True
             if not self._under_way:
                 self.exhausted = True
@@ -69,9 +68,20 @@ class Budget:
         elif completion.error is None:
             self.uncounted = True
 
-    def release(self, item: Item) -> None:
-        """`item` is no longer under way, whatever came of it."""
-        self._under_way.pop(item.id, None)
+    def try_admit(self, item: Item) -> bool:
+        """Whether `item` may be asked now, beside all that is under way."""
+        fits = self._fits(item.task)
+        if fits:
+            self.reserve(item)
+        return fits
+
+    def reserve(self, item: Item) -> None:
+        """`item` is under way, asked for or not."""
+        self._under_way[item.id] = item
+
+    def release(self, item_id: str) -> None:
+        """The item is no longer under way, whatever came of it."""
+        self._under_way.pop(item_id, None)
         self._wake()
 
     def estimate(self, task: str) -> float | None:

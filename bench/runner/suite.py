@@ -10,14 +10,16 @@ from typing import NamedTuple
 
 from bench.dataset.store import open_dataset
 from bench.errors import BadInput, NumbenchError
-from bench.expected import published_configurations
 from bench.journal import read_lines
 from bench.models import About
 from bench.models.base import TIMEOUT
-from bench.plan import Plan, plan
-from bench.runner import CostReached, RunReport, check_limit, run, spent
-from bench.selection import folder_name
-from bench.spec import RunSpec
+from bench.runner.expected import published_configurations
+from bench.runner.live import display, title
+from bench.runner.planning import Plan, plan
+from bench.runner.running import CostReached, RunReport, check_limit, run, spent
+from bench.runner.selection import folder_name
+from bench.runner.spec import RunSpec
+from bench.runner.tally import Judge
 
 
 class Member(NamedTuple):
@@ -51,6 +53,7 @@ def run_suite(
     timeout: float = TIMEOUT,
     time_limit: float | None = None,
     max_cost: float | None = None,
+    judge: Judge | None = None,
     on_done: Callable[[RunReport], None] = lambda done: None,
 ) -> tuple[RunReport, ...]:
     """Run what is still open of `members`, one after the other.
@@ -64,25 +67,32 @@ def run_suite(
     for member in pending if max_cost is not None else ():
         check_limit(member.plan.model, member.about.route, member.plan.price, max_cost or 0.0)
     start, done = time.monotonic(), []
-    for member in pending:
+    for place, member in enumerate(pending, 1):
         left = None if max_cost is None else max_cost - _spent(members, member)
         if left is not None and left <= 0:
             raise NumbenchError(_reached(member, max_cost))
         spent_time = time.monotonic() - start
         try:
-            report = run(
-                member.spec,
-                concurrency=concurrency,
-                retry_errors=retry_errors,
-                timeout=timeout,
-                time_limit=None if time_limit is None else max(time_limit - spent_time, 0.001),
-                max_cost=left,
-            )
+            with display(f"{place} of {len(pending)}: {_title(member)}") as watch:
+                report = run(
+                    member.spec,
+                    concurrency=concurrency,
+                    retry_errors=retry_errors,
+                    timeout=timeout,
+                    time_limit=None if time_limit is None else max(time_limit - spent_time, 0.001),
+                    max_cost=left,
+                    on_progress=watch,
+                    judge=judge,
+                )
         except CostReached as reached:
             raise CostReached(reached.report, _reached(member, max_cost, reached)) from None
         on_done(report)
         done.append(report)
     return tuple(done)
+
+
+def _title(member: Member) -> str:
+    return title(member.plan.model, member.plan.level, member.plan.dataset)
 
 
 def _check_keys(members: Sequence[Member]) -> None:

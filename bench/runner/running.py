@@ -6,26 +6,29 @@ import asyncio
 import math
 import signal
 import threading
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-from bench.budget import Budget
-from bench.drive import Drive, Pace
 from bench.errors import BadInput, NumbenchError
-from bench.expected import published_tokens
-from bench.journal import Journal, read_lines
-from bench.models import About, Model, open_model
-from bench.models.base import TIMEOUT
+from bench.journal import Journal, read_jobs, read_lines
+from bench.models import Model, open_batch, open_model
+from bench.models.base import TIMEOUT, BatchService
 from bench.models.catalogue import load
-from bench.plan import plan_task
-from bench.prices import OWN, Price, billed, price_at
-from bench.progress import Watch, display
-from bench.records import Response
-from bench.selection import interleaved, outcomes, still_open
-from bench.spec import Resolved, RunSpec, resolve
+from bench.records import Completion, Item, Response
+from bench.runner.batch_drive import BatchDrive
+from bench.runner.budget import Budget
+from bench.runner.drive import Drive, Pace
+from bench.runner.expected import published_tokens
+from bench.runner.live import display, title
+from bench.runner.planning import plan_task, price_for
+from bench.runner.prices import OWN, Price, billed
+from bench.runner.progress import Watch
+from bench.runner.selection import interleaved, outcomes, still_open
+from bench.runner.spec import Resolved, RunSpec, resolve
+from bench.runner.tally import Judge, Tally
 
 
 class RunReport(NamedTuple):
@@ -72,10 +75,11 @@ class CostReached(NumbenchError):
 class TimeReached(NumbenchError):
     """A run ended at its `--time-limit` with items still open; `report` says what is on disk."""
 
-    def __init__(self, report: RunReport, left: int) -> None:
+    def __init__(self, report: RunReport, left: int, batch: bool) -> None:
+        jobs = "the jobs go on at the provider, and " if batch else ""
         super().__init__(
             f"{report.path}: stopped at --time-limit: {report.answered} answered now, {left} still "
-            "open; the same command goes on"
+            f"open; {jobs}the same command goes on"
         )
         self.report = report
 
@@ -89,46 +93,83 @@ def run(
     timeout: float = TIMEOUT,
     time_limit: float | None = None,
     max_cost: float | None = None,
+    batch: bool = False,
     on_progress: Watch | None = None,
+    judge: Judge | None = None,
 ) -> RunReport:
     """Ask a model the items of a dataset and keep every response in a run folder.
 
     Called again it asks only what has no answer yet; items that can never be answered only with
     `retry_errors`. `timeout`, in seconds, is for one request; after `time_limit` seconds nothing
     new is asked, and what is under way is waited for. `max_cost`, in US dollars, counts all that
-    the run folder has cost so far. Without `on_progress` progress is shown on stderr.
+    the run folder has cost so far. `batch`: by the provider's batch jobs, which go on where this
+    call ends early. Without `on_progress` progress is shown on stderr; `judge` tells right
+    answers, for the accuracy in it.
 
     BadInput for wrong arguments, NumbenchError where no item can be answered or the disk is full,
     CostReached and TimeReached at a limit, Interrupted after a signal.
     """
     _check(concurrency, timeout, time_limit)
-    opened = open_model(spec.model, spec.reasoning, spec.base_url)
+    whom = (spec.model, spec.reasoning, spec.base_url, spec.api)
+    service = open_batch(*whom) if batch else None
+    opened = open_model(*whom)
     resolved = resolve(spec, opened.about)
-    folder, price = resolved.folder, _price(opened.about)
+    folder, price = resolved.folder, price_for(opened.about)
+    discount = opened.about.batch_discount or 0.0 if batch else 0.0
     if max_cost is not None:
         check_limit(spec.model, opened.about.route, price, max_cost)
     pace = Pace(
         concurrency=concurrency, max_attempts=max_attempts, timeout=timeout, time_limit=time_limit
     )
-    shown = display(spec.model) if on_progress is None else nullcontext(on_progress)
+    name = title(spec.model, opened.about.level, resolved.source.name)
+    shown = display(name) if on_progress is None else nullcontext(on_progress)
     with Journal(folder, resolved.info) as journal, shown as watch:
+        if service is None:
+            _check_no_job(folder)
         wanted = list(interleaved(resolved.asked.values()))
         items = still_open(wanted, outcomes(read_lines(folder)), retry_errors)
         budget = None
         if max_cost is not None:
-            so_far = spent(read_lines(folder), resolved.task_of, price)
-            budget = Budget(max_cost, _expected(resolved, price), so_far)
-        bill, ask = partial(billed, price=price), partial(resolved.request, timeout=timeout)
-        drive = Drive(opened.model, items, ask, journal, pace, watch, bill, budget)
-        report = asyncio.run(_drive(drive, opened.model, folder, len(wanted) - len(items)))
+            budget = _budget(max_cost, resolved, price, discount)
+        bill = partial(billed, price=price, discount=discount)
+        tally = _tally(wanted, items, folder, bill, judge)
+        ask = partial(resolved.request, timeout=timeout)
+        how = (items, ask, journal, pace, watch, bill, budget, tally)
+        drive = BatchDrive(service, *how) if service else Drive(opened.model, *how)
+        report = asyncio.run(
+            _drive(drive, service or opened.model, folder, len(wanted) - len(items))
+        )
     left = len(items) - report.asked
     if report.interrupted:
         raise Interrupted(report)
     if budget is not None and budget.over and left:
         raise CostReached(report, _why_stopped(report, budget, left), budget.uncounted)
     if drive.out_of_time and left:
-        raise TimeReached(report, left)
+        raise TimeReached(report, left, batch)
     return report
+
+
+def _budget(max_cost: float, resolved: Resolved, price: Price | None, discount: float) -> Budget:
+    """The limit, with what is spent. BadInput where a batch, sent at once, could not keep it."""
+    expected = {task: cost * (1 - discount) for task, cost in _expected(resolved, price).items()}
+    so_far = spent(read_lines(resolved.folder), resolved.task_of, price)
+    budget = Budget(max_cost, expected, so_far)
+    unknown = [task for task in resolved.tasks if budget.estimate(task) is None]
+    if discount and unknown:
+        raise BadInput(
+            f"nobody knows what a question of {', '.join(unknown)} costs {resolved.spec.model}, so "
+            "--max-cost cannot be kept by a batch: leave out --batch or --max-cost"
+        )
+    return budget
+
+
+def _check_no_job(folder: Path) -> None:
+    """BadInput where a batch job may still bring answers, which would be paid for twice."""
+    if any(job.under_way for job in read_jobs(folder).values()):
+        raise BadInput(
+            f"{folder}: a batch job of this run is under way at the provider; the same command "
+            "with --batch collects its answers"
+        )
 
 
 def _check(concurrency: int, timeout: float, time_limit: float | None) -> None:
@@ -139,30 +180,58 @@ def _check(concurrency: int, timeout: float, time_limit: float | None) -> None:
             raise BadInput(f"{name} {seconds:g}: give a time above 0")
 
 
-async def _drive(drive: Drive, model: Model, folder: Path, skipped: int) -> RunReport:
+def _tally(
+    wanted: Sequence[Item],
+    pending: Sequence[Item],
+    folder: Path,
+    bill: Callable[[Completion], Completion],
+    judge: Judge | None,
+) -> Tally:
+    """A count of the run `wanted` that begins with what is on disk."""
+    tally = Tally(wanted, judge)
+    settled = {item.id: item for item in wanted}
+    for item in pending:
+        del settled[item.id]
+    lost: dict[str, Response] = {}
+    for response in read_lines(folder):
+        if response.item_id not in settled:
+            continue
+        if response.error is None:
+            tally.count_before(settled.pop(response.item_id), bill(response))
+        else:
+            lost[response.item_id] = response
+    for item_id, item in settled.items():
+        tally.count_before(item, bill(lost[item_id]))
+    return tally
+
+
+async def _drive(
+    drive: Drive | BatchDrive, asked: Model | BatchService, folder: Path, skipped: int
+) -> RunReport:
     signalled = threading.Event()
     try:
         with _stopped_by_signals(drive, signalled):
             await drive.run()
     finally:
-        await model.close()
+        await asked.close()
+    tally = drive.tally
     return RunReport(
         path=folder,
-        asked=drive.answered + drive.errors,
-        answered=drive.answered,
+        asked=tally.answered + tally.errors,
+        answered=tally.answered,
         skipped=skipped,
-        errors=drive.errors,
+        errors=tally.errors,
         retries=drive.retries,
-        input_tokens=drive.input_tokens,
-        generated_tokens=drive.generated_tokens,
-        cost=drive.cost,
+        input_tokens=tally.input_tokens,
+        generated_tokens=tally.generated_tokens,
+        cost=tally.cost,
         seconds=drive.now.seconds,
         interrupted=signalled.is_set(),
     )
 
 
 @contextmanager
-def _stopped_by_signals(drive: Drive, signalled: threading.Event) -> Iterator[None]:
+def _stopped_by_signals(drive: Drive | BatchDrive, signalled: threading.Event) -> Iterator[None]:
     """SIGINT and SIGTERM end the drive in order; a second one, at once."""
     if threading.current_thread() is not threading.main_thread():
         # Only the main thread hears signals.
@@ -190,14 +259,6 @@ def _stopped_by_signals(drive: Drive, signalled: threading.Event) -> Iterator[No
         for number, handler in zip(signals, before, strict=True):
             loop.remove_signal_handler(number)
             signal.signal(number, handler)
-
-
-def _price(about: About) -> Price | None:
-    """What the model's tokens cost, None where nobody knows or it runs in this process."""
-    if about.route is None:
-        return None
-    base_url = about.identity["base_url"]
-    return price_at(about.route, str(base_url) if base_url else None)
 
 
 def check_limit(model: str, route: str | None, price: Price | None, max_cost: float) -> None:

@@ -13,10 +13,10 @@ from pathlib import Path
 from bench import __version__
 from bench.dataset.store import Dataset, open_dataset
 from bench.errors import BadInput
-from bench.few_shot import Examples, examples, fingerprint, turns
-from bench.models import About, Message, Request, Settings, describe_model
+from bench.models import About, Api, Message, Request, Settings, describe_model
 from bench.records import Item, RunInfo
-from bench.selection import PROMPTS, choose, default_folder
+from bench.runner.few_shot import Examples, examples, fingerprint, turns
+from bench.runner.selection import PROMPTS, choose, default_folder
 from bench.tasks import TASKS
 from bench.tasks.phrasing import prompts
 
@@ -28,8 +28,8 @@ class RunSpec:
     reasoning: may be left out where the model has one level. tasks: None for all of the dataset.
     limit: items per task, None for all. few_shot: worked examples before each question.
     max_tokens, seed: of each answer; None leaves them to the model and the catalogue.
-    base_url: another server with the model's protocol. out: the run folder, None for
-    `results/MODEL_LEVEL_DATASET`.
+    base_url: another server with the model's protocol. api: the format of OpenAI's protocol.
+    out: the run folder, None for `results/MODEL_LEVEL_DATASET`.
     """
 
     model: str
@@ -41,11 +41,12 @@ class RunSpec:
     max_tokens: int | None = None
     seed: int | None = None
     base_url: str | None = None
+    api: Api = "chat"
     out: Path | None = None
 
     def describe(self) -> About:
         """Whom it names. BadInput for an unknown model or level."""
-        return describe_model(self.model, self.reasoning, self.base_url)
+        return describe_model(self.model, self.reasoning, self.base_url, self.api)
 
 
 @dataclass(frozen=True)

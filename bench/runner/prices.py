@@ -69,16 +69,19 @@ def cost(usage: Usage, price: Price) -> float | None:
     return (usage.input * price.input + usage.generated * price.output) / 1e6
 
 
-def billed(completion: Completion, price: Price | None) -> Completion:
+def billed(completion: Completion, price: Price | None, discount: float = 0.0) -> Completion:
     """`completion` with a cost as far as one is known, and in `extra` who said so.
 
-    What the provider reports stands. A price that varies makes no bill.
+    What the provider reports stands. A price that varies makes no bill. `discount`: the share of
+    the price that a batch job takes off.
     """
     if "cost_source" in completion.extra:
         return completion
     amount, source = completion.cost, "provider"
     if amount is None and price is not None and not price.varies:
-        amount, source = cost(completion.usage, price), price.basis
+        full = cost(completion.usage, price)
+        amount = None if full is None else full * (1 - discount)
+        source = price.basis + (", batch" if discount else "")
     if amount is None:
         return completion
     extra = completion.extra | {"cost_source": source}

@@ -8,9 +8,9 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from bench.expected import CHARACTERS_PER_TOKEN
-from bench.plan import Plan
-from bench.suite import Member
+from bench.runner.expected import CHARACTERS_PER_TOKEN
+from bench.runner.planning import Plan
+from bench.runner.suite import Member
 from bench.tasks import TASKS
 
 UNKNOWN = "unknown"
@@ -40,6 +40,10 @@ def plan_table(planned: Plan, max_cost: float | None = None) -> RenderableType:
     )
     heading = Text(f"{planned.model}, reasoning {planned.level}, dataset {planned.dataset}")
     said = [basis(planned)]
+    if planned.in_jobs:
+        said.append(
+            f"{planned.in_jobs:,} more lie with batch jobs under way; --batch collects them."
+        )
     if max_cost is not None and not planned.local:
         said.append(_against_limit(planned.cost, planned.spent, max_cost))
     return Group(heading, Text(f"{planned.path}\n"), table, Text("\n" + "\n".join(said)))
@@ -99,6 +103,8 @@ def basis(planned: Plan) -> str:
             f"Cost: ${price.input:g} and ${price.output:g} per million tokens in and out{mean};\n"
             f"{price.basis}: {price.source}."
         )
+        if planned.discount:
+            lines.append(f"By batch, {planned.discount:.0%} off.")
     return "\n".join(lines)
 
 

@@ -18,16 +18,20 @@ from tenacity import (
     wait_random_exponential,
 )
 
-from bench.budget import Budget
 from bench.errors import NumbenchError
-from bench.flow import Throttle
 from bench.journal import Journal
 from bench.models.base import TIMEOUT, Model, Request
-from bench.progress import Progress, Watch
 from bench.records import Completion, Failure, Item, Response
+from bench.runner.budget import Budget
+from bench.runner.flow import Throttle
+from bench.runner.progress import Progress, Watch
+from bench.runner.tally import Tally
 
 _HOPELESS = 10
 """Items lost in a row, each after all its attempts, at which a run gives up."""
+
+_BEAT = 1.0
+"""Seconds after which `watch` hears of the run even where nothing changes."""
 
 _LAST_WORDS = 0.5
 """Seconds in which requests under way may still end once the run is lost."""
@@ -41,6 +45,8 @@ class Pace:
     patience: the longest wait that a Retry-After may impose.
     grace: how long requests under way may take to end after an interrupt.
     timeout: how long one request may take. time_limit: when nothing new is asked any more.
+    first_poll, longest_poll: waits between questions after a batch job. batch_attempts: jobs that
+    may ask for an item.
     """
 
     concurrency: int = 16
@@ -51,6 +57,9 @@ class Pace:
     grace: float = 20.0
     timeout: float = TIMEOUT
     time_limit: float | None = None
+    first_poll: float = 5.0
+    longest_poll: float = 60.0
+    batch_attempts: int = 3
 
 
 class _Stopped(Exception):
@@ -70,17 +79,17 @@ class Drive:
         watch: Watch,
         bill: Callable[[Completion], Completion] = lambda completion: completion,
         budget: Budget | None = None,
+        tally: Tally | None = None,
     ) -> None:
         """`ask` phrases the request of an item; `watch` hears of every change.
 
-        `bill` adds the cost to a completion as far as it is known; `budget` limits it.
+        `bill` adds the cost to a completion as far as it is known; `budget` limits it. `tally`
+        counts a run of which `items` are the rest.
         """
         pending = list(items)
+        self.tally = tally or Tally(pending)
         self.total = len(pending)
-        self.answered = self.errors = self.retries = 0
-        self.input_tokens: int | None = None
-        self.generated_tokens: int | None = None
-        self.cost: float | None = None
+        self.retries = 0
         self.out_of_time = False
         self._stop, self._hurry = asyncio.Event(), asyncio.Event()
         self._model, self._ask, self._journal, self._bill = model, ask, journal, bill
@@ -88,7 +97,6 @@ class Drive:
         self._pace, self._watch, self._budget = pace, watch, budget
         self._throttle = Throttle(pace.concurrency, pace.patience)
         self._lost_in_a_row = 0
-        self._start = time.monotonic()
         self._backoff = wait_random_exponential(multiplier=pace.backoff, max=pace.longest_backoff)
 
     async def run(self) -> None:
@@ -97,6 +105,7 @@ class Drive:
         count = min(self._pace.concurrency, self.total)
         workers = [asyncio.create_task(self._work()) for _ in range(count)]
         together: asyncio.Future[list[None]] = asyncio.gather(*workers)
+        beat = asyncio.create_task(self._beat())
         try:
             await _first((together, self._stop.wait()), self._pace.time_limit)
             self.out_of_time = not together.done() and not self._stop.is_set()
@@ -104,9 +113,9 @@ class Drive:
             self._throttle.release()
             await self._drain(workers, together)
         finally:
-            for worker in workers:
-                worker.cancel()
-            await asyncio.gather(*workers, return_exceptions=True)
+            for task in (beat, *workers):
+                task.cancel()
+            await asyncio.gather(beat, *workers, return_exceptions=True)
         if together.done() and not together.cancelled():
             together.result()
 
@@ -130,16 +139,15 @@ class Drive:
 
     @property
     def now(self) -> Progress:
-        """Where this pass stands."""
-        tokens = [n for n in (self.input_tokens, self.generated_tokens) if n is not None]
-        return Progress(
-            total=self.total,
-            answered=self.answered,
-            errors=self.errors,
+        """Where the run stands."""
+        flying = self._throttle.in_flight
+        return self.tally.now(
             retries=self.retries,
-            tokens=sum(tokens) if tokens else None,
-            cost=self.cost,
-            seconds=time.monotonic() - self._start,
+            in_flight=flying,
+            allowed=self._throttle.limit,
+            asked_for=self._pace.concurrency,
+            held=self._throttle.held,
+            note="ending: waiting for requests under way" if self._stop.is_set() and flying else "",
         )
 
     async def _work(self) -> None:
@@ -154,7 +162,7 @@ class Drive:
                 return
             finally:
                 if self._budget:
-                    self._budget.release(item)
+                    self._budget.release(item.id)
             if self._stop.is_set():
                 return
 
@@ -179,7 +187,7 @@ class Drive:
         await self._journal.append(Response(item_id=item.id, attempts=attempts, at=at, **fields))
         if self._budget:
             self._budget.count(item, completion)
-        self._count(completion)
+        self._count(item, completion)
         if self._lost_in_a_row >= _HOPELESS and completion.error is not None:
             self._stop.set()
             raise NumbenchError(
@@ -216,18 +224,18 @@ class Drive:
         self.retries += 1
         self._tell()
 
-    def _count(self, completion: Completion) -> None:
+    def _count(self, item: Item, completion: Completion) -> None:
         if completion.error is None:
-            self.answered += 1
             self._lost_in_a_row = 0
         else:
-            self.errors += 1
             self._lost_in_a_row += completion.error.kind != "item"
-        self.input_tokens = _sum(self.input_tokens, completion.usage.input)
-        self.generated_tokens = _sum(self.generated_tokens, completion.usage.generated)
-        if completion.cost is not None:
-            self.cost = (self.cost or 0.0) + completion.cost
+        self.tally.count(item, completion)
         self._tell()
+
+    async def _beat(self) -> None:
+        while True:
+            await asyncio.sleep(_BEAT)
+            self._tell()
 
     def _tell(self) -> None:
         self._watch(self.now)
@@ -262,7 +270,3 @@ def _last_result(state: RetryCallState) -> Completion:
 def _why(failure: Failure) -> str:
     status = f"HTTP {failure.status}: " if failure.status else ""
     return f"{status}{failure.message}; nothing more was asked"
-
-
-def _sum(total: int | None, value: int | None) -> int | None:
-    return total if value is None else (total or 0) + value

@@ -6,12 +6,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from bench.expected import CHARACTERS_PER_TOKEN, published_tokens
-from bench.journal import check_same, read_lines
-from bench.prices import Price, billed, price_at
+from bench.journal import check_same, read_jobs, read_lines
+from bench.models import About
 from bench.records import Item
-from bench.selection import outcomes, still_open
-from bench.spec import Resolved, RunSpec, resolve
+from bench.runner.expected import CHARACTERS_PER_TOKEN, published_tokens
+from bench.runner.prices import Price, billed, price_at
+from bench.runner.selection import outcomes, still_open
+from bench.runner.spec import Resolved, RunSpec, resolve
 
 
 class TaskPlan(NamedTuple):
@@ -31,7 +32,9 @@ class TaskPlan(NamedTuple):
 class Plan(NamedTuple):
     """What a run would do. `price` is None where it is not known; `local`: in this process.
 
-    spent: US dollars that the run folder has cost so far, as far as anybody knows.
+    in_jobs: items that batch jobs under way ask already. discount: the share of the price that a
+    batch job takes off. spent: US dollars that the run folder has cost so far, as far as anybody
+    knows.
     """
 
     model: str
@@ -42,6 +45,8 @@ class Plan(NamedTuple):
     tasks: tuple[TaskPlan, ...]
     price: Price | None
     local: bool
+    in_jobs: int
+    discount: float
     spent: float
 
     @property
@@ -65,19 +70,22 @@ class Plan(NamedTuple):
         return _total(task.cost for task in self.tasks if task.requests)
 
 
-def plan(spec: RunSpec, retry_errors: bool = False) -> Plan:
+def plan(spec: RunSpec, retry_errors: bool = False, batch: bool = False) -> Plan:
     """What `run` with the same arguments would ask now. BadInput where `run` would refuse."""
     about = spec.describe()
     resolved = resolve(spec, about)
     check_same(resolved.folder, resolved.info)
     settled = outcomes(read_lines(resolved.folder))
-    base_url = about.identity.get("base_url")
-    price = price_at(about.route, str(base_url) if base_url else None) if about.route else None
+    jobs = [job for job in read_jobs(resolved.folder).values() if job.under_way]
+    asked_already = {item for job in jobs for item in job.items}
+    price = price_for(about)
+    discount = about.batch_discount or 0.0 if batch else 0.0
     averages = published_tokens(spec.model, about.level)
-    planned = [
-        plan_task(resolved, task, still_open(items, settled, retry_errors), averages, price)
-        for task, items in resolved.asked.items()
-    ]
+    planned = []
+    for task, items in resolved.asked.items():
+        left = still_open(items, settled, retry_errors)
+        left = [item for item in left if item.id not in asked_already]
+        planned.append(plan_task(resolved, task, left, averages, price, discount))
     return Plan(
         model=spec.model,
         display=about.display,
@@ -87,6 +95,8 @@ def plan(spec: RunSpec, retry_errors: bool = False) -> Plan:
         tasks=tuple(planned),
         price=price,
         local=about.route is None,
+        in_jobs=len(asked_already - settled.keys()),
+        discount=discount,
         spent=sum(billed(line, price).cost or 0.0 for line in read_lines(resolved.folder)),
     )
 
@@ -97,12 +107,24 @@ def plan_task(
     items: Sequence[Item],
     averages: Mapping[str, float],
     price: Price | None,
+    discount: float = 0.0,
 ) -> TaskPlan:
     """What `items` of one task may take, by generated tokens per request and price."""
     before = sum(len(message.content) for message in resolved.before(task))
     asked = sum(before + len(item.prompt) for item in items) / CHARACTERS_PER_TOKEN
     generated = averages[task] * len(items) if task in averages else None
-    return TaskPlan(task, len(items), asked, generated, _cost(asked, generated, price))
+    cost = _cost(asked, generated, price)
+    return TaskPlan(
+        task, len(items), asked, generated, None if cost is None else cost * (1 - discount)
+    )
+
+
+def price_for(about: About) -> Price | None:
+    """What the model's tokens cost, None where nobody knows or it runs in this process."""
+    if about.route is None:
+        return None
+    base_url = about.identity["base_url"]
+    return price_at(about.route, str(base_url) if base_url else None)
 
 
 def _cost(asked: float, generated: float | None, price: Price | None) -> float | None:

@@ -34,6 +34,18 @@ class Throttle:
         """Requests that may be in flight now."""
         return int(self._limit)
 
+    @property
+    def in_flight(self) -> int:
+        """Requests that are under way."""
+        return self._flying
+
+    @property
+    def held(self) -> float:
+        """Seconds for which the provider still wants no requests."""
+        if self._released:
+            return 0.0
+        return max(0.0, self._not_before - asyncio.get_running_loop().time())
+
     @asynccontextmanager
     async def slot(self) -> AsyncIterator[float]:
         """Wait for a place among the requests in flight; gives the time at which it was had."""

@@ -1,0 +1,128 @@
+"""The batch APIs of OpenAI and Gemini, as far as a client sees them, in the memory of a test."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from typing import Any
+
+from aiohttp import web
+
+from tests import servers
+from tests.servers import Asked, Reply
+
+
+@dataclass
+class OpenAIJobs:
+    """Files and jobs of one account. `jobs` are listed newest first, `page` at a time."""
+
+    files: dict[str, bytes] = field(default_factory=dict)
+    jobs: list[dict[str, Any]] = field(default_factory=list)
+    uploads: list[dict[str, str]] = field(default_factory=list)
+    page: int = 2
+
+    def lines(self) -> list[dict[str, Any]]:
+        """The requests of the newest job."""
+        content = self.files[self.jobs[0]["input_file_id"]]
+        return [json.loads(line) for line in content.splitlines()]
+
+    def end(self, output: bytes | None, errors: bytes | None = None, **fields: Any) -> None:
+        """End the newest job with these files."""
+        self.jobs[0] |= {"status": "completed"} | fields
+        for name, content in (("output_file_id", output), ("error_file_id", errors)):
+            if content is not None:
+                self.files[name] = content
+                self.jobs[0][name] = name
+
+    async def __call__(self, asked: Asked) -> Reply:
+        method, parts = asked.request.method, asked.path.strip("/").split("/")
+        match method, parts:
+            case "POST", ["files"]:
+                return await self._upload(asked)
+            case "GET", ["files", name, "content"]:
+                if name not in self.files:
+                    return servers.error(404, f"no file {name}")
+                return web.Response(body=self.files[name])
+            case "POST", ["batches"]:
+                number = len(self.jobs)
+                self.jobs.insert(0, asked.body | {"id": f"batch-{number}", "status": "validating"})
+                return web.json_response(self.jobs[0])
+            case "GET", ["batches"]:
+                return self._list(asked)
+            case "GET", ["batches", name]:
+                return web.json_response(self._job(name))
+            case "POST", ["batches", name, "cancel"]:
+                self._job(name)["status"] = "cancelling"
+                return web.json_response(self._job(name))
+        return servers.error(404, f"{method} {asked.path}")
+
+    def _job(self, name: str) -> dict[str, Any]:
+        return next(job for job in self.jobs if job["id"] == name)
+
+    def _list(self, asked: Asked) -> Reply:
+        names = [job["id"] for job in self.jobs]
+        after = asked.request.query.get("after")
+        start = names.index(after) + 1 if after else 0
+        listed = self.jobs[start : start + self.page]
+        more = start + self.page < len(self.jobs)
+        return web.json_response({"object": "list", "data": listed, "has_more": more})
+
+    async def _upload(self, asked: Asked) -> Reply:
+        form = await asked.request.post()
+        file = form["file"]
+        assert isinstance(file, web.FileField)
+        name = f"file-{len(self.uploads)}"
+        self.files[name] = file.file.read()
+        self.uploads.append({"purpose": str(form["purpose"]), "filename": file.filename})
+        return web.json_response({"id": name, "object": "file"})
+
+
+@dataclass
+class GeminiJobs:
+    """Jobs of one account, listed oldest first, `page` at a time."""
+
+    jobs: list[dict[str, Any]] = field(default_factory=list)
+    sizes: list[int] = field(default_factory=list)
+    page: int = 2
+
+    def end(
+        self, results: list[dict[str, Any]] | None, state: str = "SUCCEEDED", **more: Any
+    ) -> None:
+        """End the newest job with these results."""
+        job = self.jobs[-1]
+        job["metadata"]["state"] = f"BATCH_STATE_{state}"
+        job |= {"done": True} | more
+        if results is not None:
+            job["metadata"]["output"] = {"inlinedResponses": {"inlinedResponses": results}}
+
+    async def __call__(self, asked: Asked) -> Reply:
+        method, path = asked.request.method, asked.path.removeprefix("/v1beta/")
+        if method == "POST" and path.endswith(":batchGenerateContent"):
+            self.sizes.append(len(await asked.request.read()))
+            return web.json_response(self._start(asked.body))
+        if method == "GET" and path == "batches":
+            start = int(asked.request.query.get("pageToken") or 0)
+            body: dict[str, Any] = {"operations": self.jobs[start : start + self.page]}
+            if start + self.page < len(self.jobs):
+                body["nextPageToken"] = str(start + self.page)
+            return web.json_response(body)
+        name = path.removesuffix(":cancel")
+        job = next((job for job in self.jobs if job["name"] == name), None)
+        if job is None:
+            return servers.error(404, f"{method} {asked.path}", status="NOT_FOUND")
+        if method == "POST":
+            job["metadata"]["state"] = "BATCH_STATE_CANCELLED"
+            return web.json_response({})
+        return web.json_response(job)
+
+    def _start(self, body: dict[str, Any]) -> dict[str, Any]:
+        number = len(self.jobs)
+        metadata = {
+            "@type": "type.googleapis.com/google.ai.generativelanguage.v1main.GenerateContentBatch",
+            "displayName": body["batch"]["displayName"],
+            "createTime": f"2026-01-01T00:00:{number:02}Z",
+            "state": "BATCH_STATE_PENDING",
+            "batchStats": {"requestCount": "3", "pendingRequestCount": "3"},
+        }
+        self.jobs.append({"name": f"batches/job{number}", "metadata": metadata})
+        return self.jobs[-1]

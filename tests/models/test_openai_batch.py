@@ -1,0 +1,336 @@
+"""OpenAI's batch API: what is sent, and that no result is lost or given to another request."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable
+from typing import Any, TypeVar
+
+import pytest
+from aiohttp import web
+
+from bench.errors import BadInput
+from bench.models import Api, Message, open_batch, open_model
+from bench.models.base import BatchRequest, BatchService, BatchStatus
+from bench.models.failures import ProviderFault
+from bench.records import Completion, Usage
+from tests import servers
+from tests.models.asking import KEY
+from tests.models.batch_servers import OpenAIJobs
+from tests.servers import Asked, Reply, Script, serve
+
+T = TypeVar("T")
+IDS = ("a", "b", "c")
+
+
+def at(
+    script: Script,
+    work: Callable[[BatchService], Awaitable[T]],
+    model: str = "gpt-5",
+    level: str = "low",
+    api: Api = "chat",
+) -> T:
+    """What `work` makes of the batch API at a server that follows `script`."""
+
+    async def once(url: str) -> T:
+        service = open_batch(model, level, url, api)
+        try:
+            return await work(service)
+        finally:
+            await service.close()
+
+    with serve(script) as server:
+        return asyncio.run(once(server.url))
+
+
+def requests(model: str = "gpt-5", level: str = "low") -> list[BatchRequest]:
+    settings = open_model(model, level, "http://127.0.0.1").about.settings
+    system = Message("system", "Answer in JSON.")
+    return [BatchRequest(i, (system, Message("user", f"What is {i}?")), settings) for i in IDS]
+
+
+async def collect(service: BatchService, job: str) -> list[tuple[str, Completion]]:
+    return [result async for result in service.results(job, IDS)]
+
+
+def line(identity: str, text: str = "x", status: int = 200, **fields: Any) -> bytes:
+    """A line of an output file: a Chat response."""
+    body = {
+        "choices": [{"finish_reason": "stop", "message": {"content": text}}],
+        "usage": {"prompt_tokens": 3, "completion_tokens": 9},
+    }
+    response = {"status_code": status, "request_id": "r", "body": fields.pop("body", body)}
+    whole = {"id": "line", "custom_id": identity, "response": response, "error": None} | fields
+    return json.dumps(whole).encode() + b"\n"
+
+
+def error_line(identity: str, code: str, message: str = "why") -> bytes:
+    return line(identity, response=None, error={"code": code, "message": message})
+
+
+def results_of(
+    output: bytes | None, errors: bytes | None = None, **job: Any
+) -> dict[str, Completion]:
+    """What comes back of a job that ended with these files; no id comes twice."""
+    provider = OpenAIJobs()
+
+    async def work(service: BatchService) -> list[tuple[str, Completion]]:
+        name = await service.submit(requests(), "key")
+        provider.end(output, errors, **job)
+        return await collect(service, name)
+
+    found = at(provider, work)
+    assert len(found) == len(dict(found))
+    return dict(found)
+
+
+@pytest.mark.parametrize(
+    ("api", "path"), [("chat", "/chat/completions"), ("responses", "/responses")]
+)
+def test_a_job_is_a_file_of_the_same_bodies_that_single_requests_have(api: Api, path: str) -> None:
+    provider = OpenAIJobs()
+    single: list[dict[str, Any]] = []
+
+    async def script(asked: Asked) -> Reply:
+        if asked.path == path:
+            single.append(asked.body)
+            return servers.chat()
+        assert asked.headers["authorization"] == f"Bearer {KEY}"
+        return await provider(asked)
+
+    async def work(service: BatchService) -> str:
+        sizes = [service.size(request) for request in requests()]
+        job = await service.submit(requests(), "run-7")
+        assert sum(sizes) == len(provider.files["file-0"])
+        return job
+
+    assert at(script, work, api=api) == "batch-0"
+    assert provider.uploads == [{"purpose": "batch", "filename": "run-7.jsonl"}]
+    job = provider.jobs[0]
+    assert {key: job[key] for key in ("endpoint", "completion_window", "metadata")} == {
+        "endpoint": f"/v1{path}",
+        "completion_window": "24h",
+        "metadata": {"numbench": "run-7"},
+    }
+
+    async def ask_one_by_one(url: str) -> None:
+        opened = open_model("gpt-5", "low", url, api)
+        for request in requests():
+            await opened.model.answer(request.messages, request.settings)
+        await opened.model.close()
+
+    with serve(script) as server:
+        asyncio.run(ask_one_by_one(server.url))
+    assert [request["body"] for request in provider.lines()] == single
+    assert [request["custom_id"] for request in provider.lines()] == list(IDS)
+    assert {(r["method"], r["url"]) for r in provider.lines()} == {("POST", f"/v1{path}")}
+
+
+def test_results_in_any_order_belong_to_their_own_requests() -> None:
+    found = results_of(line("c", "third") + line("a", "first") + line("b", "second"))
+    assert {identity: c.text for identity, c in found.items()} == {
+        "a": "first",
+        "b": "second",
+        "c": "third",
+    }
+    assert found["a"].usage == Usage(input=3, generated=9, source="reported")
+
+
+def test_results_in_the_responses_format_are_read_as_such() -> None:
+    provider = OpenAIJobs()
+    output = [{"type": "message", "content": [{"type": "output_text", "text": "4"}]}]
+
+    async def work(service: BatchService) -> list[tuple[str, Completion]]:
+        name = await service.submit(requests(), "key")
+        provider.end(line("b", body={"status": "completed", "output": output}))
+        return await collect(service, name)
+
+    [(identity, completion)] = at(provider, work, api="responses")
+    assert (identity, completion.text, completion.finish_reason) == ("b", "4", "stop")
+
+
+def test_failures_of_single_requests_are_values_of_their_kind() -> None:
+    limited = {"error": {"message": "maximum context length is 8 tokens", "code": "too_long"}}
+    found = results_of(
+        line("a"),
+        line("b", status=400, body=limited)
+        + line("c", status=500, body={"error": {"message": KEY}}),
+    )
+    assert found["a"].error is None
+    kinds = {i: (c.error.kind, c.error.status) for i, c in found.items() if c.error}
+    assert kinds == {"b": ("item", 400), "c": ("transient", 500)}
+    assert KEY not in str(found)
+
+
+@pytest.mark.parametrize(
+    ("code", "kind"),
+    [
+        ("batch_expired", "transient"),
+        ("batch_cancelled", "transient"),
+        ("server_error", "transient"),
+        ("content_filter", "item"),
+    ],
+)
+def test_a_request_without_a_response_says_why(code: str, kind: str) -> None:
+    error = results_of(None, error_line("b", code))["b"].error
+    assert error is not None
+    assert (error.kind, error.message) == (kind, "why")
+
+
+@pytest.mark.parametrize("status", ["expired", "cancelled", "failed"])
+def test_a_job_that_ended_badly_still_gives_what_it_has(status: str) -> None:
+    found = results_of(line("a"), error_line("b", "batch_expired"), status=status)
+    assert found["a"].error is None
+    assert found["b"].error is not None
+    assert "c" not in found
+
+
+def test_a_job_without_files_has_no_results() -> None:
+    assert results_of(None, status="failed") == {}
+
+
+def test_unreadable_lines_cost_no_other_line() -> None:
+    junk = b'{"custom_id": "b", "resp\n\n[]\n7\n\xff\xfe\n' + b"[" * 100_000 + b"\n{}\n"
+    odd = line("b", response="text") + line("stranger") + line("c", body=[1])
+    found = results_of(junk + line("a") + odd)
+    assert found.keys() == {"a", "b", "c"}
+    assert found["a"].error is None
+    assert [e.kind for i in "bc" if (e := found[i].error)] == ["transient", "transient"]
+
+
+def test_of_two_results_for_one_request_the_answer_counts() -> None:
+    twice = line("a", status=500) + line("a", "first") + line("a", "second") + line("a", status=500)
+    found = results_of(twice, error_line("a", "batch_expired"))
+    assert found["a"].text == "first"
+    assert found["a"].error is None
+
+
+def test_what_one_file_holds_is_given_out_before_the_other_fails() -> None:
+    provider = OpenAIJobs()
+
+    async def work(service: BatchService) -> list[str]:
+        name = await service.submit(requests(), "key")
+        provider.end(line("a"), b"")
+        del provider.files["error_file_id"]
+        found: list[str] = []
+        with pytest.raises(ProviderFault) as caught:
+            async for identity, _ in service.results(name, IDS):
+                found.append(identity)
+        assert caught.value.failure.kind == "run"
+        return found
+
+    assert at(provider, work) == ["a"]
+
+
+def test_a_job_whose_id_was_lost_is_found_by_its_key() -> None:
+    provider = OpenAIJobs()
+
+    async def work(service: BatchService) -> list[str | None]:
+        assert await service.find("key-1") is None
+        for number in (0, 1, 1, 2, 3, 4):
+            await service.submit(requests(), f"key-{number}")
+        return [await service.find(key) for key in ("key-0", "key-1", "key-4", "key-5", "key")]
+
+    assert at(provider, work) == ["batch-0", "batch-2", "batch-5", None, None]
+
+
+def test_a_list_of_jobs_that_never_ends_is_a_fault() -> None:
+    async def script(asked: Asked) -> Reply:
+        return web.json_response({"data": [{"id": "batch-0"}], "has_more": True})
+
+    with pytest.raises(ProviderFault, match="the same jobs again"):
+        at(script, lambda service: service.find("key"))
+
+
+def test_where_a_job_stands() -> None:
+    provider = OpenAIJobs()
+    counts = {"total": 3, "completed": 1, "failed": 1}
+    listed = {"data": [{"code": "invalid_json_line", "message": "line 3 is no JSON"}]}
+    full = {"data": [{"code": "token_limit_exceeded", "message": "Enqueued token limit"}]}
+
+    async def work(service: BatchService) -> None:
+        name = await service.submit(requests(), "key")
+        assert await service.status(name) == BatchStatus(False, None, None, None, "validating")
+        provider.jobs[0] |= {"status": "in_progress", "request_counts": counts}
+        assert await service.status(name) == BatchStatus(False, 1, 1, 3, "in_progress")
+        await service.cancel(name)
+        assert (await service.status(name)).state == "cancelling"
+        for state in ("completed", "failed", "expired", "cancelled"):
+            provider.jobs[0]["status"] = state
+            assert (await service.status(name)).ended
+        provider.jobs[0]["errors"] = listed
+        error = (await service.status(name)).error
+        assert error is not None
+        assert (error.kind, error.message) == ("run", "line 3 is no JSON")
+        provider.jobs[0]["errors"] = full
+        error = (await service.status(name)).error
+        assert error is not None
+        assert error.kind == "rate_limit"
+
+    at(provider, work)
+
+
+WORK: list[Callable[[BatchService], Awaitable[object]]] = [
+    lambda service: service.submit(requests(), "key"),
+    lambda service: service.find("key"),
+    lambda service: service.status("batch-0"),
+    lambda service: collect(service, "batch-0"),
+    lambda service: service.cancel("batch-0"),
+]
+
+
+@pytest.mark.parametrize("work", WORK)
+def test_a_fault_of_the_provider_is_told_once_and_without_the_key(
+    work: Callable[[BatchService], Awaitable[object]],
+) -> None:
+    asked_paths: list[str] = []
+
+    async def limited(asked: Asked) -> Reply:
+        asked_paths.append(asked.path)
+        return servers.error(429, f"slow down, {KEY}", headers={"Retry-After": "7"})
+
+    async def unauthorised(asked: Asked) -> Reply:
+        return servers.error(401, f"bad key {KEY}")
+
+    with pytest.raises(ProviderFault, match=r"HTTP 429: slow down, \[key\]") as caught:
+        at(limited, work)
+    assert (caught.value.failure.kind, caught.value.failure.retry_after) == ("rate_limit", 7.0)
+    assert len(asked_paths) == 1
+    with pytest.raises(ProviderFault, match=r"HTTP 401: bad key \[key\]") as caught:
+        at(unauthorised, work)
+    assert caught.value.failure.kind == "run"
+
+
+async def _nothing(asked: Asked) -> Reply:
+    return web.json_response({})
+
+
+@pytest.mark.parametrize("work", WORK)
+@pytest.mark.parametrize("script", [servers.torn, servers.garbage])
+def test_a_response_that_nobody_can_read_may_pass(
+    work: Callable[[BatchService], Awaitable[object]], script: Script
+) -> None:
+    with pytest.raises(ProviderFault) as caught:
+        at(script, work)
+    assert caught.value.failure.kind == "transient"
+    with pytest.raises(ProviderFault, match="no id"):
+        at(_nothing, WORK[0])
+
+
+def test_only_some_providers_have_a_batch_api() -> None:
+    for model, level in (("kimi-k2-0905", None), ("litellm/openai/x", None)):
+        with pytest.raises(BadInput, match=r"no batch API \(openai and gemini have one\)"):
+            open_batch(model, level)
+    with pytest.raises(BadInput, match="leave out --batch"):
+        open_batch("baseline/float64")
+    with pytest.raises(BadInput, match="only openai speaks responses"):
+        open_batch("gemini-2.5-pro", "minimal", None, "responses")
+    with pytest.raises(BadInput, match="--base-url"):
+        open_batch("gpt-5", "low", "nowhere")
+
+
+def test_a_batch_needs_a_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY")
+    with pytest.raises(BadInput, match="gpt-5 needs a key: set OPENAI_API_KEY"):
+        open_batch("gpt-5", "low")
