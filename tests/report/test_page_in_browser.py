@@ -18,6 +18,7 @@ from bench.report.measured import measure
 from bench.report.page import render
 from bench.report.tables import Context
 from bench.scoring import score_run
+from bench.scoring.taxonomy import CATEGORIES
 from tests.report import runs
 from tests.report.browser import Opened, chromium, needs_browser
 
@@ -181,8 +182,17 @@ def test_items_filter_by_all_that_is_known_of_them(opened: Open, plain: Path) ->
 def test_an_item_shows_all_of_a_response_and_where_it_parts(opened: Open, plain: Path) -> None:
     page = opened(plain, "#item=addition-2&run=gpt-5")
     detail = page.text("#detail")
-    facts = ("What is addition 2?", '{"answer": 33}', "wrong: digit", "They part at significant")
-    for fact in (*facts, "δ₁₀ = 2, δ₂ = 4", "10 generated", "not known", "protocol:exact"):
+    facts = ("What is addition 2?", '{"answer": 33}', "They part at significant digit 2.")
+    (kind,) = [one for one in CATEGORIES if one.name == "digit"]
+    for fact in (
+        *facts,
+        "wrong: digit",
+        kind.definition,
+        "δ₁₀ = 2, δ₂ = 4",
+        "10 generated",
+        "not known",
+        "protocol:exact",
+    ):
         assert fact in detail
     signature = page.page.locator("#detail pre").last.inner_text()
     assert signature in plain.read_text()

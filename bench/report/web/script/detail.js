@@ -25,6 +25,7 @@ function showDetail(data, number, actions) {
       detail.append(block('Truth', truth), block('Answer read', parsed));
     }
   }
+  if (kind) detail.append(textElement('p', { class: 'soft' }, kindWords(kind)));
   if (get('label') !== null) {
     detail.append(block('Exact truth; above stands the label that the study scored against', [data.of(number, 'truth')].flat().join(', ')));
   }
@@ -60,7 +61,7 @@ function factList(data, number) {
   const tokens = ['generated', 'reasoning', 'visible', 'input'].map((name) => shown(get(name), counted));
   const entries = {
     'Exact match': get('right') ? 'yes' : 'no',
-    'Error kind': get('kind') ? kindWords(get('kind')) : 'none',
+    'Error kind': get('kind') ?? 'none',
     'log-sMAPE': smape === null ? 'not measured here' : `${(100 * smape).toFixed(1)} %`,
     'Leading digits right': shown(get('digits')),
     'Found by rule': shown(get('rule')),
