@@ -20,6 +20,8 @@ needs_browser = pytest.mark.skipif(
     _FOUND is None, reason="no Chromium in PATH; on Debian: apt-get install chromium"
 )
 
+PHONE = {"viewport": {"width": 360, "height": 740}, "is_mobile": True, "has_touch": True}
+
 
 @contextmanager
 def chromium() -> Iterator[Any]:
@@ -72,6 +74,11 @@ class Opened:
 
     def state(self) -> str:
         return self.text("#items-state")
+
+    def widths(self) -> tuple[int, int]:
+        """Of the document and of the window; wider content would zoom a phone's page out."""
+        found = self.page.evaluate("[document.documentElement.scrollWidth, innerWidth]")
+        return found[0], found[1]
 
     def quiet(self) -> None:
         """Nothing was complained of, and nothing but the file itself and its pictures loaded."""

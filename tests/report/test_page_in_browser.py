@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
-from msgspec.structs import replace
 
-from bench.dataset.store import Dataset, write_dataset
+from bench.dataset.store import Dataset
 from bench.paths import resource
-from bench.records import Answer, Failure, Response
-from bench.report import figures, report
+from bench.records import Answer, Response
+from bench.report import report
 from bench.report.digits import parting
 from bench.report.measured import measure
 from bench.report.page import render
@@ -20,78 +18,21 @@ from bench.report.tables import Context
 from bench.scoring import score_run
 from bench.scoring.taxonomy import CATEGORIES
 from tests.report import runs
-from tests.report.browser import Opened, chromium, needs_browser
+from tests.report.browser import PHONE, Opened, needs_browser
 
 pytestmark = needs_browser
-
-HOSTILE = (
-    "</script><script>window.hacked = 1</script></textarea></style><!-- -->"
-    '<img src=x onerror=\'window.hacked = 2\'>"><svg onload="window.hacked = 3">'
-    "&lt;b&gt; {{ 7 * 7 }} ${hacked} \x1b[31mred\x1b[0m \u202egnp.exe\u202c \u2028 \x00 end"
-)
-SPELT = "U+001B[31mredU+001B[0m U+202Egnp.exeU+202C U+2028 U+0000 end"
 
 Open = Callable[..., Opened]
 
 
 @pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    with chromium() as started:
-        yield started
-
-
-@pytest.fixture
-def opened(browser: Any) -> Iterator[Open]:
-    """Opens a page; when the test is over, each page must have been quiet."""
-    pages: list[Opened] = []
-
-    def open_page(path: Path, hash_: str = "", **context: Any) -> Opened:
-        pages.append(Opened(browser, path, hash_, **context))
-        return pages[-1]
-
-    yield open_page
-    for page in pages:
-        page.context.close()
-        page.quiet()
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _undrawn() -> Iterator[None]:
-    """The drawings themselves are tested elsewhere, and take seconds."""
-    picture = b'<svg xmlns="http://www.w3.org/2000/svg" width="40" height="20"/>'
-    with pytest.MonkeyPatch.context() as patch:
-        files = dict.fromkeys(figures.FORMATS, picture)
-        patch.setattr(figures, "rendered", lambda figure: files)
-        yield
-
-
-@pytest.fixture(scope="module")
-def plain(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def plain(tmp_path_factory: pytest.TempPathFactory, undrawn: None) -> Path:
     """A report of two runs, one mixed and one all right, beside the published rows."""
     folder = tmp_path_factory.mktemp("plain")
     runs.mixed_run(folder)
     data = runs.dataset(folder, "tiny")
     runs.run(folder / "runs" / "zebra", data, runs.all_right(), display="Zebra", reasoning="low")
     return report([folder / "runs"], out=folder / "out").out / "report.html"
-
-
-@pytest.fixture(scope="module")
-def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A report in which everything foreign tries to do harm."""
-    folder = tmp_path_factory.mktemp("hostile")
-    found = runs.all_right()
-    found["mean-0"] = runs.said("mean", 0, HOSTILE)
-    found["mean-1"] = runs.said("mean", 1, '{"answer": 0.' + "0" * 1_000_000)
-    found["mean-2"] = Response(
-        item_id="mean-2", error=Failure(kind="item", message=HOSTILE), served_model=HOSTILE
-    )
-    items = {task: [runs.item(task, place) for place in range(4)] for task in runs.ANSWERS}
-    items["mean"][3] = replace(items["mean"][3], prompt=HOSTILE)
-    data = write_dataset(
-        folder / "<b>", items, name=HOSTILE, generator="", seed=1, split="test", settings={}
-    )
-    run = runs.run(folder / "<img src=x>", data, found, display=HOSTILE, reasoning=HOSTILE)
-    return report([run], out=folder / "out").out / "report.html"
 
 
 def choose(page: Opened, **filters: str) -> None:
@@ -244,57 +185,6 @@ def test_the_mark_stands_where_the_terminal_sees_the_parting(
         assert lines[2] == [["#text", " " * at + "▲"]]
 
 
-def test_hostile_text_stays_text_everywhere(opened: Open, hostile: Path) -> None:
-    page = opened(hostile)
-    for item in ("mean-0", "mean-1", "mean-2", "mean-3"):
-        page.page.fill("#item-search", item)
-        page.page.locator("#list [role=option]").first.click()
-        assert "<img src=x onerror='window.hacked = 2'>" in page.text("#detail h3")
-        assert SPELT in page.text("#detail")
-    cell = page.page.locator("table[data-table=tokens] td[tabindex]").first
-    cell.click()
-    # The dialog of a cell quotes the model, its level and the signature.
-    assert "{{ 7 * 7 }} ${hacked}" in page.text("#note")
-    assert page.page.evaluate("window.hacked") is None
-    assert page.page.locator("img:not([src^='data:image/']), svg, textarea, b").count() == 0
-    assert page.page.locator("script:not([type])").count() == 1
-    assert page.page.title() == "numbench report"
-
-
-def test_raw_hostile_text_is_shown_whole_and_in_order(opened: Open, hostile: Path) -> None:
-    page = opened(hostile, "#item=mean-0")
-    shown = page.page.locator("#detail section:has-text('Raw text') pre").inner_text()
-    assert shown.replace("\n", "").replace(" ", "").endswith(SPELT.replace(" ", ""))
-    assert shown.startswith(HOSTILE[:120])
-
-
-def test_a_megabyte_of_zeros_is_cut_and_does_not_widen_the_page(
-    opened: Open, hostile: Path
-) -> None:
-    page = opened(hostile, "#item=mean-1")
-    assert "… 998,013 more characters …" in page.text("#detail")
-    assert "Raw text, 1,000,013 characters" in page.text("#detail")
-    assert page.page.evaluate("document.documentElement.scrollWidth <= innerWidth")
-
-
-def test_the_policy_stops_what_slips_through(browser: Any, plain: Path) -> None:
-    page = Opened(browser, plain)
-    page.page.evaluate(
-        "document.body.insertAdjacentHTML('beforeend',"
-        "'<img src=x onerror=\"window.hacked = 1\"><img src=http://127.0.0.1:9/x>')"
-    )
-    page.page.evaluate(
-        "document.body.append(Object.assign(document.createElement('script'),"
-        "{ textContent: 'window.hacked = 2' }))"
-    )
-    page.page.evaluate("new Promise((done) => setTimeout(done))")
-    assert page.page.evaluate("window.hacked") is None
-    stopped = "\n".join(page.complaints)
-    for what in ("http://127.0.0.1:9/x", "inline event handler", "inline script"):
-        assert what in stopped
-    page.context.close()
-
-
 def test_the_keyboard_alone_reaches_everything(opened: Open, plain: Path) -> None:
     page = opened(plain)
     focused = "document.activeElement"
@@ -381,21 +271,17 @@ def test_a_link_to_an_unknown_item_says_so(opened: Open, plain: Path) -> None:
     assert "not in this report" in page.state()
 
 
-def test_it_fits_a_phone(opened: Open, plain: Path, hostile: Path) -> None:
-    phone = {"viewport": {"width": 360, "height": 740}, "is_mobile": True, "has_touch": True}
-    for path, item in ((plain, "addition-2"), (hostile, "mean-0")):
-        page = opened(path, **phone)
-        page.page.fill("#item-search", item)
-        page.page.locator("#list [role=option]").first.tap()
-        cell = page.page.locator("table[data-table=log_smape] td[tabindex]").first
-        cell.scroll_into_view_if_needed()
-        cell.tap()
-        assert "Show these items" in page.text("#note")
-        listed, detail = (page.page.locator(one).bounding_box() for one in ("#list", "#detail"))
-        assert detail["y"] >= listed["y"] + listed["height"] and detail["width"] > 300
-        # Wider content would zoom the whole page out.
-        assert page.page.evaluate("document.documentElement.scrollWidth") == 360
-        assert page.page.evaluate("innerWidth") == 360
+def test_it_fits_a_phone(opened: Open, plain: Path) -> None:
+    page = opened(plain, **PHONE)
+    page.page.fill("#item-search", "addition-2")
+    page.page.locator("#list [role=option]").first.tap()
+    cell = page.page.locator("table[data-table=log_smape] td[tabindex]").first
+    cell.scroll_into_view_if_needed()
+    cell.tap()
+    assert "Show these items" in page.text("#note")
+    listed, detail = (page.page.locator(one).bounding_box() for one in ("#list", "#detail"))
+    assert detail["y"] >= listed["y"] + listed["height"] and detail["width"] > 300
+    assert page.widths() == (360, 360)
 
 
 _CONTRASTS = """() => {
