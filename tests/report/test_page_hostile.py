@@ -20,7 +20,8 @@ pytestmark = needs_browser
 HOSTILE = (
     "</script><script>window.hacked = 1</script></textarea></style><!-- -->"
     '<img src=x onerror=\'window.hacked = 2\'>"><svg onload="window.hacked = 3">'
-    "&lt;b&gt; {{ 7 * 7 }} ${hacked} \x1b[31mred\x1b[0m \u202egnp.exe\u202c \u2028 \x00 end"
+    f"{'W' * 300} &lt;b&gt; {{{{ 7 * 7 }}}} ${{hacked}} "
+    "\x1b[31mred\x1b[0m \u202egnp.exe\u202c \u2028 \x00 end"
 )
 SPELT = "U+001B[31mredU+001B[0m U+202Egnp.exeU+202C U+2028 U+0000 end"
 
@@ -57,6 +58,7 @@ def test_hostile_text_stays_text_everywhere(opened: Open, hostile: Path) -> None
     cell.click()
     # The dialog of a cell quotes the model, its level and the signature.
     assert "{{ 7 * 7 }} ${hacked}" in page.text("#note")
+    assert "\\x1b[31mred\\x1b[0m \\u202egnp.exe" in page.text("#signatures")
     assert page.page.evaluate("window.hacked") is None
     assert page.page.locator("img:not([src^='data:image/']), svg, textarea, b").count() == 0
     assert page.page.locator("script:not([type])").count() == 1
