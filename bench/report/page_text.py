@@ -14,13 +14,13 @@ _LONGEST_LINE = 2000
 _UNSAFE_IN_SCRIPT = {char: f"\\u{ord(char):04x}" for char in "<>&\u2028\u2029"}
 
 
-def shortened(text: str, limit: int) -> str:
+def shortened(text: str, limit: int, gap: str = "\n") -> str:
     """The text, or its beginning and end around `… N more characters …`."""
     if len(text) <= limit:
         return text
     tail = limit // 4
     left_out = len(text) - limit
-    return f"{text[: limit - tail]}\n… {left_out:,} more characters …\n{text[-tail:]}"
+    return f"{text[: limit - tail]}{gap}… {left_out:,} more characters …{gap}{text[-tail:]}"
 
 
 def visible(value: object) -> object:
@@ -30,18 +30,13 @@ def visible(value: object) -> object:
     """
     if isinstance(value, Markup) or not isinstance(value, str):
         return value
-    text = (
-        " ".join(shortened(value, _LONGEST_LINE).split("\n"))
-        if len(value) > _LONGEST_LINE
-        else value
-    )
+    text = shortened(value, _LONGEST_LINE, " ")
     return text if text.isprintable() else "".join(map(_spelt, text))
 
 
 def _spelt(char: str) -> str:
-    return (
-        repr(char)[1:-1] if unicodedata.category(char)[0] == "C" or char in "\u2028\u2029" else char
-    )
+    hidden = unicodedata.category(char)[0] == "C" or char in "\u2028\u2029"
+    return repr(char)[1:-1] if hidden else char
 
 
 def json_block(value: object) -> Markup:
