@@ -15,6 +15,7 @@ from bench import jsonl
 from bench.dataset.audit import Audit, Wrong
 from bench.models.catalogue import entries
 from bench.records import Answer
+from bench.runner.prices import Price, price_of
 from bench.tasks import TASKS
 
 
@@ -36,20 +37,37 @@ def write_audit(found: Audit, path: Path) -> None:
 
 
 def catalogue_table() -> RenderableType:
-    """The named models with their levels, and the routes that take any other model."""
+    """The named models with their levels and prices, the keys, and how to reach other models."""
+    listed = entries()
     table = Table(box=None, pad_edge=False)
-    for column in ("Model", "Levels", "Key"):
+    for column in ("Model", "Levels", "Through"):
         table.add_column(column, overflow="fold")
-    for entry in entries():
-        state = "set" if entry.key_is_set else "not set"
-        table.add_row(entry.name, ", ".join(entry.levels), f"{entry.key} ({state})")
-    routes = Text(
-        "\nAny other model by its route: openai/NAME, openrouter/VENDOR/NAME, gemini/NAME,\n"
+    for column in ("$ in", "$ out"):
+        table.add_column(column, justify="right")
+    for entry in listed:
+        provider = entry.route.partition("/")[0]
+        table.add_row(
+            entry.name, ", ".join(entry.levels), provider, *_shown_price(price_of(entry.route))
+        )
+    keys = {entry.key: "set" if entry.key_is_set else "not set" for entry in listed}
+    shown = "".join(f"\n  {key} ({state})" for key, state in keys.items())
+    notes = (
+        "$: US dollars per million tokens, ≈ where providers differ (means), ? unknown;\n"
+        "numbench-prices.toml may name your own.\n"
+        f"Keys:{shown}\n\n"
+        "Any other model by its route: openai/NAME, openrouter/VENDOR/NAME, gemini/NAME,\n"
         "litellm/PROVIDER/NAME; a server of your own: openai/NAME with --base-url.\n"
         "Without a key: baseline/float64, baseline/float32, baseline/bfloat16, hf/PATH,\n"
         "replay/RUN."
     )
-    return Group(table, routes)
+    return Group(table, Text("\n" + notes))
+
+
+def _shown_price(price: Price | None) -> tuple[str, str]:
+    if price is None:
+        return "?", "?"
+    about = "≈" if price.varies else ""
+    return f"{about}{price.input:.3g}", f"{about}{price.output:.3g}"
 
 
 def _wrong_labels(found: Audit) -> Iterator[RenderableType]:

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from bench.cli.options import duration
 from bench.dataset.generate import generate
 from bench.dataset.settings import Settings
 
@@ -47,6 +48,15 @@ def test_help_explains_and_loads_nothing_heavy(command: list[str]) -> None:
     assert done.stdout.splitlines()[-1] == "[]"
 
 
+BASELINE = ("--model", "baseline/float64")
+LOCAL = ("--model", "openai/x", "--base-url", "http://127.0.0.1:1/v1")
+
+
+@pytest.mark.parametrize("text, seconds", [("90", 90), ("90s", 90), ("1h30m", 5400), ("0.5", 0.5)])
+def test_times_are_given_in_hours_minutes_and_seconds(text: str, seconds: float) -> None:
+    assert duration(text) == seconds
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -63,6 +73,19 @@ def test_help_explains_and_loads_nothing_heavy(command: list[str]) -> None:
         (["run", "--model", "baseline/float64", "--dataset", "v0"], "no dataset 'v0'"),
         (["run", "--model", "baseline/float64", "--tasks", "sum"], "unknown task 'sum'"),
         (["run", "--model", "baseline/float64", "--limit", "0"], "--limit 0"),
+        (["run", *BASELINE, "--concurrency", "0"], "--concurrency 0"),
+        (["run", *BASELINE, "--few-shot", "99"], "leave out --few-shot"),
+        (["run", *LOCAL, "--few-shot", "99"], "--few-shot 99: give 0 to 64"),
+        (["run", *LOCAL, "--max-tokens", "0"], "--max-tokens 0"),
+        (["run", *LOCAL, "--timeout", "soon"], "'soon' is no time"),
+        (["run", *LOCAL, "--time-limit", "0"], "--time-limit 0"),
+        (["run", *LOCAL, "--max-cost", "5"], "no price is known"),
+        (["run", *LOCAL, "--api", "soap"], "--api"),
+        (["run", *LOCAL, "--api", "responses", "--seed", "1"], "leave out --seed"),
+        (["run", "--model", "openrouter/a/b", "--base-url", "http://x", "--batch"], "no batch API"),
+        (["run", *BASELINE, "--batch"], "leave out --batch"),
+        (["run", "--suite", "paper", "--batch"], "leave them out with --suite"),
+        (["run", "--suite", "paper", "--model", "gpt-5"], "leave out --model"),
         (["report", "nowhere"], "nowhere"),
         (["report"], "results"),
         (["audit", "nowhere"], "no dataset 'nowhere'"),

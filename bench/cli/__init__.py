@@ -10,7 +10,7 @@ from typing import Annotated, NoReturn
 import typer
 
 from bench import __version__
-from bench.cli import asking, datasets, results
+from bench.cli import asking, datasets, exporting, results
 from bench.errors import NumbenchError
 
 # typer does not export the base of its usage errors; it is the parent of one that it does export.
@@ -58,6 +58,7 @@ _COMMANDS: dict[str, Callable[..., None]] = {
     "audit": datasets.audit,
     "describe": datasets.describe,
     "show": results.show,
+    "export": exporting.export,
     "models": asking.models,
     "demo": results.demo,
 }
@@ -97,7 +98,7 @@ def _usage(error: Exception) -> str:
     context = getattr(error, "ctx", None)
     command = context.command_path if context else "numbench"
     message: str = error.format_message()  # type: ignore[attr-defined]
-    return f"{message.rstrip('.')} (see {command} --help)"
+    return f"{' '.join(message.split()).rstrip('.')} (see {command} --help)"
 
 
 def _complain(message: str, code: int) -> NoReturn:

@@ -90,7 +90,19 @@ def run(
         typer.Option("--dry-run", help="Only show requests, tokens and cost. Needs no key."),
     ] = False,
 ) -> None:
-    """Ask a model and keep every answer. The same command again goes on where it stopped."""
+    """Ask a model and keep every answer. The same command again goes on where it stopped.
+
+    \b
+    numbench run --model gpt-5 --reasoning minimal --limit 5    a first look
+    numbench run --model gpt-5 --reasoning high --dry-run       what it would take
+    numbench run --model gpt-5 --reasoning high --batch         at half the price
+    numbench run --model openai/NAME --base-url http://127.0.0.1:8000/v1
+    numbench run --suite paper --max-cost 500 --time-limit 8h
+
+    Everything lies in one folder (--out): run.json says what was asked, responses.jsonl
+    holds every answer. Ctrl-C asks nothing more and waits 20 seconds for answers under
+    way; a second one ends at once.
+    """
     from bench.dataset.settings import parse_tasks
     from bench.runner import Interrupted
     from bench.runner.spec import RunSpec
@@ -131,7 +143,7 @@ def run(
 
 
 def models() -> None:
-    """List the catalogue: levels, and which keys are set."""
+    """List the catalogue: levels, prices, and which keys are set."""
     from bench.terminal import catalogue_table
 
     console().print(catalogue_table())

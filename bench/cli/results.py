@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from bench.cli.options import Protocol, Tasks, console, note
+from bench.errors import NumbenchError
 
 if TYPE_CHECKING:
     from bench.report import ReportResult
@@ -22,8 +23,25 @@ def report(
         bool, typer.Option("--published/--no-published", help="Show the paper's figures beside.")
     ] = True,
     out: Annotated[Path, typer.Option(help="Folder.")] = Path("results/report"),
+    compare: Annotated[
+        tuple[Path, Path] | None,
+        typer.Option(
+            metavar="OLD NEW", help="Write nothing; fail where run NEW is worse by more than noise."
+        ),
+    ] = None,
+    fail_below: Annotated[
+        float | None,
+        typer.Option(metavar="POINTS", help="With --compare: and by more than so many points."),
+    ] = None,
 ) -> None:
-    """Score runs and write tables and figures."""
+    """Score runs and write tables and figures, or compare two runs."""
+    if compare:
+        if runs:
+            raise typer.BadParameter("--compare takes two runs, OLD and NEW, and no others")
+        _compare(*compare, protocol, fail_below)
+        return
+    if fail_below is not None:
+        raise typer.BadParameter("--fail-below needs --compare OLD NEW")
     from bench.report import report as write_report
 
     done = write_report(runs or None, protocol=protocol.value, published=published, out=out)
@@ -67,6 +85,19 @@ def demo(
     from bench.demo import demo as run_demo
 
     _print_report(run_demo(out, say=note))
+
+
+def _compare(old: Path, new: Path, protocol: Protocol, fail_below: float | None) -> None:
+    from bench.report import compare
+    from bench.report.terminal import regression_table
+
+    # Also false for what is not a number.
+    if fail_below is not None and not fail_below >= 0:
+        raise typer.BadParameter(f"--fail-below {fail_below}: give points, 0 or more")
+    found = compare(old, new, protocol.value, fail_below)
+    console().print(regression_table(found))
+    if found.falls:
+        raise NumbenchError(f"{new} falls short of {old}: {'; '.join(found.falls)}")
 
 
 def _print_report(done: ReportResult) -> None:

@@ -12,8 +12,9 @@ from bench.describe.ranks import Floats
 from bench.errors import BadInput
 from bench.journal import find_runs
 from bench.records import Difficulty
-from bench.report.measured import Measured, counted_rows, measure
+from bench.report.measured import Measured, measure
 from bench.scoring import headline, score_run
+from bench.scoring.run import counted_rows
 from bench.tasks import TASKS
 
 POOLED = "all models, mean"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, get_args
 from urllib.parse import urlsplit
@@ -111,12 +112,14 @@ def _describe(name: str, configuration: Configuration, base_url: str | None, api
         "route": f"{configuration.provider}/{configuration.served_name}",
         "base_url": _without_credentials(base_url) if base_url else None,
     }
+    settings = configuration.settings
     if api != "chat":
         identity["api"] = api
+        settings = replace(settings, seed=None)
     return About(
         display=configuration.display,
         level=configuration.level,
-        settings=configuration.settings,
+        settings=settings,
         identity=identity,
         sdk=provider.sdk,
         keys=provider.keys,

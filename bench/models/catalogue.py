@@ -35,15 +35,16 @@ OTHER_ROUTES = (
 
 
 class Level(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One reasoning level; `route` and `structured` override the model's own."""
+    """One reasoning level; what else it names overrides the model's own."""
 
     request: dict[str, object] = {}
     route: str | None = None
     structured: bool | None = None
+    max_tokens: int | None = None
 
 
 class Named(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One model of the catalogue."""
+    """One model of the catalogue. `seed` is sent where the provider offers one."""
 
     name: str
     display: str
@@ -52,6 +53,7 @@ class Named(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     temperature: bool = True
     structured: bool = True
     max_tokens: int | None = None
+    seed: int | None = None
 
 
 class Provider(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -164,8 +166,9 @@ def _resolve_named(model: Named, reasoning: str | None) -> Configuration:
     structured = model.structured if chosen.structured is None else chosen.structured
     settings = Settings(
         temperature=0.0 if model.temperature else None,
-        max_tokens=model.max_tokens,
+        max_tokens=chosen.max_tokens or model.max_tokens,
         structured=structured,
+        seed=model.seed,
         request=load().provider[provider].request | chosen.request,
     )
     return Configuration(model.display, level, provider, served_name, settings, named=True)

@@ -10,6 +10,7 @@ from bench.records import ProtocolName
 
 if TYPE_CHECKING:
     from bench.report.layout import Entry
+    from bench.report.regression import Regression
 
 
 class ReportResult(NamedTuple):
@@ -38,3 +39,17 @@ def report(
     from bench.report.build import build
 
     return build(runs, protocol, published, out)
+
+
+def compare(
+    old: Path, new: Path, protocol: ProtocolName = "exact", fail_below: float | None = None
+) -> Regression:
+    """Whether run `new` is worse than run `old` by more than noise; writes nothing.
+
+    A task counts as fallen where the paired test, with Holm's correction over the tasks, shows
+    it to be worse, and by more than `fail_below` points if that is given. So does one of which
+    too few items were answered again. BadInput for runs that cannot be compared.
+    """
+    from bench.report.regression import find_regression
+
+    return find_regression(old, new, protocol, fail_below)

@@ -13,6 +13,9 @@ from bench.errors import BadInput
 from bench.journal import find_runs
 from bench.records import ProtocolName
 from bench.report import ReportResult, figures, radar, scatter
+from bench.report.comparison_json import comparisons_json
+from bench.report.comparison_tables import smallest_note, write_comparisons
+from bench.report.comparisons import Comparisons, compare_runs
 from bench.report.coverage import coverage_grid, warnings
 from bench.report.grid import to_csv, to_latex, to_markdown
 from bench.report.items import scores_parquet
@@ -35,9 +38,12 @@ def build(
     measured = measure([score_run(path, protocol) for path in _run_folders(runs)])
     entries = tuple(run.entry for run in measured)
     paper = published_entries() if published else ()
-    context = _context(measured, protocol)
+    compared = compare_runs([run.run for run in measured])
+    context = _context(measured, protocol, compared)
     facts = warnings(measured)
     for name, text in write_tables(entries, paper, context):
+        jsonl.write_atomically(out / "tables" / name, text.encode())
+    for name, text in write_comparisons(measured, compared, context):
         jsonl.write_atomically(out / "tables" / name, text.encode())
     _write_coverage(measured, context, out / "tables")
     drawn = dict(_draw(entries, paper, context.heading))
@@ -45,7 +51,9 @@ def build(
     jsonl.write_atomically(out / "scores.parquet", scores_parquet(measured))
     page = render(measured, paper, context, facts, drawn, __version__)
     jsonl.write_atomically(out / "report.html", page.encode())
-    jsonl.write_json(out / "report.json", _summary(measured, protocol, published, facts))
+    summary = _summary(measured, protocol, published, facts)
+    summary["comparisons"] = comparisons_json(measured, compared)
+    jsonl.write_json(out / "report.json", summary)
     return ReportResult(out, protocol, entries, paper, facts)
 
 
@@ -61,7 +69,7 @@ def _run_folders(runs: Sequence[Path] | None) -> list[Path]:
     return find_runs([DEFAULT_RUNS])
 
 
-def _context(runs: Sequence[Measured], protocol: ProtocolName) -> Context:
+def _context(runs: Sequence[Measured], protocol: ProtocolName, compared: Comparisons) -> Context:
     sources = {run.run.info.source for run in runs}
     heading = " and ".join(s for s in ("measured", "imported") if s in sources).capitalize()
     datasets = list(dict.fromkeys(dataset_label(run.run) for run in runs))
@@ -75,7 +83,9 @@ def _context(runs: Sequence[Measured], protocol: ProtocolName) -> Context:
         "exact": "Protocol exact: answers scored against exact truth, rounded to 15 digits.",
         "paper": "Protocol paper: the published study's own scoring, its known faults included.",
     }
-    return Context(heading, (ways[protocol], data, _COVERAGE_NOTE))
+    smallest = smallest_note(runs, compared)
+    notes = (ways[protocol], data, smallest, _COVERAGE_NOTE)
+    return Context(heading, tuple(note for note in notes if note))
 
 
 def _write_coverage(runs: Sequence[Measured], context: Context, folder: Path) -> None:

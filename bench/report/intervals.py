@@ -9,16 +9,14 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Sequence
-from statistics import NormalDist
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-LEVEL = 0.95
-RESAMPLES = 10_000
-SEED = 20_250_601
-_DRAWS_AT_ONCE = 2_000_000
+from bench.stats.bootstrap import RESAMPLES
+from bench.stats.draws import Matrix, bootstrap_weights
+from bench.stats.normal import LEVEL, Z_LEVEL
 
 Column = npt.NDArray[np.float64]
 
@@ -37,7 +35,7 @@ def wilson(successes: int, n: int) -> Interval:
     """
     if not 0 <= successes <= n or n == 0:
         raise ValueError(f"{successes} successes in {n} observations")
-    z = NormalDist().inv_cdf((1 + LEVEL) / 2)
+    z = Z_LEVEL
     p = successes / n
     shrunk = (p + z * z / (2 * n)) / (1 + z * z / n)
     half = z * math.sqrt(p * (1 - p) / n + (z / (2 * n)) ** 2) / (1 + z * z / n)
@@ -68,18 +66,7 @@ def bootstrap_means(columns: Sequence[Column]) -> list[Interval]:
     return [found[place] for place in range(len(columns))]
 
 
-def _resampled_means(values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+def _resampled_means(values: Matrix) -> Matrix:
     """Means of shape (resamples, columns) of `values` of shape (items, columns)."""
-    items, columns = values.shape
-    # Raw words are the one stream that numpy promises to keep the same across versions.
-    words = np.random.Philox(np.random.SeedSequence([SEED, items]))
-    means = np.empty((RESAMPLES, columns))
-    step = max(1, _DRAWS_AT_ONCE // items)
-    for start in range(0, RESAMPLES, step):
-        count = min(step, RESAMPLES - start)
-        uniform = (words.random_raw(count * items) >> np.uint64(11)) * 2.0**-53
-        drawn = (uniform * items).astype(np.int64).reshape(count, items)
-        drawn += np.arange(count)[:, None] * items
-        weights = np.bincount(drawn.ravel(), minlength=count * items).reshape(count, items)
-        means[start : start + count] = weights @ values / items
-    return means
+    chunks = bootstrap_weights(len(values), RESAMPLES)
+    return np.concatenate([weights @ values / len(values) for weights in chunks])

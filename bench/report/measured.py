@@ -20,8 +20,8 @@ from bench.report.layout import (
     one_line,
 )
 from bench.report.published import published_models
-from bench.scoring import Cell, Row, ScoredRun, headline, paper, signature, summarize
-from bench.scoring.run import NOT_ANSWERED, shots
+from bench.scoring import Cell, ScoredRun, headline, signature, summarize
+from bench.scoring.run import counted_rows, shots, token_counts
 from bench.tasks import TASKS
 
 
@@ -111,16 +111,18 @@ def _estimates(
     waiting: dict[_Place, Column] = {}
     for place, (run, summary) in enumerate(zip(runs, cells, strict=True)):
         for task, cell in summary.items():
-            matches = [row.score.exact_match for row in counted_rows(run, task)]
+            rows = counted_rows(run, task)
             is_number = TASKS[task].metric == "log_smape"
             if cell.exact_match is not None:
                 spec = EXACT_MATCH if is_number else LOG_SMAPE
-                bounds = wilson(sum(matches), len(matches))
+                bounds = wilson(sum(row.score.exact_match for row in rows), len(rows))
                 tables[place][spec.name][task] = _proportion(cell.exact_match, bounds)
             if is_number and cell.score is not None:
-                waiting[_Place(place, LOG_SMAPE.name, task)] = _scores(run, task)
+                waiting[_Place(place, LOG_SMAPE.name, task)] = np.array(
+                    [100 * headline(task, row.score) for row in rows]
+                )
             if cell.tokens is not None:
-                waiting[_Place(place, TOKENS.name, task)] = _tokens(run, task)
+                waiting[_Place(place, TOKENS.name, task)] = np.array(token_counts(run, rows))
     intervals = bootstrap_means(list(waiting.values()))
     for where, interval in zip(waiting, intervals, strict=True):
         cell = cells[where.run][where.task]
@@ -132,24 +134,3 @@ def _estimates(
 
 def _proportion(value: float, bounds: Interval) -> Estimate:
     return Estimate(value, 100 * bounds.low, 100 * bounds.high)
-
-
-def counted_rows(run: ScoredRun, task: str) -> list[Row]:
-    """The rows that enter a task's means, as `scoring.Cell` describes them."""
-    if run.protocol == "paper":
-        return run.rows[task][: paper.ITEMS]
-    return [row for row in run.rows[task] if row.score.status not in NOT_ANSWERED]
-
-
-def _scores(run: ScoredRun, task: str) -> Column:
-    """The headline score of each counted item, 0 … 100."""
-    return np.array([100 * headline(task, row.score) for row in counted_rows(run, task)])
-
-
-def _tokens(run: ScoredRun, task: str) -> Column:
-    """The token counts that enter the mean, one per response that knows its own."""
-    responses = [row.response for row in counted_rows(run, task) if row.response is not None]
-    if run.protocol == "paper":
-        return np.array(paper.tokens(run.info, responses))
-    counts = [response.usage.generated for response in responses]
-    return np.array([float(count) for count in counts if count is not None])

@@ -9,11 +9,15 @@ from rich.table import Table
 from rich.text import Text
 
 from bench.report import ReportResult
+from bench.report.comparison_tables import difference_shown, p_shown, task_name
+from bench.report.comparisons import BETTER, OVERALL, WORSE
 from bench.report.layout import LOG_SMAPE, Entry, shown
+from bench.report.regression import Regression
 from bench.tasks import TASKS
 
 _LEVELS = {"maximal": "max", "minimal": "min", "medium": "med"}
 _WIDEST_MODEL = 20
+_VERDICT_STYLES = {BETTER: "green", WORSE: "red"}
 
 
 def terminal_table(result: ReportResult) -> RenderableType:
@@ -30,6 +34,28 @@ def terminal_table(result: ReportResult) -> RenderableType:
     title = f"log-sMAPE in percent; MinMax, Interval, Sorting: exact match; {result.protocol}"
     warnings = [Text(f"! {warning}", style="yellow") for warning in result.warnings]
     return Group(Text(title), table, *warnings)
+
+
+def regression_table(found: Regression) -> RenderableType:
+    """The new run against the old one, a row per task, and what one must know of it below."""
+    table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0), header_style="bold")
+    table.add_column("Task", no_wrap=True)
+    for name in ("Items", "Old", "New", "New - old", "Holm p"):
+        table.add_column(name, justify="right", no_wrap=True)
+    table.add_column("New run is", no_wrap=True)
+    for contrast in found.contrasts:
+        new, old = contrast.means or (None, None)
+        table.add_row(
+            "All" if contrast.task == OVERALL else task_name(contrast.task),
+            str(contrast.found.n if contrast.found else 0),
+            shown(old, 1),
+            shown(new, 1),
+            Text(difference_shown(contrast)),
+            p_shown(contrast.p_tasks),
+            Text(contrast.verdict, style=_VERDICT_STYLES.get(contrast.verdict, "")),
+        )
+    notes = [Text(f"! {note}", style="yellow") for note in found.notes]
+    return Group(table, *notes)
 
 
 def _add(table: Table, entries: Sequence[Entry], style: str = "") -> None:

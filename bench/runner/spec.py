@@ -114,6 +114,8 @@ def _settings(spec: RunSpec, about: About) -> Settings:
     chosen = [name for name, value in given.items() if value]
     if about.sdk is None and chosen:
         raise BadInput(f"{spec.model} takes no prompt: leave out {', '.join(chosen)}")
+    if spec.seed is not None and spec.api == "responses":
+        raise BadInput("OpenAI's Responses take no seed: leave out --seed")
     settings = about.settings
     if spec.max_tokens is not None:
         settings = replace(settings, max_tokens=spec.max_tokens)

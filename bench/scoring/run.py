@@ -112,17 +112,27 @@ def summarize(run: ScoredRun) -> dict[str, Cell]:
     return {task: _cell(run, task) for task in run.rows}
 
 
-def _cell(run: ScoredRun, task: str) -> Cell:
-    rows = run.rows[task]
+def counted_rows(run: ScoredRun, task: str) -> list[Row]:
+    """The rows that enter a task's means, as `Cell` describes them."""
     if run.protocol == "paper":
-        counted = rows[: paper.ITEMS]
-        known = paper.tokens(run.info, [row.response for row in counted if row.response])
-        answered = [row for row in counted if row.response]
-        compliance = None
-    else:
-        counted = [row for row in rows if row.score.status not in NOT_ANSWERED]
-        answered = counted
-        known = _generated(counted)
+        return run.rows[task][: paper.ITEMS]
+    return [row for row in run.rows[task] if row.score.status not in NOT_ANSWERED]
+
+
+def token_counts(run: ScoredRun, rows: Iterable[Row]) -> list[float]:
+    """The token counts that enter a mean over `rows`, one per response that knows its own."""
+    responses = [row.response for row in rows if row.response]
+    if run.protocol == "paper":
+        return paper.tokens(run.info, responses)
+    counts = [response.usage.generated for response in responses]
+    return [float(count) for count in counts if count is not None]
+
+
+def _cell(run: ScoredRun, task: str) -> Cell:
+    rows, counted = run.rows[task], counted_rows(run, task)
+    known = token_counts(run, counted)
+    compliance = None
+    if run.protocol == "exact":
         compliance = _percent([row.score.rule == 1 for row in counted])
     return Cell(
         n=len(rows),
@@ -130,7 +140,7 @@ def _cell(run: ScoredRun, task: str) -> Cell:
         score=_percent([headline(task, row.score) for row in counted]),
         exact_match=_percent([row.score.exact_match for row in counted]),
         tokens=sum(known) / len(known) if known else None,
-        tokens_unknown=len(answered) - len(known),
+        tokens_unknown=sum(row.response is not None for row in counted) - len(known),
         statuses=dict(Counter(row.score.status for row in rows)),
         compliance=compliance,
     )
@@ -141,11 +151,6 @@ def headline(task: str, score: Score) -> float:
     if TASKS[task].metric == "log_smape" and score.log_smape is not None:
         return score.log_smape
     return float(score.exact_match)
-
-
-def _generated(rows: Iterable[Row]) -> list[float]:
-    counts = [row.response.usage.generated for row in rows if row.response]
-    return [float(count) for count in counts if count is not None]
 
 
 def _percent(shares: list[bool] | list[float]) -> float | None:

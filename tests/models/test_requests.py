@@ -20,6 +20,8 @@ CHAT_SCHEMA = {
 }
 ROUTER: dict[str, object] = {"usage": {"include": True}, "provider": {"require_parameters": True}}
 ZERO: dict[str, object] = {"temperature": 0.0}
+SEED: dict[str, object] = {"seed": 1}
+LONG: dict[str, object] = {"max_tokens": 65536}
 SCHEMA: dict[str, object] = {"response_format": CHAT_SCHEMA}
 
 GPT_5_LEVELS = [
@@ -31,7 +33,7 @@ GPT_5_LEVELS = [
 ]
 CHAT_CONFIGURATIONS: list[tuple[str, str, str, dict[str, object]]] = [
     *(
-        ("gpt-5", level, "gpt-5", SCHEMA | {"reasoning_effort": effort})
+        ("gpt-5", level, "gpt-5", SCHEMA | SEED | {"reasoning_effort": effort})
         for level, effort in GPT_5_LEVELS
     ),
     *(
@@ -39,12 +41,16 @@ CHAT_CONFIGURATIONS: list[tuple[str, str, str, dict[str, object]]] = [
             "gpt-oss-120b",
             level,
             "openai/gpt-oss-120b",
-            ROUTER | ZERO | SCHEMA | {"reasoning": {"effort": effort}},
+            ROUTER
+            | ZERO
+            | SCHEMA
+            | {"reasoning": {"effort": effort}}
+            | (LONG if effort == "high" else {}),
         )
         for level, effort in GPT_5_LEVELS[1:]
     ),
     ("qwen3-235b-2507", "none", "qwen/qwen3-235b-a22b-2507", ROUTER | ZERO),
-    ("qwen3-235b-2507", "maximal", "qwen/qwen3-235b-a22b-thinking-2507", ROUTER | ZERO),
+    ("qwen3-235b-2507", "maximal", "qwen/qwen3-235b-a22b-thinking-2507", ROUTER | ZERO | LONG),
     (
         "deepseek-v3.1",
         "none",
@@ -55,7 +61,7 @@ CHAT_CONFIGURATIONS: list[tuple[str, str, str, dict[str, object]]] = [
         "deepseek-v3.1",
         "maximal",
         "deepseek/deepseek-chat-v3.1",
-        ROUTER | ZERO | {"reasoning": {"effort": "high"}},
+        ROUTER | ZERO | LONG | {"reasoning": {"effort": "high"}},
     ),
     ("kimi-k2-0905", "none", "moonshotai/kimi-k2-0905", ROUTER | ZERO | SCHEMA),
     ("llama-4-maverick", "none", "meta-llama/llama-4-maverick", ROUTER | ZERO),
@@ -133,6 +139,7 @@ def test_the_papers_gemini_configurations_send_exactly_this(
     assert {_camel_case(key): value for key, value in sent.items()} == thinking
     assert generation == {
         "temperature": 0.0,
+        "seed": 1,
         "responseMimeType": "application/json",
         "responseJsonSchema": NUMBER,
     }

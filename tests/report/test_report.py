@@ -98,22 +98,6 @@ def test_bounds_enclose_the_value_and_are_empty_where_it_is(mixed: Path, tmp_pat
     assert "69.6 \\[8.8, 100.0\\]" in table(tmp_path / "out", "log_smape_ci.md")
 
 
-@pytest.mark.parametrize("protocol", ["exact", "paper"])
-def test_means_of_the_bounded_items_are_the_scored_means(
-    mixed: Path, tmp_path: Path, protocol: str
-) -> None:
-    from bench.report.measured import _scores, _tokens, measure
-    from bench.scoring import score_run
-
-    (run,) = measure([score_run(mixed, protocol)])  # type: ignore[arg-type]
-    for task in ("addition", "multiplication", "division"):
-        cell = run.cells[task]
-        assert _scores(run.run, task).mean() == pytest.approx(cell.score)
-        assert len(_scores(run.run, task)) == cell.counted
-        if cell.tokens is not None:
-            assert _tokens(run.run, task).mean() == pytest.approx(cell.tokens)
-
-
 def test_coverage_accounts_for_every_item(mixed: Path, tmp_path: Path) -> None:
     done = report([mixed], out=tmp_path / "out")
     found = {row["Task"]: row for row in rows(tmp_path / "out", "coverage.csv")}
@@ -137,7 +121,9 @@ def test_coverage_accounts_for_every_item(mixed: Path, tmp_path: Path) -> None:
 def test_csv_never_holds_a_published_row(mixed: Path, tmp_path: Path) -> None:
     report([mixed], published=True, out=tmp_path / "out")
     for path in (tmp_path / "out" / "tables").glob("*.csv"):
-        assert {row["Reasoning"] for row in csv.DictReader(path.open())} == {"minimal"}
+        found = list(csv.DictReader(path.open()))
+        levels = {row[name] for row in found for name in row if name.endswith("easoning")}
+        assert levels == ({"minimal"} if path.stem != "comparisons" else set())
 
 
 def test_published_rows_stand_apart_and_say_so(mixed: Path, tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from bench.journal import write_run
 from bench.records import DatasetRef, Failure, PromptRef, Response, RunInfo, Usage
 from bench.scoring import Cell, score_run, signature, summarize
 from bench.scoring.labels import Label, write_labels
+from bench.scoring.run import counted_rows
 from bench.tasks.items import make_item
 
 SUMS = [make_item("addition", "+", (str(n), "0.5"), {}) for n in range(6)]
@@ -92,6 +93,16 @@ def test_paper_means_count_everything(tmp_path: Path) -> None:
     assert (cell.n, cell.counted, cell.compliance) == (6, 6, None)
     assert cell.exact_match == pytest.approx(100 * 2 / 6)
     assert cell.tokens == pytest.approx((30 - 1 + 500) / 3)
+
+
+def test_paper_means_take_the_first_items_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("bench.scoring.paper.ITEMS", 2)
+    run = score_run(_run(tmp_path, _mixed()), "paper")
+    assert [row.item for row in counted_rows(run, "addition")] == SUMS[:2]
+    assert (summarize(run)["addition"].n, summarize(run)["addition"].counted) == (6, 2)
+    assert len(counted_rows(run._replace(protocol="exact"), "addition")) == 4
 
 
 def test_paper_tokens_of_one_model_are_trimmed(tmp_path: Path) -> None:
