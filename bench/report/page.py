@@ -9,10 +9,11 @@ from typing import NamedTuple
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
+from bench.report.grid import Grid
 from bench.report.layout import Entry
 from bench.report.measured import Measured
 from bench.report.page_items import ItemData, item_data
-from bench.report.page_tables import coverage_table, page_tables
+from bench.report.page_tables import coverage_table, page_tables, run_table
 from bench.report.page_text import content_hash, data_uri, json_block, visible
 from bench.report.tables import Context
 from bench.scoring.taxonomy import CATEGORIES
@@ -54,8 +55,12 @@ def render(
     warnings: Sequence[str],
     figures: Mapping[str, Mapping[str, bytes]],
     version: str,
+    grids: Sequence[Grid] = (),
 ) -> str:
-    """The page. jinja2 escapes everything foreign in it; the script only ever adds it as text."""
+    """The page; `grids` are further tables of one row per run.
+
+    jinja2 escapes everything foreign in it, and the script only ever adds it as text.
+    """
     environment = Environment(
         loader=FileSystemLoader(WEB),
         autoescape=True,
@@ -73,7 +78,7 @@ def render(
         policy=_policy(style, script),
         context=context,
         warnings=warnings,
-        tables=page_tables(runs, published),
+        tables=[*page_tables(runs, published), *map(run_table, grids)],
         coverage=coverage_table(runs, context),
         figures=[_figure(name, files) for name, files in figures.items()],
         items=items,

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from bench.report.coverage import coverage_grid
+from bench.report.grid import Grid
 from bench.report.layout import TABLES, Entry, Estimate, TableSpec, level_rank, shown
 from bench.report.measured import Measured
 from bench.report.tables import PUBLISHED_HEADING, Context, bounds
@@ -78,12 +79,26 @@ def coverage_table(runs: Sequence[Measured], context: Context) -> PageTable:
         grid.name,
         grid.title,
         grid.notes[0],
-        [Column(name, place >= grid.text_columns) for place, name in enumerate(grid.header)],
+        _columns(grid),
         [
             TableRow(row[0], _counts(row, grid.text_columns), place, task=task)
             for row, (place, task) in zip(block.rows, whose, strict=True)
         ],
     )
+
+
+def run_table(grid: Grid) -> PageTable:
+    """A table of one row per run, in the order of the runs."""
+    (block,) = grid.blocks
+    rows = [
+        TableRow(row[0], _counts(row, grid.text_columns), place)
+        for place, row in enumerate(block.rows)
+    ]
+    return PageTable(grid.name, grid.title, grid.notes[0], _columns(grid), rows)
+
+
+def _columns(grid: Grid) -> list[Column]:
+    return [Column(name, place >= grid.text_columns) for place, name in enumerate(grid.header)]
 
 
 def _rows(
@@ -110,6 +125,11 @@ def _score(spec: TableSpec, estimate: Estimate | None) -> Cell:
 def _counts(row: Sequence[str], text_columns: int) -> list[Cell]:
     """Text first, then numbers, empty where they are not known."""
     return [
-        Cell(text, float(text) if text and place >= text_columns else None)
+        Cell(text, _number(text) if place >= text_columns else None)
         for place, text in enumerate(row)
     ]
+
+
+def _number(text: str) -> float | None:
+    """What a cell is sorted by: its number, or the one that its words begin with."""
+    return float(text.split()[0]) if text else None

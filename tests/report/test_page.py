@@ -247,3 +247,14 @@ def test_the_script_is_well_formed(tmp_path: Path) -> None:
     path.write_text(script_text())
     checked = subprocess.run(["node", "--check", path], capture_output=True, text=True)
     assert checked.returncode == 0, checked.stderr
+
+
+def test_ranks_and_means_of_all_tasks_are_tables_of_the_page(tmp_path: Path) -> None:
+    data = runs.dataset(tmp_path)
+    for name in ("a", "b"):
+        runs.run(tmp_path / "runs" / name, data, runs.all_right(), display=name)
+    report([tmp_path / "runs"], out=tmp_path / "out")
+    page = page_of(tmp_path / "out")
+    assert 'data-table="overall"' in page and 'data-table="ranks"' in page
+    assert '<td data-sort="9.0">9 of 9</td>' in page
+    assert page.count('<td data-sort="1.0">1</td>') >= 20
