@@ -27,6 +27,7 @@ bench: $(VENV)/.dev-ready $(INSPECT)/.ready
 	$(BIN)/python benchmarks/runner.py --inspect $(INSPECT)/bin/python | tee benchmarks/runner.md
 	$(BIN)/python benchmarks/memory.py | tee benchmarks/memory.md
 	$(BIN)/python benchmarks/scoring.py | tee benchmarks/scoring.md
+	$(BIN)/python benchmarks/report_page.py | tee benchmarks/report_page.md
 
 format: $(VENV)/.dev-ready
 	$(BIN)/ruff format bench tests benchmarks

@@ -9,6 +9,7 @@ from rich.text import Text
 
 from bench.errors import BadInput
 from bench.records import Answer, ProtocolName
+from bench.report.digits import parting
 from bench.scoring import Row, score_run
 
 _LONGEST = 300
@@ -40,11 +41,10 @@ def _item(row: Row) -> Text:
     text.append(item.id, style="bold")
     text.append(f"  δ={item.difficulty.base10}\n", style="dim")
     text.append(f"  question  {item.prompt}\n")
-    truth = _plain(item.answer)
-    text.append(f"  truth     {truth}\n")
+    text.append(f"  truth     {_plain(item.answer)}\n")
     if score.parsed is not None:
         text.append("  answer    ")
-        text.append_text(_against(_plain(score.parsed), truth))
+        text.append_text(_against(score.parsed, item.answer))
         text.append("\n")
     elif response is not None:
         said = response.error.message if response.error else response.text
@@ -67,14 +67,16 @@ def _verdict(row: Row) -> Text:
     return Text("  " + ", ".join(facts), style="yellow")
 
 
-def _against(answer: str, truth: str) -> Text:
+def _against(answer: Answer, truth: Answer) -> Text:
     """The answer, green as far as it agrees with the truth and red from where the two part."""
-    answer = _visible(answer)
-    common = 0
-    while common < min(len(answer), len(truth)) and answer[common] == truth[common]:
-        common += 1
-    text = Text(answer[:common], style="green")
-    return text.append(answer[common:], style="bold red")
+    if isinstance(answer, str) != isinstance(truth, str):
+        answer, truth = _plain(answer), _plain(truth)
+    shift, at = parting(answer, truth)
+    shown = _visible(_plain(answer))
+    if at is None:
+        return Text(shown, style="green")
+    agreed = max(0, at - max(0, shift)) if isinstance(answer, str) else len(_plain(answer[:at]))
+    return Text(shown[:agreed], style="green").append(shown[agreed:], style="bold red")
 
 
 def _plain(answer: Answer) -> str:

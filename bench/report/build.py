@@ -13,7 +13,12 @@ from bench.journal import find_runs
 from bench.records import ProtocolName
 from bench.report import ReportResult, figures
 from bench.report.comparison_json import comparisons_json
-from bench.report.comparison_tables import smallest_note, write_comparisons
+from bench.report.comparison_tables import (
+    overall_grid,
+    ranks_grid,
+    smallest_note,
+    write_comparisons,
+)
 from bench.report.comparisons import Comparisons, compare_runs
 from bench.report.coverage import coverage_grid, warnings
 from bench.report.gallery import FIGURES, LeftOut, Material, plan_of
@@ -49,7 +54,8 @@ def build(
     drawn, left_out = _draw(Material(measured, paper, context.heading))
     _write_figures(drawn, out / "figures")
     jsonl.write_atomically(out / "scores.parquet", scores_parquet(measured))
-    page = render(measured, paper, context, facts, drawn, __version__)
+    of_runs = [grid(measured, compared, context) for grid in (overall_grid, ranks_grid)]
+    page = render(measured, paper, context, facts, drawn, __version__, of_runs, left_out)
     jsonl.write_atomically(out / "report.html", page.encode())
     summary = _summary(measured, protocol, published, facts, left_out)
     summary["comparisons"] = comparisons_json(measured, compared)
