@@ -5,13 +5,20 @@ BIN := $(VENV)/bin
 # inspect_ai asks OpenAI's models through a newer openai than litellm bears beside it.
 INSPECT := $(VENV)-inspect
 
-.PHONY: demo test heavy check bench format clean
+.PHONY: demo test browser heavy check bench format clean
 
 demo: $(VENV)/.demo-ready
 	$(BIN)/numbench demo
 
-test: $(VENV)/.dev-ready
+test: $(VENV)/.dev-ready browser
 	$(BIN)/pytest -n 2
+
+# report.html is tested in a real browser; where none is there and none can be installed, the
+# tests that need it are skipped and say so.
+browser:
+	@command -v chromium chromium-browser google-chrome >/dev/null || \
+	  { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && apt-get update -qq && \
+	    apt-get install -qq -y --no-install-recommends chromium >/dev/null; } || true
 
 heavy: $(VENV)/.dev-ready
 	$(BIN)/pytest -n 2 -m heavy tests/heavy
