@@ -16,7 +16,7 @@ test: $(VENV)/.dev-ready browser
 # report.html is tested in a real browser; where none is there and none can be installed, the
 # tests that need it are skipped and say so.
 browser:
-	@command -v chromium chromium-browser google-chrome >/dev/null || \
+	@command -v chromium || command -v chromium-browser || command -v google-chrome || \
 	  { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && apt-get update -qq && \
 	    apt-get install -qq -y --no-install-recommends chromium >/dev/null; } || true
 
