@@ -65,16 +65,37 @@ def show(
     run: Annotated[Path, typer.Argument(help="Run folder.")],
     wrong: Annotated[bool, typer.Option("--wrong", help="Only wrong answers.")] = False,
     tasks: Tasks = "all",
+    kind: Annotated[
+        list[str] | None,
+        typer.Option(help="Only answers wrong in this way (docs/errors.md). Repeatable."),
+    ] = None,
+    difficulty: Annotated[
+        tuple[int, int] | None,
+        typer.Option(help="Only items of this difficulty.", metavar="LEAST MOST"),
+    ] = None,
+    item: Annotated[
+        list[str] | None, typer.Option(help="Only items whose id begins so. Repeatable.")
+    ] = None,
     limit: Annotated[int | None, typer.Option(help="At most N items per task.")] = None,
-    protocol: Annotated[Protocol, typer.Option()] = Protocol.exact,
+    protocol: Annotated[
+        Protocol, typer.Option(help="Exact truth, or the study's own scoring.")
+    ] = Protocol.exact,
 ) -> None:
-    """Show items, answers, and where the digits part."""
+    """Show items, answers, and where the digits part.
+
+    \b
+    numbench show results/RUN --wrong --tasks mean --limit 5
+    numbench show results/RUN --kind carry --kind swap
+    numbench show results/RUN --item addition-9d0c
+    """
     from bench.dataset.settings import parse_tasks
+    from bench.show import Wanted
     from bench.show import show as show_items
 
     chosen = None if tasks == "all" else parse_tasks(tasks.split(","))
+    wanted = Wanted(chosen, wrong, kind, difficulty, item, limit)
     shown = console()
-    for text in show_items(run, protocol.value, chosen, wrong, limit):
+    for text in show_items(run, wanted, protocol.value):
         shown.print(text, soft_wrap=True)
 
 

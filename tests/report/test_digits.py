@@ -79,4 +79,13 @@ def test_the_terminal_colours_what_follows_the_parting(
 ) -> None:
     text = _against(answer, truth)
     marked = [text.plain[one.start : one.end] for one in text.spans if one.style == "bold red"]
-    assert (text.plain, "".join(marked)) == (green + red, red)
+    assert "".join(marked).rstrip("\n") == red
+    below = text.plain.splitlines()[1].removeprefix("  answer    ")
+    assert below.lstrip(" ") == green + red
+
+
+def test_the_terminal_writes_the_decimal_points_one_under_the_other() -> None:
+    for answer, truth in (("1.25", "12.5"), ("12345.6", "5.6"), ("-57000", "-57")):
+        above, below = _against(answer, truth).plain.splitlines()
+        columns = {(line + ".").index(".") for line in (above, below)}
+        assert len(columns) == 1, (above, below)
