@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from rich.text import Text
 
-from bench.errors import BadInput
+from bench.errors import BadInput, printable
 from bench.records import Answer, ProtocolName
 from bench.report.digits import parting
 from bench.scoring import Row, score_run, signature
@@ -142,5 +142,5 @@ def _plain(answer: Answer) -> str:
 
 def _visible(text: str) -> str:
     """Model output made harmless for a terminal: control characters spelt out, length bounded."""
-    clean = "".join(c if c.isprintable() else repr(c)[1:-1] for c in text[: _LONGEST + 1])
+    clean = printable(text[: _LONGEST + 1])
     return clean if len(text) <= _LONGEST else f"{clean[:_LONGEST]}… ({len(text)} characters)"

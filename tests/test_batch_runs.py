@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from aiohttp import web
 
 from bench.errors import BadInput, NumbenchError
 from bench.journal import read_jobs, read_run
@@ -88,6 +89,7 @@ class Provider(OpenAIJobs):
 def _quick(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     quick = {"backoff": 0.01, "first_poll": 0.01, "longest_poll": 0.02, "grace": 0.5}
+    quick["settling"] = 0.3
     monkeypatch.setattr(runner, "Pace", lambda **changes: Pace(**(quick | changes)))
     yield
 
@@ -217,6 +219,39 @@ def test_a_job_whose_id_was_never_heard_is_found_again_by_its_key(
         assert go(server, dataset, tmp_path / "run", batch=True).answered == 10
     assert len(provider.jobs) == 1
     assert set(provider.asked.values()) == {1}
+
+
+@pytest.mark.parametrize("polls", [2, 10**9])
+def test_a_job_that_shows_late_is_not_submitted_twice(
+    dataset: Path, tmp_path: Path, polls: int
+) -> None:
+    """Cut off while the provider was still at it: at first it lists no such job."""
+    provider, lists = Provider(), 0
+
+    async def script(asked: Asked) -> Reply:
+        nonlocal lists
+        if (asked.request.method, asked.path) == ("POST", "/batches") and not provider.jobs:
+            await provider(asked)
+            return servers.error(401)
+        if (asked.request.method, asked.path) == ("GET", "/batches"):
+            lists += 1
+            if lists < polls:
+                return web.json_response({"data": [], "has_more": False})
+        return await provider(asked)
+
+    with serve(script) as server:
+        with pytest.raises(NumbenchError, match="401"):
+            go(server, dataset, tmp_path / "run", batch=True)
+        assert states(tmp_path / "run") == ["planned"]
+        assert go(server, dataset, tmp_path / "run", batch=True).answered == 10
+        if polls == 2:
+            assert len(provider.jobs) == 1
+            return
+        # It was given up, and asked in another job; the next call still takes it up.
+        assert states(tmp_path / "run") == ["lost", "collected"]
+        polls = 0
+        go(server, dataset, tmp_path / "run", batch=True)
+    assert states(tmp_path / "run") == ["collected", "collected"]
 
 
 def test_while_a_job_is_under_way_nothing_is_asked_in_another_way(
@@ -354,11 +389,11 @@ def test_a_limit_on_the_cost_holds_for_batches(
             go(server, dataset, tmp_path / "new", batch=True, max_cost=5)
         # Two answers at the full price tell what one may cost: 10 dollars, then 5 by batch each.
         go(server, dataset, tmp_path / "run", limit=1)
-        with pytest.raises(CostReached, match=r"\$22.5000 spent, 5 answered now, 3 still open"):
+        with pytest.raises(CostReached, match=r"\$20.0000 spent, 4 answered now, 4 still open"):
             go(server, dataset, tmp_path / "run", batch=True, max_cost=24)
-        with pytest.raises(CostReached, match="0 answered now, 3 still open"):
+        with pytest.raises(CostReached, match="0 answered now, 4 still open"):
             go(server, dataset, tmp_path / "run", batch=True, max_cost=24)
-        assert go(server, dataset, tmp_path / "run", batch=True, max_cost=40).answered == 3
+        assert go(server, dataset, tmp_path / "run", batch=True, max_cost=40).answered == 4
 
 
 def test_a_suite_or_a_model_without_batches_is_refused(dataset: Path, tmp_path: Path) -> None:

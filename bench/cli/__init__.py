@@ -11,14 +11,13 @@ import typer
 
 from bench import __version__
 from bench.cli import asking, datasets, exporting, results
-from bench.errors import NumbenchError
+from bench.errors import NumbenchError, printable
 
 # typer does not export the base of its usage errors; it is the parent of one that it does export.
 _UsageError: type[Exception] = typer.BadParameter.__bases__[0]
 
 app = typer.Typer(
     name="numbench",
-    no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
@@ -74,10 +73,12 @@ def main() -> NoReturn:
     debug = "--debug" in sys.argv
     arguments = [argument for argument in sys.argv[1:] if argument != "--debug"]
     try:
-        code = app(arguments, standalone_mode=False)
+        code = app(arguments or ["--help"], standalone_mode=False)
     except _UsageError as error:
         _complain(_usage(error), 2)
-    except typer.Abort:
+    except (typer.Abort, KeyboardInterrupt):
+        if debug:
+            raise
         _complain("interrupted", 130)
     except NumbenchError as error:
         if debug:
@@ -102,5 +103,5 @@ def _usage(error: Exception) -> str:
 
 
 def _complain(message: str, code: int) -> NoReturn:
-    print(f"numbench: {message}", file=sys.stderr)
+    print(f"numbench: {printable(message)}", file=sys.stderr)
     sys.exit(code)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 import typer
 
 from bench.cli.options import DURATION, ApiName, Reasoning, Suite, Tasks, console, duration, note
-from bench.errors import BadInput
+from bench.errors import BadInput, NumbenchError, printable
 
 if TYPE_CHECKING:
     from bench.runner import RunReport
@@ -155,9 +155,19 @@ def _asked(done: RunReport) -> str:
 
 
 def _print_asked(done: RunReport) -> None:
+    """Say what came of a run. NumbenchError where nothing did."""
     print(_asked(done))
-    if done.errors:
-        note("some requests failed for good; --retry-errors asks those again")
+    if not done.errors:
+        return
+    again = []
+    if done.errors > done.final:
+        again.append("the same command asks again what may have passed")
+    if done.final:
+        again.append("--retry-errors what failed for good")
+    said = f"the last failure: {done.last_error}; {', '.join(again)}"
+    if not done.answered and not done.skipped:
+        raise NumbenchError(f"{done.path}: nothing was answered; {said}")
+    note(printable(said))
 
 
 def _show_plan(spec: RunSpec, terms: Terms, batch: bool) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import uuid
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
@@ -102,14 +103,27 @@ class BatchDrive:
     async def _take_up(self) -> None:
         """Go on with the jobs of earlier calls, also those that were never heard of again."""
         for job in read_jobs(self._journal.folder).values():
-            if job.state == "planned":
-                identity = await self._patiently(partial(self._service.find, job.key))
+            if job.state in ("planned", "lost"):
+                identity = await self._find(job)
                 if identity is None:
-                    self._journal.note_job(Job(key=job.key, state="lost", at=_now()))
+                    if job.state == "planned":
+                        self._journal.note_job(Job(key=job.key, state="lost", at=_now()))
                     continue
                 job = self._submitted(job, identity)
             if job.state == "submitted":
                 self._watch_over(job)
+
+    async def _find(self, job: Job) -> str | None:
+        """The id of a job that was to be submitted, None where it never was.
+
+        The provider may still be at it when we were cut off: a young job is waited for.
+        """
+        pause = self._pace.first_poll
+        while True:
+            identity = await self._patiently(partial(self._service.find, job.key))
+            if identity is not None or job.state == "lost" or _age(job) > self._pace.settling:
+                return identity
+            await asyncio.sleep(pause)
 
     async def _submit_open(self) -> None:
         """Submit every open item that no job asks yet and for which there is room."""
@@ -281,6 +295,13 @@ class BatchDrive:
 
 def _may_pass(error: BaseException) -> bool:
     return isinstance(error, ProviderFault) and error.failure.kind in ("transient", "rate_limit")
+
+
+def _age(job: Job) -> float:
+    """Seconds since the last word of a job."""
+    if job.at is None:
+        return math.inf
+    return (datetime.now(UTC) - datetime.fromisoformat(job.at)).total_seconds()
 
 
 def _id(job: Job) -> str:

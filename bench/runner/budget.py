@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections import Counter
 from collections.abc import Iterable, Mapping
 
 from bench.records import Completion, Item
@@ -15,9 +14,10 @@ _ROUNDING = 1 + 1e-9
 class Budget:
     """US dollars that a run may spend, what it has spent, and what is under way.
 
-    A request under way counts at the larger of what its task is expected to cost and the mean of
-    the task so far. Where neither is known, one such request is under way at a time, at the
-    largest mean of the other tasks. An answer far above the mean may still exceed the limit.
+    A request under way counts at the larger of what its task is expected to cost and the dearest
+    answer of the task so far. Where neither is known, one such request is under way at a time, at
+    the dearest answer of the other tasks. Only an answer dearer than all before it can exceed the
+    limit.
     """
 
     def __init__(
@@ -32,12 +32,11 @@ class Budget:
         self.exhausted = False
         self.uncounted = False
         self._expected = expected
-        self._sums: dict[str, float] = {}
-        self._counts: Counter[str] = Counter()
+        self._dearest: dict[str, float] = {}
         self._under_way: dict[str, Item] = {}
         self._changed = asyncio.Event()
         for task, cost in spent:
-            self._count(task, cost)
+            self.pay(task, cost)
 
     @property
     def over(self) -> bool:
@@ -58,13 +57,18 @@ class Budget:
             await self._changed.wait()
         return False
 
-    def count(self, item: Item, completion: Completion) -> None:
-        """Take down what `item` cost. An answer whose cost nobody knows ends the run.
+    def pay(self, task: str, cost: float) -> None:
+        """Take down US dollars that an attempt at an item of `task` cost."""
+        self.spent += cost
+        self._dearest[task] = max(cost, self._dearest.get(task, 0.0))
 
-        A failure without a cost counts as free.
+    def count(self, item: Item, completion: Completion, paid: float = 0.0) -> None:
+        """Take down what `item` cost beyond what is `paid`.
+
+        An answer whose cost nobody knows ends the run; a failure without a cost counts as free.
         """
         if completion.cost is not None:
-            self._count(item.task, completion.cost)
+            self.pay(item.task, completion.cost - paid)
         elif completion.error is None:
             self.uncounted = True
 
@@ -86,8 +90,8 @@ class Budget:
 
     def estimate(self, task: str) -> float | None:
         """US dollars to reckon with for one request of `task`, None without any basis."""
-        mean = self._mean(task)
-        known = [value for value in (mean, self._expected.get(task)) if value is not None]
+        figures = (self._dearest.get(task), self._expected.get(task))
+        known = [value for value in figures if value is not None]
         return max(known) if known else None
 
     def _fits(self, task: str) -> bool:
@@ -97,17 +101,9 @@ class Budget:
             return False
         if self.spent >= self.limit:
             return False
-        unknown = max((mean for other in self._sums if (mean := self._mean(other))), default=0.0)
+        unknown = max(self._dearest.values(), default=0.0)
         reckoned = sum(unknown if value is None else value for value in (*estimates, own))
         return self.spent + reckoned <= self.limit * _ROUNDING
-
-    def _mean(self, task: str) -> float | None:
-        return self._sums[task] / self._counts[task] if self._counts[task] else None
-
-    def _count(self, task: str, cost: float) -> None:
-        self.spent += cost
-        self._sums[task] = self._sums.get(task, 0.0) + cost
-        self._counts[task] += 1
 
     def _wake(self) -> None:
         self._changed.set()

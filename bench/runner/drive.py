@@ -14,7 +14,6 @@ from tenacity import (
     AsyncRetrying,
     RetryCallState,
     retry_if_result,
-    stop_after_attempt,
     wait_random_exponential,
 )
 
@@ -30,6 +29,12 @@ from bench.runner.tally import Tally
 _HOPELESS = 10
 """Items lost in a row, each after all its attempts, at which a run gives up."""
 
+_SEVERAL = 3
+"""Items that fail, with none answered in between, from which on the provider is held to be out."""
+
+_RATE_LIMITED = 4
+"""Times as many attempts for who is told to come back later: the provider is there."""
+
 _BEAT = 1.0
 """Seconds after which `watch` hears of the run even where nothing changes."""
 
@@ -44,7 +49,9 @@ class Pace:
     backoff, longest_backoff: scale and bound of the waits where the provider names none.
     patience: the longest wait that a Retry-After may impose.
     grace: how long requests under way may take to end after an interrupt.
+    outage: how long everybody may fail before the run gives up, once there were answers.
     timeout: how long one request may take. time_limit: when nothing new is asked any more.
+    settling: how long a batch job that was being submitted may take to show at the provider.
     first_poll, longest_poll: waits between questions after a batch job. batch_attempts: jobs that
     may ask for an item.
     """
@@ -55,8 +62,10 @@ class Pace:
     longest_backoff: float = 60.0
     patience: float = 3600.0
     grace: float = 20.0
+    outage: float = 600.0
     timeout: float = TIMEOUT
     time_limit: float | None = None
+    settling: float = 60.0
     first_poll: float = 5.0
     longest_poll: float = 60.0
     batch_attempts: int = 3
@@ -97,6 +106,8 @@ class Drive:
         self._pace, self._watch, self._budget = pace, watch, budget
         self._throttle = Throttle(pace.concurrency, pace.patience)
         self._lost_in_a_row = 0
+        self._last_answer: float | None = None
+        self._failing: set[str] = set()
         self._backoff = wait_random_exponential(multiplier=pace.backoff, max=pace.longest_backoff)
 
     async def run(self) -> None:
@@ -105,6 +116,7 @@ class Drive:
         count = min(self._pace.concurrency, self.total)
         workers = [asyncio.create_task(self._work()) for _ in range(count)]
         together: asyncio.Future[list[None]] = asyncio.gather(*workers)
+        together.add_done_callback(lambda done: done.cancelled() or done.exception())
         beat = asyncio.create_task(self._beat())
         try:
             await _first((together, self._stop.wait()), self._pace.time_limit)
@@ -168,16 +180,34 @@ class Drive:
 
     async def _settle(self, item: Item) -> None:
         """Ask about one item until it is answered or lost, and journal which."""
-        request = self._ask(item)
+        request, sunk = self._ask(item), 0.0
+
+        async def attempt() -> Completion:
+            nonlocal sunk
+            completion = self._bill(await self._attempt(request))
+            if completion.error is None:
+                self._failing.clear()
+            else:
+                self._failing.add(item.id)
+            if completion.error is not None and completion.cost is not None:
+                sunk += completion.cost
+                if self._budget:
+                    self._budget.pay(item.task, completion.cost)
+            elif sunk:
+                completion = _with_sunk(completion, sunk)
+            return completion
+
         retrying = AsyncRetrying(
             sleep=self._sleep,
-            stop=stop_after_attempt(self._pace.max_attempts),
+            stop=self._enough,
             wait=self._wait,
             retry=retry_if_result(_may_pass),
             retry_error_callback=_last_result,
             before_sleep=self._count_retry,
         )
-        completion: Completion = self._bill(await retrying(self._attempt, request))
+        completion: Completion = await retrying(attempt)
+        if completion.error is not None and completion.cost is not None:
+            completion = replace(completion, cost=sunk)
         if completion.error is not None and completion.error.kind == "run":
             self._stop.set()
             raise NumbenchError(f"{self._model.name}: {_why(completion.error)}")
@@ -186,7 +216,7 @@ class Drive:
         fields = {name: getattr(completion, name) for name in Completion.__struct_fields__}
         await self._journal.append(Response(item_id=item.id, attempts=attempts, at=at, **fields))
         if self._budget:
-            self._budget.count(item, completion)
+            self._budget.count(item, completion, paid=sunk)
         self._count(item, completion)
         if self._lost_in_a_row >= _HOPELESS and completion.error is not None:
             self._stop.set()
@@ -205,6 +235,23 @@ class Drive:
         if completion.latency is None:
             completion = replace(completion, latency=round(time.monotonic() - start, 6))
         return completion
+
+    def _enough(self, state: RetryCallState) -> bool:
+        """Whether an item has been tried often enough.
+
+        Not while several fail and none is answered, though some were before: that is no fault of
+        the item.
+        """
+        if self._budget and self._budget.spent >= self._budget.limit:
+            return True
+        error, most = _result(state).error, self._pace.max_attempts
+        if self._last_answer is None:
+            return state.attempt_number >= most
+        if error is not None and error.kind == "rate_limit":
+            most *= _RATE_LIMITED
+        silence = time.monotonic() - self._last_answer
+        outage = len(self._failing) >= _SEVERAL and silence < self._pace.outage
+        return state.attempt_number >= most and not outage
 
     def _wait(self, state: RetryCallState) -> float:
         """What the provider asks for, else exponential with jitter."""
@@ -227,6 +274,7 @@ class Drive:
     def _count(self, item: Item, completion: Completion) -> None:
         if completion.error is None:
             self._lost_in_a_row = 0
+            self._last_answer = time.monotonic()
         else:
             self._lost_in_a_row += completion.error.kind != "item"
         self.tally.count(item, completion)
@@ -250,6 +298,13 @@ async def _first(waits: tuple[Awaitable[Any], Awaitable[Any]], seconds: float | 
         for future, wait in zip(futures, waits, strict=True):
             if future is not wait:
                 future.cancel()
+
+
+def _with_sunk(completion: Completion, sunk: float) -> Completion:
+    """`completion` with what its failed attempts cost, in its own cost where that is known."""
+    total = None if completion.cost is None else completion.cost + sunk
+    extra = completion.extra | {"cost_of_failed_attempts": sunk}
+    return replace(completion, cost=total, extra=extra)
 
 
 def _may_pass(completion: Completion) -> bool:

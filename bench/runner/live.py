@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, NamedTuple
 
+from bench.errors import printable
 from bench.runner.progress import Progress, TaskProgress, Watch
 from bench.tasks import TASKS
 
@@ -30,7 +31,7 @@ _DOT, _NONE = " · ", "–"
 
 def title(model: str, level: str, dataset: str) -> str:
     """What a run is called where it is shown."""
-    return f"{model} · reasoning {level} · {dataset}"
+    return printable(f"{model} · reasoning {level} · {dataset}")
 
 
 @contextmanager

@@ -12,6 +12,8 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
+import msgspec
+
 from bench.errors import BadInput, NumbenchError
 from bench.journal import Journal, read_jobs, read_lines
 from bench.models import Model, open_batch, open_model
@@ -34,6 +36,7 @@ from bench.runner.tally import Judge, Tally
 class RunReport(NamedTuple):
     """What one call of `run` did.
 
+    final: errors that only `retry_errors` asks again; last_error: the message of the last one.
     asked: items for which this call has a result on disk: answered + errors. skipped: settled
     before. input_tokens, generated_tokens, cost (US dollars): sums over what was reported, None
     where nothing was. interrupted: a signal ended it early; the same call goes on.
@@ -44,6 +47,8 @@ class RunReport(NamedTuple):
     answered: int
     skipped: int
     errors: int
+    final: int
+    last_error: str | None
     retries: int
     input_tokens: int | None
     generated_tokens: int | None
@@ -187,21 +192,24 @@ def _tally(
     bill: Callable[[Completion], Completion],
     judge: Judge | None,
 ) -> Tally:
-    """A count of the run `wanted` that begins with what is on disk."""
+    """A count of the run `wanted` that begins with what is on disk, all its lines paid for."""
     tally = Tally(wanted, judge)
-    settled = {item.id: item for item in wanted}
-    for item in pending:
-        del settled[item.id]
-    lost: dict[str, Response] = {}
+    items = {item.id: item for item in wanted}
+    settled = items.keys() - {item.id for item in pending}
+    lost: dict[str, Completion] = {}
     for response in read_lines(folder):
-        if response.item_id not in settled:
+        if (item := items.get(response.item_id)) is None:
             continue
-        if response.error is None:
-            tally.count_before(settled.pop(response.item_id), bill(response))
-        else:
-            lost[response.item_id] = response
-    for item_id, item in settled.items():
-        tally.count_before(item, bill(lost[item_id]))
+        billed_ = bill(response)
+        if response.error is None and item.id in settled:
+            settled.discard(item.id)
+            tally.count_before(item, billed_)
+            continue
+        if billed_.cost is not None:
+            tally.pay_before(item, billed_.cost)
+        lost[item.id] = msgspec.structs.replace(billed_, cost=None)
+    for item_id in settled:
+        tally.count_before(items[item_id], lost[item_id])
     return tally
 
 
@@ -221,6 +229,8 @@ async def _drive(
         answered=tally.answered,
         skipped=skipped,
         errors=tally.errors,
+        final=tally.final,
+        last_error=tally.last_error,
         retries=drive.retries,
         input_tokens=tally.input_tokens,
         generated_tokens=tally.generated_tokens,
@@ -232,7 +242,7 @@ async def _drive(
 
 @contextmanager
 def _stopped_by_signals(drive: Drive | BatchDrive, signalled: threading.Event) -> Iterator[None]:
-    """SIGINT and SIGTERM end the drive in order; a second one, at once."""
+    """SIGINT, SIGTERM and SIGHUP end the drive in order; a second one, at once."""
     if threading.current_thread() is not threading.main_thread():
         # Only the main thread hears signals.
         yield
@@ -246,7 +256,7 @@ def _stopped_by_signals(drive: Drive | BatchDrive, signalled: threading.Event) -
         signalled.set()
         drive.interrupt()
 
-    signals = (signal.SIGINT, signal.SIGTERM)
+    signals = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
     before = [signal.getsignal(number) for number in signals]
     for number in signals:
         loop.add_signal_handler(number, on_signal)
@@ -305,6 +315,11 @@ def _why_stopped(report: RunReport, budget: Budget, left: int) -> str:
         return (
             f"{report.path}: stopped, the provider reported no cost for an answer, so --max-cost "
             f"cannot be kept: {done}; without --max-cost the same command goes on"
+        )
+    if budget.spent > budget.limit:
+        return (
+            f"{report.path}: stopped at --max-cost {budget.limit:g}, which answers dearer than all "
+            f"before them exceeded: {done}; the same command with a larger --max-cost goes on"
         )
     return (
         f"{report.path}: stopped before --max-cost {budget.limit:g} is exceeded: {done}; "

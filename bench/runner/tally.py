@@ -61,8 +61,9 @@ class Rate:
 class Tally:
     """What has come of the items of a run, earlier calls included.
 
-    answered, errors, input_tokens, generated_tokens, cost (US dollars): of this call alone; sums
-    over what was reported, None where nothing was.
+    answered, errors, final (errors that only --retry-errors asks again), last_error, input_tokens,
+    generated_tokens, cost (US dollars): of this call alone; sums over what was reported, None
+    where nothing was.
     """
 
     def __init__(
@@ -73,7 +74,8 @@ class Tally:
         self._tasks = {task: TaskProgress(task, total) for task, total in totals.items()}
         self._judge, self._clock = judge, clock
         self._before = 0
-        self.answered = self.errors = 0
+        self.answered = self.errors = self.final = 0
+        self.last_error: str | None = None
         self.input_tokens: int | None = None
         self.generated_tokens: int | None = None
         self.cost: float | None = None
@@ -85,7 +87,10 @@ class Tally:
         self._add(item, completion)
         self._rate.count()
         self.answered += completion.error is None
-        self.errors += completion.error is not None
+        if completion.error is not None:
+            self.errors += 1
+            self.final += completion.error.kind == "item"
+            self.last_error = completion.error.message
         self.input_tokens = _sum(self.input_tokens, completion.usage.input)
         self.generated_tokens = _sum(self.generated_tokens, completion.usage.generated)
         self.cost = _sum(self.cost, completion.cost)
@@ -94,6 +99,11 @@ class Tally:
         """Take down what an earlier call brought for `item`."""
         self._add(item, completion)
         self._before += 1
+
+    def pay_before(self, item: Item, cost: float) -> None:
+        """Take down US dollars that an earlier call paid for `item` beside its answer."""
+        old = self._tasks[item.task]
+        self._tasks[item.task] = old._replace(cost=(old.cost or 0.0) + cost)
 
     def now(
         self,

@@ -24,8 +24,11 @@ def undrawn() -> Iterator[None]:
         yield
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
+    """A browser, gone with its module: while it is there, playwright's event loop runs, and no
+    test may run one of its own.
+    """
     # Imported here, because where there is no playwright only these tests are to be skipped.
     from tests.report.browser import chromium
 
