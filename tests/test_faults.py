@@ -38,7 +38,7 @@ TASKS = {item.id: item.task for items in questions(100).values() for item in ite
 def _quick(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     monkeypatch.setenv("GEMINI_API_KEY", KEY)
-    monkeypatch.setattr(runner, "Pace", lambda **changes: Pace(backoff=0.01, outage=0.2, **changes))
+    monkeypatch.setattr(runner, "Pace", lambda **changes: Pace(backoff=0.01, outage=0.0, **changes))
     yield
 
 

@@ -62,7 +62,7 @@ def _quick(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     monkeypatch.setenv("OPENROUTER_API_KEY", KEY)
     monkeypatch.setenv("GEMINI_API_KEY", KEY)
-    monkeypatch.setattr(runner, "Pace", lambda **changes: Pace(backoff=0.01, outage=0.2, **changes))
+    monkeypatch.setattr(runner, "Pace", lambda **changes: Pace(backoff=0.01, outage=0.0, **changes))
     yield
 
 
