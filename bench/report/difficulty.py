@@ -11,9 +11,10 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from bench.report.figures import BLACK, Look, look
-from bench.report.intervals import Interval, bootstrap_means, wilson
+from bench.report.intervals import bootstrap_means
 from bench.report.panels import (
     count_axis,
+    draw_line,
     legend,
     name_axes,
     name_panel,
@@ -22,7 +23,7 @@ from bench.report.panels import (
     score_axis,
 )
 from bench.report.ranks import Floats, Ints, quantile_bins
-from bench.report.series import MEAN, POOLED, Series, TaskScores, run_names
+from bench.report.series import MEAN, POOLED, Series, TaskScores, run_names, share_of_full
 from bench.tasks import TASKS
 
 BINS = 8
@@ -78,7 +79,7 @@ def curves(scores: Sequence[TaskScores]) -> dict[tuple[str, int], Curve]:
     bootstrapped = iter(bootstrap_means(other))
     found = {}
     for (task, series), own, split, known in zip(wanted, bins, columns, exact, strict=True):
-        bounds = [_exact(column) if known else next(bootstrapped) for column in split]
+        bounds = [share_of_full(column) if known else next(bootstrapped) for column in split]
         found[task, series.place] = Curve(
             _means(series.base10, own),
             _means(series.score, own),
@@ -93,11 +94,6 @@ def _series(of_task: TaskScores) -> list[Series]:
     return [*of_task.runs, *([of_task.pooled] if of_task.pooled else [])]
 
 
-def _exact(scores: Floats) -> Interval:
-    share = wilson(int((scores == 100).sum()), scores.size)
-    return Interval(100 * share.low, 100 * share.high)
-
-
 def _means(values: Floats, bins: Ints) -> Floats:
     means: Floats = np.bincount(bins, weights=values) / np.bincount(bins)
     return means
@@ -105,16 +101,7 @@ def _means(values: Floats, bins: Ints) -> Floats:
 
 def _draw_run(axes: Axes, found: Curve, own: Look) -> None:
     axes.vlines(found.difficulty, found.low, found.high, colors=own.colour, linewidth=0.7)
-    axes.plot(
-        found.difficulty,
-        found.score,
-        color=own.colour,
-        linestyle=own.line,
-        linewidth=0.9,
-        marker=own.marker,
-        markersize=2.8,
-        clip_on=False,
-    )
+    draw_line(axes, found.difficulty, found.score, own)
 
 
 def _draw_mean(axes: Axes, found: Curve) -> None:

@@ -14,6 +14,7 @@ from bench.report.figures import GREY, Look, look
 from bench.report.intervals import bootstrap_means
 from bench.report.panels import (
     count_axis,
+    draw_line,
     legend,
     name_axes,
     panels,
@@ -94,13 +95,4 @@ def _draw(axes: Axes, curve: Curve, own: Look) -> None:
     axes.fill_between(
         curve.difficulty, curve.low, curve.high, color=own.colour, alpha=0.1, linewidth=0
     )
-    axes.plot(
-        curve.difficulty,
-        curve.score,
-        color=own.colour,
-        linestyle=own.line,
-        linewidth=1.0,
-        marker=own.marker,
-        markersize=3.0,
-        clip_on=False,
-    )
+    draw_line(axes, curve.difficulty, curve.score, own)

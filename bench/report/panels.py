@@ -16,8 +16,9 @@ from matplotlib.lines import Line2D
 from matplotlib.textpath import TextPath
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocator
 
-from bench.report.figures import FULL_WIDTH, GREY, SMALL, look
+from bench.report.figures import FULL_WIDTH, GREY, SMALL, Look, look
 from bench.report.layout import one_line
+from bench.report.ranks import Floats
 from bench.tasks import TASKS
 
 _LEGEND_ROW = 0.145
@@ -180,3 +181,19 @@ def run_handles(names: Mapping[int, str]) -> list[Line2D]:
         marked: dict[str, Any] = {"color": own.colour, "marker": own.marker, "markersize": 3.5}
         handles.append(Line2D([], [], linestyle=own.line, linewidth=1.0, label=name, **marked))
     return handles
+
+
+def draw_line(
+    axes: Axes, x: Sequence[float] | Floats, y: Sequence[float] | Floats, own: Look
+) -> None:
+    """The line of a run in its own look; markers may stand on the edge of the panel."""
+    axes.plot(
+        x,
+        y,
+        color=own.colour,
+        linestyle=own.line,
+        linewidth=0.9,
+        marker=own.marker,
+        markersize=2.8,
+        clip_on=False,
+    )

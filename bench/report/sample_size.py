@@ -11,9 +11,10 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from bench.report.figures import GREY, Look, look
-from bench.report.intervals import Interval, bootstrap_means, wilson
+from bench.report.intervals import Interval, bootstrap_means
 from bench.report.panels import (
     count_axis,
+    draw_line,
     legend,
     name_axes,
     name_panel,
@@ -22,7 +23,7 @@ from bench.report.panels import (
     score_axis,
 )
 from bench.report.ranks import Floats
-from bench.report.series import Series, TaskScores, run_names
+from bench.report.series import Series, TaskScores, run_names, share_of_full
 from bench.tasks import TASKS
 
 PAPER_ITEMS = 500
@@ -83,7 +84,7 @@ def growth(scores: Sequence[TaskScores]) -> dict[Where, Growth]:
         found[task, place] = Growth(
             sizes,
             [float(subsets[where].mean()) for where in own],
-            [bounds.get(where) or _exact(subsets[where]) for where in own],
+            [bounds.get(where) or share_of_full(subsets[where]) for where in own],
         )
     return found
 
@@ -103,24 +104,10 @@ def _shuffled(series: Series) -> Floats:
     return series.score[np.argsort(words.random_raw(series.score.size), kind="stable")]
 
 
-def _exact(scores: Floats) -> Interval:
-    share = wilson(int((scores == 100).sum()), scores.size)
-    return Interval(100 * share.low, 100 * share.high)
-
-
 def _draw(axes: Axes, grown: Growth, own: Look) -> None:
     lows, highs = zip(*grown.bounds, strict=True)
     axes.fill_between(grown.sizes, lows, highs, color=own.colour, alpha=0.15, linewidth=0)
-    axes.plot(
-        grown.sizes,
-        grown.means,
-        color=own.colour,
-        linestyle=own.line,
-        linewidth=0.9,
-        marker=own.marker,
-        markersize=2.4,
-        clip_on=False,
-    )
+    draw_line(axes, grown.sizes, grown.means, own)
 
 
 def _finish(axes: Axes, task: str, grown: Sequence[Growth]) -> None:

@@ -9,6 +9,7 @@ import numpy as np
 
 from bench.records import Difficulty
 from bench.report.figures import run_label
+from bench.report.intervals import Interval, wilson
 from bench.report.measured import Measured
 from bench.report.ranks import Floats
 from bench.scoring import headline
@@ -101,3 +102,9 @@ def _series(
         np.array([float(difficulties[item].base2) for item in scores]),
         place,
     )
+
+
+def share_of_full(scores: Floats) -> Interval:
+    """Wilson's bounds of the share of full scores (100), in percent."""
+    share = wilson(int((scores == 100).sum()), scores.size)
+    return Interval(100 * share.low, 100 * share.high)
