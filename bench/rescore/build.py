@@ -20,14 +20,14 @@ from bench.rescore.tables import files_csv
 def build(folder: Path, out: Path, say: Callable[[str], None] | None) -> Rescored:
     """As `bench.rescore.rescore`."""
     study = read_study(folder, out / "runs", _to_stderr if say is None else say)
-    reports, warnings = _reports(study, out / "report")
+    reports = _reports(study, out / "report")
     _write_figures(draw(study), out / "figures")
     scores = to_csv(HEADER, list(score_rows(study)))
     jsonl.write_atomically(out / "rescored.csv", scores.encode())
     files = to_csv(("file", "task", "bytes", "sha256"), files_csv(study))
     jsonl.write_atomically(out / "files.csv", files.encode())
     page = out / "README.md"
-    jsonl.write_atomically(page, render(study, warnings).encode())
+    jsonl.write_atomically(page, render(study).encode())
     right, printed = reproduced(study)
     labels = sum(own.n for own in study.labels), sum(len(own.wrong) for own in study.labels)
     return Rescored(out, page, reports, labels, (len(study.scores), right, printed))
@@ -69,13 +69,13 @@ def score_rows(study: Study) -> Iterator[list[str]]:
         ]
 
 
-def _reports(study: Study, out: Path) -> tuple[tuple[Path, ...], tuple[str, ...]]:
-    """The full report under each protocol, and what the one under exact truth warns of."""
+def _reports(study: Study, out: Path) -> tuple[Path, ...]:
+    """The full report under each protocol; none without responses."""
     if not study.folders:
-        return (), ()
+        return ()
     exact = report(study.folders, "exact", out=out / "exact")
     paper = report(study.folders, "paper", out=out / "paper")
-    return (exact.out / "report.html", paper.out / "report.html"), exact.warnings
+    return exact.out / "report.html", paper.out / "report.html"
 
 
 def _write_figures(drawn: Mapping[str, Mapping[str, bytes]], out: Path) -> None:

@@ -36,7 +36,7 @@ from bench.report.panels import (
 from bench.report.published import published_entries
 from bench.rescore.labels import Labels
 from bench.rescore.ladder import REPAIRS
-from bench.rescore.study import Config, Rung, Study
+from bench.rescore.study import Config, Retaken, Study
 from bench.tasks import TASKS
 
 FORMATS = ("png", "svg")
@@ -52,9 +52,11 @@ NAMES = (
 
 _ROW = 0.155
 _HEAD = 0.42
+_LOWEST = 0.8
 _LEFT = 1.55
 _LEAST_SPAN = 4.0
 _LEAST_STEP = 1.0
+_LINK = "#a6cbe3"
 
 
 def draw(study: Study) -> dict[str, dict[str, bytes]]:
@@ -83,12 +85,12 @@ def ceiling(found: Sequence[Labels]) -> Figure:
         places = range(len(measured))
         axes.bar(places, values, 0.7, color="#d9d9d9", edgecolor=GREY, linewidth=0.6)
         for place, (own, value) in enumerate(zip(measured, values, strict=True)):
-            axes.text(place, value + 1.5, f"{value:.1f}", ha="center", fontsize=7)
+            axes.text(place, value + 4, f"{value:.1f}", ha="center", fontsize=7)
             theirs = _published(spec, own.task)
             axes.plot([place] * len(theirs), theirs, **_HOLLOW, color=PALETTE[0])
         axes.set_xticks(places, [TASKS[own.task].display for own in measured])
         axes.tick_params(axis="x", length=0)
-        axes.set_ylim(0, 112)
+        axes.set_ylim(0, 114)
         axes.set_yticks(range(0, 101, 25))
         axes.grid(True, axis="y")
         axes.set_title("log-sMAPE" if spec is LOG_SMAPE else "exact match")
@@ -103,7 +105,7 @@ def ceiling(found: Sequence[Labels]) -> Figure:
     return drawn.figure
 
 
-def scores(found: Mapping[str, Mapping[Config, Rung]], configs: Sequence[Config]) -> Figure:
+def scores(found: Mapping[str, Mapping[Config, Retaken]], configs: Sequence[Config]) -> Figure:
     """Published and exact score of every configuration on every task, with 95 % bounds."""
     drawn = _rows_of_tasks(found, configs)
     for axes, task in zip(drawn.axes, found, strict=True):
@@ -112,7 +114,7 @@ def scores(found: Mapping[str, Mapping[Config, Rung]], configs: Sequence[Config]
             if score := found[task].get(config):
                 ends += _dumbbell(axes, row, score)
         _room(axes, min(ends), max(ends), _LEAST_SPAN)
-    name_axes(drawn, "score in percent (each panel its own range)", "")
+    name_axes(drawn, "percent (ranges differ)", "")
     handles: list[Artist] = [
         Line2D([], [], **_HOLLOW, color=PALETTE[0], label="published (paper)"),
         Line2D([], [], **_FULL, color=PALETTE[1], label="under exact truth"),
@@ -122,7 +124,7 @@ def scores(found: Mapping[str, Mapping[Config, Rung]], configs: Sequence[Config]
     return drawn.figure
 
 
-def steps(found: Mapping[str, Mapping[Config, Rung]], configs: Sequence[Config]) -> Figure:
+def steps(found: Mapping[str, Mapping[Config, Retaken]], configs: Sequence[Config]) -> Figure:
     """What each repair changes: gains to the right, losses to the left, the sum as a mark."""
     drawn = _rows_of_tasks(found, configs)
     for axes, task in zip(drawn.axes, found, strict=True):
@@ -132,11 +134,13 @@ def steps(found: Mapping[str, Mapping[Config, Rung]], configs: Sequence[Config])
                 ends += _stack(axes, row, [float(step) for step in score.ladder.steps])
         axes.axvline(0, color=GREY, linewidth=0.6)
         _room(axes, min(ends), max(ends), _LEAST_STEP)
-    name_axes(drawn, "change in points (each panel its own range)", "")
+    name_axes(drawn, "change in points (ranges differ)", "")
     handles: list[Artist] = [
-        Patch(label=repair.display, **_dress(place)) for place, repair in enumerate(REPAIRS)
+        Patch(label=repair.fault, **_dress(place)) for place, repair in enumerate(REPAIRS)
     ]
-    whole = Line2D([], [], color=BLACK, marker="|", markersize=6, linestyle="", label="all")
+    whole = Line2D(
+        [], [], color=BLACK, marker="|", markersize=6, linestyle="", label="all together"
+    )
     legend(drawn.figure, [*handles, whole])
     return drawn.figure
 
@@ -156,7 +160,7 @@ def _published(spec: TableSpec, task: str) -> list[float]:
 
 def _rows_of_tasks(tasks: Mapping[str, object], configs: Sequence[Config]) -> Panels:
     """A panel per task; a row per configuration, named at the left of each line of panels."""
-    drawn = panels(len(tasks), height=_HEAD + _ROW * len(configs), share=True)
+    drawn = panels(len(tasks), height=max(_LOWEST, _HEAD + _ROW * len(configs)), share=True)
     names = [fitted(label(f"{model} ({level})"), _LEFT) for model, level in configs]
     for place, (axes, task) in enumerate(zip(drawn.axes, tasks, strict=True)):
         name_panel(axes, task)
@@ -169,18 +173,18 @@ def _rows_of_tasks(tasks: Mapping[str, object], configs: Sequence[Config]) -> Pa
     return drawn
 
 
-def _dumbbell(axes: Axes, row: int, score: Rung) -> list[float]:
+def _dumbbell(axes: Axes, row: int, score: Retaken) -> list[float]:
     """Draw one score; return the values that must be seen."""
     value, low, high = score.estimate
     ends = [value]
     if score.printed is not None:
         before = float(score.printed)
-        axes.plot([before, value], [row, row], color=GREY, linewidth=1.0)
+        axes.plot([before, value], [row, row], color=_LINK, linewidth=1.6, zorder=1)
         axes.plot([before], [row], **_HOLLOW, color=PALETTE[0], zorder=4)
         ends.append(before)
     if low is not None and high is not None:
         length = whiskers([value], [low], [high])
-        axes.errorbar([value], [row], xerr=length, fmt="none", ecolor=GREY, elinewidth=0.7)
+        axes.errorbar([value], [row], xerr=length, fmt="none", ecolor=BLACK, elinewidth=0.7)
         ends += [low, high]
     axes.plot([value], [row], **_FULL, color=PALETTE[1], zorder=3)
     return ends
@@ -215,4 +219,4 @@ def _room(axes: Axes, low: float, high: float, least: float) -> None:
     span = max(high - low, least)
     middle = (low + high) / 2
     axes.set_xlim(middle - 0.56 * span, middle + 0.56 * span)
-    axes.xaxis.set_major_locator(MaxNLocator(4, min_n_ticks=2))
+    axes.xaxis.set_major_locator(MaxNLocator(4, steps=(1, 2, 5, 10), min_n_ticks=2))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from statistics import fmean
 from typing import NamedTuple
 
@@ -44,7 +44,11 @@ class Labels(NamedTuple):
 def audit_labels(dataset: Dataset) -> list[Labels]:
     """The published labels that lie beside an imported dataset, by task."""
     labels = read_labels(dataset.path)
-    return [_of_task(task, items, labels) for task, items in dataset.by_task.items()]
+    known = {
+        task: [(item, labels[item.id]) for item in items if item.id in labels]
+        for task, items in dataset.by_task.items()
+    }
+    return [_of_task(task, pairs) for task, pairs in known.items() if pairs]
 
 
 def wrong_label(item: Item, label: str) -> Wrong | None:
@@ -52,8 +56,7 @@ def wrong_label(item: Item, label: str) -> Wrong | None:
     return check(read_label(item.id, "prompt", item.prompt, label))
 
 
-def _of_task(task: str, items: Iterable[Item], labels: dict[str, str]) -> Labels:
-    known = [(item, labels[item.id]) for item in items if item.id in labels]
+def _of_task(task: str, known: Sequence[tuple[Item, str]]) -> Labels:
     faults = [fault for pair in known if (fault := wrong_label(*pair)) is not None]
     return Labels(task, len(known), tuple(faults), _ceiling(task, known[:ITEMS]))
 

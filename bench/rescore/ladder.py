@@ -34,17 +34,17 @@ _OWN_LABEL = "study_label"
 
 
 class Repair(NamedTuple):
-    """One repair: its name for programs and for people."""
+    """One repair: its name, and what was wrong."""
 
     name: str
-    display: str
+    fault: str
 
 
 REPAIRS = (
-    Repair("labels", "labels"),
-    Repair("digits", "15 digits"),
-    Repair("parsing", "parsing"),
-    Repair("counting", "counting"),
+    Repair("labels", "wrong labels"),
+    Repair("comparing", "digits cut, not rounded; 5.0 ≠ 5"),
+    Repair("parsing", "answers misread"),
+    Repair("counting", "missing items counted"),
 )
 """In the order in which they are made."""
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from bench import __version__
+from bench.report.coverage import warnings
 from bench.report.escape import markdown
 from bench.report.layout import Entry, TableSpec
 from bench.report.published import published_entries
@@ -16,11 +18,13 @@ from bench.rescore.claims import TESTS, claims, judgement
 from bench.rescore.study import Study, config_of, shown
 from bench.tasks import TASKS
 
-TITLES = {"log_smape": "log-sMAPE", "exact_match": "exact match"}
+TITLES = {"log_smape": "log-sMAPE (comparison tasks: exact match)", "exact_match": "Exact match"}
+_METRICS = {"log_smape": "log-sMAPE", "exact_match": "exact match"}
+_FEW = 3
 
 
-def render(study: Study, warnings: Sequence[str]) -> str:
-    """The page of a study; `warnings` are those of its report under exact truth."""
+def render(study: Study) -> str:
+    """The page of a study."""
     # What is foreign is escaped where a table or line is made: this is Markdown, not HTML.
     environment = Environment(
         loader=FileSystemLoader(Path(__file__).parent),
@@ -37,14 +41,14 @@ def render(study: Study, warnings: Sequence[str]) -> str:
         missing=_missing(study),
         notes=[markdown(note) for note in study.notes],
         labels=tables.labels(study),
-        at_ceiling=tables.at_ceiling(study),
+        at_ceiling=_at_ceiling(study),
         examples=tables.examples(study.labels),
         unreproduced=_unreproduced(study),
         scores=[_scores(study, spec) for spec in _specs(study)],
         steps=[_steps(study, spec) for spec in _specs(study)],
         claims=list(_claims(study)),
         orders=[_orders(study, spec) for spec in _specs(study)],
-        warnings=[markdown(warning) for warning in warnings],
+        warnings=[markdown(warning) for warning in warnings(study.exact)],
         signature=_signature(study),
     )
 
@@ -66,10 +70,14 @@ def _summary(study: Study) -> Iterator[str]:
     wrong = sum(len(found.wrong) for found in study.labels)
     which = f": {', '.join(parts)}" if parts else ""
     yield f"**Labels.** {wrong:,} of {checked:,} published labels are wrong{which}."
-    lowest = min(study.labels, key=lambda found: found.ceiling.exact_match)
-    if lowest.wrong:
+    if faulty:
         ceilings = [f"{TASKS[f.task].display} {shown(f.ceiling.exact_match)}" for f in faulty]
         yield f"**Ceilings.** A perfect oracle would get, in exact match: {', '.join(ceilings)}."
+    if touched := tables.at_ceiling(study.labels):
+        scores = "; ".join(
+            f"{task}: {name} {theirs} of {value}" for task, name, theirs, value in touched
+        )
+        yield f"**At the ceiling** (*published*): {scores}."
     if not study.scores:
         return
     right, printed = reproduced(study)
@@ -77,22 +85,43 @@ def _summary(study: Study) -> Iterator[str]:
         f"**Reproduced.** {right} of {printed} published scores of these configurations come out "
         "of the study's files to the printed digit, by the study's own scoring."
     )
-    for spec in _specs(study):
+    yield from _moves(study)
+    if study.orders:
+        yield _order_line(study)
+
+
+def _moves(study: Study) -> Iterator[str]:
+    """Per metric the tasks on which a score moves by a point or more, and how far."""
+    for metric, title in _METRICS.items():
         moves = []
-        for task, found in study.of_table(spec.name).items():
-            whole = [s.ladder.exact - s.ladder.published for s in found.values()]
-            if max(map(abs, whole)) >= 1:
+        for task in TASKS:
+            own = [
+                s.ladder for s in study.scores if (s.ladder.task, s.ladder.metric) == (task, metric)
+            ]
+            whole = [ladder.exact - ladder.published for ladder in own]
+            if whole and max(map(abs, whole)) >= 1:
                 ends = f"{shown(min(whole), True)} to {shown(max(whole), True)}"
                 moves.append(f"{TASKS[task].display} {ends}")
         if moves:
-            title = TITLES[spec.name]
-            yield f"**Under exact truth**, {title} changes by (points): {', '.join(moves)}."
-    if study.orders:
-        changed = sum(o.change in ("lost", "gained", "reversed") for o in study.orders)
-        yield (
-            f"**Orders.** Of {len(study.orders)} comparisons of two configurations on a task and "
-            f"metric, {changed} are told apart by one scoring and not by the other."
-        )
+            yield f"**Under exact truth**, {title} moves by (points): {', '.join(moves)}."
+
+
+def _order_line(study: Study) -> str:
+    change = Counter(order.change for order in study.orders)
+    text = (
+        f"**Orders.** Of {len(study.orders)} comparisons of two configurations on a task and "
+        f"metric, {change['lost']} are no longer told apart, {change['gained']} are so now, and "
+        f"{change['reversed']} {'is' if change['reversed'] == 1 else 'are'} reversed"
+    )
+    turned = [order for order in study.orders if order.change == "reversed"]
+    if not turned or len(turned) > _FEW:
+        return f"{text}."
+    names = "; ".join(
+        f"{TASKS[o.task].display}, {markdown(o.first)} less {markdown(o.second)}: "
+        f"{shown(o.before, True)} → {shown(o.after, True)} points"
+        for o in turned
+    )
+    return f"{text} ({names})."
 
 
 def _files(study: Study) -> str:
@@ -124,9 +153,16 @@ def _missing(study: Study) -> str:
     )
 
 
+def _at_ceiling(study: Study) -> str:
+    rows = tables.at_ceiling(study.labels)
+    header = ("Score", "Configuration", "*Published*", "Ceiling")
+    return tables.table(header, rows, 2) if rows else ""
+
+
 def _unreproduced(study: Study) -> str:
     found = [
-        f"{tables.named(score.config)}, {TASKS[score.ladder.task].display}: "
+        f"{tables.named(score.config)}, {TASKS[score.ladder.task].display}, "
+        f"{_METRICS[score.ladder.metric]}: "
         f"*{score.printed}* against {shown(score.ladder.published)}"
         for score in study.scores
         if score.reproduced is False
@@ -135,11 +171,8 @@ def _unreproduced(study: Study) -> str:
 
 
 def _scores(study: Study, spec: TableSpec) -> dict[str, object]:
-    title = TITLES[spec.name]
-    if spec.name == "log_smape":
-        title += " (comparison tasks: exact match)"
     return {
-        "title": title[0].upper() + title[1:] if title[0] == "e" else title,
+        "title": TITLES[spec.name],
         "parts": tables.scores(study, spec),
         "figure": f"scores_{spec.name}",
     }
@@ -155,9 +188,8 @@ def _steps(study: Study, spec: TableSpec) -> dict[str, str]:
 
 
 def _orders(study: Study, spec: TableSpec) -> dict[str, str]:
-    title = TITLES[spec.name]
     return {
-        "title": title[0].upper() + title[1:] if title[0] == "e" else title,
+        "title": TITLES[spec.name],
         "counts": tables.order_counts(study.orders, spec),
         "changed": tables.changed_orders(study.orders, spec),
     }

@@ -32,7 +32,7 @@ class File(NamedTuple):
     digest: str
 
 
-class Rung(NamedTuple):
+class Retaken(NamedTuple):
     """One score taken again: where it belongs, its ladder, its bounds and the printed score.
 
     estimate: the last rung with its 95 % bounds. printed: as the paper prints it, None where it
@@ -60,7 +60,7 @@ class Study(NamedTuple):
     labels: Sequence[Labels]
     paper: Sequence[Measured]
     exact: Sequence[Measured]
-    scores: Sequence[Rung]
+    scores: Sequence[Retaken]
     orders: Sequence[Order]
     notes: Sequence[str]
 
@@ -69,9 +69,9 @@ class Study(NamedTuple):
         """The configurations at hand, in the order of all tables."""
         return [config_of(run.entry) for run in self.exact]
 
-    def of_table(self, table: str) -> dict[str, dict[Config, Rung]]:
+    def of_table(self, table: str) -> dict[str, dict[Config, Retaken]]:
         """The scores of one of the paper's tables: task → configuration → score."""
-        found: dict[str, dict[Config, Rung]] = {}
+        found: dict[str, dict[Config, Retaken]] = {}
         for score in self.scores:
             if score.table == table:
                 found.setdefault(score.ladder.task, {})[score.config] = score
@@ -86,9 +86,9 @@ def read_study(folder: Path, runs: Path, say: Callable[[str], None]) -> Study:
         notes.append(message)
         say(message)
 
-    # Before the files are read for their content, so that one that is none is named once.
-    sources = find_sources(folder, lambda _: None)
     folders = import_study(folder, runs, note)
+    # The import has already said which files are none of the study's.
+    sources = find_sources(folder, lambda _: None)
     dataset = Dataset(runs / "dataset")
     labels = audit_labels(dataset)
     paper = measure([score_run(path, "paper") for path in folders])
@@ -96,7 +96,7 @@ def read_study(folder: Path, runs: Path, say: Callable[[str], None]) -> Study:
     wrong = {fault.label.place for task in labels for fault in task.wrong}
     printed = {config_of(entry): entry for entry in published_entries()}
     scores = [
-        _rung(own, ladder, printed)
+        _retaken(own, ladder, printed)
         for before, own in zip(paper, exact, strict=True)
         for ladder in ladders(before.run, own.run, wrong)
     ]
@@ -123,13 +123,13 @@ def shown(value: Decimal | float, signed: bool = False) -> str:
     return f"{value:+z.1f}" if signed else f"{value:z.1f}"
 
 
-def _rung(run: Measured, ladder: Ladder, printed: Mapping[Config, Entry]) -> Rung:
+def _retaken(run: Measured, ladder: Ladder, printed: Mapping[Config, Entry]) -> Retaken:
     table = EXACT_MATCH.name
     if ladder.metric == "log_smape" or TASKS[ladder.task].metric == "exact_match":
         table = LOG_SMAPE.name
     config = config_of(run.entry)
     theirs = printed[config].tables[table].get(ladder.task) if config in printed else None
-    return Rung(
+    return Retaken(
         config,
         table,
         ladder,

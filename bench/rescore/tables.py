@@ -14,7 +14,7 @@ from bench.rescore.claims import Claim, Finding
 from bench.rescore.labels import Labels
 from bench.rescore.ladder import REPAIRS, Ladder
 from bench.rescore.orders import Order
-from bench.rescore.study import Config, Rung, Study, shown
+from bench.rescore.study import Config, Retaken, Study, config_of, shown
 from bench.tasks import TASKS
 
 TABLES = (LOG_SMAPE, EXACT_MATCH)
@@ -47,12 +47,12 @@ def configs(study: Study) -> str:
             [
                 markdown(run.entry.name),
                 markdown(run.entry.reasoning),
-                str(len(run.cells)),
-                markdown(", ".join(lacking)) if lacking else "–",
                 f"`…{ending}`",
+                markdown(", ".join(lacking)) if lacking else "–",
+                str(len(run.cells)),
             ]
         )
-    return table(("Model", "Reasoning", "Tasks", "Without", "Files"), rows, 2)
+    return table(("Model", "Reasoning", "Files", "Without", "Tasks"), rows, 4)
 
 
 def labels(study: Study) -> str:
@@ -83,38 +83,32 @@ def _published(spec: TableSpec, task: str) -> list[Entry]:
     return [e for e in published_entries() if task in e.tables.get(spec.name, {})]
 
 
-def at_ceiling(study: Study) -> str:
-    """Published scores that touch a ceiling well below 100; empty where there are none."""
+def at_ceiling(found: Sequence[Labels]) -> list[list[str]]:
+    """Published scores that touch a ceiling well below 100: score, whose, published, ceiling."""
     rows = []
-    for found in study.labels:
+    for own in found:
         for spec in TABLES:
-            value = found.ceiling.exact_match if spec is EXACT_MATCH else found.ceiling.score
+            value = own.ceiling.exact_match if spec is EXACT_MATCH else own.ceiling.score
             if value >= _BELOW:
                 continue
-            for entry in _published(spec, found.task):
-                theirs = entry.tables[spec.name][found.task].value
+            title = "log-sMAPE" if spec is LOG_SMAPE else "exact match"
+            for entry in _published(spec, own.task):
+                theirs = entry.tables[spec.name][own.task].value
                 if abs(value - theirs) <= _NEAR:
-                    name = f"{entry.model}, {entry.reasoning}"
-                    task = f"{TASKS[found.task].display}, {_title(spec)}"
-                    rows.append([task, markdown(name), f"*{shown(theirs)}*", shown(value)])
-    return table(("Score", "Configuration", "*Published*", "Ceiling"), rows, 2) if rows else ""
-
-
-def _title(spec: TableSpec) -> str:
-    return "log-sMAPE" if spec is LOG_SMAPE else "exact match"
+                    task = f"{TASKS[own.task].display}, {title}"
+                    rows.append([task, named(config_of(entry)), f"*{shown(theirs)}*", shown(value)])
+    return rows
 
 
 def examples(found: Sequence[Labels]) -> str:
-    """Per task the wrong label of the shortest question; empty where no label is wrong."""
+    """Per task the worst label of a question that is not long; empty where there is none."""
     rows = []
     for own in found:
-        if not own.wrong:
+        brief = [fault for fault in own.wrong if len(fault.label.prompt) <= _LONGEST_QUESTION]
+        if not brief:
             continue
-        label, truth, error = min(own.wrong, key=lambda w: (len(w.label.prompt), w.label.place))
-        prompt = label.prompt
-        if len(prompt) > _LONGEST_QUESTION:
-            prompt = f"{prompt[:_LONGEST_QUESTION]}…"
-        cells = [TASKS[own.task].display, markdown(prompt)]
+        label, truth, error = max(brief, key=lambda w: (w.relative_error or 0.0, w.label.place))
+        cells = [TASKS[own.task].display, markdown(label.prompt)]
         cells += [f"*{markdown(str(label.answer))}*", markdown(str(truth))]
         rows.append([*cells, "–" if error is None else f"{error:.1e}"])
     header = ("Task", "Question", "*Published label*", "Exact answer", "Relative error")
@@ -137,7 +131,7 @@ def scores(study: Study, spec: TableSpec) -> list[str]:
     return parts
 
 
-def _moved(score: Rung | None) -> str:
+def _moved(score: Retaken | None) -> str:
     if score is None:
         return ""
     before = "–" if score.printed is None else f"*{score.printed}*"
@@ -158,7 +152,7 @@ def mean_steps(study: Study, spec: TableSpec) -> str:
         ends = f"{shown(min(whole), True)} to {shown(max(whole), True)}"
         cells = [shown(step, True) for step in steps]
         rows.append([TASKS[task].display, *cells, shown(fmean(whole), True), ends])
-    header = ("Task", *(repair.display for repair in REPAIRS), "all", "all, lowest to highest")
+    header = ("Task", *(repair.name for repair in REPAIRS), "all", "all, lowest to highest")
     return table(header, rows)
 
 
@@ -170,7 +164,13 @@ def every_step(study: Study, spec: TableSpec) -> str:
         for config, score in found.items()
         if any(abs(step) >= _MOVED for step in score.ladder.steps)
     ]
-    header = ("Task", "Configuration", "study's scoring", *(r.display for r in REPAIRS), "exact")
+    header = (
+        "Task",
+        "Configuration",
+        "study's scoring",
+        *(repair.name for repair in REPAIRS),
+        "exact",
+    )
     return table(header, rows, 2)
 
 
