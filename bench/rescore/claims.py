@@ -129,7 +129,9 @@ def clear_separation(entries: Sequence[Entry]) -> Finding:
             return _untold("needs configurations with maximal reasoning and without, on all four")
         apart.append(low.value > high.value)
         parts.append(f"{TASKS[task].display} {low.value:.1f} / {high.value:.1f}")
-    return Finding(all(apart), f"lowest maximal / highest other: {', '.join(parts)}")
+    count = len(_with(entries, maximal=True))
+    text = f"lowest of {count} maximal / highest of {len(entries) - count} others"
+    return Finding(all(apart), f"{text}: {', '.join(parts)}")
 
 
 def none_above_sixty(entries: Sequence[Entry]) -> Finding:
@@ -203,7 +205,7 @@ def judgement(before: Finding, after: Finding) -> str:
     if before.holds is None or after.holds is None:
         return "cannot be told with these files"
     if before.holds:
-        return "holds" if after.holds else "no longer holds"
+        return "holds, by either scoring" if after.holds else "no longer holds"
     return (
         "holds now, and did not by the study's scoring"
         if after.holds

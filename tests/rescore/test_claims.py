@@ -81,7 +81,7 @@ def test_the_numbers_name_who_has_them() -> None:
 @pytest.mark.parametrize(
     ("before", "after", "words"),
     [
-        (True, True, "holds"),
+        (True, True, "holds, by either scoring"),
         (True, False, "no longer holds"),
         (False, True, "holds now, and did not by the study's scoring"),
         (False, False, "does not hold, by either scoring"),
