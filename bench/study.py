@@ -53,7 +53,7 @@ class _Names(msgspec.Struct, frozen=True):
     models: dict[str, _Model]
 
 
-class _Source(NamedTuple):
+class Source(NamedTuple):
     """One file: the task it asks, and for responses who was asked with which effort."""
 
     path: Path
@@ -92,7 +92,7 @@ def import_study(
     files, and for a file that cannot be read or does not line up with the others.
     """
     say = _to_stderr if say is None else say
-    sources = _find(folder, say)
+    sources = find_sources(folder, say)
     entries = {task: _entries(task, sources) for task in TASKS if _of_task(task, sources)}
     dataset = _write_dataset(out / _DATASET, entries)
     runs = _group([source for source in sources if source.model is not None], say)
@@ -108,8 +108,11 @@ def _names() -> _Names:
     return msgspec.convert(tomllib.loads((PACKAGE / "study_models.toml").read_text()), _Names)
 
 
-def _find(folder: Path, say: Callable[[str], None]) -> list[_Source]:
-    """The study's files in `folder`, sorted by name."""
+def find_sources(folder: Path, say: Callable[[str], None]) -> list[Source]:
+    """The study's files in `folder`, sorted by name; `say` hears of CSV files that are none.
+
+    BadInput for a folder without such files.
+    """
     if not folder.is_dir():
         raise BadInput(f"{folder}: no such folder")
     sources = []
@@ -119,7 +122,7 @@ def _find(folder: Path, say: Callable[[str], None]) -> list[_Source]:
         if match is None or task is None:
             say(f"{path.name}: not one of the study's decimal test files, left out")
             continue
-        sources.append(_Source(path, task, match["model"], match["effort"]))
+        sources.append(Source(path, task, match["model"], match["effort"]))
     if not sources:
         raise BadInput(
             f"{folder}: none of the study's files here (<Task>_decimal_uniform_test_500_shuffle"
@@ -128,11 +131,11 @@ def _find(folder: Path, say: Callable[[str], None]) -> list[_Source]:
     return sources
 
 
-def _of_task(task: str, sources: Iterable[_Source]) -> list[_Source]:
+def _of_task(task: str, sources: Iterable[Source]) -> list[Source]:
     return [source for source in sources if source.task == task]
 
 
-def _entries(task: str, sources: list[_Source]) -> list[_Entry]:
+def _entries(task: str, sources: list[Source]) -> list[_Entry]:
     """The questions of a task: from its benchmark file, else from its longest response file."""
     own = _of_task(task, sources)
     plain = [source for source in own if source.model is None]
@@ -176,7 +179,7 @@ def _write_dataset(path: Path, entries: dict[str, list[_Entry]]) -> Dataset:
     return dataset
 
 
-def _group(sources: list[_Source], say: Callable[[str], None]) -> list[_RunFiles]:
+def _group(sources: list[Source], say: Callable[[str], None]) -> list[_RunFiles]:
     """The response files by model and level, under catalogue names where there is one."""
     runs: dict[tuple[str, str], _RunFiles] = {}
     own_names: set[tuple[str, str]] = set()

@@ -54,6 +54,7 @@ _COMMANDS: dict[str, Callable[..., None]] = {
     "run": asking.run,
     "report": results.report,
     "import": results.import_,
+    "rescore": results.rescore,
     "audit": datasets.audit,
     "describe": datasets.describe,
     "show": results.show,

@@ -1,4 +1,4 @@
-"""The commands on what models answered: report, import, show, demo."""
+"""The commands on what models answered: report, import, rescore, show, demo."""
 
 from __future__ import annotations
 
@@ -59,6 +59,24 @@ def import_(
     for path in runs:
         print(path)
     print(f"{out}: {len(runs)} runs; next: numbench report {out} --protocol paper")
+
+
+def rescore(
+    folder: Annotated[Path, typer.Argument(help="Folder with the study's CSV files.")],
+    out: Annotated[Path, typer.Option(help="Folder.")] = Path("results/rescored-study"),
+) -> None:
+    """Score the study's responses again under exact truth, and write a page of what changes."""
+    from bench.rescore import rescore as rescore_study
+
+    done = rescore_study(folder, out, say=note)
+    (labels, wrong), (cells, right, printed) = done.labels, done.cells
+    print(f"{wrong} of {labels} published labels are wrong")
+    if cells:
+        print(f"{right} of {printed} published scores reproduced, {cells} scored again")
+    else:
+        print("no responses among these files: the labels are audited, no score is taken again")
+    for path in (*done.reports, done.page):
+        print(path)
 
 
 def show(

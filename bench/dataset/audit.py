@@ -86,7 +86,7 @@ def _from_dataset(dataset: Dataset) -> Iterator[Label]:
     for task, items in dataset.by_task.items():
         for line, item in enumerate(items, 1):
             place = f"{dataset.path / task}.jsonl, line {line}"
-            yield _label(place, "prompt", item.prompt, item.answer)
+            yield read_label(place, "prompt", item.prompt, item.answer)
 
 
 def _from_csv(path: Path) -> Iterator[Label]:
@@ -94,11 +94,14 @@ def _from_csv(path: Path) -> Iterator[Label]:
         prompt, answer = row.get("text_prompt") or row.get("prompt"), row.get("answer")
         if prompt is None or answer is None:
             raise BadInput(f"{place}: the columns text_prompt and answer are needed")
-        yield _label(place, "text_prompt", prompt, answer)
+        yield read_label(place, "text_prompt", prompt, answer)
 
 
-def _label(place: str, column: str, prompt: str, answer: Answer) -> Label:
-    """The label of a question as it is asked: operands are read from the wording alone."""
+def read_label(place: str, column: str, prompt: str, answer: Answer) -> Label:
+    """The label of a question as it is asked: operands are read from the wording alone.
+
+    BadInput with `place` and `column` for wording that is no question.
+    """
     try:
         task, operator, operands = prompts().read(prompt)
     except ValueError as error:
