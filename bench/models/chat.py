@@ -123,12 +123,13 @@ def cost(numbers: Mapping[str, object]) -> float | None:
 
 def _amount(value: object) -> float | None:
     """`value` if it is a sum of money."""
-    if type(value) not in (int, float) or not 0 <= value < math.inf:
+    if not isinstance(value, int | float) or isinstance(value, bool):
         return None
     try:
-        return float(value)
+        amount = float(value)
     except OverflowError:
         return None
+    return amount if 0 <= amount < math.inf else None
 
 
 def mapping(value: object) -> Mapping[str, object]:

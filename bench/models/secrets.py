@@ -22,9 +22,7 @@ def secrets(key: str | None = None) -> tuple[str, ...]:
     mutilate answers.
     """
     own = [key] if key and len(key) >= _SHORTEST and not _NUMBER.fullmatch(key) else []
-    named = [
-        value.strip() for name, value in os.environ.items() if name.upper().endswith(_NAMES)
-    ]
+    named = [value.strip() for name, value in os.environ.items() if name.upper().endswith(_NAMES)]
     found = {*own, *filter(_may_be_secret, named)}
     written = {form for secret in found for form in _forms(secret)}
     # The longest first: one secret may be part of another.

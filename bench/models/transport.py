@@ -9,7 +9,8 @@ import httpx
 from yarl import URL
 
 _CONNECT_SECONDS = 20.0
-# Headers are passed on as bytes: a server's own need not be ASCII. The body arrives decoded and whole; what aiohttp sets itself must not be set twice.
+# Headers are passed on as bytes: a server's own need not be ASCII. The body arrives decoded and
+# whole; what aiohttp sets itself must not be set twice.
 _NOT_PASSED_ON = frozenset({b"content-encoding", b"content-length", b"transfer-encoding"})
 _SET_BY_AIOHTTP = frozenset({"host", "content-length", "accept-encoding", "connection"})
 

@@ -46,6 +46,18 @@ from tests.servers import Asked, Reply, Script, serve
             {"completion_tokens": 5, "completion_tokens_details": None, "prompt_tokens": None},
             Usage(generated=5, source="reported"),
         ),
+        (
+            {"prompt_tokens": True, "completion_tokens": 5.0},
+            Usage(),
+        ),
+        (
+            {"prompt_tokens": -1, "completion_tokens": 2**53 + 1},
+            Usage(),
+        ),
+        (
+            {"prompt_tokens": 2**53},
+            Usage(input=2**53, source="reported"),
+        ),
     ],
 )
 def test_chat_usage_includes_reasoning_and_the_unknown_stays_unknown(
@@ -77,6 +89,18 @@ def test_chat_usage_includes_reasoning_and_the_unknown_stays_unknown(
             {"promptTokenCount": 7, "candidatesTokenCount": 5},
             Usage(input=7, visible=5, source="reported"),
         ),
+        (
+            {"promptTokenCount": 1, "totalTokenCount": 3, "toolUsePromptTokenCount": 9},
+            Usage(input=1, source="reported"),
+        ),
+        (
+            {"promptTokenCount": 9, "candidatesTokenCount": 5, "totalTokenCount": 10},
+            Usage(input=9, visible=5, source="reported"),
+        ),
+        (
+            {"promptTokenCount": True, "candidatesTokenCount": 5.0, "thoughtsTokenCount": 2**54},
+            Usage(),
+        ),
     ],
 )
 def test_gemini_usage_adds_thoughts_to_candidates(
@@ -102,6 +126,94 @@ def test_the_fee_on_the_users_own_key_is_not_the_cost(
 
     completion, _ = ask(script)
     assert completion.cost == (cost and pytest.approx(cost))
+
+
+@pytest.mark.parametrize(
+    "cost", ["true", "-0.5", "NaN", "Infinity", '"1"', f"1{'0' * 400}", "null"]
+)
+@pytest.mark.parametrize("more", ["", ', "is_byok": true'])
+def test_a_cost_that_is_no_sum_of_money_is_unknown(cost: str, more: str) -> None:
+    details = '"cost_details": {"upstream_inference_cost": 0.5}'
+    for charged, upstream in ((cost, details), ("0.5", details.replace("0.5", cost))):
+        if not more and charged == "0.5":
+            continue
+        body = f'{{"choices": [{{}}], "usage": {{"cost": {charged}, {upstream}{more}}}}}'
+
+        async def script(asked: Asked, body: str = body) -> Reply:
+            return web.Response(text=body, content_type="application/json")
+
+        completion, _ = ask(script)
+        assert (completion.error, completion.cost) == (None, None)
+
+
+@pytest.mark.parametrize(
+    ("code", "message", "kind", "status"),
+    [
+        (401, "no key", "run", 401),
+        (402, "no credits", "run", 402),
+        (403, "not yours", "run", 403),
+        (403, "your input was flagged", "item", 403),
+        (404, "no such model", "run", 404),
+        ("404", "no such model", "run", 404),
+        (429, "slow", "rate_limit", 429),
+        ("rate_limit_exceeded", "slow", "rate_limit", 429),
+        (429, "exceeded your current quota", "run", 429),
+        (500, "oops", "transient", 500),
+        (529, "overloaded", "transient", 529),
+        (400, "unsupported parameter", "run", 400),
+        (422, "context_length_exceeded", "item", 422),
+        (413, "too large", "item", 413),
+        (None, "oops", "transient", None),
+        ("server_error", "oops", "transient", None),
+        (99999, "oops", "transient", None),
+        (True, "oops", "transient", None),
+    ],
+)
+@pytest.mark.parametrize("inside", [False, True])
+def test_the_code_of_an_error_in_a_good_response_counts_as_a_status(
+    code: object, message: str, kind: str, status: int | None, inside: bool
+) -> None:
+    error = {"error": {"message": message, "code": code}}
+    usage = {"prompt_tokens": 4, "completion_tokens": 6, "cost": 0.25}
+
+    async def script(asked: Asked) -> Reply:
+        body = {"choices": [error | {"message": {}}]} if inside else error
+        return web.json_response(body | {"usage": usage})
+
+    completion, _ = ask(script)
+    assert completion.error is not None
+    said = (completion.error.kind, completion.error.status, completion.error.message)
+    assert said == (kind, status, message)
+    assert completion.usage == Usage(input=4, generated=6, source="reported")
+    assert completion.cost == 0.25
+
+
+def test_openrouter_passes_on_how_long_its_provider_asks_to_wait() -> None:
+    headers = {"Retry-After": "7"}
+    error = {"message": "slow", "code": 429, "metadata": {"headers": headers}}
+
+    async def script(asked: Asked) -> Reply:
+        return web.json_response({"error": error})
+
+    failure = ask(script)[0].error
+    assert failure is not None
+    assert failure.retry_after == 7.0
+
+
+def test_geminis_failures_keep_what_was_used_as_well() -> None:
+    used = {"usageMetadata": {"promptTokenCount": 4}}
+
+    async def none(asked: Asked) -> Reply:
+        return web.json_response(used)
+
+    async def error(asked: Asked) -> Reply:
+        return web.json_response(used | {"error": {"code": 401, "message": "no"}})
+
+    for script, kind in ((none, "transient"), (error, "run")):
+        completion, _ = ask(script, LOCAL_GEMINI)
+        assert completion.error is not None
+        assert completion.error.kind == kind
+        assert completion.usage == Usage(input=4, source="reported")
 
 
 def test_openrouter_reports_cost_provider_and_reasoning() -> None:
@@ -186,7 +298,16 @@ def test_refusals_are_told_apart() -> None:
         (404, "no such model", "run"),
         (402, "no credits", "run"),
         (400, "unsupported parameter: temperature", "run"),
-        (400, "the prompt is not acceptable", "item"),
+        (400, "system prompt is not supported by this model", "run"),
+        (400, "safety_identifier is no known parameter", "run"),
+        (400, "max_tokens is too large: 65536. The maximum context length is 8 tokens", "run"),
+        (400, "max_tokens: 65536 > 8192, the maximum number of output tokens", "run"),
+        (400, "Invalid prompt: it was flagged", "item"),
+        (400, "prompt is too long: 9 tokens > 8 maximum", "item"),
+        (400, "Input tokens exceed the configured limit of 272000 tokens", "item"),
+        (400, "The input token count (9) exceeds the maximum number of tokens allowed", "item"),
+        (400, "input length and `max_tokens` exceed context limit: 9 + 8 > 10", "item"),
+        (400, "rejected by the safety system", "item"),
         (400, "maximum context length is 8 tokens", "item"),
         (400, "content_filter", "item"),
         (403, "your input was flagged by moderation", "item"),
@@ -254,10 +375,6 @@ async def _error_in_a_good_response(asked: Asked) -> Reply:
     return web.json_response({"error": {"message": "upstream died", "code": 502}})
 
 
-async def _unauthorised_upstream(asked: Asked) -> Reply:
-    return web.json_response({"choices": [{"error": {"message": "provider", "code": 401}}]})
-
-
 @pytest.mark.parametrize("model", [LOCAL_CHAT, LOCAL_GEMINI])
 @pytest.mark.parametrize(
     "script",
@@ -268,12 +385,9 @@ async def _unauthorised_upstream(asked: Asked) -> Reply:
         _number,
         _html,
         _error_in_a_good_response,
-        _unauthorised_upstream,
     ],
 )
 def test_whatever_else_a_server_does_is_transient(model: str, script: Script) -> None:
-    if model == LOCAL_GEMINI and script is _unauthorised_upstream:
-        pytest.skip("a form of the Chat protocol")
     completion, _ = ask(script, model)
     assert completion.error is not None
     assert completion.error.kind == "transient"
