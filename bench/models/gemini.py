@@ -66,7 +66,7 @@ class GeminiModel:
             async with asyncio.timeout(seconds):
                 response = await arrival(sending)
             if not response.is_success:
-                return failed(failure(response))
+                return failed(failure(response), _spent(response.content))
             return completion(decoded(response.content))
         except TimeoutError:
             return failed(transient(f"no answer within {seconds:g} s"))
@@ -230,6 +230,14 @@ def failure(response: httpx.Response) -> Failure:
         code=f"{code} {worded(_error(body).get('status'))}",
         retry_after=wait,
     )
+
+
+def _spent(content: bytes) -> Usage:
+    """Usage in the body of an error, as far as it has any."""
+    try:
+        return _usage(mapping(mapping(decoded(content)).get("usageMetadata")))
+    except NoJson:
+        return Usage()
 
 
 def _error(body: object) -> Mapping[str, object]:

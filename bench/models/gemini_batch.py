@@ -92,7 +92,8 @@ class GeminiBatches:
             config=types.CreateBatchJobConfig(display_name=key),
         )
         job = await self._said(gemini.arrival(sending))
-        if name := string(job.get("name")):
+        name = string(job.get("name"))
+        if name and name.isprintable():
             return name
         raise fault(transient("the server sent no name of the job"), self._secrets)
 

@@ -17,7 +17,7 @@ from bench.models.failures import failed, from_status, harmless, transient
 from bench.models.rate_headers import with_hold_back
 from bench.models.secrets import secrets
 from bench.models.transport import AiohttpTransport
-from bench.records import Completion, Failure
+from bench.records import Completion, Failure, Usage
 
 
 class Format(NamedTuple):
@@ -71,12 +71,23 @@ class OpenAIModel:
             return with_hold_back(completion, response.headers)
         except (TimeoutError, openai.APITimeoutError):
             return failed(transient(f"no answer within {seconds:g} s"))
+        except openai.APIStatusError as error:
+            return failed(failure(error), *spent(self._format, error.response.content))
         except openai.APIError as error:
             return failed(failure(error))
         except NoJson as error:
             return failed(transient(str(error)))
         except RecursionError as error:
             return failed(transient(f"the server sent no response: {error}"))
+
+
+def spent(spoken: Format, content: bytes) -> tuple[Usage, float | None]:
+    """Usage and cost in the body of an error, as far as it has them."""
+    try:
+        said = spoken.completion(decoded(content))
+    except (NoJson, RecursionError):
+        return Usage(), None
+    return said.usage, said.cost
 
 
 def client(key: str | None, base_url: str) -> openai.AsyncOpenAI:

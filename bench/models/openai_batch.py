@@ -150,10 +150,11 @@ class OpenAIBatches:
         status = response.get("status_code")
         if not response or type(status) is not int:
             return failed(_unanswered(result.get("error")))
+        said = self._format.completion(response.get("body"))
         if status == 200:
-            return self._format.completion(response.get("body"))
+            return said
         code, message = chat.error_text(response.get("body"))
-        return failed(from_status(status, message, code=code))
+        return failed(from_status(status, message, code=code), said.usage, said.cost)
 
     async def _object(self, path: str) -> Mapping[str, object]:
         return self._decoded(await self._get(path))
@@ -193,7 +194,8 @@ class OpenAIBatches:
             raise fault(transient(str(error)), self._secrets) from None
 
     def _id(self, thing: Mapping[str, object]) -> str:
-        if identity := string(thing.get("id")):
+        identity = string(thing.get("id"))
+        if identity and identity.isprintable():
             return identity
         raise fault(transient("the server sent no id"), self._secrets)
 

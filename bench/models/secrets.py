@@ -45,4 +45,9 @@ def _may_be_secret(value: str) -> bool:
 
 def _forms(secret: str) -> Iterable[str]:
     """As it is, in JSON, in Python's words, and in a URL."""
-    return secret, json.dumps(secret)[1:-1], repr(secret)[1:-1], quote(secret, safe="")
+    return (
+        secret,
+        json.dumps(secret)[1:-1],
+        repr(secret)[1:-1],
+        quote(secret, safe="", errors="replace"),
+    )

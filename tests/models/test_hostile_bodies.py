@@ -177,6 +177,13 @@ def test_a_secret_is_found_in_every_way_it_may_be_written(monkeypatch: pytest.Mo
         assert text == "<[key]>"
 
 
+def test_a_secret_that_is_no_text_is_masked_and_costs_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("MY_SECRET", "planted\udcff0123456789")
+    assert answer(LOCAL_CHAT, "chat", lambda body: body, text="4").text == "4"
+
+
 @everywhere
 def test_no_warning_repeats_what_a_server_said(
     capfd: pytest.CaptureFixture[str], recwarn: pytest.WarningsRecorder, model: str, api: Api
