@@ -160,7 +160,7 @@ FAULTS = (
     Fault(page, "transient", "the server sent no"),
     Fault(nothing, "transient", ""),
     Fault(not_what_it_says, "transient", ""),
-    Fault(error_in_the_body, "transient", ""),
+    Fault(error_in_the_body, "transient", "", 502),
     Fault(no_choices, "transient", "the server sent no c"),
     Fault(too_long, "item", "maximum context length", 400),
     Fault(too_long_in_the_body, "item", "maximum context length", 400, only=CHAT),

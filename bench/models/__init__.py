@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from ipaddress import ip_address
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, get_args
 from urllib.parse import urlsplit
@@ -20,7 +21,7 @@ from bench.models.catalogue import (
     resolve,
     unknown_model,
 )
-from bench.models.keys import read_env_file
+from bench.models.keys import check_key, read_env_file
 
 if TYPE_CHECKING:
     from bench.models.openai_api import Format
@@ -110,7 +111,7 @@ def _describe(name: str, configuration: Configuration, base_url: str | None, api
     provider = load().provider[configuration.provider]
     identity: dict[str, object] = {
         "route": f"{configuration.provider}/{configuration.served_name}",
-        "base_url": _without_credentials(base_url) if base_url else None,
+        "base_url": _checked_url(base_url, provider.keys) if base_url else None,
     }
     settings = configuration.settings
     if api != "chat":
@@ -150,7 +151,7 @@ def open_batch(
             f"({' and '.join(able)} have one): leave out --batch"
         )
     if base_url:
-        _without_credentials(base_url)
+        _checked_url(base_url, provider.keys)
     served_name, key = configuration.served_name, _key(name, provider, base_url)
     if configuration.provider == "gemini":
         from bench.models.gemini_batch import GeminiBatches
@@ -213,6 +214,7 @@ def _format(configuration: Configuration, base_url: str | None, api: Api) -> For
 def _key(name: str, provider: Provider, base_url: str | None) -> str | None:
     for variable in provider.keys:
         if key := os.environ.get(variable, "").strip():
+            check_key(variable, key)
             return key
     if base_url is not None:
         return None
@@ -263,14 +265,29 @@ _IN_PROCESS: dict[str, Callable[[str, str, str | None], Opened]] = {
 """What opens the models that run in this process, by the first part of their names."""
 
 
-def _without_credentials(base_url: str) -> str:
-    """`base_url` as it may be written down. BadInput where it is none."""
+def _checked_url(base_url: str, keys: Sequence[str]) -> str:
+    """`base_url` in the form that is written down.
+
+    BadInput where it is none that can be asked; it says nothing of what stands in it, which may be
+    a password.
+    """
     try:
         parts = urlsplit(base_url)
-        port = parts.port
-    except ValueError as error:
-        raise BadInput(f"--base-url: {error}") from error
-    if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise BadInput("--base-url: give a URL such as http://127.0.0.1:8000/v1")
-    host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
-    return f"{parts.scheme}://{host}{f':{port}' if port else ''}{parts.path}"
+        host, port = parts.hostname or "", parts.port
+        is_address = ":" in host and bool(ip_address(host.partition("%")[0]))
+        known = is_address or bool(host and host.encode("idna"))
+    except ValueError:
+        raise BadInput(_NO_URL) from None
+    plain = base_url.isprintable() and " " not in base_url
+    if not (known and plain and parts.scheme in ("http", "https")):
+        raise BadInput(_NO_URL)
+    if "@" in parts.netloc:
+        variable = " or ".join(keys) or "the provider's environment variable"
+        raise BadInput(f"--base-url holds a user's name: give the server's key by {variable}")
+    if "?" in base_url or "#" in base_url:
+        raise BadInput("--base-url: leave out what begins with ? or #, no request would carry it")
+    shown = f"[{host}]" if is_address else host
+    return f"{parts.scheme}://{shown}{f':{port}' if port else ''}{parts.path}"
+
+
+_NO_URL = "--base-url: not a URL such as http://127.0.0.1:8000/v1"

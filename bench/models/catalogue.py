@@ -59,6 +59,8 @@ class Named(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 class Provider(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One way to reach models: `keys` are environment variables, the first that is set counts.
 
+    without_temperature: models that reject one, patterns as the shell's.
+    reasoning_without_temperature: those that reject one where a level but none is given.
     reports_cost: every answer comes with what it cost. batch_discount: the share of the price that
     its batch API takes off, None where it has none.
     """
@@ -69,6 +71,7 @@ class Provider(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     base_url: str | None = None
     request: dict[str, object] = {}
     without_temperature: tuple[str, ...] = ()
+    reasoning_without_temperature: tuple[str, ...] = ()
     reports_cost: bool = False
     batch_discount: float | None = None
 
@@ -182,6 +185,9 @@ def _resolve_route(
     if reasoning is not None:
         level = check_level(name, reasoning, known.levels)
         request = request | known.levels[level].request
-    rejects = any(fnmatchcase(served_name, pattern) for pattern in known.without_temperature)
+    patterns = known.without_temperature
+    if level not in (DEFAULT, "none"):
+        patterns += known.reasoning_without_temperature
+    rejects = any(fnmatchcase(served_name, pattern) for pattern in patterns)
     settings = Settings(temperature=None if rejects else 0.0, request=request)
     return Configuration(served_name, level, provider, served_name, settings, named=False)

@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 
 from bench.models.base import Message, Settings, answer_schema
+from bench.models.bodies import worded
 from bench.models.failures import failed, from_status, transient
+from bench.models.rate_headers import retry_after
 from bench.records import Completion, Failure, FinishReason, Usage
+
+_MOST_TOKENS = 2**53
+"""More than that is no count of tokens, and not every reader of JSON keeps it exactly."""
+
+_STATUS_OF = {"rate_limit_exceeded": 429, "invalid_prompt": 400}
+"""HTTP's word for what some servers report by name under a good status."""
 
 _FINISH: dict[str, FinishReason] = {
     "stop": "stop",
@@ -39,27 +48,31 @@ def request_body(
 
 
 def completion(body: object) -> Completion:
-    """The completion in a response's decoded body, or the failure that it reports."""
+    """The completion in a response's decoded body, or the failure that it reports.
+
+    A failure keeps usage and cost: what was generated is paid for.
+    """
     if not isinstance(body, dict):
-        return failed(transient(f"the server sent no JSON object: {body!r}"))
+        return failed(transient(f"the server sent no JSON object: {worded(body)}"))
+    numbers = mapping(body.get("usage"))
+    spent = usage(numbers), cost(numbers)
     if body.get("error"):
-        return failed(reported(body["error"]))
+        return failed(reported(body["error"]), *spent)
     choices = body.get("choices")
     if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
-        return failed(transient("the server sent no choices"))
+        return failed(transient("the server sent no choices"), *spent)
     choice = choices[0]
     if choice.get("error"):
-        return failed(reported(choice["error"]))
+        return failed(reported(choice["error"]), *spent)
     message = mapping(choice.get("message"))
     refusal = string(message.get("refusal"))
     text = _content(message.get("content"))
-    numbers = mapping(body.get("usage"))
     return Completion(
         text=text or refusal or "",
         reasoning_text=_reasoning(message),
         finish_reason="refusal" if refusal else _finish(choice.get("finish_reason")),
-        usage=usage(numbers),
-        cost=cost(numbers),
+        usage=spent[0],
+        cost=spent[1],
         served_model=string(body.get("model")),
         provider=string(body.get("provider")),
         extra={key: body[key] for key in ("id", "system_fingerprint") if string(body.get(key))},
@@ -105,11 +118,18 @@ def cost(numbers: Mapping[str, object]) -> float | None:
     if numbers.get("is_byok") is not True:
         return charged
     upstream = _amount(mapping(numbers.get("cost_details")).get("upstream_inference_cost"))
-    return None if charged is None or upstream is None else charged + upstream
+    return None if charged is None or upstream is None else _amount(charged + upstream)
 
 
 def _amount(value: object) -> float | None:
-    return float(value) if isinstance(value, int | float) else None
+    """`value` if it is a sum of money."""
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        return None
+    try:
+        amount = float(value)
+    except OverflowError:
+        return None
+    return amount if 0 <= amount < math.inf else None
 
 
 def mapping(value: object) -> Mapping[str, object]:
@@ -124,34 +144,52 @@ def string(value: object) -> str | None:
 
 def count(value: object) -> int | None:
     """`value` if it is a number of tokens."""
-    return value if type(value) is int and value >= 0 else None
+    return value if type(value) is int and 0 <= value <= _MOST_TOKENS else None
 
 
 def error_text(body: object) -> tuple[str, str]:
     """Code and message of an error's body, as far as it has them."""
     if not isinstance(body, dict):
-        return "", str(body or "")
+        return "", worded(body) if body else ""
     error = body["error"] if isinstance(body.get("error"), dict) else body
     metadata = mapping(error.get("metadata"))
-    message = " ".join(str(part) for part in (error.get("message"), metadata.get("raw")) if part)
+    message = " ".join(worded(part) for part in (error.get("message"), metadata.get("raw")) if part)
     words = (error.get("code"), error.get("type"), error.get("param"))
-    return " ".join(str(word) for word in words if word), message
+    return " ".join(worded(word) for word in words if word), message
 
 
 def reported(error: object) -> Failure:
-    """The failure that a body reports under a good HTTP status."""
+    """The failure that a body reports under a good HTTP status: its code counts as one.
+
+    Without a code the same question may be answered yet, unless the text blames it.
+    """
     code, message = error_text(error)
     shown = message or code or "the server reported an error"
-    failure = from_status(400, shown, code=code)
-    if failure.kind == "item":
-        return failure
-    if mapping(error).get("code") in (429, "429", "rate_limit_exceeded"):
-        return Failure(kind="rate_limit", message=failure.message, status=429)
-    return transient(shown)
+    status = _inner_status(mapping(error).get("code"))
+    failure = from_status(status or 400, shown, code=code, retry_after=wait_passed_on(error))
+    return failure if status or failure.kind == "item" else transient(shown)
+
+
+def wait_passed_on(error: object, headers: Mapping[str, object] | None = None) -> float | None:
+    """Seconds to wait, by a response's headers.
+
+    OpenRouter repeats those of the provider behind it in the body of the error.
+    """
+    passed_on = mapping(mapping(mapping(error).get("metadata")).get("headers"))
+    return retry_after({**passed_on, **(headers or {})})
+
+
+def _inner_status(code: object) -> int | None:
+    """The HTTP status of an error that names one."""
+    if isinstance(code, str):
+        status = int(code) if len(code) == 3 and code.isdecimal() else _STATUS_OF.get(code, 0)
+    else:
+        status = code if type(code) is int else 0
+    return status if 400 <= status < 600 else None
 
 
 def _finish(reason: object) -> FinishReason | None:
-    return None if reason is None else _FINISH.get(str(reason), "other")
+    return None if reason is None else _FINISH.get(worded(reason), "other")
 
 
 def _reasoning(message: Mapping[str, object]) -> str | None:
@@ -162,7 +200,10 @@ def _reasoning(message: Mapping[str, object]) -> str | None:
     if not isinstance(details, list):
         return None
     parts = [mapping(part) for part in details]
-    return "".join(str(part.get("text") or part.get("summary") or "") for part in parts) or None
+    return (
+        "".join(string(part.get("text")) or string(part.get("summary")) or "" for part in parts)
+        or None
+    )
 
 
 def _content(content: object) -> str:

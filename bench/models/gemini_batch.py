@@ -8,19 +8,26 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Iterator, Mapping, Sequence
 from urllib.parse import quote
 
-import aiohttp
 import httpx
-import msgspec
-from google.genai import errors, types
-from pydantic import ValidationError
+from google.genai import types
 
 from bench.models import gemini
 from bench.models.base import NO_KEY, TIMEOUT, BatchRequest, BatchStatus
-from bench.models.chat import mapping, string
-from bench.models.failures import failed, fault, from_status, transient, without_secrets
+from bench.models.bodies import NoJson, decoded, worded
+from bench.models.chat import count, mapping, string
+from bench.models.failures import (
+    failed,
+    fault,
+    from_status,
+    harmless,
+    harmless_failure,
+    harmless_line,
+    transient,
+)
+from bench.models.secrets import secrets
 from bench.models.transport import AiohttpTransport
 from bench.records import Completion, Failure
 
@@ -51,10 +58,6 @@ _HTTP_STATUS = {
 }
 """HTTP's word for each code of google.rpc.Code."""
 
-_FAULTS = (TimeoutError, errors.APIError, aiohttp.ClientError, httpx.HTTPError)
-_UNREADABLE = (ValidationError, ValueError, AttributeError, TypeError)
-"""What the SDK raises for a body that is not of Gemini's form."""
-
 
 class GeminiBatches:
     """Jobs for one Gemini model."""
@@ -66,7 +69,7 @@ class GeminiBatches:
     def __init__(self, served_name: str, *, key: str | None, base_url: str | None) -> None:
         """`base_url` is another server with Gemini's protocol, None for Google's own."""
         self._served_name = served_name
-        self._secrets = [key] if key else []
+        self._secrets = secrets(key)
         base_url = (base_url or _GOOGLE).rstrip("/")
         self._connection = gemini.Connection(key, base_url)
         self._plain = httpx.AsyncClient(
@@ -83,18 +86,16 @@ class GeminiBatches:
 
     async def submit(self, requests: Sequence[BatchRequest], key: str) -> str:
         """The id of a new job. ProviderFault where it was not started, or nobody knows."""
-        try:
-            async with asyncio.timeout(TIMEOUT):
-                job = await self._connection.sdk.batches.create(
-                    model=self._served_name,
-                    src=[_inlined(request) for request in requests],
-                    config=types.CreateBatchJobConfig(display_name=key),
-                )
-        except (*_FAULTS, *_UNREADABLE) as error:
-            raise fault(_failure(error), self._secrets) from None
-        if not job.name:
-            raise fault(transient("the server sent no name of the job"), self._secrets)
-        return job.name
+        sending = self._connection.sdk.batches.create(
+            model=self._served_name,
+            src=[_inlined(request) for request in requests],
+            config=types.CreateBatchJobConfig(display_name=key),
+        )
+        job = await self._said(gemini.arrival(sending))
+        name = string(job.get("name"))
+        if name and name.isprintable():
+            return name
+        raise fault(transient("the server sent no name of the job"), self._secrets)
 
     async def find(self, key: str) -> str | None:
         """The id of the newest job whose display name is `key`."""
@@ -107,7 +108,7 @@ class GeminiBatches:
             for job in map(mapping, listed if isinstance(listed, list) else []):
                 about = mapping(job.get("metadata"))
                 if about.get("displayName") == key and (name := string(job.get("name"))):
-                    found.append((str(about.get("createTime")), name))
+                    found.append((worded(about.get("createTime")), name))
             token = quote(string(page.get("nextPageToken")) or "", safe="")
             if not token:
                 return max(found)[1] if found else None
@@ -117,7 +118,8 @@ class GeminiBatches:
         """Where the job stands."""
         said = await self._get(_path(job))
         about = mapping(said.get("metadata"))
-        state = str(about.get("state")).removeprefix("BATCH_STATE_").removeprefix("JOB_STATE_")
+        said_state = harmless_line(worded(about.get("state")), self._secrets)
+        state = said_state.removeprefix("BATCH_STATE_").removeprefix("JOB_STATE_")
         counts = mapping(about.get("batchStats"))
         error = said.get("error") or about.get("error")
         return BatchStatus(
@@ -126,7 +128,7 @@ class GeminiBatches:
             failed=_int64(counts.get("failedRequestCount")),
             total=_int64(counts.get("requestCount")),
             state=state,
-            error=_reported(error) if error else None,
+            error=harmless_failure(_reported(error), self._secrets) if error else None,
         )
 
     async def results(self, job: str, ids: Sequence[str]) -> AsyncIterator[tuple[str, Completion]]:
@@ -139,17 +141,13 @@ class GeminiBatches:
         found: dict[str, Completion] = {}
         for identity, result in _matched(_inlined_results(said), ids):
             if identity not in found or found[identity].error:
-                found[identity] = without_secrets(_completion(result), self._secrets)
+                found[identity] = harmless(_completion(result), self._secrets)
         for identity, completion in found.items():
             yield identity, completion
 
     async def cancel(self, job: str) -> None:
         """Ask for the job's end."""
-        try:
-            async with asyncio.timeout(TIMEOUT):
-                await self._connection.sdk.batches.cancel(name=job)
-        except _FAULTS as error:
-            raise fault(_failure(error), self._secrets) from None
+        await self._said(gemini.arrival(self._connection.sdk.batches.cancel(name=job)))
 
     async def close(self) -> None:
         """Close the connections."""
@@ -158,15 +156,23 @@ class GeminiBatches:
 
     async def _get(self, path: str) -> Mapping[str, object]:
         """What the server says at `path`. ProviderFault where it says nothing."""
+        return await self._said(self._plain.get(path))
+
+    async def _said(self, answering: Awaitable[httpx.Response]) -> Mapping[str, object]:
+        """The JSON object in a response. ProviderFault where none comes."""
         try:
             async with asyncio.timeout(TIMEOUT):
-                response = await self._plain.get(path)
-            body = _decoded(response)
-            if response.is_error:
-                raise errors.APIError(response.status_code, body, response)
-            return body
-        except (*_FAULTS, ValueError) as error:
-            raise fault(_failure(error), self._secrets) from None
+                response = await answering
+            if response.is_success:
+                return mapping(decoded(response.content))
+            reason = gemini.failure(response)
+        except TimeoutError:
+            reason = transient(f"no answer within {TIMEOUT:g} s")
+        except httpx.HTTPError as error:
+            reason = transient(f"connection failed: {error or type(error).__name__}")
+        except (NoJson, RecursionError) as error:
+            reason = transient(str(error))
+        raise fault(reason, self._secrets)
 
 
 def _inlined(request: BatchRequest) -> types.InlinedRequest:
@@ -175,27 +181,6 @@ def _inlined(request: BatchRequest) -> types.InlinedRequest:
         config=gemini.config(request.messages, request.settings),
         metadata={_ID: request.id},
     )
-
-
-def _decoded(response: httpx.Response) -> dict[str, object]:
-    """The body, a JSON object. ValueError where a good response holds none."""
-    try:
-        body = msgspec.json.decode(response.content)
-    except (msgspec.DecodeError, RecursionError) as error:
-        if response.is_error:
-            return {}
-        raise ValueError(f"the server sent no JSON: {error}") from error
-    return dict(mapping(body))
-
-
-def _failure(error: Exception) -> Failure:
-    if isinstance(error, errors.APIError):
-        return gemini.failure(error)
-    if isinstance(error, TimeoutError):
-        return transient(f"no answer within {TIMEOUT:g} s")
-    if isinstance(error, aiohttp.ClientError | httpx.HTTPError):
-        return transient(f"connection failed: {error or type(error).__name__}")
-    return transient(f"the server sent no Gemini response: {error}")
 
 
 def _inlined_results(job: Mapping[str, object]) -> list[Mapping[str, object]]:
@@ -232,15 +217,15 @@ def _completion(result: Mapping[str, object]) -> Completion:
 def _reported(error: object) -> Failure:
     """The failure behind a google.rpc.Status."""
     said = mapping(error)
-    code = said.get("code")
-    status = _HTTP_STATUS.get(code, code) if isinstance(code, int) else 500
+    code = count(said.get("code"))
+    status = 500 if code is None else _HTTP_STATUS.get(code, code)
     return from_status(status, string(said.get("message")) or f"error {code}")
 
 
 def _int64(value: object) -> int | None:
     """A count, which Google's JSON writes as a string."""
-    text = str(value)
-    return int(text) if text.isascii() and text.isdigit() else None
+    text = str(count(value)) if isinstance(value, int) else worded(value)
+    return count(int(text)) if text.isascii() and text.isdigit() and len(text) < 20 else None
 
 
 def _path(job: str) -> str:

@@ -3,30 +3,54 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
-import re
-from collections.abc import Iterator, Mapping, Sequence
-from itertools import combinations
+import warnings
+from collections.abc import Sequence
 
 # Read at litellm's import, which otherwise goes to the network for a table of prices.
 os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"
 
 import litellm
-import msgspec
 import openai
 
 from bench.errors import BadInput
 from bench.models import chat
 from bench.models.base import Message, Settings
-from bench.models.failures import failed, from_status, transient, without_secrets
+from bench.models.bodies import worded
+from bench.models.failures import failed, from_status, harmless, transient
+from bench.models.keys import check_key
+from bench.models.litellm_usage import reported
 from bench.models.rate_headers import retry_after, with_hold_back
-from bench.records import Completion
+from bench.models.secrets import secrets
+from bench.records import Completion, Failure
 
 litellm.drop_params = False
 litellm.telemetry = False
 litellm.suppress_debug_info = True
 
-_COUNTS_TOKENS = re.compile("token|count", re.IGNORECASE)
+# Both write a server's own words to the terminal.
+warnings.filterwarnings("ignore", category=UserWarning, module="pydantic")
+logging.getLogger("LiteLLM").setLevel(logging.CRITICAL)
+
+_OTHER_NAMES = {
+    "bedrock": ("aws",),
+    "gemini": ("google",),
+    "huggingface": ("hf",),
+    "sagemaker": ("aws",),
+    "together_ai": ("together",),
+}
+"""How variables begin that do not begin with the provider's name."""
+
+_UNREADABLE = (
+    ArithmeticError,
+    AttributeError,
+    LookupError,
+    RecursionError,
+    TypeError,
+    ValueError,
+)
+"""What litellm raises for a response that is not of the form it expects."""
 
 
 class LitellmModel:
@@ -46,22 +70,22 @@ class LitellmModel:
         missing = litellm.validate_environment(model=served_name)["missing_keys"]
         if missing and base_url is None:
             raise BadInput(f"{name} needs a key: set {', '.join(missing)}")
-        # litellm picks the key itself, so any of those that are set may be echoed.
-        self._secrets = [value for key, value in os.environ.items() if key.endswith("_API_KEY")]
+        _check_keys(self._provider)
+        self._secrets = secrets()
 
     async def answer(self, messages: Sequence[Message], settings: Settings) -> Completion:
         """One request. Failures are values, with keys masked wherever a server echoes them."""
         body = chat.request_body(self._served_name, messages, settings, "max_tokens")
         completion = await self._request(body, settings.timeout)
-        return without_secrets(completion, self._secrets)
+        return harmless(completion, self._secrets)
 
     async def close(self) -> None:
         """Close the connections that litellm keeps."""
         await litellm.close_litellm_async_clients()  # type: ignore[attr-defined, no-untyped-call]
 
     async def _request(self, body: dict[str, object], seconds: float) -> Completion:
+        details: dict[str, object] = {}
         try:
-            details: dict[str, object] = {}
             async with asyncio.timeout(seconds):
                 response = await litellm.acompletion(
                     **body,
@@ -72,55 +96,40 @@ class LitellmModel:
                     logger_fn=details.update,
                 )
             answer = {"provider": self._provider} | response.model_dump()
-            answer["usage"] = _reported(answer.get("usage"), details.get("original_response"))
+            answer["usage"] = reported(answer.get("usage"), details.get("original_response"))
             headers = getattr(response, "_hidden_params", {}).get("additional_headers")
             return with_hold_back(chat.completion(answer), headers or {})
         except (TimeoutError, openai.APITimeoutError):
             return failed(transient(f"no answer within {seconds:g} s"))
         except openai.APIConnectionError as error:
-            return failed(transient(f"connection failed: {error.message}"))
+            return failed(transient(f"connection failed: {worded(error.message)}"))
         except openai.APIError as error:
-            # litellm puts a status on every error of its own.
-            status = getattr(error, "status_code", None) or 500
-            wait = retry_after(getattr(error, "litellm_response_headers", None) or {})
-            return failed(
-                from_status(
-                    int(status), error.message, code=str(error.code or ""), retry_after=wait
-                )
-            )
+            return failed(_failure(error))
+        except _UNREADABLE as error:
+            # Before the request is on its way it is a fault of ours.
+            if not details:
+                raise
+            return failed(transient(f"litellm cannot read the response: {error}"))
 
 
-def _reported(usage: object, original: object) -> dict[str, object]:
-    """The `usage` that litellm gives, without what the provider's `original` response lacks.
+def _failure(error: openai.APIError) -> Failure:
+    """The failure behind an error of litellm, which puts a status on every one of its own."""
+    status = getattr(error, "status_code", None)
+    return from_status(
+        status if type(status) is int else 500,
+        worded(error.message),
+        code=worded(error.code),
+        retry_after=retry_after(getattr(error, "litellm_response_headers", None) or {}),
+    )
 
-    litellm writes 0, or a count of its own, where a provider reports nothing. Some figures are
-    the sum of two that the provider reports, such as a candidate's and its thoughts' tokens.
+
+def _check_keys(provider: str) -> None:
+    """BadInput for a key, as far as it can be told that it is this provider's, that is malformed.
+
+    litellm takes the variables as they stand.
     """
-    try:
-        said = list(_token_counts(msgspec.json.decode(str(original))))
-    except (msgspec.DecodeError, RecursionError):
-        said = []
-    attested = {*said, *map(sum, combinations(said, 2))}
-
-    def kept(numbers: Mapping[str, object]) -> dict[str, object]:
-        return {
-            name: value
-            for name, value in numbers.items()
-            if not name.endswith("_tokens") or value in attested
-        }
-
-    numbers = chat.mapping(usage)
-    details = chat.mapping(numbers.get("completion_tokens_details"))
-    return kept(numbers) | {"completion_tokens_details": kept(details)}
-
-
-def _token_counts(value: object, name: str = "") -> Iterator[int]:
-    """All whole numbers in a decoded response whose names are those of a count of tokens."""
-    if isinstance(value, dict):
-        for key, inner in value.items():
-            yield from _token_counts(inner, str(key))
-    elif isinstance(value, list):
-        for inner in value:
-            yield from _token_counts(inner, name)
-    elif _COUNTS_TOKENS.search(name) and (number := chat.count(value)) is not None:
-        yield number
+    own = (provider.replace("_", ""), *_OTHER_NAMES.get(provider, ()))
+    for variable, key in os.environ.items():
+        plain = variable.upper().replace("_", "")
+        if plain.endswith(("KEY", "TOKEN")) and plain.startswith(tuple(map(str.upper, own))):
+            check_key(variable, key)

@@ -8,15 +8,16 @@ from functools import partial
 from typing import NamedTuple
 
 import httpx
-import msgspec
 import openai
 
 from bench.models import chat, responses
 from bench.models.base import NO_KEY, Message, Settings
-from bench.models.failures import failed, from_status, transient, without_secrets
-from bench.models.rate_headers import retry_after, with_hold_back
+from bench.models.bodies import NoJson, decoded
+from bench.models.failures import failed, from_status, harmless, transient
+from bench.models.rate_headers import with_hold_back
+from bench.models.secrets import secrets
 from bench.models.transport import AiohttpTransport
-from bench.records import Completion, Failure
+from bench.records import Completion, Failure, Usage
 
 
 class Format(NamedTuple):
@@ -45,14 +46,14 @@ class OpenAIModel:
         self.name = name
         self._served_name = served_name
         self._format = spoken
-        self._secrets = [key] if key else []
+        self._secrets = secrets(key)
         self._client = client(key, base_url)
 
     async def answer(self, messages: Sequence[Message], settings: Settings) -> Completion:
         """One request. Failures are values, with the key masked wherever a server echoes it."""
         body = self._format.body(self._served_name, messages, settings)
         completion = await self._request(body, settings.timeout)
-        return without_secrets(completion, self._secrets)
+        return harmless(completion, self._secrets)
 
     async def close(self) -> None:
         """Close the connections."""
@@ -66,14 +67,27 @@ class OpenAIModel:
                 response = await self._client.post(
                     self._format.path, cast_to=httpx.Response, body=body
                 )
-            completion = self._format.completion(msgspec.json.decode(response.content))
+            completion = self._format.completion(decoded(response.content))
             return with_hold_back(completion, response.headers)
         except (TimeoutError, openai.APITimeoutError):
             return failed(transient(f"no answer within {seconds:g} s"))
+        except openai.APIStatusError as error:
+            return failed(failure(error), *spent(self._format, error.response.content))
         except openai.APIError as error:
             return failed(failure(error))
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-            return failed(transient(f"the server sent no JSON: {error}"))
+        except NoJson as error:
+            return failed(transient(str(error)))
+        except RecursionError as error:
+            return failed(transient(f"the server sent no response: {error}"))
+
+
+def spent(spoken: Format, content: bytes) -> tuple[Usage, float | None]:
+    """Usage and cost in the body of an error, as far as it has them."""
+    try:
+        said = spoken.completion(decoded(content))
+    except (NoJson, RecursionError):
+        return Usage(), None
+    return said.usage, said.cost
 
 
 def client(key: str | None, base_url: str) -> openai.AsyncOpenAI:
@@ -92,7 +106,5 @@ def failure(error: openai.APIError) -> Failure:
     if not isinstance(error, openai.APIStatusError):
         return transient(f"connection failed: {error.__cause__ or error}")
     code, message = chat.error_text(error.body)
-    # OpenRouter repeats headers of the provider behind it in the body.
-    passed_on = chat.mapping(chat.mapping(chat.mapping(error.body).get("metadata")).get("headers"))
-    wait = retry_after({**passed_on, **error.response.headers})
+    wait = chat.wait_passed_on(error.body, error.response.headers)
     return from_status(error.status_code, message or error.message, code=code, retry_after=wait)

@@ -12,9 +12,19 @@ import openai
 
 from bench.models import chat
 from bench.models.base import TIMEOUT, BatchRequest, BatchStatus
+from bench.models.bodies import NoJson, decoded, worded
 from bench.models.chat import count, mapping, string
-from bench.models.failures import failed, fault, from_status, transient, without_secrets
+from bench.models.failures import (
+    failed,
+    fault,
+    from_status,
+    harmless,
+    harmless_failure,
+    harmless_line,
+    transient,
+)
 from bench.models.openai_api import Format, client, failure
+from bench.models.secrets import secrets
 from bench.records import Completion, Failure
 
 _ENDED = ("completed", "failed", "expired", "cancelled")
@@ -34,7 +44,7 @@ class OpenAIBatches:
     def __init__(self, served_name: str, spoken: Format, *, key: str | None, base_url: str) -> None:
         self._served_name = served_name
         self._format = spoken
-        self._secrets = [key] if key else []
+        self._secrets = secrets(key)
         self._client = client(key, base_url)
 
     def size(self, request: BatchRequest) -> int:
@@ -80,15 +90,15 @@ class OpenAIBatches:
     async def status(self, job: str) -> BatchStatus:
         """Where the job stands."""
         said = await self._object(f"/batches/{_quoted(job)}")
-        state = str(said.get("status"))
-        counts = mapping(said.get("request_counts"))
+        state = harmless_line(worded(said.get("status")), self._secrets)
+        counts, error = mapping(said.get("request_counts")), _why(said)
         return BatchStatus(
             ended=state in _ENDED,
             done=count(counts.get("completed")),
             failed=count(counts.get("failed")),
             total=count(counts.get("total")),
             state=state,
-            error=_why(said),
+            error=error and harmless_failure(error, self._secrets),
         )
 
     async def results(self, job: str, ids: Sequence[str]) -> AsyncIterator[tuple[str, Completion]]:
@@ -127,23 +137,24 @@ class OpenAIBatches:
         found: dict[str, Completion] = {}
         for line in content.split(b"\n"):
             try:
-                result = mapping(msgspec.json.decode(line))
-            except (msgspec.DecodeError, RecursionError):
+                result = mapping(decoded(line))
+            except NoJson:
                 continue
-            identity = str(result.get("custom_id"))
+            identity = worded(result.get("custom_id"))
             if identity in ids and (identity not in found or found[identity].error):
-                found[identity] = without_secrets(self._completion(result), self._secrets)
+                found[identity] = harmless(self._completion(result), self._secrets)
         return found
 
     def _completion(self, result: Mapping[str, object]) -> Completion:
         response = mapping(result.get("response"))
         status = response.get("status_code")
-        if not response or not isinstance(status, int):
+        if not response or type(status) is not int:
             return failed(_unanswered(result.get("error")))
+        said = self._format.completion(response.get("body"))
         if status == 200:
-            return self._format.completion(response.get("body"))
+            return said
         code, message = chat.error_text(response.get("body"))
-        return failed(from_status(status, message, code=code))
+        return failed(from_status(status, message, code=code), said.usage, said.cost)
 
     async def _object(self, path: str) -> Mapping[str, object]:
         return self._decoded(await self._get(path))
@@ -178,12 +189,13 @@ class OpenAIBatches:
 
     def _decoded(self, content: bytes) -> Mapping[str, object]:
         try:
-            return mapping(msgspec.json.decode(content))
-        except (msgspec.DecodeError, RecursionError) as error:
-            raise fault(transient(f"the server sent no JSON: {error}"), self._secrets) from error
+            return mapping(decoded(content))
+        except NoJson as error:
+            raise fault(transient(str(error)), self._secrets) from None
 
     def _id(self, thing: Mapping[str, object]) -> str:
-        if identity := string(thing.get("id")):
+        identity = string(thing.get("id"))
+        if identity and identity.isprintable():
             return identity
         raise fault(transient("the server sent no id"), self._secrets)
 

@@ -37,7 +37,7 @@ def retry_after(headers: Mapping[str, object]) -> float | None:
     given = _plain(headers)
     said = _seconds_or_date(given.get("retry-after", ""))
     if said is None:
-        said = _number(given.get("retry-after-ms", ""), 0.001)
+        said = seconds_of(given.get("retry-after-ms", ""), 0.001)
     if said is not None:
         return said
     resets = [
@@ -80,10 +80,11 @@ def _plain(headers: Mapping[str, object]) -> dict[str, str]:
 
 
 def _exhausted(given: Mapping[str, str], limit: _Limit) -> bool:
-    return _number(given.get(limit.remaining, "")) == 0
+    return seconds_of(given.get(limit.remaining, "")) == 0
 
 
-def _number(text: str, unit: float = 1.0) -> float | None:
+def seconds_of(text: str, unit: float = 1.0) -> float | None:
+    """A number of seconds, None where the text holds none that can be waited for."""
     try:
         seconds = float(text) * unit
     except ValueError:
@@ -92,7 +93,7 @@ def _number(text: str, unit: float = 1.0) -> float | None:
 
 
 def _seconds_or_date(text: str) -> float | None:
-    seconds = _number(text)
+    seconds = seconds_of(text)
     if seconds is not None:
         return seconds
     try:
@@ -104,13 +105,13 @@ def _seconds_or_date(text: str) -> float | None:
 def _duration(text: str) -> float | None:
     """`6m0s`, `20ms`, `1h2m`, or a plain number of seconds."""
     if not _DURATION.fullmatch(text):
-        return _number(text)
+        return seconds_of(text)
     seconds = sum(float(number) * _SECONDS[unit] for number, unit in _PART.findall(text))
     return seconds if math.isfinite(seconds) else None
 
 
 def _epoch_milliseconds(text: str) -> float | None:
-    moment = _number(text, 0.001)
+    moment = seconds_of(text, 0.001)
     return None if moment is None else _ahead(moment - time.time())
 
 

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from msgspec.structs import replace
-
 from bench.models.base import Message, Settings, answer_schema
-from bench.models.chat import count, mapping, reported, string, tally
+from bench.models.bodies import worded
+from bench.models.chat import cost, count, mapping, reported, string, tally
 from bench.models.failures import failed, transient
 from bench.records import Completion, FinishReason, Usage
 
@@ -46,15 +45,16 @@ def completion(body: object) -> Completion:
     A response that failed keeps its usage: what was generated is paid for.
     """
     if not isinstance(body, dict):
-        return failed(transient(f"the server sent no JSON object: {body!r}"))
-    used = usage(mapping(body.get("usage")))
+        return failed(transient(f"the server sent no JSON object: {worded(body)}"))
+    numbers = mapping(body.get("usage"))
+    spent = usage(numbers), cost(numbers)
     if body.get("error"):
-        return replace(failed(reported(body["error"])), usage=used)
+        return failed(reported(body["error"]), *spent)
     output, status = body.get("output"), body.get("status")
     if not isinstance(output, list):
-        return failed(transient("the server sent no output"))
+        return failed(transient("the server sent no output"), *spent)
     if status not in ("completed", "incomplete", None):
-        return replace(failed(transient(f"the response is {status}")), usage=used)
+        return failed(transient(f"the response is {worded(status)}"), *spent)
     items = [mapping(item) for item in output]
     spoken = list(_parts(items, "message", "content"))
     refusal = _text(spoken, "refusal", "refusal")
@@ -62,7 +62,8 @@ def completion(body: object) -> Completion:
         text=_text(spoken, "output_text", "text") or refusal,
         reasoning_text=_thoughts(items),
         finish_reason="refusal" if refusal else _finish(body),
-        usage=used,
+        usage=spent[0],
+        cost=spent[1],
         served_model=string(body.get("model")),
         extra={"id": body["id"]} if string(body.get("id")) else {},
     )
@@ -81,7 +82,7 @@ def usage(numbers: Mapping[str, object]) -> Usage:
 def _finish(body: Mapping[str, object]) -> FinishReason | None:
     if body.get("status") == "incomplete":
         reason = mapping(body.get("incomplete_details")).get("reason")
-        return _CUT_SHORT.get(str(reason), "other")
+        return _CUT_SHORT.get(worded(reason), "other")
     return "stop" if body.get("status") else None
 
 

@@ -9,8 +9,9 @@ import httpx
 from yarl import URL
 
 _CONNECT_SECONDS = 20.0
-# The body arrives decoded and whole; what aiohttp sets itself must not be set twice.
-_NOT_PASSED_ON = frozenset({"content-encoding", "content-length", "transfer-encoding"})
+# Headers are passed on as bytes: a server's own need not be ASCII. The body arrives decoded and
+# whole; what aiohttp sets itself must not be set twice.
+_NOT_PASSED_ON = frozenset({b"content-encoding", b"content-length", b"transfer-encoding"})
 _SET_BY_AIOHTTP = frozenset({"host", "content-length", "accept-encoding", "connection"})
 
 
@@ -37,7 +38,7 @@ class AiohttpTransport(httpx.AsyncBaseTransport):
         except aiohttp.ClientError as error:
             # Some of aiohttp's errors say nothing but their name.
             raise httpx.TransportError(str(error) or type(error).__name__) from error
-        headers = [(k, v) for k, v in response.headers.items() if k.lower() not in _NOT_PASSED_ON]
+        headers = [(k, v) for k, v in response.raw_headers if k.lower() not in _NOT_PASSED_ON]
         return httpx.Response(response.status, headers=headers, content=content)
 
     async def aclose(self) -> None:

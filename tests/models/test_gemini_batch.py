@@ -182,6 +182,41 @@ def test_results_of_another_form_cost_no_other_result() -> None:
     assert error.kind == "transient"
 
 
+def test_a_result_with_a_lone_surrogate_is_kept() -> None:
+    assert texts(results_of([result("a", "4 \ud800")])) == {"a": "4 \ufffd"}
+
+
+def test_why_a_job_failed_is_told_without_the_key_and_in_one_line() -> None:
+    provider = GeminiJobs()
+
+    async def work(service: BatchService) -> BatchStatus:
+        name = await service.submit(requests(), "key")
+        provider.end(None, "X\x1b[2J", error={"code": 3, "message": "x" * 290 + KEY})
+        provider.jobs[0]["metadata"]["batchStats"] = {"requestCount": "9" * 5000}
+        return await service.status(name)
+
+    status = at(provider, work)
+    assert status.error is not None
+    assert KEY[:3] not in status.error.message
+    assert (status.state, status.total) == (r"X\x1b[2J", None)
+
+
+@pytest.mark.parametrize("start", [b"", b'{"name": ', b'{"error": '])
+@pytest.mark.parametrize("status", [200, 400])
+def test_a_deeply_nested_body_is_a_fault(start: bytes, status: int) -> None:
+    async def script(asked: Asked) -> Reply:
+        body = start + b"[" * 100_000
+        return web.Response(body=body, status=status, content_type="application/json")
+
+    for work in (
+        lambda service: service.submit(requests(), "key"),
+        lambda service: service.cancel("batches/x"),
+        lambda service: service.status("batches/x"),
+    ):
+        with pytest.raises(ProviderFault):
+            at(script, work)
+
+
 def test_of_two_results_for_one_request_the_answer_counts() -> None:
     failed = result("a", error={"code": 13, "message": "internal"})
     found = results_of([failed, result("a", "first"), result("a", "second"), failed])

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from bench.errors import BadInput
-from bench.models import open_model
+from bench.models import describe_model, open_batch, open_model
 from bench.models.catalogue import entries, load
 
 PAPER = {
@@ -72,18 +72,98 @@ def test_what_cannot_be_opened_is_told_with_what_can(
 
 
 @pytest.mark.parametrize(
-    "url", ["localhost:8000", "ftp://x", "http://", "http://a:b:c", "http://["]
+    "url",
+    [
+        "localhost:8000",
+        "ftp://x",
+        "http://",
+        "http://a:b:c",
+        "http://[",
+        "http://[zz::]",
+        "http://me:PASSWORD@host:99999/v1",
+        "http://me:PASSWORD@host:PASSWORD/v1",
+        "http://me:PASSWORD@host\u2100.com/v1",
+        "http://a..b/v1",
+        "http://ho st/v1",
+        "http://host/v1\n",
+    ],
 )
-def test_a_malformed_base_url_is_bad_input(url: str) -> None:
-    with pytest.raises(BadInput, match="--base-url"):
-        open_model("openai/x", None, url)
+def test_a_malformed_base_url_is_bad_input_that_repeats_nothing_of_it(url: str) -> None:
+    for door in (open_model, describe_model):
+        with pytest.raises(BadInput) as caught:
+            door("openai/x", None, url)
+        assert str(caught.value) == "--base-url: not a URL such as http://127.0.0.1:8000/v1"
+        assert caught.value.__context__ is None or caught.value.__suppress_context__
 
 
-def test_a_base_url_is_recorded_without_its_credentials() -> None:
-    opened = open_model("gpt-5", "low", "https://me:secret@host:8000/v1?token=secret")
-    assert opened.about.identity == {"route": "openai/gpt-5", "base_url": "https://host:8000/v1"}
+@pytest.mark.parametrize(
+    ("model", "url", "said"),
+    [
+        ("openai/x", "http://me:PASSWORD@host/v1", "give the server's key by OPENAI_API_KEY"),
+        ("gemini/x", "http://PASSWORD@host", "key by GEMINI_API_KEY or GOOGLE_API_KEY"),
+        ("litellm/openai/x", "http://PASSWORD@host", "by the provider's environment variable"),
+        ("openai/x", "http://host/v1?token=PASSWORD", "leave out what begins with"),
+        ("openai/x", "http://host/v1#PASSWORD", "leave out what begins with"),
+    ],
+)
+def test_a_base_url_holds_no_password(model: str, url: str, said: str) -> None:
+    for door in (open_model, describe_model):
+        with pytest.raises(BadInput, match=f"--base-url.*{said}") as caught:
+            door(model, None, url)
+        assert "PASSWORD" not in str(caught.value)
+    if not model.startswith("litellm"):
+        with pytest.raises(BadInput, match="--base-url"):
+            open_batch(model, None, url)
+
+
+@pytest.mark.parametrize(
+    ("url", "written"),
+    [("https://HOST:8000/v1", "https://host:8000/v1"), ("http://[::1]:80", "http://[::1]:80")],
+)
+def test_a_base_url_is_recorded(url: str, written: str) -> None:
+    opened = open_model("gpt-5", "low", url)
+    assert opened.about.identity == {"route": "openai/gpt-5", "base_url": written}
     with pytest.raises(BadInput, match="leave out --base-url"):
         open_model("baseline/float64", None, "http://x")
+
+
+@pytest.mark.parametrize(
+    "key", ["sk-PLANTED\u2019 0123", "sk-PLANTED\n0123", "sk-PLANTED 0123", "sk-\x7fPLANTED"]
+)
+@pytest.mark.parametrize(
+    ("model", "variable"),
+    [
+        ("openai/x", "OPENAI_API_KEY"),
+        ("gemini/x", "GOOGLE_API_KEY"),
+        ("litellm/anthropic/claude-x", "ANTHROPIC_API_KEY"),
+        ("litellm/huggingface/a/b", "HF_TOKEN"),
+    ],
+)
+def test_a_key_that_no_header_can_carry_is_named_and_not_shown(
+    monkeypatch: pytest.MonkeyPatch, model: str, variable: str, key: str
+) -> None:
+    monkeypatch.setenv(variable, key)
+    with pytest.raises(BadInput, match=f"^{variable} holds a character that no key has") as caught:
+        open_model(model, None, "http://x")
+    assert "PLANTED" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"OPENAI_API_KEY=\xff\xfePLANTED", "is not UTF-8 text"),
+        (b"OPENAI_API_KEY=PLANTED\x00", "what none can hold"),
+    ],
+)
+def test_a_malformed_env_file_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: bytes, said: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / ".env").write_bytes(content)
+    with pytest.raises(BadInput, match=said) as caught:
+        open_model("openai/x", None, "http://x")
+    assert str(tmp_path / ".env") in str(caught.value)
+    assert "PLANTED" not in str(caught.value)
 
 
 def test_levels_and_names() -> None:

@@ -155,9 +155,17 @@ def test_failures_of_single_requests_are_values_of_their_kind() -> None:
     found = results_of(
         line("a"),
         line("b", status=400, body=limited)
-        + line("c", status=500, body={"error": {"message": KEY}}),
+        + line(
+            "c",
+            status=500,
+            body={
+                "error": {"message": KEY},
+                "usage": {"prompt_tokens": 3, "completion_tokens": 9},
+            },
+        ),
     )
     assert found["a"].error is None
+    assert found["c"].usage == Usage(input=3, generated=9, source="reported")
     kinds = {i: (c.error.kind, c.error.status) for i, c in found.items() if c.error}
     assert kinds == {"b": ("item", 400), "c": ("transient", 500)}
     assert KEY not in str(found)
@@ -197,6 +205,26 @@ def test_unreadable_lines_cost_no_other_line() -> None:
     assert found.keys() == {"a", "b", "c"}
     assert found["a"].error is None
     assert [e.kind for i in "bc" if (e := found[i].error)] == ["transient", "transient"]
+
+
+def test_a_result_with_a_lone_surrogate_is_kept() -> None:
+    assert results_of(line("a", "4 \ud800"))["a"].text == "4 \ufffd"
+
+
+def test_why_a_job_failed_is_told_without_the_key_and_in_one_line() -> None:
+    provider = OpenAIJobs()
+
+    async def work(service: BatchService) -> BatchStatus:
+        name = await service.submit(requests(), "key")
+        provider.end(None, status="failed\x1b[2J")
+        error = {"code": "x", "message": "x" * 290 + KEY}
+        provider.jobs[0]["errors"] = {"data": [error]}
+        return await service.status(name)
+
+    status = at(provider, work)
+    assert status.error is not None
+    assert KEY[:3] not in status.error.message
+    assert status.state == r"failed\x1b[2J"
 
 
 def test_of_two_results_for_one_request_the_answer_counts() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from bench.models import open_model
-from bench.models.catalogue import entries
+from bench.models.catalogue import entries, resolve
 from tests.models.asking import KEY, LOCAL_CHAT, LOCAL_GEMINI, ask, good
 
 NUMBER = {
@@ -189,3 +189,21 @@ def test_models_known_to_reject_a_temperature_get_none() -> None:
     assert open_model("openai/o3", "low", "http://127.0.0.1").about.settings.temperature is None
     assert open_model("openrouter/openai/gpt-5-mini").about.settings.temperature is None
     assert open_model("openai/olmo", base_url="http://127.0.0.1").about.settings.temperature == 0.0
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        "litellm/anthropic/claude-x",
+        "litellm/claude-x",
+        "litellm/bedrock/us.anthropic.claude-x",
+        "litellm/vertex_ai/claude-x",
+    ],
+)
+def test_claude_gets_a_temperature_only_where_it_does_not_think(model: str) -> None:
+    def temperature(level: str | None) -> float | None:
+        return resolve(model, level).settings.temperature
+
+    assert (temperature(None), temperature("none")) == (0.0, 0.0)
+    assert (temperature("minimal"), temperature("low"), temperature("high")) == (None, None, None)
+    assert resolve("litellm/mistral/any", "low").settings.temperature == 0.0
