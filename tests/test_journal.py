@@ -156,10 +156,11 @@ def test_kill_9_loses_nothing_that_was_acknowledged(tmp_path: Path) -> None:
             process.send_signal(signal.SIGKILL)
             acknowledged += process.stdout.readlines()
         with Journal(tmp_path, INFO):
-            for line in acknowledged:
-                if line.endswith(b"\n"):
-                    told += 1
-                    assert f"mean-{int(line)}" in read_run(tmp_path).responses
+            kept = read_run(tmp_path).responses
+        for line in acknowledged:
+            if line.endswith(b"\n"):
+                told += 1
+                assert f"mean-{int(line)}" in kept
         data = (tmp_path / "responses.jsonl").read_bytes()
         assert data.endswith(b"\n")
     assert told > 30
