@@ -25,7 +25,7 @@ from bench.runner import running as runner
 from bench.runner.drive import Pace
 from tests import servers
 from tests.servers import Asked, Reply, Script, serve
-from tests.test_runner import KEY, go, questions, small_dataset
+from tests.test_runner import KEY, QUICK, go, questions, small_dataset
 
 CHAT, GEMINI = "openai/some", "gemini/some"
 BOTH = pytest.mark.parametrize("model", [CHAT, GEMINI])
@@ -38,7 +38,7 @@ TASKS = {item.id: item.task for items in questions(100).values() for item in ite
 def _quick(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     monkeypatch.setenv("GEMINI_API_KEY", KEY)
-    monkeypatch.setattr(runner, "Pace", lambda **changes: Pace(backoff=0.01, outage=0.0, **changes))
+    monkeypatch.setattr(runner, "Pace", lambda **changes: Pace(**(QUICK | changes)))
     yield
 
 

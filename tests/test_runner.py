@@ -28,6 +28,8 @@ from tests.servers import Asked, Reply, Script, serve
 KEY = "sk-planted-0123456789"
 ROOT = Path(__file__).parents[1]
 MODEL = "openai/some"
+QUICK: dict[str, Any] = {"backoff": 0.01, "longest_backoff": 0.05, "outage": 0.0}
+"""A pace for tests: short waits, and no outage where several items fail for good."""
 
 
 def questions(count: int) -> dict[str, list[Item]]:
@@ -62,7 +64,7 @@ def _quick(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     monkeypatch.setenv("OPENROUTER_API_KEY", KEY)
     monkeypatch.setenv("GEMINI_API_KEY", KEY)
-    monkeypatch.setattr(runner, "Pace", lambda **changes: Pace(backoff=0.01, outage=0.0, **changes))
+    monkeypatch.setattr(runner, "Pace", lambda **changes: Pace(**(QUICK | changes)))
     yield
 
 
