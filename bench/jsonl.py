@@ -80,4 +80,5 @@ def open_for_reading(path: Path) -> BufferedReader:
 
 
 def _reason(error: Exception) -> str:
-    return str(error)[0].lower() + str(error)[1:]
+    said = str(error)
+    return said if said[:2].isupper() else said[:1].lower() + said[1:]

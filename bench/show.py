@@ -55,7 +55,7 @@ def show(
         rows = [row for row in scored.rows[task] if _is_wanted(row, wanted)]
         shown = rows[: wanted.limit]
         counts = f"{len(shown)} of {len(scored.rows[task])} items"
-        yield Text(f"{counts}  {signature(scored, task)}", style="bold")
+        yield Text(printable(f"{counts}  {signature(scored, task)}"), style="bold")
         yield from map(_item, shown)
 
 
@@ -74,9 +74,9 @@ def _is_wanted(row: Row, wanted: Wanted) -> bool:
 def _item(row: Row) -> Text:
     item, response, score = row
     text = Text()
-    text.append(item.id, style="bold")
+    text.append(printable(item.id), style="bold")
     text.append(f"  δ={item.difficulty.base10}{_spent(row)}\n", style="dim")
-    text.append(f"  question  {item.prompt}\n")
+    text.append(f"  question  {printable(item.prompt)}\n")
     if score.parsed is not None:
         text.append_text(_against(score.parsed, item.answer))
     else:
@@ -137,7 +137,7 @@ def _against(answer: Answer, truth: Answer) -> Text:
 
 
 def _plain(answer: Answer) -> str:
-    return answer if isinstance(answer, str) else ", ".join(answer)
+    return printable(answer if isinstance(answer, str) else ", ".join(answer))
 
 
 def _visible(text: str) -> str:

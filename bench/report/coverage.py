@@ -39,7 +39,7 @@ def coverage_rows(runs: Iterable[Measured]) -> list[list[str]]:
     """One row per run and task, under `HEADER`."""
     return [
         [
-            run.entry.model,
+            run.entry.name,
             run.entry.reasoning,
             dataset_label(run.run),
             TASKS[task].display,
@@ -97,6 +97,9 @@ def _facts(run: Measured) -> Iterator[str]:
         found = {task: cell.statuses.get(status, 0) for task, cell in run.cells.items()}
         if any(found.values()):
             yield f"{_consequence(run, status)} ({_per_task(found)})."
+    cut_off = {task: _read_though_cut_off(run, task) for task in run.cells}
+    if any(cut_off.values()):
+        yield f"answers cut off at the token limit, read as they stand ({_per_task(cut_off)})."
     tools = {task: tools_mentioned(run, task) for task in run.cells}
     if any(tools.values()):
         yield f"reasoning that speaks of a calculator, code or a search ({_per_task(tools)})."
@@ -106,6 +109,15 @@ def _facts(run: Measured) -> Iterator[str]:
     elif any(unknown.values()):
         left_out = " or with one the study left out" if run.run.protocol == "paper" else ""
         yield f"responses without a known token count{left_out} ({_per_task(unknown)})."
+
+
+def _read_though_cut_off(run: Measured, task: str) -> int:
+    return sum(
+        row.score.status == "ok"
+        and row.response is not None
+        and row.response.finish_reason == "length"
+        for row in run.run.rows[task]
+    )
 
 
 def _size(run: Measured) -> Iterator[str]:

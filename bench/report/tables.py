@@ -32,7 +32,7 @@ def write_tables(
     """File name and content of each table. CSV files hold measured entries only."""
     for spec in TABLES:
         header = ["Model", "Reasoning", *(name for name, _ in spec.columns)]
-        rows = [[entry.model, entry.reasoning, *_values(spec, entry)] for entry in entries]
+        rows = [[entry.name, entry.reasoning, *_values(spec, entry)] for entry in entries]
         yield f"{spec.name}.csv", to_csv(header, rows)
         grid = value_grid(spec, entries, published, context)
         yield f"{spec.name}.md", to_markdown(grid)
@@ -90,7 +90,7 @@ def _bounds_csv(spec: TableSpec, entries: Sequence[Entry]) -> str:
         header += [f"{name}_low", f"{name}_high"]
     rows = []
     for entry in entries:
-        row = [entry.model, entry.reasoning]
+        row = [entry.name, entry.reasoning]
         for estimate in _estimates(spec, entry):
             low, high = (estimate.low, estimate.high) if estimate else (None, None)
             row += [shown(low, spec.decimals), shown(high, spec.decimals)]

@@ -63,11 +63,17 @@ def _add(table: Table, entries: Sequence[Entry], style: str = "") -> None:
         row = entry.tables.get(LOG_SMAPE.name, {})
         scores = [row[task].value if task in row else None for task in TASKS]
         table.add_row(
-            Text(entry.name),
+            Text(_cut(entry.name)),
             Text(_LEVELS.get(entry.reasoning, entry.reasoning)),
             *(shown(score, LOG_SMAPE.decimals) for score in scores),
             style=style,
         )
+
+
+def _cut(name: str) -> str:
+    """A long name without its middle: what tells two alike is mostly at the end."""
+    half = (_WIDEST_MODEL - 1) // 2
+    return name if len(name) <= _WIDEST_MODEL else f"{name[:half]}…{name[-half:]}"
 
 
 def _short(display: str) -> str:

@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
+from msgspec.structs import replace
+from rich.console import Console
 
 from bench.errors import BadInput
 from bench.paths import resource
@@ -232,6 +234,25 @@ def test_runs_alike_in_all_are_told_apart_by_folder(tmp_path: Path) -> None:
     done = report([tmp_path / "runs"], out=tmp_path / "out")
     notes = [entry.note for entry in done.entries]
     assert notes[0].endswith("runs/one") and notes[1].endswith("runs/two")
+    for table in ("log_smape.csv", "tokens.csv", "exact_match_ci.csv", "coverage.csv"):
+        names = {row["Model"] for row in rows(tmp_path / "out", table)}
+        assert len(names) == 2, table
+    console = Console(width=80, file=io.StringIO(), record=True)
+    console.print(terminal_table(done))
+    said = console.export_text()
+    assert "runs/one" in said and "runs/two" in said
+
+
+def test_answers_that_were_cut_off_and_read_are_named(tmp_path: Path) -> None:
+    data = runs.dataset(tmp_path)
+    answers = runs.all_right()
+    cut = runs.said("addition", 1, '{"answer": 2')
+    answers["addition-1"] = replace(cut, finish_reason="length")
+    runs.run(tmp_path / "run", data, answers)
+    done = report([tmp_path / "run"], out=tmp_path / "out")
+    assert any(
+        "the token limit cut off, read as far as they go (1: Add 1)" in w for w in done.warnings
+    )
 
 
 def test_examples_are_named_beside_the_level_and_in_every_signature(tmp_path: Path) -> None:
