@@ -68,8 +68,10 @@ def compare(
     of_all = _smallest(differences, variances, largest)
     return Comparison(
         [
-            _listed(n, bounds.columns(slice(models, None)), *row)
-            for n, bounds, *row in zip(counts, found.strata, p.strata, smallest, strict=True)
+            _listed(n, bounds.columns(slice(models, None)), p_values, needed)
+            for n, bounds, p_values, needed in zip(
+                counts, found.strata, p.strata, smallest, strict=True
+            )
         ],
         _listed(
             np.sum(counts, axis=0), found.overall.columns(slice(models, None)), p.overall, of_all
