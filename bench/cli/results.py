@@ -33,15 +33,20 @@ def report(
         float | None,
         typer.Option(metavar="POINTS", help="With --compare: and by more than so many points."),
     ] = None,
+    partial: Annotated[
+        bool, typer.Option("--partial", help="With --compare: compare what both have.")
+    ] = False,
 ) -> None:
     """Score runs and write tables and figures, or compare two runs."""
     if compare:
         if runs:
             raise typer.BadParameter("--compare takes two runs, OLD and NEW, and no others")
-        _compare(*compare, protocol, fail_below)
+        _compare(*compare, protocol, fail_below, partial)
         return
     if fail_below is not None:
         raise typer.BadParameter("--fail-below needs --compare OLD NEW")
+    if partial:
+        raise typer.BadParameter("--partial needs --compare OLD NEW")
     from bench.report import report as write_report
 
     done = write_report(runs or None, protocol=protocol.value, published=published, out=out)
@@ -126,14 +131,16 @@ def demo(
     _print_report(run_demo(out, say=note))
 
 
-def _compare(old: Path, new: Path, protocol: Protocol, fail_below: float | None) -> None:
+def _compare(
+    old: Path, new: Path, protocol: Protocol, fail_below: float | None, partial: bool
+) -> None:
     from bench.report import compare
     from bench.report.terminal import regression_table
 
     # Also false for what is not a number.
     if fail_below is not None and not fail_below >= 0:
         raise typer.BadParameter(f"--fail-below {fail_below}: give points, 0 or more")
-    found = compare(old, new, protocol.value, fail_below)
+    found = compare(old, new, protocol.value, fail_below, partial)
     console().print(regression_table(found))
     if found.falls:
         raise NumbenchError(f"{new} falls short of {old}: {'; '.join(found.falls)}")

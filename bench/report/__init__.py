@@ -42,14 +42,19 @@ def report(
 
 
 def compare(
-    old: Path, new: Path, protocol: ProtocolName = "exact", fail_below: float | None = None
+    old: Path,
+    new: Path,
+    protocol: ProtocolName = "exact",
+    fail_below: float | None = None,
+    partial: bool = False,
 ) -> Regression:
     """Whether run `new` is worse than run `old` by more than noise; writes nothing.
 
     A task counts as fallen where the paired test, with Holm's correction over the tasks, shows
-    it to be worse, and by more than `fail_below` points if that is given. So does one of which
-    too few items were answered again. BadInput for runs that cannot be compared.
+    it to be worse, and by more than `fail_below` points if that is given. So does one that was
+    not asked, or of which too few items were answered again; with `partial` that is but noted.
+    BadInput for runs that cannot be compared.
     """
     from bench.report.regression import find_regression
 
-    return find_regression(old, new, protocol, fail_below)
+    return find_regression(old, new, protocol, fail_below, partial)

@@ -32,7 +32,8 @@ _COMPARISONS_CAPTION = (
     "alone has right, the difference in points with 95 % bounds, and p-values: as they are, with "
     "Holm's correction over the tasks of the pair, and over all pairs of the task. Matches: exact "
     "McNemar test, Tango's interval; log-sMAPE: paired bootstrap over items, randomisation test. "
-    "Smallest: the true difference that such items show with a power of 80 %. Verdict: A is better "
+    "Smallest: the true difference that such items show with a power of 80 %, before Holm's "
+    "correction; empty where they show none or do not tell. Verdict: A is better "
     "or worse where p over tasks is at most 0.05 and the bounds leave out 0; a dash: no difference "
     "shown."
 )
@@ -119,6 +120,11 @@ def smallest_note(runs: Sequence[Measured], found: Comparisons) -> str:
     if not sizes:
         return ""
     fewest, items = fewest_discordant(), max(sizes)
+    if items < fewest:
+        return (
+            "Of a task no difference can be shown on so few items: at most "
+            f"{items}, and {fewest} are needed."
+        )
     note = (
         f"On {items} items a difference of fewer than {fewest} right answers "
         f"({100 * fewest / items:.1f} points) never shows"
@@ -140,6 +146,20 @@ def smallest_differences(contrasts: Iterable[Contrast]) -> dict[str, Smallest]:
         if contrast.table == LOG_SMAPE.name and contrast.found and contrast.found.smallest:
             by_task.setdefault(contrast.task, []).append(contrast.found.smallest)
     return {task: Smallest(min(all_), median(all_), max(all_)) for task, all_ in by_task.items()}
+
+
+def too_few_items(contrasts: Iterable[Contrast]) -> list[str]:
+    """The tasks that have items in common, but so few that no difference could be shown."""
+    return [
+        contrast.task
+        for contrast in contrasts
+        if contrast.table == LOG_SMAPE.name
+        and contrast.task != OVERALL
+        and (test := contrast.found)
+        and test.smallest is None
+        # With enough items it is unknown where all scores are equal, which is no lack of items.
+        and (test.n < fewest_discordant() or test.low < test.high)
+    ]
 
 
 def task_name(task: str) -> str:

@@ -29,6 +29,10 @@ OVERALL = "overall"
 BETTER, WORSE, NOT_SHOWN = "better", "worse", "no difference shown"
 
 
+_LARGEST = 100.0
+"""Scores are percent: no two are further apart."""
+
+
 class Contrast(NamedTuple):
     """Two runs on one task; all figures in percent (points), `found` None without common items.
 
@@ -91,7 +95,8 @@ def compare_runs(runs: Sequence[ScoredRun]) -> Comparisons:
         if not scores:
             continue
         pairs = list(combinations(range(len(group)), 2))
-        found = compare([Stratum(task, own.headline) for task, own in scores.items()], pairs)
+        strata = [Stratum(task, own.headline) for task, own in scores.items()]
+        found = compare(strata, pairs, _LARGEST)
         if set(scores) == set(TASKS):
             for place, estimate in zip(group, _estimates(found.means), strict=True):
                 overall[place] = estimate
@@ -165,13 +170,14 @@ def _of_matches(pair: tuple[int, int], table: str, task: str, scores: TaskScores
         len(known),
     )
     low, high = score_interval(counts)
+    smallest = smallest_difference(counts)
     found = Difference(
         n=counts.n,
         difference=100 * counts.difference,
         low=100 * low,
         high=100 * high,
         p=mcnemar(counts.first_only, counts.second_only),
-        smallest=100 * smallest_difference(counts),
+        smallest=None if smallest is None else 100 * smallest,
     )
     only = (counts.first_only, counts.second_only)
     return Contrast(*pair, table, task, found, only, _means(both))

@@ -14,6 +14,7 @@ from bench.report.comparison_tables import (
     p_shown,
     smallest_differences,
     task_name,
+    too_few_items,
 )
 from bench.report.comparisons import OVERALL, WORSE, Contrast, compare_runs
 from bench.report.layout import LOG_SMAPE, shown
@@ -21,7 +22,7 @@ from bench.scoring import Row, ScoredRun, score_run
 from bench.scoring.run import NOT_ANSWERED
 
 ANSWERED_SHARE = 0.95
-"""The new run must have answered so much of what the old one did, or it is no evidence."""
+"""The new run must have answered so much of what the old one did, asked again or not."""
 
 
 class Regression(NamedTuple):
@@ -37,12 +38,14 @@ class Regression(NamedTuple):
 
 
 def find_regression(
-    old: Path, new: Path, protocol: ProtocolName, fail_below: float | None
+    old: Path, new: Path, protocol: ProtocolName, fail_below: float | None, partial: bool
 ) -> Regression:
     """Compare two runs task by task, and the mean of all nine where both have it.
 
     A task has fallen where it is shown to be worse, and by more than `fail_below` points if that
-    is given. BadInput where the runs answer different datasets or have no items in common.
+    is given. What the new run lacks of the old one fails it too, but with `partial` is a note,
+    unless no item at all is answered by both. BadInput where the runs answer different datasets
+    or have no items in common.
     """
     before, after = (score_run(_run_folder(path), protocol) for path in (old, new))
     if before.dataset.manifest.sha256 != after.dataset.manifest.sha256:
@@ -61,8 +64,13 @@ def find_regression(
         and (contrast.task == OVERALL or _both_asked(before, after, contrast.task))
     )
     falls = [_fall(c) for c in contrasts if _fallen(c, fail_below)]
-    notes = (*_smallest(contrasts), *_notes(before, after))
-    return Regression(contrasts, notes, (*falls, *_unanswered(before, after)))
+    notes = [*_smallest(contrasts), *_notes(before, after)]
+    lacks = [*_missing(before, after), *_unanswered(before, after)]
+    if partial and _share_answers(before, after):
+        notes += [f"Partial: {lack}." for lack in lacks]
+    else:
+        falls += lacks
+    return Regression(contrasts, tuple(notes), tuple(falls))
 
 
 def _run_folder(path: Path) -> Path:
@@ -104,20 +112,47 @@ def _smallest(contrasts: Iterable[Contrast]) -> Iterator[str]:
     if known:
         (least, easy), (most, hard) = min(known), max(known)
         yield (
-            "True differences that such items show with a power of 80 %: from "
-            f"{least:.1f} points ({task_name(easy)}) to {most:.1f} ({task_name(hard)})."
+            "True differences that such items show with a power of 80 %, before Holm's correction: "
+            f"from {least:.1f} points ({task_name(easy)}) to {most:.1f} ({task_name(hard)})."
         )
+    few = [task_name(task) for task in too_few_items(contrasts)]
+    if few:
+        yield f"No difference can be shown on so few items: {', '.join(few)}."
+
+
+def _share_answers(before: ScoredRun, after: ScoredRun) -> bool:
+    return any(
+        _answered(then) and _answered(now)
+        for _, old, new in _common(before, after)
+        for then, now in zip(old, new, strict=True)
+    )
+
+
+def _missing(before: ScoredRun, after: ScoredRun) -> Iterator[str]:
+    missing = [task_name(task) for task in before.rows if task not in after.rows]
+    if missing:
+        what = missing[0] if len(missing) == 1 else f"{len(missing)} of {len(before.rows)} tasks"
+        yield f"{what} not asked again"
 
 
 def _unanswered(before: ScoredRun, after: ScoredRun) -> Iterator[str]:
-    for task, old, new in _common(before, after):
-        answered = [now for then, now in zip(old, new, strict=True) if _answered(then)]
-        kept = sum(map(_answered, answered))
-        if kept < ANSWERED_SHARE * len(answered):
-            yield (
-                f"{task_name(task)} has answers to {kept} of the {len(answered)} items that were "
-                f"answered before (at least {ANSWERED_SHARE:.0%} are needed)"
-            )
+    """Of the tasks that both runs have; an item that was not asked again has no answer."""
+    short: dict[str, tuple[int, int]] = {}
+    for task, old in before.rows.items():
+        if task not in after.rows:
+            continue
+        wanted = sum(map(_answered, old))
+        both = zip(old, after.rows[task], strict=False)
+        kept = sum(_answered(then) and _answered(now) for then, now in both)
+        if kept < ANSWERED_SHARE * wanted:
+            short[task] = kept, wanted
+    if short:
+        kept, wanted = map(sum, zip(*short.values(), strict=True))
+        where = task_name(next(iter(short))) if len(short) == 1 else f"{len(short)} tasks"
+        yield (
+            f"answers to {kept} of {wanted} items of {where} that were answered before "
+            f"({ANSWERED_SHARE:.0%} needed of each task)"
+        )
 
 
 def _notes(before: ScoredRun, after: ScoredRun) -> Iterator[str]:
@@ -132,8 +167,8 @@ def _notes(before: ScoredRun, after: ScoredRun) -> Iterator[str]:
     for then, now, both in sorted(lengths):
         if then != now:
             yield (
-                f"The old run was asked {then} items of a task, the new one {now}: compared on "
-                f"the first {both}."
+                f"Items of a task: {then} in the old run, {now} in the new one; compared on the "
+                f"first {both}."
             )
     lost = sum(
         _answered(then) != _answered(now)

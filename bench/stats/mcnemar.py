@@ -87,15 +87,19 @@ def fewest_discordant() -> int:
     return next(count for count in itertools.count(1) if mcnemar(count, 0) <= ALPHA)
 
 
-def smallest_difference(counts: Discordance) -> float:
+def smallest_difference(counts: Discordance) -> float | None:
     """The true difference (a share) that n such items show with a power of 80 % at the 5 % level.
 
     Solves d·√n = z₀.₉₇₅·√ψ + z₀.₈·√(ψ − d²) with the observed discordance ψ (Connor 1987), and is
-    never less than the difference below which the exact test cannot reach 5 % at all.
+    never less than the difference below which the exact test cannot reach 5 % at all. None where
+    no difference up to 1 would do, as with fewer items than that test needs.
     """
-    psi = (counts.first_only + counts.second_only) / counts.n
     n = counts.n
+    if n < fewest_discordant():
+        return None
+    psi = (counts.first_only + counts.second_only) / n
     inside = n * Z_LEVEL**2 - (n + Z_POWER**2) * (Z_LEVEL**2 - Z_POWER**2)
     root = math.sqrt(max(0.0, inside))
     needed = math.sqrt(psi) * (math.sqrt(n) * Z_LEVEL + root) / (n + Z_POWER**2)
-    return max(needed, fewest_discordant() / n)
+    smallest = max(needed, fewest_discordant() / n)
+    return smallest if smallest <= 1 else None

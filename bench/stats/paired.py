@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from bench.stats.bootstrap import Bounded, bootstrap
+from bench.stats.mcnemar import fewest_discordant
 from bench.stats.normal import Z_LEVEL, Z_POWER
 from bench.stats.strata import Column, Counts, Stratum
 from bench.stats.swaps import swap_p_values
@@ -18,7 +19,7 @@ class Difference(NamedTuple):
     """A mean difference over n items with its 95 % bounds, in the unit of the scores.
 
     p: two-sided, of the randomisation test. smallest: the true difference that would be shown
-    with a power of 80 %, None where the items do not tell.
+    with a power of 80 %, None where the items do not tell or are too few to show any.
     """
 
     n: int
@@ -40,10 +41,13 @@ class Comparison(NamedTuple):
     means: Bounded
 
 
-def compare(scores: Sequence[Stratum], pairs: Sequence[tuple[int, int]]) -> Comparison:
+def compare(
+    scores: Sequence[Stratum], pairs: Sequence[tuple[int, int]], largest: float = math.inf
+) -> Comparison:
     """The first model's scores less the second's, for each pair of columns of `scores`.
 
-    An item counts for a pair if it counts for both. ValueError without a stratum.
+    An item counts for a pair if it counts for both. largest: how far two scores can be apart.
+    ValueError without a stratum.
     """
     if not scores:
         raise ValueError("no items to compare")
@@ -57,11 +61,17 @@ def compare(scores: Sequence[Stratum], pairs: Sequence[tuple[int, int]]) -> Comp
     models = scores[0].values.shape[1]
     variances = [_variance_of_mean(stratum) for stratum in differences]
     counts = [stratum.n for stratum in differences]
-    of_all = np.sum(variances, axis=0) / len(scores) ** 2
+    smallest = [
+        _smallest([stratum], [variance], largest)
+        for stratum, variance in zip(differences, variances, strict=True)
+    ]
+    of_all = _smallest(differences, variances, largest)
     return Comparison(
         [
-            _listed(n, bounds.columns(slice(models, None)), *row)
-            for n, bounds, *row in zip(counts, found.strata, p.strata, variances, strict=True)
+            _listed(n, bounds.columns(slice(models, None)), p_values, needed)
+            for n, bounds, p_values, needed in zip(
+                counts, found.strata, p.strata, smallest, strict=True
+            )
         ],
         _listed(
             np.sum(counts, axis=0), found.overall.columns(slice(models, None)), p.overall, of_all
@@ -75,25 +85,46 @@ def _differences(scores: Stratum, pairs: Sequence[tuple[int, int]]) -> Stratum:
     return Stratum(scores.name, scores.values[:, first] - scores.values[:, second])
 
 
-def smallest_difference(standard_error: float) -> float | None:
+def smallest_difference(
+    standard_error: float, shares: Column, largest: float = math.inf
+) -> float | None:
     """The true difference that is shown with a power of 80 % at the 5 % level.
 
-    (z₀.₉₇₅ + z₀.₈)·standard error of the mean difference, which is sd/√n for n items. None where
-    that is 0 or not known: equal scores do not tell how much unequal ones would vary.
+    shares: how much each item that counts adds to the mean difference, its difference/n. The
+    larger of (z₀.₉₇₅ + z₀.₈)·standard error of the mean difference, which is sd/√n, and what six
+    differing items of the mean size of those found add: with fewer the randomisation test cannot
+    reach 5 %. None where there are fewer than six items, none differ (equal scores do not tell
+    how much unequal ones would vary), the error is not known, or more than `largest` is needed.
     """
-    needed = (Z_LEVEL + Z_POWER) * standard_error
-    return needed if needed > 0 else None
+    differing = np.abs(shares[shares != 0])
+    if len(shares) < fewest_discordant() or not len(differing) or math.isnan(standard_error):
+        return None
+    floor = fewest_discordant() * float(differing.mean())
+    needed = max((Z_LEVEL + Z_POWER) * standard_error, floor)
+    return needed if needed <= largest else None
+
+
+def _smallest(
+    differences: Sequence[Stratum], variances: Sequence[Column], largest: float
+) -> list[float | None]:
+    """Of the unweighted mean of the strata, per column."""
+    errors = np.sqrt(np.sum(variances, axis=0)) / len(differences)
+    shares = np.concatenate(
+        [one.values / (len(differences) * np.maximum(one.n, 1)) for one in differences]
+    )
+    return [
+        smallest_difference(error, column[~np.isnan(column)], largest)
+        for error, column in zip(errors.tolist(), shares.T, strict=True)
+    ]
 
 
 def _listed(
-    n: Counts, bounds: Bounded, p_values: Column, variances: Column
+    n: Counts, bounds: Bounded, p_values: Column, smallest: Sequence[float | None]
 ) -> list[Difference | None]:
-    columns = (column.tolist() for column in (n, *bounds, p_values, variances))
+    columns = (column.tolist() for column in (n, *bounds, p_values))
     return [
-        None
-        if math.isnan(mean)
-        else Difference(count, mean, low, high, p, smallest_difference(math.sqrt(variance)))
-        for count, mean, low, high, p, variance in zip(*columns, strict=True)
+        None if math.isnan(mean) else Difference(count, mean, low, high, p, needed)
+        for count, mean, low, high, p, needed in zip(*columns, smallest, strict=True)
     ]
 
 

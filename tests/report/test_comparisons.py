@@ -254,6 +254,20 @@ def test_the_smallest_difference_stands_in_every_caption(two: list[Path], tmp_pa
     assert "6 right answers" in (tmp_path / "out" / "report.html").read_text()
 
 
+@pytest.mark.parametrize("items", [1, 3])
+def test_so_few_items_show_nothing_and_the_caption_says_so(tmp_path: Path, items: int) -> None:
+    data = longer.dataset(tmp_path, PAIR)
+    for name, right in (("a", True), ("b", False)):
+        longer.run(tmp_path / "runs" / name, data, lambda *_, r=right: r, tasks=PAIR, limit=items)
+    report([tmp_path / "runs"], out=tmp_path / "out")
+    found = summary(tmp_path / "out")
+    assert {pair["smallest"] for pair in found["pairs"]} == {None}
+    assert found["smallest_difference"]["tasks"] == {}
+    assert found["smallest_difference"]["note"] == (
+        f"Of a task no difference can be shown on so few items: at most {items}, and 6 are needed."
+    )
+
+
 def test_one_run_has_nobody_to_be_compared_with(two: list[Path], tmp_path: Path) -> None:
     report(two[:1], out=tmp_path / "out")
     assert rows(tmp_path / "out", "comparisons") == []

@@ -9,7 +9,9 @@ import pytest
 
 from bench.cli import main
 from bench.errors import BadInput
+from bench.records import ProtocolName
 from bench.report import compare
+from bench.tasks import TASKS
 from tests.report import longer
 
 PAIR = ("addition", "minmax")
@@ -55,7 +57,7 @@ def test_a_run_as_good_as_before_passes(old: Path, tmp_path: Path, numbench) -> 
     assert row.split()[:4] == ["MinMax", "40", "95.0", "92.5"]
     assert "no difference shown" in row
     assert sum("no difference shown" in line for line in lines) == 10
-    assert "power of 80 %" in done.out
+    assert "power of 80 %, before Holm's correction" in " ".join(done.out.split())
     assert not (tmp_path / "results").exists()
 
 
@@ -104,15 +106,15 @@ def test_a_run_that_half_failed_does_not_pass(
     half = new(tmp_path, lambda t, n: lost if t == "sorting" and n >= 20 else n >= 2)
     found = compare(old, half, protocol)  # type: ignore[arg-type]
     assert (
-        "Sorting has answers to 20 of the 40 items that were answered before (at least 95 % are "
-        "needed)"
-    ).replace("95 %", "95%") in found.falls
+        "answers to 20 of 40 items of Sorting that were answered before (95% needed of each task)"
+    ) in found.falls
     assert "Items that only one of the runs answered: 20." in found.notes
 
 
 def test_a_run_that_answered_nothing_of_a_task_does_not_pass(old: Path, tmp_path: Path) -> None:
     found = compare(old, new(tmp_path, lambda t, n: None if t == "std" else n >= 2))
-    assert [fall.split(" has ")[0] for fall in found.falls] == ["Std"]
+    (fall,) = found.falls
+    assert fall.startswith("answers to 0 of 40 items of Std ")
     (std,) = (contrast for contrast in found.contrasts if contrast.task == "std")
     assert std.found is None
 
@@ -123,16 +125,68 @@ def test_one_lost_item_of_forty_passes_and_is_said(old: Path, tmp_path: Path) ->
     assert "Items that only one of the runs answered: 1." in found.notes
 
 
+def test_a_run_that_was_asked_less_does_not_pass(old: Path, tmp_path: Path, numbench) -> None:  # type: ignore[no-untyped-def]
+    short = new(tmp_path, lambda t, n: n >= 2, tasks=PAIR, limit=20)
+    done = numbench("report", "--compare", old, short)
+    assert done.code == 1
+    assert done.err == (
+        f"numbench: {short} falls short of {old}: 7 of 9 tasks not asked again; answers to 40 of "
+        "80 items of 2 tasks that were answered before (95% needed of each task)\n"
+    )
+    passed = numbench("report", "--compare", old, short, "--partial")
+    assert (passed.code, passed.err) == (0, "")
+    said = " ".join(passed.out.split())
+    assert "Partial: 7 of 9 tasks not asked again." in said
+    assert "Partial: answers to 40 of 80 items of 2 tasks" in said
+
+
+@pytest.mark.parametrize(
+    ("options", "falls"),
+    [
+        ({"tasks": tuple(task for task in TASKS if task != "std")}, ["Std not asked again"]),
+        ({"limit": 37}, ["answers to 333 of 360 items of 9 tasks"]),
+        ({"limit": 38}, []),
+    ],
+)
+def test_a_task_or_a_twentieth_of_the_items_may_not_be_missing(
+    old: Path, tmp_path: Path, options: dict[str, object], falls: list[str]
+) -> None:
+    found = compare(old, new(tmp_path, lambda t, n: n >= 2, **options))
+    assert [fall.split(" that ")[0] for fall in found.falls] == falls
+
+
+def test_a_partial_comparison_still_finds_a_fall(old: Path, tmp_path: Path) -> None:
+    short = new(tmp_path, lambda t, n: n >= 30, tasks=PAIR)
+    falls = compare(old, short, partial=True).falls
+    assert [fall.split(" fell ")[0] for fall in falls] == ["Add", "MinMax"]
+
+
+@pytest.mark.parametrize("protocol", ["exact", "paper"])
+def test_a_run_without_any_answer_does_not_pass_even_partially(
+    old: Path, tmp_path: Path, protocol: ProtocolName
+) -> None:
+    found = compare(old, new(tmp_path, lambda t, n: None), protocol, partial=True)
+    assert found.falls[-1].startswith("answers to 0 of 360 items of 9 tasks")
+
+
+def test_so_few_items_that_nothing_can_show_are_said(tmp_path: Path) -> None:
+    data = longer.dataset(tmp_path)
+    for name, right in (("good", True), ("bad", False)):
+        longer.run(tmp_path / name, data, lambda *_, r=right: r, tasks=PAIR, limit=3)
+    found = compare(tmp_path / "good", tmp_path / "bad")
+    assert found.notes[0] == "No difference can be shown on so few items: Add, MinMax."
+
+
 def test_fewer_items_and_tasks_are_compared_and_said(old: Path, tmp_path: Path) -> None:
     short = new(tmp_path, lambda t, n: n >= 2, tasks=PAIR, limit=20, prompt="cd")
-    found = compare(old, short)
+    found = compare(old, short, partial=True)
     assert found.falls == ()
     assert [(c.task, c.found and c.found.n) for c in found.contrasts if c.found] == [
         ("addition", 20),
         ("minmax", 20),
     ]
     notes = "\n".join(found.notes)
-    assert "asked 40 items of a task, the new one 20: compared on the first 20." in notes
+    assert "40 in the old run, 20 in the new one; compared on the first 20." in notes
     assert "Only the old run was asked Interval, Sorting, Mult" in notes
     assert "Prompts differ" in notes
 
@@ -148,6 +202,7 @@ def test_fewer_items_and_tasks_are_compared_and_said(old: Path, tmp_path: Path) 
         (["--compare", "old", "."], "name one of them"),
         (["old", "--compare", "old", "old"], "no others"),
         (["--fail-below", "1"], "needs --compare"),
+        (["--partial"], "needs --compare"),
         (["--compare", "old", "old", "--fail-below", "-1"], "0 or more"),
         (["--compare", "old", "old", "--fail-below", "nan"], "0 or more"),
         (["--compare", "old", "old", "--fail-below", "few"], "--fail-below"),

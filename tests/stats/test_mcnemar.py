@@ -139,6 +139,7 @@ def test_19_of_20_intervals_hold_the_true_difference(n: int, first: float, secon
 def test_the_smallest_difference_solves_its_equation() -> None:
     counts = Discordance(60, 40, 500)
     found, psi = smallest_difference(counts), 0.2
+    assert found
     z_power = 0.8416212335729143
     right = Z * math.sqrt(psi) + z_power * math.sqrt(psi - found**2)
     assert found * math.sqrt(500) == pytest.approx(right)
@@ -148,6 +149,7 @@ def test_the_smallest_difference_solves_its_equation() -> None:
 def test_the_smallest_difference_shows_in_4_of_5_samples() -> None:
     n, psi = 2_000, 0.1
     needed = smallest_difference(Discordance(110, 90, n))
+    assert needed
     rng = random.Random(12)
     drawn = [_draw(rng, n, (psi + needed) / 2, (psi - needed) / 2) for _ in range(300)]
     shown = sum(mcnemar(counts.first_only, counts.second_only) <= 0.05 for counts in drawn)
@@ -157,3 +159,18 @@ def test_the_smallest_difference_shows_in_4_of_5_samples() -> None:
 def test_no_difference_of_fewer_than_6_answers_can_show() -> None:
     assert fewest_discordant() == 6
     assert smallest_difference(Discordance(0, 0, 500)) == 6 / 500
+    assert smallest_difference(Discordance(2, 0, 200)) == 6 / 200
+
+
+@pytest.mark.parametrize("n", [1, 3, 5])
+def test_so_few_items_show_no_difference_however_large(n: int) -> None:
+    assert smallest_difference(Discordance(n, 0, n)) is None
+    assert smallest_difference(Discordance(0, 0, n)) is None
+
+
+def test_a_smallest_difference_is_never_more_than_all_items() -> None:
+    found = [
+        smallest_difference(Discordance(only, 0, n)) for n in range(6, 30) for only in range(n + 1)
+    ]
+    assert all(one is None or one <= 1 for one in found)
+    assert found[0] == 1

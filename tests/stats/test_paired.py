@@ -83,15 +83,48 @@ def test_the_smallest_difference_is_power_times_standard_error(scores: Column) -
 
 
 def test_equal_scores_do_not_tell_what_they_could_show() -> None:
-    assert smallest_difference(0.0) is None
-    assert smallest_difference(NAN) is None
-    (found,) = compare([Stratum("a", np.ones((5, 2)))], [(0, 1)]).strata[0]
+    assert smallest_difference(0.0, np.zeros(9)) is None
+    assert smallest_difference(NAN, np.ones(9)) is None
+    (found,) = compare([Stratum("a", np.ones((9, 2)))], [(0, 1)]).strata[0]
     assert found and (found.p, found.smallest) == (1.0, None)
+
+
+def test_few_differing_items_need_at_least_six_of_their_size() -> None:
+    values = np.zeros((200, 2))
+    values[:2, 0] = 0.1, -0.3
+    (found,) = compare([Stratum("a", values)], [(0, 1)]).strata[0]
+    assert found and found.p >= 0.5
+    assert found.smallest == pytest.approx(6 / 200 * 0.2)
+    # Items of the mean of strata weigh by the size of their stratum.
+    strata = [Stratum("a", values[1:]), Stratum("b", values[1:101])]
+    (both,) = compare(strata, [(0, 1)]).overall
+    assert both and both.smallest == pytest.approx(6 * 0.3 * (1 / 398 + 1 / 200) / 2)
+
+
+def test_equal_differences_tell_their_size() -> None:
+    values = np.array([[0.5, 0.25]] * 12)
+    (found,) = compare([Stratum("a", values)], [(0, 1)]).strata[0]
+    assert found and found.smallest == pytest.approx(6 / 12 * 0.25)
+
+
+@pytest.mark.parametrize("n", [1, 3, 5])
+def test_so_few_items_show_no_difference_however_large(n: int) -> None:
+    values = np.column_stack([np.arange(1.0, n + 1), np.zeros(n)])
+    (found,) = compare([Stratum("a", values)], [(0, 1)]).strata[0]
+    assert found and found.p > 0.05 and found.smallest is None
+
+
+def test_a_difference_larger_than_scores_can_have_is_none() -> None:
+    values = np.array([[100.0, 0.0], [0.0, 100.0]] * 3)
+    (needed,) = compare([Stratum("a", values)], [(0, 1)]).strata[0]
+    assert needed and needed.smallest and needed.smallest > 100
+    (found,) = compare([Stratum("a", values)], [(0, 1)], 100.0).strata[0]
+    assert found and found.smallest is None
 
 
 def test_the_smallest_difference_shows_in_4_of_5_samples() -> None:
     rng = np.random.default_rng(22)
-    needed = smallest_difference(1 / math.sqrt(150))
+    needed = smallest_difference(1 / math.sqrt(150), np.full(150, 1 / 150))
     assert needed
     first = rng.normal(needed, 1, size=(150, 300))
     values = np.hstack([first, np.zeros((150, 1))])
