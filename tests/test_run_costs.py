@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from aiohttp import web
 
 from bench.errors import BadInput
 from bench.journal import read_run
@@ -165,3 +166,24 @@ def test_a_limit_that_cannot_be_kept_is_refused(
     with pytest.raises(BadInput, match=said):
         run(RunSpec(model, dataset=dataset, out=tmp_path / "run", base_url=url), max_cost=limit)
     assert not (tmp_path / "run").exists()
+
+
+def test_failed_attempts_that_cost_are_billed_and_count_against_the_limit(
+    dataset: Path, tmp_path: Path
+) -> None:
+    async def script(asked: Asked) -> Reply:
+        if asked.number < 2:
+            error = {"message": "overloaded", "code": 503}
+            return web.json_response({"error": error, "usage": {"cost": 0.25}})
+        return await good(asked)
+
+    out = tmp_path / "run"
+    with serve(script) as server:
+        report = go(server, dataset, out, model="openrouter/some", limit=1)
+        assert report.cost == 2.0
+        response = next(iter(read_run(out).responses.values()))
+        assert response.cost == 1.0
+        assert response.extra["cost_of_failed_attempts"] == 0.5
+        with pytest.raises(CostReached):
+            go(server, dataset, out, model="openrouter/some", max_cost=2.6)
+        assert sum(r.cost or 0 for r in read_run(out).responses.values()) <= 2.6

@@ -1,8 +1,6 @@
 from __future__ import annotations
 
 import asyncio
-import signal
-import threading
 import time
 from collections.abc import Iterator
 from dataclasses import fields
@@ -10,13 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from aiohttp import web
 
 from bench.dataset.store import write_dataset
 from bench.errors import BadInput, NumbenchError
 from bench.journal import read_run
 from bench.records import Item
-from bench.runner import CostReached, Interrupted, RunReport, TimeReached, run
+from bench.runner import RunReport, run
 from bench.runner import running as runner
 from bench.runner.drive import Pace
 from bench.runner.progress import Progress
@@ -335,109 +332,6 @@ def test_wrong_arguments_are_bad_input_and_leave_nothing_behind(
     with pytest.raises(BadInput, match=said):
         run_with(**(arguments | changes))
     assert not out.exists()
-
-
-def test_at_the_time_limit_nothing_new_is_asked_and_what_is_under_way_is_kept(
-    dataset: Path, tmp_path: Path
-) -> None:
-    async def slow(asked: Asked) -> Reply:
-        await asyncio.sleep(0.3)
-        return servers.chat()
-
-    with serve(slow) as server:
-        with pytest.raises(TimeReached, match="stopped at --time-limit: 2 answered now, 8 still"):
-            go(server, dataset, tmp_path / "run", concurrency=2, time_limit=0.1)
-        assert (len(server.asked), len(read_run(tmp_path / "run").responses)) == (2, 2)
-        assert go(server, dataset, tmp_path / "run", time_limit=60).answered == 8
-
-
-def test_an_outage_is_waited_for_and_costs_no_item(
-    dataset: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    quick = {"backoff": 0.01, "longest_backoff": 0.02, "outage": 60.0}
-    monkeypatch.setattr(runner, "Pace", lambda **changes: Pace(**(quick | changes)))
-    asked_in_all = 0
-
-    async def script(asked: Asked) -> Reply:
-        nonlocal asked_in_all
-        asked_in_all += 1
-        return servers.error(503) if 5 <= asked_in_all < 100 else await good(asked)
-
-    with serve(script) as server:
-        report = go(server, dataset, tmp_path / "run", concurrency=4)
-    assert (report.answered, report.errors) == (10, 0)
-
-
-def test_an_outage_that_lasts_ends_the_run(
-    dataset: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    quick = {"backoff": 0.01, "longest_backoff": 0.02, "outage": 0.5}
-    monkeypatch.setattr(runner, "Pace", lambda **changes: Pace(**(quick | changes)))
-    data = small_dataset(tmp_path / "more", 30)
-
-    async def script(asked: Asked) -> Reply:
-        return await good(asked) if len(server.asked) < 5 else servers.error(503)
-
-    with serve(script) as server, pytest.raises(NumbenchError, match="brought no answer"):
-        go(server, data, tmp_path / "run", concurrency=4)
-
-
-def test_one_item_that_always_fails_is_given_up_after_its_attempts(
-    dataset: Path, tmp_path: Path
-) -> None:
-    async def script(asked: Asked) -> Reply:
-        return servers.error(503) if "5 + 1" in asked.prompt else await good(asked)
-
-    with serve(script) as server:
-        report = go(server, dataset, tmp_path / "run", max_attempts=4)
-        assert (report.answered, report.errors, report.final) == (9, 1, 0)
-        assert report.last_error == "scripted"
-        assert max(server.counts.values()) == 4
-
-
-def test_failed_attempts_that_cost_are_billed_and_count_against_the_limit(
-    dataset: Path, tmp_path: Path
-) -> None:
-    async def script(asked: Asked) -> Reply:
-        if asked.number < 2:
-            error = {"message": "overloaded", "code": 503}
-            return web.json_response({"error": error, "usage": {"cost": 0.25}})
-        return await good(asked)
-
-    out = tmp_path / "run"
-    with serve(script) as server:
-        report = go(server, dataset, out, model="openrouter/some", limit=1)
-        assert report.cost == 2.0
-        response = next(iter(read_run(out).responses.values()))
-        assert response.cost == 1.0
-        assert response.extra["cost_of_failed_attempts"] == 0.5
-        with pytest.raises(CostReached):
-            go(server, dataset, out, model="openrouter/some", max_cost=2.6)
-        assert sum(r.cost or 0 for r in read_run(out).responses.values()) <= 2.6
-
-
-def test_a_retry_is_not_waited_for_beyond_the_time_limit(dataset: Path, tmp_path: Path) -> None:
-    async def busy(asked: Asked) -> Reply:
-        return servers.error(429, headers={"Retry-After": "3600"})
-
-    with serve(busy) as server, pytest.raises(TimeReached, match="10 still open"):
-        go(server, dataset, tmp_path / "run", time_limit=0.2)
-    assert read_run(tmp_path / "run").responses == {}
-
-
-def test_an_interrupt_shortens_the_wait_behind_the_time_limit(
-    dataset: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(runner, "Pace", lambda **changes: Pace(grace=0.05, **changes))
-
-    async def never(asked: Asked) -> Reply:
-        await asyncio.sleep(servers.FOR_EVER)
-        return servers.chat()
-
-    with serve(never) as server:
-        threading.Timer(0.6, lambda: signal.raise_signal(signal.SIGINT)).start()
-        with pytest.raises(Interrupted):
-            go(server, dataset, tmp_path / "run", time_limit=0.2)
 
 
 def test_a_broken_line_of_the_journal_is_named_before_anything_is_asked(
