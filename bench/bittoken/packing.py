@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+
+from bench.bittoken.ragged import Ragged
 
 Ints = NDArray[np.int64]
 
@@ -23,3 +26,14 @@ class Samples(NamedTuple):
     codes: NDArray[np.generic]
     lengths: Ints
     questions: Ints
+
+    def take(self, rows: Ints) -> Samples:
+        """Some samples, in the order of `rows`."""
+        tokens = Ragged.of(np.arange(len(self.tokens)), self.lengths).take(rows)
+        places, lengths = tokens.values, tokens.lengths
+        return Samples(self.tokens[places], self.codes[places], lengths, self.questions[rows])
+
+
+def concatenated(parts: Sequence[Samples]) -> Samples:
+    """The samples of all parts, one after the other."""
+    return Samples(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))

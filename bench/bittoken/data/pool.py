@@ -1,0 +1,127 @@
+"""Questions of one task, sorted by level of difficulty and waiting to be taken, each once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from bench.bittoken.data.sources import Source, difficulties
+from bench.bittoken.packing import Ints
+
+LEVELS = 64
+"""Most levels of a task."""
+
+_MOST_WAITING = 1024
+_TRIES, _LEAST_GAIN = 12, 0.01
+_KEPT = ("operands", "operator", "answer")
+
+
+class Scale:
+    """δ in steps that give at most LEVELS levels (paper, "Problem difficulty").
+
+    The paper counts every δ as a level of its own; products of digit counts reach thousands.
+    """
+
+    def __init__(self, full: Source, base: int) -> None:
+        """`full` shows the largest δ of the task."""
+        self.base = base
+        self.largest = int(difficulties(full.block(0), base).max())
+        self.step = -(-(self.largest + 1) // LEVELS)
+        self.levels = self.largest // self.step + 1
+
+    def level(self, items: pa.Table) -> Ints:
+        """The level of each item; what is harder than all of `full` belongs to the hardest."""
+        return np.minimum(difficulties(items, self.base) // self.step, self.levels - 1)
+
+
+@dataclass
+class _Yield:
+    """What a source has given so far: blocks read, and items per level."""
+
+    blocks: int
+    levels: Ints
+
+
+class Pool:
+    """A stock of items per level, filled from whichever source gives most of what is wanted."""
+
+    def __init__(self, sources: Sequence[Source], scale: Scale | None) -> None:
+        """Without a scale all items are of one level."""
+        self._sources = sources
+        self._scale = scale
+        self.levels = scale.levels if scale else 1
+        self._given = [_Yield(0, np.zeros(self.levels, np.int64)) for _ in sources]
+        self._stock: pa.Table | None = None
+        self._level = np.empty(0, np.int64)
+
+    def take(self, wanted: Ints) -> tuple[pa.Table, Ints]:
+        """`wanted[l]` items of each level l and their levels; no item is given twice.
+
+        Where a level has too few, the other wanted levels give more in its place.
+        """
+        self._fill(wanted)
+        counts = _made_up(wanted, np.bincount(self._level, minlength=self.levels))
+        order = np.argsort(self._level, kind="stable")
+        level = self._level[order]
+        rank = np.arange(len(order)) - np.searchsorted(level, level)
+        taken = rank < counts[level]
+        assert self._stock is not None
+        chosen, rest = order[taken], np.sort(order[~taken])
+        items = self._stock.take(pa.array(chosen)), self._level[chosen]
+        self._stock, self._level = self._stock.take(pa.array(rest)), self._level[rest]
+        return items
+
+    def state(self) -> tuple[dict[str, list[object]], pa.Table]:
+        """All that `restore` needs: what the sources gave, and the stock."""
+        given = [{"blocks": g.blocks, "levels": g.levels.tolist()} for g in self._given]
+        assert self._stock is not None
+        return {"given": list(given)}, self._stock.append_column("level", pa.array(self._level))
+
+    def restore(self, given: dict[str, list[dict[str, object]]], stock: pa.Table) -> None:
+        """Go on where a pool of the same sources stood."""
+        self._given = [
+            _Yield(int(str(g["blocks"])), np.array(g["levels"], np.int64)) for g in given["given"]
+        ]
+        self._level = np.asarray(stock["level"].combine_chunks()).copy()
+        self._stock = stock.drop_columns(["level"])
+
+    def _fill(self, wanted: Ints) -> None:
+        for source in range(len(self._sources)):
+            if not self._given[source].blocks:
+                self._read(source)
+        for _ in range(_TRIES):
+            missing = np.maximum(wanted - np.bincount(self._level, minlength=self.levels), 0)
+            gains = [np.minimum(missing, g.levels / g.blocks).sum() for g in self._given]
+            if max(gains) < _LEAST_GAIN * wanted.sum():
+                return
+            self._read(int(np.argmax(gains)))
+
+    def _read(self, source: int) -> None:
+        given = self._given[source]
+        items = self._sources[source].block(given.blocks)
+        level = self._scale.level(items) if self._scale else np.zeros(len(items), np.int64)
+        given.blocks += 1
+        given.levels += np.bincount(level, minlength=self.levels)
+        items = items.select(list(_KEPT))
+        stock = pa.concat_tables([self._stock, items]) if self._stock is not None else items
+        level = np.concatenate([self._level, level])
+        # The oldest of a level stay: what comes in above the limit is dropped.
+        order = np.argsort(level, kind="stable")
+        rank = np.arange(len(order)) - np.searchsorted(level[order], level[order])
+        kept = np.sort(order[rank < _MOST_WAITING])
+        self._stock, self._level = stock.take(pa.array(kept)).combine_chunks(), level[kept]
+
+
+def _made_up(wanted: Ints, present: Ints) -> Ints:
+    """What is given of each level: what is wanted and there, and more of others for the rest."""
+    counts = np.minimum(wanted, present)
+    spare = np.where(wanted > 0, present - counts, 0)
+    left = min(int((wanted - counts).sum()), int(spare.sum()))
+    if left > 0:
+        # Shares of the spare items, rounded so that they add up.
+        upto = np.cumsum(spare) * left // spare.sum()
+        counts += np.diff(upto, prepend=0)
+    return counts

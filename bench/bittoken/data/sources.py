@@ -1,0 +1,74 @@
+"""Where training questions come from: endless streams of one task, easy and hard ones apart."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from bench.batch.questions import item_hashes
+from bench.batch.rows import finished, sample_questions
+from bench.bittoken.data import binary
+from bench.tasks.shards import Shard
+
+BLOCK = 2048
+"""Attempts at a time."""
+
+
+class Source(NamedTuple):
+    """Questions of one task with operands of at most `size` decimal digits, or bits.
+
+    Attempt i is the same in every process; the items of `split` alone ever leave it, whatever
+    the seed, so that nothing drawn for training is in a test set.
+    """
+
+    task: str
+    size: int
+    bits: bool
+    split: str
+    seed: int
+    index: int = 0
+    max_digits: int = 15
+
+    def block(self, number: int) -> pa.Table:
+        """The items among attempts BLOCK · number … BLOCK · (number + 1) − 1."""
+        first = BLOCK * number
+        if self.bits:
+            questions = binary.sample(
+                self.task,
+                self.size,
+                seed=self.seed,
+                split=self.split,
+                index=self.index,
+                first=first,
+                count=BLOCK,
+            )
+        else:
+            # A stream of its own for each size: equal words would give numbers alike.
+            stream = self.index * 64 + self.size
+            shard = Shard(self.task, self.seed, self.split, stream, 1, self.size)
+            questions = sample_questions(shard, first, BLOCK)
+        return finished(questions, item_hashes(questions), self.max_digits)
+
+
+def sources(
+    task: str, *, split: str, seed: int, index: int, max_digits: int, easy: bool, base: int
+) -> list[Source]:
+    """The full distribution of a task first; where `easy`, also all easier ones.
+
+    base: 2 adds questions with few significant bits where the task has them. index: of the
+    process; each has streams of its own.
+    """
+    common = {"split": split, "seed": seed, "index": index, "max_digits": max_digits}
+    sizes = range(max_digits, 1, -1) if easy else [max_digits]
+    found = [Source(task, size, False, **common) for size in sizes]
+    if easy and base == 2 and task in binary.TASKS:
+        found += [Source(task, size, True, **common) for size in binary.SIZES]
+    return found
+
+
+def difficulties(items: pa.Table, base: int) -> np.ndarray:
+    """δ of each item, on decimal or binary digits."""
+    column = items["difficulty"].combine_chunks()
+    return np.asarray(column.field(f"base{base}"))

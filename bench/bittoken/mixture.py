@@ -1,0 +1,194 @@
+"""Mini-batches: which tasks, at which difficulty, how many samples of each."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+import pyarrow as pa
+
+from bench.bittoken.balance import capped, rebalanced
+from bench.bittoken.curriculum import Curriculum
+from bench.bittoken.data.pool import Pool, Scale
+from bench.bittoken.data.samples import samples_of
+from bench.bittoken.data.sources import sources
+from bench.bittoken.packing import Ints, Samples, concatenated
+from bench.bittoken.recipe import TEXT, Recipe
+from bench.bittoken.vocabulary import Vocabulary
+
+Floats = np.ndarray
+
+
+class TextSource(Protocol):
+    """Where text comes from: `bench.bittoken.text`."""
+
+    def take(self, tokens: int) -> Samples: ...
+
+    def state(self) -> dict[str, Any]: ...
+
+    def restore(self, state: dict[str, Any]) -> None: ...
+
+
+class Batch(NamedTuple):
+    """Samples, and the task and level of each."""
+
+    samples: Samples
+    task: Ints
+    level: Ints
+
+
+class Feed:
+    """The samples of every task from one split."""
+
+    def __init__(
+        self,
+        recipe: Recipe,
+        vocabulary: Vocabulary,
+        split: str,
+        process: int,
+        text: TextSource | None,
+        *,
+        full: bool = False,
+    ) -> None:
+        """The part of `split` that process number `process` sees; `full`: without curricula."""
+        self._recipe, self._vocabulary, self._text = recipe, vocabulary, text
+        self.scales: dict[str, Scale | None] = {}
+        self._pools: dict[str, Pool] = {}
+        for task in recipe.data.tasks:
+            if task == TEXT:
+                continue
+            easy = task in recipe.data.curriculum and not full
+            found = sources(
+                task,
+                split=split,
+                seed=recipe.training.seed,
+                index=process,
+                max_digits=recipe.data.digits,
+                easy=easy,
+                base=recipe.base,
+            )
+            self.scales[task] = Scale(found[0]._replace(split="train", index=0), recipe.base) if easy else None
+            self._pools[task] = Pool(found, self.scales[task])
+
+    def samples(self, task: str, wanted: Ints, tokens: int) -> tuple[Samples, Ints]:
+        """`wanted[l]` samples of each level l of a task; of text, about so many tokens."""
+        if task == TEXT:
+            assert self._text is not None
+            samples = self._text.take(tokens)
+            return samples, np.zeros(len(samples.lengths), np.int64)
+        items, level = self._pools[task].take(wanted)
+        return samples_of(task, items, self._vocabulary), level
+
+    def state(self) -> tuple[dict[str, Any], dict[str, pa.Table]]:
+        """What `restore` needs: plain values, and the stock of each task."""
+        plain: dict[str, Any] = {}
+        stocks = {}
+        for task, pool in self._pools.items():
+            plain[task], stocks[task] = pool.state()
+        if self._text is not None:
+            plain[TEXT] = self._text.state()
+        return plain, stocks
+
+    def restore(self, plain: dict[str, Any], stocks: dict[str, pa.Table]) -> None:
+        """Go on where a feed of the same recipe stood."""
+        for task, pool in self._pools.items():
+            pool.restore(plain[task], stocks[task])
+        if self._text is not None:
+            self._text.restore(plain[TEXT])
+
+
+class Mixture:
+    """The state of the task balance and of every task's curriculum."""
+
+    def __init__(self, recipe: Recipe, scales: dict[str, Scale | None]) -> None:
+        self.tasks = recipe.data.tasks
+        self._recipe = recipe
+        self.ratios = np.full(len(self.tasks), 1 / len(self.tasks))
+        self.performance = np.zeros(len(self.tasks))
+        self.curricula: dict[str, Curriculum] = {
+            task: Curriculum.start(scale.levels) for task, scale in scales.items() if scale
+        }
+        self._length = np.full(len(self.tasks), 16.0)
+        self._batches = 0
+
+    def batch(
+        self, feed: Feed, tokens: int, ratios: Floats | None = None, *, leveled: bool = True
+    ) -> Batch:
+        """At most `tokens` tokens, divided among the tasks by their ratios (or by `ratios`).
+
+        leveled: the curricula say how many samples of each level; otherwise `feed` has no levels.
+        """
+        shares = self.ratios if ratios is None else ratios
+        parts, tasks, levels = [], [], []
+        for number, task in enumerate(self.tasks):
+            budget = int(tokens * shares[number])
+            if not budget:
+                continue
+            wanted = self._wanted(number, budget, leveled)
+            samples, level = feed.samples(task, wanted, budget)
+            self._length[number] += 0.1 * (samples.lengths.mean() - self._length[number])
+            order = self._order(len(samples.lengths))
+            fitting = order[np.cumsum(samples.lengths[order]) <= budget]
+            parts.append(samples.take(fitting))
+            tasks.append(np.full(len(fitting), number))
+            levels.append(level[fitting])
+        return Batch(concatenated(parts), np.concatenate(tasks), np.concatenate(levels))
+
+    def measured(self, task: Ints, score: Floats) -> None:
+        """Take in scores in [0, 1] on the full distribution of the tasks, and rebalance them."""
+        for number in np.unique(task):
+            self.performance[number] = float(score[task == number].mean())
+        new = rebalanced(self.ratios, self.performance, self._recipe.data.balance)
+        self.ratios = capped(new, self._recipe.data.most_share)
+
+    def measured_levels(self, task: Ints, level: Ints, score: Floats) -> None:
+        """Take in scores on the levels that the curricula draw from."""
+        for name, curriculum in self.curricula.items():
+            mine = task == self.tasks.index(name)
+            curriculum.measured(level[mine], score[mine])
+
+    def state(self) -> dict[str, Any]:
+        """All that `restore` needs, as plain values."""
+        curricula = {
+            name: {
+                "frontier": c.frontier,
+                "performance": c.performance.tolist(),
+                "ratios": c.ratios.tolist(),
+                "seen": c.seen,
+            }
+            for name, c in self.curricula.items()
+        }
+        return {
+            "ratios": self.ratios.tolist(),
+            "performance": self.performance.tolist(),
+            "length": self._length.tolist(),
+            "batches": self._batches,
+            "curricula": curricula,
+        }
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Go on where a mixture of the same recipe stood."""
+        self.ratios, self.performance, self._length = (
+            np.array(state[name]) for name in ("ratios", "performance", "length")
+        )
+        self._batches = state["batches"]
+        for name, saved in state["curricula"].items():
+            curriculum = self.curricula[name]
+            curriculum.frontier, curriculum.seen = saved["frontier"], saved["seen"]
+            curriculum.performance = np.array(saved["performance"])
+            curriculum.ratios = np.array(saved["ratios"])
+
+    def _order(self, count: int) -> Ints:
+        """A random order, so that what does not fit is not always the hardest."""
+        self._batches += 1
+        words = np.random.Philox(key=self._batches).random_raw(count)
+        return np.argsort(words)
+
+    def _wanted(self, number: int, budget: int, leveled: bool) -> Ints:
+        curriculum = self.curricula.get(self.tasks[number]) if leveled else None
+        shares = curriculum.shares() if curriculum else np.ones(1)
+        count = max(int(1.05 * budget / self._length[number]), 1)
+        # Rounded so that they add up.
+        upto = np.floor(np.cumsum(shares) * count + 0.5).astype(np.int64)
+        wanted: Ints = np.diff(upto, prepend=0)
+        return wanted

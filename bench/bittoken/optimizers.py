@@ -1,0 +1,100 @@
+"""Muon for the trunk's matrices, Adam for the rest, one schedule (appendix "Hyperparameters")."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from msgspec import Struct
+from torch import nn
+
+from bench.bittoken.network import Network
+
+MOMENTUM_START, MOMENTUM_STEPS = 0.85, 300
+
+
+class OptimizerConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Learning rates at the peak of the schedule, one for each kind of parameter."""
+
+    muon: float = 0.02
+    momentum: float = 0.95
+    embedding: float = 0.03
+    heads: float = 0.004
+    scalars: float = 0.02
+    warmup: float = 0.1
+
+
+def schedule(step: int, steps: int, warmup: float) -> float:
+    """The learning rate of step 0 … steps − 1 as a share of its peak.
+
+    It rises linearly over the first `warmup` of the steps and falls to 0 along a cosine.
+    """
+    rising = round(warmup * steps)
+    if step < rising:
+        return (step + 1) / rising
+    done = (step - rising) / max(steps - rising, 1)
+    return 0.5 * (1 + math.cos(math.pi * done))
+
+
+def muon_momentum(step: int, momentum: float) -> float:
+    """Muon's momentum of a step: from 0.85 linearly over 300 steps."""
+    share = min(step / MOMENTUM_STEPS, 1.0)
+    return (1 - share) * min(MOMENTUM_START, momentum) + share * momentum
+
+
+class Optimizers:
+    """Both optimisers as one; every parameter belongs to exactly one group."""
+
+    def __init__(self, network: Network, config: OptimizerConfig, steps: int) -> None:
+        self._config = config
+        self._steps = steps
+        groups = parameter_groups(network)
+        rates = {"embedding": config.embedding, "heads": config.heads, "scalars": config.scalars}
+        self.muon = torch.optim.Muon(
+            list(groups["muon"].values()), lr=config.muon, weight_decay=0.0, momentum=config.momentum
+        )
+        self.adam = torch.optim.Adam(
+            [
+                {"params": list(groups[kind].values()), "lr": rate}
+                for kind, rate in rates.items()
+                if groups[kind]
+            ],
+            betas=(0.9, 0.95),
+        )
+        for optimizer in (self.muon, self.adam):
+            for group in optimizer.param_groups:
+                group["peak"] = group["lr"]
+
+    def step(self, step: int) -> None:
+        """Update the parameters by their gradients, then forget these."""
+        share = schedule(step, self._steps, self._config.warmup)
+        for optimizer in (self.muon, self.adam):
+            for group in optimizer.param_groups:
+                group["lr"] = group["peak"] * share
+        for group in self.muon.param_groups:
+            group["momentum"] = muon_momentum(step, self._config.momentum)
+        for optimizer in (self.muon, self.adam):
+            optimizer.step()
+            optimizer.zero_grad(set_to_none=True)
+
+
+def parameter_groups(network: Network) -> dict[str, dict[str, nn.Parameter]]:
+    """Which optimiser and rate each parameter has, by name.
+
+    muon: matrices of the layers. embedding: the token embedding. heads: both heads, and what
+    weights the bits. scalars: norms and biases of the layers.
+    """
+    groups: dict[str, dict[str, nn.Parameter]] = {
+        kind: {} for kind in ("muon", "embedding", "heads", "scalars")
+    }
+    for name, parameter in network.named_parameters():
+        groups[_kind(name, parameter)][name] = parameter
+    return groups
+
+
+def _kind(name: str, parameter: nn.Parameter) -> str:
+    if name.startswith("transformer.wte"):
+        return "embedding"
+    if name.startswith(("lm_head", "num_embedding_module")):
+        return "heads"
+    return "muon" if parameter.ndim == 2 else "scalars"
