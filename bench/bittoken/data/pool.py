@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
+from bench.bittoken.data.packing import Ints
 from bench.bittoken.data.sources import Source, difficulties
-from bench.bittoken.packing import Ints
 
 LEVELS = 64
 """Most levels of a task."""

@@ -7,9 +7,9 @@ from collections.abc import Callable
 import numpy as np
 import pyarrow as pa
 
-from bench.bittoken.ragged import Ints, Ragged, joined, row_sums
+from bench.bittoken.data.packing import Samples
+from bench.bittoken.data.ragged import Ints, Ragged, joined, row_sums
 from bench.bittoken.data.spelling import number_tokens
-from bench.bittoken.packing import Samples
 from bench.bittoken.vocabulary import (
     BOS,
     CHOICES,
@@ -74,7 +74,9 @@ def _pieces(
     shapes = kinds * 64 + count
     for shape in np.unique(shapes):
         group = np.flatnonzero(shapes == shape)
-        question, reply = _shape(names.dictionary[shape // 64].as_py(), shape % 64, task, vocabulary)
+        question, reply = _shape(
+            names.dictionary[shape // 64].as_py(), shape % 64, task, vocabulary
+        )
         matrix = np.empty((len(group), len(question) + len(reply)), np.int64)
         for column, piece in enumerate((*question, *reply)):
             if piece is LETTER:

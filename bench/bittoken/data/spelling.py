@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from bench.bittoken.ragged import Ints, Ragged
+from bench.bittoken.data.ragged import Ints, Ragged
 from bench.bittoken.vocabulary import MINUS, NUM, POINT, Vocabulary
 
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bench.bittoken.ragged import Ragged
+from bench.bittoken.data.ragged import Ragged
 
 Ints = NDArray[np.int64]
 

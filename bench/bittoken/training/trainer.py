@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,15 +12,15 @@ import torch
 from torch import Tensor
 
 from bench.bittoken.attention import Layout
-from bench.bittoken.balance import generalized_mean
-from bench.bittoken.curriculum import FALL, threshold
-from bench.bittoken.losses import LossScale, Targets, by_task, predict, token_losses
-from bench.bittoken.mixture import Batch, Feed, Mixture
+from bench.bittoken.data.packing import Samples
 from bench.bittoken.network import Network
-from bench.bittoken.optimizers import Optimizers, schedule
-from bench.bittoken.packing import Samples
-from bench.bittoken.recipe import Recipe
-from bench.bittoken.validation import gathered, scores
+from bench.bittoken.training.crew import Crew
+from bench.bittoken.training.curriculum import FALL, threshold
+from bench.bittoken.training.losses import LossScale, Targets, by_task, predict, token_losses
+from bench.bittoken.training.mixture import Batch
+from bench.bittoken.training.optimizers import Optimizers, schedule
+from bench.bittoken.training.recipe import Recipe
+from bench.bittoken.training.validation import gathered, scores
 from bench.bittoken.vocabulary import Vocabulary
 
 Metrics = dict[str, Any]
@@ -37,27 +36,36 @@ class StepResult(NamedTuple):
 
 @dataclass
 class Progress:
-    """How far a training has come. best: the highest harmonic mean so far, and its step."""
+    """How far a training has come.
+
+    best: the highest harmonic mean so far, and its step. losses, targets: since the last
+    validation each task's summed loss, and the number of its targets.
+    """
 
     step: int = 0
     tokens: int = 0
     seconds: float = 0.0
     best: float = -1.0
     best_step: int = 0
+    losses: list[float] = field(default_factory=list)
+    targets: list[float] = field(default_factory=list)
+
+    def since(self, losses: np.ndarray, targets: np.ndarray) -> None:
+        """Take in a step's mean losses."""
+        old = np.array(self.losses or np.zeros(len(losses)))
+        self.losses = (old + losses * targets).tolist()
+        self.targets = (np.array(self.targets or np.zeros(len(losses))) + targets).tolist()
 
 
 class Trainer:
     """One process's part of a training run; everything that a resumed run needs is in `state`."""
 
-    def __init__(
-        self, recipe: Recipe, vocabulary: Vocabulary, device: torch.device, world: int = 1
-    ) -> None:
-        self.recipe, self.vocabulary, self.device, self._world = recipe, vocabulary, device, world
+    def __init__(self, recipe: Recipe, vocabulary: Vocabulary, crew: Crew) -> None:
+        self.recipe, self.vocabulary = recipe, vocabulary
+        self.device, self._crew = crew.device, crew
         torch.manual_seed(recipe.training.seed)
-        self.network = Network(recipe.config(len(vocabulary))).to(device)
-        self.optimizers = Optimizers(
-            self.network, recipe.optimizer, recipe.training.steps
-        )
+        self.network = Network(recipe.config(len(vocabulary))).to(crew.device)
+        self.optimizers = Optimizers(self.network, recipe.optimizer, recipe.training.steps)
         self.scale = LossScale(len(recipe.data.tasks), recipe.training.loss_scale)
         self.progress = Progress()
         self.forward: Callable[[Tensor, Tensor, Layout], Tensor] = self.network
@@ -65,19 +73,20 @@ class Trainer:
             self.forward = torch.compile(self.network, dynamic=True)
 
     def step(self, batch: Batch) -> StepResult:
-        """Train on one batch."""
-        training, count = self.recipe.training, len(self.recipe.data.tasks)
+        """Train on one batch, this process's part of it."""
+        count = len(self.recipe.data.tasks)
+        whole = self._crew.total(np.array([_targets(batch.samples), len(batch.samples.tokens)]))
         total, targets = np.zeros(count), np.zeros(count)
-        parts = _micro_batches(batch, training.micro_tokens)
-        whole = sum(int((part.samples.lengths - part.samples.questions).sum()) for part in parts)
         factors = torch.from_numpy(self.scale.factors).float().to(self.device)
-        for part in parts:
+        for part in _micro_batches(batch, self.recipe.training.micro_tokens):
             means, numbers = self._losses(part)
-            (means * factors * numbers / whole).sum().backward()
+            (means * factors * numbers / float(whole[0])).sum().backward()
             total += gathered(means * numbers)
             targets += gathered(numbers)
+        self._crew.add_gradients(self.network)
         self.optimizers.step(self.progress.step)
-        result = StepResult(total / np.maximum(targets, 1), targets, len(batch.samples.tokens))
+        total, targets = self._crew.total(total), self._crew.total(targets)
+        result = StepResult(total / np.maximum(targets, 1), targets, int(whole[1]))
         self._count(result)
         return result
 
@@ -85,8 +94,9 @@ class Trainer:
         warmup = round(self.recipe.optimizer.warmup * self.recipe.training.steps)
         if self.progress.step < warmup:
             self.scale.observe(result.losses, result.targets)
+        self.progress.since(result.losses, result.targets)
         self.progress.step += 1
-        self.progress.tokens += result.tokens * self._world
+        self.progress.tokens += result.tokens
         if self.progress.step == warmup:
             self.scale.settle()
 
@@ -114,7 +124,8 @@ class Trainer:
                 said = predict(self.network, hidden, targets)
             names = [self.recipe.data.tasks[task] for task in part.task]
             results.append(scores(said, targets, names, self.vocabulary))
-        return tuple(np.concatenate(column) for column in zip(*results, strict=True))  # type: ignore
+        score, exact = (np.concatenate(column) for column in zip(*results, strict=True))
+        return score, exact
 
     def _precision(self) -> Any:
         if self.recipe.training.precision == "float32":
@@ -141,40 +152,6 @@ class Trainer:
         )
 
 
-def validate(trainer: Trainer, mixture: Mixture, full: Feed, leveled: Feed) -> Metrics:
-    """Measure every task, move its frontier and the tasks' ratios; what was found."""
-    tokens = trainer.recipe.training.validation_tokens
-    equal = np.full(len(mixture.tasks), 1 / len(mixture.tasks))
-    batch = mixture.batch(full, tokens, equal, leveled=False)
-    score, exact = trainer.judge(batch)
-    mixture.measured(batch.task, score)
-    found: Metrics = {
-        task: {
-            "score": round(float(score[batch.task == number].mean()), 5),
-            "exact": round(float(exact[batch.task == number].mean()), 5),
-            "items": int((batch.task == number).sum()),
-        }
-        for number, task in enumerate(mixture.tasks)
-    }
-    if mixture.curricula:
-        own = np.array([task in mixture.curricula for task in mixture.tasks], np.float64)
-        batch = mixture.batch(leveled, tokens, own / own.sum())
-        score, exact = trainer.judge(batch)
-        mixture.measured_levels(batch.task, batch.level, score)
-        for name, curriculum in mixture.curricula.items():
-            mine = batch.task == mixture.tasks.index(name)
-            while curriculum.advance(trainer.zeta(curriculum.frontier, curriculum.levels - 1)):
-                pass
-            found[name] |= {
-                "frontier": curriculum.frontier,
-                "levels": curriculum.levels,
-                "opened_score": round(float(score[mine].mean()), 5),
-                "opened_exact": round(float(exact[mine].mean()), 5),
-            }
-    harmonic = generalized_mean(mixture.performance, -1.0)
-    return {"tasks": found, "harmonic_mean": round(harmonic, 6)}
-
-
 def _micro_batches(batch: Batch, tokens: int) -> list[Batch]:
     """The batch in passes of about so many tokens each; 0: in one."""
     if not tokens or len(batch.samples.tokens) <= tokens:
@@ -185,6 +162,5 @@ def _micro_batches(batch: Batch, tokens: int) -> list[Batch]:
     return [Batch(batch.samples.take(r), batch.task[r], batch.level[r]) for r in rows]
 
 
-def now() -> float:
-    """Seconds on a clock that only goes forward."""
-    return time.perf_counter()
+def _targets(samples: Samples) -> int:
+    return int((samples.lengths - samples.questions).sum())

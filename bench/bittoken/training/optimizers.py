@@ -51,7 +51,10 @@ class Optimizers:
         groups = parameter_groups(network)
         rates = {"embedding": config.embedding, "heads": config.heads, "scalars": config.scalars}
         self.muon = torch.optim.Muon(
-            list(groups["muon"].values()), lr=config.muon, weight_decay=0.0, momentum=config.momentum
+            list(groups["muon"].values()),
+            lr=config.muon,
+            weight_decay=0.0,
+            momentum=config.momentum,
         )
         self.adam = torch.optim.Adam(
             [
@@ -76,6 +79,11 @@ class Optimizers:
         for optimizer in (self.muon, self.adam):
             optimizer.step()
             optimizer.zero_grad(set_to_none=True)
+
+    def owner(self, parameter: nn.Parameter) -> torch.optim.Optimizer:
+        """Which of the two updates a parameter."""
+        mine = any(p is parameter for group in self.muon.param_groups for p in group["params"])
+        return self.muon if mine else self.adam
 
 
 def parameter_groups(network: Network) -> dict[str, dict[str, nn.Parameter]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from bench.bittoken.curriculum import MOMENTUM, needs
+from bench.bittoken.training.curriculum import MOMENTUM, needs
 
 Floats = NDArray[np.float64]
 

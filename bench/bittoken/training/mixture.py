@@ -7,13 +7,13 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 import pyarrow as pa
 
-from bench.bittoken.balance import capped, rebalanced
-from bench.bittoken.curriculum import Curriculum
+from bench.bittoken.data.packing import Ints, Samples, concatenated
 from bench.bittoken.data.pool import Pool, Scale
 from bench.bittoken.data.samples import samples_of
 from bench.bittoken.data.sources import sources
-from bench.bittoken.packing import Ints, Samples, concatenated
-from bench.bittoken.recipe import TEXT, Recipe
+from bench.bittoken.training.balance import capped, rebalanced
+from bench.bittoken.training.curriculum import Curriculum
+from bench.bittoken.training.recipe import TEXT, Recipe
 from bench.bittoken.vocabulary import Vocabulary
 
 Floats = np.ndarray
@@ -67,8 +67,15 @@ class Feed:
                 easy=easy,
                 base=recipe.base,
             )
-            self.scales[task] = Scale(found[0]._replace(split="train", index=0), recipe.base) if easy else None
+            self.scales[task] = (
+                Scale(found[0]._replace(split="train", index=0), recipe.base) if easy else None
+            )
             self._pools[task] = Pool(found, self.scales[task])
+
+    @property
+    def pooled(self) -> tuple[str, ...]:
+        """The tasks of which it keeps a stock."""
+        return tuple(self._pools)
 
     def samples(self, task: str, wanted: Ints, tokens: int) -> tuple[Samples, Ints]:
         """`wanted[l]` samples of each level l of a task; of text, about so many tokens."""
@@ -187,7 +194,8 @@ class Mixture:
     def _wanted(self, number: int, budget: int, leveled: bool) -> Ints:
         curriculum = self.curricula.get(self.tasks[number]) if leveled else None
         shares = curriculum.shares() if curriculum else np.ones(1)
-        count = max(int(1.05 * budget / self._length[number]), 1)
+        # More than fit on average: what does not fit is dropped, and no budget is left unused.
+        count = int(1.25 * budget / self._length[number]) + 4
         # Rounded so that they add up.
         upto = np.floor(np.cumsum(shares) * count + 0.5).astype(np.int64)
         wanted: Ints = np.diff(upto, prepend=0)

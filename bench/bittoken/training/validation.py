@@ -10,9 +10,9 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from bench.bittoken.losses import Predictions, Targets
+from bench.bittoken.training.losses import Predictions, Targets
+from bench.bittoken.training.recipe import TEXT
 from bench.bittoken.vocabulary import MINUS, NUM, POINT, Vocabulary
-from bench.bittoken.recipe import TEXT
 from bench.tasks import TASKS
 
 Floats = NDArray[np.float64]
@@ -47,9 +47,7 @@ def scores(
     return score, exact
 
 
-def _values(
-    said: Predictions, targets: Targets, vocabulary: Vocabulary
-) -> tuple[Floats, Floats]:
+def _values(said: Predictions, targets: Targets, vocabulary: Vocabulary) -> tuple[Floats, Floats]:
     """The number that each place says and the one it should, whatever its token."""
     if vocabulary.encoding is None or said.outputs is None:
         nothing = np.full(len(targets.tokens), np.nan)

@@ -11,7 +11,7 @@ import msgspec
 from msgspec import Struct
 
 from bench.bittoken.config import Combination, Head, ModelConfig, Norm
-from bench.bittoken.optimizers import OptimizerConfig
+from bench.bittoken.training.optimizers import OptimizerConfig
 from bench.bittoken.vocabulary import ENCODING_NAMES
 from bench.errors import BadInput
 from bench.paths import resource

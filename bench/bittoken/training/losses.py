@@ -9,8 +9,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from bench.bittoken.data.packing import Samples
 from bench.bittoken.network import Network
-from bench.bittoken.packing import Samples
 from bench.bittoken.vocabulary import NUM, Vocabulary
 
 

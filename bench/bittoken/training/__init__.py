@@ -1,0 +1,1 @@
+"""Training of the small models, after the paper's appendix "Experimental setup"."""

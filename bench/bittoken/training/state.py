@@ -1,0 +1,154 @@
+"""All that an interrupted training needs to go on as if nothing had been: tensors, tables, JSON.
+
+One folder per saved step; `latest` names the whole one. Nothing in it is unpickled.
+"""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+import pyarrow as pa
+import pyarrow.ipc
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
+from torch import Tensor
+
+from bench.bittoken.training.crew import Crew
+from bench.bittoken.training.mixture import Feed, Mixture
+from bench.bittoken.training.trainer import Progress, Trainer
+from bench.errors import BadInput
+from bench.jsonl import write_atomically
+
+LATEST = "latest"
+Feeds = dict[str, Feed]
+Weights = dict[str, Tensor]
+
+
+def save(
+    folder: Path, trainer: Trainer, mixture: Mixture, feeds: Feeds, best: Weights, crew: Crew
+) -> None:
+    """Write the state under `folder`; the one before is removed once this one is whole."""
+    name = f"step-{trainer.progress.step:07d}"
+    place = folder / name
+    place.mkdir(parents=True, exist_ok=True)
+    _save_feeds(place, feeds, crew.rank)
+    if crew.leads:
+        tensors = {f"best.{key}": value for key, value in best.items()}
+        save_file(tensors | _tensors(trainer), place / "tensors.safetensors")
+        plain = {
+            "progress": vars(trainer.progress),
+            "factors": trainer.scale.factors.tolist(),
+            "means": [None if np.isnan(mean) else mean for mean in trainer.scale.means.tolist()],
+            "mixture": mixture.state(),
+            "processes": crew.world,
+        }
+        write_atomically(place / "state.json", msgspec.json.encode(plain))
+    crew.wait()
+    if crew.leads:
+        write_atomically(folder / LATEST, name.encode())
+        for old in folder.glob("step-*"):
+            if old.name != name:
+                shutil.rmtree(old)
+
+
+def restore(
+    folder: Path, trainer: Trainer, mixture: Mixture, feeds: Feeds, crew: Crew
+) -> Weights | None:
+    """Go on from the state under `folder`: the best weights so far, or None where nothing is.
+
+    BadInput where the state is damaged or of another number of processes.
+    """
+    if not (folder / LATEST).is_file():
+        return None
+    place = folder / (folder / LATEST).read_text().strip()
+    try:
+        plain: dict[str, Any] = msgspec.json.decode((place / "state.json").read_bytes())
+        tensors = load_file(place / "tensors.safetensors")
+        if plain["processes"] != crew.world:
+            raise BadInput(
+                f"{folder} was saved by {plain['processes']} processes, this training has "
+                f"{crew.world}: start as many as before"
+            )
+        best = _restore_tensors(trainer, tensors)
+        trainer.progress = Progress(**plain["progress"])
+        trainer.scale.factors = np.array(plain["factors"])
+        trainer.scale.means = np.array(plain["means"], np.float64)
+        mixture.restore(plain["mixture"])
+        _restore_feeds(place, feeds, crew.rank)
+    except (OSError, KeyError, msgspec.DecodeError, SafetensorError, pa.ArrowInvalid) as error:
+        raise BadInput(
+            f"{place}: the saved state does not load ({error}); "
+            "restore the folder, or train into a new one"
+        ) from error
+    return best
+
+
+def weights(trainer: Trainer) -> Weights:
+    """A copy of the network's parameters."""
+    return {name: p.detach().cpu().clone() for name, p in trainer.network.named_parameters()}
+
+
+def _optimizer_states(trainer: Trainer) -> dict[str, dict[str, Tensor]]:
+    """Each parameter's optimiser state, by name. A state yet to come is empty."""
+    return {
+        name: trainer.optimizers.owner(parameter).state.get(parameter, {})
+        for name, parameter in trainer.network.named_parameters()
+    }
+
+
+def _tensors(trainer: Trainer) -> Weights:
+    tensors = {f"network.{name}": value for name, value in weights(trainer).items()}
+    for name, state in _optimizer_states(trainer).items():
+        for part, value in state.items():
+            tensors[f"optimizer.{part}.{name}"] = torch.as_tensor(value).detach().cpu().clone()
+    return tensors
+
+
+@torch.no_grad()
+def _restore_tensors(trainer: Trainer, tensors: Weights) -> Weights:
+    parameters = dict(trainer.network.named_parameters())
+    best: Weights = {}
+    for key, value in tensors.items():
+        kind, _, name = key.partition(".")
+        if kind == "best":
+            best[name] = value
+        elif kind == "network":
+            parameters[name].copy_(value)
+        else:
+            part, _, name = name.partition(".")
+            parameter = parameters[name]
+            # Adam keeps its count of steps on the CPU, unlike its moments.
+            place = "cpu" if part == "step" else parameter.device
+            owner = trainer.optimizers.owner(parameter)
+            owner.state[parameter][part] = value.to(place)
+    return best
+
+
+def _save_feeds(place: Path, feeds: Feeds, rank: int) -> None:
+    plain = {}
+    for name, feed in feeds.items():
+        plain[name], stocks = feed.state()
+        for task, stock in stocks.items():
+            path = str(place / _stock(rank, name, task))
+            with pa.OSFile(path, "wb") as file, pa.ipc.new_file(file, stock.schema) as writer:
+                writer.write_table(stock)
+    write_atomically(place / f"feeds-{rank}.json", msgspec.json.encode(plain))
+
+
+def _restore_feeds(place: Path, feeds: Feeds, rank: int) -> None:
+    plain = msgspec.json.decode((place / f"feeds-{rank}.json").read_bytes())
+    for name, feed in feeds.items():
+        stocks = {}
+        for task in feed.pooled:
+            with pa.OSFile(str(place / _stock(rank, name, task)), "rb") as file:
+                stocks[task] = pa.ipc.open_file(file).read_all()
+        feed.restore(plain[name], stocks)
+
+
+def _stock(rank: int, feed: str, task: str) -> str:
+    return f"stock-{rank}-{feed}-{task}.arrow"
