@@ -101,7 +101,7 @@ def _four_digits(digits: Any) -> Any:
 
 
 def _parts(fours: Any) -> tuple[Any, Any]:
-    """Digits 1 to 4 of each phase, and digits 5 to 12; those after them turn it by less than 1e-11."""
+    """Digits 1 to 4 of each phase, and 5 to 12; those after them turn it by less than 1e-11."""
     return fours[..., :-8], fours[..., 4:-4] * 10_000 + fours[..., 8:]
 
 

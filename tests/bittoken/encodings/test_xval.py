@@ -52,7 +52,7 @@ def test_values_come_back_to_five_digits_within_the_range() -> None:
 def test_tiny_values_come_back_about_as_large() -> None:
     values = np.array([5e-15, -3e-14])
     found = ENCODING.value(ENCODING.code(values))
-    assert found.tolist() == pytest.approx(values.tolist(), rel=1e-4)
+    assert found.tolist() == pytest.approx(values.tolist(), rel=1e-4, abs=0)
 
 
 def test_what_is_outside_takes_the_ends() -> None:
