@@ -35,6 +35,7 @@ bench: $(VENV)/.dev-ready $(INSPECT)/.ready
 	$(BIN)/python benchmarks/memory.py | tee benchmarks/memory.md
 	$(BIN)/python benchmarks/scoring.py | tee benchmarks/scoring.md
 	$(BIN)/python benchmarks/report_page.py | tee benchmarks/report_page.md
+	$(BIN)/python benchmarks/encodings.py | tee benchmarks/encodings.md
 
 format: $(VENV)/.dev-ready
 	$(BIN)/ruff format bench tests benchmarks
