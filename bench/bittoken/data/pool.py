@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from bench.bittoken.data.packing import Ints
-from bench.bittoken.data.sources import Source, difficulties
+from bench.bittoken.data.sources import Blocks, Source, difficulties
 
 LEVELS = 64
 """Most levels of a task."""
@@ -34,7 +34,8 @@ class Scale:
 
     def level(self, items: pa.Table) -> Ints:
         """The level of each item; what is harder than all of `full` belongs to the hardest."""
-        return np.minimum(difficulties(items, self.base) // self.step, self.levels - 1)
+        level: Ints = np.minimum(difficulties(items, self.base) // self.step, self.levels - 1)
+        return level
 
 
 @dataclass
@@ -48,7 +49,7 @@ class _Yield:
 class Pool:
     """A stock of items per level, filled from whichever source gives most of what is wanted."""
 
-    def __init__(self, sources: Sequence[Source], scale: Scale | None) -> None:
+    def __init__(self, sources: Sequence[Blocks], scale: Scale | None) -> None:
         """Without a scale all items are of one level."""
         self._sources = sources
         self._scale = scale

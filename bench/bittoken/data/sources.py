@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -14,6 +14,14 @@ from bench.tasks.shards import Shard
 
 BLOCK = 2048
 """Attempts at a time."""
+
+
+class Blocks(Protocol):
+    """An endless stream of items of one task, in blocks; each block is the same every time."""
+
+    def block(self, number: int) -> pa.Table:
+        """Items with at least the columns operands, operator, answer and difficulty."""
+        ...
 
 
 class Source(NamedTuple):
@@ -60,11 +68,12 @@ def sources(
     base: 2 adds questions with few significant bits where the task has them. index: of the
     process; each has streams of its own.
     """
-    common = {"split": split, "seed": seed, "index": index, "max_digits": max_digits}
-    sizes = range(max_digits, 1, -1) if easy else [max_digits]
-    found = [Source(task, size, False, **common) for size in sizes]
-    if easy and base == 2 and task in binary.TASKS:
-        found += [Source(task, size, True, **common) for size in binary.SIZES]
+    whole = Source(task, max_digits, False, split, seed, index, max_digits)
+    if not easy:
+        return [whole]
+    found = [whole._replace(size=size) for size in range(max_digits, 1, -1)]
+    if base == 2 and task in binary.TASKS:
+        found += [whole._replace(size=size, bits=True) for size in binary.SIZES]
     return found
 
 

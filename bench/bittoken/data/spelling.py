@@ -52,7 +52,7 @@ def _of_groups(text: Ints, first: Ints, size: Ints, vocabulary: Vocabulary) -> I
         value = np.where(size > place, value * 10 + padded[first + place], value)
     # Groups of n digits stand behind all shorter ones, in order.
     shorter = np.array([0, 0, 10, 110])
-    tokens = vocabulary.ids["0"] + shorter[size] + value
+    tokens: Ints = vocabulary.ids["0"] + shorter[size] + value
     for mark in (MINUS, POINT):
         tokens[text[first] == ord(mark)] = vocabulary.ids[mark]
     return tokens

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import pyarrow as pa
 
+from bench.bittoken.data.folder import FolderSource
 from bench.bittoken.data.packing import Ints, Samples, concatenated
 from bench.bittoken.data.pool import Pool, Scale
 from bench.bittoken.data.samples import samples_of
-from bench.bittoken.data.sources import sources
+from bench.bittoken.data.sources import Blocks, sources
 from bench.bittoken.training.balance import capped, rebalanced
 from bench.bittoken.training.curriculum import Curriculum
 from bench.bittoken.training.recipe import TEXT, Recipe
@@ -49,8 +51,12 @@ class Feed:
         text: TextSource | None,
         *,
         full: bool = False,
+        world: int = 1,
     ) -> None:
-        """The part of `split` that process number `process` sees; `full`: without curricula."""
+        """The part of `split` that process `process` of `world` sees; `full`: without curricula.
+
+        BadInput where a folder of training items holds what does not belong there.
+        """
         self._recipe, self._vocabulary, self._text = recipe, vocabulary, text
         self.scales: dict[str, Scale | None] = {}
         self._pools: dict[str, Pool] = {}
@@ -67,10 +73,13 @@ class Feed:
                 easy=easy,
                 base=recipe.base,
             )
-            self.scales[task] = (
-                Scale(found[0]._replace(split="train", index=0), recipe.base) if easy else None
-            )
-            self._pools[task] = Pool(found, self.scales[task])
+            # All feeds count difficulty alike: the hardest of the training split is the measure.
+            hardest = found[0]._replace(split="train", index=0)
+            self.scales[task] = Scale(hardest, recipe.base) if easy else None
+            stored: list[Blocks] = []
+            if recipe.data.folder is not None and split == "train":
+                stored = [FolderSource(Path(recipe.data.folder), task, index=process, world=world)]
+            self._pools[task] = Pool(stored or found, self.scales[task])
 
     @property
     def pooled(self) -> tuple[str, ...]:

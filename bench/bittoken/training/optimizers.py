@@ -76,7 +76,8 @@ class Optimizers:
                 group["lr"] = group["peak"] * share
         for group in self.muon.param_groups:
             group["momentum"] = muon_momentum(step, self._config.momentum)
-        for optimizer in (self.muon, self.adam):
+        optimizers: tuple[torch.optim.Optimizer, ...] = (self.muon, self.adam)
+        for optimizer in optimizers:
             optimizer.step()
             optimizer.zero_grad(set_to_none=True)
 

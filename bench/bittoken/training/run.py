@@ -222,7 +222,11 @@ class _Run:
     def _open_feeds(self, vocabulary: Vocabulary) -> dict[str, Feed]:
         recipe, text, rank = self._recipe, self._text, self._crew.rank
         streams = {split: text.stream(split) if text else None for split in ("train", "val")}
-        feeds = {"train": Feed(recipe, vocabulary, "train", rank, streams["train"])}
+        feeds = {
+            "train": Feed(
+                recipe, vocabulary, "train", rank, streams["train"], world=self._crew.world
+            )
+        }
         if self._crew.leads:
             feeds["full"] = Feed(recipe, vocabulary, "val", 0, streams["val"], full=True)
             # Another stream than that of `full`, so that no item is measured twice.

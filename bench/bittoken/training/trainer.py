@@ -80,7 +80,8 @@ class Trainer:
         factors = torch.from_numpy(self.scale.factors).float().to(self.device)
         for part in _micro_batches(batch, self.recipe.training.micro_tokens):
             means, numbers = self._losses(part)
-            (means * factors * numbers / float(whole[0])).sum().backward()
+            loss = (means * factors * numbers / float(whole[0])).sum()
+            loss.backward()  # type: ignore[no-untyped-call]
             total += gathered(means * numbers)
             targets += gathered(numbers)
         self._crew.add_gradients(self.network)

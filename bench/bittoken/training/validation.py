@@ -81,7 +81,7 @@ def _spelled(tokens: np.ndarray, vocabulary: Vocabulary) -> float:
 
 def _same(values: Floats, truths: Floats) -> NDArray[np.bool_]:
     """Equal to 15 significant digits."""
-    equal = values == truths
+    equal: NDArray[np.bool_] = values == truths
     with np.errstate(invalid="ignore"):
         near = np.flatnonzero(~equal & (np.abs(values - truths) <= 1e-14 * np.abs(truths)))
     for place in near:
