@@ -93,8 +93,10 @@ def rotated(x: Tensor, angles: tuple[Tensor, Tensor]) -> Tensor:
     return torch.cat([first * cos + second * sin, second * cos - first * sin], dim=-1)
 
 
-def rotation(positions: Tensor, channels: int, base: float) -> tuple[Tensor, Tensor]:
+def rotation(
+    positions: Tensor, channels: int, base: float, dtype: torch.dtype = torch.float32
+) -> tuple[Tensor, Tensor]:
     """cos and sin of θ = position / base^(2i / channels), each of shape (T, 1, channels / 2)."""
-    exponents = torch.arange(0, channels, 2, device=positions.device) / channels
-    angles = positions[:, None].float() / base**exponents
+    exponents = torch.arange(0, channels, 2, device=positions.device, dtype=dtype) / channels
+    angles = positions[:, None].to(dtype) / base**exponents
     return angles.cos()[:, None], angles.sin()[:, None]
