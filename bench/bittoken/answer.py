@@ -8,7 +8,7 @@ import re
 from collections.abc import Sequence
 from decimal import Decimal
 
-from bench.bittoken.lexicon import Lexicon
+from bench.bittoken.lexicon import UNKNOWN, Lexicon
 from bench.bittoken.vocabulary import CHOICES
 from bench.numerals import number_of, plain
 
@@ -18,8 +18,6 @@ DIGITS = 15
 _DECIMAL = r"-?[0-9]+(?:\.[0-9]+)?"
 _NUMBER = re.compile(_DECIMAL)
 _LIST = re.compile(rf"\[{_DECIMAL}(?:, ?{_DECIMAL})*\]")
-_GAP = "\ufffd"
-"""Between two numbers that would read as one."""
 
 
 def said(tokens: Sequence[int], values: Sequence[float], lexicon: Lexicon) -> str:
@@ -34,9 +32,9 @@ def said(tokens: Sequence[int], values: Sequence[float], lexicon: Lexicon) -> st
         if token == lexicon.end:
             continue
         is_number = token == lexicon.number and lexicon.vocabulary.encoding is not None
-        part = _decimal(next(numbers)) if is_number else lexicon.texts[token]
+        part = _decimal(next(numbers)) if is_number else lexicon.text(token)
         if text and part and _joins(text[-1], part[0]) and (is_number or number_before):
-            text += _GAP
+            text += UNKNOWN  # else two numbers would read as one
         text += part
         number_before = is_number
     return text

@@ -71,8 +71,8 @@ def padded(q: Tensor, k: Tensor, v: Tensor, layout: Layout) -> Tensor:
     """The plain way, on any device."""
     outputs = []
     for group in layout.groups:
-        heads = (part[group].transpose(1, 2) for part in (q, k, v))
-        mixed = functional.scaled_dot_product_attention(*heads, is_causal=True)
+        queries, keys, values = (part[group].transpose(1, 2) for part in (q, k, v))
+        mixed = functional.scaled_dot_product_attention(queries, keys, values, is_causal=True)
         outputs.append(mixed.transpose(1, 2).flatten(0, 1))
     return torch.cat(outputs)[layout.back]
 

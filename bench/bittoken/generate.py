@@ -46,21 +46,25 @@ def generate(
     network: Network,
     lexicon: Lexicon,
     questions: Sequence[Encoded],
-    limit: int | None = None,
+    limits: int | Sequence[int] | None = None,
     stopped: Callable[[], bool] = lambda: False,
 ) -> list[Generated]:
-    """The answers to `questions`, in their order, each of at most `limit` tokens.
+    """The answers to `questions`, in their order.
 
+    limits: tokens of an answer at most, for all or for each; `usual_limit` where none is given.
     stopped: asked before each token; once it says yes, all open answers are cut off. BadInput
     where a question fills the network's context; an answer is cut off where it does.
     """
-    limit = usual_limit(lexicon) if limit is None else limit
     _check_room(network, questions)
+    if limits is None:
+        limits = usual_limit(lexicon)
+    if isinstance(limits, int):
+        limits = [limits] * len(questions)
     if not questions:
         return []
-    batch = _Batch(network, lexicon, questions)
+    batch = _Batch(network, lexicon, questions, limits)
     while batch.open and not stopped():
-        batch.step(limit)
+        batch.step()
     return [
         Generated(tokens, values, tokens[-1:] == [lexicon.end])
         for tokens, values in zip(batch.tokens, batch.values, strict=True)
@@ -74,27 +78,35 @@ class _Batch:
     the order of the cache's samples.
     """
 
-    def __init__(self, network: Network, lexicon: Lexicon, questions: Sequence[Encoded]) -> None:
+    def __init__(
+        self,
+        network: Network,
+        lexicon: Lexicon,
+        questions: Sequence[Encoded],
+        limits: Sequence[int],
+    ) -> None:
         self.tokens: list[list[int]] = [[] for _ in questions]
         self.values: list[list[float]] = [[] for _ in questions]
         self.open = list(range(len(questions)))
         self._network, self._lexicon = network, lexicon
         self._device = network.lm_head.weight.device
-        self._lengths = [len(question.tokens) for question in questions]
+        lengths = [len(question.tokens) for question in questions]
+        room = network.config.context
+        self._limits = [min(n, room - used) for n, used in zip(limits, lengths, strict=True)]
         self._cache = Cache(network.config.layers)
         tokens = np.concatenate([question.tokens for question in questions])
         codes = np.concatenate([question.codes for question in questions])
-        layout = Layout.of(np.array(self._lengths), self._device)
+        layout = Layout.of(np.array(lengths), self._device)
         hidden = network(self._tensor(tokens), self._tensor(codes), layout, self._cache)
         self._positions = layout.starts.diff().long()
         self._hidden = hidden[layout.starts[1:].long() - 1]
 
-    def step(self, limit: int) -> None:
+    def step(self) -> None:
         """One more token of each open answer; those that have ended leave the batch."""
         tokens = self._network.logits(self._hidden).argmax(-1)
         codes = self._codes()
         self._note(tokens, codes)
-        going = [n for n, question in enumerate(self.open) if self._goes_on(question, limit)]
+        going = [n for n, question in enumerate(self.open) if self._goes_on(question)]
         if not going:
             self.open = []
             return
@@ -111,8 +123,9 @@ class _Batch:
         """What the number head reads off each hidden state, shape (open, columns)."""
         encoding = self._network.encoding
         if encoding is None:
-            return self._hidden.new_zeros(len(self._hidden), 0)
-        return encoding.torch_decide(self._network.numbers(self._hidden))
+            return torch.zeros(len(self._hidden), 0, device=self._device)
+        codes: Tensor = encoding.torch_decide(self._network.numbers(self._hidden))
+        return codes
 
     def _note(self, tokens: Tensor, codes: Tensor) -> None:
         encoding = self._network.encoding
@@ -126,10 +139,9 @@ class _Batch:
         for question, value in zip(numbered, values, strict=True):
             self.values[question].append(value)
 
-    def _goes_on(self, question: int, limit: int) -> bool:
+    def _goes_on(self, question: int) -> bool:
         answer = self.tokens[question]
-        room = self._network.config.context - self._lengths[question]
-        return answer[-1] != self._lexicon.end and len(answer) < min(limit, room)
+        return answer[-1] != self._lexicon.end and len(answer) < self._limits[question]
 
     def _tensor(self, array: np.ndarray) -> Tensor:
         return torch.from_numpy(array).to(self._device)

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 from bench.bittoken.vocabulary import EOS, NUM, Vocabulary
 
+UNKNOWN = "\ufffd"
+
 
 @dataclass(frozen=True)
 class Lexicon:
@@ -25,6 +27,10 @@ class Lexicon:
         """That of a network of ours: one id for each piece."""
         ids = {piece: (number,) for piece, number in vocabulary.ids.items()}
         return cls(vocabulary, ids, vocabulary.tokens)
+
+    def text(self, token: int) -> str:
+        """What a token says; an id that stands for nothing is no part of any answer."""
+        return self.texts[token] if token < len(self.texts) else UNKNOWN
 
     @property
     def number(self) -> int:

@@ -7,6 +7,7 @@ Parameters bear GPT-2's names. With 6 layers, 6 heads, width 768 and the release
 from __future__ import annotations
 
 import math
+from typing import cast
 
 import torch
 from torch import Tensor, nn
@@ -112,8 +113,9 @@ class Network(nn.Module):
             self.config.rope_base,
             torch.promote_types(x.dtype, torch.float32),
         )
-        pasts = [None] * self.config.layers if cache is None else cache.layers
-        for block, past in zip(self.transformer["h"], pasts, strict=True):
+        blocks = cast(nn.ModuleList, self.transformer["h"])
+        pasts = [None] * len(blocks) if cache is None else cache.layers
+        for block, past in zip(blocks, pasts, strict=True):
             x = block(x, layout, angles, past)
         hidden: Tensor = self.transformer["ln_f"](x)
         return hidden

@@ -26,7 +26,6 @@ from bench.bittoken.vocabulary import (
     INFIX,
     LIST_TASKS,
     MINUS,
-    NUM,
     OPEN,
     Vocabulary,
 )

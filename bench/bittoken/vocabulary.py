@@ -45,7 +45,9 @@ class Vocabulary:
     def __init__(self, encoding: str, text: Sequence[str] = ()) -> None:
         """BadInput for an unknown encoding."""
         if encoding not in ENCODING_NAMES:
-            raise BadInput(f"unknown encoding {encoding!r}: give one of {', '.join(ENCODING_NAMES)}")
+            raise BadInput(
+                f"unknown encoding {encoding!r}: give one of {', '.join(ENCODING_NAMES)}"
+            )
         self.name = encoding
         self.encoding: NumberEncoding | None = ENCODINGS.get(encoding)
         self.group = GROUPS.get(encoding)
