@@ -58,7 +58,7 @@ def catalogue_table() -> RenderableType:
         "Any other model by its route: openai/NAME, openrouter/VENDOR/NAME, gemini/NAME,\n"
         "litellm/PROVIDER/NAME; a server of your own: openai/NAME with --base-url.\n"
         "Without a key: baseline/float64, baseline/float32, baseline/bfloat16, hf/PATH,\n"
-        "replay/RUN."
+        "checkpoint/PATH, replay/RUN."
     )
     return Group(table, Text("\n" + notes))
 

@@ -71,12 +71,8 @@ def padded(q: Tensor, k: Tensor, v: Tensor, layout: Layout) -> Tensor:
     """The plain way, on any device."""
     outputs = []
     for group in layout.groups:
-        mixed = functional.scaled_dot_product_attention(
-            q[group].transpose(1, 2),
-            k[group].transpose(1, 2),
-            v[group].transpose(1, 2),
-            is_causal=True,
-        )
+        queries, keys, values = (part[group].transpose(1, 2) for part in (q, k, v))
+        mixed = functional.scaled_dot_product_attention(queries, keys, values, is_causal=True)
         outputs.append(mixed.transpose(1, 2).flatten(0, 1))
     return torch.cat(outputs)[layout.back]
 
@@ -97,8 +93,10 @@ def rotated(x: Tensor, angles: tuple[Tensor, Tensor]) -> Tensor:
     return torch.cat([first * cos + second * sin, second * cos - first * sin], dim=-1)
 
 
-def rotation(positions: Tensor, channels: int, base: float) -> tuple[Tensor, Tensor]:
+def rotation(
+    positions: Tensor, channels: int, base: float, dtype: torch.dtype = torch.float32
+) -> tuple[Tensor, Tensor]:
     """cos and sin of θ = position / base^(2i / channels), each of shape (T, 1, channels / 2)."""
-    exponents = torch.arange(0, channels, 2, device=positions.device) / channels
-    angles = positions[:, None].float() / base**exponents
+    exponents = torch.arange(0, channels, 2, device=positions.device, dtype=dtype) / channels
+    angles = positions[:, None].to(dtype) / base**exponents
     return angles.cos()[:, None], angles.sin()[:, None]

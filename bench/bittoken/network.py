@@ -7,12 +7,14 @@ Parameters bear GPT-2's names. With 6 layers, 6 heads, width 768 and the release
 from __future__ import annotations
 
 import math
+from typing import cast
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
 from bench.bittoken.attention import Layout, attend, rotated, rotation
+from bench.bittoken.cache import Cache, Past
 from bench.bittoken.config import ModelConfig
 from bench.bittoken.inputs import NumberInput
 from bench.bittoken.vocabulary import NUM, Vocabulary
@@ -27,10 +29,13 @@ class Attention(nn.Module):
         self.c_proj = nn.Linear(config.width, config.width)
         self._heads = config.heads
 
-    def forward(self, x: Tensor, layout: Layout, angles: tuple[Tensor, Tensor]) -> Tensor:
+    def forward(
+        self, x: Tensor, layout: Layout, angles: tuple[Tensor, Tensor], past: Past | None = None
+    ) -> Tensor:
         q, k, v = (part.unflatten(-1, (self._heads, -1)) for part in self.c_attn(x).chunk(3, -1))
         q, k = (rotated(functional.rms_norm(part, part.shape[-1:]), angles) for part in (q, k))
-        mixed = attend(q.to(v.dtype), k.to(v.dtype), v, layout)
+        q, k = q.to(v.dtype), k.to(v.dtype)
+        mixed = attend(q, k, v, layout) if past is None else past.attend(q, k, v, layout)
         out: Tensor = self.c_proj(mixed.flatten(1))
         return out
 
@@ -54,8 +59,10 @@ class Block(nn.Module):
         self.ln_1, self.ln_2 = _norm(config), _norm(config)
         self.attn, self.mlp = Attention(config), Mlp(config)
 
-    def forward(self, x: Tensor, layout: Layout, angles: tuple[Tensor, Tensor]) -> Tensor:
-        x = x + self.attn(self.ln_1(x), layout, angles)
+    def forward(
+        self, x: Tensor, layout: Layout, angles: tuple[Tensor, Tensor], past: Past | None = None
+    ) -> Tensor:
+        x = x + self.attn(self.ln_1(x), layout, angles, past)
         out: Tensor = x + self.mlp(self.ln_2(x))
         return out
 
@@ -63,14 +70,17 @@ class Block(nn.Module):
 class Network(nn.Module):
     """Tokens and numbers in, hidden states out; two heads read tokens and numbers off them."""
 
-    def __init__(self, config: ModelConfig) -> None:
-        """BadInput where no network has this shape."""
+    def __init__(self, config: ModelConfig, number: int | None = None) -> None:
+        """BadInput where no network has this shape.
+
+        number: the id of the number token where it is not the one of our own vocabulary.
+        """
         super().__init__()
         config.check()
         self.config = config
         vocabulary = Vocabulary(config.encoding)
         self.encoding = vocabulary.encoding
-        self._number = vocabulary.ids[NUM]
+        self._number = vocabulary.ids[NUM] if number is None else number
         self.transformer = nn.ModuleDict(
             {
                 "wte": nn.Embedding(config.vocabulary, config.width),
@@ -85,20 +95,28 @@ class Network(nn.Module):
             self.num_embedding_module["num_head"] = _number_head(config, self.encoding.outputs)
         self._start()
 
-    def forward(self, tokens: Tensor, codes: Tensor, layout: Layout) -> Tensor:
+    def forward(
+        self, tokens: Tensor, codes: Tensor, layout: Layout, cache: Cache | None = None
+    ) -> Tensor:
         """Hidden states of shape (T, width), normalised, as both heads read them.
 
         tokens: ids, (T,). codes: (T, columns), read where the token is a number. Whatever stands
-        in the run before a sample does not change its hidden states.
+        in the run before a sample does not change its hidden states. cache: what the samples'
+        earlier tokens left behind; it takes in those of this run.
         """
         x = self.transformer["wte"](tokens)
         if self.encoding is not None:
             x = self.num_embedding_module["input"](x, codes, tokens == self._number)
         angles = rotation(
-            layout.positions, self.config.width // self.config.heads, self.config.rope_base
+            layout.positions,
+            self.config.width // self.config.heads,
+            self.config.rope_base,
+            torch.promote_types(x.dtype, torch.float32),
         )
-        for block in self.transformer["h"]:
-            x = block(x, layout, angles)
+        blocks = cast(nn.ModuleList, self.transformer["h"])
+        pasts = [None] * len(blocks) if cache is None else cache.layers
+        for block, past in zip(blocks, pasts, strict=True):
+            x = block(x, layout, angles, past)
         hidden: Tensor = self.transformer["ln_f"](x)
         return hidden
 

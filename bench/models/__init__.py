@@ -257,10 +257,26 @@ def _open_huggingface(name: str, folder: str, reasoning: str | None) -> Opened:
     return Opened(model, About(display, level, settings, identity, sdk="transformers"))
 
 
+def _open_checkpoint(name: str, folder: str, reasoning: str | None) -> Opened:
+    if not folder:
+        raise unknown_model(name)
+    from bench.models.checkpoint import CheckpointModel
+
+    level = check_level(name, reasoning, {"none": Level()})
+    model = CheckpointModel(name, Path(folder).expanduser())
+    settings = Settings(temperature=0.0, max_tokens=model.limit)
+    identity: dict[str, object] = {
+        "model_sha256": model.fingerprint,
+        "precision": model.precision,
+    }
+    return Opened(model, About(model.display, level, settings, identity))
+
+
 _IN_PROCESS: dict[str, Callable[[str, str, str | None], Opened]] = {
     "baseline": _open_baseline,
     "replay": _open_replay,
     "hf": _open_huggingface,
+    "checkpoint": _open_checkpoint,
 }
 """What opens the models that run in this process, by the first part of their names."""
 

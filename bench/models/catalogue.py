@@ -30,6 +30,7 @@ OTHER_ROUTES = (
     "baseline/float32",
     "baseline/bfloat16",
     "hf/PATH",
+    "checkpoint/PATH",
     "replay/RUN",
 )
 

@@ -11,11 +11,9 @@ template the prompt is the system prompt, a blank line, then each turn on a line
 
 from __future__ import annotations
 
-import hashlib
 import threading
 import time
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -25,6 +23,7 @@ from bench.models.base import Message, Settings
 from bench.models.batching import Batcher
 from bench.models.catalogue import DEFAULT, Level
 from bench.models.failures import failed
+from bench.models.fingerprint import fingerprint
 from bench.models.thinking import OPENING, split
 from bench.records import Completion, Failure, Usage
 
@@ -54,7 +53,7 @@ class HuggingFaceModel:
         """BadInput where `folder` holds no model, or the `local` extra is not installed."""
         _check(name, folder)
         self.name = name
-        self.fingerprint = _fingerprint(folder)
+        self.fingerprint = fingerprint(_files(folder))
         self._folder = folder.resolve()
         self._tokenizer, self._network, self._ends = _load(name, folder)
         self._stop = threading.Event()
@@ -312,15 +311,7 @@ def _ends(token: int | list[int] | None) -> frozenset[int]:
     return frozenset(token) if isinstance(token, list) else frozenset([token])
 
 
-def _fingerprint(folder: Path) -> str:
-    """SHA-256 over names and hashes of the files that decide what the model says."""
+def _files(folder: Path) -> list[Path]:
+    """The files that decide what the model says."""
     kinds = (".safetensors", ".json", ".jinja", ".model", ".txt")
-    files = sorted(path for path in folder.iterdir() if path.suffix in kinds and path.is_file())
-    with ThreadPoolExecutor(8) as pool:
-        lines = pool.map(lambda path: f"{path.name} {_sha256(path)}\n", files)
-        return hashlib.sha256("".join(lines).encode()).hexdigest()
-
-
-def _sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+    return [path for path in folder.iterdir() if path.suffix in kinds and path.is_file()]

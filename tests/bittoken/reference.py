@@ -1,0 +1,111 @@
+"""The network once more, in plain NumPy at float64, one sample at a time, from its formulas.
+
+It shares no code with the package. Weights bear the released names and lie as (in, out).
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+Weights = Mapping[str, Array]
+
+
+def bits(value: float) -> list[int]:
+    """The 64 bits of a float64, most significant first."""
+    (number,) = struct.unpack(">Q", struct.pack(">d", value))
+    return [int(bit) for bit in f"{number:064b}"]
+
+
+def bittoken(value: float) -> Array:
+    """±1 for each bit of a number and of its reciprocal."""
+    reciprocal = 1 / value if value else math.copysign(math.inf, value)
+    return np.array(bits(value) + bits(reciprocal), np.float64) * 2 - 1
+
+
+def rms(x: Array, eps: float = float(np.finfo(np.float64).eps)) -> Array:
+    return x / np.sqrt((x * x).mean(-1, keepdims=True) + eps)
+
+
+def gelu(x: Array) -> Array:
+    return 0.5 * x * (1 + np.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3)))
+
+
+def rotate(x: Array, base: float) -> Array:
+    """x (positions, channels): channel i and its partner in the other half turned by −θ."""
+    half = x.shape[-1] // 2
+    theta = np.arange(len(x))[:, None] / base ** (np.arange(half) / half)
+    turned = (x[:, :half] + 1j * x[:, half:]) * np.exp(-1j * theta)
+    return np.concatenate([turned.real, turned.imag], axis=-1)
+
+
+def softmax(x: Array) -> Array:
+    powers = np.exp(x - x.max(-1, keepdims=True))
+    return powers / powers.sum(-1, keepdims=True)
+
+
+def attention(q: Array, k: Array, v: Array) -> Array:
+    """Causal attention of one head, all (positions, channels)."""
+    scores = q @ k.T / math.sqrt(q.shape[-1])
+    scores[np.triu_indices(len(q), 1)] = -np.inf
+    return softmax(scores) @ v
+
+
+def inputs(weights: Weights, combination: str, tokens: Sequence[Any], number: int) -> Array:
+    """Rows of the embedding; a float in `tokens` is a number, combined with its encoding."""
+    embedding = weights["transformer.wte.weight"]
+    rows = []
+    for token in tokens:
+        if not isinstance(token, float):
+            rows.append(embedding[token])
+            continue
+        vector, own = bittoken(token), embedding[number]
+        padded = np.concatenate([vector, np.zeros(len(own) - len(vector))])
+        if combination == "sum":
+            rows.append(own + padded)
+        elif combination == "zero-pad":
+            rows.append(padded)
+        else:
+            matrix = weights["num_embedding_module.bit_weight_matrix.weight"]
+            rows.append(matrix @ vector + (own if combination == "weighted-sum" else 0))
+    return np.array(rows)
+
+
+def hidden(weights: Weights, x: Array, heads: int, base: float = 10_000.0) -> Array:
+    """The normalised hidden states of one sample, (positions, width)."""
+    layers = 1 + max(int(name.split(".")[2]) for name in weights if ".h." in name)
+    for layer in range(layers):
+        at = f"transformer.h.{layer}."
+
+        def linear(value: Array, name: str, at: str = at) -> Array:
+            return value @ weights[f"{at}{name}.weight"] + weights[f"{at}{name}.bias"]
+
+        mixed = linear(rms(x) * weights[f"{at}ln_1.weight"], "attn.c_attn")
+        q, k, v = (np.split(part, heads, -1) for part in np.split(mixed, 3, -1))
+        parts = [
+            attention(rotate(rms(qh), base), rotate(rms(kh), base), vh)
+            for qh, kh, vh in zip(q, k, v, strict=True)
+        ]
+        x = x + linear(np.concatenate(parts, -1), "attn.c_proj")
+        wide = gelu(linear(rms(x) * weights[f"{at}ln_2.weight"], "mlp.c_fc"))
+        x = x + linear(wide, "mlp.c_proj")
+    return rms(x) * weights["transformer.ln_f.weight"]
+
+
+def logits(weights: Weights, states: Array) -> Array:
+    return states @ weights["lm_head.weight"].T
+
+
+def numbers(weights: Weights, states: Array) -> Array:
+    """The outputs of a number head of one layer or of two."""
+    at = "num_embedding_module.num_head."
+    first = states @ weights[f"{at}0.weight"].T + weights[f"{at}0.bias"]
+    if f"{at}2.weight" not in weights:
+        return first
+    return np.maximum(first, 0) @ weights[f"{at}2.weight"].T + weights[f"{at}2.bias"]
