@@ -19,7 +19,8 @@ from bench.errors import BadInput
 _CLOSE = 1e-3
 """How far off (relatively) an encoding that is never exact may be and still hold a number."""
 
-_PROBES = np.array([0.1, 7.0, 31415.9265358979, 271828182845904.0])
+_PROBES = np.array([0.1, 7.0, 0.123456789012345, 2.71828182845905, 31415.9265358979])
+"""An encoding that returns these is exact, at least within some range."""
 
 _SURROGATE = "[\ud800-\udfff]"
 _NUMBER = re.compile(f"({NUMBER}|{_SURROGATE})")
@@ -33,12 +34,15 @@ class Encoded(NamedTuple):
     values: Floats
 
 
+_Written = dict[str, tuple[list[int], float | None]]
+
+
 class TextCodec:
     """Text as tokens of a vocabulary; `decode` gives back every text that was encoded.
 
     A number is one [NUM] where its plain spelling is the text's own and the encoding returns the
     same value; with an unsigned encoding the `-` token stands before it. All other numbers
-    (`007.50`, `-0`, more than 15 digits, what is out of range) are spelled with the digit, `.`
+    (`3.10`, `-0`, more than 15 digits, what is out of range) are spelled with the digit, `.`
     and `-` tokens. An encoding that is exact for no number (xVal) holds those that it returns
     nearly: `values` are still the text's, and the rounding is the encoding's own.
     """
@@ -64,7 +68,7 @@ class TextCodec:
         """`encode` of many texts at once, which is faster."""
         parts = [self._split(text) for text in texts]
         between = self._bpe.encode([piece for part in parts for piece in part[::2]])
-        numbers = self._written({piece for part in parts for piece in part[1::2]})
+        numbers = self._numbers({piece for part in parts for piece in part[1::2]})
         encoded, done = [], 0
         for part in parts:
             count = len(part) // 2 + 1
@@ -103,29 +107,31 @@ class TextCodec:
         return codes
 
     def _joined(
-        self, between: Sequence[Sequence[int]], numbers: Sequence[str], written: dict[str, Encoded]
+        self, between: Sequence[Sequence[int]], numbers: Sequence[str], written: _Written
     ) -> Encoded:
         """Text ids and numbers, by turns."""
-        tokens = [np.array(between[0], np.int64) + self.first]
+        tokens = [piece + self.first for piece in between[0]]
         values = []
         for number, text in zip(numbers, between[1:], strict=True):
-            tokens += [written[number].tokens, np.array(text, np.int64) + self.first]
-            values.append(written[number].values)
-        return Encoded(np.concatenate(tokens), np.concatenate([np.empty(0), *values]))
+            spelled, value = written[number]
+            tokens += spelled
+            if value is not None:
+                values.append(value)
+            tokens += [piece + self.first for piece in text]
+        return Encoded(np.array(tokens, np.int64), np.array(values, np.float64))
 
-    def _written(self, pieces: Iterable[str]) -> dict[str, Encoded]:
-        """Tokens and value of each number (or surrogate)."""
+    def _numbers(self, pieces: Iterable[str]) -> _Written:
+        """Tokens of each number (or surrogate), and its value where it is one [NUM]."""
         ids, encoding = self.vocabulary.ids, self.vocabulary.encoding
-        signed = encoding is None or encoding.signed
-        signs = {text: text[:1] if text[:1] == "-" and not signed else "" for text in pieces}
+        unsigned = encoding is not None and not encoding.signed
+        signs = {text: "-" if unsigned and text[0] == "-" else "" for text in pieces}
         held = self._held({text: text[len(sign) :] for text, sign in signs.items()}, encoding)
-        written = {}
+        written: _Written = {}
         for text, sign in signs.items():
             if text in held:
-                tokens = [ids[MINUS], ids[NUM]] if sign else [ids[NUM]]
-                written[text] = Encoded(np.array(tokens), np.array([held[text]]))
+                written[text] = [ids[MINUS], ids[NUM]] if sign else [ids[NUM]], held[text]
             else:
-                written[text] = Encoded(np.array(self._spelled(text)), np.empty(0))
+                written[text] = self._spelled(text), None
         return written
 
     def _held(self, texts: dict[str, str], encoding: NumberEncoding | None) -> dict[str, float]:

@@ -43,8 +43,9 @@ def perplexity(score: Score, windows: Iterable[Samples], vocabulary: Vocabulary)
         for place, chosen in enumerate((predicted, text)):
             loss[place] -= scores[chosen].sum()
             tokens[place] += np.count_nonzero(chosen)
-    of_all, of_text = (_exp_mean(*sums) for sums in zip(loss, tokens, strict=True))
-    return Perplexity(of_all, of_text, int(tokens[0]), int(tokens[1]))
+    counts = [int(count) for count in tokens]
+    of_all, of_text = (_exp_mean(float(x), n) for x, n in zip(loss, counts, strict=True))
+    return Perplexity(of_all, of_text, *counts)
 
 
 def _predicted(samples: Samples) -> NDArray[np.bool_]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import binascii
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from pathlib import Path
 
 import msgspec
@@ -12,7 +13,7 @@ from tokenizers import Tokenizer, pre_tokenizers
 from tokenizers.models import BPE
 from tokenizers.trainers import BpeTrainer
 
-from bench.bittoken.text.bpe import ALPHABET, DIGITS, SYMBOLS, ByteBpe, Merge
+from bench.bittoken.text.bpe import ALPHABET, SYMBOLS, ByteBpe, Merge
 from bench.bittoken.text.documents import documents
 from bench.bittoken.text.numbers import without_numbers
 from bench.errors import BadInput
@@ -91,7 +92,7 @@ def _halves(token: bytes, ranks: Ranks) -> Merge | None:
     """The two entries that are merged into this one; none where other merges come in between."""
     parts = [bytes([byte]) for byte in token]
     while len(parts) > 2:
-        joined = [ranks.get(left + right) for left, right in zip(parts, parts[1:], strict=False)]
+        joined = [ranks.get(left + right) for left, right in pairwise(parts)]
         rank = min((r for r in joined if r is not None and r < ranks[token]), default=None)
         if rank is None:
             return None

@@ -80,6 +80,7 @@ class TextStream:
         self._seed, self._rank, self._world = seed, rank, world
         self._split, self._holdout, self._block = split, holdout, block
         self._files = text_files(folder)
+        self._head: Encoded | None = None
         self._go_to(Place())
 
     @property
@@ -148,7 +149,7 @@ class TextStream:
 
     def _go_to(self, place: Place) -> None:
         self._place = place
-        self._head: Encoded | None = None
+        self._head = None
         self._coming = self._endless(place)
 
     def _next(self) -> Encoded:
