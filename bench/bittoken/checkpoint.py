@@ -84,8 +84,11 @@ def save(
     training: Mapping[str, Any],
     text_tokenizer: Path | None = None,
     dtype: torch.dtype | None = None,
+    weights: Mapping[str, Tensor] | None = None,
 ) -> None:
     """Write a checkpoint to `folder`, in the place of one that lies there.
+
+    weights: what is stored instead of the network's own, by the same names.
 
     training: what is to be known of the training, as JSON holds it. text_tokenizer: the file of
     the text vocabulary, copied beside the weights. dtype: of the stored weights, theirs where none
@@ -93,18 +96,18 @@ def save(
     """
     from safetensors.torch import save as to_bytes
 
-    weights = {
+    stored = {
         name: tensor.detach().to("cpu", dtype or tensor.dtype).contiguous()
-        for name, tensor in network.state_dict().items()
+        for name, tensor in (weights or network.state_dict()).items()
     }
-    stored = to_bytes(weights, {"format": "pt"})
+    content = to_bytes(stored, {"format": "pt"})
     config = _Config(
         format=FORMAT,
         version=VERSION,
         numbench=__version__,
         model=network.config,
         tokens=Vocabulary(network.config.encoding).own,
-        weights_sha256=hashlib.sha256(stored).hexdigest(),
+        weights_sha256=hashlib.sha256(content).hexdigest(),
         text_tokenizer=None if text_tokenizer is None else TOKENIZER,
         training=dict(training),
     )
@@ -117,8 +120,8 @@ def save(
         ):
             shutil.copyfile(text_tokenizer, folder / f"{TOKENIZER}.new")
             (folder / f"{TOKENIZER}.new").replace(folder / TOKENIZER)
-        for name, content in ((WEIGHTS, stored), (CONFIG, described)):
-            _write(folder / f"{name}.new", content)
+        for name, written in ((WEIGHTS, content), (CONFIG, described)):
+            _write(folder / f"{name}.new", written)
         for name in (WEIGHTS, CONFIG):
             (folder / f"{name}.new").replace(folder / name)
     except OSError as error:
