@@ -12,12 +12,12 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from bench.bittoken.desiderata.subjects import Numbers, Subject, Vectored
+from bench.bittoken.desiderata.subjects import SEED, Numbers, Subject, Vectored
 from bench.bittoken.desiderata.values import DECADES, precision
 from bench.bittoken.desiderata.vectors import mean_change, noisy_share
 from bench.bittoken.encodings.base import Floats
 
-STEPS = 10.0 ** np.arange(-16, 0.5, 0.5)
+STEPS = [10.0**power for power in np.arange(-16, 0.5, 0.5).tolist()]
 SIGMAS = np.arange(0, 0.85, 0.05)
 _SHOWN = 2000
 """Numbers of the dataset that the curves of vectors are drawn from, evenly chosen."""
@@ -76,7 +76,7 @@ def _draw(listed: Sequence[Subject], numbers: Numbers) -> Figure:
         assert encoding is not None
         look: dict[str, Any] = {"color": colour, "linestyle": line, "label": subject.display}
         left.plot(DECADES, precision(subject).worst, **look)
-        changes = [mean_change(encoding, magnitudes, float(step)) for step in STEPS]
+        changes = [mean_change(encoding, magnitudes, _moved(magnitudes, step)) for step in STEPS]
         middle.plot(STEPS, changes, **look)
         vectored = Vectored(encoding, values)
         right.plot(SIGMAS, [noisy_share(vectored, float(sigma)) for sigma in SIGMAS], **look)
@@ -94,6 +94,13 @@ def _name(axes: Axes, title: str, below: str, beside: str) -> None:
     axes.set_xlabel(below)
     axes.set_ylabel(beside)
     axes.set_ylim(bottom=0)
+
+
+def _moved(magnitudes: Floats, step: float) -> Floats:
+    """Each by a relative step of its own, up to a factor of √10 around `step`."""
+    draws = np.random.default_rng(SEED).uniform(-0.5, 0.5, len(magnitudes))
+    moved: Floats = magnitudes * (1 + step * 10**draws)
+    return moved
 
 
 def _thinned(values: Floats) -> Floats:

@@ -75,6 +75,8 @@ def _of_vectors(vectored: Vectored, numbers: Numbers) -> list[float]:
     """D5 to D8."""
     encoding, found = vectored.encoding, vectored.vectors
     sizes = vectors.root_mean_squares(found)
+    magnitudes = numbers.magnitudes
+    nearest = np.nextafter(magnitudes, np.inf)
     return [
         float(sizes.min()),
         float(sizes.max()),
@@ -82,7 +84,10 @@ def _of_vectors(vectored: Vectored, numbers: Numbers) -> list[float]:
         vectored.surviving(vectors.layer_normalised(found)),
         vectored.surviving(vectors.rounded(found, torch.bfloat16)),
         vectored.surviving(vectors.rounded(found, torch.float8_e4m3fn)),
-        *(vectors.mean_change(encoding, numbers.magnitudes, step) for step in (0.0, 0.01)),
+        *(
+            vectors.mean_change(encoding, magnitudes, moved)
+            for moved in (nearest, magnitudes * 1.01)
+        ),
         *(vectors.noisy_share(vectored, sigma) for sigma in (0.1, 0.3, 0.5)),
     ]
 

@@ -55,9 +55,8 @@ def noisy_share(vectored: Vectored, sigma: float) -> float:
     return vectored.surviving((vectors + noise).astype(np.float32))
 
 
-def mean_change(encoding: NumberEncoding, magnitudes: Floats, step: float) -> float:
-    """‖v(x(1 + step)) - v(x)‖ / ‖v(x)‖, the mean over x. A step of 0 is to the next float64."""
-    moved = magnitudes * (1 + step) if step else np.nextafter(magnitudes, np.inf)
+def mean_change(encoding: NumberEncoding, magnitudes: Floats, moved: Floats) -> float:
+    """‖v(y) - v(x)‖ / ‖v(x)‖, the mean over magnitudes x that move to y."""
     before, after = (encoding.vector(encoding.code(x)) for x in (magnitudes, moved))
     length = np.linalg.norm(before, axis=1)
     return float((np.linalg.norm(after - before, axis=1) / length).mean())
