@@ -190,13 +190,16 @@ def test_measured_counts_are_means_over_items() -> None:
         ("encoding,task,score\nbits,x,1\n", "line 2: unknown encoding 'bits'"),
         ("encoding,task,score\nfone,x,1\nfone,y,nan\n", "line 3: score 'nan'"),
         ("encoding,task,score\nfone,x,101\n", "line 2: score '101'"),
+        ("encoding,task,score\nfone,x,-1\n", "line 2: score '-1'"),
+        ("encoding,task,score\nfone,x\n", "line 2: score None"),
+        ("encoding,task,score\nfone,\udcff,1\n", "no CSV file in UTF-8"),
     ],
 )
 def test_a_table_of_scores_that_is_wrong_is_refused(
     tmp_path: Path, text: str, complaint: str
 ) -> None:
     path = tmp_path / "scores.csv"
-    path.write_text(text)
+    path.write_text(text, errors="surrogateescape")
     with pytest.raises(BadInput, match=complaint):
         read_trained(path)
 

@@ -126,19 +126,26 @@ def read_trained(path: Path) -> dict[str, float]:
     """
     if not path.is_file():
         raise BadInput(f"{path}: no such file; give a CSV file with columns encoding, task, score")
-    scores: dict[str, list[float]] = {}
-    with path.open(encoding="utf-8", newline="") as file:
-        reader = csv.DictReader(file)
-        missing = {"encoding", "task", "score"} - set(reader.fieldnames or ())
-        if missing:
-            raise BadInput(f"{path}: no column {', '.join(sorted(missing))}")
-        for row in reader:
-            where = f"{path}, line {reader.line_num}"
-            if row["encoding"] not in ENCODING_NAMES:
-                known = ", ".join(ENCODING_NAMES)
-                raise BadInput(f"{where}: unknown encoding {row['encoding']!r}; known: {known}")
-            scores.setdefault(row["encoding"], []).append(_score(row["score"], where))
+    try:
+        with path.open(encoding="utf-8", newline="") as file:
+            scores = _scores(csv.DictReader(file), path)
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise BadInput(f"{path}: no CSV file in UTF-8 ({error})") from None
     return {name: sum(found) / len(found) for name, found in scores.items()}
+
+
+def _scores(reader: csv.DictReader[str], path: Path) -> dict[str, list[float]]:
+    missing = {"encoding", "task", "score"} - set(reader.fieldnames or ())
+    if missing:
+        raise BadInput(f"{path}: no column {', '.join(sorted(missing))}")
+    scores: dict[str, list[float]] = {}
+    for row in reader:
+        where = f"{path}, line {reader.line_num}"
+        if row["encoding"] not in ENCODING_NAMES:
+            known = ", ".join(ENCODING_NAMES)
+            raise BadInput(f"{where}: unknown encoding {row['encoding']!r}; known: {known}")
+        scores.setdefault(row["encoding"], []).append(_score(row["score"], where))
+    return scores
 
 
 def _score(text: str | None, where: str) -> float:
