@@ -57,7 +57,9 @@ class Source(NamedTuple):
             stream = self.process * 64 + self.size
             shard = Shard(self.task, self.seed, self.split, stream, 1, self.size)
             questions = sample_questions(shard, first, BLOCK)
-        return finished(questions, item_hashes(questions), self.max_digits)
+        # The printed exponent of a root has as many digits as its stream: so must its answer.
+        digits = self.max_digits if self.bits else self.size
+        return finished(questions, item_hashes(questions), digits)
 
 
 def sources(
