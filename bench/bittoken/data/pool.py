@@ -9,33 +9,56 @@ import numpy as np
 import pyarrow as pa
 
 from bench.bittoken.data.packing import Ints
-from bench.bittoken.data.sources import Blocks, Source, difficulties
+from bench.bittoken.data.sources import Blocks, difficulties
 
 LEVELS = 64
 """Most levels of a task."""
 
 _MOST_WAITING = 1024
 _TRIES, _LEAST_GAIN = 12, 0.01
+_LEAST_OF_LEVEL = 32
 _KEPT = ("operands", "operator", "answer")
 
 
 class Scale:
-    """δ in steps that give at most LEVELS levels (paper, "Problem difficulty").
+    """δ in at most LEVELS levels, none of them empty (paper, "Problem difficulty").
 
-    The paper counts every δ as a level of its own; products of digit counts reach thousands.
+    The paper counts every δ as a level of its own; but products of digit counts reach thousands,
+    and no curriculum would ever get past a δ that hardly any question has.
     """
 
-    def __init__(self, full: Source, base: int) -> None:
-        """`full` shows the largest δ of the task."""
+    def __init__(self, sources: Sequence[Blocks], base: int) -> None:
+        """`sources`: all there are of the task, the first of which shows its largest δ."""
         self.base = base
-        self.largest = int(difficulties(full.block(0), base).max())
+        found = [difficulties(source.block(0), base) for source in sources]
+        self.largest = int(found[0].max())
         self.step = -(-(self.largest + 1) // LEVELS)
-        self.levels = self.largest // self.step + 1
+        counts = np.bincount(self._steps(np.concatenate(found)))
+        self._level = _filled(counts, _LEAST_OF_LEVEL)
+        self.levels = int(self._level[-1]) + 1
 
     def level(self, items: pa.Table) -> Ints:
-        """The level of each item; what is harder than all of `full` belongs to the hardest."""
-        level: Ints = np.minimum(difficulties(items, self.base) // self.step, self.levels - 1)
+        """The level of each item; what is harder than the largest δ belongs to the hardest."""
+        level: Ints = self._level[self._steps(difficulties(items, self.base))]
         return level
+
+    def _steps(self, delta: np.ndarray) -> Ints:
+        steps: Ints = np.minimum(delta, self.largest) // self.step
+        return steps
+
+
+def _filled(counts: Ints, least: int) -> Ints:
+    """The level of each step of δ: steps joined from below until a level has `least` items.
+
+    Too few for a last level of their own join the one before.
+    """
+    level, held = np.zeros(len(counts), np.int64), 0
+    for step in range(1, len(counts)):
+        held += int(counts[step - 1])
+        full = held >= least and int(counts[step:].sum()) >= least
+        level[step] = level[step - 1] + full
+        held = 0 if full else held
+    return level
 
 
 @dataclass

@@ -73,9 +73,9 @@ class Feed:
                 easy=easy,
                 base=recipe.base,
             )
-            # All feeds count difficulty alike: the hardest of the training split is the measure.
-            hardest = found[0]._replace(split="train", process=0)
-            self.scales[task] = Scale(hardest, recipe.base) if easy else None
+            # All feeds count difficulty alike: the training split is the measure.
+            alike = [source._replace(split="train", process=0) for source in found]
+            self.scales[task] = Scale(alike, recipe.base) if easy else None
             stored: list[Blocks] = []
             if recipe.data.folder is not None and split == "train":
                 stored = [FolderSource(Path(recipe.data.folder), task, index=process, world=world)]
