@@ -115,15 +115,17 @@ class Pool:
     def _fill(self, wanted: Ints) -> None:
         for source in range(len(self._sources)):
             if not self._given[source].blocks:
-                self._read(source)
-        for _ in range(_TRIES):
+                self._read(source, wanted)
+        sizes = [g.levels.sum() / g.blocks for g in self._given]
+        for _ in range(_TRIES + int(2 * wanted.sum() / max(*sizes, 1))):
             missing = np.maximum(wanted - np.bincount(self._level, minlength=self.levels), 0)
             gains = [np.minimum(missing, g.levels / g.blocks).sum() for g in self._given]
-            if max(gains) < _LEAST_GAIN * wanted.sum():
+            best = int(np.argmax(gains))
+            if gains[best] <= _LEAST_GAIN * min(wanted.sum(), sizes[best]):
                 return
-            self._read(int(np.argmax(gains)))
+            self._read(best, wanted)
 
-    def _read(self, source: int) -> None:
+    def _read(self, source: int, wanted: Ints) -> None:
         given = self._given[source]
         items = self._sources[source].block(given.blocks)
         level = self._scale.level(items) if self._scale else np.zeros(len(items), np.int64)
@@ -135,7 +137,7 @@ class Pool:
         # The oldest of a level stay: what comes in above the limit is dropped.
         order = np.argsort(level, kind="stable")
         rank = np.arange(len(order)) - np.searchsorted(level[order], level[order])
-        kept = np.sort(order[rank < _MOST_WAITING])
+        kept = np.sort(order[rank < np.maximum(wanted, _MOST_WAITING)[level[order]]])
         self._stock, self._level = stock.take(pa.array(kept)).combine_chunks(), level[kept]
 
 
