@@ -51,6 +51,7 @@ class Source(NamedTuple):
                 index=self.process,
                 first=first,
                 count=BLOCK,
+                max_digits=self.max_digits,
             )
         else:
             # A stream of its own for each size: equal words would give numbers alike.
