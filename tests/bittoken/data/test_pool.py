@@ -70,7 +70,7 @@ def test_exactly_the_levels_wanted_are_given() -> None:
 
 def test_a_level_without_items_is_made_up_from_the_other_wanted_ones() -> None:
     pool = Pool([Numbered("a", (0, 1, 2))], scale(0, 1, 2, 3))
-    items, level = pool.take(np.array([0, 20, 10, 30]))
+    _, level = pool.take(np.array([0, 20, 10, 30]))
     given = np.bincount(level, minlength=4)
     assert given.sum() == 60
     assert given[0] == given[3] == 0
