@@ -124,7 +124,8 @@ class Mixture:
         self.curricula: dict[str, Curriculum] = {
             task: Curriculum.start(scale.levels) for task, scale in scales.items() if scale
         }
-        self._length = np.full(len(self.tasks), 16.0)
+        # No sample is shorter: the first batches find too many rather than too few.
+        self._length = np.full(len(self.tasks), 7.0)
         self._batches = 0
 
     def batch(
