@@ -236,11 +236,13 @@ def test_answers_can_be_generated(tmp_path: Path) -> None:
 
 def test_both_kinds_of_folder_are_told_apart(tmp_path: Path) -> None:
     written(tmp_path / "theirs")
+    path = tmp_path / "theirs" / "config.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"version": "4.2", "format": [1]}))
     loaded = open_checkpoint(tmp_path / "theirs")
     assert [path.name for path in loaded.files] == [
         "config.json", "numbench.json", "model.safetensors", "tokenizer.json"
     ]  # fmt: skip
-    with pytest.raises(BadInput, match="format None None"):
+    with pytest.raises(BadInput, match=r"format \[1\] 4\.2"):
         load(tmp_path / "theirs")
 
 

@@ -4,6 +4,7 @@ import asyncio
 import json
 import subprocess
 import sys
+import time
 from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
@@ -190,15 +191,17 @@ def test_closing_stops_a_batch_under_way(folder: Path, monkeypatch: pytest.Monke
             from bench.bittoken.generate import Generated
 
             loop.call_soon_threadsafe(begun.set)
-            while not stopped():
-                pass
+            # A thread that nobody stops would keep the tests from ending.
+            until = time.monotonic() + 60
+            while not stopped() and time.monotonic() < until:
+                time.sleep(0.001)
             return [Generated([5], [], False)] * len(asked)
 
         monkeypatch.setattr("bench.bittoken.generate.generate", endless)
         question = Message("user", QUESTIONS[0])
         answer = asyncio.create_task(model.answer([question], Settings(max_tokens=12)))
         await begun.wait()
-        await asyncio.wait_for(model.close(), 20)
+        await model.close()
         return await answer  # type: ignore[no-any-return]
 
     stopped = asyncio.run(go())
