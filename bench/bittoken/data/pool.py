@@ -101,8 +101,8 @@ class Pool:
     def state(self) -> tuple[dict[str, list[object]], pa.Table]:
         """All that `restore` needs: what the sources gave, and the stock."""
         given = [{"blocks": g.blocks, "levels": g.levels.tolist()} for g in self._given]
-        assert self._stock is not None
-        return {"given": list(given)}, self._stock.append_column("level", pa.array(self._level))
+        stock = pa.table({}) if self._stock is None else self._stock
+        return {"given": list(given)}, stock.append_column("level", pa.array(self._level))
 
     def restore(self, given: dict[str, list[dict[str, object]]], stock: pa.Table) -> None:
         """Go on where a pool of the same sources stood."""
@@ -110,7 +110,8 @@ class Pool:
             _Yield(int(str(g["blocks"])), np.array(g["levels"], np.int64)) for g in given["given"]
         ]
         self._level = np.asarray(stock["level"].combine_chunks()).copy()
-        self._stock = stock.drop_columns(["level"])
+        held = stock.drop_columns(["level"])
+        self._stock = held if held.num_columns else None
 
     def _fill(self, wanted: Ints) -> None:
         for source in range(len(self._sources)):
