@@ -15,25 +15,7 @@ import torch
 
 from bench.bittoken.data.packing import concatenated
 from bench.bittoken.training.mixture import Batch
-from tests.bittoken.training.tiny import Bench, recipe, rows
-
-Gradients = dict[str, torch.Tensor]
-
-
-def gradients(bench: Bench, batch: Batch) -> Gradients:
-    """What a step on this batch would be made of."""
-    found: Gradients = {}
-
-    def keep(step: int) -> None:
-        for name, parameter in bench.trainer.network.named_parameters():
-            assert parameter.grad is not None
-            found[name] = parameter.grad.clone()
-            parameter.grad = None
-
-    bench.trainer.optimizers.step = keep  # type: ignore[method-assign]
-    bench.trainer.step(batch)
-    return found
-
+from tests.bittoken.training.tiny import Bench, Gradients, gradients, recipe, rows
 
 def close(first: Gradients, second: Gradients) -> None:
     assert first.keys() == second.keys()
@@ -162,23 +144,27 @@ def together(out: Path) -> None:
     assert [process.returncode for process in started] == [0, 0], ends
 
 
+def both(first: Bench, second: Bench) -> Batch:
+    mine, theirs = first.batch(400), second.batch(400)
+    assert mine.samples.tokens.tolist() != theirs.samples.tokens.tolist()
+    samples = concatenated([mine.samples, theirs.samples])
+    return Batch(samples, np.r_[mine.task, theirs.task], np.r_[mine.level, theirs.level])
+
+
 def test_two_processes_do_as_one_with_both_their_batches(tmp_path: Path) -> None:
     together(tmp_path)
     first, second = (torch.load(tmp_path / f"weights-{rank}.pt") for rank in range(2))
     alone, other = Bench(recipe()), Bench(recipe(), process=1)
+    close(gradients(alone, both(alone, other)), torch.load(tmp_path / "gradients.pt"))
+    alone, other = Bench(recipe()), Bench(recipe(), process=1)
     start = {name: p.detach().clone() for name, p in alone.trainer.network.named_parameters()}
     for _ in range(3):
-        mine, theirs = alone.batch(400), other.batch(400)
-        assert mine.samples.tokens.tolist() != theirs.samples.tokens.tolist()
-        samples = concatenated([mine.samples, theirs.samples])
-        alone.trainer.step(
-            Batch(samples, np.r_[mine.task, theirs.task], np.r_[mine.level, theirs.level])
-        )
+        alone.trainer.step(both(alone, other))
     for name, parameter in alone.trainer.network.named_parameters():
         assert torch.equal(first[name], second[name])
         # Newton–Schulz in bfloat16 enlarges what float32 rounds away.
         moved = (parameter.detach() - start[name]).norm()
-        assert (first[name] - parameter.detach()).norm() < 0.02 * moved, name
+        assert (first[name] - parameter.detach()).norm() < 0.1 * moved, name
     progress = torch.load(tmp_path / "progress.pt")
     assert progress == pytest.approx(alone.trainer.progress.losses, rel=1e-3)
     # A training of two, stopped between validations and gone on with, ends like one that was not.

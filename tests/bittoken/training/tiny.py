@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 import numpy as np
+import torch
 
 from bench.bittoken.training.crew import Crew
 from bench.bittoken.training.mixture import Batch, Feed, Mixture
@@ -64,3 +65,21 @@ def rows(batch: Batch, chosen: list[int]) -> Batch:
     """Some samples of a batch."""
     some = np.array(chosen)
     return Batch(batch.samples.take(some), batch.task[some], batch.level[some])
+
+
+Gradients = dict[str, torch.Tensor]
+
+
+def gradients(bench: Bench, batch: Batch) -> Gradients:
+    """What a step on this batch would be made of."""
+    found: Gradients = {}
+
+    def keep(step: int) -> None:
+        for name, parameter in bench.trainer.network.named_parameters():
+            assert parameter.grad is not None
+            found[name] = parameter.grad.clone()
+            parameter.grad = None
+
+    bench.trainer.optimizers.step = keep  # type: ignore[method-assign]
+    bench.trainer.step(batch)
+    return found

@@ -12,7 +12,7 @@ import torch
 from bench.bittoken.training.crew import Crew
 from bench.bittoken.training.run import Watch, train
 from bench.bittoken.training.trainer import StepResult, Trainer
-from tests.bittoken.training.tiny import Bench, recipe
+from tests.bittoken.training.tiny import Bench, gradients, recipe
 
 
 def weights(trainer: Trainer) -> dict[str, torch.Tensor]:
@@ -23,6 +23,10 @@ def three_steps(out: Path) -> None:
     crew = Crew()
     assert crew.total(torch.tensor([1.0 + crew.rank]).numpy()).tolist() == [3.0]
     assert crew.shared({"from": crew.rank}) == {"from": 0}
+    bench = Bench(recipe(), crew, crew.rank)
+    found = gradients(bench, bench.batch(400))
+    if crew.leads:
+        torch.save(found, out / "gradients.pt")
     bench = Bench(recipe(), crew, crew.rank)
     for _ in range(3):
         bench.trainer.step(bench.batch(400))
