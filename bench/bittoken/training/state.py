@@ -28,6 +28,11 @@ LATEST = "latest"
 Feeds = dict[str, Feed]
 Weights = dict[str, Tensor]
 
+_DAMAGE = (
+    OSError, KeyError, TypeError, ValueError, RuntimeError, msgspec.DecodeError, SafetensorError
+)  # fmt: skip
+"""What files that are not whole, or not ours, can raise when they are read."""
+
 
 def save(
     folder: Path, trainer: Trainer, mixture: Mixture, feeds: Feeds, best: Weights, crew: Crew
@@ -64,8 +69,9 @@ def restore(
     """
     if not (folder / LATEST).is_file():
         return None
-    place = folder / (folder / LATEST).read_text().strip()
+    place = folder
     try:
+        place = folder / (folder / LATEST).read_text().strip()
         plain: dict[str, Any] = msgspec.json.decode((place / "state.json").read_bytes())
         tensors = load_file(place / "tensors.safetensors")
         if plain["processes"] != crew.world:
@@ -78,7 +84,7 @@ def restore(
         trainer.scale.factors = np.array(plain["factors"])
         trainer.scale.means = np.array(plain["means"], np.float64)
         _restore_own(place, mixture, feeds, crew.rank)
-    except (OSError, KeyError, msgspec.DecodeError, SafetensorError, pa.ArrowInvalid) as error:
+    except _DAMAGE as error:
         raise BadInput(
             f"{place}: the saved state does not load ({error}); "
             "restore the folder, or train into a new one"
@@ -110,6 +116,9 @@ def _tensors(trainer: Trainer) -> Weights:
 @torch.no_grad()
 def _restore_tensors(trainer: Trainer, tensors: Weights) -> Weights:
     parameters = dict(trainer.network.named_parameters())
+    for name in parameters:
+        if f"network.{name}" not in tensors:
+            raise KeyError(name)
     best: Weights = {}
     for key, value in tensors.items():
         kind, _, name = key.partition(".")
