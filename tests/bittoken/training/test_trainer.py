@@ -17,6 +17,7 @@ from bench.bittoken.data.packing import concatenated
 from bench.bittoken.training.mixture import Batch
 from tests.bittoken.training.tiny import Bench, Gradients, gradients, recipe, rows
 
+
 def close(first: Gradients, second: Gradients) -> None:
     assert first.keys() == second.keys()
     for name, gradient in first.items():
