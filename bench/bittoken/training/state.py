@@ -21,7 +21,7 @@ from torch import Tensor
 from bench.bittoken.training.crew import Crew
 from bench.bittoken.training.mixture import Feed, Mixture
 from bench.bittoken.training.trainer import Progress, Trainer
-from bench.errors import BadInput
+from bench.errors import BadInput, NumbenchError
 from bench.jsonl import write_atomically
 
 LATEST = "latest"
@@ -37,14 +37,22 @@ _DAMAGE = (
 def save(
     folder: Path, trainer: Trainer, mixture: Mixture, feeds: Feeds, best: Weights, crew: Crew
 ) -> None:
-    """Write the state under `folder`; the one before is removed once this one is whole."""
+    """Write the state under `folder`; the one before is removed once this one is whole.
+
+    NumbenchError where the disk refuses it.
+    """
     name = f"step-{trainer.progress.step:07d}"
     place = folder / name
     place.mkdir(parents=True, exist_ok=True)
     _save_own(place, mixture, feeds, crew.rank)
     if crew.leads:
         tensors = {f"best.{key}": value for key, value in best.items()}
-        save_file(tensors | _tensors(trainer), place / "tensors.safetensors")
+        try:
+            save_file(tensors | _tensors(trainer), place / "tensors.safetensors")
+        except SafetensorError as error:
+            raise NumbenchError(
+                f"{place}: {error}; make room and run the same command again"
+            ) from error
         plain = {
             "progress": vars(trainer.progress),
             "factors": trainer.scale.factors.tolist(),

@@ -1,4 +1,4 @@
-"""A training that ends in the middle: `child FOLDER kill|interrupt STEP`; started by `test_state`."""
+"""A training that ends in the middle: `child FOLDER kill|interrupt STEP`, for `test_state`."""
 
 from __future__ import annotations
 

@@ -15,9 +15,10 @@ from typing import Any
 import pytest
 import torch
 from filelock import FileLock
-from safetensors.torch import load_file
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
 
-from bench.bittoken.training import log
+from bench.bittoken.training import log, state
 from bench.bittoken.training.run import Outcome, Watch, train
 from bench.errors import BadInput, NumbenchError
 from tests.bittoken.training.tiny import recipe
@@ -147,10 +148,10 @@ def test_the_checkpoint_is_that_of_the_best_validation(whole: Path) -> None:
     told = json.loads((whole / "checkpoint" / "config.json").read_text())["training"]
     assert (told["step"], told["harmonic_mean"]) == (best["step"], best["harmonic_mean"])
     kept = load_file(whole / "checkpoint" / "model.safetensors")
-    state = load_file(whole / f"state/step-{STEPS:07d}/tensors.safetensors")
+    saved = load_file(whole / f"state/step-{STEPS:07d}/tensors.safetensors")
     assert kept
     for name, value in kept.items():
-        assert torch.equal(value, state[f"best.{name}"])
+        assert torch.equal(value, saved[f"best.{name}"])
 
 
 FILES = [
@@ -189,8 +190,6 @@ def test_a_damaged_state_is_named_in_one_line(file: str, how: str, broken_off: P
 
 
 def test_a_state_without_some_weights_is_damaged(broken_off: Path) -> None:
-    from safetensors.torch import save_file
-
     path = broken_off / "state" / "step-0000010" / "tensors.safetensors"
     tensors = load_file(path)
     del tensors["network.lm_head.weight"]
@@ -245,3 +244,19 @@ def test_a_full_disk_is_told_and_the_training_goes_on_later(
             trained(tmp_path)
     assert trained(tmp_path).ended
     same(tmp_path, whole)
+
+
+def test_a_state_that_the_disk_refuses_leaves_the_one_before(
+    broken_off: Path, whole: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(tensors: dict[str, torch.Tensor], path: Path) -> None:
+        path.write_bytes(b"half of it")
+        raise SafetensorError("I/O error: No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(state, "save_file", refused)
+        with pytest.raises(NumbenchError, match="No space left on device; make room"):
+            trained(broken_off)
+    assert saved_step(broken_off) == 10
+    assert trained(broken_off).ended
+    same(broken_off, whole)
