@@ -174,11 +174,17 @@ def damage(path: Path, how: str) -> None:
         path.write_bytes({"empty": b"", "noise": b"\xff\x00" * 500, "other": b"[1, 2]"}[how])
 
 
-@pytest.mark.parametrize("how", ["gone", "half", "empty", "noise", "other"])
-@pytest.mark.parametrize("file", FILES)
+@pytest.mark.parametrize(
+    ("file", "how"),
+    [
+        (file, how)
+        for file in FILES
+        for how in ("gone", "half", "empty", "noise", "other")
+        # Without `latest` there is no state: the training starts anew.
+        if (file, how) != ("latest", "gone")
+    ],
+)
 def test_a_damaged_state_is_named_in_one_line(file: str, how: str, broken_off: Path) -> None:
-    if (file, how) == ("latest", "gone"):
-        pytest.skip("without it there is no state: the training starts anew")
     damage(broken_off / "state" / file, how)
     with pytest.raises(BadInput) as error:
         trained(broken_off)
