@@ -104,8 +104,8 @@ class Pool:
         if self._stock is None:
             self._read(0, np.zeros(self.levels, np.int64))
         given = [{"blocks": g.blocks, "levels": g.levels.tolist()} for g in self._given]
-        assert self._stock is not None
-        return {"given": list(given)}, self._stock.append_column("level", pa.array(self._level))
+        stock = pa.table({}) if self._stock is None else self._stock
+        return {"given": list(given)}, stock.append_column("level", pa.array(self._level))
 
     def restore(self, given: dict[str, list[dict[str, object]]], stock: pa.Table) -> None:
         """Go on where a pool of the same sources stood."""
@@ -113,7 +113,8 @@ class Pool:
             _Yield(int(str(g["blocks"])), np.array(g["levels"], np.int64)) for g in given["given"]
         ]
         self._level = np.asarray(stock["level"].combine_chunks()).copy()
-        self._stock = stock.drop_columns(["level"])
+        held = stock.drop_columns(["level"])
+        self._stock = held if held.num_columns else None
 
     def _fill(self, wanted: Ints) -> None:
         for source in range(len(self._sources)):

@@ -28,7 +28,7 @@ from bench.bittoken.training.text import open_text
 from bench.bittoken.training.trainer import StepResult, Trainer
 from bench.bittoken.vocabulary import Vocabulary
 from bench.errors import BadInput
-from bench.jsonl import write_json
+from bench.jsonl import read_json, write_json
 
 RECIPE, STATE, CHECKPOINT, LOCK = "recipe.json", "state", "checkpoint", ".lock"
 
@@ -254,7 +254,7 @@ def _locked(folder: Path, crew: Crew) -> FileLock:
 def _keep_recipe(recipe: Recipe, folder: Path) -> None:
     path = folder / RECIPE
     if path.is_file():
-        old = msgspec.json.decode(path.read_bytes())
+        old = read_json(path, dict[str, Any])
         differing = _differing(old, msgspec.to_builtins(recipe))
         if differing:
             raise BadInput(
