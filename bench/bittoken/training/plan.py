@@ -1,0 +1,109 @@
+"""What a recipe would train, without training it."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import torch
+from rich.table import Table
+
+from bench.bittoken.network import Network
+from bench.bittoken.training.flops import Sizes
+from bench.bittoken.training.recipe import TEXT, Recipe, described, shipped_recipes
+from bench.bittoken.training.wording import display_name, short
+from bench.bittoken.vocabulary import Vocabulary
+
+_FLOAT = 4
+"""Bytes of a stored parameter: weights and optimiser states are in float32."""
+
+
+class Plan(NamedTuple):
+    """A recipe and what follows from it.
+
+    vocabulary: tokens; at most so many where a text vocabulary is still to be trained, without
+    the text's where `text_vocabulary` is a file. checkpoint, state: bytes on disk, about.
+    """
+
+    recipe: Recipe
+    vocabulary: int
+    sizes: Sizes
+    checkpoint: int
+    state: int
+
+
+def plan(recipe: Recipe) -> Plan:
+    """BadInput where the recipe describes no network."""
+    vocabulary = len(Vocabulary(recipe.model.encoding))
+    if TEXT in recipe.data.tasks and recipe.data.text_vocabulary is None:
+        vocabulary += recipe.data.text_size
+    with torch.device("meta"):
+        sizes = Sizes.of(Network(recipe.config(vocabulary)))
+    # Now and best, Muon's one moment or Adam's two; matrices of the layers are nearly all of them.
+    state = 2 * sizes.whole + sizes.layers + 2 * (sizes.heads + sizes.embedding)
+    return Plan(recipe, vocabulary, sizes, _FLOAT * sizes.whole, _FLOAT * state)
+
+
+def plan_table(plan: Plan) -> Table:
+    """A plan for people."""
+    table = Table(box=None, pad_edge=False, show_header=False)
+    table.add_column(no_wrap=True)
+    table.add_column(overflow="fold")
+    for name, said in _rows(plan):
+        table.add_row(name, said)
+    return table
+
+
+def recipe_table() -> Table:
+    """The recipes that come with the package, each with what it says of itself."""
+    table = Table(box=None, pad_edge=False)
+    table.add_column("Recipe", no_wrap=True)
+    table.add_column("What it trains", overflow="fold")
+    for name in shipped_recipes():
+        table.add_row(name, described(name))
+    return table
+
+
+def _rows(plan: Plan) -> list[tuple[str, str]]:
+    recipe, training, model = plan.recipe, plan.recipe.training, plan.recipe.model
+    data, steps = recipe.data, training.steps
+    at_once = f"{training.batch_tokens:,} tokens a step"
+    if training.micro_tokens:
+        at_once += f", in passes of {training.micro_tokens:,}"
+    spelled = Vocabulary(model.encoding).encoding is None
+    numbers = "spelled as text" if spelled else f"combined by {model.combination}, {model.head} head"
+    return [
+        ("recipe", recipe.name),
+        ("numbers", f"{model.encoding}, {numbers}"),
+        ("network", f"{model.layers} layers, {model.heads} heads, width {model.width}"),
+        ("parameters", _parameters(plan)),
+        ("tasks", ", ".join(display_name(task) for task in data.tasks)),
+        ("curriculum", _curriculum(recipe)),
+        ("digits", f"at most {data.digits} of an operand"),
+        ("training", f"{training.tokens:,} tokens: {steps:,} steps, {at_once}"),
+        ("validation", f"every {training.validate_every:,} steps, saved every {training.save_every:,}"),
+        ("on disk", f"checkpoint {_bytes(plan.checkpoint)}, state to go on from {_bytes(plan.state)}"),
+    ]  # fmt: skip
+
+
+def _parameters(plan: Plan) -> str:
+    layers, heads, embedding = (short(size) for size in plan.sizes)
+    said = f"{plan.sizes.whole:,} (layers {layers}, heads {heads}, embedding {embedding})"
+    data = plan.recipe.data
+    if TEXT in data.tasks and data.text_vocabulary is not None:
+        return f"{said}, and {2 * plan.recipe.model.width:,} for each entry of the text vocabulary"
+    if TEXT in data.tasks:
+        return f"{said}, with a text vocabulary of {data.text_size:,}, fewer where the text is small"
+    return said
+
+
+def _curriculum(recipe: Recipe) -> str:
+    data = recipe.data
+    names = [display_name(task) for task in data.tasks if task in data.curriculum]
+    return f"{', '.join(names)}, by digits in base {recipe.base}" if names else "none"
+
+
+def _bytes(count: float) -> str:
+    for size, unit in ((1e9, "GB"), (1e6, "MB")):
+        if count >= size:
+            return f"{count / size:.1f} {unit}"
+    return f"{count / 1e3:.0f} kB"
