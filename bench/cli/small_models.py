@@ -36,7 +36,9 @@ def train(
     threads: Annotated[
         int | None, typer.Option(min=1, help="CPU threads. [default: torch's own choice]")
     ] = None,
-    list_: Annotated[bool, typer.Option("--list", help="Show the recipes that come along.")] = False,
+    list_: Annotated[
+        bool, typer.Option("--list", help="Show the recipes that come along.")
+    ] = False,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Only show what would be trained.")
     ] = False,

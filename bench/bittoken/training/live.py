@@ -177,9 +177,6 @@ def line(now: Now, ended: bool = False) -> str:
     return _DOT.join([*said, ", ".join(scores)] if scores else said)
 
 
-
-
-
 def _about(now: Now) -> list[str]:
     about = now.about
     if not about:
@@ -264,7 +261,6 @@ def _levels(found: dict[str, Any]) -> str:
     if "frontier" not in found:
         return NONE
     return f"{found['frontier'] + 1} of {found['levels']}"
-
 
 
 def _packed(parts: list[str], width: int) -> list[str]:

@@ -76,7 +76,9 @@ def _by_level(level: Ints, score: np.ndarray, levels: int) -> list[float | None]
     """The mean score of each level, None where no item is of it."""
     count = np.bincount(level, minlength=levels)
     total = np.bincount(level, score, levels)
-    return [round(s / n, 3) if n else None for s, n in zip(total.tolist(), count.tolist(), strict=True)]
+    return [
+        round(s / n, 3) if n else None for s, n in zip(total.tolist(), count.tolist(), strict=True)
+    ]
 
 
 def _maps(trainer: Trainer) -> bool:

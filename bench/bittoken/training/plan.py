@@ -70,7 +70,11 @@ def _rows(plan: Plan) -> list[tuple[str, str]]:
     if training.micro_tokens:
         at_once += f", in passes of {training.micro_tokens:,}"
     spelled = Vocabulary(model.encoding).encoding is None
-    numbers = "spelled as text" if spelled else f"combined by {model.combination}, {model.head} head"
+    numbers = (
+        "spelled as text" if spelled else f"combined by {model.combination}, {model.head} head"
+    )
+    rhythm = f"every {training.validate_every:,} steps, saved every {training.save_every:,}"
+    disk = f"checkpoint {_bytes(plan.checkpoint)}, state to go on from {_bytes(plan.state)}"
     return [
         ("recipe", recipe.name),
         ("numbers", f"{model.encoding}, {numbers}"),
@@ -80,9 +84,9 @@ def _rows(plan: Plan) -> list[tuple[str, str]]:
         ("curriculum", _curriculum(recipe)),
         ("digits", f"at most {data.digits} of an operand"),
         ("training", f"{training.tokens:,} tokens: {steps:,} steps, {at_once}"),
-        ("validation", f"every {training.validate_every:,} steps, saved every {training.save_every:,}"),
-        ("on disk", f"checkpoint {_bytes(plan.checkpoint)}, state to go on from {_bytes(plan.state)}"),
-    ]  # fmt: skip
+        ("validation", rhythm),
+        ("on disk", disk),
+    ]
 
 
 def _parameters(plan: Plan) -> str:
@@ -92,7 +96,9 @@ def _parameters(plan: Plan) -> str:
     if TEXT in data.tasks and data.text_vocabulary is not None:
         return f"{said}, and {2 * plan.recipe.model.width:,} for each entry of the text vocabulary"
     if TEXT in data.tasks:
-        return f"{said}, with a text vocabulary of {data.text_size:,}, fewer where the text is small"
+        return (
+            f"{said}, with a text vocabulary of {data.text_size:,}, fewer where the text is small"
+        )
     return said
 
 

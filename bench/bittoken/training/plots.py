@@ -18,7 +18,7 @@ from matplotlib.colors import Normalize
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
-from matplotlib.ticker import FuncFormatter, MaxNLocator
+from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocator
 from numpy.typing import NDArray
 
 from bench.bittoken.training.log import Line, measures, read
@@ -32,11 +32,14 @@ Floats = NDArray[np.float64]
 FIGURES = "figures"
 _WIDTH, _PANEL, _ACROSS = 7.0, 1.75, 3
 """Inches, and panels in a row."""
+_POINTS = 320
+"""Most points of a curve."""
 
 # Okabe and Ito's colour-blind-safe palette, as in the reports.
 _PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 _LINES: tuple[Any, ...] = ("-", (0, (4, 1.5)))
 _HATCHES = ("", "/////")
+_PERCENT, _COLOURS = Normalize(0, 100), "cividis"
 _SCORE, _EXACT, _GREY = _PALETTE[0], _PALETTE[1], "#555555"
 _STYLE: dict[Any, Any] = {
     "backend": "agg",
@@ -55,6 +58,7 @@ _STYLE: dict[Any, Any] = {
     "hatch.linewidth": 0.5,
     "legend.fontsize": 7.0,
     "legend.frameon": False,
+    "lines.linewidth": 1.2,
     "xtick.labelsize": 7.0,
     "ytick.labelsize": 7.0,
     "svg.fonttype": "path",
@@ -93,18 +97,20 @@ def redraw(folder: Path) -> list[Path]:
 
 def losses(measured: Sequence[Line]) -> Figure:
     """Mean training loss of every task between two validations, before it is scaled."""
-    figure, (axes,) = _panels(1, 2.9)
-    for task in _tasks(measured):
+    tasks = _tasks(measured)
+    figure, (axes,) = _panels(1, 2.9, wide=True)
+    for task in tasks:
         colour, line, _ = _look(task)
-        axes.plot(_steps(measured), _column(measured, "loss", task), color=colour, linestyle=line)
+        values = _means(_column(measured, "loss", task))
+        _curve(axes, measured, values, colour, line)
     axes.set_yscale("log")
+    axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    axes.yaxis.set_minor_locator(NullLocator())
     axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-    axes.yaxis.set_minor_formatter(FuncFormatter(lambda value, _: ""))
     axes.grid(True)
-    _step_axis(axes)
-    figure.supxlabel("step")
-    axes.set_ylabel("loss")
-    _legend(figure, [_line(display_name(t), *_look(t)[:2]) for t in _tasks(measured)])
+    _step_axis(axes, measured)
+    _name(figure, _step_name(measured), "loss per predicted token")
+    _legend(figure, [_line(display_name(task), *_look(task)[:2]) for task in tasks])
     return figure
 
 
@@ -114,17 +120,16 @@ def scores(measured: Sequence[Line], chance: dict[str, float]) -> Figure:
     figure, panels = _panels(len(tasks), _PANEL)
     for axes, task in zip(panels, tasks, strict=True):
         axes.set_title(display_name(task))
-        x = _steps(measured)
-        axes.plot(x, 100 * _found(measured, task, "score"), color=_SCORE, clip_on=False)
-        exact = 100 * _found(measured, task, "exact")
-        axes.plot(x, exact, color=_EXACT, linestyle=_LINES[1], clip_on=False)
+        for field, colour, line in (("score", _SCORE, "-"), ("exact", _EXACT, _LINES[1])):
+            values = 100 * _means(_found(measured, task, field))
+            _curve(axes, measured, values, colour, line)
         if chance.get(task):
             axes.axhline(100 * chance[task], color=_GREY, linewidth=0.8, linestyle=(0, (2, 2)))
         axes.set_ylim(0, 100)
         axes.set_yticks(range(0, 101, 25))
         axes.grid(True)
-        _step_axis(axes)
-    _name(figure, "step", "percent of the validation split")
+        _step_axis(axes, measured)
+    _name(figure, _step_name(measured), "percent of the validation split")
     handles = [_line("score", _SCORE, "-"), _line("exact match", _EXACT, _LINES[1])]
     if any(chance.get(task) for task in tasks):
         handles.append(_line("guessing", _GREY, (0, (2, 2))))
@@ -141,64 +146,71 @@ def curricula(measured: Sequence[Line]) -> Figure | None:
     if not tasks:
         return None
     figure, panels = _panels(len(tasks), 2.0)
-    colours = ScalarMappable(Normalize(0, 100), "cividis")
+    colours = ScalarMappable(_PERCENT, _COLOURS)
     for axes, task in zip(panels, tasks, strict=True):
         levels = measured[-1]["tasks"][task]["levels"]
         axes.set_facecolor("#f2f2f2")
         told = [line for line in measured if "level_score" in line["tasks"][task]]
         if told:
-            _heat(axes, told, task, colours)
+            _heat(axes, told, task)
         frontier = _found(measured, task, "frontier")
         axes.step(_steps(measured), frontier, color="white", linewidth=2.6, where="post")
         axes.step(_steps(measured), frontier, color=_EXACT, linewidth=1.3, where="post")
         axes.set_title(display_name(task))
         axes.set_ylim(-0.5, levels - 0.5)
         axes.yaxis.set_major_locator(MaxNLocator(5, integer=True))
-        _step_axis(axes)
+        _step_axis(axes, measured)
     _name(figure, "step", "level of difficulty")
     bar = figure.colorbar(colours, ax=panels, aspect=30, pad=0.02)
     bar.set_label("score in percent")
-    bar.outline.set_linewidth(0.6)  # type: ignore[operator]
+    bar.outline.set_linewidth(0.6)
     _legend(figure, [_line("frontier", _EXACT, "-"), Patch(color="#f2f2f2", label="not measured")])
     return figure
 
 
-def shares(measured: Sequence[Line]) -> Figure:
-    """The share of every task in the batches after each validation."""
-    figure, (axes,) = _panels(1, 2.6)
+def shares(measured: Sequence[Line]) -> Figure | None:
+    """The share of every task in the batches after each validation. None for one task alone."""
     tasks = _tasks(measured)
-    columns = [100 * _column(measured, "ratio", task) for task in tasks]
-    handles = []
-    base = np.zeros(len(measured))
-    for task, column in zip(tasks, columns, strict=True):
+    if len(tasks) == 1:
+        return None
+    figure, (axes,) = _panels(1, 2.6, wide=True)
+    x = _means(_steps(measured))
+    handles, base = [], np.zeros(len(x))
+    for task in tasks:
         colour, _, hatch = _look(task)
         dress: dict[str, Any] = {"facecolor": colour, "edgecolor": "white", "hatch": hatch}
-        axes.fill_between(_steps(measured), base, base + column, linewidth=0.4, **dress)
+        top = base + 100 * _means(_column(measured, "ratio", task))
+        axes.fill_between(x, base, top, linewidth=0.4, **dress)
         handles.append(Patch(label=display_name(task), linewidth=0, **dress))
-        base = base + column
+        base = top
     axes.set_ylim(0, 100)
-    axes.set_ylabel("share of a batch, percent")
-    _step_axis(axes)
-    figure.supxlabel("step")
+    _step_axis(axes, measured)
+    _name(figure, _step_name(measured), "percent of a batch")
     _legend(figure, handles)
     return figure
 
 
-def _heat(axes: Axes, told: Sequence[Line], task: str, colours: ScalarMappable) -> None:
-    """A column for each validation that tells its levels, as wide as until the next."""
+def _curve(axes: Axes, measured: Sequence[Line], values: Floats, colour: str, line: Any) -> None:
+    # One point alone makes no line.
+    marker = "o" if len(values) == 1 else ""
+    x = _means(_steps(measured))
+    axes.plot(x, values, color=colour, linestyle=line, marker=marker, markersize=3, clip_on=False)
+
+
+def _heat(axes: Axes, told: Sequence[Line], task: str) -> None:
+    """A column for each validation that tells its levels, back to the one before."""
     table = np.array([line["tasks"][task]["level_score"] for line in told], np.float64)
     for row in range(1, len(table)):
         missing = np.isnan(table[row])
         table[row, missing] = table[row - 1, missing]
-    x = _steps(told)
-    edges = np.append(x, x[-1] + (x[-1] - x[-2] if len(x) > 1 else 1.0))
+    edges = np.append(0.0, _steps(told))
     levels = np.arange(table.shape[1] + 1) - 0.5
     axes.pcolormesh(
         edges,
         levels,
         100 * np.ma.masked_invalid(table.T),
-        norm=colours.norm,
-        cmap=colours.cmap,
+        norm=_PERCENT,
+        cmap=_COLOURS,
         rasterized=True,
     )
 
@@ -221,6 +233,24 @@ def _found(measured: Sequence[Line], task: str, field: str) -> Floats:
     return np.array([line["tasks"][task][field] for line in measured], np.float64)
 
 
+def _means(values: Floats) -> Floats:
+    """Means over equal runs of validations, so that at most _POINTS are left; NaN is left out."""
+    starts = np.arange(0, len(values), _run(len(values)))
+    known = ~np.isnan(values)
+    total = np.add.reduceat(np.where(known, values, 0.0), starts)
+    count = np.add.reduceat(known.astype(np.float64), starts)
+    return np.divide(total, count, out=np.full(len(starts), np.nan), where=count > 0)
+
+
+def _run(validations: int) -> int:
+    return -(-validations // _POINTS)
+
+
+def _step_name(measured: Sequence[Line]) -> str:
+    run = _run(len(measured))
+    return "step" if run == 1 else f"step (each point: mean of {run} validations)"
+
+
 def _look(task: str) -> tuple[str, Any, str]:
     """Colour, line and hatch of a task, the same in all figures and trainings."""
     place = [*TASKS, TEXT].index(task)
@@ -228,10 +258,10 @@ def _look(task: str) -> tuple[str, Any, str]:
     return _PALETTE[place % len(_PALETTE)], _LINES[second], _HATCHES[second]
 
 
-def _panels(count: int, height: float) -> tuple[Figure, list[Axes]]:
+def _panels(count: int, height: float, wide: bool = False) -> tuple[Figure, list[Axes]]:
     """Panels in rows; a figure of fewer than a row holds is narrower."""
     down, across = math.ceil(count / _ACROSS), min(count, _ACROSS)
-    width = _WIDTH if count == 1 and height > 2.5 else max(_WIDTH * across / _ACROSS, 3.4)
+    width = _WIDTH if wide else max(_WIDTH * across / _ACROSS, 3.4)
     figure = Figure(figsize=(width, height * down + 0.5), layout="constrained")
     return figure, [figure.add_subplot(down, across, place + 1) for place in range(count)]
 
@@ -241,8 +271,8 @@ def _name(figure: Figure, below: str, beside: str) -> None:
     figure.supylabel(beside)
 
 
-def _step_axis(axes: Axes) -> None:
-    axes.margins(x=0)
+def _step_axis(axes: Axes, measured: Sequence[Line]) -> None:
+    axes.set_xlim(0, measured[-1]["step"])
     axes.xaxis.set_major_locator(MaxNLocator(5, integer=True))
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: short(value)))
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,6 +20,9 @@ _KEPT = 0.95
 
 _WINDOW = 60.0
 """Seconds over which the pace is taken, validations and savings included."""
+
+
+_NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
 class Now(NamedTuple):
@@ -37,12 +41,12 @@ class Now(NamedTuple):
     seconds: float = 0.0
     learning: float = 0.0
     loss: float | None = None
-    losses: dict[str, float] = {}
+    losses: Mapping[str, float] = _NOTHING
     speed: float | None = None
     left: float | None = None
     used: float | None = None
-    measured: Line = {}
-    about: Line = {}
+    measured: Mapping[str, Any] = _NOTHING
+    about: Mapping[str, Any] = _NOTHING
     best: float | None = None
     best_step: int = 0
 
@@ -66,8 +70,7 @@ class Meter:
         if "tasks" in line:
             self.now = self.now._replace(measured=line)
             return
-        step = line["step"]
-        self.now = self.now._replace(about=line, step=step)
+        self.now = self.now._replace(about=line, step=line["step"])
 
     def stepped(self, trainer: Trainer, done: StepResult) -> None:
         """Take in a step."""
