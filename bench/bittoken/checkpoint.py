@@ -66,7 +66,7 @@ class _Config(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     training: dict[str, Any] = {}
 
 
-class _Kind(Struct):
+class _Kind(Struct, frozen=True):
     """What is read first of any `config.json`."""
 
     format: str | None = None
@@ -84,8 +84,11 @@ def save(
     training: Mapping[str, Any],
     text_tokenizer: Path | None = None,
     dtype: torch.dtype | None = None,
+    weights: Mapping[str, Tensor] | None = None,
 ) -> None:
     """Write a checkpoint to `folder`, in the place of one that lies there.
+
+    weights: what is stored instead of the network's own, by the same names.
 
     training: what is to be known of the training, as JSON holds it. text_tokenizer: the file of
     the text vocabulary, copied beside the weights. dtype: of the stored weights, theirs where none
@@ -93,18 +96,18 @@ def save(
     """
     from safetensors.torch import save as to_bytes
 
-    weights = {
+    stored = {
         name: tensor.detach().to("cpu", dtype or tensor.dtype).contiguous()
-        for name, tensor in network.state_dict().items()
+        for name, tensor in (weights or network.state_dict()).items()
     }
-    stored = to_bytes(weights, {"format": "pt"})
+    content = to_bytes(stored, {"format": "pt"})
     config = _Config(
         format=FORMAT,
         version=VERSION,
         numbench=__version__,
         model=network.config,
         tokens=Vocabulary(network.config.encoding).own,
-        weights_sha256=hashlib.sha256(stored).hexdigest(),
+        weights_sha256=hashlib.sha256(content).hexdigest(),
         text_tokenizer=None if text_tokenizer is None else TOKENIZER,
         training=dict(training),
     )
@@ -117,8 +120,8 @@ def save(
         ):
             shutil.copyfile(text_tokenizer, folder / f"{TOKENIZER}.new")
             (folder / f"{TOKENIZER}.new").replace(folder / TOKENIZER)
-        for name, content in ((WEIGHTS, stored), (CONFIG, described)):
-            _write(folder / f"{name}.new", content)
+        for name, written in ((WEIGHTS, content), (CONFIG, described)):
+            _write(folder / f"{name}.new", written)
         for name in (WEIGHTS, CONFIG):
             (folder / f"{name}.new").replace(folder / name)
     except OSError as error:
@@ -200,7 +203,11 @@ def tensors(content: bytes, path: Path) -> dict[str, Tensor]:
 
 
 def _vocabulary(folder: Path, config: _Config) -> Vocabulary:
-    vocabulary = Vocabulary(config.model.encoding, text_tokens(folder, config.text_tokenizer))
+    text = text_tokens(folder, config.text_tokenizer)
+    try:
+        vocabulary = Vocabulary(config.model.encoding, text)
+    except BadInput as error:
+        raise BadInput(f"{folder / CONFIG}: {error}") from None
     if vocabulary.own != config.tokens:
         raise BadInput(
             f"{folder / CONFIG}: its tokens are not those of this version of numbench: "
@@ -224,11 +231,11 @@ def text_tokens(folder: Path, name: str | None) -> list[str]:
     return sorted(found, key=found.__getitem__)
 
 
-class _Bpe(Struct):
+class _Bpe(Struct, frozen=True):
     vocab: dict[str, int]
 
 
-class _Tokenizer(Struct):
+class _Tokenizer(Struct, frozen=True):
     """The part of a `tokenizer.json` that names the tokens."""
 
     model: _Bpe

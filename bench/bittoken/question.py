@@ -16,8 +16,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from bench.bittoken.data.packing import Ints
 from bench.bittoken.lexicon import Lexicon
-from bench.bittoken.packing import Ints
 from bench.bittoken.vocabulary import (
     BOS,
     CLOSE,

@@ -60,6 +60,7 @@ _COMMANDS: dict[str, Callable[..., None]] = {
     "show": results.show,
     "export": exporting.export,
     "models": asking.models,
+    "encodings": small_models.encodings,
     "train": small_models.train,
     "demo": results.demo,
 }

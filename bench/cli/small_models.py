@@ -1,4 +1,4 @@
-"""The commands on the paper's small models: train."""
+"""The commands on the paper's small models: encodings, train."""
 
 from __future__ import annotations
 
@@ -16,6 +16,25 @@ if TYPE_CHECKING:
     from bench.bittoken.training.recipe import Recipe
 
 TRAININGS = Path("results/training")
+
+
+def encodings(
+    out: Annotated[Path, typer.Option(help="Folder.")] = Path("results/encodings"),
+    dataset: Annotated[str, typer.Option(help="Whose numbers: a dataset, or its folder.")] = "v1",
+    trained: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE.csv", help="Scores for D9; columns encoding, task, score."),
+    ] = None,
+) -> None:
+    """Measure the paper's desiderata for every number encoding."""
+    _need("encodings", "torch")
+    from bench.bittoken.desiderata import measure_encodings
+
+    measured = measure_encodings(out, dataset, trained)
+    console().print(measured.shown)
+    print()
+    for path in measured.written:
+        print(path)
 
 
 def train(
@@ -59,7 +78,7 @@ def train(
     checkpoint so far, and the state to go on from. Ctrl-C finishes the step and saves; a
     second one ends at once. docs/training.md says how a recipe looks.
     """
-    _need_torch("train")
+    _need("train", "torch", "safetensors")
     from bench.bittoken.training.plan import plan, plan_table, recipe_table
     from bench.bittoken.training.recipe import load_recipe
 
@@ -144,6 +163,6 @@ def _speaks() -> bool:
     return os.environ.get("RANK", "0") == "0"
 
 
-def _need_torch(command: str) -> None:
-    if any(find_spec(package) is None for package in ("torch", "safetensors")):
+def _need(command: str, *packages: str) -> None:
+    if any(find_spec(package) is None for package in packages):
         raise BadInput(f"numbench {command} needs an extra: pip install 'numbench[local]'")

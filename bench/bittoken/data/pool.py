@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from bench.bittoken.data.packing import Ints
-from bench.bittoken.data.sources import Blocks, Source, difficulties
+from bench.bittoken.data.sources import Blocks, difficulties
 
 LEVELS = 64
 """Most levels of a task."""
@@ -23,18 +23,21 @@ class Scale:
     """δ in steps that give at most LEVELS levels (paper, "Problem difficulty").
 
     The paper counts every δ as a level of its own; products of digit counts reach thousands.
+    The first level begins at the smallest δ that occurs.
     """
 
-    def __init__(self, full: Source, base: int) -> None:
-        """`full` shows the largest δ of the task."""
+    def __init__(self, sources: Sequence[Blocks], base: int) -> None:
+        """`sources` show the smallest and the largest δ of the task."""
         self.base = base
-        self.largest = int(difficulties(full.block(0), base).max())
-        self.step = -(-(self.largest + 1) // LEVELS)
-        self.levels = self.largest // self.step + 1
+        found = np.concatenate([difficulties(source.block(0), base) for source in sources])
+        self.smallest, self.largest = int(found.min()), int(found.max())
+        self.step = -(-(self.largest - self.smallest + 1) // LEVELS)
+        self.levels = (self.largest - self.smallest) // self.step + 1
 
     def level(self, items: pa.Table) -> Ints:
-        """The level of each item; what is harder than all of `full` belongs to the hardest."""
-        level: Ints = np.minimum(difficulties(items, self.base) // self.step, self.levels - 1)
+        """The level of each item; what is beyond either end belongs to the level there."""
+        steps = (difficulties(items, self.base) - self.smallest) // self.step
+        level: Ints = np.clip(steps, 0, self.levels - 1)
         return level
 
 
@@ -61,7 +64,8 @@ class Pool:
     def take(self, wanted: Ints) -> tuple[pa.Table, Ints]:
         """`wanted[l]` items of each level l and their levels; no item is given twice.
 
-        Where a level has too few, the other wanted levels give more in its place.
+        Where a level has too few, the other wanted levels give more in its place; where none of
+        these has any, whatever level has.
         """
         self._fill(wanted)
         counts = _made_up(wanted, np.bincount(self._level, minlength=self.levels))
@@ -77,6 +81,8 @@ class Pool:
 
     def state(self) -> tuple[dict[str, list[object]], pa.Table]:
         """All that `restore` needs: what the sources gave, and the stock."""
+        if self._stock is None:
+            self._read(0)
         given = [{"blocks": g.blocks, "levels": g.levels.tolist()} for g in self._given]
         assert self._stock is not None
         return {"given": list(given)}, self._stock.append_column("level", pa.array(self._level))
@@ -120,6 +126,8 @@ def _made_up(wanted: Ints, present: Ints) -> Ints:
     """What is given of each level: what is wanted and there, and more of others for the rest."""
     counts = np.minimum(wanted, present)
     spare = np.where(wanted > 0, present - counts, 0)
+    if not counts.any() and not spare.any():
+        spare = present
     left = min(int((wanted - counts).sum()), int(spare.sum()))
     if left > 0:
         # Shares of the spare items, rounded so that they add up.

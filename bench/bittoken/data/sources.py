@@ -36,7 +36,7 @@ class Source(NamedTuple):
     bits: bool
     split: str
     seed: int
-    index: int = 0
+    process: int = 0
     max_digits: int = 15
 
     def block(self, number: int) -> pa.Table:
@@ -48,27 +48,27 @@ class Source(NamedTuple):
                 self.size,
                 seed=self.seed,
                 split=self.split,
-                index=self.index,
+                index=self.process,
                 first=first,
                 count=BLOCK,
             )
         else:
             # A stream of its own for each size: equal words would give numbers alike.
-            stream = self.index * 64 + self.size
+            stream = self.process * 64 + self.size
             shard = Shard(self.task, self.seed, self.split, stream, 1, self.size)
             questions = sample_questions(shard, first, BLOCK)
         return finished(questions, item_hashes(questions), self.max_digits)
 
 
 def sources(
-    task: str, *, split: str, seed: int, index: int, max_digits: int, easy: bool, base: int
+    task: str, *, split: str, seed: int, process: int, max_digits: int, easy: bool, base: int
 ) -> list[Source]:
     """The full distribution of a task first; where `easy`, also all easier ones.
 
-    base: 2 adds questions with few significant bits where the task has them. index: of the
-    process; each has streams of its own.
+    base: 2 adds questions with few significant bits where the task has them. Each process has
+    streams of its own.
     """
-    whole = Source(task, max_digits, False, split, seed, index, max_digits)
+    whole = Source(task, max_digits, False, split, seed, process, max_digits)
     if not easy:
         return [whole]
     found = [whole._replace(size=size) for size in range(max_digits, 1, -1)]

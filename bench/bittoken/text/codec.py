@@ -9,8 +9,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from bench.bittoken.data.packing import Ints
 from bench.bittoken.encodings.base import Codes, Floats, NumberEncoding
-from bench.bittoken.packing import Ints
 from bench.bittoken.text.bpe import ByteBpe
 from bench.bittoken.text.numbers import NUMBER, spelling, value_of
 from bench.bittoken.vocabulary import MINUS, NUM, POINT, Vocabulary

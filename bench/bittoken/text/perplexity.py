@@ -8,8 +8,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from bench.bittoken.data.packing import Samples
 from bench.bittoken.encodings.base import Floats
-from bench.bittoken.packing import Samples
 from bench.bittoken.text.codec import number_tokens
 from bench.bittoken.vocabulary import Vocabulary
 

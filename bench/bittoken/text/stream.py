@@ -12,7 +12,7 @@ import msgspec
 import numpy as np
 from msgspec import Struct
 
-from bench.bittoken.packing import Samples
+from bench.bittoken.data.packing import Samples
 from bench.bittoken.text.codec import Encoded, TextCodec
 from bench.bittoken.text.documents import documents, text_files
 from bench.bittoken.vocabulary import BOS, EOS, NUM

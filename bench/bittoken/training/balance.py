@@ -30,7 +30,7 @@ def capped(ratios: Floats, most: float) -> Floats:
     """
     most = max(most, 1 / len(ratios))
     fixed = np.zeros(len(ratios), np.bool_)
-    result = ratios / ratios.sum()
+    result: Floats = ratios / ratios.sum()
     while (over := ~fixed & (result > most + 1e-12)).any():
         fixed |= over
         result[fixed] = most

@@ -81,7 +81,8 @@ class Curriculum:
     def shares(self) -> Floats:
         """The share of the task's samples that each level gets, adding up to 1."""
         preview = preview_ratios(self.levels, self.frontier)
-        return preview + (1 - preview.sum()) * self.ratios
+        shares: Floats = preview + (1 - preview.sum()) * self.ratios
+        return shares
 
     def measured(self, level: NDArray[np.int64], score: Floats) -> None:
         """Take in the scores, in [0, 1], of items of these levels, and rebalance the ratios."""

@@ -68,14 +68,14 @@ class Feed:
                 task,
                 split=split,
                 seed=recipe.training.seed,
-                index=process,
+                process=process,
                 max_digits=recipe.data.digits,
                 easy=easy,
                 base=recipe.base,
             )
-            # All feeds count difficulty alike: the hardest of the training split is the measure.
-            hardest = found[0]._replace(split="train", index=0)
-            self.scales[task] = Scale(hardest, recipe.base) if easy else None
+            # All feeds count difficulty alike: the training split is the measure.
+            measure = [source._replace(split="train", process=0) for source in found]
+            self.scales[task] = Scale(measure, recipe.base) if easy else None
             stored: list[Blocks] = []
             if recipe.data.folder is not None and split == "train":
                 stored = [FolderSource(Path(recipe.data.folder), task, index=process, world=world)]
@@ -90,7 +90,7 @@ class Feed:
         """`wanted[l]` samples of each level l of a task; of text, about so many tokens."""
         if task == TEXT:
             assert self._text is not None
-            samples = self._text.take(tokens)
+            samples = self._text.take(max(tokens, self._recipe.model.context))
             return samples, np.zeros(len(samples.lengths), np.int64)
         items, level = self._pools[task].take(wanted)
         return samples_of(task, items, self._vocabulary), level
@@ -144,7 +144,9 @@ class Mixture:
             samples, level = feed.samples(task, wanted, budget)
             self._length[number] += 0.1 * (samples.lengths.mean() - self._length[number])
             order = self._order(len(samples.lengths))
-            fitting = order[np.cumsum(samples.lengths[order]) <= budget]
+            # A window of text may be longer than a small share.
+            room = max(budget, self._recipe.model.context if task == TEXT else 0)
+            fitting = order[np.cumsum(samples.lengths[order]) <= room]
             parts.append(samples.take(fitting))
             tasks.append(np.full(len(fitting), number))
             levels.append(level[fitting])

@@ -71,12 +71,12 @@ class Optimizers:
     def step(self, step: int) -> None:
         """Update the parameters by their gradients, then forget these."""
         share = schedule(step, self._steps, self._config.warmup)
-        for optimizer in (self.muon, self.adam):
+        optimizers: tuple[torch.optim.Optimizer, ...] = (self.muon, self.adam)
+        for optimizer in optimizers:
             for group in optimizer.param_groups:
                 group["lr"] = group["peak"] * share
         for group in self.muon.param_groups:
             group["momentum"] = muon_momentum(step, self._config.momentum)
-        optimizers: tuple[torch.optim.Optimizer, ...] = (self.muon, self.adam)
         for optimizer in optimizers:
             optimizer.step()
             optimizer.zero_grad(set_to_none=True)

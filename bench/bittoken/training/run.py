@@ -18,13 +18,13 @@ from filelock import FileLock, Timeout
 
 from bench import __version__
 from bench.bittoken import checkpoint
-from bench.bittoken.text import open_text
 from bench.bittoken.training import state
 from bench.bittoken.training.crew import Crew
 from bench.bittoken.training.log import Line, MetricsLog
 from bench.bittoken.training.measuring import chance, validate
 from bench.bittoken.training.mixture import Batch, Feed, Mixture
 from bench.bittoken.training.recipe import Recipe
+from bench.bittoken.training.text import open_text
 from bench.bittoken.training.trainer import StepResult, Trainer
 from bench.bittoken.vocabulary import Vocabulary
 from bench.errors import BadInput
@@ -92,8 +92,8 @@ class _Run:
         if crew.leads:
             _keep_recipe(recipe, folder)
         crew.wait()
-        self._text = open_text(recipe.data, recipe.model, recipe.training.seed, folder, crew)
-        tokens = self._text.tokens if self._text else ()
+        self._text = open_text(recipe, folder, crew)
+        tokens = self._text.bpe.tokens if self._text else ()
         vocabulary = Vocabulary(recipe.model.encoding, tokens)
         self._trainer = Trainer(recipe, vocabulary, crew)
         self._feeds = self._open_feeds(vocabulary)
@@ -231,14 +231,11 @@ class _Run:
 
     def _open_feeds(self, vocabulary: Vocabulary) -> dict[str, Feed]:
         recipe, text, rank = self._recipe, self._text, self._crew.rank
-        streams = {split: text.stream(split) if text else None for split in ("train", "val")}
-        feeds = {
-            "train": Feed(
-                recipe, vocabulary, "train", rank, streams["train"], world=self._crew.world
-            )
-        }
+        reading = text.stream("train", vocabulary) if text else None
+        feeds = {"train": Feed(recipe, vocabulary, "train", rank, reading, world=self._crew.world)}
         if self._crew.leads:
-            feeds["full"] = Feed(recipe, vocabulary, "val", 0, streams["val"], full=True)
+            kept = text.stream("val", vocabulary) if text else None
+            feeds["full"] = Feed(recipe, vocabulary, "val", 0, kept, full=True)
             # Another stream than that of `full`, so that no item is measured twice.
             feeds["leveled"] = Feed(recipe, vocabulary, "val", 1, None)
         return feeds

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bench.bittoken.packing import Samples
+from bench.bittoken.data.packing import Samples
 from bench.bittoken.text.perplexity import perplexity
 from bench.bittoken.text.stream import TextStream
 from bench.bittoken.vocabulary import BOS, EOS, NUM
