@@ -78,7 +78,7 @@ def train(
     checkpoint so far, and the state to go on from. Ctrl-C finishes the step and saves; a
     second one ends at once. docs/training.md says how a recipe looks.
     """
-    _need("train", "torch", "safetensors")
+    _need("train", "torch", "safetensors", "tokenizers")
     from bench.bittoken.training.plan import plan, plan_table, recipe_table
     from bench.bittoken.training.recipe import load_recipe
 

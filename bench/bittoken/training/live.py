@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 LOG_SECONDS = 30.0
 LIVE_SECONDS = 0.25
 _DOT = " · "
-_STOPPING = "stopping after this step; Ctrl-C again ends at once"
+_STOPPING = "stopping after this step and saving; one more Ctrl-C ends at once"
 
 
 @contextmanager

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import NamedTuple
 
 import torch
@@ -10,6 +11,7 @@ from rich.table import Table
 from bench.bittoken.network import Network
 from bench.bittoken.training.flops import Sizes
 from bench.bittoken.training.recipe import TEXT, Recipe, described, shipped_recipes
+from bench.bittoken.training.text import read_vocabulary
 from bench.bittoken.training.wording import display_name, short
 from bench.bittoken.vocabulary import Vocabulary
 
@@ -20,8 +22,8 @@ _FLOAT = 4
 class Plan(NamedTuple):
     """A recipe and what follows from it.
 
-    vocabulary: tokens; at most so many where a text vocabulary is still to be trained, without
-    the text's where `text_vocabulary` is a file. checkpoint, state: bytes on disk, about.
+    vocabulary: tokens, at most so many where a text vocabulary is yet to be trained.
+    checkpoint, state: bytes on disk, about.
     """
 
     recipe: Recipe
@@ -32,10 +34,12 @@ class Plan(NamedTuple):
 
 
 def plan(recipe: Recipe) -> Plan:
-    """BadInput where the recipe describes no network."""
+    """BadInput where the recipe's text vocabulary does not load."""
     vocabulary = len(Vocabulary(recipe.model.encoding))
-    if TEXT in recipe.data.tasks and recipe.data.text_vocabulary is None:
-        vocabulary += recipe.data.text_size
+    if TEXT in recipe.data.tasks:
+        named = recipe.data.text_vocabulary
+        text = recipe.data.text_size if named is None else len(read_vocabulary(Path(named)))
+        vocabulary += text
     with torch.device("meta"):
         sizes = Sizes.of(Network(recipe.config(vocabulary)))
     # Now and best, Muon's one moment or Adam's two; matrices of the layers are nearly all of them.
@@ -81,6 +85,7 @@ def _rows(plan: Plan) -> list[tuple[str, str]]:
         ("network", f"{model.layers} layers, {model.heads} heads, width {model.width}"),
         ("parameters", _parameters(plan)),
         ("tasks", ", ".join(display_name(task) for task in data.tasks)),
+        ("text", _text(recipe)),
         ("curriculum", _curriculum(recipe)),
         ("digits", f"at most {data.digits} of an operand"),
         ("training", f"{training.tokens:,} tokens: {steps:,} steps, {at_once}"),
@@ -91,15 +96,17 @@ def _rows(plan: Plan) -> list[tuple[str, str]]:
 
 def _parameters(plan: Plan) -> str:
     layers, heads, embedding = (short(size) for size in plan.sizes)
-    said = f"{plan.sizes.whole:,} (layers {layers}, heads {heads}, embedding {embedding})"
-    data = plan.recipe.data
-    if TEXT in data.tasks and data.text_vocabulary is not None:
-        return f"{said}, and {2 * plan.recipe.model.width:,} for each entry of the text vocabulary"
-    if TEXT in data.tasks:
-        return (
-            f"{said}, with a text vocabulary of {data.text_size:,}, fewer where the text is small"
-        )
-    return said
+    return f"{plan.sizes.whole:,} (layers {layers}, heads {heads}, embedding {embedding})"
+
+
+def _text(recipe: Recipe) -> str:
+    data = recipe.data
+    if data.text is None:
+        return "none"
+    there = data.text if Path(data.text).is_dir() else f"{data.text} (no such folder yet)"
+    if data.text_vocabulary is not None:
+        return f"{there}, vocabulary {data.text_vocabulary}"
+    return f"{there}, with a vocabulary of at most {data.text_size:,} learned on it"
 
 
 def _curriculum(recipe: Recipe) -> str:

@@ -34,18 +34,14 @@ def attend(recipe: Recipe, folder: Path, minutes: float | None = None) -> Outcom
 
 @contextmanager
 def _stopped_by_signals(asked: threading.Event) -> Iterator[None]:
-    """SIGINT, SIGTERM and SIGHUP ask to stop; a second SIGINT ends at once.
-
-    `torchrun` passes a SIGINT on as a SIGTERM, which therefore is no second one.
-    """
+    """SIGINT, SIGTERM and SIGHUP ask to stop; a SIGINT after one of them ends at once."""
     if threading.current_thread() is not threading.main_thread():
         # Only the main thread hears signals.
         yield
         return
 
     def on_signal(number: int, frame: FrameType | None) -> None:
-        if number == signal.SIGINT:
-            signal.signal(signal.SIGINT, signal.default_int_handler)
+        signal.signal(signal.SIGINT, signal.default_int_handler)
         asked.set()
 
     signals = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
