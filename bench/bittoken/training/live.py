@@ -149,6 +149,7 @@ class View(NamedTuple):
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         """The heading, a bar, how it goes, a row for each task, and the last validation."""
         from rich.progress_bar import ProgressBar
+        from rich.segment import Segment
         from rich.text import Text
 
         now, width = self.now, options.max_width
@@ -157,6 +158,7 @@ class View(NamedTuple):
         heading = _DOT.join([self.name, *_about(now)])
         yield Text(printable(heading), style="bold", no_wrap=True, overflow="ellipsis")
         yield ProgressBar(now.steps, now.step, width=width)
+        yield Segment.line()
         for text in above:
             yield Text(text, no_wrap=True, overflow="ellipsis")
         # Heading, bar, the names of the columns, and where the cursor stands.

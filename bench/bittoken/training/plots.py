@@ -239,7 +239,8 @@ def _means(values: Floats) -> Floats:
     known = ~np.isnan(values)
     total = np.add.reduceat(np.where(known, values, 0.0), starts)
     count = np.add.reduceat(known.astype(np.float64), starts)
-    return np.divide(total, count, out=np.full(len(starts), np.nan), where=count > 0)
+    means: Floats = np.divide(total, count, out=np.full(len(starts), np.nan), where=count > 0)
+    return means
 
 
 def _run(validations: int) -> int:
