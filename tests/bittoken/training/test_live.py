@@ -261,13 +261,12 @@ def test_operations_are_those_that_torch_counts() -> None:
     network = Network(own.config(len(vocabulary)))
     ids = [vocabulary.ids[token] for token in (BOS, NUM, NUM, EOQ, NUM, EOS)]
     count = 5
-    samples = Samples(
-        np.array(ids * count), np.zeros((6 * count, 1), np.int64), np.full(count, 6), np.full(count, 4)
-    )  # fmt: skip
+    codes, lengths = np.zeros((6 * count, 1), np.int64), np.full(count, 6)
+    samples = Samples(np.array(ids * count), codes, lengths, np.full(count, 4))
     targets = Targets.of(samples)
     with FlopCounterMode(display=False) as counter:
-        tokens, codes = torch.from_numpy(samples.tokens), torch.from_numpy(samples.codes)
-        hidden = network(tokens, codes, Layout.of(samples.lengths))
+        tokens = torch.from_numpy(samples.tokens)
+        hidden = network(tokens, torch.from_numpy(codes), Layout.of(lengths))
         said = predict(network, hidden, targets)
         assert said.outputs is not None
         (said.logits.sum() + said.outputs.sum()).backward()
