@@ -28,18 +28,29 @@ _FIVES = 5 ** np.arange(_FRACTION_BITS + 1, dtype=np.int64)
 
 
 def sample(
-    task: str, size: int, *, seed: int, split: str, index: int, first: int, count: int
+    task: str,
+    size: int,
+    *,
+    seed: int,
+    split: str,
+    index: int,
+    first: int,
+    count: int,
+    max_digits: int = 15,
 ) -> Questions:
-    """Attempts first … first + count − 1 of a class, as far as they belong to the split."""
+    """Attempts first … first + count − 1 of a class, as far as they belong to the split.
+
+    max_digits: of an operand, as printed; never more than 15.
+    """
     words = Words(Stream(seed, f"{task} {size} bits", split, index), _WORDS, first, count)
     a, bits_a = _number(words, size)
     b, bits_b = _number(words, size)
     signs = np.array(numbers.SIGNS)[words.weighted(numbers.SIGN_WEIGHTS)]
     operator = words.below(2) if task == "addition" else np.zeros(count, np.int64)
-    valid = _printable(a) & _printable(b)
+    valid = _printable(a, max_digits) & _printable(b, max_digits)
     if task == "division":
         a, fits = _exact_product(a, b)
-        valid &= fits & in_range(a)
+        valid &= fits & _printable(a, max_digits)
     both = Numbers(
         np.stack([a.significand * signs[:, 0], b.significand * signs[:, 1]], 1),
         np.stack([a.exponent, b.exponent], 1),
@@ -63,9 +74,9 @@ def _number(words: Words, size: int) -> tuple[Numbers, Ints]:
     return Numbers(significand, -fraction), bits
 
 
-def _printable(values: Numbers) -> Flags:
-    """Whether a number is in range and has at most 15 digits, those before and behind the point."""
-    flags: Flags = (digit_count(values.significand) <= 15) & in_range(values)
+def _printable(values: Numbers, max_digits: int) -> Flags:
+    """Whether a number is in range and has few enough digits before and behind the point."""
+    flags: Flags = (digit_count(values.significand) <= min(max_digits, 15)) & in_range(values)
     return flags
 
 

@@ -16,29 +16,49 @@ LEVELS = 64
 
 _MOST_WAITING = 1024
 _TRIES, _LEAST_GAIN = 12, 0.01
+_LEAST_OF_LEVEL = 32
 _KEPT = ("operands", "operator", "answer")
 
 
 class Scale:
-    """δ in steps that give at most LEVELS levels (paper, "Problem difficulty").
+    """δ in at most LEVELS levels, none of them empty (paper, "Problem difficulty").
 
-    The paper counts every δ as a level of its own; products of digit counts reach thousands.
-    The first level begins at the smallest δ that occurs.
+    The paper counts every δ as a level of its own; but products of digit counts reach thousands,
+    and no curriculum would ever get past a δ that hardly any question has.
     """
 
     def __init__(self, sources: Sequence[Blocks], base: int) -> None:
-        """`sources` show the smallest and the largest δ of the task."""
+        """`sources`: all there are of the task, the first of which shows its largest δ."""
         self.base = base
-        found = np.concatenate([difficulties(source.block(0), base) for source in sources])
-        self.smallest, self.largest = int(found.min()), int(found.max())
-        self.step = -(-(self.largest - self.smallest + 1) // LEVELS)
-        self.levels = (self.largest - self.smallest) // self.step + 1
+        found = [difficulties(source.block(0), base) for source in sources]
+        self.largest = int(found[0].max())
+        self.step = -(-(self.largest + 1) // LEVELS)
+        counts = np.bincount(self._steps(np.concatenate(found)))
+        self._level = _filled(counts, _LEAST_OF_LEVEL)
+        self.levels = int(self._level[-1]) + 1
 
     def level(self, items: pa.Table) -> Ints:
-        """The level of each item; what is beyond either end belongs to the level there."""
-        steps = (difficulties(items, self.base) - self.smallest) // self.step
-        level: Ints = np.clip(steps, 0, self.levels - 1)
+        """The level of each item; what is harder than the largest δ belongs to the hardest."""
+        level: Ints = self._level[self._steps(difficulties(items, self.base))]
         return level
+
+    def _steps(self, delta: np.ndarray) -> Ints:
+        steps: Ints = np.minimum(delta, self.largest) // self.step
+        return steps
+
+
+def _filled(counts: Ints, least: int) -> Ints:
+    """The level of each step of δ: steps joined from below until a level has `least` items.
+
+    Too few for a last level of their own join the one before.
+    """
+    level, held = np.zeros(len(counts), np.int64), 0
+    for step in range(1, len(counts)):
+        held += int(counts[step - 1])
+        full = held >= least and int(counts[step:].sum()) >= least
+        level[step] = level[step - 1] + full
+        held = 0 if full else held
+    return level
 
 
 @dataclass
@@ -82,7 +102,7 @@ class Pool:
     def state(self) -> tuple[dict[str, list[object]], pa.Table]:
         """All that `restore` needs: what the sources gave, and the stock."""
         if self._stock is None:
-            self._read(0)
+            self._read(0, np.zeros(self.levels, np.int64))
         given = [{"blocks": g.blocks, "levels": g.levels.tolist()} for g in self._given]
         assert self._stock is not None
         return {"given": list(given)}, self._stock.append_column("level", pa.array(self._level))
@@ -98,15 +118,17 @@ class Pool:
     def _fill(self, wanted: Ints) -> None:
         for source in range(len(self._sources)):
             if not self._given[source].blocks:
-                self._read(source)
-        for _ in range(_TRIES):
+                self._read(source, wanted)
+        sizes = [g.levels.sum() / g.blocks for g in self._given]
+        for _ in range(_TRIES + int(2 * wanted.sum() / max(*sizes, 1))):
             missing = np.maximum(wanted - np.bincount(self._level, minlength=self.levels), 0)
             gains = [np.minimum(missing, g.levels / g.blocks).sum() for g in self._given]
-            if max(gains) < _LEAST_GAIN * wanted.sum():
+            best = int(np.argmax(gains))
+            if gains[best] <= _LEAST_GAIN * min(wanted.sum(), sizes[best]):
                 return
-            self._read(int(np.argmax(gains)))
+            self._read(best, wanted)
 
-    def _read(self, source: int) -> None:
+    def _read(self, source: int, wanted: Ints) -> None:
         given = self._given[source]
         items = self._sources[source].block(given.blocks)
         level = self._scale.level(items) if self._scale else np.zeros(len(items), np.int64)
@@ -118,7 +140,7 @@ class Pool:
         # The oldest of a level stay: what comes in above the limit is dropped.
         order = np.argsort(level, kind="stable")
         rank = np.arange(len(order)) - np.searchsorted(level[order], level[order])
-        kept = np.sort(order[rank < _MOST_WAITING])
+        kept = np.sort(order[rank < np.maximum(wanted, _MOST_WAITING)[level[order]]])
         self._stock, self._level = stock.take(pa.array(kept)).combine_chunks(), level[kept]
 
 

@@ -51,13 +51,16 @@ class Source(NamedTuple):
                 index=self.process,
                 first=first,
                 count=BLOCK,
+                max_digits=self.max_digits,
             )
         else:
             # A stream of its own for each size: equal words would give numbers alike.
             stream = self.process * 64 + self.size
             shard = Shard(self.task, self.seed, self.split, stream, 1, self.size)
             questions = sample_questions(shard, first, BLOCK)
-        return finished(questions, item_hashes(questions), self.max_digits)
+        # The printed exponent of a root has as many digits as its stream: so must its answer.
+        digits = self.max_digits if self.bits else self.size
+        return finished(questions, item_hashes(questions), digits)
 
 
 def sources(

@@ -31,8 +31,9 @@ def threshold(
     """ζ(level, step, learning rate): the performance that opens the next level.
 
     ζ = min(S / step, L / (peak − rate)) · ζ₀ · level / hardest, and never above ζ₀: it begins to
-    fall at `turn` · `last` steps for the hardest level, earlier for easier ones. S is that step
-    and L the learning rate there (`rate` is today's, `peak` its maximum).
+    fall at S = FALL · `last` steps for the hardest level, earlier for easier ones. L = `turn` is
+    the learning rate at that step, `rate` today's, `peak` its maximum, which stands for today's
+    throughout the warm-up: there is nothing to fall yet.
     """
     start = FALL * last
     by_step = start / step if step else float("inf")
@@ -92,19 +93,24 @@ class Curriculum:
         weight = count / (count + _INERTIA)
         self.performance += weight * (mean - self.performance)
         self.seen += float(count[self.frontier])
-        opened = np.arange(self.levels) <= self.frontier
-        new = np.zeros(self.levels)
-        new[opened] = needs(self.performance[opened], exponent=0.0)
-        self.ratios = MOMENTUM * self.ratios + (1 - MOMENTUM) * new
+        self._rebalance()
 
     def advance(self, zeta: float) -> bool:
-        """Open the next level where the frontier is mastered; whether it did."""
+        """Open the next level where the frontier is mastered, and give it a share; whether so."""
         enough = self.seen >= _ENOUGH and self.performance[self.frontier] > zeta
         if not enough or self.frontier == self.levels - 1:
             return False
         self.frontier += 1
         self.seen = 0.0
+        # The level leaves the preview: without a share of its own it would not be drawn at all.
+        self._rebalance()
         return True
+
+    def _rebalance(self) -> None:
+        opened = np.arange(self.levels) <= self.frontier
+        new = np.zeros(self.levels)
+        new[opened] = needs(self.performance[opened], exponent=0.0)
+        self.ratios = MOMENTUM * self.ratios + (1 - MOMENTUM) * new
 
 
 _INERTIA, _ENOUGH = 8.0, 8.0

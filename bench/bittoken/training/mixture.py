@@ -74,8 +74,8 @@ class Feed:
                 base=recipe.base,
             )
             # All feeds count difficulty alike: the training split is the measure.
-            measure = [source._replace(split="train", process=0) for source in found]
-            self.scales[task] = Scale(measure, recipe.base) if easy else None
+            alike = [source._replace(split="train", process=0) for source in found]
+            self.scales[task] = Scale(alike, recipe.base) if easy else None
             stored: list[Blocks] = []
             if recipe.data.folder is not None and split == "train":
                 stored = [FolderSource(Path(recipe.data.folder), task, index=process, world=world)]
@@ -124,7 +124,8 @@ class Mixture:
         self.curricula: dict[str, Curriculum] = {
             task: Curriculum.start(scale.levels) for task, scale in scales.items() if scale
         }
-        self._length = np.full(len(self.tasks), 16.0)
+        # No sample is shorter: the first batches find too many rather than too few.
+        self._length = np.full(len(self.tasks), 7.0)
         self._batches = 0
 
     def batch(

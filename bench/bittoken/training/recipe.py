@@ -121,6 +121,8 @@ class Recipe(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
             raise BadInput(f"data.digits is {self.data.digits}: give 2 to 17")
         if (TEXT in self.data.tasks) != (self.data.text is not None):
             raise BadInput('data.text and the task "text" belong together: give both or neither')
+        if self.data.balance > 1:
+            raise BadInput(f"data.balance is {self.data.balance}: give at most 1")
         positive = ("tokens", "batch_tokens", "validate_every", "validation_tokens", "save_every")
         for name in positive:
             if getattr(self.training, name) < 1:
@@ -172,7 +174,7 @@ def _find(name: str | Path) -> Path:
 
 
 def _read(path: Path, seen: tuple[Path, ...]) -> dict[str, Any]:
-    if path in seen:
+    if path.resolve() in seen:
         raise BadInput(f"{path}: base leads back to this file")
     try:
         raw = tomllib.loads(path.read_text(encoding="utf-8"))
@@ -181,8 +183,10 @@ def _read(path: Path, seen: tuple[Path, ...]) -> dict[str, Any]:
     base = raw.pop("base", None)
     if base is None:
         return raw
+    if not isinstance(base, str):
+        raise BadInput(f"{path}: base is {base!r}: give the name of a recipe, as text")
     beside = path.parent / f"{base}.toml"
-    below = _read(beside if beside.is_file() else _find(base), (*seen, path))
+    below = _read(beside if beside.is_file() else _find(base), (*seen, path.resolve()))
     below.pop("name", None)
     return _merged(below, raw)
 

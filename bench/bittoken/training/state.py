@@ -36,7 +36,7 @@ def save(
     name = f"{_STEP}{trainer.progress.step:07d}"
     place = folder / name
     place.mkdir(parents=True, exist_ok=True)
-    _save_feeds(place, feeds, crew.rank)
+    _save_own(place, mixture, feeds, crew.rank)
     if crew.leads:
         tensors = {f"best.{key}": value for key, value in best.items()}
         save_file(tensors | _tensors(trainer), place / "tensors.safetensors")
@@ -44,7 +44,6 @@ def save(
             "progress": vars(trainer.progress),
             "factors": trainer.scale.factors.tolist(),
             "means": [None if np.isnan(mean) else mean for mean in trainer.scale.means.tolist()],
-            "mixture": mixture.state(),
             "processes": crew.world,
         }
         write_atomically(place / "state.json", msgspec.json.encode(plain))
@@ -78,8 +77,7 @@ def restore(
         trainer.progress = Progress(**plain["progress"])
         trainer.scale.factors = np.array(plain["factors"])
         trainer.scale.means = np.array(plain["means"], np.float64)
-        mixture.restore(plain["mixture"])
-        _restore_feeds(place, feeds, crew.rank)
+        _restore_own(place, mixture, feeds, crew.rank)
     except (OSError, KeyError, msgspec.DecodeError, SafetensorError, pa.ArrowInvalid) as error:
         raise BadInput(
             f"{place}: the saved state does not load ({error}); "
@@ -139,25 +137,27 @@ def _restore_tensors(trainer: Trainer, tensors: Weights) -> Weights:
     return best
 
 
-def _save_feeds(place: Path, feeds: Feeds, rank: int) -> None:
-    plain = {}
+def _save_own(place: Path, mixture: Mixture, feeds: Feeds, rank: int) -> None:
+    """What each process has of its own: between validations mixtures drift apart."""
+    plain: dict[str, Any] = {"mixture": mixture.state(), "feeds": {}}
     for name, feed in feeds.items():
-        plain[name], stocks = feed.state()
+        plain["feeds"][name], stocks = feed.state()
         for task, stock in stocks.items():
             path = str(place / _stock(rank, name, task))
             with pa.OSFile(path, "wb") as file, pa.ipc.new_file(file, stock.schema) as writer:
                 writer.write_table(stock)
-    write_atomically(place / f"feeds-{rank}.json", msgspec.json.encode(plain))
+    write_atomically(place / f"process-{rank}.json", msgspec.json.encode(plain))
 
 
-def _restore_feeds(place: Path, feeds: Feeds, rank: int) -> None:
-    plain = msgspec.json.decode((place / f"feeds-{rank}.json").read_bytes())
+def _restore_own(place: Path, mixture: Mixture, feeds: Feeds, rank: int) -> None:
+    plain = msgspec.json.decode((place / f"process-{rank}.json").read_bytes())
+    mixture.restore(plain["mixture"])
     for name, feed in feeds.items():
         stocks = {}
         for task in feed.pooled:
             with pa.OSFile(str(place / _stock(rank, name, task)), "rb") as file:
                 stocks[task] = pa.ipc.open_file(file).read_all()
-        feed.restore(plain[name], stocks)
+        feed.restore(plain["feeds"][name], stocks)
 
 
 def _stock(rank: int, feed: str, task: str) -> str:

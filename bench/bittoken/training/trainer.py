@@ -146,12 +146,13 @@ class Trainer:
     def zeta(self, level: int, hardest: int) -> float:
         """ζ of a level today."""
         steps, warmup = self.recipe.training.steps, self.recipe.optimizer.warmup
+        rising = self.progress.step < round(warmup * steps)
         return threshold(
             level,
             hardest,
             step=self.progress.step,
             last=steps,
-            rate=self.rate(),
+            rate=1.0 if rising else self.rate(),
             peak=1.0,
             turn=schedule(round(FALL * steps), steps, warmup),
         )

@@ -75,7 +75,8 @@ def _answer(
 def _spelled(tokens: np.ndarray, vocabulary: Vocabulary) -> float:
     text = "".join(vocabulary.tokens[token] for token in tokens[:-1])
     plain = text.lstrip(MINUS)
-    well = plain.replace(POINT, "", 1).isdigit() and len(text) - len(plain) < 2
+    digits = plain.replace(POINT, "", 1)
+    well = digits.isascii() and digits.isdigit() and len(text) - len(plain) < 2
     return float(text) if well else float("nan")
 
 
