@@ -37,16 +37,11 @@ _DAMAGE = (
 def save(
     folder: Path, trainer: Trainer, mixture: Mixture, feeds: Feeds, best: Weights, crew: Crew
 ) -> None:
-<<<<<<< HEAD
     """Write the state under `folder`; the one before is removed once this one is whole.
 
     NumbenchError where the disk refuses it.
     """
-    name = f"step-{trainer.progress.step:07d}"
-=======
-    """Write the state under `folder`; the one before is removed once this one is whole."""
     name = f"{_STEP}{trainer.progress.step:07d}"
->>>>>>> show
     place = folder / name
     place.mkdir(parents=True, exist_ok=True)
     _save_own(place, mixture, feeds, crew.rank)
