@@ -53,6 +53,18 @@ def test_a_packed_batch_gives_the_mean_of_its_targets_gradients() -> None:
     close({name: gradient / total for name, gradient in summed.items()}, packed)
 
 
+def test_a_tasks_factor_scales_its_gradients() -> None:
+    bench = Bench(recipe(optimizer={"warmup": 0}))
+    batch = bench.batch(400)
+    for task in (0, 1):
+        alone = rows(batch, np.flatnonzero(batch.task == task).tolist())
+        bench.trainer.scale.factors = np.ones(2)
+        plain = gradients(bench, alone)
+        bench.trainer.scale.factors = np.array([3.0, 5.0])
+        scaled = gradients(bench, alone)
+        close({name: (3, 5)[task] * gradient for name, gradient in plain.items()}, scaled)
+
+
 def test_losses_are_normalised_when_the_warm_up_ends() -> None:
     bench = Bench(recipe(optimizer={"warmup": 0.125}))
     assert bench.trainer.recipe.training.steps == 24
