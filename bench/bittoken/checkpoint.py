@@ -66,16 +66,16 @@ class _Config(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     training: dict[str, Any] = {}
 
 
-class _Kind(Struct):
+class _Kind(Struct, frozen=True):
     """What is read first of any `config.json`."""
 
-    format: str | None = None
-    version: int | None = None
+    format: Any = None
+    version: Any = None
 
 
 def is_ours(folder: Path) -> bool:
     """Whether `folder` holds a checkpoint of this format, of any version. BadInput as `load`."""
-    return read_json(folder / CONFIG, _Kind).format == FORMAT
+    return bool(read_json(folder / CONFIG, _Kind).format == FORMAT)
 
 
 def save(
@@ -203,7 +203,11 @@ def tensors(content: bytes, path: Path) -> dict[str, Tensor]:
 
 
 def _vocabulary(folder: Path, config: _Config) -> Vocabulary:
-    vocabulary = Vocabulary(config.model.encoding, text_tokens(folder, config.text_tokenizer))
+    text = text_tokens(folder, config.text_tokenizer)
+    try:
+        vocabulary = Vocabulary(config.model.encoding, text)
+    except BadInput as error:
+        raise BadInput(f"{folder / CONFIG}: {error}") from None
     if vocabulary.own != config.tokens:
         raise BadInput(
             f"{folder / CONFIG}: its tokens are not those of this version of numbench: "
@@ -227,11 +231,11 @@ def text_tokens(folder: Path, name: str | None) -> list[str]:
     return sorted(found, key=found.__getitem__)
 
 
-class _Bpe(Struct):
+class _Bpe(Struct, frozen=True):
     vocab: dict[str, int]
 
 
-class _Tokenizer(Struct):
+class _Tokenizer(Struct, frozen=True):
     """The part of a `tokenizer.json` that names the tokens."""
 
     model: _Bpe

@@ -36,16 +36,16 @@ _OTHER_NAMES = {
 _SHOWN = 8
 
 
-class _Added(Struct):
+class _Added(Struct, frozen=True):
     content: str
     id: int
 
 
-class _Model(Struct):
+class _Model(Struct, frozen=True):
     vocab: dict[str, int] = {}
 
 
-class _Tokenizer(Struct):
+class _Tokenizer(Struct, frozen=True):
     """What we read of a `tokenizer.json`."""
 
     model: _Model = _Model()

@@ -10,7 +10,7 @@ from typing import Annotated, NoReturn
 import typer
 
 from bench import __version__
-from bench.cli import asking, datasets, exporting, results
+from bench.cli import asking, datasets, exporting, results, small_models
 from bench.errors import NumbenchError, printable
 
 # typer does not export the base of its usage errors; it is the parent of one that it does export.
@@ -60,6 +60,8 @@ _COMMANDS: dict[str, Callable[..., None]] = {
     "show": results.show,
     "export": exporting.export,
     "models": asking.models,
+    "encodings": small_models.encodings,
+    "train": small_models.train,
     "demo": results.demo,
 }
 for _name, _command in _COMMANDS.items():

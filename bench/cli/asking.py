@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 class Terms(NamedTuple):
     """How a run asks, beside what: the arguments of `run` and `run_suite`."""
 
-    concurrency: int
+    concurrency: int | None
     retry_errors: bool
     timeout: float
     time_limit: float | None
@@ -58,7 +58,10 @@ def run(
             "[default: results/MODEL_LEVEL_DATASET]"
         ),
     ] = None,
-    concurrency: Annotated[int, typer.Option(help="Requests in flight at the most.")] = 16,
+    concurrency: Annotated[
+        int | None,
+        typer.Option(help="Requests in flight at the most. [default: 16; checkpoints 256]"),
+    ] = None,
     base_url: Annotated[
         str | None, typer.Option(help="Any server that speaks the model's protocol.")
     ] = None,

@@ -50,6 +50,7 @@ class About(NamedTuple):
     keys: the environment variables of which one holds the key, and whether one is set; none
         where no key is needed.
     batch_discount: the share of the price that the batch API takes off, None where there is none.
+    concurrency: requests in flight where nobody says otherwise.
     """
 
     display: str
@@ -60,6 +61,7 @@ class About(NamedTuple):
     keys: tuple[str, ...] = ()
     key_is_set: bool = True
     batch_discount: float | None = None
+    concurrency: int = 16
 
     @property
     def route(self) -> str | None:
@@ -260,7 +262,7 @@ def _open_huggingface(name: str, folder: str, reasoning: str | None) -> Opened:
 def _open_checkpoint(name: str, folder: str, reasoning: str | None) -> Opened:
     if not folder:
         raise unknown_model(name)
-    from bench.models.checkpoint import CheckpointModel
+    from bench.models.checkpoint import MOST, CheckpointModel
 
     level = check_level(name, reasoning, {"none": Level()})
     model = CheckpointModel(name, Path(folder).expanduser())
@@ -269,7 +271,7 @@ def _open_checkpoint(name: str, folder: str, reasoning: str | None) -> Opened:
         "model_sha256": model.fingerprint,
         "precision": model.precision,
     }
-    return Opened(model, About(model.display, level, settings, identity))
+    return Opened(model, About(model.display, level, settings, identity, concurrency=MOST))
 
 
 _IN_PROCESS: dict[str, Callable[[str, str, str | None], Opened]] = {

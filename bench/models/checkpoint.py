@@ -54,8 +54,8 @@ class CheckpointModel:
         from bench.bittoken.generate import usual_limit
 
         self.name = name
-        self.display = folder.resolve().name
         self._loaded = _load(name, folder)
+        self.display = _display(self._loaded, folder)
         self.fingerprint = fingerprint(self._loaded.files)
         self.limit = usual_limit(self._loaded.lexicon)
         self._stop = threading.Event()
@@ -149,6 +149,13 @@ class CheckpointModel:
             served_model=self.display,
             extra={"batch": batch, "device": str(self._loaded.network.lm_head.weight.device)},
         )
+
+
+def _display(loaded: Loaded, folder: Path) -> str:
+    """The name of the recipe that it was trained by, or else of its folder."""
+    recipe = loaded.training.get("recipe")
+    named = recipe.get("name") if isinstance(recipe, dict) else None
+    return str(named or folder.resolve().name)
 
 
 def _load(name: str, folder: Path) -> Loaded:

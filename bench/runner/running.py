@@ -92,7 +92,7 @@ class TimeReached(NumbenchError):
 def run(
     spec: RunSpec,
     *,
-    concurrency: int = 16,
+    concurrency: int | None = None,
     retry_errors: bool = False,
     max_attempts: int = 6,
     timeout: float = TIMEOUT,
@@ -119,6 +119,7 @@ def run(
     service = open_batch(*whom) if batch else None
     opened = open_model(*whom)
     resolved = resolve(spec, opened.about)
+    concurrency = opened.about.concurrency if concurrency is None else concurrency
     folder, price = resolved.folder, price_for(opened.about)
     discount = opened.about.batch_discount or 0.0 if batch else 0.0
     if max_cost is not None:
@@ -177,8 +178,8 @@ def _check_no_job(folder: Path) -> None:
         )
 
 
-def _check(concurrency: int, timeout: float, time_limit: float | None) -> None:
-    if concurrency < 1:
+def _check(concurrency: int | None, timeout: float, time_limit: float | None) -> None:
+    if concurrency is not None and concurrency < 1:
         raise BadInput(f"--concurrency {concurrency}: give 1 or more")
     for name, seconds in (("--timeout", timeout), ("--time-limit", time_limit)):
         if seconds is not None and not 0 < seconds < math.inf:

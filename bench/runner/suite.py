@@ -48,7 +48,7 @@ def plan_suite(common: RunSpec, retry_errors: bool = False) -> tuple[Member, ...
 def run_suite(
     members: Sequence[Member],
     *,
-    concurrency: int = 16,
+    concurrency: int | None = None,
     retry_errors: bool = False,
     timeout: float = TIMEOUT,
     time_limit: float | None = None,

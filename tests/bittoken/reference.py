@@ -15,6 +15,8 @@ from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
 Weights = Mapping[str, Array]
+EPS = float(np.finfo(np.float64).eps)
+"""RMSNorm's ε at float64: it goes with the type."""
 
 
 def bits(value: float) -> list[int]:
@@ -29,7 +31,7 @@ def bittoken(value: float) -> Array:
     return np.array(bits(value) + bits(reciprocal), np.float64) * 2 - 1
 
 
-def rms(x: Array, eps: float = float(np.finfo(np.float64).eps)) -> Array:
+def rms(x: Array, eps: float = EPS) -> Array:
     return x / np.sqrt((x * x).mean(-1, keepdims=True) + eps)
 
 
@@ -77,7 +79,9 @@ def inputs(weights: Weights, combination: str, tokens: Sequence[Any], number: in
     return np.array(rows)
 
 
-def hidden(weights: Weights, x: Array, heads: int, base: float = 10_000.0) -> Array:
+def hidden(
+    weights: Weights, x: Array, heads: int, base: float = 10_000.0, eps: float = EPS
+) -> Array:
     """The normalised hidden states of one sample, (positions, width)."""
     layers = 1 + max(int(name.split(".")[2]) for name in weights if ".h." in name)
     for layer in range(layers):
@@ -86,16 +90,16 @@ def hidden(weights: Weights, x: Array, heads: int, base: float = 10_000.0) -> Ar
         def linear(value: Array, name: str, at: str = at) -> Array:
             return value @ weights[f"{at}{name}.weight"] + weights[f"{at}{name}.bias"]
 
-        mixed = linear(rms(x) * weights[f"{at}ln_1.weight"], "attn.c_attn")
+        mixed = linear(rms(x, eps) * weights[f"{at}ln_1.weight"], "attn.c_attn")
         q, k, v = (np.split(part, heads, -1) for part in np.split(mixed, 3, -1))
         parts = [
-            attention(rotate(rms(qh), base), rotate(rms(kh), base), vh)
+            attention(rotate(rms(qh, eps), base), rotate(rms(kh, eps), base), vh)
             for qh, kh, vh in zip(q, k, v, strict=True)
         ]
         x = x + linear(np.concatenate(parts, -1), "attn.c_proj")
-        wide = gelu(linear(rms(x) * weights[f"{at}ln_2.weight"], "mlp.c_fc"))
+        wide = gelu(linear(rms(x, eps) * weights[f"{at}ln_2.weight"], "mlp.c_fc"))
         x = x + linear(wide, "mlp.c_proj")
-    return rms(x) * weights["transformer.ln_f.weight"]
+    return rms(x, eps) * weights["transformer.ln_f.weight"]
 
 
 def logits(weights: Weights, states: Array) -> Array:

@@ -84,7 +84,8 @@ class Pool:
     def take(self, wanted: Ints) -> tuple[pa.Table, Ints]:
         """`wanted[l]` items of each level l and their levels; no item is given twice.
 
-        Where a level has too few, the other wanted levels give more in its place.
+        Where a level has too few, the other wanted levels give more in its place; where none of
+        these has any, whatever level has.
         """
         self._fill(wanted)
         counts = _made_up(wanted, np.bincount(self._level, minlength=self.levels))
@@ -100,6 +101,8 @@ class Pool:
 
     def state(self) -> tuple[dict[str, list[object]], pa.Table]:
         """All that `restore` needs: what the sources gave, and the stock."""
+        if self._stock is None:
+            self._read(0, np.zeros(self.levels, np.int64))
         given = [{"blocks": g.blocks, "levels": g.levels.tolist()} for g in self._given]
         stock = pa.table({}) if self._stock is None else self._stock
         return {"given": list(given)}, stock.append_column("level", pa.array(self._level))
@@ -146,6 +149,8 @@ def _made_up(wanted: Ints, present: Ints) -> Ints:
     """What is given of each level: what is wanted and there, and more of others for the rest."""
     counts = np.minimum(wanted, present)
     spare = np.where(wanted > 0, present - counts, 0)
+    if not counts.any() and not spare.any():
+        spare = present
     left = min(int((wanted - counts).sum()), int(spare.sum()))
     if left > 0:
         # Shares of the spare items, rounded so that they add up.

@@ -16,9 +16,9 @@ _TINY = 1e-14
 class XVal(NumberEncoding):
     """sign(x) · (lg(|x| + 1e-14)/6 + 2.5), within ±5: one float32 that scales [NUM].
 
-    That spans 1e-14 to 1e15; larger numbers, inf too, take its end, and smaller ones run together
-    with zero. Neighbours in float32 stand for numbers up to 7e-6 apart, relatively: five to six
-    significant digits remain.
+    Numbers above 1e15, inf too, take its end; those below 1e-14 lose digits and, from 1e-21 on, run
+    together with zero. In between, neighbours in float32 stand for numbers up to 7e-6 apart,
+    relatively: five to six significant digits remain.
     """
 
     name = "xval"

@@ -89,11 +89,11 @@ def _read_ranks(path: Path) -> Ranks:
 
 
 def _halves(token: bytes, ranks: Ranks) -> Merge | None:
-    """The two entries that are merged into this one; none where other merges come in between."""
+    """The two entries that are merged into this one; None where merges do not lead to it."""
     parts = [bytes([byte]) for byte in token]
     while len(parts) > 2:
         joined = [ranks.get(left + right) for left, right in pairwise(parts)]
-        rank = min((r for r in joined if r is not None and r < ranks[token]), default=None)
+        rank = min((r for r in joined if r is not None), default=None)
         if rank is None:
             return None
         place = joined.index(rank)

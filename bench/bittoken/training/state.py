@@ -24,7 +24,7 @@ from bench.bittoken.training.trainer import Progress, Trainer
 from bench.errors import BadInput, NumbenchError
 from bench.jsonl import write_atomically
 
-LATEST = "latest"
+LATEST, _STEP = "latest", "step-"
 Feeds = dict[str, Feed]
 Weights = dict[str, Tensor]
 
@@ -41,7 +41,7 @@ def save(
 
     NumbenchError where the disk refuses it.
     """
-    name = f"step-{trainer.progress.step:07d}"
+    name = f"{_STEP}{trainer.progress.step:07d}"
     place = folder / name
     place.mkdir(parents=True, exist_ok=True)
     _save_own(place, mixture, feeds, crew.rank)
@@ -63,7 +63,7 @@ def save(
     crew.wait()
     if crew.leads:
         write_atomically(folder / LATEST, name.encode())
-        for old in folder.glob("step-*"):
+        for old in folder.glob(f"{_STEP}*"):
             if old.name != name:
                 shutil.rmtree(old)
 
@@ -98,6 +98,16 @@ def restore(
             "restore the folder, or train into a new one"
         ) from error
     return best
+
+
+def saved_step(folder: Path) -> int:
+    """The step of the state under `folder`, 0 where there is none. BadInput where it is damaged."""
+    try:
+        return int((folder / LATEST).read_text().strip().removeprefix(_STEP))
+    except FileNotFoundError:
+        return 0
+    except ValueError as error:
+        raise BadInput(f"{folder / LATEST}: names no step; restore the folder") from error
 
 
 def weights(trainer: Trainer) -> Weights:

@@ -16,7 +16,10 @@ from bench.bittoken.text.bpe import ALPHABET, ByteBpe
 from bench.bittoken.text.codec import TextCodec
 from bench.bittoken.vocabulary import Vocabulary
 
-ENTRIES = [b"th", b"the", b"in", b" t", b" the", b"12", b" 1", b" 12", b"  ", b"<|", b"an", b"and"]
+ENTRIES = [
+    b"th", b"the", b"in", b" t", b" the", b"12", b" 1", b" 12", b"  ", b"<|", b"an", b"and",
+    b"qzx", b"zx", b"unreached",
+]  # fmt: skip
 """In the order of their ranks, behind the 256 bytes."""
 
 SMALL = ByteBpe(

@@ -86,11 +86,12 @@ def test_a_document_keeps_its_split_in_other_files_and_under_other_seeds(
     assert set(one_pass(tmp_path, seed=9, split="val")) == set(one_pass(folder, split="val"))
 
 
-def test_ranks_share_no_document_and_leave_none_out(folder: Path) -> None:
-    ranks = [one_pass(folder, rank=rank, world=2) for rank in range(2)]
+@pytest.mark.parametrize(("split", "least"), [("train", 25), ("val", 6)])
+def test_ranks_share_no_document_and_leave_none_out(folder: Path, split: str, least: int) -> None:
+    ranks = [one_pass(folder, split=split, rank=rank, world=2) for rank in range(2)]
     assert not set(ranks[0]) & set(ranks[1])
-    assert Counter(ranks[0] + ranks[1]) == Counter(one_pass(folder))
-    assert min(map(len, ranks)) > 20
+    assert Counter(ranks[0] + ranks[1]) == Counter(one_pass(folder, split=split))
+    assert min(map(len, ranks)) >= least
 
 
 def test_samples_have_codes_at_numbers_one_token_without_loss_and_fit_the_context(
@@ -123,10 +124,6 @@ def test_a_number_at_the_edge_of_two_windows_has_its_code_in_both(tmp_path: Path
     parquet(tmp_path / "a.parquet", [f"{i},{i},{i},{i}" for i in range(20)])
     (samples,) = stream(tmp_path, context=4).once(10**6)
     # bos n , n | n , n , | , n eos
-    kinds = {
-        tuple(numbers.count(numbers[0]) for numbers in [values]) for _, values in windows(samples)
-    }
-    assert kinds == {(2,), (1,)}
     first, second, third = windows(samples)[:3]
     value = first[1][0]
     assert (first[1], second[1], third[1]) == ([value] * 2, [value] * 2, [value])

@@ -44,7 +44,9 @@ def test_ranks_without_the_entries_that_are_numbers(ranked: ByteBpe) -> None:
     assert not any(set(token) & set("0123456789") for token in ranked.tokens)
 
 
-@pytest.mark.parametrize("word", ["the", " the", "thin", " and", "  ", "thethe", "tthe", " tand"])
+@pytest.mark.parametrize(
+    "word", ["the", " the", "thin", " and", "  ", "thethe", "tthe", " tand", "qzx", "unreached"]
+)
 def test_merges_of_ranks_are_those_of_lowest_rank_first(ranked: ByteBpe, word: str) -> None:
     (ids,) = ranked.encode([word])
     # One word by GPT-2's splitting, so that no boundary is in the way.

@@ -1,0 +1,230 @@
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import pickle
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+
+from bench import __version__
+from bench.bittoken.attention import Layout
+from bench.bittoken.checkpoint import load, save
+from bench.bittoken.network import Network
+from bench.bittoken.vocabulary import NUM, Vocabulary
+from bench.errors import BadInput, NumbenchError
+from tests.bittoken import small
+
+VARIANTS: tuple[dict[str, Any], ...] = (
+    {},
+    {"combination": "weighted", "head": "mlp", "norm": "layer"},
+    {"combination": "concat", "head": "none", "context": 77, "rope_base": 500.0},
+    {"encoding": "subword"},
+    {"encoding": "bittoken-no-reciprocal", "vocabulary": 64},
+)
+TRAINING = {"step": 1200, "tokens": 5 * 10**9, "data": {"max_digits": 15}, "recipe": [0.02, None]}
+
+
+def hidden(network: Network) -> torch.Tensor:
+    number = Vocabulary(network.config.encoding).ids[NUM]
+    tokens, codes = small.packed([5, 20], 30, number)
+    if network.encoding is None:
+        codes = codes[:, :0]
+    with torch.no_grad():
+        out: torch.Tensor = network(tokens, codes, Layout.of(np.array([5, 20])))
+    return out
+
+
+def rewritten(folder: Path, **changes: Any) -> None:
+    """`config.json` with other fields; the model's under `model__NAME`; None takes one out."""
+    config = json.loads((folder / "config.json").read_text())
+    for name, value in changes.items():
+        *path, last = name.split("__")
+        fields = config[path[0]] if path else config
+        fields[last] = value
+        if value is None:
+            del fields[last]
+    (folder / "config.json").write_text(json.dumps(config))
+
+
+def reweighed(folder: Path, weights: dict[str, torch.Tensor]) -> None:
+    """Other weights, whose hash the config is given."""
+    save_file(weights, folder / "model.safetensors")
+    content = (folder / "model.safetensors").read_bytes()
+    rewritten(folder, weights_sha256=hashlib.sha256(content).hexdigest())
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    save(tmp_path / "saved", small.network(), TRAINING)
+    return tmp_path / "saved"
+
+
+@pytest.mark.parametrize("shape", VARIANTS, ids=str)
+def test_what_is_saved_comes_back_bit_for_bit(tmp_path: Path, shape: dict[str, Any]) -> None:
+    network = small.network(**shape)
+    save(tmp_path, network, TRAINING)
+    loaded = load(tmp_path)
+    assert loaded.network.config == network.config
+    assert loaded.training == TRAINING
+    assert loaded.vocabulary.own == Vocabulary(network.config.encoding).own
+    stored = loaded.network.state_dict()
+    assert {weights.dtype for weights in stored.values()} == {torch.float32}
+    assert all(torch.equal(stored[name], w) for name, w in network.state_dict().items())
+    assert not loaded.network.training
+    assert torch.equal(hidden(loaded.network), hidden(network))
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["config.json", "model.safetensors"]
+
+
+def test_the_config_says_what_wrote_it(folder: Path) -> None:
+    config = json.loads((folder / "config.json").read_text())
+    assert (config["format"], config["version"]) == ("numbench-checkpoint", 1)
+    assert config["numbench"] == __version__
+    assert config["training"]["step"] == 1200
+
+
+def test_an_export_at_16_bits_halves_the_file_and_loads_as_float32(
+    folder: Path, tmp_path: Path
+) -> None:
+    network = small.network()
+    save(tmp_path / "half", network, TRAINING, dtype=torch.bfloat16)
+    sizes = [(at / "model.safetensors").stat().st_size for at in (folder, tmp_path / "half")]
+    assert sizes[1] < 0.52 * sizes[0]
+    stored = load(tmp_path / "half").network.state_dict()
+    for name, weights in network.state_dict().items():
+        assert stored[name].dtype == torch.float32
+        assert torch.equal(stored[name], weights.bfloat16().float())
+    assert {weights.dtype for weights in network.state_dict().values()} == {torch.float32}
+
+
+def test_saving_again_takes_the_place_of_what_lay_there(folder: Path) -> None:
+    other = small.network(seed=1, layers=1)
+    save(folder, other, {"step": 2})
+    loaded = load(folder)
+    assert (loaded.training, loaded.network.config.layers) == ({"step": 2}, 1)
+    assert torch.equal(hidden(loaded.network), hidden(other))
+
+
+def test_weights_of_another_save_are_noticed(folder: Path, tmp_path: Path) -> None:
+    """As a power cut between the two renames leaves them."""
+    save(tmp_path / "other", small.network(seed=1), TRAINING)
+    (tmp_path / "other" / "model.safetensors").replace(folder / "model.safetensors")
+    with pytest.raises(BadInput, match=r"model\.safetensors: not the weights that config\.json"):
+        load(folder)
+
+
+def test_a_save_that_fails_leaves_the_last_one_whole(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = hidden(load(folder).network)
+
+    def full(handle: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(NumbenchError, match="checkpoint is not written: No space left"):
+        save(folder, small.network(seed=1), TRAINING)
+    assert torch.equal(hidden(load(folder).network), before)
+
+
+def test_loading_draws_no_random_numbers(folder: Path) -> None:
+    state = torch.random.get_rng_state()
+    load(folder)
+    assert torch.equal(torch.random.get_rng_state(), state)
+
+
+def test_a_text_tokenizer_travels_with_the_weights(tmp_path: Path) -> None:
+    own = Vocabulary("bittoken").own
+    source = tmp_path / "bpe.json"
+    source.write_text(json.dumps({"model": {"type": "BPE", "vocab": {"b": 1, "a": 0, "ab": 2}}}))
+    save(tmp_path / "saved", small.network(vocabulary=len(own) + 3), {}, text_tokenizer=source)
+    loaded = load(tmp_path / "saved")
+    assert loaded.vocabulary.tokens == (*own, "a", "b", "ab")
+    assert loaded.lexicon.text(len(own) + 2) == "ab"
+    save(tmp_path / "saved", loaded.network, {}, tmp_path / "saved" / "tokenizer.json")
+    assert load(tmp_path / "saved").vocabulary.tokens == (*own, "a", "b", "ab")
+    source.write_text(json.dumps({"model": {"vocab": {str(n): n for n in range(9)}}}))
+    source.replace(tmp_path / "saved" / "tokenizer.json")
+    with pytest.raises(BadInput, match="47 tokens, but the network knows 41: copy the tokenizer"):
+        load(tmp_path / "saved")
+    (tmp_path / "saved" / "tokenizer.json").unlink()
+    with pytest.raises(BadInput, match=r"tokenizer\.json: No such file"):
+        load(tmp_path / "saved")
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"version": 2}, "format numbench-checkpoint 2, but this version of numbench reads"),
+        ({"format": "other"}, "format other 1, but this version"),
+        ({"surprise": 1}, "unknown field `surprise`"),
+        ({"model__surprise": 1}, "unknown field `surprise`"),
+        ({"model__head": "deep"}, "Invalid enum value 'deep'"),
+        ({"model__encoding": "roman"}, "unknown encoding 'roman'"),
+        ({"model__vocabulary": None}, "missing required field `vocabulary`"),
+        ({"model__layers": 3}, "lacks tensor transformer.h.2.attn.c_attn.bias and 9 more"),
+        ({"model__layers": 1}, "holds the unknown tensor transformer.h.1.attn"),
+        ({"model__head": "none"}, "holds the unknown tensor num_embedding_module.num_head.0.bias"),
+        ({"model__width": 168}, r"has shape 38 × 160, but config.json says 38 × 168|has shape"),
+        ({"model__heads": 3}, "multiple of twice model.heads"),
+        ({"tokens": ["<|pad|>"]}, "its tokens are not those of this version"),
+        ({"text_tokenizer": "../x.json"}, "name of a file beside it"),
+        ({"weights_sha256": "0" * 64}, "not the weights that config.json describes"),
+    ],
+    ids=str,
+)
+def test_a_config_that_does_not_fit_is_bad_input(
+    folder: Path, changes: dict[str, Any], message: str
+) -> None:
+    rewritten(folder, **changes)
+    with pytest.raises(BadInput, match=message) as caught:
+        load(folder)
+    assert "\n" not in str(caught.value)
+    assert str(folder) in str(caught.value)
+
+
+def test_tensors_missing_too_many_or_misshapen_are_bad_input(folder: Path) -> None:
+    weights = load_file(folder / "model.safetensors")
+    reweighed(folder, weights | {"surprise": torch.zeros(1)})
+    with pytest.raises(BadInput, match="holds the unknown tensor surprise: it does not fit"):
+        load(folder)
+    reweighed(folder, {name: w for name, w in weights.items() if name != "lm_head.weight"})
+    with pytest.raises(BadInput, match=r"lacks tensor lm_head\.weight: it does not fit"):
+        load(folder)
+    reweighed(folder, weights | {"lm_head.weight": weights["lm_head.weight"].T.contiguous()})
+    with pytest.raises(BadInput, match=r"lm_head\.weight has shape 160 × 38, but config"):
+        load(folder)
+    reweighed(folder, weights)
+    load(folder)
+
+
+@pytest.mark.parametrize("file", ["config.json", "model.safetensors"])
+def test_files_missing_cut_off_or_changed_are_bad_input(folder: Path, file: str) -> None:
+    path = folder / file
+    content = path.read_bytes()
+    middle = len(content) // 2
+    for damaged in (content[:middle], b"", content[:middle] + b"\xff" + content[middle + 1 :]):
+        path.write_bytes(damaged)
+        with pytest.raises(BadInput, match=str(path)):
+            load(folder)
+    path.unlink()
+    with pytest.raises(BadInput, match=rf"{path}: No such file"):
+        load(folder)
+
+
+def test_nothing_is_unpickled(folder: Path, tmp_path: Path) -> None:
+    class Trap:
+        def __reduce__(self) -> Any:
+            return Path.touch, (tmp_path / "sprung",)
+
+    content = pickle.dumps(Trap())
+    (folder / "model.safetensors").write_bytes(content)
+    rewritten(folder, weights_sha256=hashlib.sha256(content).hexdigest())
+    with pytest.raises(BadInput, match="damaged, or no safetensors"):
+        load(folder)
+    assert not (tmp_path / "sprung").exists()

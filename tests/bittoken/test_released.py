@@ -1,0 +1,375 @@
+"""The released code's checkpoints, written here as its format is described, read by us."""
+
+from __future__ import annotations
+
+import json
+import struct
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import save_file
+
+from bench.bittoken.attention import Layout
+from bench.bittoken.checkpoint import Loaded, load
+from bench.bittoken.encodings import ENCODINGS
+from bench.bittoken.generate import generate
+from bench.bittoken.opening import open_checkpoint
+from bench.bittoken.released import load_released
+from bench.bittoken.released_tokens import needed
+from bench.bittoken.vocabulary import EOQ, NUM, Vocabulary
+from bench.errors import BadInput
+from tests.bittoken import reference, small
+
+SPECIAL = ("<|bos|>", "<|eos|>", "<|eoq|>", "[NUM]", "<|min|>", "<|max|>", "<|asc|>", "<|desc|>",
+           "<|intva|>", "<|mean|>", "<|std|>")  # fmt: skip
+TOKENS = (
+    "Ġ",
+    "A",
+    "B",
+    "C",
+    "[",
+    "]",
+    ",",
+    "Ġ+",
+    "Ġ-",
+    "-",
+    "Ġ*",
+    "Ġ/",
+    "Ġ^",
+    ",Ġ",
+    "the",
+    *SPECIAL,
+)
+SMALL = {"width": 144, "layers": 3, "heads": 6, "size": len(TOKENS) + 4}
+SAMPLES = (
+    (1, 2, 17.0, 3),
+    (15, 8, 0.1, 9, -2.5e7, 4, 5),
+    (5,),
+    (-0.0, 1e-300, 3.0),
+    tuple(float(n) if n % 3 else n % 20 for n in range(1, 60)),
+)
+
+
+def written(
+    folder: Path,
+    head: str = "linear",
+    combination: str = "zero-pad",
+    shape: dict[str, int] = SMALL,
+    tokens: Sequence[str] = TOKENS,
+    dtype: torch.dtype = torch.float32,
+    named: dict[str, Any] | None = None,
+) -> dict[str, np.ndarray]:
+    """A randomly filled checkpoint; its weights as float64, without the RoPE buffers."""
+    draw = np.random.default_rng(0)
+    width, size = shape["width"], shape["size"]
+
+    def matrix(*sides: int, scale: float = 0.2) -> np.ndarray:
+        return draw.normal(size=sides).astype(np.float32).astype(np.float64) * scale
+
+    weights = {
+        "transformer.wte.weight": matrix(size, width, scale=1.0),
+        "lm_head.weight": matrix(size, width),
+        "transformer.ln_f.weight": 1 + matrix(width),
+    }
+    for layer in range(shape["layers"]):
+        at = f"transformer.h.{layer}"
+        weights |= {f"{at}.ln_{n}.weight": 1 + matrix(width) for n in (1, 2)}
+        for name, sides in (
+            ("attn.c_attn", (width, 3 * width)),
+            ("attn.c_proj", (width, width)),
+            ("mlp.c_fc", (width, 4 * width)),
+            ("mlp.c_proj", (4 * width, width)),
+        ):
+            weights[f"{at}.{name}.weight"] = matrix(*sides, scale=0.1)
+            weights[f"{at}.{name}.bias"] = matrix(sides[1])
+    heads = [(64, width)] if head == "linear" else [(width, width), (64, width)]
+    for number, sides in enumerate(heads):
+        weights[f"num_embedding_module.num_head.{2 * number}.weight"] = matrix(*sides)
+        weights[f"num_embedding_module.num_head.{2 * number}.bias"] = matrix(sides[0])
+    if combination.startswith("weighted"):
+        weights["num_embedding_module.bit_weight_matrix.weight"] = matrix(width, 128)
+    stored = {name: torch.from_numpy(value).to(dtype) for name, value in weights.items()}
+    buffers = rope(width // shape["heads"])
+    folder.mkdir(parents=True, exist_ok=True)
+    save_file(stored | {k: v.to(dtype) for k, v in buffers.items()}, folder / "model.safetensors")
+    config = {"model_type": "gpt2", "n_layer": shape["layers"], "n_head": shape["heads"]}
+    (folder / "config.json").write_text(json.dumps(config | {"n_embd": width, "vocab_size": size}))
+    vocab = {token: n + 3 for n, token in enumerate(tokens) if not token.startswith(("<|", "[N"))}
+    added = [{"id": n + 3, "content": t} for n, t in enumerate(tokens) if t not in vocab]
+    path = folder / "tokens" / "tokenizer.json"
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(json.dumps({"model": {"vocab": vocab}, "added_tokens": added}))
+    fields = {"encoding": "bittoken", "combination": combination, "head": head}
+    fields["tokenizer"] = "tokens/tokenizer.json"
+    (folder / "numbench.json").write_text(json.dumps(fields | (named or {})))
+    return {name: value.double().numpy() for name, value in stored.items()}
+
+
+def rope(channels: int, base: float = 10_000.0, length: int = 1024) -> dict[str, torch.Tensor]:
+    """The buffers as that code makes them, at float32."""
+    inv_freq = 1.0 / base ** (torch.arange(0, channels, 2).float() / channels)
+    angles = torch.outer(torch.arange(length).float(), inv_freq)
+    both = torch.cat([angles, angles], dim=-1)
+    at = "transformer.rotary_emb."
+    return {
+        f"{at}inv_freq": inv_freq,
+        f"{at}cos_cached": both.cos(),
+        f"{at}sin_cached": both.sin(),
+    }
+
+
+def run(
+    loaded: Loaded, samples: Sequence[Sequence[int | float]], dtype: torch.dtype
+) -> tuple[np.ndarray, np.ndarray]:
+    """Logits and number outputs of samples packed into one run, as float64."""
+    number = loaded.lexicon.number
+    tokens = [number if isinstance(t, float) else t for sample in samples for t in sample]
+    values = [t if isinstance(t, float) else 0.0 for sample in samples for t in sample]
+    codes = torch.from_numpy(ENCODINGS["bittoken"].code(np.array(values)))
+    network = loaded.network.to(dtype)
+    with torch.no_grad():
+        layout = Layout.of(np.array([len(sample) for sample in samples]))
+        hidden = network(torch.tensor(tokens), codes, layout)
+        return network.logits(hidden).double().numpy(), network.numbers(hidden).double().numpy()
+
+
+def expected(
+    weights: dict[str, np.ndarray], combination: str, heads: int, number: int, eps: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """The same by the reference, each sample by itself."""
+    parts = []
+    for sample in SAMPLES:
+        x = reference.inputs(weights, combination, sample, number)
+        parts.append(reference.hidden(weights, x, heads, eps=eps))
+    states = np.concatenate(parts)
+    return reference.logits(weights, states), reference.numbers(weights, states)
+
+
+def assert_near(found: np.ndarray, truth: np.ndarray, tolerance: float) -> None:
+    """Within a share of the outputs' own size."""
+    assert truth.std() > 0.1
+    assert np.abs(found - truth).max() < tolerance * truth.std()
+
+
+@pytest.mark.parametrize("head", ["linear", "mlp"])
+@pytest.mark.parametrize("combination", ["sum", "zero-pad", "weighted", "weighted-sum"])
+def test_outputs_are_those_of_the_formulas(tmp_path: Path, combination: str, head: str) -> None:
+    weights = written(tmp_path, head, combination)
+    loaded = load_released(tmp_path)
+    for dtype, tolerance in ((torch.float32, 2e-5), (torch.float64, 1e-10)):
+        truth = expected(
+            weights, combination, 6, loaded.lexicon.number, float(torch.finfo(dtype).eps)
+        )
+        for found, right in zip(run(loaded, SAMPLES, dtype), truth, strict=True):
+            assert_near(found, right, tolerance)
+
+
+def test_packed_samples_have_the_outputs_of_each_alone(tmp_path: Path) -> None:
+    written(tmp_path)
+    loaded = load_released(tmp_path)
+    together = run(loaded, SAMPLES, torch.float64)
+    apart = [run(loaded, [sample], torch.float64) for sample in SAMPLES]
+    for found, parts in zip(together, zip(*apart, strict=True), strict=True):
+        np.testing.assert_allclose(found, np.concatenate(parts), rtol=0, atol=1e-12)
+
+
+def test_the_papers_shape_at_16_bits(tmp_path: Path) -> None:
+    shape = {"width": 768, "layers": 6, "heads": 6, "size": 48_577}
+    weights = written(tmp_path, shape=shape, dtype=torch.bfloat16)
+    loaded = load_released(tmp_path)
+    assert sum(p.numel() for p in loaded.network.parameters()) == 117_182_272
+    assert {p.dtype for p in loaded.network.parameters()} == {torch.float32}
+    eps = float(torch.finfo(torch.float32).eps)
+    truth = expected(weights, "zero-pad", 6, loaded.lexicon.number, eps)
+    for found, right in zip(run(loaded, SAMPLES, torch.float32), truth, strict=True):
+        assert_near(found, right, 1e-4)
+
+
+def test_pieces_of_questions_are_found_among_their_tokens(tmp_path: Path) -> None:
+    written(tmp_path)
+    lexicon = load_released(tmp_path).lexicon
+    ids = {token: n + 3 for n, token in enumerate(TOKENS)}
+    assert lexicon.ids[NUM] == (ids["[NUM]"],)
+    assert lexicon.ids[" + "] == (ids["Ġ+"], ids["Ġ"])
+    assert lexicon.ids[", "] == (ids[",Ġ"],)
+    assert lexicon.ids[EOQ] == (ids["<|eoq|>"],)
+    encoded = small.questions(lexicon, small.QUESTIONS[:2])
+    by_id = {number: token for token, number in ids.items()}
+    names = [[by_id[token] for token in question.tokens] for question in encoded]
+    n = "[NUM]"
+    assert names[0] == ["<|bos|>", n, "Ġ+", "Ġ", n, "<|eoq|>"]
+    assert names[1] == [
+        "<|bos|>", "<|intva|>", n, "[", n, ",Ġ", n, ",Ġ", n, "]", "<|eoq|>"
+    ]  # fmt: skip
+    assert encoded[0].codes[[1, 4], 0].tolist() == [
+        struct.unpack("<q", struct.pack("<d", value))[0] for value in (1.0, -2.5)
+    ]
+    assert [lexicon.text(ids[token]) for token in ("A", "[NUM]", ",Ġ")] == ["A", NUM, ", "]
+
+
+def test_answers_can_be_generated(tmp_path: Path) -> None:
+    """Each token is the likeliest by the reference; a number enters by its encoding."""
+    weights = written(tmp_path)
+    loaded = load_released(tmp_path)
+    lexicon, number = loaded.lexicon, loaded.lexicon.number
+    loaded.network.lm_head.weight.data[number] *= 4  # so that numbers are said at all
+    weights["lm_head.weight"][number] *= 4
+    counted = 0
+    for asked in small.QUESTIONS:
+        (question,) = small.questions(lexicon, [asked])
+        (answer,) = generate(loaded.network, lexicon, [question], 12)
+        values = iter([*map(float, asked.operands), *answer.values])
+        tokens = [*question.tokens, *answer.tokens]
+        sample = [next(values) if token == number else int(token) for token in tokens]
+        x = reference.inputs(weights, "zero-pad", sample, number)
+        states = reference.hidden(weights, x, 6)[len(question.tokens) - 1 : -1]
+        assert reference.logits(weights, states).argmax(-1).tolist() == answer.tokens
+        outputs = reference.numbers(weights, states)[np.array(answer.tokens) == number]
+        assert [reference.bits(value) for value in answer.values] == (outputs > 0).tolist()
+        counted += len(outputs)
+    assert counted > 3
+
+
+def test_both_kinds_of_folder_are_told_apart(tmp_path: Path) -> None:
+    written(tmp_path / "theirs")
+    path = tmp_path / "theirs" / "config.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"version": "4.2", "format": [1]}))
+    loaded = open_checkpoint(tmp_path / "theirs")
+    assert [path.name for path in loaded.files] == [
+        "config.json", "numbench.json", "model.safetensors", "tokenizer.json"
+    ]  # fmt: skip
+    with pytest.raises(BadInput, match=r"format \[1\] 4\.2"):
+        load(tmp_path / "theirs")
+
+
+def test_without_numbench_json_the_error_shows_what_to_write(tmp_path: Path) -> None:
+    written(tmp_path)
+    (tmp_path / "numbench.json").unlink()
+    with pytest.raises(BadInput, match="does not say how numbers enter") as caught:
+        load_released(tmp_path)
+    line = str(caught.value)
+    assert str(tmp_path / "numbench.json") in line
+    shown = json.loads(line[line.index("{") :])
+    written(tmp_path, named=shown | {"tokenizer": "tokens/tokenizer.json"})
+    load_released(tmp_path)
+
+
+def test_pieces_by_other_names_are_named_by_the_user(tmp_path: Path) -> None:
+    tokens = [{"<|eoq|>": "<|q|>", "<|max|>": "<|most|>", "Ġ+": "plus"}.get(t, t) for t in TOKENS]
+    written(tmp_path, tokens=tokens)
+    with pytest.raises(BadInput, match=r"has no token for '<\|eoq\|>', '<\|max\|>', ' \+ ': name"):
+        load_released(tmp_path)
+    names = {"<|eoq|>": "<|q|>", "<|max|>": "<|most|>", " + ": ["Ġ", "plus", "Ġ"]}
+    written(tmp_path, tokens=tokens, named={"tokens": names})
+    lexicon = load_released(tmp_path).lexicon
+    assert [tokens[n - 3] for n in lexicon.ids[" + "]] == ["Ġ", "plus", "Ġ"]
+    assert tokens[lexicon.ids[EOQ][0] - 3] == "<|q|>"
+
+
+@pytest.mark.parametrize(
+    ("named", "message"),
+    [
+        ({"combination": None}, 'lacks "combination"'),
+        ({"head": "deep"}, "Invalid enum value 'deep'"),
+        ({"encoding": "roman"}, "unknown encoding 'roman'"),
+        ({"extra": 1}, "unknown field `extra`"),
+        ({"tokenizer": "nowhere.json"}, "nowhere.json: No such file"),
+        ({"tokens": {"<|eoq|>": "<|lost|>"}}, r"no token for '<\|eoq\|>'"),
+        ({"tokens": {"<|eoqq|>": "A"}}, r"names '<\|eoqq\|>', which no question needs"),
+        ({"tokens": {"<|num|>": ["A", "B"]}}, r"'<\|num\|>' is to be one token"),
+        ({"combination": "weighted"}, "lacks tensor num_embedding_module.input.bit_weight_matrix"),
+        ({"head": "mlp"}, "lacks tensor num_embedding_module.num_head.2.bias"),
+        ({"encoding": "digit"}, r"no token for '\.', '0', '1'.* and \d+ more"),
+    ],
+    ids=str,
+)
+def test_what_is_named_must_fit(tmp_path: Path, named: dict[str, Any], message: str) -> None:
+    written(tmp_path, named=named)
+    with pytest.raises(BadInput, match=message) as caught:
+        load_released(tmp_path)
+    assert "\n" not in str(caught.value)
+
+
+def stored(folder: Path) -> dict[str, torch.Tensor]:
+    from safetensors.torch import load_file
+
+    weights: dict[str, torch.Tensor] = load_file(folder / "model.safetensors")
+    return weights
+
+
+def test_rotary_positions_other_than_ours_are_refused(tmp_path: Path) -> None:
+    written(tmp_path)
+    weights = stored(tmp_path)
+    for base in (500_000.0, 9_000.0):
+        for name, other in rope(24, base).items():
+            save_file(weights | {name: other}, tmp_path / "model.safetensors")
+            with pytest.raises(BadInput, match=f"{name} holds other rotary positions"):
+                load_released(tmp_path)
+    save_file(weights | {"transformer.rotary_emb.x": torch.ones(1)}, tmp_path / "model.safetensors")
+    with pytest.raises(BadInput, match=r"unknown tensor transformer\.rotary_emb\.x"):
+        load_released(tmp_path)
+    kept = {name: w for name, w in weights.items() if "rotary" not in name}
+    save_file(kept, tmp_path / "model.safetensors")
+    load_released(tmp_path)
+    save_file(kept | rope(24, 500_000.0), tmp_path / "model.safetensors")
+    config = json.loads((tmp_path / "config.json").read_text()) | {"rope_theta": 500_000.0}
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    assert load_released(tmp_path).network.config.rope_base == 500_000.0
+
+
+def test_heads_are_read_off_the_buffers_where_the_config_lacks_them(tmp_path: Path) -> None:
+    written(tmp_path)
+    (tmp_path / "config.json").write_text("{}")
+    assert load_released(tmp_path).network.config.heads == 6
+
+
+@pytest.mark.parametrize(
+    ("config", "message"),
+    [
+        ({"n_layer": 4}, "n_layer is 4, but .* has 3"),
+        ({"n_embd": 768}, "n_embd is 768, but .* has 144"),
+        ({"vocab_size": 7}, "vocab_size is 7, but .* has 30"),
+        ({"n_head": 5}, "multiple of twice model.heads"),
+    ],
+    ids=str,
+)
+def test_a_config_that_contradicts_the_weights_is_bad_input(
+    tmp_path: Path, config: dict[str, int], message: str
+) -> None:
+    written(tmp_path)
+    (tmp_path / "config.json").write_text(json.dumps({"n_head": 6} | config))
+    with pytest.raises(BadInput, match=message):
+        load_released(tmp_path)
+
+
+def test_tensors_that_are_amiss_are_bad_input(tmp_path: Path) -> None:
+    written(tmp_path)
+    weights = stored(tmp_path)
+    name = "transformer.h.1.attn.c_attn.weight"
+    for changed, message in (
+        ({**weights, name: weights[name].T.contiguous()}, f"{name} has shape 144 × 432"),
+        ({**weights, "transformer.h.0.attn.bias": torch.ones(1)}, "unknown tensor transformer.h.0"),
+        ({k: v for k, v in weights.items() if k != name}, f"lacks tensor {name}"),
+        ({"x": torch.ones(1)}, "holds no matrix transformer.wte.weight"),
+    ):
+        save_file(changed, tmp_path / "model.safetensors")
+        with pytest.raises(BadInput, match=message):
+            load_released(tmp_path)
+
+
+def test_a_tokenizer_of_another_network_is_refused(tmp_path: Path) -> None:
+    written(tmp_path, shape=SMALL | {"size": len(TOKENS)})
+    with pytest.raises(BadInput, match=r"has id \d+, but the network knows 26 tokens"):
+        load_released(tmp_path)
+
+
+def test_models_that_spell_numbers_need_digits_and_points() -> None:
+    assert len(needed(Vocabulary("subword"))) == len(needed(Vocabulary("digit"))) + 1100
+    assert {"-", "."} <= set(needed(Vocabulary("digit")))
+    assert NUM not in needed(Vocabulary("digit"))
+    assert "-" in needed(small.unsigned_vocabulary())
+    assert "-" not in needed(Vocabulary("bittoken"))

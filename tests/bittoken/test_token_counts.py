@@ -1,0 +1,80 @@
+"""Tokens of samples, counted by hand."""
+
+from __future__ import annotations
+
+import pytest
+
+from bench.bittoken.token_counts import count_tokens, number_tokens, spelled
+from bench.bittoken.vocabulary import ENCODING_NAMES, Vocabulary
+from bench.dataset.store import open_dataset
+from bench.errors import BadInput
+from bench.records import Answer, Difficulty, Item
+
+
+def _item(operator: str, operands: tuple[str, ...], answer: Answer) -> Item:
+    return Item(
+        id="x", task="x", prompt="", answer=answer, operands=operands, operator=operator,
+        difficulty=Difficulty(base10=0, base2=0), params={},
+    )  # fmt: skip
+
+
+# bos 12.5 " - " -1234 eoq | 1246.5 eos
+DIFFERENCE = _item("-", ("12.5", "-1234"), "1246.5")
+# bos <|max|> [ -0.25 ", " 3 ", " 10000 ] eoq | 10000 eos
+LARGEST = _item("maximum", ("-0.25", "3", "10000"), "10000")
+# bos <|intva|> 7 [ 1 ", " 22 ] eoq | B eos
+INTERVAL = _item("interval", ("7", "1", "22"), "B")
+# bos <|asc|> [ 5 ", " -4 ] eoq | [ -4 ", " 5 ] eos
+ORDER = _item("ascending", ("5", "-4"), ("-4", "5"))
+
+
+@pytest.mark.parametrize(
+    ("name", "difference", "largest", "interval", "order"),
+    [
+        ("bittoken", (5, 2), (10, 2), (9, 2), (8, 6)),
+        ("xval", (5, 2), (10, 2), (9, 2), (8, 6)),
+        ("base10", (5, 2), (10, 2), (9, 2), (8, 6)),
+        ("fone", (6, 2), (11, 2), (9, 2), (9, 7)),
+        ("fone-log", (6, 2), (11, 2), (9, 2), (9, 7)),
+        # 12.5: 1 2 . 5; -1234: - 1 2 3 4; 1246.5: 1 2 4 6 . 5; -0.25: - 0 . 2 5
+        ("digit", (12, 7), (18, 6), (10, 2), (9, 7)),
+        # 12.5: 12 . 5; -1234: - 123 4; 1246.5: 124 6 . 5; -0.25: - 0 . 25; 10000: 100 00
+        ("subword", (9, 5), (14, 3), (9, 2), (9, 7)),
+    ],
+)
+def test_samples_counted_by_hand(
+    name: str,
+    difference: tuple[int, int],
+    largest: tuple[int, int],
+    interval: tuple[int, int],
+    order: tuple[int, int],
+) -> None:
+    vocabulary = Vocabulary(name)
+    items = (DIFFERENCE, LARGEST, INTERVAL, ORDER)
+    found = [tuple(count_tokens(item, vocabulary)) for item in items]
+    assert found == [difference, largest, interval, order]
+
+
+def test_digits_are_cut_from_the_left_on_both_sides_of_the_point() -> None:
+    assert spelled("-1234567.8901", 3) == ["-", "123", "456", "7", ".", "890", "1"]
+    assert spelled("-12.3", 1) == ["-", "1", "2", ".", "3"]
+
+
+@pytest.mark.parametrize("name", ENCODING_NAMES)
+def test_every_item_of_the_dataset_can_be_counted_with_tokens_that_exist(name: str) -> None:
+    vocabulary = Vocabulary(name)
+    known = set(vocabulary.own)
+    for items in open_dataset("v1").by_task.values():
+        for item in items[:50]:
+            count = count_tokens(item, vocabulary)
+            assert count.input >= len(item.operands) + 3 and count.output >= 2
+            for text in item.operands:
+                if vocabulary.group:
+                    tokens = spelled(text, vocabulary.group)
+                    assert "".join(tokens) == text and set(tokens) <= known
+                    assert number_tokens(text, vocabulary) == len(tokens)
+
+
+def test_an_operator_that_the_models_do_not_know_is_named() -> None:
+    with pytest.raises(BadInput, match="no 'median'"):
+        count_tokens(_item("median", ("1", "2"), "1.5"), Vocabulary("bittoken"))
