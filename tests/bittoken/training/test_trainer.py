@@ -15,6 +15,7 @@ import torch
 
 from bench.bittoken.data.packing import concatenated
 from bench.bittoken.training.mixture import Batch
+from bench.errors import BadInput
 from tests.bittoken.training.tiny import Bench, Gradients, gradients, recipe, rows
 
 
@@ -106,6 +107,13 @@ def test_a_task_without_a_share_is_left_out() -> None:
     bench = Bench(recipe())
     batch = bench.mixture.batch(bench.feed, 400, np.array([0.0, 1.0]))
     assert set(batch.task) == {1}
+
+
+@pytest.mark.parametrize("tokens", [1, 12])
+def test_a_batch_too_small_for_one_sample_is_told(tokens: int) -> None:
+    bench = Bench(recipe())
+    with pytest.raises(BadInput, match=f"no sample fits into a batch of {tokens} tokens"):
+        bench.batch(tokens)
 
 
 def test_samples_come_at_the_levels_that_the_curriculum_wants() -> None:
