@@ -47,7 +47,7 @@ def test_difficulty_is_counted_in_the_base_of_the_encoding(tmp_path: Path) -> No
 
 
 def test_a_recipe_says_only_what_differs_from_its_base(tmp_path: Path) -> None:
-    written(tmp_path, PLAIN + "layers = 2\n[data]\ndigits = 4\n", "below")
+    written(tmp_path, 'name = "other"\n' + PLAIN + "layers = 2\n[data]\ndigits = 4\n", "below")
     path = written(tmp_path, 'base = "below"\nmodel.norm = "layer"\n')
     recipe = load_recipe(path)
     assert (recipe.name, recipe.model.norm, recipe.model.layers) == ("mine", "layer", 2)

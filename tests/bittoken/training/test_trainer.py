@@ -15,6 +15,7 @@ import torch
 
 from bench.bittoken.data.packing import concatenated
 from bench.bittoken.training.mixture import Batch
+from bench.errors import BadInput
 from tests.bittoken.training.tiny import Bench, Gradients, gradients, recipe, rows
 
 
@@ -51,6 +52,18 @@ def test_a_packed_batch_gives_the_mean_of_its_targets_gradients() -> None:
         for name, gradient in gradients(bench, single).items():
             summed[name] += targets * gradient
     close({name: gradient / total for name, gradient in summed.items()}, packed)
+
+
+def test_a_tasks_factor_scales_its_gradients() -> None:
+    bench = Bench(recipe(optimizer={"warmup": 0}))
+    batch = bench.batch(400)
+    for task in (0, 1):
+        alone = rows(batch, np.flatnonzero(batch.task == task).tolist())
+        bench.trainer.scale.factors = np.ones(2)
+        plain = gradients(bench, alone)
+        bench.trainer.scale.factors = np.array([3.0, 5.0])
+        scaled = gradients(bench, alone)
+        close({name: (3, 5)[task] * gradient for name, gradient in plain.items()}, scaled)
 
 
 def test_losses_are_normalised_when_the_warm_up_ends() -> None:
@@ -94,6 +107,13 @@ def test_a_task_without_a_share_is_left_out() -> None:
     bench = Bench(recipe())
     batch = bench.mixture.batch(bench.feed, 400, np.array([0.0, 1.0]))
     assert set(batch.task) == {1}
+
+
+@pytest.mark.parametrize("tokens", [1, 12])
+def test_a_batch_too_small_for_one_sample_is_told(tokens: int) -> None:
+    bench = Bench(recipe())
+    with pytest.raises(BadInput, match=f"no sample fits into a batch of {tokens} tokens"):
+        bench.batch(tokens)
 
 
 def test_samples_come_at_the_levels_that_the_curriculum_wants() -> None:
