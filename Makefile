@@ -36,6 +36,7 @@ bench: $(VENV)/.dev-ready $(INSPECT)/.ready
 	$(BIN)/python benchmarks/scoring.py | tee benchmarks/scoring.md
 	$(BIN)/python benchmarks/report_page.py | tee benchmarks/report_page.md
 	$(BIN)/python benchmarks/encodings.py | tee benchmarks/encodings.md
+	$(BIN)/python benchmarks/small_models.py | tee benchmarks/small_models.md
 
 format: $(VENV)/.dev-ready
 	$(BIN)/ruff format bench tests benchmarks

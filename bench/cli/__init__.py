@@ -62,6 +62,7 @@ _COMMANDS: dict[str, Callable[..., None]] = {
     "models": asking.models,
     "encodings": small_models.encodings,
     "train": small_models.train,
+    "perplexity": small_models.perplexity,
     "demo": results.demo,
 }
 for _name, _command in _COMMANDS.items():

@@ -19,6 +19,11 @@ class Split(str, Enum):  # noqa: UP042 - typer wants str members
     train = "train"
 
 
+class TextSplit(str, Enum):  # noqa: UP042
+    val = "val"
+    train = "train"
+
+
 class Format(str, Enum):  # noqa: UP042
     jsonl = "jsonl"
     parquet = "parquet"

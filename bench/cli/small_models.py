@@ -1,4 +1,4 @@
-"""The commands on the paper's small models: encodings, train."""
+"""The commands on the paper's small models: encodings, train, perplexity."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
+import msgspec
 import typer
 
-from bench.cli.options import console, note
+from bench.cli.options import TextSplit, console, note
 from bench.errors import BadInput
 
 if TYPE_CHECKING:
@@ -161,6 +162,53 @@ def _say(text: str) -> None:
 def _speaks() -> bool:
     """Whether this is the one process of a training that speaks for all."""
     return os.environ.get("RANK", "0") == "0"
+
+
+def perplexity(
+    model: Annotated[str, typer.Option(metavar="checkpoint/PATH", help="A trained small model.")],
+    text: Annotated[
+        Path, typer.Option(metavar="FOLDER", help="Text: .parquet (column text) or .txt files.")
+    ],
+    tokens: Annotated[
+        int | None,
+        typer.Option(min=1, metavar="N", help="So many tokens at most. [default: all]"),
+    ] = None,
+    split: Annotated[
+        TextSplit, typer.Option(help="Whose documents; val is never trained on.")
+    ] = TextSplit.val,
+    json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False,
+) -> None:
+    """Measure how well a small model predicts text.
+
+    Perplexity of all tokens (a number counts as one token, whatever its value) and of those that
+    are no number. One document in a hundred is val, by its content.
+    """
+    _need("perplexity", "torch", "safetensors", "tokenizers")
+    folder = Path(model.removeprefix("checkpoint/")).expanduser()
+    if not model.startswith("checkpoint/") or not folder.is_dir():
+        raise BadInput(f"{model}: no small model here; give --model checkpoint/PATH of a folder")
+    from bench.bittoken.predicting import text_perplexity
+
+    found = text_perplexity(folder, text, split.value, tokens)
+    if json:
+        about = {"model": model, "text": str(text), "split": split.value}
+        measured = {
+            "perplexity": found.all,
+            "tokens": found.all_tokens,
+            "text_perplexity": found.text,
+            "text_tokens": found.text_tokens,
+        }
+        print(msgspec.json.encode(about | measured).decode())
+        return
+    print(
+        f"{model} on {text} ({split.value}): perplexity {_shown(found.all)} of "
+        f"{found.all_tokens:,} tokens; {_shown(found.text)} of the {found.text_tokens:,} that are "
+        "no number"
+    )
+
+
+def _shown(perplexity: float | None) -> str:
+    return "unknown" if perplexity is None else f"{perplexity:,.4g}"
 
 
 def _need(command: str, *packages: str) -> None:

@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from bench.bittoken.data.packing import Ints
+from bench.bittoken.data.ragged import Ragged
 from bench.bittoken.data.sources import Blocks, difficulties
 
 LEVELS = 64
@@ -79,7 +80,7 @@ class Pool:
         self.levels = scale.levels if scale else 1
         self._given = [_Yield(0, np.zeros(self.levels, np.int64)) for _ in sources]
         self._stock: pa.Table | None = None
-        self._level = np.empty(0, np.int64)
+        self._waiting = _Queues(np.empty(0, np.int64), self.levels)
 
     def take(self, wanted: Ints) -> tuple[pa.Table, Ints]:
         """`wanted[l]` items of each level l and their levels; no item is given twice.
@@ -88,33 +89,28 @@ class Pool:
         these has any, whatever level has.
         """
         self._fill(wanted)
-        counts = _made_up(wanted, np.bincount(self._level, minlength=self.levels))
-        order = np.argsort(self._level, kind="stable")
-        level = self._level[order]
-        rank = np.arange(len(order)) - np.searchsorted(level, level)
-        taken = rank < counts[level]
+        counts = _made_up(wanted, self._waiting.counts)
         assert self._stock is not None
-        chosen, rest = order[taken], np.sort(order[~taken])
-        items = self._stock.take(pa.array(chosen)), self._level[chosen]
-        self._stock, self._level = self._stock.take(pa.array(rest)), self._level[rest]
-        return items
+        items = self._stock.take(pa.array(self._waiting.take(counts)))
+        return items, np.repeat(np.arange(self.levels), counts)
 
     def state(self) -> tuple[dict[str, list[object]], pa.Table]:
         """All that `restore` needs: what the sources gave, and the stock."""
-        if self._stock is None:
-            self._read(0, np.zeros(self.levels, np.int64))
         given = [{"blocks": g.blocks, "levels": g.levels.tolist()} for g in self._given]
-        stock = pa.table({}) if self._stock is None else self._stock
-        return {"given": list(given)}, stock.append_column("level", pa.array(self._level))
+        rows = self._waiting.rows()
+        stock = pa.table({}) if self._stock is None else self._stock.take(pa.array(rows))
+        level = pa.array(self._waiting.level[rows])
+        return {"given": list(given)}, stock.append_column("level", level)
 
     def restore(self, given: dict[str, list[dict[str, object]]], stock: pa.Table) -> None:
         """Go on where a pool of the same sources stood."""
         self._given = [
             _Yield(int(str(g["blocks"])), np.array(g["levels"], np.int64)) for g in given["given"]
         ]
-        self._level = np.asarray(stock["level"].combine_chunks()).copy()
+        level = np.asarray(stock["level"].combine_chunks())
         held = stock.drop_columns(["level"])
         self._stock = held if held.num_columns else None
+        self._waiting = _Queues(level, self.levels)
 
     def _fill(self, wanted: Ints) -> None:
         for source in range(len(self._sources)):
@@ -122,7 +118,7 @@ class Pool:
                 self._read(source, wanted)
         sizes = [g.levels.sum() / g.blocks for g in self._given]
         for _ in range(_TRIES + int(2 * wanted.sum() / max(*sizes, 1))):
-            missing = np.maximum(wanted - np.bincount(self._level, minlength=self.levels), 0)
+            missing = np.maximum(wanted - self._waiting.counts, 0)
             gains = [np.minimum(missing, g.levels / g.blocks).sum() for g in self._given]
             best = int(np.argmax(gains))
             if gains[best] <= _LEAST_GAIN * min(wanted.sum(), sizes[best]):
@@ -136,13 +132,42 @@ class Pool:
         given.blocks += 1
         given.levels += np.bincount(level, minlength=self.levels)
         items = items.select(list(_KEPT))
+        rows, before = self._waiting.rows(), len(self._waiting.level)
+        # What was given goes, and what comes in above the limit: the oldest of a level stay.
+        rows = np.concatenate([rows, before + np.arange(len(items))])
+        level = np.concatenate([self._waiting.level, level])[rows]
+        kept = _Queues(level, self.levels).rows(np.maximum(wanted, _MOST_WAITING))
         stock = pa.concat_tables([self._stock, items]) if self._stock is not None else items
-        level = np.concatenate([self._level, level])
-        # The oldest of a level stay: what comes in above the limit is dropped.
-        order = np.argsort(level, kind="stable")
-        rank = np.arange(len(order)) - np.searchsorted(level[order], level[order])
-        kept = np.sort(order[rank < np.maximum(wanted, _MOST_WAITING)[level[order]]])
-        self._stock, self._level = stock.take(pa.array(kept)).combine_chunks(), level[kept]
+        self._stock = stock.take(pa.array(rows[kept])).combine_chunks()
+        self._waiting = _Queues(level[kept], self.levels)
+
+
+class _Queues:
+    """The rows of a stock that wait, a queue for each level.
+
+    level: of every row, (rows,). counts: how many wait of each level, (levels,).
+    """
+
+    def __init__(self, level: Ints, levels: int) -> None:
+        self.level = level
+        self.counts = np.bincount(level, minlength=levels)
+        self._order = np.argsort(level, kind="stable")
+        self._first = np.cumsum(self.counts) - self.counts
+
+    def take(self, counts: Ints) -> Ints:
+        """The first `counts[l]` rows of each level l, which wait no longer."""
+        taken = self._heads(counts)
+        self._first, self.counts = self._first + counts, self.counts - counts
+        return taken
+
+    def rows(self, most: Ints | None = None) -> Ints:
+        """The rows that wait, the first `most[l]` of each level l, as they lie in the stock."""
+        heads = self._heads(self.counts if most is None else np.minimum(self.counts, most))
+        return np.sort(heads)
+
+    def _heads(self, counts: Ints) -> Ints:
+        queues = Ragged(self._order, self._first, counts)
+        return queues.values[queues.places(np.arange(len(counts)))]
 
 
 def _made_up(wanted: Ints, present: Ints) -> Ints:

@@ -8,8 +8,11 @@ from typing import Any
 import numpy as np
 
 from bench.bittoken.data.packing import Ints
+from bench.bittoken.predicting import log_probabilities
+from bench.bittoken.text.perplexity import perplexity
 from bench.bittoken.training.balance import generalized_mean
-from bench.bittoken.training.mixture import Feed, Mixture
+from bench.bittoken.training.mixture import Batch, Feed, Mixture
+from bench.bittoken.training.recipe import TEXT
 from bench.bittoken.training.trainer import Trainer
 from bench.tasks.lists import MAX_LENGTH
 
@@ -50,6 +53,8 @@ def validate(trainer: Trainer, mixture: Mixture, full: Feed, leveled: Feed) -> M
         }
         for number, task in enumerate(mixture.tasks)
     }
+    if TEXT in mixture.tasks:
+        found[TEXT]["perplexity"] = _perplexity(trainer, batch, mixture.tasks.index(TEXT))
     if mixture.curricula:
         own = np.array([task in mixture.curricula for task in mixture.tasks], np.float64)
         batch = mixture.batch(leveled, tokens, own / own.sum())
@@ -86,3 +91,13 @@ def _maps(trainer: Trainer) -> bool:
     training = trainer.recipe.training
     every = -(-training.steps // (training.validate_every * _MOST_MAPS))
     return trainer.progress.step // training.validate_every % every == 0
+
+
+def _perplexity(trainer: Trainer, batch: Batch, text: int) -> float | None:
+    """exp of the mean loss of the batch's text, numbers as tokens; None where it is not finite."""
+    windows = batch.samples.take(np.flatnonzero(batch.task == text))
+    try:
+        found = perplexity(log_probabilities(trainer.network), [windows], trainer.vocabulary).all
+    except FloatingPointError:
+        return None
+    return found if found is None else round(found, 4)

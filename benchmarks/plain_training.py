@@ -1,0 +1,212 @@
+"""The same network and loss as one would write them at first: what our training is held against.
+
+Float32, dense masks, logits at every position, bits by a loop of shifts, AdamW.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from bench.bittoken.config import ModelConfig
+from bench.bittoken.data.packing import Samples
+from bench.bittoken.vocabulary import NUM, PAD, Vocabulary
+
+NUMBER_LOSS = 10.0
+NO_LOSS = -100
+ROW = 1024
+"""Tokens of a packed row."""
+
+
+class Rows(NamedTuple):
+    """Samples laid out in rows, all of shape (rows, length).
+
+    codes: the float64 of a number, seen as int64. owner: the number of each token's sample, −1
+    for filling. positions: in the sample. targets: the next token where it carries loss.
+    following: the next token's code.
+    """
+
+    tokens: Tensor
+    codes: Tensor
+    owner: Tensor
+    positions: Tensor
+    targets: Tensor
+    following: Tensor
+
+
+def packed(samples: Samples, vocabulary: Vocabulary, device: torch.device) -> Rows:
+    """Rows of 1,024 tokens, each filled with whole samples while they fit."""
+    rows: list[list[int]] = []
+    room = 0
+    for number, length in enumerate(samples.lengths.tolist()):
+        if length > room:
+            rows.append([])
+            room = ROW
+        rows[-1].append(number)
+        room -= length
+    return _laid_out(samples, rows, ROW, vocabulary, device)
+
+
+def padded(samples: Samples, vocabulary: Vocabulary, device: torch.device) -> Rows:
+    """A row for each sample, as long as the longest."""
+    rows = [[number] for number in range(len(samples.lengths))]
+    return _laid_out(samples, rows, int(samples.lengths.max()), vocabulary, device)
+
+
+def _laid_out(
+    samples: Samples,
+    rows: list[list[int]],
+    length: int,
+    vocabulary: Vocabulary,
+    device: torch.device,
+) -> Rows:
+    shape = len(rows), length
+    tokens = np.full(shape, vocabulary.ids[PAD])
+    codes, positions, following = (np.zeros(shape, np.int64) for _ in range(3))
+    owner, targets = np.full(shape, -1), np.full(shape, NO_LOSS)
+    starts = np.cumsum(samples.lengths) - samples.lengths
+    for row, members in enumerate(rows):
+        at = 0
+        for member in members:
+            size, question = int(samples.lengths[member]), int(samples.questions[member])
+            mine = slice(int(starts[member]), int(starts[member]) + size)
+            own_tokens, own_codes = samples.tokens[mine], samples.codes[mine, 0]
+            tokens[row, at : at + size] = own_tokens
+            codes[row, at : at + size] = own_codes
+            owner[row, at : at + size] = member
+            positions[row, at : at + size] = np.arange(size)
+            targets[row, at + question - 1 : at + size - 1] = own_tokens[question:]
+            following[row, at + question - 1 : at + size - 1] = own_codes[question:]
+            at += size
+    columns = (tokens, codes, owner, positions, targets, following)
+    return Rows(*(torch.from_numpy(column).to(device) for column in columns))
+
+
+class PlainNetwork(nn.Module):
+    """GPT-2 with rotary positions and QK-norm; parameters bear the same names as ours."""
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__()
+        blocks = nn.ModuleList(PlainBlock(config) for _ in range(config.layers))
+        self.transformer = nn.ModuleDict(
+            {
+                "wte": nn.Embedding(config.vocabulary, config.width),
+                "h": blocks,
+                "ln_f": nn.RMSNorm(config.width),
+            }
+        )
+        self.lm_head = nn.Linear(config.width, config.vocabulary, bias=False)
+        head = nn.Sequential(nn.Linear(config.width, 64))
+        self.num_embedding_module = nn.ModuleDict({"num_head": head})
+        self._number = Vocabulary(config.encoding).ids[NUM]
+        self._base = config.rope_base
+
+    def forward(self, rows: Rows, is_padded: bool) -> tuple[Tensor, Tensor]:
+        """Logits and bits at every position: (rows, length, vocabulary) and (rows, length, 64)."""
+        x = self.transformer["wte"](rows.tokens)
+        vector = functional.pad(_both_as_bits(rows.codes), (0, x.shape[-1] - 128))
+        x = torch.where((rows.tokens == self._number)[..., None], x + vector, x)
+        mask = None
+        if not is_padded:
+            same = rows.owner[:, :, None] == rows.owner[:, None, :]
+            mask = same.tril()[:, None]
+        for block in self.transformer["h"]:
+            x = block(x, rows.positions, mask, self._base)
+        x = self.transformer["ln_f"](x)
+        return self.lm_head(x), self.num_embedding_module["num_head"](x)
+
+
+class PlainAttention(nn.Module):
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__()
+        self.c_attn = nn.Linear(config.width, 3 * config.width)
+        self.c_proj = nn.Linear(config.width, config.width)
+        self._heads = config.heads
+
+    def forward(self, x: Tensor, positions: Tensor, mask: Tensor | None, base: float) -> Tensor:
+        q, k, v = (
+            part.unflatten(-1, (self._heads, -1)).transpose(1, 2)
+            for part in self.c_attn(x).chunk(3, -1)
+        )
+        q, k = (_rotated(functional.rms_norm(p, p.shape[-1:]), positions, base) for p in (q, k))
+        # Where rows are padded, filling comes last and no token looks at it.
+        mixed = functional.scaled_dot_product_attention(
+            q, k, v, attn_mask=mask, is_causal=mask is None
+        )
+        return self.c_proj(mixed.transpose(1, 2).flatten(2))
+
+
+class PlainMlp(nn.Module):
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__()
+        self.c_fc = nn.Linear(config.width, config.mlp * config.width)
+        self.c_proj = nn.Linear(config.mlp * config.width, config.width)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.c_proj(functional.gelu(self.c_fc(x), approximate="tanh"))
+
+
+class PlainBlock(nn.Module):
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__()
+        self.ln_1, self.ln_2 = nn.RMSNorm(config.width), nn.RMSNorm(config.width)
+        self.attn, self.mlp = PlainAttention(config), PlainMlp(config)
+
+    def forward(self, x: Tensor, positions: Tensor, mask: Tensor | None, base: float) -> Tensor:
+        x = x + self.attn(self.ln_1(x), positions, mask, base)
+        return x + self.mlp(self.ln_2(x))
+
+
+class PlainTraining:
+    """One step after the other; rows are laid out anew for every batch."""
+
+    def __init__(self, config: ModelConfig, device: torch.device, *, is_padded: bool) -> None:
+        self.network = PlainNetwork(config).to(device)
+        self._optimizer = torch.optim.AdamW(self.network.parameters(), lr=1e-3)
+        self._vocabulary, self._device = Vocabulary(config.encoding), device
+        self._number = self._vocabulary.ids[NUM]
+        self._padded = is_padded
+
+    def step(self, samples: Samples) -> float:
+        """The mean loss of a target, before this step."""
+        layout = padded if self._padded else packed
+        rows = layout(samples, self._vocabulary, self._device)
+        logits, outputs = self.network(rows, self._padded)
+        loss = functional.cross_entropy(
+            logits.flatten(0, 1), rows.targets.flatten(), ignore_index=NO_LOSS
+        )
+        number = rows.targets == self._number
+        bits = functional.binary_cross_entropy_with_logits(
+            outputs[number], _bits(rows.following[number]), reduction="none"
+        )
+        targets = (rows.targets != NO_LOSS).sum()
+        loss = loss + NUMBER_LOSS * bits.mean(-1).sum() / targets
+        loss.backward()
+        self._optimizer.step()
+        self._optimizer.zero_grad()
+        return float(loss.detach())
+
+
+def _bits(codes: Tensor) -> Tensor:
+    """The 64 bits of int64, most significant first, as 0 and 1: (…, 64)."""
+    return torch.stack([codes >> shift & 1 for shift in range(63, -1, -1)], -1).float()
+
+
+def _both_as_bits(codes: Tensor) -> Tensor:
+    """±1 for each bit of a number and of its reciprocal: (…, 128)."""
+    inverse = (1 / codes.view(torch.float64)).view(torch.int64)
+    return torch.cat([_bits(codes), _bits(inverse)], -1) * 2 - 1
+
+
+def _rotated(x: Tensor, positions: Tensor, base: float) -> Tensor:
+    """x: (rows, heads, length, channels)."""
+    channels = x.shape[-1]
+    exponents = torch.arange(0, channels, 2, device=x.device) / channels
+    angles = (positions[..., None] / base**exponents)[:, None]
+    first, second = x.chunk(2, -1)
+    cos, sin = angles.cos(), angles.sin()
+    return torch.cat([first * cos + second * sin, second * cos - first * sin], -1)
