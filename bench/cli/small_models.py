@@ -54,7 +54,7 @@ def train(
         float | None, typer.Option(min=0, help="Save and stop after so many minutes.")
     ] = None,
     threads: Annotated[
-        int | None, typer.Option(min=1, help="CPU threads. [default: torch's own choice]")
+        int | None, typer.Option(min=1, help="CPU threads. [default: the recipe's]")
     ] = None,
     list_: Annotated[
         bool, typer.Option("--list", help="Show the recipes that come along.")
@@ -70,7 +70,7 @@ def train(
 
     \b
     numbench train --list                                  the recipes
-    numbench train --config cpu                            ten minutes on two cores
+    numbench train --config cpu                            ten minutes on a CPU
     numbench train --config multi-bittoken --dry-run       what it would take
     numbench train --config solo-bittoken --set 'data.tasks=["mean"]' --set name=solo-mean
     torchrun --nproc-per-node 8 --no-python numbench train --config multi-bittoken
@@ -97,7 +97,7 @@ def train(
     elif plots:
         _draw(folder)
     else:
-        _set_threads(threads)
+        _set_threads(threads or recipe.training.threads)
         _train(recipe, folder, minutes)
 
 
@@ -147,8 +147,8 @@ def _draw(folder: Path) -> None:
         print(path)
 
 
-def _set_threads(threads: int | None) -> None:
-    if threads is not None:
+def _set_threads(threads: int) -> None:
+    if threads:
         import torch
 
         torch.set_num_threads(threads)

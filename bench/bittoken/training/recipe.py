@@ -69,7 +69,8 @@ class TrainingPart(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     all processes. micro_tokens: of one pass of one process; 0 takes its share of the batch at once.
     number_loss: the weight of the number loss. loss_scale: what each task's loss is normalised to
     after the warm-up; 0 leaves losses as they are. validate_every: steps between validations.
-    validation_tokens: of each, about. save_every: steps between checkpoints.
+    validation_tokens: of each, about. save_every: steps between checkpoints. threads: of a CPU;
+    0 leaves the choice to torch.
     """
 
     tokens: int = 10_000_000_000
@@ -83,6 +84,7 @@ class TrainingPart(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     seed: int = 1
     precision: Literal["bf16", "float32"] = "bf16"
     compile: bool = False
+    threads: int = 0
 
     @property
     def steps(self) -> int:
@@ -127,8 +129,9 @@ class Recipe(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         for name in positive:
             if getattr(self.training, name) < 1:
                 raise BadInput(f"training.{name} must be at least 1")
-        if self.training.micro_tokens < 0:
-            raise BadInput("training.micro_tokens must not be negative")
+        for name in ("micro_tokens", "threads"):
+            if getattr(self.training, name) < 0:
+                raise BadInput(f"training.{name} must not be negative")
         self.config(1).check()
 
 
