@@ -206,8 +206,8 @@ def feeding(rounds: int) -> None:
     print(
         f"One H200 is estimated (not measured) to train 6×256 on {H200_TOKENS[0] / 1e9:.0f} to "
         f"{H200_TOKENS[1] / 1e9:.0f} billion tokens in\nten minutes, {low / 1e6:.1f} to "
-        f"{high / 1e6:.1f} million a second. Data with BitTokens are made so fast by {needed[0]} to "
-        f"{needed[1]} processes\non cores such as this one; a training makes them in one thread "
+        f"{high / 1e6:.1f} million a second. Data with BitTokens are made so fast by {needed[0]} "
+        f"to {needed[1]} processes\non cores such as this one; a training makes them in one thread "
         "beside each of its processes.\n"
     )
 
