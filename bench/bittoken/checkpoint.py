@@ -69,13 +69,13 @@ class _Config(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 class _Kind(Struct, frozen=True):
     """What is read first of any `config.json`."""
 
-    format: str | None = None
-    version: int | None = None
+    format: Any = None
+    version: Any = None
 
 
 def is_ours(folder: Path) -> bool:
     """Whether `folder` holds a checkpoint of this format, of any version. BadInput as `load`."""
-    return read_json(folder / CONFIG, _Kind).format == FORMAT
+    return bool(read_json(folder / CONFIG, _Kind).format == FORMAT)
 
 
 def save(

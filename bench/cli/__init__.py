@@ -61,6 +61,7 @@ _COMMANDS: dict[str, Callable[..., None]] = {
     "export": exporting.export,
     "models": asking.models,
     "encodings": small_models.encodings,
+    "train": small_models.train,
     "perplexity": small_models.perplexity,
     "demo": results.demo,
 }

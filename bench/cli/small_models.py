@@ -1,16 +1,22 @@
-"""The commands on the paper's small models: encodings, perplexity."""
+"""The commands on the paper's small models: encodings, train, perplexity."""
 
 from __future__ import annotations
 
+import os
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import msgspec
 import typer
 
-from bench.cli.options import TextSplit, console
+from bench.cli.options import TextSplit, console, note
 from bench.errors import BadInput
+
+if TYPE_CHECKING:
+    from bench.bittoken.training.recipe import Recipe
+
+TRAININGS = Path("results/training")
 
 
 def encodings(
@@ -30,6 +36,132 @@ def encodings(
     print()
     for path in measured.written:
         print(path)
+
+
+def train(
+    config: Annotated[
+        str | None,
+        typer.Option(metavar="RECIPE", help="A TOML file, or a name from --list."),
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Folder. [default: results/training/NAME]")
+    ] = None,
+    set_: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="KEY=VALUE", help="Change a field. Repeatable."),
+    ] = None,
+    minutes: Annotated[
+        float | None, typer.Option(min=0, help="Save and stop after so many minutes.")
+    ] = None,
+    threads: Annotated[
+        int | None, typer.Option(min=1, help="CPU threads. [default: torch's own choice]")
+    ] = None,
+    list_: Annotated[
+        bool, typer.Option("--list", help="Show the recipes that come along.")
+    ] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Only show what would be trained.")
+    ] = False,
+    plots: Annotated[
+        bool, typer.Option("--plots", help="Only draw the figures of a training again.")
+    ] = False,
+) -> None:
+    """Train a small model. The same command again goes on where it stopped.
+
+    \b
+    numbench train --list                                  the recipes
+    numbench train --config cpu                            ten minutes on two cores
+    numbench train --config multi-bittoken --dry-run       what it would take
+    numbench train --config solo-bittoken --set 'data.tasks=["mean"]' --set name=solo-mean
+    torchrun --nproc-per-node 8 --no-python numbench train --config multi-bittoken
+
+    Everything lies in one folder (--out): recipe.json, metrics.jsonl, figures/, the best
+    checkpoint so far, and the state to go on from. Ctrl-C finishes the step and saves; a
+    second one ends at once. docs/training.md says how a recipe looks.
+    """
+    _need("train", "torch", "safetensors", "tokenizers")
+    from bench.bittoken.training.plan import plan, plan_table, recipe_table
+    from bench.bittoken.training.recipe import load_recipe
+
+    if list_ + dry_run + plots > 1:
+        raise BadInput("--list, --dry-run and --plots exclude one another: give one of them")
+    if list_:
+        console().print(recipe_table())
+        return
+    if config is None:
+        raise BadInput("give --config RECIPE: a TOML file, or a name from numbench train --list")
+    recipe = load_recipe(config, set_ or ())
+    folder = out or TRAININGS / recipe.name
+    if dry_run:
+        console().print(plan_table(plan(recipe)))
+    elif plots:
+        _draw(folder)
+    else:
+        _set_threads(threads)
+        _train(recipe, folder, minutes)
+
+
+def _train(recipe: Recipe, folder: Path, minutes: float | None) -> None:
+    from bench.bittoken.training.run import reached
+    from bench.bittoken.training.session import Interrupted, attend
+
+    before, steps = reached(recipe, folder), recipe.training.steps
+    if before >= steps:
+        _end(folder, f"{folder}: this training has ended, all {steps:,} steps are done")
+        return
+    if before:
+        _say(f"{folder}: goes on after step {before:,} of {steps:,}")
+    try:
+        done = attend(recipe, folder, minutes)
+    except Interrupted as interruption:
+        step = interruption.outcome.step
+        _say(f"{folder}: stopped after step {step:,} of {steps:,}; the same command goes on")
+        raise typer.Exit(130) from None
+    if done.ended:
+        _end(folder, f"{folder}: all {steps:,} steps are done", draw=True)
+    else:
+        said = f"{folder}: time is up after step {done.step:,} of {steps:,}"
+        _end(folder, f"{said}; the same command goes on", draw=True)
+
+
+def _end(folder: Path, said: str, draw: bool = False) -> None:
+    """Say what came of a training, in one of its processes."""
+    from bench.bittoken.training.plots import redraw
+    from bench.bittoken.training.summary import summary
+
+    if _speaks():
+        note(said)
+        console().print(summary(folder), soft_wrap=True)
+        for path in redraw(folder) if draw else ():
+            if path.suffix == ".png":
+                print(path)
+
+
+def _draw(folder: Path) -> None:
+    from bench.bittoken.training.plots import redraw
+
+    drawn = redraw(folder)
+    if not drawn:
+        raise BadInput(f"{folder}: nothing is measured yet, so there is nothing to draw")
+    for path in drawn:
+        print(path)
+
+
+def _set_threads(threads: int | None) -> None:
+    if threads is not None:
+        import torch
+
+        torch.set_num_threads(threads)
+
+
+def _say(text: str) -> None:
+    if _speaks():
+        note(text)
+
+
+def _speaks() -> bool:
+    """Whether this is the one process of a training that speaks for all."""
+    return os.environ.get("RANK", "0") == "0"
 
 
 def perplexity(

@@ -45,7 +45,8 @@ def test_the_catalogue_lists_the_papers_models(monkeypatch: pytest.MonkeyPatch) 
     ("model", "reasoning", "said"),
     [
         ("gpt5", None, r"unknown model 'gpt5' \(did you mean gpt-5\?\).*llama-4-maverick.*replay"),
-        ("checkpoint/x", None, "unknown model"),
+        ("checkpoint/", None, "unknown model.*checkpoint/PATH"),
+        ("checkpoint/x", None, "checkpoint/x: there is no folder x"),
         ("hf/", None, "unknown model.*hf/PATH"),
         ("hf/x", None, "hf/x: there is no folder x"),
         ("openai/", None, "unknown model"),

@@ -12,7 +12,7 @@ from bench.batch.fixed import Numbers
 def numbers_of(texts: pa.StringArray) -> Numbers:
     """The values of plain decimals of at most 18 significant digits. ValueError for any other."""
     plain = pc.match_substring_regex(texts, r"^-?\d+(\.\d+)?$")
-    if not pc.all(plain).as_py():
+    if not pc.all(plain, min_count=0).as_py():
         wrong = texts.filter(pc.invert(plain))[0].as_py()
         raise ValueError(f"{wrong!r} is not a plain decimal")
     negative = np.asarray(pc.starts_with(texts, "-"))

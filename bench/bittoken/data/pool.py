@@ -96,15 +96,11 @@ class Pool:
 
     def state(self) -> tuple[dict[str, list[object]], pa.Table]:
         """All that `restore` needs: what the sources gave, and the stock."""
-        if self._stock is None:
-            self._read(0, np.zeros(self.levels, np.int64))
         given = [{"blocks": g.blocks, "levels": g.levels.tolist()} for g in self._given]
-        assert self._stock is not None
         rows = self._waiting.rows()
-        stock = self._stock.take(pa.array(rows))
-        return {"given": list(given)}, stock.append_column(
-            "level", pa.array(self._waiting.level[rows])
-        )
+        stock = pa.table({}) if self._stock is None else self._stock.take(pa.array(rows))
+        level = pa.array(self._waiting.level[rows])
+        return {"given": list(given)}, stock.append_column("level", level)
 
     def restore(self, given: dict[str, list[dict[str, object]]], stock: pa.Table) -> None:
         """Go on where a pool of the same sources stood."""
@@ -112,7 +108,9 @@ class Pool:
             _Yield(int(str(g["blocks"])), np.array(g["levels"], np.int64)) for g in given["given"]
         ]
         level = np.asarray(stock["level"].combine_chunks())
-        self._stock, self._waiting = stock.drop_columns(["level"]), _Queues(level, self.levels)
+        held = stock.drop_columns(["level"])
+        self._stock = held if held.num_columns else None
+        self._waiting = _Queues(level, self.levels)
 
     def _fill(self, wanted: Ints) -> None:
         for source in range(len(self._sources)):

@@ -106,7 +106,8 @@ def _reciprocal(values: Floats) -> Floats:
 
 
 def _torch_octets(codes: Tensor) -> Tensor:
-    return codes.reshape(-1).view(torch.uint8).view(*codes.shape[:-1], 8).flip(-1)
+    # A view of a single row may have a stride that says nothing: a copy has not.
+    return codes.clone(memory_format=torch.contiguous_format).view(torch.uint8).flip(-1)
 
 
 def _looked_up(table: Tensor, octets: Tensor) -> Tensor:

@@ -2,18 +2,40 @@
 
 from __future__ import annotations
 
+from math import factorial
 from typing import Any
 
 import numpy as np
 
+from bench.bittoken.data.packing import Ints
 from bench.bittoken.predicting import log_probabilities
 from bench.bittoken.text.perplexity import perplexity
 from bench.bittoken.training.balance import generalized_mean
 from bench.bittoken.training.mixture import Batch, Feed, Mixture
 from bench.bittoken.training.recipe import TEXT
 from bench.bittoken.training.trainer import Trainer
+from bench.tasks.lists import MAX_LENGTH
 
 Metrics = dict[str, Any]
+
+_MOST_MAPS = 256
+"""Validations of a training whose log lines hold a score per level, at most: a log stays small."""
+
+
+def chance(task: str) -> float:
+    """The exact matches of guessing among the answers that a question allows.
+
+    minmax: any element; interval: any interval, one more than boundaries; sorting: any order.
+    Lengths are uniform. 0 where the answer is a number to be computed, or text.
+    """
+    lengths = np.arange(2, MAX_LENGTH + 1)
+    if task == "minmax":
+        return float((1 / lengths).mean())
+    if task == "interval":
+        return float((1 / (lengths + 1)).mean())
+    if task == "sorting":
+        return float(np.mean([1 / factorial(length) for length in lengths]))
+    return 0.0
 
 
 def validate(trainer: Trainer, mixture: Mixture, full: Feed, leveled: Feed) -> Metrics:
@@ -37,7 +59,8 @@ def validate(trainer: Trainer, mixture: Mixture, full: Feed, leveled: Feed) -> M
         own = np.array([task in mixture.curricula for task in mixture.tasks], np.float64)
         batch = mixture.batch(leveled, tokens, own / own.sum())
         score, exact = trainer.judge(batch)
-        mixture.measured_levels(batch.task, batch.level, score)
+        level = batch.level
+        mixture.measured_levels(batch.task, level, score)
         for name, curriculum in mixture.curricula.items():
             mine = batch.task == mixture.tasks.index(name)
             while curriculum.advance(trainer.zeta(curriculum.frontier, curriculum.levels - 1)):
@@ -48,8 +71,26 @@ def validate(trainer: Trainer, mixture: Mixture, full: Feed, leveled: Feed) -> M
                 "opened_score": round(float(score[mine].mean()), 5),
                 "opened_exact": round(float(exact[mine].mean()), 5),
             }
+            if _maps(trainer):
+                found[name]["level_score"] = _by_level(level[mine], score[mine], curriculum.levels)
     harmonic = generalized_mean(mixture.performance, -1.0)
     return {"tasks": found, "harmonic_mean": round(harmonic, 6)}
+
+
+def _by_level(level: Ints, score: np.ndarray, levels: int) -> list[float | None]:
+    """The mean score of each level, None where no item is of it."""
+    count = np.bincount(level, minlength=levels)
+    total = np.bincount(level, score, levels)
+    return [
+        round(s / n, 3) if n else None for s, n in zip(total.tolist(), count.tolist(), strict=True)
+    ]
+
+
+def _maps(trainer: Trainer) -> bool:
+    """Whether this validation is one of the evenly spaced ones that are told by level."""
+    training = trainer.recipe.training
+    every = -(-training.steps // (training.validate_every * _MOST_MAPS))
+    return trainer.progress.step // training.validate_every % every == 0
 
 
 def _perplexity(trainer: Trainer, batch: Batch, text: int) -> float | None:

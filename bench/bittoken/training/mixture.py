@@ -17,6 +17,7 @@ from bench.bittoken.training.balance import capped, rebalanced
 from bench.bittoken.training.curriculum import Curriculum
 from bench.bittoken.training.recipe import TEXT, Recipe
 from bench.bittoken.vocabulary import Vocabulary
+from bench.errors import BadInput
 
 Floats = np.ndarray
 
@@ -134,6 +135,7 @@ class Mixture:
         """At most `tokens` tokens, divided among the tasks by their ratios (or by `ratios`).
 
         leveled: the curricula say how many samples of each level; otherwise `feed` has no levels.
+        BadInput where not even one sample fits.
         """
         shares = self.ratios if ratios is None else ratios
         parts, tasks, levels = [], [], []
@@ -151,6 +153,11 @@ class Mixture:
             parts.append(samples.take(fitting))
             tasks.append(np.full(len(fitting), number))
             levels.append(level[fitting])
+        if not sum(map(len, tasks)):
+            raise BadInput(
+                f"no sample fits into a batch of {tokens} tokens: give more training.batch_tokens "
+                "and training.validation_tokens"
+            )
         return Batch(concatenated(parts), np.concatenate(tasks), np.concatenate(levels))
 
     def measured(self, task: Ints, score: Floats) -> None:

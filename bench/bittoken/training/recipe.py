@@ -158,6 +158,12 @@ def shipped_recipes() -> list[str]:
     return sorted(path.stem for path in resource("recipes").glob("*.toml"))
 
 
+def described(name: str) -> str:
+    """What a shipped recipe says of itself: the comment on its first line."""
+    first, _, _ = (resource("recipes") / f"{name}.toml").read_text(encoding="utf-8").partition("\n")
+    return first.lstrip("# ") if first.startswith("#") else ""
+
+
 def _find(name: str | Path) -> Path:
     for path in (Path(name), resource("recipes") / f"{name}.toml"):
         if path.is_file():

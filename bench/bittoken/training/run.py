@@ -21,14 +21,14 @@ from bench.bittoken import checkpoint
 from bench.bittoken.training import state
 from bench.bittoken.training.crew import Crew
 from bench.bittoken.training.log import Line, MetricsLog
-from bench.bittoken.training.measuring import validate
+from bench.bittoken.training.measuring import chance, validate
 from bench.bittoken.training.mixture import Batch, Feed, Mixture
 from bench.bittoken.training.recipe import Recipe
 from bench.bittoken.training.text import open_text
 from bench.bittoken.training.trainer import StepResult, Trainer
 from bench.bittoken.vocabulary import Vocabulary
 from bench.errors import BadInput
-from bench.jsonl import write_json
+from bench.jsonl import read_json, write_json
 
 RECIPE, STATE, CHECKPOINT, LOCK = "recipe.json", "state", "checkpoint", ".lock"
 
@@ -75,6 +75,15 @@ def train(
             return _Run(recipe, folder, watch, crew).go(_deadline(stop, minutes))
     finally:
         crew.close()
+
+
+def reached(recipe: Recipe, folder: Path) -> int:
+    """The step that the training in `folder` is saved at; 0 where it has yet to begin.
+
+    BadInput where it holds a training by another recipe than `recipe`.
+    """
+    _check_recipe(recipe, folder)
+    return state.saved_step(folder / STATE)
 
 
 class _Run:
@@ -210,6 +219,7 @@ class _Run:
             "device": _device(self._crew.device),
             "processes": self._crew.world,
             "threads": torch.get_num_threads(),
+            "chance": {task: _rounded(chance(task)) for task in self._recipe.data.tasks},
             "torch": str(torch.__version__),
             "version": __version__,
         }
@@ -252,17 +262,21 @@ def _locked(folder: Path, crew: Crew) -> FileLock:
 
 
 def _keep_recipe(recipe: Recipe, folder: Path) -> None:
+    _check_recipe(recipe, folder)
+    if not (folder / RECIPE).is_file():
+        write_json(folder / RECIPE, recipe)
+
+
+def _check_recipe(recipe: Recipe, folder: Path) -> None:
     path = folder / RECIPE
     if path.is_file():
-        old = msgspec.json.decode(path.read_bytes())
+        old = read_json(path, dict[str, Any])
         differing = _differing(old, msgspec.to_builtins(recipe))
         if differing:
             raise BadInput(
                 f"{folder} holds a training by another recipe (they differ in "
                 f"{', '.join(differing)}): choose another --out"
             )
-        return
-    write_json(path, recipe)
 
 
 def _differing(old: Any, new: Any, name: str = "") -> list[str]:

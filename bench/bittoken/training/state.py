@@ -21,25 +21,38 @@ from torch import Tensor
 from bench.bittoken.training.crew import Crew
 from bench.bittoken.training.mixture import Feed, Mixture
 from bench.bittoken.training.trainer import Progress, Trainer
-from bench.errors import BadInput
+from bench.errors import BadInput, NumbenchError
 from bench.jsonl import write_atomically
 
-LATEST = "latest"
+LATEST, _STEP = "latest", "step-"
 Feeds = dict[str, Feed]
 Weights = dict[str, Tensor]
+
+_DAMAGE = (
+    OSError, KeyError, TypeError, ValueError, RuntimeError, msgspec.DecodeError, SafetensorError
+)  # fmt: skip
+"""What files that are not whole, or not ours, can raise when they are read."""
 
 
 def save(
     folder: Path, trainer: Trainer, mixture: Mixture, feeds: Feeds, best: Weights, crew: Crew
 ) -> None:
-    """Write the state under `folder`; the one before is removed once this one is whole."""
-    name = f"step-{trainer.progress.step:07d}"
+    """Write the state under `folder`; the one before is removed once this one is whole.
+
+    NumbenchError where the disk refuses it.
+    """
+    name = f"{_STEP}{trainer.progress.step:07d}"
     place = folder / name
     place.mkdir(parents=True, exist_ok=True)
     _save_own(place, mixture, feeds, crew.rank)
     if crew.leads:
         tensors = {f"best.{key}": value for key, value in best.items()}
-        save_file(tensors | _tensors(trainer), place / "tensors.safetensors")
+        try:
+            save_file(tensors | _tensors(trainer), place / "tensors.safetensors")
+        except SafetensorError as error:
+            raise NumbenchError(
+                f"{place}: {error}; make room and run the same command again"
+            ) from error
         plain = {
             "progress": vars(trainer.progress),
             "factors": trainer.scale.factors.tolist(),
@@ -50,7 +63,7 @@ def save(
     crew.wait()
     if crew.leads:
         write_atomically(folder / LATEST, name.encode())
-        for old in folder.glob("step-*"):
+        for old in folder.glob(f"{_STEP}*"):
             if old.name != name:
                 shutil.rmtree(old)
 
@@ -64,8 +77,9 @@ def restore(
     """
     if not (folder / LATEST).is_file():
         return None
-    place = folder / (folder / LATEST).read_text().strip()
+    place = folder
     try:
+        place = folder / (folder / LATEST).read_text().strip()
         plain: dict[str, Any] = msgspec.json.decode((place / "state.json").read_bytes())
         tensors = load_file(place / "tensors.safetensors")
         if plain["processes"] != crew.world:
@@ -78,12 +92,22 @@ def restore(
         trainer.scale.factors = np.array(plain["factors"])
         trainer.scale.means = np.array(plain["means"], np.float64)
         _restore_own(place, mixture, feeds, crew.rank)
-    except (OSError, KeyError, msgspec.DecodeError, SafetensorError, pa.ArrowInvalid) as error:
+    except _DAMAGE as error:
         raise BadInput(
             f"{place}: the saved state does not load ({error}); "
             "restore the folder, or train into a new one"
         ) from error
     return best
+
+
+def saved_step(folder: Path) -> int:
+    """The step of the state under `folder`, 0 where there is none. BadInput where it is damaged."""
+    try:
+        return int((folder / LATEST).read_text().strip().removeprefix(_STEP))
+    except FileNotFoundError:
+        return 0
+    except ValueError as error:
+        raise BadInput(f"{folder / LATEST}: names no step; restore the folder") from error
 
 
 def weights(trainer: Trainer) -> Weights:
@@ -110,6 +134,9 @@ def _tensors(trainer: Trainer) -> Weights:
 @torch.no_grad()
 def _restore_tensors(trainer: Trainer, tensors: Weights) -> Weights:
     parameters = dict(trainer.network.named_parameters())
+    for name in parameters:
+        if f"network.{name}" not in tensors:
+            raise KeyError(name)
     best: Weights = {}
     for key, value in tensors.items():
         kind, _, name = key.partition(".")

@@ -53,7 +53,12 @@ class TextSide:
         named = self._recipe.data.text_vocabulary
         if named is None:
             return train(text_files(self._text), self._recipe.data.text_size)
-        return ByteBpe.load(Path(named)) if named.endswith(".json") else from_ranks(Path(named))
+        return read_vocabulary(Path(named))
+
+
+def read_vocabulary(path: Path) -> ByteBpe:
+    """The vocabulary of a saved tokenizer (.json) or of a file of ranks. BadInput for neither."""
+    return ByteBpe.load(path) if path.suffix == ".json" else from_ranks(path)
 
 
 def open_text(recipe: Recipe, folder: Path, crew: Crew) -> TextSide | None:

@@ -27,11 +27,15 @@ Metrics = dict[str, Any]
 
 
 class StepResult(NamedTuple):
-    """Mean loss of each task in one step, unscaled, and its number of targets."""
+    """Mean loss of each task in one step, unscaled, and its number of targets.
+
+    pairs: of tokens, one of which attends to the other.
+    """
 
     losses: np.ndarray
     targets: np.ndarray
     tokens: int
+    pairs: int
 
 
 @dataclass
@@ -75,7 +79,7 @@ class Trainer:
     def step(self, batch: Batch) -> StepResult:
         """Train on one batch, this process's part of it."""
         count = len(self.recipe.data.tasks)
-        whole = self._crew.total(np.array([_targets(batch.samples), len(batch.samples.tokens)]))
+        whole = self._crew.total(np.array(_sizes(batch.samples)))
         total, targets = np.zeros(count), np.zeros(count)
         factors = torch.from_numpy(self.scale.factors).float().to(self.device)
         for part in _micro_batches(batch, self.recipe.training.micro_tokens):
@@ -87,7 +91,7 @@ class Trainer:
         self._crew.add_gradients(self.network)
         self.optimizers.step(self.progress.step)
         total, targets = self._crew.total(total), self._crew.total(targets)
-        result = StepResult(total / np.maximum(targets, 1), targets, int(whole[1]))
+        result = StepResult(total / np.maximum(targets, 1), targets, int(whole[1]), int(whole[2]))
         self._count(result)
         return result
 
@@ -164,5 +168,8 @@ def _micro_batches(batch: Batch, tokens: int) -> list[Batch]:
     return [Batch(batch.samples.take(r), batch.task[r], batch.level[r]) for r in rows]
 
 
-def _targets(samples: Samples) -> int:
-    return int((samples.lengths - samples.questions).sum())
+def _sizes(samples: Samples) -> tuple[int, int, int]:
+    """Targets, tokens, and pairs of tokens, one of which attends to the other."""
+    lengths = samples.lengths
+    pairs = lengths * (lengths + 1) // 2
+    return int((lengths - samples.questions).sum()), len(samples.tokens), int(pairs.sum())

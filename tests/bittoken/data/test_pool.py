@@ -115,6 +115,13 @@ def test_a_restored_pool_goes_on_as_if_nothing_had_been() -> None:
     assert other.state()[0] == pool.state()[0]
 
 
+def test_a_pool_that_was_never_asked_is_saved_and_restored() -> None:
+    pool, other = (Pool([Numbered("a", (0,))], None) for _ in range(2))
+    given, stock = pool.state()
+    other.restore(json.loads(msgspec.json.encode(given)), stock)
+    assert names(other.take(np.array([3]))[0]) == names(pool.take(np.array([3]))[0])
+
+
 def test_levels_follow_difficulty_and_none_is_without_questions() -> None:
     for task in ("exponentiation", "mean"):
         for digits in (2, 15):
