@@ -238,9 +238,10 @@ def on_the_gpu(rounds: int) -> None:
         make = fed(trainer.recipe)
         batches = [make(PAPER_BATCH) for _ in range(BATCHES)]
         # Whatever is compiled for a batch is compiled here.
-        done, most = [trainer.step(batch) for batch in batches][0], peak(device, "bf16")
+        done = [trainer.step(batch) for batch in batches]
         found = typical(by_turns({name: steps(trainer.step, batches)}, rounds)[name])
-        work = step_flops(trainer.recipe, Sizes.of(trainer.network), done) / done.tokens
+        sizes, most = Sizes.of(trainer.network), peak(device, "bf16")
+        work = np.mean([step_flops(trainer.recipe, sizes, step) / step.tokens for step in done])
         used = f"{found.wall * work / most:.1%}" if most else "–"
         print(f"| {name} | {found.wall:,.0f} | {used} |")
     print()
