@@ -52,9 +52,9 @@ def text_perplexity(folder: Path, text: Path, split: Split, most: int | None = N
 
 
 def log_probabilities(network: Network) -> Score:
-    """What a network gives each token, as `perplexity` asks for it; 0 at a sample's first token.
+    """What a network gives each token, as `perplexity` asks for it.
 
-    The function raises FloatingPointError where the network's outputs are not finite.
+    The score raises FloatingPointError where the network's outputs are not finite.
     """
 
     @torch.no_grad()
@@ -72,10 +72,8 @@ def log_probabilities(network: Network) -> Score:
         loss = torch.cat(losses).double().cpu().numpy()
         if not np.isfinite(loss).all():
             raise FloatingPointError("the network's outputs are not finite")
-        scores = np.zeros(len(samples.tokens))
-        scores[1:] = -loss
-        scores[np.cumsum(samples.lengths)[:-1]] = 0.0  # predicted from another sample
-        return scores
+        # The first token of a sample is not looked at, whatever stands before it.
+        return np.concatenate([[0.0], -loss])
 
     return score
 
