@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
@@ -40,6 +42,14 @@ class Batch(NamedTuple):
     level: Ints
 
 
+class Wanted(NamedTuple):
+    """Samples of one task: `counts[l]` of each level l; of text, about `tokens` tokens."""
+
+    task: str
+    counts: Ints
+    tokens: int
+
+
 class Feed:
     """The samples of every task from one split."""
 
@@ -61,6 +71,8 @@ class Feed:
         self._recipe, self._vocabulary, self._text = recipe, vocabulary, text
         self.scales: dict[str, Scale | None] = {}
         self._pools: dict[str, Pool] = {}
+        # NumPy and Arrow let other threads run while they work.
+        self._threads = ThreadPoolExecutor(len(recipe.data.tasks))
         for task in recipe.data.tasks:
             if task == TEXT:
                 continue
@@ -87,14 +99,17 @@ class Feed:
         """The tasks of which it keeps a stock."""
         return tuple(self._pools)
 
-    def samples(self, task: str, wanted: Ints, tokens: int) -> tuple[Samples, Ints]:
-        """`wanted[l]` samples of each level l of a task; of text, about so many tokens."""
-        if task == TEXT:
+    def take(self, wanted: Sequence[Wanted]) -> list[tuple[Samples, Ints]]:
+        """The samples of different tasks and the level of each, every task in a thread."""
+        return list(self._threads.map(self._samples, wanted))
+
+    def _samples(self, wanted: Wanted) -> tuple[Samples, Ints]:
+        if wanted.task == TEXT:
             assert self._text is not None
-            samples = self._text.take(max(tokens, self._recipe.model.context))
+            samples = self._text.take(max(wanted.tokens, self._recipe.model.context))
             return samples, np.zeros(len(samples.lengths), np.int64)
-        items, level = self._pools[task].take(wanted)
-        return samples_of(task, items, self._vocabulary), level
+        items, level = self._pools[wanted.task].take(wanted.counts)
+        return samples_of(wanted.task, items, self._vocabulary), level
 
     def state(self) -> tuple[dict[str, Any], dict[str, pa.Table]]:
         """What `restore` needs: plain values, and the stock of each task."""
@@ -137,18 +152,19 @@ class Mixture:
         leveled: the curricula say how many samples of each level; otherwise `feed` has no levels.
         BadInput where not even one sample fits.
         """
-        shares = self.ratios if ratios is None else ratios
+        budgets = [int(share) for share in tokens * (self.ratios if ratios is None else ratios)]
+        asked = {
+            number: Wanted(self.tasks[number], self._wanted(number, budget, leveled), budget)
+            for number, budget in enumerate(budgets)
+            if budget
+        }
         parts, tasks, levels = [], [], []
-        for number, task in enumerate(self.tasks):
-            budget = int(tokens * shares[number])
-            if not budget:
-                continue
-            wanted = self._wanted(number, budget, leveled)
-            samples, level = feed.samples(task, wanted, budget)
+        for number, (samples, level) in zip(asked, feed.take(list(asked.values())), strict=True):
             self._length[number] += 0.1 * (samples.lengths.mean() - self._length[number])
             order = self._order(len(samples.lengths))
             # A window of text may be longer than a small share.
-            room = max(budget, self._recipe.model.context if task == TEXT else 0)
+            least = self._recipe.model.context if self.tasks[number] == TEXT else 0
+            room = max(budgets[number], least)
             fitting = order[np.cumsum(samples.lengths[order]) <= room]
             parts.append(samples.take(fitting))
             tasks.append(np.full(len(fitting), number))

@@ -43,7 +43,8 @@ class DataPart(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     tasks: names of the nine tasks, and "text". curriculum: those of them that begin with easy
     questions. digits: most significant digits of an operand. base: the digits that difficulty
-    counts, 2 or 10; by default the base of the encoding. balance: λ of the tasks' shares.
+    counts, 2 or 10; by default the base of the encoding. falling_threshold: whether the performance
+    that opens the next level falls as time goes by (paper); otherwise it stays 0.9. balance: λ of the tasks' shares.
     most_share: r_max, the largest share of a task. folder: a dataset in Parquet to read instead of
     making items on the fly. text: a folder of .parquet or .txt files. text_vocabulary: a file of
     GPT-2's ranks or a saved tokenizer; without one, a vocabulary of `text_size` tokens is trained
@@ -54,6 +55,7 @@ class DataPart(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     curriculum: tuple[str, ...] = HARD_TASKS
     digits: int = 15
     base: Literal[2, 10] | None = None
+    falling_threshold: bool = True
     balance: float = -1.0
     most_share: float = 1.0
     folder: str | None = None

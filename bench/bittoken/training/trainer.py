@@ -15,7 +15,7 @@ from bench.bittoken.attention import Layout
 from bench.bittoken.data.packing import Samples
 from bench.bittoken.network import Network
 from bench.bittoken.training.crew import Crew
-from bench.bittoken.training.curriculum import FALL, threshold
+from bench.bittoken.training.curriculum import FALL, THRESHOLD, threshold
 from bench.bittoken.training.losses import LossScale, Targets, by_task, predict, token_losses
 from bench.bittoken.training.mixture import Batch
 from bench.bittoken.training.optimizers import Optimizers, schedule
@@ -145,6 +145,8 @@ class Trainer:
 
     def zeta(self, level: int, hardest: int) -> float:
         """ζ of a level today."""
+        if not self.recipe.data.falling_threshold:
+            return THRESHOLD
         steps, warmup = self.recipe.training.steps, self.recipe.optimizer.warmup
         rising = self.progress.step < round(warmup * steps)
         return threshold(
