@@ -44,11 +44,11 @@ class DataPart(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     tasks: names of the nine tasks, and "text". curriculum: those of them that begin with easy
     questions. digits: most significant digits of an operand. base: the digits that difficulty
     counts, 2 or 10; by default the base of the encoding. falling_threshold: whether the performance
-    that opens the next level falls as time goes by (paper); otherwise it stays 0.9. balance: λ of the tasks' shares.
-    most_share: r_max, the largest share of a task. folder: a dataset in Parquet to read instead of
-    making items on the fly. text: a folder of .parquet or .txt files. text_vocabulary: a file of
-    GPT-2's ranks or a saved tokenizer; without one, a vocabulary of `text_size` tokens is trained
-    on the text.
+    that opens the next level falls as time goes by (paper); otherwise it stays 0.9. balance: λ of
+    the tasks' shares. most_share: r_max, the largest share of a task. folder: a dataset in Parquet
+    to read instead of making items on the fly. text: a folder of .parquet or .txt files.
+    text_vocabulary: a file of GPT-2's ranks or a saved tokenizer; without one, a vocabulary of
+    `text_size` tokens is trained on the text.
     """
 
     tasks: tuple[str, ...] = tuple(TASKS)
