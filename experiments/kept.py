@@ -18,6 +18,7 @@ from bench.report.measured import measure
 from bench.scoring import score_run
 from bench.tasks import TASKS
 
+RESULTS = Path("results/trained")
 SCORES, RECIPE = "scores.json", "recipe.json"
 CHECKPOINT = "checkpoint"
 

@@ -12,7 +12,7 @@ import shutil
 import signal
 import sys
 import time
-from asyncio.subprocess import PIPE, Process
+from asyncio.subprocess import DEVNULL, PIPE, Process
 from collections import deque
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
@@ -25,9 +25,9 @@ from bench.dataset.store import Dataset
 from bench.errors import BadInput, NumbenchError
 from bench.jsonl import read_json
 from experiments.declared import COMPARISON, Comparison, Declared, read_comparison
-from experiments.kept import CHECKPOINT, RECIPE, differing, keep, read_scores
+from experiments.kept import CHECKPOINT, RECIPE, RESULTS, differing, keep, read_scores
 
-RESULTS, SCRATCH = Path("results/trained"), Path("results/training")
+SCRATCH = Path("results/training")
 LOCK, QUEUE_LOCK = ".lock", ".queue"
 PATIENCE = 300
 """Seconds that a training of an earlier queue, which was killed, may take to save and end."""
@@ -37,7 +37,9 @@ _ONE_THREAD = {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
 class Queue:
     """Runs that wait, and the children at work on those that do not."""
 
-    def __init__(self, runs: Sequence[Declared], data: Dataset, results: Path, scratch: Path) -> None:
+    def __init__(
+        self, runs: Sequence[Declared], data: Dataset, results: Path, scratch: Path
+    ) -> None:
         """data: what is asked, results: where runs are kept, scratch: where they are trained."""
         self._waiting = deque(runs)
         self._data, self._results, self._scratch = data, results, scratch
@@ -72,6 +74,7 @@ class Queue:
         await self._wait_until_free(scratch)
         changes = [part for text in run.overrides for part in ("--set", text)]
         train = ["train", "--config", str(run.file), *changes, "--out", str(scratch)]
+        say(f"{run.name}: training; see {self._scratch / run.name}.log")
         if not await self._child(run.name, [*train, "--threads", "1"]):
             return
         answers = scratch / f"answers-{self._data.manifest.sha256[:6]}"
@@ -95,40 +98,31 @@ class Queue:
     async def _child(self, name: str, arguments: Sequence[str]) -> bool:
         """Whether `numbench ARGUMENTS` did all of it; False where it was stopped.
 
-        NumbenchError with its last words where it came to nothing.
+        It speaks into the run's log. NumbenchError with its last words where it failed.
         """
         if self.stopping:
             return False
-        child = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", "experiments.child", *arguments),
-            stdin=PIPE,
-            stdout=asyncio.subprocess.DEVNULL,
-            stderr=PIPE,
-            # A Ctrl-C is for the queue alone, which then asks its children once.
-            start_new_session=True,
-            env=os.environ | _ONE_THREAD,
-        )
+        path = self._scratch / f"{name}.log"
+        # Not a pipe: where the queue is killed, a child must still be able to speak as it ends.
+        with path.open("ab") as log:
+            child = await asyncio.create_subprocess_exec(
+                *(sys.executable, "-m", "experiments.child", *arguments),
+                stdin=PIPE,
+                stdout=DEVNULL,
+                stderr=log,
+                # A Ctrl-C is for the queue alone, which then asks its children once.
+                start_new_session=True,
+                env=os.environ | _ONE_THREAD,
+            )
         self._children.add(child)
         if self.stopping:
             _ask_to_end(child)
-        said = await self._hear(child, name)
         code = await child.wait()
         self._children.discard(child)
         if code and not self.stopping:
-            raise NumbenchError(f"{arguments[0]} ended with {code}: {said or 'no word'}")
+            said = path.read_text(encoding="utf-8", errors="replace").splitlines()
+            raise NumbenchError(f"{path}: {arguments[0]} ended with {code}: {''.join(said[-1:])}")
         return not code and not self.stopping
-
-    async def _hear(self, child: Process, name: str) -> str:
-        """Pass on what a child says, also into the run's log; its last line."""
-        assert child.stderr is not None
-        last = ""
-        self._scratch.mkdir(parents=True, exist_ok=True)
-        with (self._scratch / f"{name}.log").open("a", encoding="utf-8") as log:
-            async for line in child.stderr:
-                last = line.decode(errors="replace").rstrip().removeprefix(f"{name}: ")
-                print(last, file=log, flush=True)
-                say(f"{name}: {last}")
-        return last
 
 
 def _ask_to_end(child: Process) -> None:
