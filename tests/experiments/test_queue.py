@@ -150,6 +150,13 @@ def test_no_process_outlives_a_queue_that_is_killed(tmp_path: Path) -> None:
         assert (tmp_path / "scratch" / "multi-bittoken-s1" / "state" / "latest").is_file()
 
 
+def test_time_that_is_up_is_no_failure(tmp_path: Path) -> None:
+    code, said = finish(queue(declare(tmp_path, tokens=4_000_000), "--minutes", "0.01"))
+    assert code == 0, said
+    assert "time is up; the same command goes on" in said
+    assert "0 of 2 done now" in said
+
+
 def test_a_second_queue_in_the_same_place_is_refused(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
