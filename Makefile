@@ -24,8 +24,8 @@ heavy: $(VENV)/.dev-ready
 	$(BIN)/pytest -n 2 -m heavy tests/heavy
 
 check: $(VENV)/.dev-ready
-	$(BIN)/ruff format --check bench tests benchmarks
-	$(BIN)/ruff check bench tests benchmarks
+	$(BIN)/ruff format --check bench experiments tests benchmarks
+	$(BIN)/ruff check bench experiments tests benchmarks
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
@@ -39,8 +39,8 @@ bench: $(VENV)/.dev-ready $(INSPECT)/.ready
 	$(BIN)/python benchmarks/small_models.py | tee benchmarks/small_models.md
 
 format: $(VENV)/.dev-ready
-	$(BIN)/ruff format bench tests benchmarks
-	$(BIN)/ruff check --fix bench tests benchmarks
+	$(BIN)/ruff format bench experiments tests benchmarks
+	$(BIN)/ruff check --fix bench experiments tests benchmarks
 
 clean:
 	rm -rf $(VENV) $(INSPECT) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
