@@ -284,10 +284,10 @@ def _differing(old: Any, new: Any, name: str = "") -> list[str]:
         keys = sorted(set(old) | set(new))
         found = [_differing(old.get(k), new.get(k), f"{name}.{k}" if name else k) for k in keys]
         return [field for fields in found for field in fields]
-    return [] if old == new or list_of(old) == list_of(new) else [name]
+    return [] if old == new or _list_of(old) == _list_of(new) else [name]
 
 
-def list_of(value: Any) -> Any:
+def _list_of(value: Any) -> Any:
     """Tuples as JSON has them."""
     return list(value) if isinstance(value, tuple) else value
 
