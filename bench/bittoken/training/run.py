@@ -20,11 +20,11 @@ from bench import __version__
 from bench.bittoken import checkpoint
 from bench.bittoken.training import state
 from bench.bittoken.training.crew import Crew
-from bench.bittoken.training.log import Line, MetricsLog
+from bench.bittoken.training.log import FILE, Line, MetricsLog
 from bench.bittoken.training.measuring import chance, validate
 from bench.bittoken.training.mixture import Batch, Feed, Mixture
 from bench.bittoken.training.recipe import Recipe
-from bench.bittoken.training.text import open_text
+from bench.bittoken.training.text import TOKENIZER, open_text
 from bench.bittoken.training.trainer import StepResult, Trainer
 from bench.bittoken.vocabulary import Vocabulary
 from bench.errors import BadInput
@@ -263,13 +263,16 @@ def _locked(folder: Path, crew: Crew) -> FileLock:
 
 def _keep_recipe(recipe: Recipe, folder: Path) -> None:
     _check_recipe(recipe, folder)
-    if not (folder / RECIPE).is_file():
+    if not (folder / FILE).is_file():
+        # A start that failed may have left the text vocabulary of another recipe.
+        (folder / TOKENIZER).unlink(missing_ok=True)
         write_json(folder / RECIPE, recipe)
 
 
 def _check_recipe(recipe: Recipe, folder: Path) -> None:
+    """A folder belongs to a recipe once its log is open: all that the recipe names was there."""
     path = folder / RECIPE
-    if path.is_file():
+    if path.is_file() and (folder / FILE).is_file():
         old = read_json(path, dict[str, Any])
         differing = _differing(old, msgspec.to_builtins(recipe))
         if differing:
