@@ -29,6 +29,7 @@ from bench.bittoken.lexicon import Lexicon
 from bench.bittoken.network import Network
 from bench.bittoken.question import Encoded
 from bench.bittoken.training.crew import Crew
+from bench.bittoken.training.flops import Sizes, peak, step_flops
 from bench.bittoken.training.mixture import Batch, Feed, Mixture
 from bench.bittoken.training.recipe import Recipe, load_recipe
 from bench.bittoken.training.trainer import StepResult, Trainer
@@ -51,8 +52,6 @@ QUESTIONS = 256
 CLOSE = 1e-3
 """How far apart the losses of two ways may be at the same weights."""
 H200_TOKENS, H200_SECONDS = (2e9, 3e9), 600
-PEAKS = {"NVIDIA H100 80GB HBM3": 989e12, "NVIDIA H200": 989e12, "NVIDIA A100-SXM4-80GB": 312e12}
-"""Dense bfloat16 operations per second, by the name that CUDA gives (maker's data sheets)."""
 
 Turn = Callable[[], int]
 """One turn of a way: how many pieces of work it did."""
@@ -206,8 +205,8 @@ def feeding(rounds: int) -> None:
     print(
         f"One H200 is estimated (not measured) to train 6×256 on {H200_TOKENS[0] / 1e9:.0f} to "
         f"{H200_TOKENS[1] / 1e9:.0f} billion tokens in\nten minutes, {low / 1e6:.1f} to "
-        f"{high / 1e6:.1f} million a second. Data with BitTokens are made so fast by {needed[0]} to "
-        f"{needed[1]} processes\non cores such as this one; a training makes them in one thread "
+        f"{high / 1e6:.1f} million a second. Data with BitTokens are made so fast by {needed[0]} "
+        f"to {needed[1]} processes\non cores such as this one; a training makes them in one thread "
         "beside each of its processes.\n"
     )
 
@@ -240,19 +239,13 @@ def on_the_gpu(rounds: int) -> None:
         make = fed(trainer.recipe)
         batches = [make(PAPER_BATCH) for _ in range(BATCHES)]
         found = typical(by_turns({name: steps(trainer.step, batches)}, rounds)[name])
-        work = [flops(trainer.network, b.samples) / len(b.samples.tokens) for b in batches]
-        used = f"{found.wall * np.mean(work) / PEAKS[device]:.1%}" if device in PEAKS else "–"
+        done = [trainer.step(batch) for batch in batches]
+        sizes = Sizes.of(trainer.network)
+        work = sum(step_flops(trainer.recipe, sizes, d) for d in done) / sum(d.tokens for d in done)
+        top = peak(device, trainer.recipe.training.precision)
+        used = f"{found.wall * work / top:.1%}" if top else "–"
         print(f"| {name} | {found.wall:,.0f} | {used} |")
     print()
-
-
-def flops(network: Network, samples: Samples) -> float:
-    """Of a step: 6 for each token and parameter but embeddings, 12 · width a pair and layer."""
-    dense = sum(weight.numel() for weight in network.parameters())
-    dense -= network.transformer["wte"].weight.numel()
-    pairs = (samples.lengths * (samples.lengths + 1) // 2).sum()
-    config = network.config
-    return float(6 * dense * len(samples.tokens) + 12 * config.width * config.layers * pairs)
 
 
 def decoding(rounds: int) -> None:

@@ -4,8 +4,16 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from bench.bittoken.question import spelled
-from bench.bittoken.vocabulary import CHOICES, CLOSE, COMMA, INFIX, LIST_TASKS, OPEN, Vocabulary
+from bench.bittoken.vocabulary import (
+    CHOICES,
+    CLOSE,
+    COMMA,
+    INFIX,
+    LIST_TASKS,
+    OPEN,
+    Vocabulary,
+    spelled,
+)
 from bench.errors import BadInput
 from bench.records import Item
 
