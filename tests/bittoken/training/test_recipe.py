@@ -113,6 +113,12 @@ def test_an_ablation_differs_in_what_its_name_says_alone(ablation: str) -> None:
     assert {f: v for f, v in found.items() if v != whole[f]} == DIFFERENCES[ablation]
 
 
+@pytest.mark.parametrize("encoding", ["fone", "xval", "digit", "subword"])
+def test_every_encoding_has_its_setting_without_curriculum(encoding: str) -> None:
+    whole = fields(load_recipe(f"multi-{encoding}")) | {"data.curriculum": ()}
+    assert fields(load_recipe(f"ablation-no-curriculum-{encoding}")) == whole
+
+
 @pytest.mark.parametrize("encoding", ["bittoken", "fone", "xval", "digit", "subword"])
 @pytest.mark.parametrize("setting", ["solo", "multi"])
 def test_the_settings_differ_by_encoding_alone(setting: str, encoding: str) -> None:
