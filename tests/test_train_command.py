@@ -199,6 +199,27 @@ def test_a_dry_run_tells_what_the_training_will_have(
     assert planned.state == pytest.approx(tensors.stat().st_size, rel=0.02)
 
 
+def test_a_dry_run_needs_neither_text_nor_vocabulary(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert call(monkeypatch, "--config", "multi-bittoken", "--dry-run") == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert "parameters 117," in said
+    assert "data/fineweb (no such folder yet)" in said
+    assert "data/gpt2.tiktoken (no such file yet; counted as GPT-2's)" in said
+
+
+def test_a_start_that_failed_binds_the_folder_to_no_recipe(recipe: Path, tmp_path: Path) -> None:
+    arguments = ["train", "--config", str(recipe), "--out", str(tmp_path)]
+    failed = numbench(*arguments, "--set", f"data.folder={tmp_path / 'nowhere'}")
+    assert failed.returncode == 2
+    done = numbench(*arguments, "--set", "training.tokens=1024")
+    assert done.returncode == 0
+    kept = json.loads((tmp_path / "recipe.json").read_text())
+    assert (kept["training"]["tokens"], kept["data"].get("folder")) == (1024, None)
+
+
 def test_the_shipped_recipes_say_what_they_are(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -2,14 +2,13 @@
 
 `config.json` holds the format and its version, the package's version, the network's shape, the
 vocabulary's own tokens, the name of the text tokenizer's file where there is one, what is known of
-the training, and the SHA-256 of the weights, so that files of different checkpoints never mix.
+the training, and the SHA-256 of the other files, so that those of different checkpoints never mix.
 """
 
 from __future__ import annotations
 
 import hashlib
 import os
-import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -63,6 +62,7 @@ class _Config(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     tokens: tuple[str, ...]
     weights_sha256: str
     text_tokenizer: str | None = None
+    text_tokenizer_sha256: str | None = None
     training: dict[str, Any] = {}
 
 
@@ -75,6 +75,10 @@ class _Kind(Struct, frozen=True):
 
 def is_ours(folder: Path) -> bool:
     """Whether `folder` holds a checkpoint of this format, of any version. BadInput as `load`."""
+    if not (folder / CONFIG).exists():
+        inside = folder / "checkpoint"
+        hint = f": the one of this training is {inside}" if (inside / CONFIG).exists() else ""
+        raise BadInput(f"{folder} holds no checkpoint, {CONFIG} is missing{hint}")
     return bool(read_json(folder / CONFIG, _Kind).format == FORMAT)
 
 
@@ -101,6 +105,7 @@ def save(
         for name, tensor in (weights or network.state_dict()).items()
     }
     content = to_bytes(stored, {"format": "pt"})
+    tokenizer = None if text_tokenizer is None else content_of(text_tokenizer)
     config = _Config(
         format=FORMAT,
         version=VERSION,
@@ -108,21 +113,19 @@ def save(
         model=network.config,
         tokens=Vocabulary(network.config.encoding).own,
         weights_sha256=hashlib.sha256(content).hexdigest(),
-        text_tokenizer=None if text_tokenizer is None else TOKENIZER,
+        text_tokenizer=None if tokenizer is None else TOKENIZER,
+        text_tokenizer_sha256=None if tokenizer is None else hashlib.sha256(tokenizer).hexdigest(),
         training=dict(training),
     )
     described = msgspec.json.format(msgspec.json.encode(config), indent=2) + b"\n"
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        if (
-            text_tokenizer is not None
-            and text_tokenizer.resolve() != (folder / TOKENIZER).resolve()
-        ):
-            shutil.copyfile(text_tokenizer, folder / f"{TOKENIZER}.new")
-            (folder / f"{TOKENIZER}.new").replace(folder / TOKENIZER)
-        for name, written in ((WEIGHTS, content), (CONFIG, described)):
+        files = {WEIGHTS: content, CONFIG: described}
+        if tokenizer is not None:
+            files = {TOKENIZER: tokenizer} | files
+        for name, written in files.items():
             _write(folder / f"{name}.new", written)
-        for name in (WEIGHTS, CONFIG):
+        for name in files:
             (folder / f"{name}.new").replace(folder / name)
     except OSError as error:
         raise NumbenchError(f"{folder}: the checkpoint is not written: {error.strerror}") from error
@@ -143,15 +146,19 @@ def load(folder: Path) -> Loaded:
     config = read_json(folder / CONFIG, _Config)
     vocabulary = _vocabulary(folder, config)
     content = content_of(folder / WEIGHTS)
-    if hashlib.sha256(content).hexdigest() != config.weights_sha256:
-        raise BadInput(
-            f"{folder / WEIGHTS}: not the weights that {CONFIG} describes (damaged, or of another "
-            "checkpoint): copy the folder again"
-        )
+    _check_sum(folder / WEIGHTS, content, config.weights_sha256, "weights")
     lexicon = Lexicon.of(vocabulary)
     network = build(config.model, lexicon, tensors(content, folder / WEIGHTS), folder / WEIGHTS)
     names = [CONFIG, WEIGHTS, *filter(None, [config.text_tokenizer])]
     return Loaded(network, lexicon, config.training, tuple(folder / name for name in names))
+
+
+def _check_sum(path: Path, content: bytes, expected: str, what: str) -> None:
+    if hashlib.sha256(content).hexdigest() != expected:
+        raise BadInput(
+            f"{path}: not the {what} that {CONFIG} describes (damaged, or of another checkpoint): "
+            "copy the folder again"
+        )
 
 
 def build(
@@ -204,6 +211,9 @@ def tensors(content: bytes, path: Path) -> dict[str, Tensor]:
 
 def _vocabulary(folder: Path, config: _Config) -> Vocabulary:
     text = text_tokens(folder, config.text_tokenizer)
+    if config.text_tokenizer is not None and config.text_tokenizer_sha256 is not None:
+        path = folder / config.text_tokenizer
+        _check_sum(path, content_of(path), config.text_tokenizer_sha256, "text vocabulary")
     try:
         vocabulary = Vocabulary(config.model.encoding, text)
     except BadInput as error:

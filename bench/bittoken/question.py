@@ -28,6 +28,7 @@ from bench.bittoken.vocabulary import (
     MINUS,
     OPEN,
     Vocabulary,
+    spelled,
 )
 from bench.errors import BadInput
 from bench.numerals import parse, plain
@@ -97,12 +98,3 @@ def _number(operand: str, vocabulary: Vocabulary) -> list[Piece]:
     if vocabulary.encoding.signed:
         return [value]
     return [MINUS, -value] if value < 0 else [value]
-
-
-def spelled(text: str, group: int) -> list[str]:
-    """A plain decimal as tokens of at most `group` digits.
-
-    >>> spelled("-12345.67", 3)
-    ['-', '123', '45', '.', '67']
-    """
-    return re.findall(rf"[0-9]{{1,{group}}}|[-.]", text)

@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from typing import NamedTuple
 
-from bench.bittoken.vocabulary import CHOICES, CLOSE, COMMA, INFIX, LIST_TASKS, OPEN, Vocabulary
+from bench.bittoken.vocabulary import (
+    CHOICES,
+    CLOSE,
+    COMMA,
+    INFIX,
+    LIST_TASKS,
+    OPEN,
+    Vocabulary,
+    spelled,
+)
 from bench.errors import BadInput
 from bench.records import Item
 
@@ -40,15 +48,6 @@ def number_tokens(text: str, vocabulary: Vocabulary) -> int:
     if vocabulary.encoding is None:
         return len(spelled(text, vocabulary.group or 1))
     return 1 + (text.startswith("-") and not vocabulary.encoding.signed)
-
-
-def spelled(text: str, group: int) -> list[str]:
-    """The tokens of a decimal literal as text: sign, point, and runs of digits cut from the left.
-
-    >>> spelled("-1234.5", 3)
-    ['-', '123', '4', '.', '5']
-    """
-    return re.findall(rf"\d{{1,{group}}}|[-.]", text)
 
 
 def _answer_tokens(item: Item, vocabulary: Vocabulary) -> int:

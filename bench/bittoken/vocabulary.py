@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from functools import cached_property
 from itertools import product
@@ -65,6 +66,15 @@ class Vocabulary:
     def ids(self) -> dict[str, int]:
         """The id of each token of `own`. (A text vocabulary may hold the same strings again.)"""
         return {token: number for number, token in enumerate(self.own)}
+
+
+def spelled(text: str, group: int) -> list[str]:
+    """A plain decimal as tokens of at most `group` digits.
+
+    >>> spelled("-12345.67", 3)
+    ['-', '123', '45', '.', '67']
+    """
+    return re.findall(rf"[0-9]{{1,{group}}}|[-.]", text)
 
 
 def _digit_groups(longest: int) -> list[str]:

@@ -180,9 +180,9 @@ def perplexity(
 ) -> None:
     """Measure how well a small model predicts text.
 
-    Perplexity of all tokens, and of those that are neither a number nor a piece of one. Where a
-    number is one token, that it stands there counts, not its value. One document in a hundred
-    is val, by its content.
+    Perplexity of all tokens and of those that are neither a number nor a piece of one. A number
+    token counts as one, whatever its value. Tokens differ between encodings, so compare the second
+    figure. One document in a hundred is val, by its content.
     """
     _need("perplexity", "torch", "safetensors", "tokenizers")
     folder = Path(model.removeprefix("checkpoint/")).expanduser()

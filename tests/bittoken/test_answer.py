@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 
 from bench.bittoken.answer import answer_json, said
 from bench.bittoken.lexicon import Lexicon
-from bench.bittoken.question import spelled
-from bench.bittoken.vocabulary import Vocabulary
+from bench.bittoken.vocabulary import Vocabulary, spelled
 from bench.scoring.answers import parse_answer
 from bench.tasks.base import AnswerKind
 from tests.bittoken.small import unsigned_vocabulary

@@ -150,6 +150,9 @@ def test_a_text_tokenizer_travels_with_the_weights(tmp_path: Path) -> None:
     assert load(tmp_path / "saved").vocabulary.tokens == (*own, "a", "b", "ab")
     source.write_text(json.dumps({"model": {"vocab": {str(n): n for n in range(9)}}}))
     source.replace(tmp_path / "saved" / "tokenizer.json")
+    with pytest.raises(BadInput, match=r"tokenizer\.json: not the text vocabulary that config"):
+        load(tmp_path / "saved")
+    rewritten(tmp_path / "saved", text_tokenizer_sha256=None)
     with pytest.raises(BadInput, match="47 tokens, but the network knows 41: copy the tokenizer"):
         load(tmp_path / "saved")
     (tmp_path / "saved" / "tokenizer.json").unlink()

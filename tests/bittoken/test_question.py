@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from bench.bittoken.lexicon import Lexicon
-from bench.bittoken.question import encode, pieces, spelled
-from bench.bittoken.vocabulary import NUM, Vocabulary
+from bench.bittoken.question import encode, pieces
+from bench.bittoken.vocabulary import NUM, Vocabulary, spelled
 from bench.errors import BadInput
 from bench.tasks import TASKS
 from bench.tasks.phrasing import Question, prompts

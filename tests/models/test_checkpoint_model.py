@@ -348,7 +348,11 @@ def test_a_folder_without_a_checkpoint_is_told_what_it_lacks(tmp_path: Path) -> 
     with pytest.raises(BadInput, match="unknown model"):
         open_model("checkpoint/")
     (tmp_path / "model.safetensors").touch()
-    with pytest.raises(BadInput, match=rf"^checkpoint/{tmp_path}: .*config.json: No such file"):
+    with pytest.raises(BadInput, match=rf"^checkpoint/{tmp_path}: .* config.json is missing$"):
+        open_model(f"checkpoint/{tmp_path}")
+    (tmp_path / "checkpoint").mkdir()
+    (tmp_path / "checkpoint" / "config.json").touch()
+    with pytest.raises(BadInput, match=rf"the one of this training is {tmp_path}/checkpoint$"):
         open_model(f"checkpoint/{tmp_path}")
 
 

@@ -9,8 +9,8 @@ from typing import NamedTuple
 import numpy as np
 
 from bench.bittoken.encodings.base import Codes, Floats, NumberEncoding, Vectors
-from bench.bittoken.token_counts import number_tokens, spelled
-from bench.bittoken.vocabulary import ENCODING_NAMES, Vocabulary
+from bench.bittoken.token_counts import number_tokens
+from bench.bittoken.vocabulary import ENCODING_NAMES, Vocabulary, spelled
 from bench.dataset.store import Dataset
 from bench.records import Item
 

@@ -23,6 +23,9 @@ _GET_RANKS = (
     "(pip download --no-deps --no-binary :all: openai-whisper)"
 )
 
+GPT2_ENTRIES = 48_565
+"""What stays of GPT-2's vocabulary without digits."""
+
 Ranks = dict[bytes, int]
 
 

@@ -9,6 +9,7 @@ import torch
 from rich.table import Table
 
 from bench.bittoken.network import Network
+from bench.bittoken.text.sources import GPT2_ENTRIES
 from bench.bittoken.training.flops import Sizes
 from bench.bittoken.training.recipe import TEXT, Recipe, described, shipped_recipes
 from bench.bittoken.training.text import read_vocabulary
@@ -22,7 +23,8 @@ _FLOAT = 4
 class Plan(NamedTuple):
     """A recipe and what follows from it.
 
-    vocabulary: tokens, at most so many where a text vocabulary is yet to be trained.
+    vocabulary: tokens, at most so many where a text vocabulary is yet to be trained, and as
+    GPT-2's leaves where its file is not there yet.
     checkpoint, state: bytes on disk, about.
     """
 
@@ -34,17 +36,22 @@ class Plan(NamedTuple):
 
 
 def plan(recipe: Recipe) -> Plan:
-    """BadInput where the recipe's text vocabulary does not load."""
-    vocabulary = len(Vocabulary(recipe.model.encoding))
-    if TEXT in recipe.data.tasks:
-        named = recipe.data.text_vocabulary
-        text = recipe.data.text_size if named is None else len(read_vocabulary(Path(named)))
-        vocabulary += text
+    """BadInput where the recipe's text vocabulary is there but does not load."""
+    vocabulary = len(Vocabulary(recipe.model.encoding)) + _text_entries(recipe)
     with torch.device("meta"):
         sizes = Sizes.of(Network(recipe.config(vocabulary)))
     # Now and best, Muon's one moment or Adam's two; matrices of the layers are nearly all of them.
     state = 2 * sizes.whole + sizes.layers + 2 * (sizes.heads + sizes.embedding)
     return Plan(recipe, vocabulary, sizes, _FLOAT * sizes.whole, _FLOAT * state)
+
+
+def _text_entries(recipe: Recipe) -> int:
+    named = recipe.data.text_vocabulary
+    if TEXT not in recipe.data.tasks:
+        return 0
+    if named is None:
+        return recipe.data.text_size
+    return len(read_vocabulary(Path(named))) if Path(named).exists() else GPT2_ENTRIES
 
 
 def plan_table(plan: Plan) -> Table:
@@ -105,7 +112,9 @@ def _text(recipe: Recipe) -> str:
         return "none"
     there = data.text if Path(data.text).is_dir() else f"{data.text} (no such folder yet)"
     if data.text_vocabulary is not None:
-        return f"{there}, vocabulary {data.text_vocabulary}"
+        missing = not Path(data.text_vocabulary).exists()
+        counted = " (no such file yet; counted as GPT-2's)" if missing else ""
+        return f"{there}, vocabulary {data.text_vocabulary}{counted}"
     return f"{there}, with a vocabulary of at most {data.text_size:,} learned on it"
 
 

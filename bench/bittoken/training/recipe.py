@@ -125,16 +125,31 @@ class Recipe(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
             raise BadInput(f"data.digits is {self.data.digits}: give 2 to 17")
         if (TEXT in self.data.tasks) != (self.data.text is not None):
             raise BadInput('data.text and the task "text" belong together: give both or neither')
-        if self.data.balance > 1:
+        if not self.data.balance <= 1:
             raise BadInput(f"data.balance is {self.data.balance}: give at most 1")
+        if not 0 < self.data.most_share <= 1:
+            raise BadInput(f"data.most_share is {self.data.most_share}: give above 0, at most 1")
+        self._check_training()
+        self._check_optimizer()
+        self.config(1).check()
+
+    def _check_training(self) -> None:
         positive = ("tokens", "batch_tokens", "validate_every", "validation_tokens", "save_every")
         for name in positive:
             if getattr(self.training, name) < 1:
                 raise BadInput(f"training.{name} must be at least 1")
-        for name in ("micro_tokens", "threads"):
-            if getattr(self.training, name) < 0:
+        for name in ("micro_tokens", "threads", "number_loss", "loss_scale"):
+            if not getattr(self.training, name) >= 0:
                 raise BadInput(f"training.{name} must not be negative")
-        self.config(1).check()
+
+    def _check_optimizer(self) -> None:
+        for name in ("muon", "embedding", "heads", "scalars"):
+            if not getattr(self.optimizer, name) >= 0:
+                raise BadInput(f"optimizer.{name} must not be negative")
+        for name in ("momentum", "warmup"):
+            share = getattr(self.optimizer, name)
+            if not 0 <= share < 1:
+                raise BadInput(f"optimizer.{name} is {share}: give 0 or more, below 1")
 
 
 def load_recipe(name: str | Path, overrides: Sequence[str] = ()) -> Recipe:
@@ -191,7 +206,11 @@ def _read(path: Path, seen: tuple[Path, ...]) -> dict[str, Any]:
     if not isinstance(base, str):
         raise BadInput(f"{path}: base is {base!r}: give the name of a recipe, as text")
     beside = path.parent / f"{base}.toml"
-    below = _read(beside if beside.is_file() else _find(base), (*seen, path.resolve()))
+    try:
+        found = beside if beside.is_file() else _find(base)
+    except BadInput as error:
+        raise BadInput(f"{path}: base: {error}") from None
+    below = _read(found, (*seen, path.resolve()))
     below.pop("name", None)
     return _merged(below, raw)
 

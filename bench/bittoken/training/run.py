@@ -20,11 +20,11 @@ from bench import __version__
 from bench.bittoken import checkpoint
 from bench.bittoken.training import state
 from bench.bittoken.training.crew import Crew
-from bench.bittoken.training.log import Line, MetricsLog
+from bench.bittoken.training.log import FILE, Line, MetricsLog
 from bench.bittoken.training.measuring import chance, validate
 from bench.bittoken.training.mixture import Batch, Feed, Mixture
 from bench.bittoken.training.recipe import Recipe
-from bench.bittoken.training.text import open_text
+from bench.bittoken.training.text import TOKENIZER, open_text
 from bench.bittoken.training.trainer import StepResult, Trainer
 from bench.bittoken.vocabulary import Vocabulary
 from bench.errors import BadInput
@@ -263,13 +263,16 @@ def _locked(folder: Path, crew: Crew) -> FileLock:
 
 def _keep_recipe(recipe: Recipe, folder: Path) -> None:
     _check_recipe(recipe, folder)
-    if not (folder / RECIPE).is_file():
+    if not (folder / FILE).is_file():
+        # A start that failed may have left the text vocabulary of another recipe.
+        (folder / TOKENIZER).unlink(missing_ok=True)
         write_json(folder / RECIPE, recipe)
 
 
 def _check_recipe(recipe: Recipe, folder: Path) -> None:
+    """A folder belongs to a recipe once its log is open: all that the recipe names was there."""
     path = folder / RECIPE
-    if path.is_file():
+    if path.is_file() and (folder / FILE).is_file():
         old = read_json(path, dict[str, Any])
         differing = _differing(old, msgspec.to_builtins(recipe))
         if differing:
@@ -284,10 +287,10 @@ def _differing(old: Any, new: Any, name: str = "") -> list[str]:
         keys = sorted(set(old) | set(new))
         found = [_differing(old.get(k), new.get(k), f"{name}.{k}" if name else k) for k in keys]
         return [field for fields in found for field in fields]
-    return [] if old == new or list_of(old) == list_of(new) else [name]
+    return [] if old == new or _list_of(old) == _list_of(new) else [name]
 
 
-def list_of(value: Any) -> Any:
+def _list_of(value: Any) -> Any:
     """Tuples as JSON has them."""
     return list(value) if isinstance(value, tuple) else value
 
