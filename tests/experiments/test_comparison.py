@@ -43,7 +43,7 @@ def test_all_runs_share_trunk_data_and_budget(comparison: Comparison) -> None:
         training, model = run.recipe.training, run.recipe.model
         assert training.tokens == base.training.tokens
         assert training.batch_tokens == base.training.batch_tokens
-        assert (model.layers, model.heads, model.width) == (2, 4, 256)
+        assert (model.layers, model.heads, model.width) == (3, 4, 256)
         assert run.recipe.data.digits == 4
         assert run.recipe.optimizer == base.optimizer
         assert run.name.endswith(f"-s{training.seed}")

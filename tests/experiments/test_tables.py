@@ -120,7 +120,7 @@ def test_the_caption_tells_how_the_figures_came_about(kept: Path) -> None:
     said = page.partition("**Measured** ")[2].partition("\n")[0]
     assert said == (
         "at a budget of 5,000,000 tokens a training (2,048 a step); 1,600,000 parameters "
-        "(2 × 256, 4 heads); 1,234 s of training on a\\_test CPU, 2 cores, 1 thread; seeds 1, 2; "
+        "(3 × 256, 4 heads); 1,234 s of training on a\\_test CPU, 2 cores, 1 thread; seeds 1, 2; "
         "at most 4 digits an operand, in training and in the dataset `short@abcdef`, 500 items a "
         "task; numbench 0.1.0, torch 2.0."
     )

@@ -156,6 +156,7 @@ class _Run:
             found = validate(self._trainer, self._mixture, feeds["full"], feeds["leveled"])
             if found["harmonic_mean"] > progress.best:
                 progress.best, progress.best_step = found["harmonic_mean"], progress.step
+                progress.best_tokens = progress.tokens
                 self._best = state.weights(self._trainer)
         self._mixture.restore(self._crew.shared(self._mixture.state()))
         if self._crew.leads:
@@ -205,7 +206,7 @@ class _Run:
             "step": best_step,
             "steps": self._recipe.training.steps,
             "harmonic_mean": progress.best if progress.best_step else None,
-            "tokens": progress.tokens * best_step // max(progress.step, 1),
+            "tokens": progress.best_tokens if progress.best_step else progress.tokens,
             "version": __version__,
         }
 

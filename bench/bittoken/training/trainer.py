@@ -42,8 +42,8 @@ class StepResult(NamedTuple):
 class Progress:
     """How far a training has come.
 
-    best: the highest harmonic mean so far, and its step. losses, targets: since the last
-    validation each task's summed loss, and the number of its targets.
+    best: the highest harmonic mean so far, its step and the tokens by then. losses, targets: since
+    the last validation each task's summed loss, and the number of its targets.
     """
 
     step: int = 0
@@ -51,6 +51,7 @@ class Progress:
     seconds: float = 0.0
     best: float = -1.0
     best_step: int = 0
+    best_tokens: int = 0
     losses: list[float] = field(default_factory=list)
     targets: list[float] = field(default_factory=list)
 
