@@ -18,15 +18,14 @@ Head = Literal["none", "linear", "mlp"]
 Norm = Literal["rms", "layer"]
 
 
-class ModelConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A network's shape (defaults: the paper's, appendix "Architecture").
+class ModelShape(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A network's shape but for its vocabulary (defaults: the paper's, appendix "Architecture").
 
     encoding: a name of `ENCODING_NAMES`. combination and head mean nothing where numbers are
-    spelled. vocabulary: the number of token ids. context: most tokens of a sample.
+    spelled. context: most tokens of a sample.
     """
 
     encoding: str
-    vocabulary: int
     combination: Combination = "sum"
     head: Head = "linear"
     norm: Norm = "rms"
@@ -35,6 +34,12 @@ class ModelConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
     width: int = 768
     mlp: int = 4
     context: int = 1024
+
+
+class ModelConfig(ModelShape, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A network's whole shape. vocabulary: the number of token ids."""
+
+    vocabulary: int
     rope_base: float = 10_000.0
 
     def check(self) -> None:

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import io
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from typing import Any
 
-import matplotlib
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -15,6 +12,7 @@ from matplotlib.figure import Figure
 from bench.bittoken.desiderata.subjects import SEED, Numbers, Subject, Vectored
 from bench.bittoken.desiderata.values import DECADES, precision
 from bench.bittoken.desiderata.vectors import mean_change, noisy_share
+from bench.bittoken.drawing import house_style, rendered
 from bench.bittoken.encodings.base import Floats
 
 STEPS = [10.0**power for power in np.arange(-16, 0.5, 0.5).tolist()]
@@ -22,7 +20,6 @@ SIGMAS = np.arange(0, 0.85, 0.05)
 _SHOWN = 2000
 """Numbers of the dataset that the curves of vectors are drawn from, evenly chosen."""
 
-# Okabe and Ito's colour-blind-safe palette, as in the reports.
 _LOOKS = (
     ("#0072B2", "-"),
     ("#56B4E9", (0, (5, 1.5))),
@@ -31,44 +28,19 @@ _LOOKS = (
     ("#009E73", "-"),
     ("#CC79A7", (0, (5, 1.5, 1.2, 1.5))),
 )
-_STYLE: dict[Any, Any] = {
-    "backend": "agg",
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.axisbelow": True,
-    "axes.edgecolor": "#666666",
-    "axes.grid": True,
-    "axes.linewidth": 0.6,
-    "axes.titlesize": 8.0,
-    "axes.labelsize": 8.0,
-    "font.family": "DejaVu Sans",
-    "font.size": 8.0,
-    "grid.color": "#d9d9d9",
-    "grid.linewidth": 0.5,
-    "legend.fontsize": 7.0,
-    "legend.frameon": False,
-    "lines.linewidth": 1.3,
-    "xtick.labelsize": 7.0,
-    "ytick.labelsize": 7.0,
-    "svg.fonttype": "path",
-    "svg.hashsalt": "numbench",
-}
-_DPI = 200
-_NO_DATES: dict[str, dict[str, None]] = {"png": {"Software": None}, "svg": {"Date": None}}
 
 
 def drawn(listed: Sequence[Subject], numbers: Numbers) -> dict[str, bytes]:
     """The figure as PNG and SVG; the same bytes for the same numbers."""
-    with _style():
-        figure = _draw([subject for subject in listed if subject.encoding], numbers)
-        figure.draw_without_rendering()
-        figure.set_layout_engine("none")
-        return {form: _rendered(figure, form) for form in _NO_DATES}
+    with house_style():
+        return rendered(_draw([subject for subject in listed if subject.encoding], numbers))
 
 
 def _draw(listed: Sequence[Subject], numbers: Numbers) -> Figure:
     figure = Figure(figsize=(7.0, 2.9), layout="constrained")
     left, middle, right = figure.subplots(1, 3)
+    for axes in (left, middle, right):
+        axes.grid(True)
     values = _thinned(numbers.values)
     magnitudes = _thinned(numbers.magnitudes)
     for subject, (colour, line) in zip(listed, _LOOKS, strict=True):
@@ -105,18 +77,3 @@ def _moved(magnitudes: Floats, step: float) -> Floats:
 
 def _thinned(values: Floats) -> Floats:
     return values[:: max(len(values) // _SHOWN, 1)]
-
-
-def _rendered(figure: Figure, form: str) -> bytes:
-    buffer = io.BytesIO()
-    figure.savefig(buffer, format=form, dpi=_DPI, metadata=_NO_DATES[form])
-    return buffer.getvalue()
-
-
-@contextmanager
-def _style() -> Iterator[None]:
-    """Draw as the reports do, whatever the user's own matplotlib settings say."""
-    with matplotlib.rc_context():
-        matplotlib.rcdefaults()
-        matplotlib.rcParams.update(_STYLE)
-        yield

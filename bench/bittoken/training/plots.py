@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import io
 import math
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-import matplotlib
 import numpy as np
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
@@ -21,6 +18,7 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocator
 from numpy.typing import NDArray
 
+from bench.bittoken.drawing import PALETTE, house_style, rendered
 from bench.bittoken.training.log import Line, measures, read
 from bench.bittoken.training.recipe import TEXT
 from bench.bittoken.training.wording import display_name, short
@@ -35,37 +33,10 @@ _WIDTH, _PANEL, _ACROSS = 7.0, 1.75, 3
 _POINTS = 320
 """Most points of a curve."""
 
-# Okabe and Ito's colour-blind-safe palette, as in the reports.
-_PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 _LINES: tuple[Any, ...] = ("-", (0, (4, 1.5)))
 _HATCHES = ("", "/////")
 _PERCENT, _COLOURS = Normalize(0, 100), "cividis"
-_SCORE, _EXACT, _GREY = _PALETTE[0], _PALETTE[1], "#555555"
-_STYLE: dict[Any, Any] = {
-    "backend": "agg",
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.axisbelow": True,
-    "axes.edgecolor": "#666666",
-    "axes.linewidth": 0.6,
-    "axes.titlesize": 8.0,
-    "axes.labelsize": 8.0,
-    "figure.labelsize": 8.0,
-    "font.family": "DejaVu Sans",
-    "font.size": 8.0,
-    "grid.color": "#d9d9d9",
-    "grid.linewidth": 0.5,
-    "hatch.linewidth": 0.5,
-    "legend.fontsize": 7.0,
-    "legend.frameon": False,
-    "lines.linewidth": 1.2,
-    "xtick.labelsize": 7.0,
-    "ytick.labelsize": 7.0,
-    "svg.fonttype": "path",
-    "svg.hashsalt": "numbench",
-}
-_DPI = 200
-_NO_DATES: dict[str, dict[str, None]] = {"png": {"Software": None}, "svg": {"Date": None}}
+_SCORE, _EXACT, _GREY = PALETTE[0], PALETTE[1], "#555555"
 
 
 def redraw(folder: Path) -> list[Path]:
@@ -85,10 +56,10 @@ def redraw(folder: Path) -> list[Path]:
         "shares": lambda: shares(measured),
     }
     written = []
-    with _style():
+    with house_style():
         for name, draw in drawings.items():
             figure = draw()
-            for form, data in _rendered(figure).items() if figure else ():
+            for form, data in rendered(figure).items() if figure else ():
                 path = folder / FIGURES / f"{name}.{form}"
                 write_atomically(path, data)
                 written.append(path)
@@ -255,8 +226,8 @@ def _step_name(measured: Sequence[Line]) -> str:
 def _look(task: str) -> tuple[str, Any, str]:
     """Colour, line and hatch of a task, the same in all figures and trainings."""
     place = [*TASKS, TEXT].index(task)
-    second = place // len(_PALETTE)
-    return _PALETTE[place % len(_PALETTE)], _LINES[second], _HATCHES[second]
+    second = place // len(PALETTE)
+    return PALETTE[place % len(PALETTE)], _LINES[second], _HATCHES[second]
 
 
 def _panels(count: int, height: float, wide: bool = False) -> tuple[Figure, list[Axes]]:
@@ -286,24 +257,3 @@ def _legend(figure: Figure, handles: Sequence[Artist]) -> None:
     """Above all panels, in even rows."""
     columns = math.ceil(len(handles) / math.ceil(len(handles) / 6))
     figure.legend(handles=list(handles), loc="outside upper center", ncols=columns)
-
-
-def _rendered(figure: Figure) -> dict[str, bytes]:
-    # Places are worked out once, and are then the same in both formats.
-    figure.draw_without_rendering()
-    figure.set_layout_engine("none")
-    files = {}
-    for form, dates in _NO_DATES.items():
-        buffer = io.BytesIO()
-        figure.savefig(buffer, format=form, dpi=_DPI, metadata=dates)
-        files[form] = buffer.getvalue()
-    return files
-
-
-@contextmanager
-def _style() -> Iterator[None]:
-    """Draw as the reports do, whatever the user's own matplotlib settings say."""
-    with matplotlib.rc_context():
-        matplotlib.rcdefaults()
-        matplotlib.rcParams.update(_STYLE)
-        yield

@@ -10,7 +10,7 @@ from typing import Any, Literal
 import msgspec
 from msgspec import Struct
 
-from bench.bittoken.config import Combination, Head, ModelConfig, Norm
+from bench.bittoken.config import ModelConfig, ModelShape
 from bench.bittoken.training.optimizers import OptimizerConfig
 from bench.bittoken.vocabulary import ENCODING_NAMES
 from bench.errors import BadInput
@@ -22,20 +22,6 @@ TEXT = "text"
 
 HARD_TASKS = ("multiplication", "division", "exponentiation", "mean", "std")
 """The tasks that the paper trains with a curriculum."""
-
-
-class ModelPart(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """`[model]`: as `ModelConfig`, whose vocabulary follows from the encoding and the text."""
-
-    encoding: str
-    combination: Combination = "sum"
-    head: Head = "linear"
-    norm: Norm = "rms"
-    layers: int = 6
-    heads: int = 6
-    width: int = 768
-    mlp: int = 4
-    context: int = 1024
 
 
 class DataPart(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -98,7 +84,7 @@ class Recipe(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A training run, whole."""
 
     name: str
-    model: ModelPart
+    model: ModelShape
     data: DataPart = DataPart()
     training: TrainingPart = TrainingPart()
     optimizer: OptimizerConfig = OptimizerConfig()

@@ -17,6 +17,7 @@ from rich.console import Console
 from torch.utils.flop_counter import FlopCounterMode
 
 from bench.bittoken.attention import Layout
+from bench.bittoken.config import ModelShape
 from bench.bittoken.data.packing import Samples
 from bench.bittoken.data.sources import sources
 from bench.bittoken.network import Network
@@ -25,7 +26,7 @@ from bench.bittoken.training.live import Log, Screen, View, display, line
 from bench.bittoken.training.losses import Targets, predict
 from bench.bittoken.training.measuring import _by_level, chance
 from bench.bittoken.training.progress import Meter, Now
-from bench.bittoken.training.recipe import DataPart, ModelPart, Recipe, TrainingPart
+from bench.bittoken.training.recipe import DataPart, Recipe, TrainingPart
 from bench.bittoken.training.trainer import Progress, StepResult
 from bench.bittoken.vocabulary import BOS, EOQ, EOS, NUM, Vocabulary
 from bench.tasks import TASKS
@@ -70,7 +71,7 @@ def now(**changes: Any) -> Now:
 
 
 def recipe(layers: int = 2, **training: Any) -> Recipe:
-    model = ModelPart(encoding="bittoken", layers=layers, heads=2, width=128)
+    model = ModelShape(encoding="bittoken", layers=layers, heads=2, width=128)
     data = DataPart(tasks=("minmax", "addition"))
     return Recipe(
         name="small",
