@@ -8,7 +8,7 @@ PACKAGE = Path(__file__).resolve().parent
 
 
 def resource(name: str) -> Path:
-    """The folder `name` (`prompts`, `datasets` or `published`) that came with this installation."""
+    """The folder `name` (`prompts`, `datasets`, …) that came with this installation."""
     installed = PACKAGE / "_data" / name
     if installed.is_dir():
         return installed

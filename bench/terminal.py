@@ -16,6 +16,7 @@ from bench.dataset.audit import Audit, Wrong
 from bench.models.catalogue import entries
 from bench.records import Answer
 from bench.runner.prices import Price, price_of
+from bench.shipped import shipped
 from bench.tasks import TASKS
 
 
@@ -58,7 +59,8 @@ def catalogue_table() -> RenderableType:
         "Any other model by its route: openai/NAME, openrouter/VENDOR/NAME, gemini/NAME,\n"
         "litellm/PROVIDER/NAME; a server of your own: openai/NAME with --base-url.\n"
         "Without a key: baseline/float64, baseline/float32, baseline/bfloat16, hf/PATH,\n"
-        "checkpoint/PATH, replay/RUN."
+        "checkpoint/PATH, replay/RUN.\n"
+        f"Small models that come along: {', '.join(f'checkpoint/{name}' for name in shipped())}."
     )
     return Group(table, Text("\n" + notes))
 

@@ -15,7 +15,7 @@ from bench.errors import NumbenchError
 from bench.jsonl import read_json, write_atomically, write_json
 from bench.report.layout import EXACT_MATCH, LOG_SMAPE, Estimate
 from bench.report.measured import measure
-from bench.scoring import score_run
+from bench.scoring import ScoredRun, score_run
 from bench.tasks import TASKS
 
 RESULTS = Path("results/trained")
@@ -84,7 +84,7 @@ def keep(scratch: Path, answers: Path, recipe: Recipe, folder: Path) -> Scores:
 
     NumbenchError where some item was not answered.
     """
-    scores = _scored(scratch, answers, recipe)
+    scores = scored(scratch, score_run(answers), recipe)
     (folder / SCORES).unlink(missing_ok=True)
     write_json(folder / RECIPE, recipe)
     write_atomically(folder / log.FILE, (scratch / log.FILE).read_bytes())
@@ -92,19 +92,22 @@ def keep(scratch: Path, answers: Path, recipe: Recipe, folder: Path) -> Scores:
     return scores
 
 
-def _scored(scratch: Path, answers: Path, recipe: Recipe) -> Scores:
-    run = score_run(answers)
+def scored(training: Path, run: ScoredRun, recipe: Recipe) -> Scores:
+    """The scores of a run of the checkpoint of the `training` in this folder.
+
+    NumbenchError where some item was not answered.
+    """
     (measured,) = measure([run])
     for task, cell in measured.cells.items():
         if cell.counted != cell.n:
             raise NumbenchError(
-                f"{answers}: {cell.n - cell.counted} of {cell.n} items of {task} were "
+                f"{run.path}: {cell.n - cell.counted} of {cell.n} items of {task} were "
                 "not answered; remove this folder to ask again"
             )
-    lines = log.read(scratch)
+    lines = log.read(training)
     about = next(line for line in reversed(lines) if "event" in line)
     last = log.measures(lines)[-1]
-    trained = read_json(scratch / CHECKPOINT / "config.json", dict[str, Any])["training"]
+    trained = read_json(training / CHECKPOINT / "config.json", dict[str, Any])["training"]
     tables = measured.entry.tables
     return Scores(
         run=recipe.name,

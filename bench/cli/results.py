@@ -125,7 +125,10 @@ def show(
 def demo(
     out: Annotated[Path, typer.Option(help="Folder.")] = Path("results/demo"),
 ) -> None:
-    """Run the arithmetic baselines on v1 and report them beside the published models."""
+    """Ask v1 of whoever needs no key, and report them beside the published models.
+
+    The arithmetic baselines and, with numbench[local] installed, the small model that comes along.
+    """
     from bench.demo import demo as run_demo
 
     _print_report(run_demo(out, say=note))

@@ -12,6 +12,7 @@ import typer
 
 from bench.cli.options import TextSplit, console, note
 from bench.errors import BadInput
+from bench.shipped import checkpoint_folder
 
 if TYPE_CHECKING:
     from bench.bittoken.training.recipe import Recipe
@@ -185,7 +186,7 @@ def perplexity(
     figure. One document in a hundred is val, by its content.
     """
     _need("perplexity", "torch", "safetensors", "tokenizers")
-    folder = Path(model.removeprefix("checkpoint/")).expanduser()
+    folder = checkpoint_folder(model.removeprefix("checkpoint/"))
     if not model.startswith("checkpoint/") or not folder.is_dir():
         raise BadInput(f"{model}: no small model here; give --model checkpoint/PATH of a folder")
     from bench.bittoken.predicting import text_perplexity

@@ -22,6 +22,7 @@ from bench.models.catalogue import (
     unknown_model,
 )
 from bench.models.keys import check_key, read_env_file
+from bench.shipped import checkpoint_folder
 
 if TYPE_CHECKING:
     from bench.models.openai_api import Format
@@ -265,7 +266,7 @@ def _open_checkpoint(name: str, folder: str, reasoning: str | None) -> Opened:
     from bench.models.checkpoint import MOST, CheckpointModel
 
     level = check_level(name, reasoning, {"none": Level()})
-    model = CheckpointModel(name, Path(folder).expanduser())
+    model = CheckpointModel(name, checkpoint_folder(folder))
     settings = Settings(temperature=0.0, max_tokens=model.limit)
     identity: dict[str, object] = {
         "model_sha256": model.fingerprint,
