@@ -16,6 +16,7 @@ import pytest
 from bench.cli.options import duration
 from bench.dataset.generate import generate
 from bench.dataset.settings import Settings
+from bench.demo import demo
 
 NUMBENCH = (sys.executable, "-c", "from bench.cli import main; main()")
 HEAVY = ("torch", "litellm", "openai", "google.genai", "pandas", "matplotlib", "pyarrow", "numpy")
@@ -184,13 +185,27 @@ def test_a_dataset_is_described(tmp_path: Path) -> None:
     assert (tmp_path / "datasets/tiny/figures/pairs.png").is_file()
 
 
-def test_the_demo_needs_nothing_but_the_package(tmp_path: Path) -> None:
+def test_the_demo_asks_the_small_model_too(tmp_path: Path) -> None:
     done = numbench("demo", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert "float64 arithmetic" in done.stdout and "published (paper)" in done.stdout
+    assert "small" in done.stdout.partition("published (paper)")[0]
     report = tmp_path / "results/demo/report"
     assert (report / "report.html").is_file()
     assert (report / "figures/radar.png").stat().st_size > 10_000
+
+
+def test_without_torch_the_demo_asks_the_baselines(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("bench.demo.find_spec", lambda package: None)
+    monkeypatch.setattr("bench.demo.report", lambda folders, out: sorted(folders))
+    said: list[str] = []
+    assert len(demo(tmp_path, said.append)) == 3  # type: ignore[arg-type]
+    assert said[0] == "checkpoint/small is left out: it needs pip install 'numbench[local]'"
+    assert {path.name for path in tmp_path.iterdir()} == {
+        f"baseline-{precision}" for precision in ("float64", "float32", "bfloat16")
+    }
 
 
 def test_a_reader_that_leaves_early_is_no_disaster(tmp_path: Path) -> None:

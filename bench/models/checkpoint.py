@@ -21,6 +21,7 @@ from bench.models.batching import Batcher
 from bench.models.failures import failed
 from bench.models.fingerprint import fingerprint
 from bench.records import Completion, Failure, Usage
+from bench.shipped import shipped
 from bench.tasks.phrasing import prompts
 
 if TYPE_CHECKING:
@@ -48,7 +49,8 @@ class CheckpointModel:
     def __init__(self, name: str, folder: Path) -> None:
         """BadInput where `folder` holds no checkpoint, or the `local` extra is not installed."""
         if not folder.is_dir():
-            raise BadInput(f"{name}: there is no folder {folder}")
+            along = ", ".join(f"checkpoint/{each}" for each in shipped())
+            raise BadInput(f"{name}: there is no folder {folder} (what comes along: {along})")
         if any(find_spec(package) is None for package in ("torch", "safetensors")):
             raise BadInput(f"{name} needs an extra: pip install 'numbench[local]'")
         from bench.bittoken.generate import usual_limit
