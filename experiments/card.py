@@ -49,7 +49,7 @@ def card(folder: Path) -> str:
         "FACTS": _facts(folder, asked[0]),
         "DIGITS": f"{asked[0].recipe.data.digits}",
         "SCORES": _scores(asked),
-        "THIRDS": "\n\n".join(_thirds(scores[name], found) for name, found in parts.items()),
+        "THIRDS": "\n\n".join(_thirds(run, parts[run.dataset.name]) for run in asked[-len(NEW) :]),
         "NOTES": (folder / NOTES).read_text(encoding="utf-8").strip(),
         "MINUTES": f"{asked[0].seconds / 60:.0f}",
     }.items():
@@ -98,6 +98,8 @@ def _scores(asked: Sequence[Scores]) -> str:
         if TASKS[task].metric == "log_smape":
             smapes = [score.log_smape for score in own if score.log_smape]
             lines.append(_line(name, "log-sMAPE", "", smapes))
+            if task not in trained:
+                continue
         guess = f"{100 * chance(task):.1f}" if chance(task) else ""
         lines.append(_line(name, "exact match", guess, [score.exact_match for score in own]))
     return "\n".join(lines)
