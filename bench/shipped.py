@@ -20,3 +20,8 @@ def checkpoint_folder(name: str) -> Path:
     if name in shipped():
         return resource("checkpoints") / name
     return Path(name).expanduser()
+
+
+def came_along(folder: Path) -> bool:
+    """Whether this is the folder of a checkpoint that came with this installation."""
+    return folder.resolve().parent == resource("checkpoints").resolve()

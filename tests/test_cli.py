@@ -189,7 +189,7 @@ def test_the_demo_asks_the_small_model_too(tmp_path: Path) -> None:
     done = numbench("demo", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert "float64 arithmetic" in done.stdout and "published (paper)" in done.stdout
-    assert "small" in done.stdout.partition("published (paper)")[0]
+    assert "numbench small" in done.stdout.partition("published (paper)")[0]
     report = tmp_path / "results/demo/report"
     assert (report / "report.html").is_file()
     assert (report / "figures/radar.png").stat().st_size > 10_000

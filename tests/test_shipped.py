@@ -40,5 +40,5 @@ def test_its_answers_are_right_where_its_card_says_so(
     assert (cells["minmax"].score or 0) > 50 and (cells["interval"].score or 0) > 40
 
 
-def test_it_is_named_as_its_card_names_it() -> None:
-    assert open_model("checkpoint/small").about.display == "small"
+def test_it_bears_a_name_that_says_whose_it_is() -> None:
+    assert open_model("checkpoint/small").about.display == "numbench small"

@@ -21,7 +21,7 @@ from bench.models.batching import Batcher
 from bench.models.failures import failed
 from bench.models.fingerprint import fingerprint
 from bench.records import Completion, Failure, Usage
-from bench.shipped import shipped
+from bench.shipped import came_along, shipped
 from bench.tasks.phrasing import prompts
 
 if TYPE_CHECKING:
@@ -155,6 +155,8 @@ class CheckpointModel:
 
 def _display(loaded: Loaded, folder: Path) -> str:
     """The name of the recipe that it was trained by, or else of its folder."""
+    if came_along(folder):
+        return f"numbench {folder.name}"
     recipe = loaded.training.get("recipe")
     named = recipe.get("name") if isinstance(recipe, dict) else None
     return str(named or folder.resolve().name)
