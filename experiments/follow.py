@@ -15,8 +15,9 @@ from typing import NamedTuple
 
 from bench.bittoken.training import log
 from bench.bittoken.training.recipe import Recipe
-from bench.errors import BadInput, NumbenchError
+from bench.errors import BadInput
 from bench.jsonl import read_json
+from experiments.command import ending
 from experiments.kept import RECIPE, differing
 
 TOLERANCE = 0.1
@@ -84,13 +85,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("logged", type=Path, metavar="LOG", help="folder of the training of record")
     parser.add_argument("again", type=Path, metavar="AGAIN", help="folder of the new training")
     given = parser.parse_args(arguments)
-    try:
+
+    def work() -> int:
         found = compare(given.logged, given.again)
-    except NumbenchError as error:
-        print(f"experiments: {error}", file=sys.stderr)
-        return error.exit_code
-    print(report(found))
-    return int(any(one.difference > TOLERANCE for one in found))
+        print(report(found))
+        return int(any(one.difference > TOLERANCE for one in found))
+
+    return ending(work)
 
 
 if __name__ == "__main__":

@@ -24,6 +24,7 @@ from bench.bittoken.training.recipe import Recipe
 from bench.dataset.store import Dataset
 from bench.errors import BadInput, NumbenchError
 from bench.jsonl import read_json
+from experiments.command import ending, say
 from experiments.declared import COMPARISON, Comparison, Declared, read_comparison
 from experiments.kept import CHECKPOINT, RECIPE, RESULTS, differing, keep, read_scores
 
@@ -184,11 +185,6 @@ def _begun_differences(run: Declared, folder: Path) -> list[str]:
     return differing(read_json(path, Recipe), run.recipe) if path.is_file() else []
 
 
-def say(text: str) -> None:
-    """One line for whoever looks on."""
-    print(text, file=sys.stderr, flush=True)
-
-
 async def _attended(queue: Queue, workers: int, minutes: float | None) -> int:
     """Drive the queue with signals and a time limit; the exit code."""
     loop = asyncio.get_running_loop()
@@ -263,11 +259,8 @@ def _failures(names: Sequence[str]) -> str:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command: errors speak to people."""
-    try:
-        return run_queue(_arguments(arguments))
-    except NumbenchError as error:
-        say(f"experiments: {error}")
-        return error.exit_code
+    given = _arguments(arguments)
+    return ending(lambda: run_queue(given))
 
 
 if __name__ == "__main__":

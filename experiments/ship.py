@@ -21,12 +21,13 @@ from bench.bittoken.training.recipe import Recipe
 from bench.dataset.generate import generate
 from bench.dataset.settings import Settings
 from bench.dataset.store import open_dataset
-from bench.errors import BadInput, NumbenchError
+from bench.errors import BadInput
 from bench.jsonl import read_json, write_atomically, write_json
 from bench.runner import run
 from bench.runner.spec import RunSpec
 from bench.scoring import score_run
 from experiments.card import CARD, DIFFICULTY, KNOWN, NEW, card, scores_file
+from experiments.command import ending
 from experiments.kept import CHECKPOINT, RECIPE, scored
 from experiments.thirds import thirds
 
@@ -82,15 +83,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     add("--out", type=Path, default=Path("checkpoints/small"), help="default: %(default)s")
     add("--scratch", type=Path, default=Path("results/shipping"), help="default: %(default)s")
     given = parser.parse_args(arguments)
-    try:
+
+    def work() -> int:
         if given.training is None:
             print(write_card(given.out))
         else:
             print(ship(given.training, given.out, given.scratch))
-    except NumbenchError as error:
-        print(f"experiments: {error}", file=sys.stderr)
-        return error.exit_code
-    return 0
+        return 0
+
+    return ending(work)
 
 
 if __name__ == "__main__":

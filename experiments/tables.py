@@ -7,9 +7,9 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from bench.errors import NumbenchError
 from bench.jsonl import write_atomically
 from experiments.cells import compared, read_kept
+from experiments.command import ending
 from experiments.curves import FORMS, curves
 from experiments.kept import RESULTS
 from experiments.layout import read_layout
@@ -40,13 +40,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """The command: errors speak to people."""
     parser = argparse.ArgumentParser(prog="python -m experiments.tables", description=__doc__)
     parser.add_argument("--out", type=Path, default=RESULTS, help="default: %(default)s")
-    try:
-        for path in write_tables(parser.parse_args(arguments).out):
+    given = parser.parse_args(arguments)
+
+    def work() -> int:
+        for path in write_tables(given.out):
             print(path)
-    except NumbenchError as error:
-        print(f"experiments: {error}", file=sys.stderr)
-        return error.exit_code
-    return 0
+        return 0
+
+    return ending(work)
 
 
 if __name__ == "__main__":

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from math import factorial
+from collections.abc import Sequence
 
 import numpy as np
 from msgspec import Struct
@@ -12,15 +11,8 @@ from bench.report.intervals import bootstrap_means, wilson
 from bench.report.ranks import quantile_bins
 from bench.scoring import Row, ScoredRun, headline
 from bench.tasks import TASKS
+from bench.tasks.guessing import guessing
 from experiments.kept import Bounded
-
-_GUESS: dict[str, Callable[[int], float]] = {
-    "minmax": lambda operands: 1 / operands,
-    # The reference and the boundaries: as many intervals as operands.
-    "interval": lambda operands: 1 / operands,
-    "sorting": lambda operands: 1 / factorial(operands),
-}
-"""What guessing among the allowed answers gets, by the number of operands."""
 
 
 class Third(Struct, frozen=True):
@@ -59,14 +51,12 @@ def _third(task: str, rows: Sequence[Row]) -> Third:
         low, high = wilson(int(scores.sum()), len(scores))
     else:
         ((low, high),) = bootstrap_means([scores])
-    guess = _GUESS.get(task)
+    chance = float(np.mean([guessing(task, len(row.item.operands)) for row in rows]))
     levels = [row.item.difficulty.base10 for row in rows]
     return Third(
         items=len(rows),
         easiest=min(levels),
         hardest=max(levels),
         score=Bounded(100 * float(scores.mean()), 100 * low, 100 * high),
-        chance=None
-        if guess is None
-        else 100 * float(np.mean([guess(len(row.item.operands)) for row in rows])),
+        chance=100 * chance or None,
     )

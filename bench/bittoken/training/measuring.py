@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from math import factorial
 from typing import Any
 
 import numpy as np
@@ -14,6 +13,7 @@ from bench.bittoken.training.balance import generalized_mean
 from bench.bittoken.training.mixture import Batch, Feed, Mixture
 from bench.bittoken.training.recipe import TEXT
 from bench.bittoken.training.trainer import Trainer
+from bench.tasks.guessing import guessing
 from bench.tasks.lists import MAX_LENGTH
 
 Metrics = dict[str, Any]
@@ -23,19 +23,11 @@ _MOST_MAPS = 256
 
 
 def chance(task: str) -> float:
-    """The exact matches of guessing among the answers that a question allows.
-
-    minmax: any element; interval: any interval, one more than boundaries; sorting: any order.
-    Lengths are uniform. 0 where the answer is a number to be computed, or text.
-    """
-    lengths = np.arange(2, MAX_LENGTH + 1)
-    if task == "minmax":
-        return float((1 / lengths).mean())
-    if task == "interval":
-        return float((1 / (lengths + 1)).mean())
-    if task == "sorting":
-        return float(np.mean([1 / factorial(length) for length in lengths]))
-    return 0.0
+    """The exact matches of `guessing` over the lengths of lists, which are uniform."""
+    # An interval's reference is an operand too.
+    more = int(task == "interval")
+    lengths = range(2, MAX_LENGTH + 1)
+    return float(np.mean([guessing(task, length + more) for length in lengths]))
 
 
 def validate(trainer: Trainer, mixture: Mixture, full: Feed, leveled: Feed) -> Metrics:
