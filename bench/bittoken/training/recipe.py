@@ -202,14 +202,14 @@ def _read(path: Path, seen: tuple[Path, ...]) -> dict[str, Any]:
 
 
 def _override(text: str) -> dict[str, Any]:
-    """`model.norm=layer` as a nested table. The value is TOML; a bare word is text."""
+    """`model.norm=layer` as a nested table. The value is TOML, a bare word text, nothing None."""
     key, equals, value = text.partition("=")
     if not equals or not key.strip():
         raise BadInput(f"--set {text!r}: write KEY=VALUE, for example model.norm=layer")
     try:
         parsed: Any = tomllib.loads(f"value = {value}")["value"]
     except tomllib.TOMLDecodeError:
-        parsed = value.strip()
+        parsed = value.strip() or None
     for part in reversed(key.strip().split(".")):
         parsed = {part: parsed}
     result: dict[str, Any] = parsed

@@ -74,6 +74,12 @@ def test_overrides(tmp_path: Path, override: str, part: str, field: str, value: 
     assert getattr(getattr(recipe, part), field) == value
 
 
+def test_an_override_of_nothing_leaves_a_field_out(tmp_path: Path) -> None:
+    named = written(tmp_path, PLAIN + '[data]\ntext_vocabulary = "ranks.tiktoken"\n')
+    assert load_recipe(named).data.text_vocabulary == "ranks.tiktoken"
+    assert load_recipe(named, ["data.text_vocabulary="]).data.text_vocabulary is None
+
+
 def test_of_two_overrides_the_last_one_counts(tmp_path: Path) -> None:
     recipe = load_recipe(written(tmp_path, PLAIN), ["model.layers=1", "model.layers=2"])
     assert recipe.model.layers == 2
@@ -201,6 +207,8 @@ def test_two_recipes_that_build_on_each_other_are_refused(tmp_path: Path, back: 
         ("=3", "write KEY=VALUE"),
         (" =3", "write KEY=VALUE"),
         ("model.layers=", "$.model.layers"),
+        ("model.norm=", "$.model.norm"),
+        ("model.depth=", "unknown field `depth`"),
         ("model.layers=many", "$.model.layers"),
         ("model.depth=3", "unknown field `depth`"),
         ("model=3", "$.model"),
