@@ -22,6 +22,7 @@ from rich.console import Console
 
 from bench.runner.live import Log, Screen, View, line
 from bench.runner.progress import Progress, TaskProgress
+from bench.screen import Drawing
 from bench.tasks import TASKS
 from tests import servers
 from tests.servers import Asked, Reply, serve
@@ -181,14 +182,14 @@ def test_a_log_has_the_first_line_at_once_then_few_then_the_last(
 def test_a_run_that_never_began_says_nothing(capsys: pytest.CaptureFixture[str]) -> None:
     Log("some").close()
     file = io.StringIO()
-    Screen("some", Console(file=file, force_terminal=True)).close()
+    Screen("some", Drawing(Console(file=file, force_terminal=True))).close()
     assert capsys.readouterr().err == file.getvalue() == ""
 
 
 def test_the_screen_is_drawn_a_few_times_a_second_and_ends_with_the_last() -> None:
     file = io.StringIO()
     console = Console(file=file, force_terminal=True, width=80, height=24)
-    screen = Screen("some", console, seconds=0.25)
+    screen = Screen("some", Drawing(console, seconds=0.25))
     for n in range(1, 401):
         screen.watch(progress(done=n, seconds=n / 100))
     screen.close()
@@ -204,7 +205,7 @@ def test_a_terminal_that_has_gone_does_not_end_a_run() -> None:
         def write(self, text: str) -> int:
             raise OSError(errno.EIO, "Input/output error")
 
-    screen = Screen("some", Console(file=Gone(), force_terminal=True), seconds=0.0)
+    screen = Screen("some", Drawing(Console(file=Gone(), force_terminal=True), seconds=0.0))
     screen.watch(progress())
     screen.watch(progress(seconds=99.0))
     screen.close()

@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
 from bench.errors import printable
 from bench.runner.progress import Progress, TaskProgress, Watch
+from bench.screen import DOT, NONE, Drawing, clock, packed, terminal
 from bench.tasks import TASKS
 
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderResult
-    from rich.live import Live
     from rich.table import Table
 
 LOG_SECONDS = 30.0
-LIVE_SECONDS = 0.25
 _SILENT = 2.0
 """Seconds in which a log waits for something to say: a run that is refused ends sooner."""
 
@@ -26,7 +24,6 @@ _SLOW = 0.1
 """Items per second below which a rate is told per minute."""
 
 _SHORTEST_BAR = 8
-_DOT, _NONE = " · ", "–"
 
 
 def title(model: str, level: str, dataset: str) -> str:
@@ -37,13 +34,8 @@ def title(model: str, level: str, dataset: str) -> str:
 @contextmanager
 def display(name: str) -> Iterator[Watch]:
     """A watcher that shows the run `name` on stderr, in a way that fits where stderr goes."""
-    screen: Screen | Log
-    if sys.stderr.isatty() and os.environ.get("TERM") not in ("dumb", "unknown"):
-        from rich.console import Console
-
-        screen = Screen(name, Console(stderr=True, highlight=False))
-    else:
-        screen = Log(name)
+    console = terminal()
+    screen = Log(name) if console is None else Screen(name, Drawing(console))
     try:
         yield screen.watch
     finally:
@@ -81,45 +73,20 @@ class Log:
 class Screen:
     """A table on a terminal that is redrawn a few times a second and stays at the end."""
 
-    def __init__(self, name: str, console: Console, seconds: float = LIVE_SECONDS) -> None:
-        """Redrawn at most once in `seconds`."""
-        self._name, self._console, self._seconds = name, console, seconds
+    def __init__(self, name: str, drawing: Drawing) -> None:
+        """Nothing is drawn before there is something to see."""
+        self._name, self._drawing = name, drawing
         self._now: Progress | None = None
-        self._drawn = 0.0
-        self._live: Live | None = None
-        self._lost = False
 
     def watch(self, now: Progress) -> None:
         """Hear where the run stands."""
         self._now = now
-        if self._live is None or now.seconds - self._drawn >= self._seconds:
-            self._draw(View(self._name, now))
+        self._drawing.draw(View(self._name, now), now.seconds)
 
     def close(self) -> None:
         """Leave the table as it ended, and the terminal as it was."""
-        if self._now is not None:
-            self._draw(View(self._name, self._now, ended=True))
-        if self._live is not None:
-            with suppress(OSError):
-                self._live.stop()
-
-    def _draw(self, view: View) -> None:
-        if self._lost:
-            return
-        self._drawn = view.now.seconds
-        try:
-            if self._live is None:
-                from rich.live import Live
-
-                # Standard output may lead into a file; nothing but the table goes to stderr.
-                self._live = Live(
-                    view, console=self._console, auto_refresh=False, redirect_stdout=False
-                )
-                self._live.start()
-            self._live.update(view, refresh=True)
-        except OSError:
-            # The terminal has gone. What is being paid for goes on without it.
-            self._lost = True
+        now = self._now
+        self._drawing.end(None if now is None else View(self._name, now, ended=True))
 
 
 class View(NamedTuple):
@@ -135,7 +102,7 @@ class View(NamedTuple):
 
         width = options.max_width
         heading = Text(self.name, style="bold", no_wrap=True, overflow="ellipsis")
-        said = _packed(_footer(self.now, self.ended), width)
+        said = packed(_footer(self.now, self.ended), width)
         # The heading, the names of the columns, the row of all, and where the cursor stands.
         lines = len(self.now.tasks) + len(said) + 4
         low = not self.ended and lines > console.size.height
@@ -155,7 +122,7 @@ def line(now: Progress, ended: bool = False) -> str:
         parts.append(f"{whole.generated:,} tokens generated")
     if whole.cost is not None:
         parts.append(_cost(whole))
-    return _DOT.join((*parts, *_footer(now, ended or now.done == now.total)))
+    return DOT.join((*parts, *_footer(now, ended or now.done == now.total)))
 
 
 def _table(now: Progress, width: int, only_whole: bool) -> Table:
@@ -191,9 +158,9 @@ def _footer(now: Progress, ended: bool) -> list[str]:
     rate = now.mean_rate if ended else now.rate
     parts = [now.note] if now.note else []
     parts += [_speed(rate)] if rate else []
-    parts.append(f"{_clock(now.seconds)} gone")
+    parts.append(f"{clock(now.seconds)} gone")
     if now.left is not None and not ended:
-        parts.append(f"{_clock(now.left)} left")
+        parts.append(f"{clock(now.left)} left")
     parts.append(f"{now.retries:,} retries")
     if errors:
         parts.append(f"{errors:,} failed")
@@ -201,47 +168,30 @@ def _footer(now: Progress, ended: bool) -> list[str]:
         most = "" if now.allowed == now.asked_for else f", {now.asked_for} asked for"
         parts.append(f"{now.in_flight} of {now.allowed} in flight{most}")
     if now.held and not ended:
-        parts.append(f"held back by the provider for {_clock(max(now.held, 1.0))}")
+        parts.append(f"held back by the provider for {clock(max(now.held, 1.0))}")
     if now.before:
         parts.append(f"{now.before:,} from before")
     return parts
 
 
-def _packed(parts: list[str], width: int) -> list[str]:
-    """`parts` with dots between them, on as few lines of `width` as hold them in their order."""
-    lines: list[str] = []
-    for part in parts:
-        if lines and len(lines[-1]) + len(_DOT) + len(part) <= width:
-            lines[-1] += _DOT + part
-        else:
-            lines.append(part)
-    return lines
-
-
 def _accuracy(task: TaskProgress) -> str:
-    return _NONE if task.accuracy is None else f"{task.accuracy:.1%} of {task.judged:,}"
+    return NONE if task.accuracy is None else f"{task.accuracy:.1%} of {task.judged:,}"
 
 
 def _tokens(task: TaskProgress) -> str:
     tokens = task.tokens_per_answer
-    return _NONE if tokens is None else f"{tokens:,.0f}"
+    return NONE if tokens is None else f"{tokens:,.0f}"
 
 
 def _cost(task: TaskProgress) -> str:
     """US dollars; with a sign that there is more where some answers' cost is unknown."""
     if task.cost is None:
-        return _NONE
+        return NONE
     return f"{'≥ ' if task.unpriced else ''}${task.cost:,.{4 if task.cost < 10 else 2}f}"
 
 
 def _speed(rate: float) -> str:
     return f"{rate:,.1f} items/s" if rate >= _SLOW else f"{rate * 60:.1f} items/min"
-
-
-def _clock(seconds: float) -> str:
-    minutes, rest = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
 
 
 _FIGURES: tuple[tuple[str, Callable[[TaskProgress], str], int], ...] = (

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from bench.bittoken.training.log import Line
@@ -13,17 +13,15 @@ from bench.bittoken.training.progress import Meter, Now
 from bench.bittoken.training.recipe import Recipe
 from bench.bittoken.training.run import Watch
 from bench.bittoken.training.trainer import StepResult, Trainer
-from bench.bittoken.training.wording import NONE, clock, display_name, percent, short
+from bench.bittoken.training.wording import display_name, percent, short
 from bench.errors import printable
+from bench.screen import DOT, NONE, Drawing, clock, packed, terminal
 
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderResult
-    from rich.live import Live
     from rich.table import Table
 
 LOG_SECONDS = 30.0
-LIVE_SECONDS = 0.25
-_DOT = " · "
 _STOPPING = "stopping after this step and saving; one more Ctrl-C ends at once"
 
 
@@ -36,14 +34,8 @@ def display(recipe: Recipe, stopping: Callable[[], bool]) -> Iterator[Watch]:
     if os.environ.get("RANK", "0") != "0":
         yield Watch()
         return
-    meter = Meter(recipe)
-    shown: Screen | Log
-    if sys.stderr.isatty() and os.environ.get("TERM") not in ("dumb", "unknown"):
-        from rich.console import Console
-
-        shown = Screen(recipe.name, Console(stderr=True, highlight=False))
-    else:
-        shown = Log(recipe.name)
+    meter, console = Meter(recipe), terminal()
+    shown = Log(recipe.name) if console is None else Screen(recipe.name, Drawing(console))
 
     def measured(line: Line) -> None:
         meter.heard(line)
@@ -74,7 +66,7 @@ class Log:
         self._now = now
         if not self._begun:
             self._begun = True
-            self._print(_DOT.join(_about(now)))
+            self._print(DOT.join(_about(now)))
         elif now.speed is not None and (
             self._said is None or now.seconds - self._said.seconds >= self._seconds
         ):
@@ -97,45 +89,20 @@ class Log:
 class Screen:
     """A table on a terminal that is redrawn a few times a second and stays at the end."""
 
-    def __init__(self, name: str, console: Console, seconds: float = LIVE_SECONDS) -> None:
-        """Redrawn at most once in `seconds`."""
-        self._name, self._console, self._seconds = name, console, seconds
+    def __init__(self, name: str, drawing: Drawing) -> None:
+        """Nothing is drawn before there is something to see."""
+        self._name, self._drawing = name, drawing
         self._now: Now | None = None
-        self._drawn = 0.0
-        self._live: Live | None = None
-        self._lost = False
 
     def watch(self, now: Now, stopping: bool = False) -> None:
         """Hear where the training stands."""
         self._now = now
-        if self._live is None or stopping or now.seconds - self._drawn >= self._seconds:
-            self._draw(View(self._name, now, stopping))
+        self._drawing.draw(View(self._name, now, stopping), now.seconds, at_once=stopping)
 
     def close(self) -> None:
         """Leave the table as it ended, and the terminal as it was."""
-        if self._now is not None:
-            self._draw(View(self._name, self._now, ended=True))
-        if self._live is not None:
-            with suppress(OSError):
-                self._live.stop()
-
-    def _draw(self, view: View) -> None:
-        if self._lost:
-            return
-        self._drawn = view.now.seconds
-        try:
-            if self._live is None:
-                from rich.live import Live
-
-                # Standard output may lead into a file; nothing but the table goes to stderr.
-                self._live = Live(
-                    view, console=self._console, auto_refresh=False, redirect_stdout=False
-                )
-                self._live.start()
-            self._live.update(view, refresh=True)
-        except OSError:
-            # The terminal has gone. The training goes on without it.
-            self._lost = True
+        now = self._now
+        self._drawing.end(None if now is None else View(self._name, now, ended=True))
 
 
 class View(NamedTuple):
@@ -153,9 +120,9 @@ class View(NamedTuple):
         from rich.text import Text
 
         now, width = self.now, options.max_width
-        above = _packed([*_reached(now), *_pace(now, self.ended)], width)
-        below = _packed([_STOPPING] if self.stopping else _validated(now), width)
-        heading = _DOT.join([self.name, *_about(now)])
+        above = packed([*_reached(now), *_pace(now, self.ended)], width)
+        below = packed([_STOPPING] if self.stopping else _validated(now), width)
+        heading = DOT.join([self.name, *_about(now)])
         yield Text(printable(heading), style="bold", no_wrap=True, overflow="ellipsis")
         yield ProgressBar(now.steps, now.step, width=width)
         yield Segment.line()
@@ -176,7 +143,7 @@ def line(now: Now, ended: bool = False) -> str:
         for task, found in now.measured.get("tasks", {}).items()
     ]
     said = [*_reached(now), *_pace(now, ended)]
-    return _DOT.join([*said, ", ".join(scores)] if scores else said)
+    return DOT.join([*said, ", ".join(scores)] if scores else said)
 
 
 def _about(now: Now) -> list[str]:
@@ -263,14 +230,3 @@ def _levels(found: dict[str, Any]) -> str:
     if "frontier" not in found:
         return NONE
     return f"{found['frontier'] + 1} of {found['levels']}"
-
-
-def _packed(parts: list[str], width: int) -> list[str]:
-    """`parts` with dots between them, on as few lines of `width` as hold them in their order."""
-    lines: list[str] = []
-    for part in parts:
-        if lines and len(lines[-1]) + len(_DOT) + len(part) <= width:
-            lines[-1] += _DOT + part
-        else:
-            lines.append(part)
-    return lines

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
+from bench.screen import NONE
 from bench.tasks import TASKS
-
-NONE = "–"
 
 
 def display_name(task: str) -> str:
@@ -18,13 +17,6 @@ def short(count: float) -> str:
         if count >= 0.9995 * size:
             return f"{count / size:.3g}{unit}"
     return f"{count:.3g}"
-
-
-def clock(seconds: float) -> str:
-    """`0:05`, `12:30`, `4:00:12`."""
-    minutes, rest = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
 
 
 def percent(share: float | None) -> str:

@@ -29,6 +29,7 @@ from bench.bittoken.training.progress import Meter, Now
 from bench.bittoken.training.recipe import DataPart, Recipe, TrainingPart
 from bench.bittoken.training.trainer import Progress, StepResult
 from bench.bittoken.vocabulary import BOS, EOQ, EOS, NUM, Vocabulary
+from bench.screen import Drawing
 from bench.tasks import TASKS
 
 ABOUT = {
@@ -163,7 +164,8 @@ def test_a_log_has_a_first_line_few_others_and_the_last(
 
 def test_the_screen_is_drawn_a_few_times_a_second_and_ends_with_the_last() -> None:
     file = io.StringIO()
-    screen = Screen("small", Console(file=file, force_terminal=True, width=80, height=30), 0.25)
+    console = Console(file=file, force_terminal=True, width=80, height=30)
+    screen = Screen("small", Drawing(console, seconds=0.25))
     for step in range(1, 401):
         screen.watch(now(step=step, seconds=step / 100))
     screen.close()
@@ -178,7 +180,7 @@ def test_a_terminal_that_has_gone_does_not_end_a_training() -> None:
         def write(self, text: str) -> int:
             raise OSError(errno.EIO, "Input/output error")
 
-    screen = Screen("small", Console(file=Gone(), force_terminal=True), seconds=0.0)
+    screen = Screen("small", Drawing(Console(file=Gone(), force_terminal=True), seconds=0.0))
     screen.watch(now())
     screen.watch(now(seconds=9999.0))
     screen.close()
