@@ -5,7 +5,9 @@ One folder per saved step; `latest` names the whole one. Nothing in it is unpick
 
 from __future__ import annotations
 
+import os
 import shutil
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -43,16 +45,29 @@ def save(
     """
     name = f"{_STEP}{trainer.progress.step:07d}"
     place = folder / name
+    try:
+        _write(place, trainer, mixture, feeds, best, crew)
+        crew.wait()
+        if crew.leads:
+            write_atomically(folder / LATEST, name.encode())
+    except (OSError, SafetensorError) as error:
+        raise NumbenchError(
+            f"{place}: {error}; once that is mended, the same command goes on"
+        ) from error
+    if crew.leads:
+        for old in folder.glob(f"{_STEP}*"):
+            if old.name != name:
+                shutil.rmtree(old)
+
+
+def _write(
+    place: Path, trainer: Trainer, mixture: Mixture, feeds: Feeds, best: Weights, crew: Crew
+) -> None:
     place.mkdir(parents=True, exist_ok=True)
     _save_own(place, mixture, feeds, crew.rank)
     if crew.leads:
         tensors = {f"best.{key}": value for key, value in best.items()}
-        try:
-            save_file(tensors | _tensors(trainer), place / "tensors.safetensors")
-        except SafetensorError as error:
-            raise NumbenchError(
-                f"{place}: {error}; make room and run the same command again"
-            ) from error
+        save_file(tensors | _tensors(trainer), place / "tensors.safetensors")
         plain = {
             "progress": vars(trainer.progress),
             "factors": trainer.scale.factors.tolist(),
@@ -60,12 +75,7 @@ def save(
             "processes": crew.world,
         }
         write_atomically(place / "state.json", msgspec.json.encode(plain))
-    crew.wait()
-    if crew.leads:
-        write_atomically(folder / LATEST, name.encode())
-        for old in folder.glob(f"{_STEP}*"):
-            if old.name != name:
-                shutil.rmtree(old)
+    _sync(place)
 
 
 def restore(
@@ -152,6 +162,14 @@ def _restore_tensors(trainer: Trainer, tensors: Weights) -> Weights:
             owner = trainer.optimizers.owner(parameter)
             owner.state[parameter][part] = value.to(place)
     return best
+
+
+def _sync(place: Path) -> None:
+    """Have all of `place` on the disk, so that a loss of power after `latest` names it is none."""
+    for path in place.iterdir():
+        # Another process may be renaming its own, which it has synced.
+        with suppress(FileNotFoundError), path.open("rb") as file:
+            os.fsync(file.fileno())
 
 
 def _save_own(place: Path, mixture: Mixture, feeds: Feeds, rank: int) -> None:

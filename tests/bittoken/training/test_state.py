@@ -252,6 +252,27 @@ def test_a_full_disk_is_told_and_the_training_goes_on_later(
     same(tmp_path, whole)
 
 
+def test_all_of_a_state_is_on_the_disk_before_it_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fsync, replace, synced, unsynced = os.fsync, os.replace, set(), []
+
+    def syncing(handle: int) -> None:
+        synced.add(os.fstat(handle).st_ino)
+        fsync(handle)
+
+    def naming(source: str, target: Path) -> None:
+        if target.name == state.LATEST:
+            place = target.parent / Path(source).read_text()
+            unsynced.append([p.name for p in place.iterdir() if p.stat().st_ino not in synced])
+        replace(source, target)
+
+    monkeypatch.setattr(os, "fsync", syncing)
+    monkeypatch.setattr(os, "replace", naming)
+    trained(tmp_path)
+    assert unsynced == [[]] * len(unsynced) != []
+
+
 def test_a_state_that_the_disk_refuses_leaves_the_one_before(
     broken_off: Path, whole: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -261,7 +282,7 @@ def test_a_state_that_the_disk_refuses_leaves_the_one_before(
 
     with monkeypatch.context() as patch:
         patch.setattr(state, "save_file", refused)
-        with pytest.raises(NumbenchError, match="No space left on device; make room"):
+        with pytest.raises(NumbenchError, match="No space left on device; once that is mended"):
             trained(broken_off)
     assert saved_step(broken_off) == 10
     assert trained(broken_off).ended
