@@ -225,4 +225,6 @@ def _handles(points: Sequence[Point], heading: str) -> list[Line2D]:
     if _twins(points):
         text = "joined: same model and level"
         handles.append(Line2D([], [], color=_DOMINATED, linestyle=":", label=text))
-    return [*handles, whisker_handle()]
+    if any(point.price.bounded or point.score.bounded for point in points):
+        handles.append(whisker_handle())
+    return handles

@@ -71,6 +71,15 @@ def test_a_published_twin_is_joined_and_takes_no_part_in_the_front() -> None:
     assert [list(line.get_xdata()) for line in joined] == [[10, 5]]
 
 
+@pytest.mark.parametrize("published", [False, True])
+def test_whiskers_are_named_where_somebody_has_them(published: bool) -> None:
+    points = [point("a", 1, 50, published), point("b", 2, 60, published)]
+    with figures.style():
+        (legend,) = pareto(points, "tokens", "Measured").legends
+    named = any("whiskers" in text.get_text() for text in legend.get_texts())
+    assert named != published
+
+
 @pytest.mark.parametrize("crowded", [False, True])
 def test_labels_of_thirty_points_neither_overlap_nor_leave_the_figure(crowded: bool) -> None:
     chance = random.Random(7)
