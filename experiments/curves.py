@@ -44,7 +44,11 @@ def curves(layout: Layout, kept: Kept, folder: Path) -> dict[str, bytes]:
                 _draw(axes, task, column, number, kept, folder)
         figure.supxlabel("tokens of training")
         figure.supylabel("score at validation, %")
-        handles = [_line(number, column.title) for number, column in enumerate(layout.columns)]
+        handles = [
+            _line(number, column.title)
+            for number, column in enumerate(layout.columns)
+            if runs_of(layout, column, kept)
+        ]
         figure.legend(handles=handles, loc="outside upper center", ncols=len(handles))
         rendered = figures.rendered(figure)
     return {form: rendered[form] for form in FORMS}

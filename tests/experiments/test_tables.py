@@ -151,8 +151,10 @@ def test_seeds_of_different_recipes_have_no_mean(
     assert "multi-bittoken-s1 and multi-bittoken-s2 differ in training.tokens" in said
 
 
-def test_curves_go_with_the_runs_they_show(kept: Path) -> None:
+def test_curves_name_those_they_show_and_go_with_them(kept: Path) -> None:
     write_tables(kept)
+    drawn = (kept / "curves" / "multi.svg").read_text()
+    assert "BitToken" in drawn and "Single digit" in drawn and "xVal" not in drawn
     shutil.rmtree(kept / "multi-digit-s1")
     write_tables(kept)
     assert not list((kept / "curves").iterdir())
