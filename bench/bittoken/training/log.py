@@ -28,6 +28,12 @@ def measures(lines: list[Line]) -> list[Line]:
     return [line for line in lines if "tasks" in line]
 
 
+def best(lines: list[Line]) -> Line | None:
+    """The validation whose weights are the checkpoint: of the best ones the last; None of none."""
+    by_mean = sorted(measures(lines), key=lambda line: line["harmonic_mean"] or 0.0)
+    return by_mean[-1] if by_mean else None
+
+
 class MetricsLog:
     """The open log of a running training."""
 

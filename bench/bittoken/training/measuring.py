@@ -65,8 +65,9 @@ def validate(trainer: Trainer, mixture: Mixture, full: Feed, leveled: Feed) -> M
             }
             if _maps(trainer):
                 found[name]["level_score"] = _by_level(level[mine], score[mine], curriculum.levels)
-    harmonic = generalized_mean(mixture.performance, -1.0)
-    return {"tasks": found, "harmonic_mean": round(harmonic, 6)}
+    # Not rounded: where a task stays at 0 the mean is of the order of its epsilon, and the other
+    # tasks, by which checkpoints are then chosen, count in digits beyond the tenth.
+    return {"tasks": found, "harmonic_mean": generalized_mean(mixture.performance, -1.0)}
 
 
 def _by_level(level: Ints, score: np.ndarray, levels: int) -> list[float | None]:

@@ -154,7 +154,7 @@ class _Run:
         if self._crew.leads:
             feeds = self._feeds
             found = validate(self._trainer, self._mixture, feeds["full"], feeds["leveled"])
-            if found["harmonic_mean"] > progress.best:
+            if found["harmonic_mean"] >= progress.best:
                 progress.best, progress.best_step = found["harmonic_mean"], progress.step
                 progress.best_tokens = progress.tokens
                 self._best = state.weights(self._trainer)

@@ -10,7 +10,7 @@ from rich.console import Console, ConsoleOptions, RenderResult
 from rich.table import Table
 from rich.text import Text
 
-from bench.bittoken.training.log import Line, measures, read
+from bench.bittoken.training.log import Line, best, read
 from bench.bittoken.training.recipe import TEXT
 from bench.bittoken.training.run import CHECKPOINT
 from bench.bittoken.training.wording import display_name, percent
@@ -59,6 +59,4 @@ class Summary(NamedTuple):
 def summary(folder: Path) -> Summary:
     """Of the training in `folder`. BadInput where there is none."""
     lines = read(folder)
-    # The first of equals, as the training itself chooses.
-    best = max(measures(lines), key=lambda line: line["harmonic_mean"] or 0.0, default=None)
-    return Summary(folder, lines[0] if lines else {}, best)
+    return Summary(folder, lines[0] if lines else {}, best(lines))

@@ -144,7 +144,7 @@ def test_a_training_that_has_ended_stays_as_it_is(whole: Path, tmp_path: Path) -
 
 
 def test_the_checkpoint_is_that_of_the_best_validation(whole: Path) -> None:
-    best = max(lines(whole), key=lambda line: float(line["harmonic_mean"]))
+    best = max(lines(whole), key=lambda line: (float(line["harmonic_mean"]), line["step"]))
     told = json.loads((whole / "checkpoint" / "config.json").read_text())["training"]
     assert (told["step"], told["harmonic_mean"]) == (best["step"], best["harmonic_mean"])
     kept = load_file(whole / "checkpoint" / "model.safetensors")
@@ -152,6 +152,22 @@ def test_the_checkpoint_is_that_of_the_best_validation(whole: Path) -> None:
     assert kept
     for name, value in kept.items():
         assert torch.equal(value, saved[f"best.{name}"])
+
+
+def test_where_one_task_stays_at_0_the_others_choose_the_checkpoint(tmp_path: Path) -> None:
+    parts = {"model": {"encoding": "xval"}, "data": {"tasks": ["sorting", "addition"]}}
+    trained(tmp_path, **parts)
+    measured = [line for line in lines(tmp_path) if "tasks" in line]
+    scores = [[found["score"] for found in line["tasks"].values()] for line in measured]
+    assert all(score[0] == 0 for score in scores)
+    for line, (_, addition) in zip(measured, scores, strict=True):
+        # The log has scores to five decimals.
+        ends = (max(addition + end, 0.0) for end in (-5e-6, 5e-6))
+        low, high = (2 / (1e6 + 1 / (end + 1e-6)) for end in ends)
+        assert low <= line["harmonic_mean"] <= high
+    best = max(measured, key=lambda line: (line["harmonic_mean"], line["step"]))
+    told = json.loads((tmp_path / "checkpoint" / "config.json").read_text())["training"]
+    assert told["step"] == best["step"]
 
 
 FILES = [
