@@ -8,11 +8,14 @@ from pathlib import Path
 from bench.bittoken.checkpoint import WEIGHTS
 from bench.bittoken.training import log
 from bench.bittoken.training.measuring import chance
+from bench.bittoken.training.recipe import Recipe
 from bench.dataset.settings import Settings
+from bench.errors import BadInput
 from bench.jsonl import read_json
 from bench.report.escape import markdown
 from bench.tasks import TASKS
-from experiments.kept import Bounded, Scores
+from experiments.cells import threads
+from experiments.kept import RECIPE, Bounded, Scores
 from experiments.thirds import Third
 
 CARD, DIFFICULTY, NOTES = "README.md", "difficulty.json", "notes.md"
@@ -36,18 +39,27 @@ def scores_file(dataset: str) -> str:
 def card(folder: Path) -> str:
     """The card of the checkpoint in `folder`.
 
-    `notes.md`, what was written by hand on where it fails, stands in its place.
+    `notes.md`, what was written by hand on where it fails, stands in its place. BadInput where the
+    scores are missing or of another training than the recipe and the log.
     """
     names = [path.name for path in folder.glob(scores_file("*"))]
     scores = {run.dataset.name: run for run in (read_json(folder / n, Scores) for n in names)}
     parts = read_json(folder / DIFFICULTY, dict[str, dict[str, list[Third]]])
     # In the order in which they were asked.
     asked = [scores[name] for name in parts]
+    own = read_json(folder / RECIPE, Recipe)
+    if any(run.recipe != own or run.model_sha256 != asked[0].model_sha256 for run in asked):
+        raise BadInput(
+            f"{folder}: its scores are of another training than its recipe; ship it anew"
+        )
     text = TEMPLATE.read_text(encoding="utf-8")
     for name, value in {
         "NAME": folder.name,
         "FACTS": _facts(folder, asked[0]),
         "DIGITS": f"{asked[0].recipe.data.digits}",
+        "MAKE": "\n".join(map(_made_by, NEW)),
+        "NEW": NEW[0].name,
+        "NEW_NAMES": " and ".join(f"`{settings.name}`" for settings in NEW),
         "SCORES": _scores(asked),
         "THIRDS": "\n\n".join(_thirds(run, parts[run.dataset.name]) for run in asked[-len(NEW) :]),
         "NOTES": (folder / NOTES).read_text(encoding="utf-8").strip(),
@@ -55,6 +67,12 @@ def card(folder: Path) -> str:
     }.items():
         text = text.replace(f"{{{name}}}", value)
     return text
+
+
+def _made_by(settings: Settings) -> str:
+    digits = "" if settings.max_digits == 15 else f" --max-digits {settings.max_digits}"
+    made = f"--name {settings.name} --size {settings.size} --seed {settings.seed}{digits}"
+    return f"    numbench generate {made} --out /tmp/{settings.name}"
 
 
 def _facts(folder: Path, run: Scores) -> str:
@@ -73,9 +91,9 @@ def _facts(folder: Path, run: Scores) -> str:
             TASKS[task].display for task in TASKS if task not in recipe.data.tasks
         )
         + ", text",
-        "budget": f"{run.tokens:,} tokens, {recipe.training.batch_tokens:,} a step",
+        "tokens": f"{run.tokens:,}, {recipe.training.batch_tokens:,} a step",
         "time": f"{run.seconds / 60:.0f} minutes",
-        "hardware": f"{markdown(run.device)}; {run.threads} thread, no GPU"
+        "hardware": f"{markdown(run.device)}; {threads(run.threads)}"
         + (f"; in {len(begun)} sittings" if len(begun) > 1 else ""),
         "checkpoint": f"step {run.best_step:,} of {recipe.training.steps:,}, the best by "
         "validation",

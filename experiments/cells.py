@@ -26,8 +26,11 @@ def read_kept(folder: Path) -> Kept:
     for path in sorted(folder.glob("*/scores.json")):
         scores = read_scores(path.parent)
         assert scores is not None
-        if scores.run != path.parent.name or not _SEED.search(scores.run):
-            raise BadInput(f"{path}: is of run {scores.run!r}, and a run is named NAME-sSEED")
+        if scores.run != path.parent.name or not scores.run.endswith(f"-s{scores.seed}"):
+            raise BadInput(
+                f"{path}: is of run {scores.run!r} and seed {scores.seed}, in folder "
+                f"{path.parent.name!r}: a run is named NAME-sSEED, and so is its folder"
+            )
         kept[_SEED.sub("", scores.run)].append(scores)
     for name, runs in kept.items():
         runs.sort(key=lambda run: run.seed)
@@ -84,6 +87,8 @@ FACTS: tuple[tuple[str, Callable[[Scores], float]], ...] = (
     ("Seeds", lambda run: run.seed),
     ("Parameters", lambda run: run.parameters),
     ("Budget, tokens", lambda run: run.recipe.training.tokens),
+    ("Tokens a question", lambda run: run.tokens_a_question),
+    ("Best step", lambda run: run.best_step),
     ("Training, seconds", lambda run: round(run.seconds)),
 )
 """What stands below the scores of a column."""
@@ -107,7 +112,7 @@ def caption(runs: Sequence[Scores], layout: Layout) -> str:
     sizes = _span(sorted({score.items for run in runs for score in run.tasks.values()}))
     data = _each(f"`{run.dataset.name}@{run.dataset.sha256[:6]}`" for run in runs)
     digits = _span(sorted({run.recipe.data.digits for run in runs}))
-    devices = _each(f"{markdown(run.device)}, {_threads(run.threads)}" for run in runs)
+    devices = _each(f"{markdown(run.device)}, {threads(run.threads)}" for run in runs)
     versions = _each(f"numbench {run.version}, torch {markdown(run.torch)}" for run in runs)
     budget = _span(sorted({run.recipe.training.tokens for run in runs}))
     batch = _span(sorted({run.recipe.training.batch_tokens for run in runs}))
@@ -123,7 +128,8 @@ def caption(runs: Sequence[Scores], layout: Layout) -> str:
     return "; ".join(parts) + "."
 
 
-def _threads(count: int) -> str:
+def threads(count: int) -> str:
+    """`1 thread`, `8 threads`."""
     return f"{count} thread{'s' if count > 1 else ''}"
 
 

@@ -20,3 +20,6 @@ def ending(work: Callable[[], int]) -> int:
     except NumbenchError as error:
         say(f"experiments: {error}")
         return error.exit_code
+    except OSError as error:
+        say(f"experiments: {error.filename or 'input/output'}: {error.strerror or error}")
+        return 1

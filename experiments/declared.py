@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Iterator
 from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import msgspec
 from msgspec import Struct
 
 from bench.bittoken.training.recipe import TEXT, Recipe, load_recipe
 from bench.dataset.store import Dataset, open_dataset
 from bench.errors import BadInput
+from experiments.toml_file import read_toml
 
 COMPARISON = Path(__file__).with_name("comparison.toml")
 
@@ -55,11 +54,7 @@ def read_comparison(path: Path = COMPARISON) -> Comparison:
 
     The dataset must hold every task that is trained, with as many digits at most.
     """
-    try:
-        raw = tomllib.loads(path.read_text(encoding="utf-8"))
-        declaration = msgspec.convert(raw, _Declaration)
-    except (OSError, tomllib.TOMLDecodeError, msgspec.ValidationError) as error:
-        raise BadInput(f"{path}: {error}") from error
+    declaration = read_toml(path, _Declaration)
     dataset = open_dataset(declaration.dataset)
     found: dict[str, Declared] = {}
     for runs in declaration.runs:

@@ -8,6 +8,7 @@ trainings slowly part.
 from __future__ import annotations
 
 import argparse
+import math
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -34,8 +35,9 @@ class Compared(NamedTuple):
 
     @property
     def difference(self) -> float:
-        """Relative to the logged loss."""
-        return abs(self.again - self.logged) / max(abs(self.logged), 1e-9)
+        """Relative to the logged loss; infinite where one of them is no number."""
+        found = abs(self.again - self.logged) / max(abs(self.logged), 1e-9)
+        return math.inf if math.isnan(found) else found
 
 
 def compare(logged: Path, again: Path) -> list[Compared]:
@@ -52,7 +54,7 @@ def compare(logged: Path, again: Path) -> list[Compared]:
         for folder in (logged, again)
     )
     found = [
-        Compared(step, task, loss, new[step][task])
+        Compared(step, task, _number(loss), _number(new[step][task]))
         for step, losses in old.items()
         if step in new
         for task, loss in losses.items()
@@ -61,6 +63,11 @@ def compare(logged: Path, again: Path) -> list[Compared]:
     if not found:
         raise BadInput(f"{again}: no validation that {logged} has too; train for longer")
     return found
+
+
+def _number(loss: float | None) -> float:
+    """Logs hold null for a loss that is no number."""
+    return math.nan if loss is None else loss
 
 
 def report(found: Sequence[Compared]) -> str:

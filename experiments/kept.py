@@ -44,21 +44,30 @@ class TaskScore(Struct, frozen=True):
 
 
 class Asked(Struct, frozen=True):
-    """The dataset that was answered."""
+    """A dataset or a set of prompts."""
 
     name: str
     sha256: str
 
 
 class Scores(Struct, frozen=True, kw_only=True):
-    """`scores.json`. seconds: of the training, over all sittings; best_step: of the checkpoint."""
+    """`scores.json`. seconds: of the training, over all sittings; best_step: of the checkpoint.
+
+    dataset, prompt, protocol, model_sha256: what was asked, in which wording, how it was judged,
+    and the fingerprint of the checkpoint that answered. tokens_a_question: in the validations of
+    the training, where every task has the same share of tokens.
+    """
 
     run: str
     tasks: dict[str, TaskScore]
     dataset: Asked
+    prompt: Asked
+    protocol: str
+    model_sha256: str
     parameters: int
     tokens: int
     seconds: float
+    tokens_a_question: float
     best_step: int
     device: str
     threads: int
@@ -106,16 +115,24 @@ def scored(training: Path, run: ScoredRun, recipe: Recipe) -> Scores:
             )
     lines = log.read(training)
     about = next(line for line in reversed(lines) if "event" in line)
-    last = log.measures(lines)[-1]
+    validations = log.measures(lines)
+    last = validations[-1]
+    questions = sum(found["items"] for line in validations for found in line["tasks"].values())
     trained = read_json(training / CHECKPOINT / "config.json", dict[str, Any])["training"]
     tables = measured.entry.tables
     return Scores(
         run=recipe.name,
         tasks={task: _task_score(task, cell.n, tables) for task, cell in measured.cells.items()},
         dataset=Asked(run.dataset.name, run.dataset.manifest.sha256),
+        prompt=Asked(run.info.prompt.name, run.info.prompt.sha256),
+        protocol=run.protocol,
+        model_sha256=str(run.info.settings["model_sha256"]),
         parameters=about["parameters"],
         tokens=last["tokens"],
         seconds=last["seconds"],
+        tokens_a_question=round(
+            recipe.training.validation_tokens * len(validations) / questions, 1
+        ),
         best_step=trained["step"],
         device=about["device"],
         threads=about["threads"],

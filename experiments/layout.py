@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import csv
-import tomllib
+from collections.abc import Sequence
 from decimal import Decimal
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-import msgspec
 from msgspec import Struct
 
 from bench.errors import BadInput
 from bench.paths import resource
 from bench.tasks import TASKS
+from experiments.toml_file import read_toml
 
 LAYOUT = Path(__file__).with_name("layout.toml")
 EXACT, SMAPE = "exact match", "log-sMAPE"
@@ -66,11 +66,17 @@ class Row(NamedTuple):
 
 
 def read_layout(path: Path = LAYOUT) -> tuple[Layout, ...]:
-    """BadInput where it is no layout."""
-    try:
-        return msgspec.convert(tomllib.loads(path.read_text(encoding="utf-8")), _File).tables
-    except (OSError, tomllib.TOMLDecodeError, msgspec.ValidationError) as error:
-        raise BadInput(f"{path}: {error}") from error
+    """BadInput where it is no layout, or names a column that the paper's files have not."""
+    layouts = read_toml(path, _File).tables
+    for layout in layouts:
+        for column in layout.columns:
+            if column.published is None:
+                continue
+            files, title = _where(layout, column.published)
+            if not any(title in line for file in files for line in _published(file).values()):
+                said = " or ".join(f"{file}.csv" for file in files)
+                raise BadInput(f"{path}: {layout.name}: no column {title!r} in {said}")
+    return layouts
 
 
 def rows_of(layout: Layout) -> list[Row]:
@@ -86,12 +92,18 @@ def published(layout: Layout, column: Column, row: Row) -> str:
     """The paper's figure as it is shown, shares in percent; empty where there is none."""
     if column.published is None or (column.only and row.task not in column.only):
         return ""
-    file, _, title = column.published.rpartition(":")
-    for name in [file] if file else layout.published:
+    files, title = _where(layout, column.published)
+    for name in files:
         found = _published(name).get(row, {}).get(title)
         if found:
             return f"{100 * Decimal(found):.1f}" if row.metric in (EXACT, SMAPE) else found
     return ""
+
+
+def _where(layout: Layout, said: str) -> tuple[Sequence[str], str]:
+    """The files that have a column, and its name in them."""
+    file, _, title = said.rpartition(":")
+    return [file] if file else layout.published, title
 
 
 @cache

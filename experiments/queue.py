@@ -147,12 +147,14 @@ def chosen(
 ) -> tuple[list[Declared], list[str]]:
     """The runs of `only` that are not done, and lines on those declared otherwise than made.
 
-    With `again` the latter are among the former; else they are left as they are.
+    With `again` the latter are among the former; else they are left as they are. BadInput where no
+    run has such a name.
     """
     left, changed = [], []
-    for run in comparison.runs:
-        if not fnmatchcase(run.name, only):
-            continue
+    wanted = [run for run in comparison.runs if fnmatchcase(run.name, only)]
+    if not wanted:
+        raise BadInput(f"--only {only!r}: no run has such a name; --list shows what waits")
+    for run in wanted:
         kept = _kept_differences(run, comparison, results / run.name)
         if kept == []:
             continue
@@ -232,25 +234,30 @@ def _arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
 def run_queue(given: argparse.Namespace) -> int:
     """The exit code: 0 all done or time is up, 1 a run failed, 2 declared otherwise, 130."""
     comparison = read_comparison(given.declared)
+    places = (given.out, given.scratch)
+    if given.list:
+        left, changed = chosen(comparison, given.only, *places, again=False)
+        _tell(changed, again=False)
+        print("\n".join(run.name for run in left))
+        return 0
     given.scratch.mkdir(parents=True, exist_ok=True)
     lock = FileLock(given.scratch / QUEUE_LOCK)
     try:
         with lock.acquire(timeout=0):
-            again = given.again and not given.list
-            places = (given.out, given.scratch)
-            left, changed = chosen(comparison, given.only, *places, again)
-            for line in changed:
-                say(line if again else f"{line}; --again trains it anew")
-            if given.list:
-                print("\n".join(run.name for run in left))
-                return 0
+            left, changed = chosen(comparison, given.only, *places, given.again)
+            _tell(changed, given.again)
             queue = Queue(left, comparison.dataset, *places)
             code = asyncio.run(_attended(queue, given.workers, given.minutes))
     except Timeout:
         raise BadInput(f"{given.scratch}: another queue works there") from None
     done = [run.name for run in left if read_scores(given.out / run.name)]
     say(f"{len(done)} of {len(left)} done now" + _failures(queue.failed))
-    return code or (2 if changed and not again else 0)
+    return code or (2 if changed and not given.again else 0)
+
+
+def _tell(changed: Sequence[str], again: bool) -> None:
+    for line in changed:
+        say(line if again else f"{line}; --again trains it anew")
 
 
 def _failures(names: Sequence[str]) -> str:

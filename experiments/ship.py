@@ -26,7 +26,7 @@ from bench.jsonl import read_json, write_atomically, write_json
 from bench.runner import run
 from bench.runner.spec import RunSpec
 from bench.scoring import score_run
-from experiments.card import CARD, DIFFICULTY, KNOWN, NEW, card, scores_file
+from experiments.card import CARD, DIFFICULTY, KNOWN, NEW, NOTES, card, scores_file
 from experiments.command import ending
 from experiments.kept import CHECKPOINT, RECIPE, scored
 from experiments.thirds import thirds
@@ -42,16 +42,21 @@ def ship(
     """Make `out` of the training and return its card.
 
     known: committed datasets to ask; new: what makes the others. These and all answers lie in
-    `scratch`. BadInput where the training has not ended.
+    `scratch`. BadInput where the training has not ended, or where `out` has no notes. Interrupted,
+    it leaves a folder without scores, and the same call goes on.
     """
     recipe = read_json(training / RECIPE, Recipe)
-    steps = log.measures(log.read(training))[-1]["step"]
+    steps = max((line["step"] for line in log.measures(log.read(training))), default=0)
     if steps < recipe.training.steps:
         raise BadInput(
             f"{training}: only {steps:,} of {recipe.training.steps:,} steps are done; "
             "let it end first"
         )
+    if not (out / NOTES).is_file():
+        raise BadInput(f"{out / NOTES} is missing: write there, for the card, where it fails")
     best = checkpoint.load(training / CHECKPOINT)
+    for old in (out / DIFFICULTY, *out.glob(scores_file("*"))):
+        old.unlink(missing_ok=True)
     checkpoint.save(out, best.network, best.training, dtype=torch.bfloat16)
     for name in (RECIPE, log.FILE):
         write_atomically(out / name, (training / name).read_bytes())

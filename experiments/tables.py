@@ -7,6 +7,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from bench.errors import BadInput
 from bench.jsonl import write_atomically
 from experiments.cells import compared, read_kept
 from experiments.command import ending
@@ -21,6 +22,8 @@ PAGE, CURVES = "README.md", "curves"
 def write_tables(folder: Path) -> list[Path]:
     """Write the page and its curves into `folder`, where the runs are kept; the files written."""
     layouts, kept = read_layout(), read_kept(folder)
+    if not kept:
+        raise BadInput(f"{folder}: no run is kept here; python -m experiments.queue makes them")
     text = page(layouts, kept, read_findings(folder / FINDINGS, layouts))
     files = {folder / PAGE: text.encode()}
     for layout in layouts:

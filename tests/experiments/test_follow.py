@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,7 @@ from experiments.follow import TOLERANCE, compare, main
 from tests.experiments.tiny import ROOT
 
 
-def log(folder: Path, losses: list[float], seed: int = 1) -> Path:
+def log(folder: Path, losses: Sequence[float | None], seed: int = 1) -> Path:
     """A training's folder, as far as its losses go."""
     folder.mkdir()
     write_json(folder / "recipe.json", load_recipe("cpu", (f"training.seed={seed}",)))
@@ -32,10 +33,15 @@ def log(folder: Path, losses: list[float], seed: int = 1) -> Path:
         ([2.0, 1.0], 0, "equal to the last digit"),
         ([2.0, 1.05], 0, "differs by 5 % at most (minmax at step 128)"),
         ([2.0, 1.2], 1, "differs by 20 % at most (minmax at step 128)"),
+        ([2.0, None], 1, "differs by inf % at most (minmax at step 128)"),
     ],
 )
 def test_what_it_says(
-    again: list[float], code: int, words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    again: list[float | None],
+    code: int,
+    words: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     folders = [log(tmp_path / "old", [2.0, 1.0, 0.5]), log(tmp_path / "new", again)]
     assert main([str(folder) for folder in folders]) == code

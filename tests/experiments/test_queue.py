@@ -166,9 +166,30 @@ def test_a_second_queue_in_the_same_place_is_refused(
     declared = declare(tmp_path, tokens=8192)
     (tmp_path / "scratch").mkdir()
     with FileLock(tmp_path / "scratch" / ".queue"):
-        code, _, said = said_by(capsys, declared, "--list")
+        code, _, said = said_by(capsys, declared)
+        listed = said_by(capsys, declared, "--list")
     assert code == 2
     assert "another queue works there" in said
+    assert listed == (0, ["multi-bittoken-s1", "multi-digit-s1"], "")
+
+
+def test_a_name_that_no_run_has_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    declared = declare(tmp_path, tokens=8192)
+    code, _, said = said_by(capsys, declared, "--only", "mutli-*")
+    assert (code, said.count("\n")) == (2, 1)
+    assert "no run has such a name" in said
+
+
+def test_a_place_that_is_no_folder_is_told_in_one_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    declared = declare(tmp_path, tokens=8192)
+    (tmp_path / "scratch").write_text("in the way")
+    code, _, said = said_by(capsys, declared)
+    assert (code, said.count("\n")) == (1, 1)
+    assert str(tmp_path / "scratch") in said
 
 
 @pytest.mark.parametrize(
@@ -180,13 +201,15 @@ def test_a_second_queue_in_the_same_place_is_refused(
         ('set = ["', 'set = ["data.digits=5", "', "is trained on at most 5 digits"),
         ('set = ["', 'set = [\'data.tasks=["mean"]\', "', "dataset data lacks mean"),
         ("dataset", "data_set", "data_set"),
+        ('"tiny"', '"tïny"', "can't decode"),
     ],
 )
 def test_a_comparison_that_cannot_be_is_refused(
     old: str, new: str, words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     declared = declare(tmp_path, tokens=8192)
-    declared.write_text(declared.read_text().replace(old, new))
+    # Saved in some editor's own encoding: what is no ASCII is no UTF-8.
+    declared.write_text(declared.read_text().replace(old, new), encoding="latin-1")
     code, out, said = said_by(capsys, declared)
     assert (code, out) == (2, [])
     assert words in said

@@ -18,6 +18,7 @@ from bench.dataset.generate import generate
 from bench.dataset.settings import Settings
 from bench.errors import BadInput
 from bench.jsonl import read_json
+from bench.runner.spec import RunSpec
 from bench.scoring import score_run
 from experiments.card import DIFFICULTY
 from experiments.kept import Scores
@@ -93,6 +94,43 @@ def test_a_training_that_has_not_ended_is_not_shipped(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match="only 8 of 16 steps are done"):
         ship(tmp_path / "tiny", tmp_path / "out", tmp_path / "scratch")
     assert not (tmp_path / "out").exists()
+
+
+def test_without_notes_nothing_is_asked(training: Path, tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match=r"notes\.md is missing"):
+        ship(training, tmp_path / "out", tmp_path / "scratch")
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_training_without_a_validation_is_not_shipped(training: Path, tmp_path: Path) -> None:
+    begun = shutil.copytree(training, tmp_path / "begun")
+    log = begun / "metrics.jsonl"
+    log.write_text(log.read_text().splitlines(keepends=True)[0])
+    with pytest.raises(BadInput, match="only 0 of 16 steps are done"):
+        ship(begun, tmp_path / "out", tmp_path / "scratch")
+
+
+def test_shipping_that_breaks_off_leaves_no_scores_of_other_weights(
+    training: Path, made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = shutil.copytree(made / "out", tmp_path / "out")
+
+    def broken(spec: RunSpec) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("experiments.ship.run", broken)
+    with pytest.raises(KeyboardInterrupt):
+        ship(training, out, tmp_path / "scratch", [made / "known"], [])
+    assert not list(out.glob("scores-*")) and not (out / DIFFICULTY).exists()
+
+
+def test_a_card_of_mixed_files_is_refused(made: Path, tmp_path: Path) -> None:
+    out = shutil.copytree(made / "out", tmp_path / "out")
+    recipe = json.loads((out / "recipe.json").read_text())
+    recipe["training"]["seed"] = 9
+    (out / "recipe.json").write_text(json.dumps(recipe))
+    with pytest.raises(BadInput, match="scores are of another training"):
+        write_card(out)
 
 
 def test_the_committed_card_is_what_the_files_beside_it_say(tmp_path: Path) -> None:

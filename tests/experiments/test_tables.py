@@ -14,7 +14,9 @@ import pytest
 from bench.bittoken.training.recipe import load_recipe
 from bench.errors import BadInput
 from bench.jsonl import write_json
+from experiments.cells import read_kept
 from experiments.kept import RESULTS, Asked, Bounded, Scores, TaskScore
+from experiments.layout import LAYOUT, read_layout
 from experiments.tables import main, write_tables
 from tests.experiments.tiny import ROOT
 
@@ -32,9 +34,13 @@ def keep(folder: Path, name: str, tasks: Mapping[str, tuple[float, float | None]
             for task, (exact, smape) in tasks.items()
         },
         dataset=Asked("short", "abcdef" * 10),
+        prompt=Asked("paper", "fedcba" * 10),
+        protocol="exact",
+        model_sha256="012345" * 10,
         parameters=1_600_000,
         tokens=4_990_000,
         seconds=1234.4,
+        tokens_a_question=47.1,
         best_step=64,
         device="a_test CPU, 2 cores",
         threads=1,
@@ -95,6 +101,8 @@ def test_one_seed_has_its_interval_and_several_their_mean_and_each(kept: Path) -
     assert rows["Add", "exact match"][digit] == "[20.0](multi-digit-s1/) (18.0–22.0)"
     assert rows["Seeds", ""][bittoken] == "1, 2"
     assert rows["Budget, tokens", ""][digit] == "5,000,000"
+    assert rows["Tokens a question", ""][digit] == "47"
+    assert rows["Best step", ""][digit] == "64"
 
 
 def test_the_papers_figures_stand_beside_and_what_was_not_run_is_empty(kept: Path) -> None:
@@ -149,6 +157,44 @@ def test_seeds_of_different_recipes_have_no_mean(
     assert main(["--out", str(kept)]) == 2
     said = capsys.readouterr().err
     assert "multi-bittoken-s1 and multi-bittoken-s2 differ in training.tokens" in said
+
+
+def test_a_run_by_the_name_of_another_seed_is_refused(
+    kept: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    scores = json.loads((kept / "multi-bittoken-s2/scores.json").read_text())
+    scores["run"] = "multi-bittoken-s3"
+    write_json(kept / "multi-bittoken-s3/scores.json", scores)
+    assert main(["--out", str(kept)]) == 2
+    assert "is of run 'multi-bittoken-s3' and seed 2" in capsys.readouterr().err
+
+
+def test_a_folder_without_runs_has_no_page(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["--out", str(tmp_path / "typo")]) == 2
+    assert "no run is kept here" in capsys.readouterr().err
+    assert not (tmp_path / "typo").exists()
+
+
+def test_a_column_that_the_paper_has_not_is_refused(tmp_path: Path) -> None:
+    layout = tmp_path / "layout.toml"
+    layout.write_text(LAYOUT.read_text().replace('published = "FoNE"', 'published = "FONE"', 1))
+    with pytest.raises(BadInput, match="multi: no column 'FONE' in local_multitask"):
+        read_layout(layout)
+
+
+def test_the_documented_speed_is_that_of_the_logs(tmp_path: Path) -> None:
+    runs = [run for seeds in read_kept(ROOT / RESULTS).values() for run in seeds]
+    speeds = sorted(run.tokens / run.seconds for run in runs)
+    minutes = sorted(run.seconds / 60 for run in runs)
+    sizes = sorted(run.parameters / 1e6 for run in runs)
+    row = (
+        f"| `experiments`, {sizes[0]:.1f}–{sizes[-1]:.1f}M parameters, 1.5 or 5 million tokens "
+        f"| one core of a CPU | {round(speeds[0], -2):,.0f}–{round(speeds[-1], -2):,.0f} "
+        f"| {minutes[0]:.0f}–{minutes[-1]:.0f} min | | measured |"
+    )
+    assert row in (ROOT / "docs/training.md").read_text()
 
 
 def test_curves_name_those_they_show_and_go_with_them(kept: Path) -> None:
