@@ -142,4 +142,4 @@ def _span(values: Sequence[float]) -> str:
     if not values:
         return ""
     shown = [f"{value:,.0f}" for value in (values[0], values[-1])]
-    return shown[0] if values[0] == values[-1] else "–".join(shown)
+    return "–".join(dict.fromkeys(shown))
