@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from pathlib import Path
 
+import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
@@ -22,7 +23,7 @@ _PANEL, _ACROSS = 1.7, 3
 
 
 def curves(layout: Layout, kept: Kept, folder: Path) -> dict[str, bytes]:
-    """The figure of a table in each of FORMS; one line a seed, one panel a task.
+    """The figure of a table in each of FORMS: a panel a task, and in it a line a column.
 
     Some run must be there to be shown.
     """
@@ -55,19 +56,33 @@ def curves(layout: Layout, kept: Kept, folder: Path) -> dict[str, bytes]:
 
 
 def _draw(axes: Axes, task: str, column: Column, number: int, kept: Kept, folder: Path) -> None:
+    """The mean over the seeds, and faintly each of several."""
     look = figures.look(number)
-    for run in kept.get(column.run_name(task) or "", ()):
-        lines = log.measures(log.read(folder / run.run))
-        known = [line for line in lines if task in line["tasks"]]
-        axes.plot(
-            [line["tokens"] for line in known],
-            [100 * line["tasks"][task]["score"] for line in known],
-            color=look.colour,
-            linewidth=0.9,
-            marker=look.marker,
-            markersize=2.5,
-            markevery=max(len(known) // 6, 1),
-        )
+    seeds = [_points(folder / run.run, task) for run in kept.get(column.run_name(task) or "", ())]
+    if not seeds:
+        return
+    if len(seeds) > 1:
+        for points in seeds:
+            axes.plot(*zip(*points, strict=True), color=look.colour, linewidth=0.5, alpha=0.35)
+    # Seeds are validated at the same steps.
+    means = [np.mean(points, axis=0) for points in zip(*seeds, strict=False)]
+    axes.plot(
+        *zip(*means, strict=True),
+        color=look.colour,
+        linewidth=0.9,
+        marker=look.marker,
+        markersize=2.5,
+        markevery=max(len(means) // 6, 1),
+    )
+
+
+def _points(run: Path, task: str) -> list[tuple[float, float]]:
+    """Tokens and score in percent of each validation of a task."""
+    return [
+        (line["tokens"], 100 * line["tasks"][task]["score"])
+        for line in log.measures(log.read(run))
+        if task in line["tasks"]
+    ]
 
 
 def _line(number: int, title: str) -> Line2D:
