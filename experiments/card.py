@@ -44,13 +44,19 @@ def card(folder: Path) -> str:
     """
     names = [path.name for path in folder.glob(scores_file("*"))]
     scores = {run.dataset.name: run for run in (read_json(folder / n, Scores) for n in names)}
-    parts = read_json(folder / DIFFICULTY, dict[str, dict[str, list[Third]]])
+    difficulty = folder / DIFFICULTY
+    if not difficulty.is_file():
+        raise BadInput(f"{difficulty} is missing: ship the training anew")
+    parts = read_json(difficulty, dict[str, dict[str, list[Third]]])
+    if parts.keys() != scores.keys():
+        raise BadInput(f"{folder}: {DIFFICULTY} and the scores are of other datasets; ship it anew")
     # In the order in which they were asked.
     asked = [scores[name] for name in parts]
-    own = read_json(folder / RECIPE, Recipe)
-    if any(run.recipe != own or run.model_sha256 != asked[0].model_sha256 for run in asked):
+    recipe, last = read_json(folder / RECIPE, Recipe), log.measures(log.read(folder))[-1]
+    trained = (recipe, last["tokens"], last["seconds"], asked[0].model_sha256)
+    if any((run.recipe, run.tokens, run.seconds, run.model_sha256) != trained for run in asked):
         raise BadInput(
-            f"{folder}: its scores are of another training than its recipe; ship it anew"
+            f"{folder}: its scores are of another training than its recipe or log; ship it anew"
         )
     text = TEMPLATE.read_text(encoding="utf-8")
     for name, value in {

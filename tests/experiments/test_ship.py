@@ -122,6 +122,8 @@ def test_shipping_that_breaks_off_leaves_no_scores_of_other_weights(
     with pytest.raises(KeyboardInterrupt):
         ship(training, out, tmp_path / "scratch", [made / "known"], [])
     assert not list(out.glob("scores-*")) and not (out / DIFFICULTY).exists()
+    with pytest.raises(BadInput, match=r"difficulty\.json is missing"):
+        write_card(out)
 
 
 def test_a_card_of_mixed_files_is_refused(made: Path, tmp_path: Path) -> None:
@@ -130,6 +132,17 @@ def test_a_card_of_mixed_files_is_refused(made: Path, tmp_path: Path) -> None:
     recipe["training"]["seed"] = 9
     (out / "recipe.json").write_text(json.dumps(recipe))
     with pytest.raises(BadInput, match="scores are of another training"):
+        write_card(out)
+
+
+def test_a_card_beside_the_log_of_another_training_is_refused(made: Path, tmp_path: Path) -> None:
+    out = shutil.copytree(made / "out", tmp_path / "out")
+    log = out / "metrics.jsonl"
+    log.write_text("".join(log.read_text().splitlines(keepends=True)[:-1]))
+    with pytest.raises(BadInput, match="than its recipe or log"):
+        write_card(out)
+    (out / "scores-new.json").unlink()
+    with pytest.raises(BadInput, match="are of other datasets"):
         write_card(out)
 
 
