@@ -1,20 +1,23 @@
-# Every target sets up what it needs in .venv. `make demo` and `make test` are all one needs.
+# Every target sets up what it needs in .venv: `make demo` and `make test` need no other step.
+SHELL := bash
+.SHELLFLAGS := -eu -o pipefail -c
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
-# inspect_ai asks OpenAI's models through a newer openai than litellm bears beside it.
+# One line per package, without the addresses and progress bars.
+PIP_PROGRESS := --progress-bar off | sed -n -u -E 's/^(Collecting|Installing collected) ?([^ ]*).*/  \1 \2/p'
+# inspect_ai needs a newer version of the openai package than litellm accepts.
 INSPECT := $(VENV)-inspect
 
-.PHONY: demo test browser heavy check bench format clean
+.PHONY: demo test browser heavy check bench docs format clean
 
 demo: $(VENV)/.demo-ready
 	$(BIN)/numbench demo
 
 test: $(VENV)/.dev-ready browser
-	$(BIN)/pytest -n 2
+	$(BIN)/pytest -n 3 --dist worksteal
 
-# report.html is tested in a real browser; where none is there and none can be installed, the
-# tests that need it are skipped and say so.
+# report.html is tested in a real browser. Without one, the tests that need it are skipped.
 browser:
 	@command -v chromium || command -v chromium-browser || command -v google-chrome || \
 	  { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && apt-get update -qq && \
@@ -24,8 +27,8 @@ heavy: $(VENV)/.dev-ready
 	$(BIN)/pytest -n 2 -m heavy tests/heavy
 
 check: $(VENV)/.dev-ready
-	$(BIN)/ruff format --check bench experiments tests benchmarks
-	$(BIN)/ruff check bench experiments tests benchmarks
+	$(BIN)/ruff format --check bench experiments tests benchmarks examples docs
+	$(BIN)/ruff check bench experiments tests benchmarks examples docs
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
@@ -38,20 +41,31 @@ bench: $(VENV)/.dev-ready $(INSPECT)/.ready
 	$(BIN)/python benchmarks/encodings.py | tee benchmarks/encodings.md
 	$(BIN)/python benchmarks/small_models.py | tee benchmarks/small_models.md
 
+docs: $(VENV)/.docs-ready
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	@echo "site/index.html"
+
 format: $(VENV)/.dev-ready
-	$(BIN)/ruff format bench experiments tests benchmarks
-	$(BIN)/ruff check --fix bench experiments tests benchmarks
+	$(BIN)/ruff format bench experiments tests benchmarks examples docs
+	$(BIN)/ruff check --fix bench experiments tests benchmarks examples docs
 
 clean:
-	rm -rf $(VENV) $(INSPECT) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(INSPECT) build dist site .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
 $(VENV)/.demo-ready: pyproject.toml | $(BIN)/python
-	$(BIN)/pip install --quiet --disable-pip-version-check -e .
+	@echo "Installing numbench and its dependencies into $(VENV) (about 600 MB, a few minutes):"
+	$(BIN)/pip install --disable-pip-version-check -e . $(PIP_PROGRESS)
 	@touch $@
 
 $(VENV)/.dev-ready: pyproject.toml | $(BIN)/python
-	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[dev]'
+	@echo "Installing the development tools into $(VENV) (several GB with PyTorch):"
+	$(BIN)/pip install --disable-pip-version-check -e '.[dev]' $(PIP_PROGRESS)
 	@touch $@ $(VENV)/.demo-ready
+
+$(VENV)/.docs-ready: pyproject.toml | $(BIN)/python
+	$(BIN)/pip install --quiet --disable-pip-version-check $$($(BIN)/python -c "import tomllib; \
+	  print(*tomllib.load(open('pyproject.toml', 'rb'))['project']['optional-dependencies']['docs'])")
+	@touch $@
 
 $(INSPECT)/.ready: | $(BIN)/python
 	$(BIN)/python -m venv $(INSPECT)

@@ -1,4 +1,4 @@
-"""How fast numbers become vectors and vectors numbers, on one core. Prints Markdown.
+"""Measure the speed of the number encodings on one core. Prints Markdown.
 
 python benchmarks/encodings.py [--numbers 262144]
 """
@@ -15,19 +15,19 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from bench.bittoken.encodings import ENCODINGS
-from bench.bittoken.encodings.base import Floats, NumberEncoding
-from bench.bittoken.encodings.bits import bits, from_bits
+from numbench.bittoken.encodings import ENCODINGS
+from numbench.bittoken.encodings.base import FloatArray, NumberEncoding
+from numbench.bittoken.encodings.bittoken import from_bits, to_bits
 
 BLOCK = 1 << 14
-"""Numbers encoded at a time; their bits fit the processor's cache."""
+"""Numbers encoded at a time; their bits fit into the processor's cache."""
 REPEATS = 7
-"""Every way is timed so often; the fastest time counts."""
+"""Repetitions of every measurement; the fastest counts."""
 SHIFTS = range(63, -1, -1)
 
 
-class Way(NamedTuple):
-    """One way to encode numbers: values → coded form → values."""
+class EncodingMethod(NamedTuple):
+    """A method to encode numbers: values → codes → values."""
 
     name: str
     encode: Callable[[Any], Any]
@@ -42,46 +42,48 @@ class Speed(NamedTuple):
     decode: float
 
 
-def shifted(codes: Tensor) -> Tensor:
-    """int64 of shape (n, 64): the bits of n int64, by a plain loop."""
+def bits_by_shifts(codes: Tensor) -> Tensor:
+    """Return the bits of n int64 values, int64 of shape (n, 64), with a loop of shifts."""
     return torch.stack([codes >> shift & 1 for shift in SHIFTS], dim=-1)
 
 
-def unshifted(matrix: Tensor) -> Tensor:
-    """The inverse of `shifted`."""
+def codes_from_bits(matrix: Tensor) -> Tensor:
+    """Return the inverse of `bits_by_shifts`."""
     codes = torch.zeros_like(matrix[:, 0])
     for column, shift in enumerate(SHIFTS):
         codes |= matrix[:, column] << shift
     return codes
 
 
-PLAIN = Way("plain loop of bit shifts in torch, as 0 and 1", shifted, unshifted)
-BITS = Way("64 bits as 0 and 1 (`bits`, `from_bits`)", bits, from_bits)
+BASELINE = EncodingMethod(
+    "loop of bit shifts in torch, as 0 and 1", bits_by_shifts, codes_from_bits
+)
+BITS = EncodingMethod("64 bits as 0 and 1 (`to_bits`, `from_bits`)", to_bits, from_bits)
 
 
-def way_of(encoding: NumberEncoding) -> Way:
-    """value → code → vector, and vector → code → value."""
-    return Way(
+def method_of(encoding: NumberEncoding) -> EncodingMethod:
+    """Return the method value → code → vector, and vector → code → value."""
+    return EncodingMethod(
         f"{encoding.display}, width {encoding.width}",
-        lambda values: encoding.vector(encoding.code(values)),
-        lambda vectors: encoding.value(encoding.nearest(vectors)),
+        lambda values: encoding.vector(encoding.encode(values)),
+        lambda vectors: encoding.decode(encoding.nearest_codes(vectors)),
     )
 
 
-def speed(way: Way, blocks: Sequence[Any]) -> Speed:
-    """Both directions; the blocks hold equally many numbers."""
-    coded = way.encode(blocks[0])
-    found, true = np.asarray(way.decode(coded)), np.asarray(blocks[0])
-    if not np.allclose(np.abs(found), np.abs(true), rtol=1e-5, atol=1e-7):
-        raise AssertionError(f"{way.name} loses the numbers")
+def speed(method: EncodingMethod, blocks: Sequence[Any]) -> Speed:
+    """Return the speed of both directions. All blocks must have the same size."""
+    codes = method.encode(blocks[0])
+    decoded, expected = np.asarray(method.decode(codes)), np.asarray(blocks[0])
+    if not np.allclose(np.abs(decoded), np.abs(expected), rtol=1e-5, atol=1e-7):
+        raise AssertionError(f"{method.name} does not return the numbers")
     numbers = len(blocks) * len(blocks[0]) / 1e6
-    encode = fastest(way.encode, blocks)
-    decode = fastest(way.decode, [coded] * len(blocks))
-    return Speed(way.name, numbers / encode, numbers / decode)
+    encode = fastest(method.encode, blocks)
+    decode = fastest(method.decode, [codes] * len(blocks))
+    return Speed(method.name, numbers / encode, numbers / decode)
 
 
 def fastest(run: Callable[[Any], object], blocks: Sequence[Any]) -> float:
-    """CPU-seconds of the fastest repetition; no result is kept."""
+    """Return the CPU-seconds of the fastest repetition."""
     times = []
     for _ in range(REPEATS):
         start = time.process_time()
@@ -91,20 +93,20 @@ def fastest(run: Callable[[Any], object], blocks: Sequence[Any]) -> float:
     return min(times)
 
 
-def decimals(n: int) -> Floats:
-    """Decimals of at most 15 significant digits, as in the tasks."""
+def decimals(n: int) -> FloatArray:
+    """Return decimals with at most 15 significant digits, as in the tasks."""
     draws = np.random.default_rng(1)
     significand = draws.integers(1, 10 ** draws.integers(1, 16, n))
     return draws.choice([-1, 1], n) * significand / 10.0 ** draws.integers(0, 15, n)
 
 
 def measure(numbers: int) -> list[Speed]:
-    """The plain loop first, then the bits alone, then every encoding."""
+    """Return the speeds of the loop, of the bits alone, and of every encoding."""
     values = decimals(max(numbers // BLOCK, 1) * BLOCK)
     blocks = [values[at : at + BLOCK] for at in range(0, len(values), BLOCK)]
-    plain = speed(PLAIN, [torch.from_numpy(block.view(np.int64)) for block in blocks])
-    ways = [BITS, *map(way_of, ENCODINGS.values())]
-    return [plain, *(speed(way, blocks) for way in ways)]
+    baseline = speed(BASELINE, [torch.from_numpy(block.view(np.int64)) for block in blocks])
+    methods = [BITS, *map(method_of, ENCODINGS.values())]
+    return [baseline, *(speed(method, blocks) for method in methods)]
 
 
 def main() -> None:
@@ -114,17 +116,17 @@ def main() -> None:
     options = parser.parse_args()
     torch.set_num_threads(1)
     speeds = measure(options.numbers)
-    plain = speeds[0]
+    baseline = speeds[0]
     print("# Speed of the number encodings\n")
     print(
         f"`make bench`, Python {platform.python_version()}, one core, NumPy; {BLOCK:,} numbers at "
-        "a time.\nMillions of numbers per CPU-second, value → vector and back, and how many times "
-        "the plain loop's.\n"
+        "a time.\nMillions of numbers per CPU-second, value → vector and back, and relative to the "
+        "loop of bit shifts.\n"
     )
-    print("| encoding | encode | : plain | decode | : plain |")
+    print("| encoding | encode | relative | decode | relative |")
     print("|---|---:|---:|---:|---:|")
     for name, encode, decode in speeds:
-        ratios = f"{encode / plain.encode:.1f}", f"{decode / plain.decode:.1f}"
+        ratios = f"{encode / baseline.encode:.1f}", f"{decode / baseline.decode:.1f}"
         print(f"| {name} | {encode:.1f} | {ratios[0]} | {decode:.1f} | {ratios[1]} |")
 
 

@@ -1,9 +1,9 @@
-"""How fast datasets are made: rows per CPU-second, memory, scaling. Prints Markdown.
+"""Measure the generation of datasets: rows per CPU-second, memory, scaling. Prints Markdown.
 
     python benchmarks/generator.py [--rows 1000000] [--largest 10000000] [--workers 1,2]
 
-Every measurement is a process of its own, whose whole CPU time counts, start-up and writing
-included; peak memory is what the system reports for that process.
+Every measurement runs in a separate process. CPU time includes start-up and writing; peak memory is
+that of the process.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from pathlib import Path
 from statistics import harmonic_mean
 from typing import NamedTuple
 
-from bench.dataset.generate import generate
-from bench.dataset.settings import Settings
-from bench.tasks import TASKS
-from bench.tasks.shards import Shard, items
+from numbench.dataset.generate import generate
+from numbench.dataset.settings import DatasetSettings
+from numbench.tasks import PAPER_TASKS
+from numbench.tasks.shards import Shard, generate_items
 
 PLAIN_ROWS = 3000
 
@@ -39,8 +39,8 @@ class Cost(NamedTuple):
     size: int
 
 
-def measure(settings: Settings, workers: int = 1) -> Cost:
-    """The cost of generating a dataset in a process of its own."""
+def measure(settings: DatasetSettings, workers: int = 1) -> Cost:
+    """Return the cost of generating a dataset in a separate process."""
     folder = Path(tempfile.mkdtemp(prefix="numbench-"))
     command = [sys.executable, __file__, "--child", json.dumps([*settings, workers, str(folder)])]
     start = time.perf_counter()
@@ -55,77 +55,80 @@ def measure(settings: Settings, workers: int = 1) -> Cost:
 
 
 def child(arguments: list[object]) -> None:
-    """What the measured process does."""
+    """Generate a dataset in the measured process."""
     *fields, workers, folder = arguments
-    settings = Settings(*fields)  # type: ignore[arg-type]
+    settings = DatasetSettings(*fields)  # type: ignore[arg-type]
     settings = settings._replace(tasks=tuple(settings.tasks))
     generate(settings, Path(str(folder)) / "d", workers=int(str(workers)))
 
 
 def plain_rate(task: str) -> float:
-    """Rows per CPU-second of the plain code, items made but not written."""
+    """Return rows per CPU-second of the scalar code, which generates items without writing them."""
     start = time.process_time()
-    made = sum(1 for _ in islice(items(Shard(task, 1, "train")), PLAIN_ROWS))
-    return made / (time.process_time() - start)
+    count = sum(1 for _ in islice(generate_items(Shard(task, 1, "train")), PLAIN_ROWS))
+    return count / (time.process_time() - start)
 
 
-def training(tasks: tuple[str, ...], size: int, format_: str) -> Settings:
-    """A training set, which needs no pool."""
-    return Settings("bench", tasks, "train", size, 1, 15, format_)  # type: ignore[arg-type]
+def training(tasks: tuple[str, ...], size: int, format_: str) -> DatasetSettings:
+    """Return the settings of a training set, which is generated without a pool."""
+    return DatasetSettings("bench", tasks, "train", size, 1, 15, format_)  # type: ignore[arg-type]
 
 
 def per_task(rows: int) -> None:
-    """Table: every task in both formats."""
-    print(f"## Rows per CPU-second, {rows:,} rows of each task\n")
-    print("| task | JSONL | Parquet | plain code | JSONL : plain | bytes a row | peak MiB |")
+    """Print the table of all tasks in both formats."""
+    print(f"## Rows per CPU-second, {rows:,} rows per task\n")
+    print("| task | JSONL | Parquet | scalar code | JSONL / scalar | bytes per row | peak MiB |")
     print("|---|---:|---:|---:|---:|---:|---:|")
     rates: dict[str, list[float]] = {"jsonl": [], "parquet": []}
-    for task in TASKS:
+    for task in PAPER_TASKS:
         jsonl, parquet = (measure(training((task,), rows, f)) for f in rates)
-        for cost, kept in zip((jsonl, parquet), rates.values(), strict=True):
-            kept.append(rows / cost.cpu)
+        for cost, column in zip((jsonl, parquet), rates.values(), strict=True):
+            column.append(rows / cost.cpu)
         plain = plain_rate(task)
         print(
             f"| {task} | {rows / jsonl.cpu:,.0f} | {rows / parquet.cpu:,.0f} | {plain:,.0f} | "
             f"{rows / jsonl.cpu / plain:.0f} | {jsonl.size / rows:.0f}, {parquet.size / rows:.0f} "
             f"| {max(jsonl.memory, parquet.memory):.0f} |"
         )
-    means = [f"{harmonic_mean(kept):,.0f}" for kept in rates.values()]
+    means = [f"{harmonic_mean(column):,.0f}" for column in rates.values()]
     print(f"| **all nine, equal counts** | **{means[0]}** | **{means[1]}** | | | | |\n")
 
 
 def by_size(largest: int) -> None:
-    """Table: the cost of a row must not grow with their number."""
+    """Print the table of the cost per row, which must not grow with the number of rows."""
     start = start_up()
-    print("## From small to large (multiplication, Parquet)\n")
-    print(f"Start-up, {start:.2f} CPU-seconds for importing the package, is counted apart.\n")
-    print("| rows | CPU µs a row | with start-up | peak MiB |")
+    print("## Number of rows (multiplication, Parquet)\n")
+    print(
+        f"The start-up of {start:.2f} CPU-seconds, for importing the package, is shown "
+        "separately.\n"
+    )
+    print("| rows | CPU µs per row | with start-up | peak MiB |")
     print("|---:|---:|---:|---:|")
     rows = 10_000
     while rows <= largest:
-        # One row more than the pool holds, so that every size is made in the same way.
+        # One row more than the pool has, so that every size is generated in the same way.
         cost = measure(training(("multiplication",), rows + 1, "parquet"))
-        each, whole = ((cost.cpu - spared) / rows * 1e6 for spared in (start, 0))
-        print(f"| {rows:,} | {each:.2f} | {whole:.2f} | {cost.memory:.0f} |")
+        net, total = ((cost.cpu - excluded) / rows * 1e6 for excluded in (start, 0))
+        print(f"| {rows:,} | {net:.2f} | {total:.2f} | {cost.memory:.0f} |")
         rows *= 10
     print()
 
 
 def start_up() -> float:
-    """CPU-seconds of a process that only imports what generation needs."""
-    process = subprocess.Popen([sys.executable, "-c", "import bench.dataset.generate"])
+    """Return the CPU-seconds of a process that only imports the generator."""
+    process = subprocess.Popen([sys.executable, "-c", "import numbench.dataset.generate"])
     _, _, usage = os.wait4(process.pid, 0)
     return usage.ru_utime + usage.ru_stime
 
 
 def by_workers(rows: int, workers: list[int]) -> None:
-    """Table: rows per second of wall time over all nine tasks."""
+    """Print the table of rows per second of wall time over all nine tasks."""
     print(f"## Workers (all nine tasks, {rows:,} rows each, Parquet)\n")
-    print("| workers | rows per second | : one worker | CPU-seconds |")
+    print("| workers | rows per second | relative to one worker | CPU-seconds |")
     print("|---:|---:|---:|---:|")
     first = None
     for count in workers:
-        cost = measure(training(tuple(TASKS), rows, "parquet"), count)
+        cost = measure(training(tuple(PAPER_TASKS), rows, "parquet"), count)
         rate = 9 * rows / cost.wall
         first = first or rate
         print(f"| {count} | {rate:,.0f} | {rate / first:.2f} | {cost.cpu:.1f} |")

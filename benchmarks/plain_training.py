@@ -1,4 +1,4 @@
-"""The same network and loss as one would write them at first: what our training is held against.
+"""A straightforward implementation of the same network and loss, the baseline for the trainer.
 
 Float32, dense masks, logits at every position, bits by a loop of shifts, AdamW.
 """
@@ -12,21 +12,21 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from bench.bittoken.config import ModelConfig
-from bench.bittoken.data.packing import Samples
-from bench.bittoken.vocabulary import NUM, PAD, Vocabulary
+from numbench.bittoken.config import ModelConfig
+from numbench.bittoken.data.packing import Samples
+from numbench.bittoken.vocabulary import NUM, PAD, Vocabulary
 
 NUMBER_LOSS = 10.0
 NO_LOSS = -100
 ROW = 1024
-"""Tokens of a packed row."""
+"""Tokens per packed row."""
 
 
 class Rows(NamedTuple):
     """Samples laid out in rows, all of shape (rows, length).
 
-    codes: the float64 of a number, seen as int64. owner: the number of each token's sample, −1
-    for filling. positions: in the sample. targets: the next token where it carries loss.
+    codes: the float64 of a number, viewed as int64. owner: the index of each token's sample, −1
+    for padding. positions: position in the sample. targets: the next token if it has a loss.
     following: the next token's code.
     """
 
@@ -39,25 +39,25 @@ class Rows(NamedTuple):
 
 
 def packed(samples: Samples, vocabulary: Vocabulary, device: torch.device) -> Rows:
-    """Rows of 1,024 tokens, each filled with whole samples while they fit."""
+    """Return rows of 1,024 tokens, each filled with complete samples."""
     rows: list[list[int]] = []
-    room = 0
+    remaining = 0
     for number, length in enumerate(samples.lengths.tolist()):
-        if length > room:
+        if length > remaining:
             rows.append([])
-            room = ROW
+            remaining = ROW
         rows[-1].append(number)
-        room -= length
-    return _laid_out(samples, rows, ROW, vocabulary, device)
+        remaining -= length
+    return _lay_out(samples, rows, ROW, vocabulary, device)
 
 
 def padded(samples: Samples, vocabulary: Vocabulary, device: torch.device) -> Rows:
-    """A row for each sample, as long as the longest."""
+    """Return a row per sample, padded to the longest."""
     rows = [[number] for number in range(len(samples.lengths))]
-    return _laid_out(samples, rows, int(samples.lengths.max()), vocabulary, device)
+    return _lay_out(samples, rows, int(samples.lengths.max()), vocabulary, device)
 
 
-def _laid_out(
+def _lay_out(
     samples: Samples,
     rows: list[list[int]],
     length: int,
@@ -70,24 +70,24 @@ def _laid_out(
     owner, targets = np.full(shape, -1), np.full(shape, NO_LOSS)
     starts = np.cumsum(samples.lengths) - samples.lengths
     for row, members in enumerate(rows):
-        at = 0
+        position = 0
         for member in members:
-            size, question = int(samples.lengths[member]), int(samples.questions[member])
-            mine = slice(int(starts[member]), int(starts[member]) + size)
-            own_tokens, own_codes = samples.tokens[mine], samples.codes[mine, 0]
-            tokens[row, at : at + size] = own_tokens
-            codes[row, at : at + size] = own_codes
-            owner[row, at : at + size] = member
-            positions[row, at : at + size] = np.arange(size)
-            targets[row, at + question - 1 : at + size - 1] = own_tokens[question:]
-            following[row, at + question - 1 : at + size - 1] = own_codes[question:]
-            at += size
+            size, question = int(samples.lengths[member]), int(samples.prompt_lengths[member])
+            span = slice(int(starts[member]), int(starts[member]) + size)
+            sample_tokens, sample_codes = samples.tokens[span], samples.codes[span, 0]
+            tokens[row, position : position + size] = sample_tokens
+            codes[row, position : position + size] = sample_codes
+            owner[row, position : position + size] = member
+            positions[row, position : position + size] = np.arange(size)
+            targets[row, position + question - 1 : position + size - 1] = sample_tokens[question:]
+            following[row, position + question - 1 : position + size - 1] = sample_codes[question:]
+            position += size
     columns = (tokens, codes, owner, positions, targets, following)
     return Rows(*(torch.from_numpy(column).to(device) for column in columns))
 
 
 class PlainNetwork(nn.Module):
-    """GPT-2 with rotary positions and QK-norm; parameters bear the same names as ours."""
+    """GPT-2 with rotary positions and QK-norm; parameter names as in `Network`."""
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
@@ -106,7 +106,7 @@ class PlainNetwork(nn.Module):
         self._base = config.rope_base
 
     def forward(self, rows: Rows, is_padded: bool) -> tuple[Tensor, Tensor]:
-        """Logits and bits at every position: (rows, length, vocabulary) and (rows, length, 64)."""
+        """Return logits (rows, length, vocabulary) and bits (rows, length, 64)."""
         x = self.transformer["wte"](rows.tokens)
         vector = functional.pad(_both_as_bits(rows.codes), (0, x.shape[-1] - 128))
         x = torch.where((rows.tokens == self._number)[..., None], x + vector, x)
@@ -133,7 +133,7 @@ class PlainAttention(nn.Module):
             for part in self.c_attn(x).chunk(3, -1)
         )
         q, k = (_rotated(functional.rms_norm(p, p.shape[-1:]), positions, base) for p in (q, k))
-        # Where rows are padded, filling comes last and no token looks at it.
+        # Padding is at the end of a row, so that causal attention ignores it.
         mixed = functional.scaled_dot_product_attention(
             q, k, v, attn_mask=mask, is_causal=mask is None
         )
@@ -162,7 +162,7 @@ class PlainBlock(nn.Module):
 
 
 class PlainTraining:
-    """One step after the other; rows are laid out anew for every batch."""
+    """Trains step by step; every batch is laid out in rows."""
 
     def __init__(self, config: ModelConfig, device: torch.device, *, is_padded: bool) -> None:
         self.network = PlainNetwork(config).to(device)
@@ -172,7 +172,7 @@ class PlainTraining:
         self._padded = is_padded
 
     def step(self, samples: Samples) -> float:
-        """The mean loss of a target, before this step."""
+        """Train on a batch and return its mean loss per target before the step."""
         layout = padded if self._padded else packed
         rows = layout(samples, self._vocabulary, self._device)
         logits, outputs = self.network(rows, self._padded)
@@ -192,18 +192,18 @@ class PlainTraining:
 
 
 def _bits(codes: Tensor) -> Tensor:
-    """The 64 bits of int64, most significant first, as 0 and 1: (…, 64)."""
+    """Return the 64 bits of int64 values, most significant first, as 0 and 1: (…, 64)."""
     return torch.stack([codes >> shift & 1 for shift in range(63, -1, -1)], -1).float()
 
 
 def _both_as_bits(codes: Tensor) -> Tensor:
-    """±1 for each bit of a number and of its reciprocal: (…, 128)."""
+    """Return ±1 for each bit of a number and of its reciprocal: (…, 128)."""
     inverse = (1 / codes.view(torch.float64)).view(torch.int64)
     return torch.cat([_bits(codes), _bits(inverse)], -1) * 2 - 1
 
 
 def _rotated(x: Tensor, positions: Tensor, base: float) -> Tensor:
-    """x: (rows, heads, length, channels)."""
+    """Rotate x of shape (rows, heads, length, channels)."""
     channels = x.shape[-1]
     exponents = torch.arange(0, channels, 2, device=x.device) / channels
     angles = (positions[..., None] / base**exponents)[:, None]

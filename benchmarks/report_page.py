@@ -1,10 +1,10 @@
-"""How big `report.html` is and how soon a browser has it open. Prints Markdown.
+"""Measure the size of `report.html` and its loading time in a browser. Prints Markdown.
 
     python benchmarks/report_page.py [--runs 13] [--keep DIR]
 
-Thirteen made-up runs of `v1`, 58,500 responses, with texts as short as the study's or as long as
-those of models that think aloud, opened from disk in headless Chromium, also with its processor
-slowed down fourfold (about a phone). Seconds since the page was asked for; the best of three.
+Thirteen synthetic runs of `v1`, 58,500 responses, with short texts or with long reasoning in the
+text, loaded from disk in headless Chromium, at full speed and with fourfold CPU throttling (similar
+to a phone). Seconds since navigation; the best of three.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from bench.dataset.store import Dataset
-from bench.journal import write_run
-from bench.paths import resource
-from bench.records import Item, PromptRef, Response, RunInfo, Usage
-from bench.report import report
+from numbench.dataset.store import Dataset
+from numbench.journal import write_run
+from numbench.records import Item, PromptRef, Response, RunInfo, Usage
+from numbench.reporting import report
+from numbench.resources import resource_folder
 
-KINDS = {"short": (0, 0.01), "thinking aloud": (1500, 0.05)}
-"""Characters before each answer, and the share of answers that ran away."""
+KINDS = {"short": (0, 0.01), "with reasoning": (1500, 0.05)}
+"""Characters before each answer, and the share of answers that never end."""
 
 _READ = """() => {
   const at = (name) => performance.getEntriesByName(name)[0].startTime / 1000;
@@ -44,7 +44,7 @@ _READ = """() => {
 }"""
 
 
-class Opened(NamedTuple):
+class PageTimings(NamedTuple):
     """Seconds to the first paint, to the usable list and for a search; elements; MiB of heap."""
 
     paint: float
@@ -55,13 +55,13 @@ class Opened(NamedTuple):
 
 
 def answers(items: list[Item], seed: int, thoughts: int, runaway: float) -> Iterator[Response]:
-    """One response an item: half right, most others off in a digit, some endless."""
+    """Yield a response per item: half correct, most others wrong in one digit, some endless."""
     draw = random.Random(seed)
     for item in items:
         truth = item.answer if isinstance(item.answer, str) else ", ".join(item.answer)
         if draw.random() < 0.5:
-            place = draw.randrange(len(truth))
-            truth = f"{truth[:place]}{draw.randrange(10)}{truth[place + 1 :]}"
+            index = draw.randrange(len(truth))
+            truth = f"{truth[:index]}{draw.randrange(10)}{truth[index + 1 :]}"
         words = "".join(f"{draw.random():.12f} plus a digit; " for _ in range(thoughts // 28))
         text = f'{words}{{"answer": {truth}}}'
         if draw.random() < runaway:
@@ -79,8 +79,8 @@ def answers(items: list[Item], seed: int, thoughts: int, runaway: float) -> Iter
 
 
 def write_runs(folder: Path, count: int, kind: str) -> None:
-    """The made-up runs under `folder`."""
-    data = Dataset(resource("datasets") / "v1")
+    """Write the synthetic runs under `folder`."""
+    data = Dataset(resource_folder("datasets") / "v1")
     items = [item for of_task in data.by_task.values() for item in of_task]
     for number in range(count):
         path = folder / f"run-{number}"
@@ -100,22 +100,22 @@ def write_runs(folder: Path, count: int, kind: str) -> None:
         write_run(path, info, answers(items, number, *KINDS[kind]))
 
 
-def opened(browser: Any, path: Path, slowdown: int) -> Opened:
-    """One opening in a fresh context."""
+def time_page_load(browser: Any, path: Path, slowdown: int) -> PageTimings:
+    """Load the page in a new browser context and return the timings."""
     context = browser.new_context()
     page = context.new_page()
     context.new_cdp_session(page).send("Emulation.setCPUThrottlingRate", {"rate": slowdown})
     page.goto(path.resolve().as_uri())
     page.wait_for_selector("#browser", state="visible", timeout=120_000)
-    found = Opened(**page.evaluate(_READ))
+    timings = PageTimings(**page.evaluate(_READ))
     context.close()
-    return found
+    return timings
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--runs", type=int, default=13)
-    parser.add_argument("--keep", type=Path, help="where the reports stay")
+    parser.add_argument("--keep", type=Path, help="keep the reports in this folder")
     options = parser.parse_args()
     from playwright.sync_api import sync_playwright
 
@@ -124,7 +124,10 @@ def main() -> None:
     folder = Path(tempfile.mkdtemp(prefix="numbench-"))
     print("# The report's page\n")
     print(f"`make bench`, Python {platform.python_version()}, {os.cpu_count()} cores.\n")
-    print("| texts | processor | MB | written | paint | items ready | search | elements | MiB |")
+    print(
+        "| texts | CPU | MB | generation | first paint | items ready | search | elements "
+        "| heap MiB |"
+    )
     print("|---|---|---:|---:|---:|---:|---:|---:|---:|")
     for kind in KINDS:
         runs, out = folder / kind, (options.keep or folder) / f"report-{kind.replace(' ', '-')}"
@@ -135,9 +138,9 @@ def main() -> None:
         with sync_playwright() as driver:
             browser = driver.chromium.launch(executable_path=executable, args=["--no-sandbox"])
             for slowdown in (1, 4):
-                best = min((opened(browser, path, slowdown) for _ in range(3)), key=_ready)
+                best = min((time_page_load(browser, path, slowdown) for _ in range(3)), key=_ready)
                 print(
-                    f"| {kind} | {'full' if slowdown == 1 else f': {slowdown}'} "
+                    f"| {kind} | {'full speed' if slowdown == 1 else f'1/{slowdown} speed'} "
                     f"| {path.stat().st_size / 1e6:.1f} | {written:.1f} s | {best.paint:.2f} s "
                     f"| {best.ready:.2f} s | {best.filter:.2f} s | {best.elements:,} "
                     f"| {best.memory:.0f} |",
@@ -147,7 +150,7 @@ def main() -> None:
     shutil.rmtree(folder)
 
 
-def _ready(one: Opened) -> float:
+def _ready(one: PageTimings) -> float:
     return one.ready
 
 

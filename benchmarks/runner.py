@@ -1,12 +1,12 @@
-"""How fast a run is: items per second and CPU per item against a loopback server. Markdown.
+"""Measure the speed of a run: items per second and CPU per item. Prints Markdown.
 
     python benchmarks/runner.py [--items 4500] [--concurrency 64,512] [--delays 0,200]
                                 [--inspect PYTHON]
 
-The server answers at once, or after the given milliseconds. Beside a whole `numbench run`,
-journal included, stand clients that only send the requests: raw aiohttp, the openai SDK, litellm;
-and a whole evaluation by inspect_ai, where the interpreter PYTHON (by default this one) has it with
-the openai that it wants. Each is a process of its own; the server is another, on the same machine.
+A loopback server answers immediately, or after the given delays in milliseconds. A complete
+`numbench run`, including the journal, is compared with clients that only send the requests (raw
+aiohttp, the openai SDK, litellm) and with a complete evaluation by inspect_ai, if the interpreter
+PYTHON (default: this one) has it. Every client is a separate process, and so is the server.
 """
 
 from __future__ import annotations
@@ -22,6 +22,8 @@ import tempfile
 import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
+
+from loopback import serve, start_server
 
 QUESTION = "What is 522580000 - 0.00000883311?"
 TARGET = "522579999.999991"
@@ -41,47 +43,24 @@ ANSWER = {
 }
 
 
-def serve(delay: float) -> None:
-    """An OpenAI-compatible server on 127.0.0.1 that prints its port and always answers alike."""
-    from aiohttp import web
+async def send_requests(
+    request: Callable[[], Awaitable[object]], items: int, concurrency: int
+) -> None:
+    """Send `items` requests, `concurrency` at a time."""
+    remaining = iter(range(items))
 
-    body = json.dumps(ANSWER).encode()
+    async def worker() -> None:
+        for _ in remaining:
+            await request()
 
-    async def answer(request: web.Request) -> web.Response:
-        await request.read()
-        if delay:
-            await asyncio.sleep(delay)
-        return web.Response(body=body, content_type="application/json")
-
-    async def main() -> None:
-        app = web.Application()
-        app.router.add_post("/v1/chat/completions", answer)
-        runner = web.AppRunner(app, access_log=None)
-        await runner.setup()
-        site = web.TCPSite(runner, "127.0.0.1", 0)
-        await site.start()
-        print(site._server.sockets[0].getsockname()[1], flush=True)  # type: ignore[union-attr]
-        await asyncio.sleep(3600)
-
-    asyncio.run(main())
-
-
-async def drive(ask: Callable[[], Awaitable[object]], items: int, concurrency: int) -> None:
-    """Ask `items` times, `concurrency` at once."""
-    left = iter(range(items))
-
-    async def work() -> None:
-        for _ in left:
-            await ask()
-
-    await asyncio.gather(*(work() for _ in range(concurrency)))
+    await asyncio.gather(*(worker() for _ in range(concurrency)))
 
 
 def whole_run(url: str, items: int, concurrency: int) -> None:
-    """`numbench run` without its display."""
-    from bench.dataset.store import open_dataset
-    from bench.runner import run
-    from bench.runner.spec import RunSpec
+    """`numbench run` without its progress display."""
+    from numbench.dataset.store import open_dataset
+    from numbench.runner import run
+    from numbench.runner.spec import RunSpec
 
     with tempfile.TemporaryDirectory() as folder:
         limit = items // len(open_dataset("v1").tasks)
@@ -90,7 +69,7 @@ def whole_run(url: str, items: int, concurrency: int) -> None:
 
 
 def raw_aiohttp(url: str, items: int, concurrency: int) -> None:
-    """The same requests by aiohttp alone."""
+    """The same requests with aiohttp."""
     import aiohttp
 
     async def main() -> None:
@@ -98,22 +77,22 @@ def raw_aiohttp(url: str, items: int, concurrency: int) -> None:
         async with aiohttp.ClientSession(connector=connector) as session:
             message = {"model": "m", "messages": [{"role": "user", "content": QUESTION}]}
 
-            async def ask() -> None:
+            async def request() -> None:
                 async with session.post(f"{url}/chat/completions", json=message) as response:
                     await response.json()
 
-            await drive(ask, items, concurrency)
+            await send_requests(request, items, concurrency)
 
     asyncio.run(main())
 
 
 def openai_sdk(url: str, items: int, concurrency: int) -> None:
-    """The same requests by the openai SDK with its own client."""
+    """The same requests with the openai SDK and its default client."""
     import openai
 
     async def main() -> None:
         client = openai.AsyncOpenAI(base_url=url, api_key="none", max_retries=0)
-        await drive(
+        await send_requests(
             lambda: client.chat.completions.create(
                 model="m", messages=[{"role": "user", "content": QUESTION}]
             ),
@@ -125,12 +104,12 @@ def openai_sdk(url: str, items: int, concurrency: int) -> None:
 
 
 def litellm_client(url: str, items: int, concurrency: int) -> None:
-    """The same requests by litellm."""
+    """The same requests with litellm."""
     os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"
     import litellm
 
     async def main() -> None:
-        await drive(
+        await send_requests(
             lambda: litellm.acompletion(
                 model="openai/m",
                 api_base=url,
@@ -145,7 +124,7 @@ def litellm_client(url: str, items: int, concurrency: int) -> None:
 
 
 def inspect_eval(url: str, items: int, concurrency: int) -> None:
-    """A whole evaluation by inspect_ai."""
+    """A complete evaluation with inspect_ai."""
     import inspect_ai
     from inspect_ai.dataset import MemoryDataset, Sample
     from inspect_ai.scorer import match
@@ -177,13 +156,13 @@ CLIENTS: dict[str, tuple[Callable[[str, int, int], None], int]] = {
     "litellm": (litellm_client, 3),
     "inspect_ai eval": (inspect_eval, 9),
 }
-"""Each client with the divisor of its items: the slow ones need fewer to be measured."""
+"""Clients, and the divisor of their number of items: slow clients need fewer."""
 
 
 def measure(
     python: str, client: str, url: str, items: int, concurrency: int
 ) -> tuple[float, float]:
-    """Items per second and CPU milliseconds per item of a process, its start-up taken out."""
+    """Return items per second and CPU milliseconds per item, without the start-up."""
     command = [python, __file__, "--client", client, "--url", url]
     costs = []
     for count in (9, items):
@@ -199,45 +178,35 @@ def measure(
 
 
 def has_inspect(python: str) -> bool:
-    """Whether the interpreter `python` can import inspect_ai."""
-    found = (
-        "import sys; from importlib.util import find_spec; sys.exit(not find_spec('inspect_ai'))"
-    )
-    return subprocess.run([python, "-c", found]).returncode == 0
+    """Return whether the interpreter `python` can import inspect_ai."""
+    code = "import sys; from importlib.util import find_spec; sys.exit(not find_spec('inspect_ai'))"
+    return subprocess.run([python, "-c", code]).returncode == 0
 
 
 def table(items: int, concurrencies: list[int], delay: int, inspect: str) -> None:
-    """All clients against one server."""
+    """Print the table of all clients with one server."""
     pythons = dict.fromkeys(CLIENTS, sys.executable) | {"inspect_ai eval": inspect}
     if not has_inspect(inspect):
         del pythons["inspect_ai eval"]
-    server = subprocess.Popen(
-        [sys.executable, __file__, "--serve", str(delay / 1000)], stdout=subprocess.PIPE, text=True
-    )
-    try:
-        assert server.stdout is not None
-        url = f"http://127.0.0.1:{server.stdout.readline().strip()}/v1"
-        print(f"## Answers {f'after {delay} ms' if delay else 'at once'}\n")
-        print("| client | in flight | items/s | : numbench | CPU ms an item |")
+    with start_server(__file__, "--serve", str(delay / 1000)) as url:
+        print(f"## Answers {f'after {delay} ms' if delay else 'without delay'}\n")
+        print("| client | concurrency | items/s | relative to numbench | CPU ms per item |")
         print("|---|---:|---:|---:|---:|")
         for concurrency in concurrencies:
-            ours = None
+            numbench = None
             for client, python in pythons.items():
                 rate, cpu = measure(python, client, url, items // CLIENTS[client][1], concurrency)
-                ours = ours or rate
-                ratio = rate / ours
+                numbench = numbench or rate
+                ratio = rate / numbench
                 print(f"| {client} | {concurrency} | {rate:,.0f} | {ratio:.2f} | {cpu:.2f} |")
             if delay:
                 ideal = concurrency / delay * 1000
-                print(f"| *ideal* | {concurrency} | *{ideal:,.0f}* | *{ideal / ours:.2f}* | |")
+                print(f"| *ideal* | {concurrency} | *{ideal:,.0f}* | *{ideal / numbench:.2f}* | |")
         print(flush=True)
-    finally:
-        server.terminate()
-        server.wait()
 
 
 def main() -> None:
-    """Measure and print all tables, or act as server or client."""
+    """Measure and print all tables, or act as the server or a client."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--items", type=int, default=4500)
     parser.add_argument("--concurrency", default="64,512")
@@ -248,7 +217,7 @@ def main() -> None:
     parser.add_argument("--url", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.serve is not None:
-        serve(options.serve)
+        serve(json.dumps(ANSWER).encode(), options.serve)
     elif options.client:
         CLIENTS[options.client][0](options.url, options.items, int(options.concurrency))
     else:

@@ -1,10 +1,10 @@
-"""How fast responses are scored: rows per CPU-second, stage by stage. Prints Markdown.
+"""Measure the speed of scoring: rows per CPU-second, stage by stage. Prints Markdown.
 
     python benchmarks/scoring.py [--study FOLDER] [--rows 58500]
 
-Without the study's raw files (`frontier_results` of its repository) the responses are made from
-the dataset `v1`: right answers, wrong ones, other notations and prose. Either way they are repeated
-up to the number of rows, run by run, as `numbench report` would read them.
+Without the study's raw files (`frontier_results` of its repository) the responses are synthetic
+answers to the dataset `v1`: correct, wrong, in other notations and in prose. The responses are
+repeated up to the number of rows, run by run, as `numbench report` reads them.
 """
 
 from __future__ import annotations
@@ -21,27 +21,24 @@ from itertools import cycle, islice
 from pathlib import Path
 from typing import NamedTuple, TypeVar, get_args
 
-from bench.dataset.store import Dataset, dataset_of_run, open_dataset
-from bench.journal import read_run, write_run
-from bench.records import DatasetRef, Item, PromptRef, ProtocolName, Response, RunInfo
-from bench.scoring import (
-    Cell,
+from numbench.dataset.store import Dataset, open_dataset, open_run_dataset
+from numbench.journal import read_run, write_run
+from numbench.records import DatasetRef, Item, PromptRef, ProtocolName, Response, RunInfo
+from numbench.scoring import (
     ScoredRun,
-    compared,
-    quick,
+    TaskSummary,
+    metrics,
     score_exact,
     score_paper,
     score_run,
     summarize,
 )
-from bench.scoring.exact import define_score
-from bench.study import import_study
+from numbench.study_import import import_study
 
 CONFIGURATIONS = 6
 REPEATS = 3
-"""Every stage is timed so often; the fastest time counts."""
-DEFINITION = "the same by its definition"
-CACHES = (quick._truth, compared._collide)
+"""Repetitions per stage; the fastest one counts."""
+CACHES = (metrics._rounding_collides,)
 
 T = TypeVar("T")
 
@@ -54,13 +51,13 @@ class Stage(NamedTuple):
 
 
 def synthetic_runs(folder: Path) -> list[Path]:
-    """Run folders with made-up responses to the dataset `v1`, the same every time."""
+    """Write run folders with synthetic responses to the dataset `v1`, reproducibly."""
     dataset = open_dataset("v1")
     draws = random.Random(1)
     paths = []
     for number in range(CONFIGURATIONS):
         responses = [
-            Response(item_id=item.id, text=made_up(item, draws))
+            Response(item_id=item.id, text=synthetic_text(item, draws))
             for items in dataset.by_task.values()
             for item in items
         ]
@@ -91,25 +88,25 @@ def _describe(dataset: Dataset, run: Path, number: int) -> RunInfo:
     )
 
 
-def made_up(item: Item, draws: random.Random) -> str:
-    """A response in one of the ways that models answer, in shares like the study's."""
+def synthetic_text(item: Item, draws: random.Random) -> str:
+    """Return a response in one of the forms that models use, in shares like the study's."""
     truth = item.answer
-    way = draws.random()
+    draw = draws.random()
     if not isinstance(truth, str):
-        return f'{{"answer": [{", ".join(truth if way < 0.9 else truth[::-1])}]}}'
+        return f'{{"answer": [{", ".join(truth if draw < 0.9 else truth[::-1])}]}}'
     if item.task == "interval":
-        return f'{{"answer": "{truth if way < 0.9 else "F"}"}}'
-    if way < 0.55:
+        return f'{{"answer": "{truth if draw < 0.9 else "F"}"}}'
+    if draw < 0.55:
         return f'{{"answer": {truth}}}'
-    if way < 0.57:
+    if draw < 0.57:
         return f"The answer is {truth}"
-    at = draws.choice([place for place, digit in enumerate(truth) if digit.isdigit()])
-    wrong = f"{truth[:at]}{draws.randrange(1, 10)}{truth[at + 1 :]}"
-    return f'{{"answer": {wrong if way < 0.92 else repr(float(wrong))}}}'
+    index = draws.choice([i for i, digit in enumerate(truth) if digit.isdigit()])
+    wrong = f"{truth[:index]}{draws.randrange(1, 10)}{truth[index + 1 :]}"
+    return f'{{"answer": {wrong if draw < 0.92 else repr(float(wrong))}}}'
 
 
 def timed(stage: Callable[[], T]) -> tuple[T, float]:
-    """What a stage gives, and the CPU-seconds of its fastest repetition, nothing remembered."""
+    """Return the result of a stage and the CPU-seconds of its fastest run, with empty caches."""
     times = []
     for _ in range(REPEATS):
         for cache in CACHES:
@@ -121,7 +118,7 @@ def timed(stage: Callable[[], T]) -> tuple[T, float]:
 
 
 def repeated(folders: list[Path], rows: int) -> list[Path]:
-    """The runs over and over, until they hold at least so many rows."""
+    """Repeat the runs until they contain at least `rows` responses."""
     sizes = {folder: len(read_run(folder).responses) for folder in folders}
     chosen: list[Path] = []
     total = 0
@@ -134,12 +131,12 @@ def repeated(folders: list[Path], rows: int) -> list[Path]:
 
 
 def pairs_of(folders: list[Path], rows: int) -> list[tuple[Item, Response]]:
-    """The first items and responses of the runs."""
+    """Return the first items and responses of the runs."""
 
     def pairs() -> Iterator[tuple[Item, Response]]:
         for folder in folders:
             run = read_run(folder)
-            for items in dataset_of_run(run.info.dataset, folder).by_task.values():
+            for items in open_run_dataset(run.info.dataset, folder).by_task.values():
                 for item in items:
                     if item.id in run.responses:
                         yield item, run.responses[item.id]
@@ -147,13 +144,13 @@ def pairs_of(folders: list[Path], rows: int) -> list[tuple[Item, Response]]:
     return list(islice(pairs(), rows))
 
 
-def summarize_all(runs: list[ScoredRun]) -> list[dict[str, Cell]]:
-    """The summaries of all runs."""
+def summarize_all(runs: list[ScoredRun]) -> list[dict[str, TaskSummary]]:
+    """Summarize all runs."""
     return [summarize(run) for run in runs]
 
 
 def measure(folders: list[Path], rows: int) -> tuple[int, list[Stage]]:
-    """The number of rows, and the time of every stage."""
+    """Return the number of rows and the time of every stage."""
     chosen = repeated(folders, rows)
     pairs = pairs_of(chosen, rows)
     stages = []
@@ -164,7 +161,6 @@ def measure(folders: list[Path], rows: int) -> tuple[int, list[Stage]]:
     read = sum(len(read_run(folder).responses) for folder in chosen)
     add("read the journal", lambda: [read_run(folder) for folder in chosen], len(pairs) / read)
     add("parse and score, `exact`", lambda: [score_exact(*pair) for pair in pairs])
-    add(DEFINITION, lambda: [define_score(*pair) for pair in pairs])
     mixed = random.Random(1).sample(pairs, len(pairs))
     once = list({item.id: (item, response) for item, response in mixed}.values())
     share = len(pairs) / len(once)
@@ -172,20 +168,18 @@ def measure(folders: list[Path], rows: int) -> tuple[int, list[Stage]]:
     add("parse and score, `paper`", lambda: [score_paper(*pair) for pair in pairs])
     for protocol in get_args(ProtocolName):
         scored = [score_run(folder, protocol) for folder in folders]
-        held = sum(len(rows) for run in scored for rows in run.rows.values())
+        scored_rows = sum(len(rows) for run in scored for rows in run.rows.values())
         summaries = partial(summarize_all, scored)
-        add(f"summarize, `{protocol}`", summaries, len(pairs) / held)
+        add(f"summarize, `{protocol}`", summaries, len(pairs) / scored_rows)
     return len(pairs), stages
 
 
 def print_table(rows: int, stages: list[Stage]) -> None:
-    """One line a stage; the ratio is to the definition of `exact`, in the same process."""
-    definition = next(stage.seconds for stage in stages if stage.name == DEFINITION)
-    print(f"| stage | rows per CPU-second | CPU-seconds for {rows:,} | : definition |")
-    print("|---|---:|---:|---:|")
+    """Print one line per stage."""
+    print(f"| stage | rows per CPU-second | CPU-seconds for {rows:,} |")
+    print("|---|---:|---:|")
     for stage in stages:
-        ratio = definition / stage.seconds
-        print(f"| {stage.name} | {rows / stage.seconds:,.0f} | {stage.seconds:.2f} | {ratio:.2f} |")
+        print(f"| {stage.name} | {rows / stage.seconds:,.0f} | {stage.seconds:.2f} |")
 
 
 def main() -> None:

@@ -1,9 +1,9 @@
-"""How fast small models are trained, fed and asked, against the plain ways. Prints Markdown.
+"""Measure training, data loading and decoding of the small models. Prints Markdown.
 
     python benchmarks/small_models.py [--rounds 5]
 
-All ways of a table are measured by turns, on the same batches and one thread; every ratio is the
-median over the rounds of the ratio within a round, so that a busy machine slows both sides down.
+The methods of a table are measured in turn, on the same batches and one thread. Every ratio is the
+median over the rounds of the ratio within a round, because a busy machine slows down both sides.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ import numpy as np
 import torch
 from plain_training import PlainTraining
 
-from bench.bittoken.attention import Layout
-from bench.bittoken.data.packing import Samples
-from bench.bittoken.generate import Generated, generate
-from bench.bittoken.lexicon import Lexicon
-from bench.bittoken.network import Network
-from bench.bittoken.question import Encoded
-from bench.bittoken.training.crew import Crew
-from bench.bittoken.training.flops import Sizes, peak, step_flops
-from bench.bittoken.training.mixture import Batch, Feed, Mixture
-from bench.bittoken.training.recipe import Recipe, load_recipe
-from bench.bittoken.training.trainer import StepResult, Trainer
-from bench.bittoken.vocabulary import Vocabulary
+from numbench.bittoken.attention import PackedLayout
+from numbench.bittoken.data.packing import Samples
+from numbench.bittoken.generation import GeneratedAnswer, generate
+from numbench.bittoken.network import Network
+from numbench.bittoken.token_ids import TokenIds
+from numbench.bittoken.tokenizer import EncodedQuestion
+from numbench.bittoken.training.distributed import DistributedContext
+from numbench.bittoken.training.flops import ParameterCounts, peak_flops, step_flops
+from numbench.bittoken.training.mixture import Batch, DataLoader, Mixture
+from numbench.bittoken.training.recipe import Recipe, load_recipe
+from numbench.bittoken.training.trainer import StepResult, Trainer
+from numbench.bittoken.vocabulary import Vocabulary
 
 SIX_TASKS = [
     "data.tasks=['minmax', 'interval', 'sorting', 'addition', 'multiplication', 'division']",
@@ -43,75 +43,77 @@ SIX_TASKS = [
 WIDER = ["model.layers=6", "model.width=256", "training.batch_tokens=8192"]
 PAPER_BATCH = 192 * 1024
 BATCHES = 4
-"""Different batches of a training, by turns."""
+"""Number of different batches of a training."""
 TOKENS = 8192
-"""Tokens of a training's turn, at least."""
-FED = 1 << 18
-"""Tokens of a feed's turn, at least."""
+"""Minimum number of tokens of a training's turn."""
+LOADED_TOKENS = 1 << 18
+"""Minimum number of tokens of a data loader's turn."""
 QUESTIONS = 256
-CLOSE = 1e-3
-"""How far apart the losses of two ways may be at the same weights."""
+LOSS_TOLERANCE = 1e-3
+"""Maximum difference between the losses of two methods with the same weights."""
 H200_TOKENS, H200_SECONDS = (2e9, 3e9), 600
 Turn = Callable[[], int]
-"""One turn of a way: how many pieces of work it did."""
+"""Measures a method once and returns the number of work items."""
 
 
-class Pace(NamedTuple):
-    """Pieces of work per CPU-second and per second of wall time."""
+class Throughput(NamedTuple):
+    """Work items per CPU-second and per second of wall time."""
 
     cpu: float
     wall: float
 
 
-Paces = dict[str, list[Pace]]
+Throughputs = dict[str, list[Throughput]]
 
 
-def by_turns(ways: dict[str, Turn], rounds: int) -> Paces:
-    """The paces of every way, round by round; a first round is not counted."""
-    paces: Paces = {name: [] for name in ways}
+def interleave_rounds(methods: dict[str, Turn], rounds: int) -> Throughputs:
+    """Return the throughputs of every method by round; an additional first round is not counted."""
+    throughputs: Throughputs = {name: [] for name in methods}
     for _ in range(rounds + 1):
-        for name, turn in ways.items():
-            paces[name].append(pace(turn))
-    return {name: found[1:] for name, found in paces.items()}
+        for name, turn in methods.items():
+            throughputs[name].append(measure_throughput(turn))
+    return {name: found[1:] for name, found in throughputs.items()}
 
 
-def pace(turn: Turn) -> Pace:
-    """Of one turn, whatever it left to the GPU included."""
+def measure_throughput(turn: Turn) -> Throughput:
+    """Return the throughput of one turn, including pending GPU work."""
     cpu, wall = time.process_time(), time.perf_counter()
     done = turn()
     if torch.cuda.is_available():
         torch.cuda.synchronize()
-    return Pace(done / (time.process_time() - cpu), done / (time.perf_counter() - wall))
+    return Throughput(done / (time.process_time() - cpu), done / (time.perf_counter() - wall))
 
 
-def typical(paces: Sequence[Pace]) -> Pace:
-    return Pace(*(median(column) for column in zip(*paces, strict=True)))
+def median_throughput(throughputs: Sequence[Throughput]) -> Throughput:
+    return Throughput(*(median(column) for column in zip(*throughputs, strict=True)))
 
 
-def ratio(paces: Sequence[Pace], base: Sequence[Pace]) -> Pace:
-    """How many times the pace of `base`."""
-    return typical([Pace(a.cpu / b.cpu, a.wall / b.wall) for a, b in zip(paces, base, strict=True)])
+def ratio(throughputs: Sequence[Throughput], base: Sequence[Throughput]) -> Throughput:
+    """Return the throughput relative to `base`."""
+    return median_throughput(
+        [Throughput(a.cpu / b.cpu, a.wall / b.wall) for a, b in zip(throughputs, base, strict=True)]
+    )
 
 
-def fed(recipe: Recipe) -> Callable[[int], Batch]:
-    """The batches of a training, made by the mixture."""
-    feed = Feed(recipe, Vocabulary(recipe.model.encoding), "train", 0, None)
-    mixture = Mixture(recipe, feed.scales)
-    return lambda tokens: mixture.batch(feed, tokens)
+def batch_maker(recipe: Recipe) -> Callable[[int], Batch]:
+    """Return a function that makes batches of a training."""
+    loader = DataLoader(recipe, Vocabulary(recipe.model.encoding), "train", 0, None)
+    mixture = Mixture(recipe, loader.scales)
+    return lambda tokens: mixture.batch(loader, tokens)
 
 
-def trained(recipe: Recipe) -> Trainer:
-    return Trainer(recipe, Vocabulary(recipe.model.encoding), Crew())
+def make_trainer(recipe: Recipe) -> Trainer:
+    return Trainer(recipe, Vocabulary(recipe.model.encoding), DistributedContext())
 
 
 def steps(step: Callable[[Batch], object], batches: Sequence[Batch]) -> Turn:
-    """Steps on the next batches, one after the other."""
-    coming = cycle(batches)
+    """Return a turn of steps on the next batches."""
+    upcoming = cycle(batches)
 
     def turn() -> int:
         done = 0
         while done < TOKENS:
-            batch = next(coming)
+            batch = next(upcoming)
             step(batch)
             done += len(batch.samples.tokens)
         return done
@@ -119,59 +121,67 @@ def steps(step: Callable[[Batch], object], batches: Sequence[Batch]) -> Turn:
     return turn
 
 
-def mean_loss(found: StepResult) -> float:
-    """Of a target, over all tasks."""
-    return float((found.losses * found.targets).sum() / found.targets.sum())
+def mean_loss(result: StepResult) -> float:
+    """Return the mean loss per target over all tasks."""
+    return float((result.losses * result.target_counts).sum() / result.target_counts.sum())
 
 
 def training(name: str, overrides: list[str], rounds: int) -> None:
-    """Table: our step against the plain ways to write it."""
+    """Print the table of the trainer's step and straightforward implementations."""
     recipe = load_recipe("cpu", overrides)
     exact = load_recipe("cpu", [*overrides, "training.precision=float32"])
-    make, ours, precise = fed(recipe), trained(recipe), trained(exact)
+    make, trainer, precise = batch_maker(recipe), make_trainer(recipe), make_trainer(exact)
     batches = [make(recipe.training.batch_tokens) for _ in range(BATCHES)]
-    config = ours.network.config
+    config = trainer.network.config
     plain = {
-        "plain, packed": PlainTraining(config, ours.device, is_padded=False),
-        "plain, padded": PlainTraining(config, ours.device, is_padded=True),
+        "plain, packed": PlainTraining(config, trainer.device, is_padded=False),
+        "plain, padded": PlainTraining(config, trainer.device, is_padded=True),
     }
-    weights = ours.network.state_dict()
-    for way in plain.values():
-        way.network.load_state_dict(weights)
+    weights = trainer.network.state_dict()
+    for method in plain.values():
+        method.network.load_state_dict(weights)
     precise.network.load_state_dict(weights)
-    losses = {n: way.step(batches[0].samples) for n, way in plain.items()}
+    losses = {n: method.step(batches[0].samples) for n, method in plain.items()}
     expected = mean_loss(precise.step(batches[0]))
-    for way_name, loss in losses.items():
-        if not abs(loss - expected) < CLOSE:
-            raise AssertionError(f"{way_name}: loss {loss}, ours {expected}")
-    ways = {"ours": steps(ours.step, batches), "ours, float32": steps(precise.step, batches)}
-    for way_name, plainly in plain.items():
-        ways[way_name] = steps(lambda batch, way=plainly: way.step(batch.samples), batches)
-    parameters = sum(weight.numel() for weight in ours.network.parameters())
+    for method_name, loss in losses.items():
+        if not abs(loss - expected) < LOSS_TOLERANCE:
+            raise AssertionError(f"{method_name}: loss {loss}, expected {expected}")
+    methods = {
+        "numbench": steps(trainer.step, batches),
+        "numbench, float32": steps(precise.step, batches),
+    }
+    for method_name, plainly in plain.items():
+        methods[method_name] = steps(
+            lambda batch, method=plainly: method.step(batch.samples), batches
+        )
+    parameters = sum(weight.numel() for weight in trainer.network.parameters())
     print(
-        f"### {name}: {parameters:,} parameters, {recipe.training.batch_tokens:,} tokens a step, "
-        f"{np.mean([b.samples.lengths.mean() for b in batches]):.1f} a sample\n"
+        f"### {name}: {parameters:,} parameters, {recipe.training.batch_tokens:,} tokens per step, "
+        f"{np.mean([b.samples.lengths.mean() for b in batches]):.1f} per sample\n"
     )
-    print("| training | tokens per CPU-second | per second | ours : it | by wall time |")
+    print("| training | tokens per CPU-second | per second | speed-up of numbench | by wall time |")
     print("|---|---:|---:|---:|---:|")
-    paces = by_turns(ways, rounds)
-    for way_name, found in paces.items():
-        usual, times = typical(found), ratio(paces["ours"], found)
+    throughputs = interleave_rounds(methods, rounds)
+    for method_name, found in throughputs.items():
+        usual, times = median_throughput(found), ratio(throughputs["numbench"], found)
         print(
-            f"| {way_name} | {usual.cpu:,.0f} | {usual.wall:,.0f} | {times.cpu:.2f} "
+            f"| {method_name} | {usual.cpu:,.0f} | {usual.wall:,.0f} | {times.cpu:.2f} "
             f"| {times.wall:.2f} |"
         )
     print()
 
 
 def feeding(rounds: int) -> None:
-    """Table: how much faster data are made than they are trained on."""
+    """Print the table of the speed of data loading relative to training."""
     print("## Data\n")
     print(
-        "Six tasks of 15 digits, two of them with a curriculum, made on the fly: the mixture's "
-        "batches alone,\nand how many times the tokens that the training takes, by CPU time.\n"
+        "Batches of six tasks with 15 digits, two of them with a curriculum, generated without "
+        "training:\nsamples and tokens per CPU-second, and their multiple of the training's "
+        "tokens.\n"
     )
-    print("| encoding | tokens a batch | samples | tokens | : training 4×128 | : 6×256 |")
+    print(
+        "| encoding | tokens per batch | samples | tokens | relative to 4×128 | relative to 6×256 |"
+    )
     print("|---|---:|---:|---:|---:|---:|")
     fastest = {}
     for encoding in ("bittoken", "digit"):
@@ -179,43 +189,43 @@ def feeding(rounds: int) -> None:
             load_recipe("cpu", [f"model.encoding={encoding}", *SIX_TASKS, *shape])
             for shape in ([], WIDER)
         ]
-        make = fed(recipes[0])
-        ways = {}
+        make = batch_maker(recipes[0])
+        methods = {}
         for number, recipe in enumerate(recipes):
             batches = [make(recipe.training.batch_tokens) for _ in range(BATCHES)]
-            ways[f"training {number}"] = steps(trained(recipe).step, batches)
+            methods[f"training {number}"] = steps(make_trainer(recipe).step, batches)
         lengths = {}
         for tokens in (recipes[0].training.batch_tokens, PAPER_BATCH):
             lengths[tokens] = float(make(tokens).samples.lengths.mean())
-            ways[f"data {tokens}"] = batches_of(fed(recipes[0]), tokens)
-        paces = by_turns(ways, rounds)
+            methods[f"data {tokens}"] = batches_of(batch_maker(recipes[0]), tokens)
+        throughputs = interleave_rounds(methods, rounds)
         for tokens, length in lengths.items():
-            found = paces[f"data {tokens}"]
-            rate = typical(found).cpu
-            times = [ratio(found, paces[f"training {n}"]).cpu for n in (0, 1)]
+            found = throughputs[f"data {tokens}"]
+            rate = median_throughput(found).cpu
+            times = [ratio(found, throughputs[f"training {n}"]).cpu for n in (0, 1)]
             print(
                 f"| {encoding} | {tokens:,} | {rate / length:,.0f} | {rate:,.0f} | {times[0]:.0f} "
                 f"| {times[1]:.0f} |"
             )
-        fastest[encoding] = typical(paces[f"data {PAPER_BATCH}"]).cpu
+        fastest[encoding] = median_throughput(throughputs[f"data {PAPER_BATCH}"]).cpu
     print()
     low, high = (tokens / H200_SECONDS for tokens in H200_TOKENS)
     needed = [math.ceil(rate / fastest["bittoken"]) for rate in (low, high)]
     print(
         f"One H200 is estimated (not measured) to train 6×256 on {H200_TOKENS[0] / 1e9:.0f} to "
         f"{H200_TOKENS[1] / 1e9:.0f} billion tokens in\nten minutes, {low / 1e6:.1f} to "
-        f"{high / 1e6:.1f} million a second. Data with BitTokens are made so fast by {needed[0]} "
-        f"to {needed[1]} processes\non cores such as this one; a training makes them in one thread "
-        "beside each of its processes.\n"
+        f"{high / 1e6:.1f} million per second. Generating the data with BitTokens needs "
+        f"{needed[0]} to {needed[1]} processes\non cores like this one; a training generates them "
+        "in one thread of each process.\n"
     )
 
 
 def batches_of(make: Callable[[int], Batch], tokens: int) -> Turn:
-    """Batches of so many tokens each, without training on them."""
+    """Return a turn that makes batches of `tokens` tokens without training on them."""
 
     def turn() -> int:
         done = 0
-        while done < FED:
+        while done < LOADED_TOKENS:
             done += len(make(tokens).samples.tokens)
         return done
 
@@ -223,24 +233,26 @@ def batches_of(make: Callable[[int], Batch], tokens: int) -> Turn:
 
 
 def on_the_gpu(rounds: int) -> None:
-    """Table: tokens per second on a GPU, and the share of what it could do."""
+    """Print the table of tokens per second on a GPU, and MFU."""
     print("## On a GPU\n")
     if not torch.cuda.is_available():
-        print("Not measured: this machine has no GPU that CUDA sees.\n")
+        print("Not measured: this machine has no CUDA device.\n")
         return
     device = torch.cuda.get_device_name()
-    print(f"{device}, 6×256, {PAPER_BATCH:,} tokens a step.\n")
-    print("| training | tokens per second | model FLOP utilisation |")
+    print(f"{device}, 6×256, {PAPER_BATCH:,} tokens per step.\n")
+    print("| training | tokens per second | MFU |")
     print("|---|---:|---:|")
     wide = [*SIX_TASKS, *WIDER, f"training.batch_tokens={PAPER_BATCH}"]
     for name, compiled in (("eager", "false"), ("compiled", "true")):
-        trainer = trained(load_recipe("cpu", [*wide, f"training.compile={compiled}"]))
-        make = fed(trainer.recipe)
+        trainer = make_trainer(load_recipe("cpu", [*wide, f"training.compile={compiled}"]))
+        make = batch_maker(trainer.recipe)
         batches = [make(PAPER_BATCH) for _ in range(BATCHES)]
-        # Whatever is compiled for a batch is compiled here.
+        # Compiles for all batches before the measurement.
         done = [trainer.step(batch) for batch in batches]
-        found = typical(by_turns({name: steps(trainer.step, batches)}, rounds)[name])
-        sizes, most = Sizes.of(trainer.network), peak(device, "bf16")
+        found = median_throughput(
+            interleave_rounds({name: steps(trainer.step, batches)}, rounds)[name]
+        )
+        sizes, most = ParameterCounts.of(trainer.network), peak_flops(device, "bf16")
         work = np.mean([step_flops(trainer.recipe, sizes, step) / step.tokens for step in done])
         used = f"{found.wall * work / most:.1%}" if most else "–"
         print(f"| {name} | {found.wall:,.0f} | {used} |")
@@ -248,31 +260,33 @@ def on_the_gpu(rounds: int) -> None:
 
 
 def decoding(rounds: int) -> None:
-    """Table: answers with the cache of keys and values, and without."""
+    """Print the table of decoding with and without the KV cache."""
     print("## Answers\n")
     print(
-        f"{QUESTIONS} questions of the six tasks at once, greedy, each answer as long as the right "
-        "one, random weights.\n"
+        f"{QUESTIONS} questions of the six tasks in one batch, greedy decoding, answers as long as "
+        "the correct ones,\nrandom weights.\n"
     )
     print(
-        "| encoding | network | tokens an answer | answers per CPU-second | without cache "
-        "| with : without | by wall time |"
+        "| encoding | network | tokens per answer | answers per CPU-second | without cache "
+        "| speed-up | by wall time |"
     )
     print("|---|---|---:|---:|---:|---:|---:|")
     for encoding in ("bittoken", "digit"):
         for name, shape in (("4×128", []), ("6×256", WIDER)):
             recipe = load_recipe("cpu", [f"model.encoding={encoding}", *SIX_TASKS, *shape])
-            network = trained(recipe).network.eval()
-            lexicon = Lexicon.of(Vocabulary(encoding))
-            questions, limits = asked(fed(recipe)(64 * QUESTIONS).samples)
-            check_answers(network, lexicon, questions, limits)
-            ways = {
-                "with": answers(generate, network, lexicon, questions, limits),
-                "without": answers(without_cache, network, lexicon, questions, limits),
+            network = make_trainer(recipe).network.eval()
+            token_ids = TokenIds.from_vocabulary(Vocabulary(encoding))
+            questions, limits = extract_questions(batch_maker(recipe)(64 * QUESTIONS).samples)
+            check_answers(network, token_ids, questions, limits)
+            methods = {
+                "with": answers(generate, network, token_ids, questions, limits),
+                "without": answers(without_cache, network, token_ids, questions, limits),
             }
-            paces = by_turns(ways, rounds)
-            times = ratio(paces["with"], paces["without"])
-            with_, without = (typical(paces[way]).cpu for way in ("with", "without"))
+            throughputs = interleave_rounds(methods, rounds)
+            times = ratio(throughputs["with"], throughputs["without"])
+            with_, without = (
+                median_throughput(throughputs[method]).cpu for method in ("with", "without")
+            )
             print(
                 f"| {encoding} | {name} | {np.mean(limits):.1f} | {with_:,.0f} | {without:,.0f} "
                 f"| {times.cpu:.1f} | {times.wall:.1f} |"
@@ -280,70 +294,70 @@ def decoding(rounds: int) -> None:
     print()
 
 
-def asked(samples: Samples) -> tuple[list[Encoded], list[int]]:
-    """Questions from all over the samples, and the tokens of their right answers."""
+def extract_questions(samples: Samples) -> tuple[list[EncodedQuestion], list[int]]:
+    """Return evenly spaced questions, and the number of tokens of their correct answers."""
     rows = np.linspace(0, len(samples.lengths) - 1, QUESTIONS).astype(np.int64)
     starts = np.cumsum(samples.lengths) - samples.lengths
-    ends = starts + samples.questions
+    ends = starts + samples.prompt_lengths
     questions = [
-        Encoded(samples.tokens[starts[r] : ends[r]], samples.codes[starts[r] : ends[r]])
+        EncodedQuestion(samples.tokens[starts[r] : ends[r]], samples.codes[starts[r] : ends[r]])
         for r in rows
     ]
-    return questions, (samples.lengths - samples.questions)[rows].tolist()
+    return questions, (samples.lengths - samples.prompt_lengths)[rows].tolist()
 
 
-Generate = Callable[[Network, Lexicon, list[Encoded], list[int]], list[Generated]]
+Generate = Callable[[Network, TokenIds, list[EncodedQuestion], list[int]], list[GeneratedAnswer]]
 
 
 def answers(
-    way: Generate,
+    method: Generate,
     network: Network,
-    lexicon: Lexicon,
-    questions: list[Encoded],
+    token_ids: TokenIds,
+    questions: list[EncodedQuestion],
     limits: list[int],
 ) -> Turn:
-    return lambda: len(way(network, lexicon, questions, limits))
+    return lambda: len(method(network, token_ids, questions, limits))
 
 
 def check_answers(
-    network: Network, lexicon: Lexicon, questions: list[Encoded], limits: list[int]
+    network: Network, token_ids: TokenIds, questions: list[EncodedQuestion], limits: list[int]
 ) -> None:
-    """Both ways say the same; sums in another order may turn a tie."""
-    ours = generate(network, lexicon, questions, limits)
-    plain = without_cache(network, lexicon, questions, limits)
-    same = sum(a.tokens == b.tokens for a, b in zip(ours, plain, strict=True))
+    """Check that both methods give the same answers, except for ties broken by rounding."""
+    cached = generate(network, token_ids, questions, limits)
+    plain = without_cache(network, token_ids, questions, limits)
+    same = sum(a.tokens == b.tokens for a, b in zip(cached, plain, strict=True))
     if same < 0.97 * len(questions):
         raise AssertionError(f"only {same} of {len(questions)} answers are the same without cache")
 
 
 @torch.inference_mode()
 def without_cache(
-    network: Network, lexicon: Lexicon, questions: list[Encoded], limits: list[int]
-) -> list[Generated]:
-    """`generate`, every token from all tokens before it."""
+    network: Network, token_ids: TokenIds, questions: list[EncodedQuestion], limits: list[int]
+) -> list[GeneratedAnswer]:
+    """Generate answers as `generate` does, but recompute all previous tokens for every token."""
     device, encoding = network.lm_head.weight.device, network.encoding
     tokens, codes = ([list(part) for part in column] for column in zip(*questions, strict=True))
-    open_ = list(range(len(questions)))
-    while open_:
-        flat = torch.tensor([t for n in open_ for t in tokens[n]], device=device)
-        values = torch.from_numpy(np.stack([c for n in open_ for c in codes[n]])).to(device)
-        layout = Layout.of(np.array([len(tokens[n]) for n in open_]), device)
-        hidden = network(flat, values, layout)[layout.starts[1:].long() - 1]
-        chosen = network.logits(hidden).argmax(-1).tolist()
-        numbers = np.zeros((len(open_), 0), np.int64)
+    unfinished = list(range(len(questions)))
+    while unfinished:
+        flat = torch.tensor([t for n in unfinished for t in tokens[n]], device=device)
+        values = torch.from_numpy(np.stack([c for n in unfinished for c in codes[n]])).to(device)
+        layout = PackedLayout.from_lengths(np.array([len(tokens[n]) for n in unfinished]), device)
+        hidden = network(flat, values, layout)[layout.cu_seqlens[1:].long() - 1]
+        predicted = network.logits(hidden).argmax(-1).tolist()
+        numbers = np.zeros((len(unfinished), 0), np.int64)
         if encoding is not None:
-            numbers = encoding.torch_decide(network.numbers(hidden)).cpu().numpy()
-        for n, token, code in zip(open_, chosen, numbers, strict=True):
+            numbers = encoding.torch_predict_codes(network.number_outputs(hidden)).cpu().numpy()
+        for n, token, code in zip(unfinished, predicted, numbers, strict=True):
             tokens[n].append(token)
             codes[n].append(code)
-        open_ = [
+        unfinished = [
             n
-            for n in open_
-            if tokens[n][-1] != lexicon.end
+            for n in unfinished
+            if tokens[n][-1] != token_ids.eos_id
             and len(tokens[n]) - len(questions[n].tokens) < limits[n]
         ]
     replies = [t[len(q.tokens) :] for t, q in zip(tokens, questions, strict=True)]
-    return [Generated(reply, [], reply[-1:] == [lexicon.end]) for reply in replies]
+    return [GeneratedAnswer(reply, [], reply[-1:] == [token_ids.eos_id]) for reply in replies]
 
 
 def main() -> None:
@@ -353,19 +367,20 @@ def main() -> None:
     rounds = parser.parse_args().rounds
     torch.set_num_threads(1)
     busy = os.getloadavg()[0]
-    shared = f"shared machine: load {busy:.1f} before it began" if busy > 0.5 else "idle machine"
+    shared = f"shared machine with load {busy:.1f} at the start" if busy > 0.5 else "idle machine"
     print("# Speed of the small models\n")
     print(
         f"`make bench`, Python {platform.python_version()}, PyTorch {torch.__version__}, one "
-        f"thread on {platform.machine()}, {shared}.\nMedians of {rounds} rounds by turns; a ratio "
-        "is the median of the ratios within a round.\n"
+        f"thread on {platform.machine()}, {shared}.\nMedians of {rounds} alternating rounds; a "
+        "ratio is the median of the ratios within a round.\n"
     )
     print("## Training\n")
     print(
-        "`Trainer.step` (bfloat16 autocast, Muon and Adam) against a plain loop in eager PyTorch "
-        "with the same\nparameters, loss and batches: float32, AdamW, logits at every position, "
-        "bits by a loop of shifts, rows of\n1,024 tokens under a dense mask (packed), or a row for "
-        f"each sample (padded). At the same weights all\nlosses agree within {CLOSE:g}.\n"
+        "`Trainer.step` (bfloat16 autocast, Muon and Adam) compared with a straightforward loop in "
+        "eager PyTorch\nwith the same parameters, loss and batches: float32, AdamW, logits at "
+        "every position, bits by a loop of shifts,\nrows of 1,024 tokens with a dense mask "
+        "(packed), or a row per sample (padded). With the same weights all\n"
+        f"losses agree within {LOSS_TOLERANCE:g}.\n"
     )
     training("4×128, recipe `cpu`", [], rounds)
     training("6×256, six tasks", [*SIX_TASKS, *WIDER], rounds)

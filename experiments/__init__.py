@@ -1,5 +1,5 @@
-"""The paper's comparison of small models at a stated budget: a queue of trainings, and its tables.
+"""The paper's comparison of small models at a small budget: a queue of trainings, and its tables.
 
-python -m experiments.queue trains what `comparison.toml` declares, and keeps in results/trained/
-what was measured; python -m experiments.tables writes the page from what is kept.
+python -m experiments.queue runs the trainings declared in `comparison.toml` and stores their scores
+in results/trained/; python -m experiments.tables writes the page from the stored scores.
 """

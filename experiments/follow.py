@@ -1,8 +1,8 @@
-"""Whether a training follows the log of another: python -m experiments.follow LOG AGAIN.
+"""Check whether a training reproduces the log of another: python -m experiments.follow LOG AGAIN.
 
-LOG and AGAIN are folders of trainings by one recipe, with `recipe.json` and `metrics.jsonl`. On one
-machine the losses are equal to the bit; other processors round otherwise, and from such differences
-trainings slowly part.
+LOG and AGAIN are folders of trainings with the same recipe, with `recipe.json` and `metrics.jsonl`.
+On the same machine the losses are identical. Other processors round differently, and the trainings
+slowly diverge.
 """
 
 from __future__ import annotations
@@ -14,19 +14,18 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from bench.bittoken.training import log
-from bench.bittoken.training.recipe import Recipe
-from bench.errors import BadInput
-from bench.jsonl import read_json
-from experiments.command import ending
-from experiments.kept import RECIPE, differing
+from experiments.command_line import run_command
+from numbench.bittoken.training import metrics_log
+from numbench.bittoken.training.recipe import RECIPE_FILE, Recipe, differing_fields
+from numbench.errors import BadInput
+from numbench.jsonl import read_json
 
 TOLERANCE = 0.1
-"""The relative difference of a loss up to which a training counts as following."""
+"""The maximum relative difference of a loss for a training to count as reproduced."""
 
 
-class Compared(NamedTuple):
-    """One task's loss at one validation, in the log and again."""
+class LossComparison(NamedTuple):
+    """One task's loss at one validation, in the reference log and in the new training."""
 
     step: int
     task: str
@@ -35,70 +34,73 @@ class Compared(NamedTuple):
 
     @property
     def difference(self) -> float:
-        """Relative to the logged loss; infinite where one of them is no number."""
-        found = abs(self.again - self.logged) / max(abs(self.logged), 1e-9)
-        return math.inf if math.isnan(found) else found
+        """The difference relative to the logged loss; infinite if one of them is NaN."""
+        difference = abs(self.again - self.logged) / max(abs(self.logged), 1e-9)
+        return math.inf if math.isnan(difference) else difference
 
 
-def compare(logged: Path, again: Path) -> list[Compared]:
-    """The losses of all validations that both logs have.
+def compare_losses(logged: Path, again: Path) -> list[LossComparison]:
+    """Return the losses of all validations that are in both logs.
 
-    BadInput where one folder has no log or no recipe, the recipes are not the same, or the logs
-    share no validation.
+    Raises BadInput if a folder has no log or no recipe, the recipes differ, or the logs have no
+    validation in common.
     """
-    fields = differing(read_json(logged / RECIPE, Recipe), read_json(again / RECIPE, Recipe))
-    if other := [field for field in fields if field != "name"]:
-        raise BadInput(f"{again}: another recipe than {logged}, in {', '.join(other)}")
+    first, second = (read_json(folder / RECIPE_FILE, Recipe) for folder in (logged, again))
+    if fields := [field for field in differing_fields(first, second) if field != "name"]:
+        raise BadInput(f"{again}: has another recipe than {logged}; different: {', '.join(fields)}")
     old, new = (
-        {line["step"]: line["loss"] for line in log.measures(log.read(folder))}
+        {
+            entry["step"]: entry["loss"]
+            for entry in metrics_log.validation_entries(metrics_log.read_log(folder))
+        }
         for folder in (logged, again)
     )
-    found = [
-        Compared(step, task, _number(loss), _number(new[step][task]))
+    comparisons = [
+        LossComparison(step, task, _number(loss), _number(new[step][task]))
         for step, losses in old.items()
         if step in new
         for task, loss in losses.items()
         if task in new[step]
     ]
-    if not found:
-        raise BadInput(f"{again}: no validation that {logged} has too; train for longer")
-    return found
+    if not comparisons:
+        raise BadInput(f"{again}: has no validation in common with {logged}; train for longer")
+    return comparisons
 
 
 def _number(loss: float | None) -> float:
-    """Logs hold null for a loss that is no number."""
+    """Return the loss of a log entry, which has null for NaN."""
     return math.nan if loss is None else loss
 
 
-def report(found: Sequence[Compared]) -> str:
-    """One line per validation and one on all of them."""
+def report(comparisons: Sequence[LossComparison]) -> str:
+    """Return one line per validation and a summary."""
     lines = []
-    for step in dict.fromkeys(one.step for one in found):
-        own = [one for one in found if one.step == step]
-        losses = ", ".join(f"{one.task} {one.logged:.4f} {one.again:.4f}" for one in own)
+    for step in dict.fromkeys(one.step for one in comparisons):
+        at_step = [one for one in comparisons if one.step == step]
+        losses = ", ".join(f"{one.task} {one.logged:.4f} {one.again:.4f}" for one in at_step)
         lines.append(f"step {step:,}: {losses}")
-    most = max(found, key=lambda one: one.difference)
-    if most.difference == 0:
-        lines.append("equal to the last digit of the log")
+    largest = max(comparisons, key=lambda one: one.difference)
+    if largest.difference == 0:
+        lines.append("identical in all logged digits")
     else:
-        where = f"{most.task} at step {most.step:,}"
-        lines.append(f"differs by {100 * most.difference:.2g} % at most ({where})")
+        where = f"{largest.task} at step {largest.step:,}"
+        lines.append(f"maximum difference: {100 * largest.difference:.2g} % ({where})")
     return "\n".join(lines)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Exit code 0 where it follows, 1 where not, 2 where there is nothing to compare."""
+    """Return exit code 0 if the training is reproduced, 1 if not, 2 if they cannot be compared."""
     parser = argparse.ArgumentParser(prog="python -m experiments.follow", description=__doc__)
-    parser.add_argument("logged", type=Path, metavar="LOG", help="folder of the training of record")
+    parser.add_argument("logged", type=Path, metavar="LOG", help="folder of the reference training")
     parser.add_argument("again", type=Path, metavar="AGAIN", help="folder of the new training")
-    given = parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
 
-    def work() -> int:
-        found = compare(given.logged, given.again)
-        print(report(found))
-        return int(any(one.difference > TOLERANCE for one in found))
+    def compare() -> int:
+        comparisons = compare_losses(options.logged, options.again)
+        print(report(comparisons))
+        return int(any(one.difference > TOLERANCE for one in comparisons))
 
-    return ending(work)
+    return run_command(compare)
 
 
 if __name__ == "__main__":

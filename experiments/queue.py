@@ -1,6 +1,6 @@
-"""Train what is declared and not yet done: python -m experiments.queue.
+"""Train the declared runs that are not complete yet: python -m experiments.queue.
 
-The same command goes on where it was interrupted, however that came about.
+After any interruption, the same command resumes.
 """
 
 from __future__ import annotations
@@ -20,244 +20,255 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-from bench.bittoken.training.recipe import Recipe
-from bench.dataset.store import Dataset
-from bench.errors import BadInput, NumbenchError
-from bench.jsonl import read_json
-from experiments.command import ending, say
-from experiments.declared import COMPARISON, Comparison, Declared, read_comparison
-from experiments.kept import CHECKPOINT, RECIPE, RESULTS, differing, keep, read_scores
+from experiments.command_line import print_message, run_command
+from experiments.comparison import COMPARISON, Comparison, DeclaredRun, read_comparison
+from experiments.results_store import RESULTS, read_scores, store_run
+from numbench.bittoken.training.recipe import RECIPE_FILE, Recipe, differing_fields
+from numbench.bittoken.training.run import CHECKPOINT_FOLDER, LOCK_FILE
+from numbench.dataset.store import Dataset
+from numbench.errors import BadInput, NumbenchError
+from numbench.jsonl import read_json
 
 SCRATCH = Path("results/training")
-LOCK, QUEUE_LOCK = ".lock", ".queue"
-PATIENCE = 300
-"""Seconds that a training of an earlier queue, which was killed, may take to save and end."""
-_ONE_THREAD = {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
+QUEUE_LOCK_FILE = ".queue"
+WORKER = "experiments.worker"
+"""The module that runs `numbench` as a child process."""
+
+LOCK_TIMEOUT_SECONDS = 300
+"""The time that a training of an earlier, killed queue may take to save and exit."""
+_SINGLE_THREAD_ENV = {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
 
 
 class Queue:
-    """Runs that wait, and the children at work on those that do not."""
+    """A queue of runs, and the child processes that work on them."""
 
     def __init__(
-        self, runs: Sequence[Declared], data: Dataset, results: Path, scratch: Path
+        self, runs: Sequence[DeclaredRun], data: Dataset, results: Path, scratch: Path
     ) -> None:
-        """data: what is asked, results: where runs are kept, scratch: where they are trained."""
+        """data: dataset for evaluation. results, scratch: folders of stored runs and trainings."""
         self._waiting = deque(runs)
         self._data, self._results, self._scratch = data, results, scratch
         self._children: set[Process] = set()
         self.stopping = False
         self.failed: list[str] = []
 
-    async def drive(self, workers: int) -> None:
-        """Work on `workers` runs at a time until none waits or `stop` is called."""
-        await asyncio.gather(*(self._work() for _ in range(workers)))
+    async def run(self, workers: int) -> None:
+        """Process `workers` runs at a time until the queue is empty or `stop` is called."""
+        await asyncio.gather(*(self._run_worker() for _ in range(workers)))
 
     def stop(self) -> None:
-        """Let the children save and end; called again, end them at once."""
+        """Let the children save and exit; on the second call, kill them."""
         if self.stopping:
             for child in self._children:
                 child.kill()
         self.stopping = True
         for child in self._children:
-            _ask_to_end(child)
+            _request_stop(child)
 
-    async def _work(self) -> None:
+    async def _run_worker(self) -> None:
         while self._waiting and not self.stopping:
             run = self._waiting.popleft()
             try:
-                await self._one(run)
+                await self._train_and_score(run)
             except (NumbenchError, OSError) as error:
                 self.failed.append(run.name)
-                say(f"{run.name}: {error}")
+                print_message(f"{run.name}: {error}")
 
-    async def _one(self, run: Declared) -> None:
+    async def _train_and_score(self, run: DeclaredRun) -> None:
         scratch = self._scratch / run.name
         await self._wait_until_free(scratch)
-        changes = [part for text in run.overrides for part in ("--set", text)]
-        train = ["train", "--config", str(run.file), *changes, "--out", str(scratch)]
-        say(f"{run.name}: training; see {self._scratch / run.name}.log")
-        if not await self._child(run.name, [*train, "--threads", "1"]):
+        overrides = [part for text in run.overrides for part in ("--set", text)]
+        train = ["train", "--config", str(run.recipe_file), *overrides, "--out", str(scratch)]
+        print_message(f"{run.name}: training; see {self._scratch / run.name}.log")
+        if not await self._run_numbench(run.name, [*train, "--threads", "1"]):
             return
         answers = scratch / f"answers-{self._data.manifest.sha256[:6]}"
-        asked = ["--dataset", str(self._data.path), "--tasks", ",".join(run.recipe.data.tasks)]
-        model = ["--model", f"checkpoint/{scratch / CHECKPOINT}"]
-        if not await self._child(run.name, ["run", *model, *asked, "--out", str(answers)]):
+        data = ["--dataset", str(self._data.path), "--tasks", ",".join(run.recipe.data.tasks)]
+        model = ["--model", f"checkpoint/{scratch / CHECKPOINT_FOLDER}"]
+        if not await self._run_numbench(run.name, ["run", *model, *data, "--out", str(answers)]):
             return
-        kept = self._results / run.name
-        scores = await asyncio.to_thread(keep, scratch, answers, run.recipe, kept)
-        found = [f"{task} {score.headline.value:.1f}" for task, score in scores.tasks.items()]
-        say(f"{run.name}: done · {', '.join(found)}")
+        results = self._results / run.name
+        scores = await asyncio.to_thread(store_run, scratch, answers, run.recipe, results)
+        headlines = [f"{task} {score.headline.value:.1f}" for task, score in scores.tasks.items()]
+        print_message(f"{run.name}: done · {', '.join(headlines)}")
 
     async def _wait_until_free(self, folder: Path) -> None:
-        """Wait for a training of a queue that was killed: it saves and ends by itself."""
-        until = time.monotonic() + PATIENCE
-        while _taken(folder) and not self.stopping:
-            if time.monotonic() > until:
-                raise NumbenchError(f"{folder}: another training runs there; wait for it")
+        """Wait until a training of a killed queue has saved and exited."""
+        deadline = time.monotonic() + LOCK_TIMEOUT_SECONDS
+        while _is_training(folder) and not self.stopping:
+            if time.monotonic() > deadline:
+                raise NumbenchError(f"{folder}: another training uses this folder; wait for it")
             await asyncio.sleep(0.2)
 
-    async def _child(self, name: str, arguments: Sequence[str]) -> bool:
-        """Whether `numbench ARGUMENTS` did all of it; False where it was stopped.
+    async def _run_numbench(self, name: str, arguments: Sequence[str]) -> bool:
+        """Run `numbench ARGUMENTS` and return whether it completed; False if it was stopped.
 
-        It speaks into the run's log. NumbenchError with its last words where it failed.
+        Its output goes to the run's log. Raises NumbenchError with the log's last line if it fails.
         """
         if self.stopping:
             return False
         path = self._scratch / f"{name}.log"
-        # Not a pipe: where the queue is killed, a child must still be able to speak as it ends.
+        # Not a pipe: if the queue is killed, a child must still be able to write while it exits.
         with path.open("ab") as log:
             child = await asyncio.create_subprocess_exec(
-                *(sys.executable, "-m", "experiments.child", *arguments),
+                *(sys.executable, "-m", WORKER, *arguments),
                 stdin=PIPE,
                 stdout=DEVNULL,
                 stderr=log,
-                # A Ctrl-C is for the queue alone, which then asks its children once.
+                # Only the queue gets a Ctrl-C; it then stops its children.
                 start_new_session=True,
-                env=os.environ | _ONE_THREAD,
+                env=os.environ | _SINGLE_THREAD_ENV,
             )
         self._children.add(child)
         if self.stopping:
-            _ask_to_end(child)
+            _request_stop(child)
         code = await child.wait()
         self._children.discard(child)
         if code and not self.stopping:
-            said = path.read_text(encoding="utf-8", errors="replace").splitlines()
-            raise NumbenchError(f"{path}: {arguments[0]} ended with {code}: {''.join(said[-1:])}")
+            lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
+            last_line = "".join(lines[-1:])
+            raise NumbenchError(f"{path}: {arguments[0]} exited with code {code}: {last_line}")
         return not code and not self.stopping
 
 
-def _ask_to_end(child: Process) -> None:
+def _request_stop(child: Process) -> None:
     assert child.stdin is not None
     child.stdin.close()
 
 
-def _taken(folder: Path) -> bool:
-    """Whether a training runs in `folder`."""
+def _is_training(folder: Path) -> bool:
+    """Return whether a training is running in `folder`."""
     if not folder.is_dir():
         return False
     try:
-        with FileLock(folder / LOCK, timeout=0):
+        with FileLock(folder / LOCK_FILE, timeout=0):
             return False
     except Timeout:
         return True
 
 
-def chosen(
-    comparison: Comparison, only: str, results: Path, scratch: Path, again: bool
-) -> tuple[list[Declared], list[str]]:
-    """The runs of `only` that are not done, and lines on those declared otherwise than made.
+def runs_to_train(
+    comparison: Comparison, only: str, results: Path, scratch: Path, retrain: bool
+) -> tuple[list[DeclaredRun], list[str]]:
+    """Return the runs to train, and a message for each run whose declaration has changed.
 
-    With `again` the latter are among the former; else they are left as they are. BadInput where no
-    run has such a name.
+    only: pattern of names. Changed runs are trained only with `retrain`. Raises BadInput if no run
+    matches.
     """
-    left, changed = [], []
-    wanted = [run for run in comparison.runs if fnmatchcase(run.name, only)]
-    if not wanted:
-        raise BadInput(f"--only {only!r}: no run has such a name; --list shows what waits")
-    for run in wanted:
-        kept = _kept_differences(run, comparison, results / run.name)
-        if kept == []:
+    remaining, changed = [], []
+    selected = [run for run in comparison.runs if fnmatchcase(run.name, only)]
+    if not selected:
+        raise BadInput(f"--only {only!r}: no run matches; --list shows the remaining runs")
+    for run in selected:
+        stored = _stored_differences(run, comparison, results / run.name)
+        if stored == []:
             continue
-        begun = _begun_differences(run, scratch / run.name)
-        if kept or begun:
-            what = "measured" if kept else "begun"
-            fields = ", ".join(kept or begun or ())
-            changed.append(f"{run.name}: declared otherwise than {what}, in {fields}")
-        if again and begun:
-            if _taken(scratch / run.name):
-                raise BadInput(f"{scratch / run.name}: a training runs there; wait for it")
+        unfinished = _unfinished_differences(run, scratch / run.name)
+        if stored or unfinished:
+            which = "stored run" if stored else "unfinished training"
+            fields = ", ".join(stored or unfinished)
+            changed.append(f"{run.name}: the {which} differs from the declaration in {fields}")
+        if retrain and unfinished:
+            if _is_training(scratch / run.name):
+                raise BadInput(f"{scratch / run.name}: a training uses this folder; wait for it")
             shutil.rmtree(scratch / run.name)
-        if again or not (kept or begun):
-            left.append(run)
-    return left, changed
+        if retrain or not (stored or unfinished):
+            remaining.append(run)
+    return remaining, changed
 
 
-def _kept_differences(run: Declared, comparison: Comparison, folder: Path) -> list[str] | None:
-    """Where the run that is kept differs from what is declared; None where none is kept."""
+def _stored_differences(run: DeclaredRun, comparison: Comparison, folder: Path) -> list[str] | None:
+    """Return the fields in which a stored run differs from its declaration, None if not stored."""
     scores = read_scores(folder)
     if scores is None:
         return None
     data = comparison.dataset.manifest.sha256
-    other = ["dataset"] if scores.dataset.sha256 != data else []
-    return other + differing(scores.recipe, run.recipe)
+    dataset_field = ["dataset"] if scores.dataset.sha256 != data else []
+    return dataset_field + differing_fields(scores.recipe, run.recipe)
 
 
-def _begun_differences(run: Declared, folder: Path) -> list[str]:
-    path = folder / RECIPE
-    return differing(read_json(path, Recipe), run.recipe) if path.is_file() else []
+def _unfinished_differences(run: DeclaredRun, folder: Path) -> list[str]:
+    path = folder / RECIPE_FILE
+    return differing_fields(read_json(path, Recipe), run.recipe) if path.is_file() else []
 
 
-async def _attended(queue: Queue, workers: int, minutes: float | None) -> int:
-    """Drive the queue with signals and a time limit; the exit code."""
+async def _run_until_signal(queue: Queue, workers: int, minutes: float | None) -> int:
+    """Run the queue until it ends, a signal arrives or time is up; return the exit code."""
     loop = asyncio.get_running_loop()
     interrupted = False
 
     def on_signal() -> None:
         nonlocal interrupted
         interrupted = True
-        again = "one more Ctrl-C ends at once"
-        say(f"stopping: trainings save and end; the same command goes on; {again}")
+        print_message(
+            "stopping: saving all trainings; the same command resumes; "
+            "press Ctrl-C again to exit at once"
+        )
         queue.stop()
 
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        # Under nohup the end of the terminal is to be ignored.
+        # Keep ignoring SIGHUP under nohup.
         if number != signal.SIGHUP or signal.getsignal(number) != signal.SIG_IGN:
             loop.add_signal_handler(number, on_signal)
     timer = None if minutes is None else loop.call_later(60 * minutes, queue.stop)
-    await queue.drive(workers)
+    await queue.run(workers)
     if timer is not None:
         timer.cancel()
     if interrupted:
         return 130
     if queue.stopping:
-        say("time is up; the same command goes on")
+        print_message("time limit reached; the same command resumes")
     return 1 if queue.failed else 0
 
 
 def _arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m experiments.queue", description=__doc__)
     add = parser.add_argument
-    add("--only", default="*", metavar="GLOB", help="only runs of such a name")
-    add("--workers", type=int, default=1, metavar="N", help="runs at a time, of one thread each")
-    add("--minutes", type=float, metavar="M", help="save and end after so long")
-    add("--again", action="store_true", help="train anew what is declared otherwise than made")
-    add("--list", action="store_true", help="only show what waits")
+    add("--only", default="*", metavar="GLOB", help="only runs whose name matches")
+    add("--workers", type=int, default=1, metavar="N", help="runs at a time, one thread each")
+    add("--minutes", type=float, metavar="M", help="save and exit after this time")
+    add("--again", action="store_true", help="retrain runs whose declaration has changed")
+    add("--list", action="store_true", help="only print the remaining runs")
     add("--declared", type=Path, default=COMPARISON, metavar="FILE", help="default: %(default)s")
-    add("--out", type=Path, default=RESULTS, help="where runs are kept (default: %(default)s)")
-    add("--scratch", type=Path, default=SCRATCH, help="where they are trained (%(default)s)")
-    found = parser.parse_args(arguments)
-    if found.workers < 1:
-        parser.error("--workers: give at least 1")
-    return found
+    add("--out", type=Path, default=RESULTS, help="folder of stored runs (default: %(default)s)")
+    add("--scratch", type=Path, default=SCRATCH, help="folder of trainings (default: %(default)s)")
+    options = parser.parse_args(arguments)
+    if options.workers < 1:
+        parser.error("--workers must be at least 1")
+    return options
 
 
-def run_queue(given: argparse.Namespace) -> int:
-    """The exit code: 0 all done or time is up, 1 a run failed, 2 declared otherwise, 130."""
-    comparison = read_comparison(given.declared)
-    places = (given.out, given.scratch)
-    if given.list:
-        left, changed = chosen(comparison, given.only, *places, again=False)
-        _tell(changed, again=False)
-        print("\n".join(run.name for run in left))
+def run_queue(options: argparse.Namespace) -> int:
+    """Return the exit code.
+
+    0: all done, or time limit reached. 1: a run failed. 2: a declaration has changed. 130:
+    interrupted.
+    """
+    comparison = read_comparison(options.declared)
+    folders = (options.out, options.scratch)
+    if options.list:
+        runs, changed = runs_to_train(comparison, options.only, *folders, retrain=False)
+        _print_changes(changed, retrain=False)
+        print("\n".join(run.name for run in runs))
         return 0
-    given.scratch.mkdir(parents=True, exist_ok=True)
-    lock = FileLock(given.scratch / QUEUE_LOCK)
+    options.scratch.mkdir(parents=True, exist_ok=True)
+    lock = FileLock(options.scratch / QUEUE_LOCK_FILE)
     try:
         with lock.acquire(timeout=0):
-            left, changed = chosen(comparison, given.only, *places, given.again)
-            _tell(changed, given.again)
-            queue = Queue(left, comparison.dataset, *places)
-            code = asyncio.run(_attended(queue, given.workers, given.minutes))
+            runs, changed = runs_to_train(comparison, options.only, *folders, options.again)
+            _print_changes(changed, options.again)
+            queue = Queue(runs, comparison.dataset, *folders)
+            code = asyncio.run(_run_until_signal(queue, options.workers, options.minutes))
     except Timeout:
-        raise BadInput(f"{given.scratch}: another queue works there") from None
-    done = [run.name for run in left if read_scores(given.out / run.name)]
-    say(f"{len(done)} of {len(left)} done now" + _failures(queue.failed))
-    return code or (2 if changed and not given.again else 0)
+        raise BadInput(f"{options.scratch}: another queue uses this folder") from None
+    done = [run.name for run in runs if read_scores(options.out / run.name)]
+    print_message(f"completed {len(done)} of {len(runs)} runs" + _failures(queue.failed))
+    return code or (2 if changed and not options.again else 0)
 
 
-def _tell(changed: Sequence[str], again: bool) -> None:
-    for line in changed:
-        say(line if again else f"{line}; --again trains it anew")
+def _print_changes(changed: Sequence[str], retrain: bool) -> None:
+    for message in changed:
+        print_message(message if retrain else f"{message}; use --again to retrain it")
 
 
 def _failures(names: Sequence[str]) -> str:
@@ -265,9 +276,9 @@ def _failures(names: Sequence[str]) -> str:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """The command: errors speak to people."""
-    given = _arguments(arguments)
-    return ending(lambda: run_queue(given))
+    """Run the command and return its exit code."""
+    options = _arguments(arguments)
+    return run_command(lambda: run_queue(options))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Write the page of results/trained/ from what is kept there: python -m experiments.tables."""
+"""Write the page and curves of results/trained/ from its runs: python -m experiments.tables."""
 
 from __future__ import annotations
 
@@ -7,30 +7,29 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from bench.errors import BadInput
-from bench.jsonl import write_atomically
-from experiments.cells import compared, read_kept
-from experiments.command import ending
-from experiments.curves import FORMS, curves
-from experiments.kept import RESULTS
-from experiments.layout import read_layout
-from experiments.page import FINDINGS, page, read_findings
+from experiments.command_line import run_command
+from experiments.learning_curves import FORMATS, plot_learning_curves
+from experiments.page import FINDINGS, has_comparison, read_findings, read_runs, render_page
+from experiments.results_store import RESULTS
+from experiments.table_layout import read_layout
+from numbench.errors import BadInput
+from numbench.jsonl import write_atomically
 
 PAGE, CURVES = "README.md", "curves"
 
 
 def write_tables(folder: Path) -> list[Path]:
-    """Write the page and its curves into `folder`, where the runs are kept; the files written."""
-    layouts, kept = read_layout(), read_kept(folder)
-    if not kept:
-        raise BadInput(f"{folder}: no run is kept here; python -m experiments.queue makes them")
-    text = page(layouts, kept, read_findings(folder / FINDINGS, layouts))
+    """Write the page and its curves into `folder`, which contains the runs; return the files."""
+    layouts, stored = read_layout(), read_runs(folder)
+    if not stored:
+        raise BadInput(f"{folder}: contains no runs; python -m experiments.queue trains them")
+    text = render_page(layouts, stored, read_findings(folder / FINDINGS, layouts))
     files = {folder / PAGE: text.encode()}
     for layout in layouts:
-        paths = {form: folder / CURVES / f"{layout.name}.{form}" for form in FORMS}
-        if compared(layout, kept):
-            drawn = curves(layout, kept, folder)
-            files |= {path: drawn[form] for form, path in paths.items()}
+        paths = {form: folder / CURVES / f"{layout.name}.{form}" for form in FORMATS}
+        if has_comparison(layout, stored):
+            rendered = plot_learning_curves(layout, stored, folder)
+            files |= {path: rendered[form] for form, path in paths.items()}
         else:
             for path in paths.values():
                 path.unlink(missing_ok=True)
@@ -40,17 +39,17 @@ def write_tables(folder: Path) -> list[Path]:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """The command: errors speak to people."""
+    """Run the command and return its exit code."""
     parser = argparse.ArgumentParser(prog="python -m experiments.tables", description=__doc__)
     parser.add_argument("--out", type=Path, default=RESULTS, help="default: %(default)s")
-    given = parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
 
-    def work() -> int:
-        for path in write_tables(given.out):
+    def write() -> int:
+        for path in write_tables(options.out):
             print(path)
         return 0
 
-    return ending(work)
+    return run_command(write)
 
 
 if __name__ == "__main__":

@@ -8,15 +8,20 @@ from collections.abc import Iterator
 from types import FrameType
 
 import pytest
+from hypothesis import settings
 
 from tests.paper_files import paper_results
 
 # As many tests run at once as there are cores; read when torch is first imported.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
+# A slow machine must not fail a test; `watchdog` limits the time.
+settings.register_profile("numbench", deadline=None)
+settings.load_profile("numbench")
+
 __all__ = ["paper_results"]
 
-PATIENCE = 300
+PATIENCE = 1200
 """Seconds after which a test counts as hanging."""
 
 
@@ -32,3 +37,11 @@ def watchdog() -> Iterator[None]:
     yield
     signal.alarm(0)
     signal.signal(signal.SIGALRM, before)
+
+
+# A shell starts background jobs with SIGINT ignored, and nohup ignores SIGHUP. numbench respects
+# that, so the tests of signals need the defaults back; subprocesses inherit them.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)

@@ -1,9 +1,10 @@
-"""The command line: quick, plain about mistakes, and free of tracebacks."""
+"""The command line: help, errors, exit codes, and commands from end to end."""
 
 from __future__ import annotations
 
 import csv
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -12,13 +13,15 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
-from bench.cli.options import duration
-from bench.dataset.generate import generate
-from bench.dataset.settings import Settings
-from bench.demo import demo
+from numbench.cli import _COMMANDS, app, main
+from numbench.cli.options import parse_duration
+from numbench.dataset.generate import generate
+from numbench.dataset.settings import DatasetSettings
+from numbench.demo import demo
 
-NUMBENCH = (sys.executable, "-c", "from bench.cli import main; main()")
+NUMBENCH = (sys.executable, "-m", "numbench")
 HEAVY = ("torch", "litellm", "openai", "google.genai", "pandas", "matplotlib", "pyarrow", "numpy")
 KEYS = ("OPENAI_API_KEY", "OPENROUTER_API_KEY", "GEMINI_API_KEY", "GOOGLE_API_KEY")
 
@@ -35,19 +38,108 @@ def numbench(*arguments: str, cwd: Path | None = None) -> subprocess.CompletedPr
     )
 
 
+REPORT_IMPORTS = (
+    "import sys; from numbench.cli import app\n"
+    "try: app(prog_name='numbench')\n"
+    "except SystemExit: pass\n"
+    f"print([name for name in sys.modules if name in {HEAVY}])"
+)
+
+
 @pytest.mark.parametrize("command", [[], ["run"], ["report"], ["generate"], ["audit"], ["show"]])
-def test_help_explains_and_loads_nothing_heavy(command: list[str]) -> None:
-    code = (
-        "import sys; from bench.cli import app\n"
-        "try: app(sys.argv[1:] + ['--help'])\n"
-        "except SystemExit: pass\n"
-        "print([name for name in sys.modules if name in " + repr(HEAVY) + "])"
-    )
+def test_help_imports_no_heavy_package(command: list[str]) -> None:
     done = subprocess.run(
-        [sys.executable, "-c", code, *command], capture_output=True, text=True, timeout=60
+        [sys.executable, "-c", REPORT_IMPORTS, *command, "--help"],
+        capture_output=True,
+        text=True,
+        timeout=100,
     )
-    assert "Usage: " in done.stdout
+    assert "Usage: numbench" in done.stdout
     assert done.stdout.splitlines()[-1] == "[]"
+
+
+def help_of(*command: str) -> str:
+    result = CliRunner().invoke(app, [*command, "--help"], terminal_width=80)
+    assert result.exit_code == 0
+    return result.stdout
+
+
+@pytest.mark.parametrize("command", _COMMANDS)
+def test_help_of_each_command_has_examples_and_fits_80_columns(command: str) -> None:
+    text = help_of(command)
+    assert "Examples:\n    numbench " in text
+    assert all(len(line) <= 80 for line in text.splitlines())
+
+
+@pytest.mark.parametrize("command", sorted(_COMMANDS.keys() - {"audit", "models", "show"}))
+def test_help_of_each_writing_command_names_its_output(command: str) -> None:
+    assert re.search(
+        r"Writes (to --out|one run folder|tables and figures|no files)", help_of(command)
+    )
+
+
+def test_help_names_units_and_defaults() -> None:
+    text = " ".join(help_of("run").split())
+    assert "--max-cost USD" in text
+    assert "--timeout SECONDS|30m|8h Maximum time per request. [default: 30m]" in text
+    assert "[default: results/MODEL_LEVEL_DATASET]" in text
+
+
+def test_the_overview_lists_every_command_with_a_whole_sentence() -> None:
+    lines = help_of().partition("Commands:\n")[2].splitlines()
+    assert [line.split()[0] for line in lines] == list(_COMMANDS)
+    assert [line for line in lines if line.endswith("...") or not line.endswith(".")] == []
+
+
+def complete(words: str) -> subprocess.CompletedProcess[str]:
+    """Complete the last of `words` as bash does."""
+    environment = {
+        "_NUMBENCH_COMPLETE": "complete_bash",
+        "COMP_WORDS": words,
+        "COMP_CWORD": str(len(words.split(" ")) - 1),
+    }
+    return subprocess.run(
+        [*NUMBENCH],
+        capture_output=True,
+        text=True,
+        timeout=100,
+        env=os.environ | environment,
+    )
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ("numbench re", {"report", "rescore"}),
+        ("numbench run --max", {"--max-tokens", "--max-cost"}),
+        ("numbench run --reasoning m", {"minimal", "medium", "maximal"}),
+    ],
+)
+def test_the_shell_completes_commands_options_and_values(words: str, expected: set[str]) -> None:
+    assert set(complete(words).stdout.split()) == expected
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_show_completion_prints_a_script_for_the_command(
+    shell: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION", "1")
+    result = CliRunner().invoke(app, ["--show-completion", shell], prog_name="numbench")
+    assert result.exit_code == 0
+    assert "_NUMBENCH_COMPLETE=complete_" in result.stdout
+
+
+def test_install_completion_writes_to_the_home_folder(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [*NUMBENCH, "--install-completion", "bash"],
+        capture_output=True,
+        text=True,
+        timeout=100,
+        env=os.environ
+        | {"HOME": str(tmp_path), "_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION": "1"},
+    )
+    assert done.returncode == 0, done.stderr
+    assert "numbench" in (tmp_path / ".bashrc").read_text()
 
 
 BASELINE = ("--model", "baseline/float64")
@@ -55,8 +147,8 @@ LOCAL = ("--model", "openai/x", "--base-url", "http://127.0.0.1:1/v1")
 
 
 @pytest.mark.parametrize("text, seconds", [("90", 90), ("90s", 90), ("1h30m", 5400), ("0.5", 0.5)])
-def test_times_are_given_in_hours_minutes_and_seconds(text: str, seconds: float) -> None:
-    assert duration(text) == seconds
+def test_durations_have_hours_minutes_and_seconds(text: str, seconds: float) -> None:
+    assert parse_duration(text) == seconds
 
 
 @pytest.mark.parametrize(
@@ -76,18 +168,18 @@ def test_times_are_given_in_hours_minutes_and_seconds(text: str, seconds: float)
         (["run", "--model", "baseline/float64", "--tasks", "sum"], "unknown task 'sum'"),
         (["run", "--model", "baseline/float64", "--limit", "0"], "--limit 0"),
         (["run", *BASELINE, "--concurrency", "0"], "--concurrency 0"),
-        (["run", *BASELINE, "--few-shot", "99"], "leave out --few-shot"),
+        (["run", *BASELINE, "--few-shot", "99"], "omit --few-shot"),
         (["run", *LOCAL, "--few-shot", "99"], "--few-shot 99: give 0 to 64"),
         (["run", *LOCAL, "--max-tokens", "0"], "--max-tokens 0"),
-        (["run", *LOCAL, "--timeout", "soon"], "'soon' is no time"),
+        (["run", *LOCAL, "--timeout", "soon"], "'soon' is not a time"),
         (["run", *LOCAL, "--time-limit", "0"], "--time-limit 0"),
         (["run", *LOCAL, "--max-cost", "5"], "no price is known"),
         (["run", *LOCAL, "--api", "soap"], "--api"),
-        (["run", *LOCAL, "--api", "responses", "--seed", "1"], "leave out --seed"),
+        (["run", *LOCAL, "--api", "responses", "--seed", "1"], "omit --seed"),
         (["run", "--model", "openrouter/a/b", "--base-url", "http://x", "--batch"], "no batch API"),
         (["run", *BASELINE, "--batch"], "leave out --batch"),
-        (["run", "--suite", "paper", "--batch"], "leave them out with --suite"),
-        (["run", "--suite", "paper", "--model", "gpt-5"], "leave out --model"),
+        (["run", "--suite", "paper", "--batch"], "omit them with --suite"),
+        (["run", "--suite", "paper", "--model", "gpt-5"], "omit --model"),
         (["report", "nowhere"], "nowhere"),
         (["report"], "results"),
         (["audit", "nowhere"], "no dataset 'nowhere'"),
@@ -100,24 +192,39 @@ def test_times_are_given_in_hours_minutes_and_seconds(text: str, seconds: float)
         (["run", "--frobnicate"], "--frobnicate"),
     ],
 )
-def test_wrong_use_is_one_clear_line_and_code_2(
-    tmp_path: Path, arguments: list[str], message: str
+def test_wrong_use_is_one_line_and_exit_code_2(
+    tmp_path: Path,
+    arguments: list[str],
+    message: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
-    done = numbench(*arguments, cwd=tmp_path)
-    assert done.returncode == 2
-    assert done.stdout == ""
-    assert len(done.stderr.splitlines()) == 1
-    assert done.stderr.startswith("numbench: ") and message in done.stderr
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", ["numbench", *arguments])
+    for key in KEYS:
+        monkeypatch.delenv(key, raising=False)
+    with pytest.raises(SystemExit) as exit_:
+        main()
+    output = capsys.readouterr()
+    assert (exit_.value.code, output.out) == (2, "")
+    assert len(output.err.splitlines()) == 1
+    assert output.err.startswith("numbench: ") and message in output.err
     assert not any(tmp_path.iterdir())
 
 
-def test_a_key_may_lie_in_an_env_file_and_is_never_shown(tmp_path: Path) -> None:
+def test_an_error_is_the_exit_code_of_the_process(tmp_path: Path) -> None:
+    done = numbench("run", "--frobnicate", cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == "numbench: No such option: --frobnicate (see numbench run --help)\n"
+
+
+def test_an_api_key_is_read_from_an_env_file_and_never_shown(tmp_path: Path) -> None:
     (tmp_path / ".env").write_text("OPENAI_API_KEY=sk-planted-key-0123456789\n")
     listed = numbench("models", cwd=tmp_path)
     assert "OPENAI_API_KEY (set)" in " ".join(listed.stdout.split())
     assert "OPENROUTER_API_KEY (not set)" in " ".join(listed.stdout.split())
     assert "planted" not in listed.stdout + listed.stderr
-    code = "from bench.models import open_model; open_model('gpt-5', 'minimal')"
+    code = "from numbench.models import open_model; open_model('gpt-5', 'minimal')"
     environment = {name: value for name, value in os.environ.items() if name not in KEYS}
     subprocess.run([sys.executable, "-c", code], cwd=tmp_path, env=environment, check=True)
     (tmp_path / ".env").unlink()
@@ -125,8 +232,8 @@ def test_a_key_may_lie_in_an_env_file_and_is_never_shown(tmp_path: Path) -> None
     assert refused.returncode == 2 and ".env" in refused.stderr
 
 
-def test_a_broken_line_is_named_with_its_number(tmp_path: Path) -> None:
-    generate(Settings(name="d", tasks=("addition",), size=3), tmp_path / "d")
+def test_a_malformed_line_is_reported_with_its_number(tmp_path: Path) -> None:
+    generate(DatasetSettings(name="d", tasks=("addition",), size=3), tmp_path / "d")
     path = tmp_path / "d" / "addition.jsonl"
     lines = path.read_text().splitlines()
     path.write_text("\n".join([lines[0], lines[1][:50], lines[2]]) + "\n")
@@ -135,19 +242,21 @@ def test_a_broken_line_is_named_with_its_number(tmp_path: Path) -> None:
     assert "d/addition.jsonl, line 2: " in done.stderr and len(done.stderr.splitlines()) == 1
 
 
-def test_debug_gives_the_traceback(tmp_path: Path) -> None:
+def test_debug_shows_the_traceback(tmp_path: Path) -> None:
     done = numbench("show", "nowhere", "--debug", cwd=tmp_path)
     assert done.returncode != 0 and "Traceback" in done.stderr
 
 
-def test_the_whole_way_without_a_key(tmp_path: Path) -> None:
-    generate(Settings(name="tiny", size=4), tmp_path / "datasets" / "tiny")
+def test_run_report_show_and_audit_without_a_key(tmp_path: Path) -> None:
+    generate(DatasetSettings(name="tiny", size=4), tmp_path / "datasets" / "tiny")
     run = numbench("run", "--model", "baseline/float64", "--dataset", "tiny", cwd=tmp_path)
-    assert run.returncode == 0 and "36 answered now, 0 before" in run.stdout
+    assert run.returncode == 0 and "36 answered now, 0 done earlier" in run.stdout
+    assert run.stdout.splitlines()[-1] == "next: numbench report results/baseline-float64_none_tiny"
     again = numbench("run", "--model", "baseline/float64", "--dataset", "tiny", cwd=tmp_path)
-    assert again.returncode == 0 and "0 answered now, 36 before" in again.stdout
+    assert again.returncode == 0 and "0 answered now, 36 done earlier" in again.stdout
     report = numbench("report", cwd=tmp_path)
     assert report.returncode == 0
+    assert report.stdout.splitlines()[-1] == "next: open results/report/report.html"
     assert all(len(line) <= 80 for line in report.stdout.splitlines())
     with (tmp_path / "results/report/tables/log_smape.csv").open() as file:
         (row,) = csv.DictReader(file)
@@ -159,56 +268,81 @@ def test_the_whole_way_without_a_key(tmp_path: Path) -> None:
     assert (tmp_path / "wrong.csv").read_text().count("\n") == 1
 
 
-def test_an_interrupted_generation_says_how_to_go_on(tmp_path: Path) -> None:
+def test_an_interrupted_generation_names_the_command_to_continue(tmp_path: Path) -> None:
     arguments = ["generate", "--name", "big", "--split", "train", "--size", "3000000"]
     process = subprocess.Popen(
         [*NUMBENCH, *arguments], stderr=subprocess.PIPE, text=True, cwd=tmp_path
     )
-    note = tmp_path / "datasets/big/.parts/settings.json"
-    while not note.exists() and process.poll() is None:
+    settings = tmp_path / "datasets/big/.parts/settings.json"
+    while not settings.exists() and process.poll() is None:
         time.sleep(0.01)
     for _ in range(10):
         process.send_signal(signal.SIGINT)
-        # A signal that comes while a library is being imported may be lost there.
+        # A signal may be lost while a library is being imported.
         with suppress(subprocess.TimeoutExpired):
             _, errors = process.communicate(timeout=6)
             break
     assert process.returncode == 130
-    assert errors.endswith("interrupted; the same command goes on with what is missing\n")
+    assert errors.endswith("interrupted; run the same command again to continue\n")
     assert not list((tmp_path / "datasets/big").glob("*.json*"))
 
 
-def test_a_dataset_is_described(tmp_path: Path) -> None:
-    generate(Settings(name="tiny", tasks=("addition",), size=20), tmp_path / "datasets" / "tiny")
+def test_a_dataset_is_described_in_the_results_folder(tmp_path: Path) -> None:
+    generate(
+        DatasetSettings(name="tiny", tasks=("addition",), size=20), tmp_path / "datasets" / "tiny"
+    )
     done = numbench("describe", "tiny", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    assert (tmp_path / "datasets/tiny/figures/pairs.png").is_file()
+    assert (tmp_path / "results/describe/tiny/pairs.png").is_file()
 
 
-def test_the_demo_asks_the_small_model_too(tmp_path: Path) -> None:
-    done = numbench("demo", cwd=tmp_path)
+def test_a_generated_dataset_names_the_next_command(tmp_path: Path) -> None:
+    done = numbench("generate", "--name", "d", "--tasks", "minmax", "--size", "3", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    assert "float64 arithmetic" in done.stdout and "published (paper)" in done.stdout
-    assert "numbench small" in done.stdout.partition("published (paper)")[0]
-    report = tmp_path / "results/demo/report"
-    assert (report / "report.html").is_file()
-    assert (report / "figures/radar.png").stat().st_size > 10_000
+    assert done.stdout.splitlines()[-1] == (
+        "next: numbench run --model baseline/float64 --dataset d"
+    )
 
 
-def test_without_torch_the_demo_asks_the_baselines(
+def test_all_tasks_can_be_given_by_name(tmp_path: Path) -> None:
+    generate(DatasetSettings(name="d", tasks=("addition", "mean"), size=2), tmp_path / "d")
+    arguments = ("--dataset", "d", "--tasks", "all", "--dry-run")
+    done = numbench("run", *BASELINE, *arguments, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    rows = [line.split()[:2] for line in done.stdout.splitlines() if line]
+    assert ["Add", "2"] in rows
+    assert ["All", "4"] in rows
+
+
+def test_without_torch_the_demo_runs_only_the_baselines(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("bench.demo.find_spec", lambda package: None)
-    monkeypatch.setattr("bench.demo.report", lambda folders, out: sorted(folders))
-    said: list[str] = []
-    assert len(demo(tmp_path, said.append)) == 3  # type: ignore[arg-type]
-    assert said[0] == "checkpoint/small is left out: it needs pip install 'numbench[local]'"
-    assert {path.name for path in tmp_path.iterdir()} == {
+    monkeypatch.setattr("numbench.demo.find_spec", lambda package: None)
+    monkeypatch.setattr("numbench.demo.report", lambda folders, out, on_progress: sorted(folders))
+    generate(DatasetSettings(name="tiny", size=2), tmp_path / "tiny")
+    messages: list[str] = []
+    out = tmp_path / "out"
+    assert len(demo(out, messages.append, tmp_path / "tiny")) == 3  # type: ignore[arg-type]
+    assert messages[0] == "checkpoint/small is skipped: it needs pip install 'numbench[local]'"
+    assert {path.name for path in out.iterdir()} == {
         f"baseline-{precision}" for precision in ("float64", "float32", "bfloat16")
     }
 
 
-def test_a_reader_that_leaves_early_is_no_disaster(tmp_path: Path) -> None:
-    command = f"{sys.executable} -c 'from bench.cli import main; main()' audit v1 | true"
+def test_output_to_a_pipe_without_unicode_is_no_error(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [*NUMBENCH, "models"],
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+        env=os.environ | {"PYTHONIOENCODING": "ascii"},
+        timeout=100,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "gpt-5" in done.stdout
+
+
+def test_a_closed_pipe_causes_no_traceback(tmp_path: Path) -> None:
+    command = f"{sys.executable} -m numbench audit v1 | true"
     done = subprocess.run(command, shell=True, capture_output=True, text=True, cwd=tmp_path)
     assert "Traceback" not in done.stderr

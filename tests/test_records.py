@@ -1,4 +1,4 @@
-"""The documented examples of the records are records."""
+"""The examples in docs/records.md are valid records."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from bench import records
-from bench.tasks.items import make_item
+from numbench import records
+from numbench.tasks.items import make_item
 
 DOCS = Path(__file__).parent.parent / "docs" / "records.md"
 EXAMPLES = re.findall(r"^## (\w+).*?```json\n(.*?)```", DOCS.read_text(), re.DOTALL | re.MULTILINE)
@@ -33,6 +33,6 @@ def test_an_example_has_exactly_the_fields_of_its_record(name: str, text: str) -
     assert json.loads(msgspec.json.encode(record)) == json.loads(text)
 
 
-def test_the_item_of_the_documentation_is_what_the_package_makes() -> None:
+def test_the_documented_item_equals_the_generated_one() -> None:
     item = msgspec.json.decode(dict(EXAMPLES)["Item"], type=records.Item)
     assert make_item(item.task, item.operator, item.operands, item.params) == item

@@ -1,4 +1,4 @@
-"""`numbench train`: begun, stopped, gone on with, ended; and what it says without training."""
+"""`numbench train`: start, interrupt, resume, and the commands that do not train."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from bench.bittoken.training.plan import plan
-from bench.bittoken.training.recipe import load_recipe
-from bench.bittoken.training.state import saved_step
-from bench.cli import main
+from numbench.bittoken.training.recipe import load_recipe
+from numbench.bittoken.training.state import saved_step
+from numbench.bittoken.training.tables import plan_training
+from numbench.cli import main
 
 RECIPE = """# A tiny training.
 [model]
@@ -33,7 +33,7 @@ validate_every = 8
 validation_tokens = 1024
 save_every = 8
 """
-PROGRAM = "from bench.cli import main; main()"
+PROGRAM = "from numbench.cli import main; main()"
 
 
 @pytest.fixture(scope="module")
@@ -45,7 +45,7 @@ def recipe(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def ended(recipe: Path) -> tuple[Path, subprocess.CompletedProcess[str]]:
-    """The folder of a whole training, and what was said."""
+    """Return the folder of a complete training, and its process."""
     out = recipe.parent / "out"
     return out, numbench("train", "--config", str(recipe), "--out", str(out))
 
@@ -59,32 +59,34 @@ def numbench(*arguments: str, code: str = PROGRAM) -> subprocess.CompletedProces
 
 
 def call(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
-    """The exit code of the command, run in this process."""
+    """Run the command in this process and return its exit code."""
     monkeypatch.setattr(sys, "argv", ["numbench", "train", *arguments])
     with pytest.raises(SystemExit) as exit_:
         main()
     return int(exit_.value.code or 0)
 
 
-def test_a_training_tells_how_it_goes_and_what_came_of_it(
+def test_a_training_shows_progress_and_results(
     ended: tuple[Path, subprocess.CompletedProcess[str]],
 ) -> None:
     out, done = ended
     assert done.returncode == 0
-    said = done.stderr.splitlines()
-    assert said[0].startswith("tiny: 216k parameters · ")
-    assert "step 2 of 16 · " in said[1]
-    assert "step 16 of 16 · " in said[-2]
-    assert said[-1] == f"{out}: all 16 steps are done"
-    rows = [text.split() for text in done.stdout.splitlines()]
+    output = done.stderr.splitlines()
+    assert output[0].startswith("tiny: 216k parameters · ")
+    assert "step 2 of 16 · " in output[1]
+    assert "step 16 of 16 · " in output[-2]
+    assert output[-1] == f"{out}: all 16 steps are done"
+    lines = done.stdout.splitlines()
+    rows = [text.split() for text in lines]
+    rows = rows[rows.index(["Task", "Score", "Exact", "Chance"]) :]
     assert rows[0] == ["Task", "Score", "Exact", "Chance"]
     assert [row[0] for row in rows[1:4]] == ["MinMax", "Add", "Sorting"]
     assert [row[-1] for row in rows[1:4]] == ["32.1%", "–", "17.9%"]
     assert f"best checkpoint: {out / 'checkpoint'}" in done.stdout
-    assert (
+    assert lines[-1].endswith(
         f"numbench run --model checkpoint/{out / 'checkpoint'} --dataset v1 "
         "--tasks minmax,addition,sorting"
-    ) in done.stdout
+    )
     for name in ("loss", "scores", "curriculum", "shares"):
         assert f"{out / 'figures' / name}.png" in done.stdout
         assert (out / "figures" / f"{name}.svg").is_file()
@@ -103,7 +105,7 @@ def test_the_scores_shown_are_those_of_the_checkpoint(
     assert f"Add {chosen['tasks']['addition']['score']:.1%}" in " ".join(done.stdout.split())
 
 
-def test_the_log_tells_chance_and_scores_by_level(
+def test_the_log_has_chance_and_scores_by_level(
     ended: tuple[Path, subprocess.CompletedProcess[str]],
 ) -> None:
     lines = [json.loads(text) for text in (ended[0] / "metrics.jsonl").read_text().splitlines()]
@@ -119,14 +121,14 @@ def test_the_log_tells_chance_and_scores_by_level(
         assert "level_score" not in line["tasks"]["sorting"]
 
 
-def test_a_training_that_has_ended_says_so_and_does_nothing(
+def test_a_complete_training_is_left_unchanged(
     ended: tuple[Path, subprocess.CompletedProcess[str]], recipe: Path
 ) -> None:
     out, _ = ended
     before = {path: path.read_bytes() for path in out.rglob("*") if path.is_file()}
     again = numbench("train", "--config", str(recipe), "--out", str(out))
     assert again.returncode == 0
-    assert again.stderr == f"{out}: this training has ended, all 16 steps are done\n"
+    assert again.stderr == f"{out}: this training is complete, all 16 steps are done\n"
     assert "best checkpoint: " in again.stdout
     assert {path: path.read_bytes() for path in out.rglob("*") if path.is_file()} == before
 
@@ -137,10 +139,10 @@ def test_another_recipe_is_refused(
 ) -> None:  # fmt: skip
     changed = ("--config", str(recipe), "--set", "training.seed=2")
     assert call(monkeypatch, *changed, "--out", str(ended[0])) == 2
-    assert "they differ in training.seed" in capsys.readouterr().err
+    assert "different: training.seed" in capsys.readouterr().err
 
 
-def test_figures_are_drawn_again_from_the_log_alone(
+def test_figures_are_redrawn_from_the_log_alone(
     ended: tuple[Path, subprocess.CompletedProcess[str]], recipe: Path, tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
 ) -> None:  # fmt: skip
@@ -152,10 +154,10 @@ def test_figures_are_drawn_again_from_the_log_alone(
     assert drawn.read_bytes() == (ended[0] / "figures" / "scores.png").read_bytes()
     (tmp_path / "metrics.jsonl").write_text("")
     assert call(monkeypatch, *arguments) == 2
-    assert "nothing is measured yet" in capsys.readouterr().err
+    assert "no validation results yet" in capsys.readouterr().err
 
 
-def test_an_interrupt_saves_and_the_same_command_goes_on(recipe: Path, tmp_path: Path) -> None:
+def test_an_interrupted_training_is_saved_and_resumed(recipe: Path, tmp_path: Path) -> None:
     changed = ("--set", "training.tokens=1_000_000", "--set", "training.save_every=1000")
     command = ("train", "--config", str(recipe), "--out", str(tmp_path), *changed)
     process = subprocess.Popen(
@@ -166,37 +168,40 @@ def test_an_interrupt_saves_and_the_same_command_goes_on(recipe: Path, tmp_path:
         if "step 2 of 976" in text:
             break
     process.send_signal(signal.SIGINT)
-    said = process.stderr.read()
+    output = process.stderr.read()
     assert process.wait(100) == 130
     step = saved_step(tmp_path / "state")
     assert 2 < step < 976
-    assert f"{tmp_path}: stopped after step {step} of 976; the same command goes on" in said
-    assert "stopping after this step" in said
+    assert (
+        f"{tmp_path}: stopped after step {step} of 976; run the same command again to continue"
+        in output
+    )
+    assert "stopping after this step" in output
     again = numbench(*command, "--minutes", "0")
     assert again.returncode == 0
-    assert f"{tmp_path}: goes on after step {step} of 976" in again.stderr
-    assert f"time is up after step {step + 1} of 976; the same command goes on" in again.stderr
+    assert f"{tmp_path}: resuming after step {step} of 976" in again.stderr
+    assert f"time limit reached after step {step + 1} of 976; run the same" in again.stderr
     assert saved_step(tmp_path / "state") == step + 1
 
 
-def test_a_dry_run_tells_what_the_training_will_have(
+def test_a_dry_run_shows_what_would_be_trained(
     ended: tuple[Path, subprocess.CompletedProcess[str]], recipe: Path, tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
 ) -> None:  # fmt: skip
     out = tmp_path / "out"
     assert call(monkeypatch, "--config", str(recipe), "--out", str(out), "--dry-run") == 0
-    said = " ".join(capsys.readouterr().out.split())
+    output = " ".join(capsys.readouterr().out.split())
     about = json.loads((ended[0] / "metrics.jsonl").read_text().splitlines()[0])
-    assert f"parameters {about['parameters']:,} " in said
-    assert "16,384 tokens: 16 steps, 1,024 tokens a step" in said
-    assert "tasks MinMax, Add, Sorting" in said
-    assert "curriculum MinMax, Add, by digits in base 2" in said
+    assert f"parameters {about['parameters']:,} " in output
+    assert "16,384 tokens: 16 steps, 1,024 tokens per step" in output
+    assert "tasks MinMax, Add, Sorting" in output
+    assert "curriculum MinMax, Add, by digits in base 2" in output
     assert not out.exists()
-    planned = plan(load_recipe(recipe))
+    planned = plan_training(load_recipe(recipe))
     weights = (ended[0] / "checkpoint" / "model.safetensors").stat().st_size
-    assert planned.checkpoint == pytest.approx(weights, rel=0.02)
+    assert planned.checkpoint_bytes == pytest.approx(weights, rel=0.02)
     (tensors,) = (ended[0] / "state").rglob("tensors.safetensors")
-    assert planned.state == pytest.approx(tensors.stat().st_size, rel=0.02)
+    assert planned.state_bytes == pytest.approx(tensors.stat().st_size, rel=0.02)
 
 
 def test_a_dry_run_needs_neither_text_nor_vocabulary(
@@ -204,13 +209,15 @@ def test_a_dry_run_needs_neither_text_nor_vocabulary(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     assert call(monkeypatch, "--config", "multi-bittoken", "--dry-run") == 0
-    said = " ".join(capsys.readouterr().out.split())
-    assert "parameters 117," in said
-    assert "data/fineweb (no such folder yet)" in said
-    assert "data/gpt2.tiktoken (no such file yet; counted as GPT-2's)" in said
+    output = " ".join(capsys.readouterr().out.split())
+    assert "parameters 117," in output
+    assert "data/fineweb (folder missing)" in output
+    assert "data/gpt2.tiktoken (file missing; size assumed as GPT-2's)" in output
 
 
-def test_a_start_that_failed_binds_the_folder_to_no_recipe(recipe: Path, tmp_path: Path) -> None:
+def test_a_failed_start_does_not_bind_the_folder_to_its_recipe(
+    recipe: Path, tmp_path: Path
+) -> None:
     arguments = ["train", "--config", str(recipe), "--out", str(tmp_path)]
     failed = numbench(*arguments, "--set", f"data.folder={tmp_path / 'nowhere'}")
     assert failed.returncode == 2
@@ -220,35 +227,35 @@ def test_a_start_that_failed_binds_the_folder_to_no_recipe(recipe: Path, tmp_pat
     assert (kept["training"]["tokens"], kept["data"].get("folder")) == (1024, None)
 
 
-def test_the_shipped_recipes_say_what_they_are(
+def test_bundled_recipes_have_descriptions(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert call(monkeypatch, "--list") == 0
-    said = capsys.readouterr().out
-    assert "cpu " in said
-    assert "Ten minutes on a CPU" in said
+    output = capsys.readouterr().out
+    assert "cpu " in output
+    assert "Ten minutes on a CPU" in output
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "output"),
     [
         ((), "give --config RECIPE"),
         (("--config", "nowhere"), "no recipe 'nowhere'"),
         (("--config", "cpu", "--set", "model.depth=3"), "depth"),
-        (("--config", "cpu", "--dry-run", "--plots"), "exclude one another"),
+        (("--config", "cpu", "--dry-run", "--plots"), "mutually exclusive"),
         (("--config", "cpu", "--threads", "0"), "--threads"),
     ],
 )
-def test_wrong_use_is_told(
-    arguments: tuple[str, ...], said: str,
+def test_wrong_use_is_reported(
+    arguments: tuple[str, ...], output: str,
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
 ) -> None:  # fmt: skip
     assert call(monkeypatch, *arguments) == 2
-    assert said in capsys.readouterr().err
+    assert output in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("package", ["torch", "safetensors", "tokenizers"])
-def test_without_its_extra_it_says_how_to_get_it(package: str) -> None:
+def test_a_missing_extra_is_reported_with_the_install_command(package: str) -> None:
     hidden = (
         "import importlib.util as u; find = u.find_spec\n"
         f"u.find_spec = lambda name, *more: None if name == {package!r} else find(name, *more)\n"
@@ -258,9 +265,9 @@ def test_without_its_extra_it_says_how_to_get_it(package: str) -> None:
     assert done.stderr == "numbench: numbench train needs an extra: pip install 'numbench[local]'\n"
 
 
-def test_a_damaged_state_is_named(recipe: Path, tmp_path: Path) -> None:
+def test_a_damaged_state_is_reported(recipe: Path, tmp_path: Path) -> None:
     (tmp_path / "state").mkdir()
     (tmp_path / "state" / "latest").write_text("nothing")
     done = numbench("train", "--config", str(recipe), "--out", str(tmp_path))
     assert done.returncode == 2
-    assert "names no step" in done.stderr
+    assert "not the name of a saved step" in done.stderr

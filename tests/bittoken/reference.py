@@ -1,6 +1,6 @@
-"""The network once more, in plain NumPy at float64, one sample at a time, from its formulas.
+"""Reference implementation of the network in NumPy at float64, for one sample at a time.
 
-It shares no code with the package. Weights bear the released names and lie as (in, out).
+It shares no code with the package. Weights have the released names and are stored as (in, out).
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ from numpy.typing import NDArray
 Array = NDArray[np.float64]
 Weights = Mapping[str, Array]
 EPS = float(np.finfo(np.float64).eps)
-"""RMSNorm's ε at float64: it goes with the type."""
+"""ε of RMSNorm at float64: PyTorch uses that of the data type."""
 
 
 def bits(value: float) -> list[int]:
-    """The 64 bits of a float64, most significant first."""
+    """Return the bits of a float64, most significant first."""
     (number,) = struct.unpack(">Q", struct.pack(">d", value))
     return [int(bit) for bit in f"{number:064b}"]
 
 
 def bittoken(value: float) -> Array:
-    """±1 for each bit of a number and of its reciprocal."""
+    """Return ±1 for each bit of a number and of its reciprocal."""
     reciprocal = 1 / value if value else math.copysign(math.inf, value)
     return np.array(bits(value) + bits(reciprocal), np.float64) * 2 - 1
 
@@ -40,11 +40,11 @@ def gelu(x: Array) -> Array:
 
 
 def rotate(x: Array, base: float) -> Array:
-    """x (positions, channels): channel i and its partner in the other half turned by −θ."""
+    """Rotate channel i of x (positions, channels) and its partner in the other half by −θ."""
     half = x.shape[-1] // 2
     theta = np.arange(len(x))[:, None] / base ** (np.arange(half) / half)
-    turned = (x[:, :half] + 1j * x[:, half:]) * np.exp(-1j * theta)
-    return np.concatenate([turned.real, turned.imag], axis=-1)
+    rotated = (x[:, :half] + 1j * x[:, half:]) * np.exp(-1j * theta)
+    return np.concatenate([rotated.real, rotated.imag], axis=-1)
 
 
 def softmax(x: Array) -> Array:
@@ -53,51 +53,52 @@ def softmax(x: Array) -> Array:
 
 
 def attention(q: Array, k: Array, v: Array) -> Array:
-    """Causal attention of one head, all (positions, channels)."""
+    """Return causal attention of one head; all arrays are (positions, channels)."""
     scores = q @ k.T / math.sqrt(q.shape[-1])
     scores[np.triu_indices(len(q), 1)] = -np.inf
     return softmax(scores) @ v
 
 
 def inputs(weights: Weights, combination: str, tokens: Sequence[Any], number: int) -> Array:
-    """Rows of the embedding; a float in `tokens` is a number, combined with its encoding."""
+    """Return the embedded tokens; a float in `tokens` is a number, combined with its encoding."""
     embedding = weights["transformer.wte.weight"]
     rows = []
     for token in tokens:
         if not isinstance(token, float):
             rows.append(embedding[token])
             continue
-        vector, own = bittoken(token), embedding[number]
-        padded = np.concatenate([vector, np.zeros(len(own) - len(vector))])
+        vector, number_embedding = bittoken(token), embedding[number]
+        padded = np.concatenate([vector, np.zeros(len(number_embedding) - len(vector))])
         if combination == "sum":
-            rows.append(own + padded)
+            rows.append(number_embedding + padded)
         elif combination == "zero-pad":
             rows.append(padded)
         else:
             matrix = weights["num_embedding_module.bit_weight_matrix.weight"]
-            rows.append(matrix @ vector + (own if combination == "weighted-sum" else 0))
+            base = number_embedding if combination == "weighted-sum" else 0
+            rows.append(matrix @ vector + base)
     return np.array(rows)
 
 
 def hidden(
     weights: Weights, x: Array, heads: int, base: float = 10_000.0, eps: float = EPS
 ) -> Array:
-    """The normalised hidden states of one sample, (positions, width)."""
+    """Return the normalised hidden states of one sample, (positions, width)."""
     layers = 1 + max(int(name.split(".")[2]) for name in weights if ".h." in name)
     for layer in range(layers):
-        at = f"transformer.h.{layer}."
+        prefix = f"transformer.h.{layer}."
 
-        def linear(value: Array, name: str, at: str = at) -> Array:
-            return value @ weights[f"{at}{name}.weight"] + weights[f"{at}{name}.bias"]
+        def linear(value: Array, name: str, prefix: str = prefix) -> Array:
+            return value @ weights[f"{prefix}{name}.weight"] + weights[f"{prefix}{name}.bias"]
 
-        mixed = linear(rms(x, eps) * weights[f"{at}ln_1.weight"], "attn.c_attn")
+        mixed = linear(rms(x, eps) * weights[f"{prefix}ln_1.weight"], "attn.c_attn")
         q, k, v = (np.split(part, heads, -1) for part in np.split(mixed, 3, -1))
         parts = [
             attention(rotate(rms(qh, eps), base), rotate(rms(kh, eps), base), vh)
             for qh, kh, vh in zip(q, k, v, strict=True)
         ]
         x = x + linear(np.concatenate(parts, -1), "attn.c_proj")
-        wide = gelu(linear(rms(x, eps) * weights[f"{at}ln_2.weight"], "mlp.c_fc"))
+        wide = gelu(linear(rms(x, eps) * weights[f"{prefix}ln_2.weight"], "mlp.c_fc"))
         x = x + linear(wide, "mlp.c_proj")
     return rms(x, eps) * weights["transformer.ln_f.weight"]
 
@@ -107,9 +108,9 @@ def logits(weights: Weights, states: Array) -> Array:
 
 
 def numbers(weights: Weights, states: Array) -> Array:
-    """The outputs of a number head of one layer or of two."""
-    at = "num_embedding_module.num_head."
-    first = states @ weights[f"{at}0.weight"].T + weights[f"{at}0.bias"]
-    if f"{at}2.weight" not in weights:
+    """Return the outputs of a number head with one or two layers."""
+    prefix = "num_embedding_module.num_head."
+    first = states @ weights[f"{prefix}0.weight"].T + weights[f"{prefix}0.bias"]
+    if f"{prefix}2.weight" not in weights:
         return first
-    return np.maximum(first, 0) @ weights[f"{at}2.weight"].T + weights[f"{at}2.bias"]
+    return np.maximum(first, 0) @ weights[f"{prefix}2.weight"].T + weights[f"{prefix}2.bias"]

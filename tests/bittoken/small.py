@@ -1,4 +1,4 @@
-"""Small networks with random weights that are large enough for answers to differ."""
+"""Small networks with random weights, large enough that answers differ."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 import torch
 
-from bench.bittoken.config import ModelConfig
-from bench.bittoken.encodings.bits import BitToken
-from bench.bittoken.lexicon import Lexicon
-from bench.bittoken.network import Network
-from bench.bittoken.question import Encoded, encode
-from bench.bittoken.vocabulary import Vocabulary
-from bench.tasks.phrasing import Question
+from numbench.bittoken.config import ModelConfig
+from numbench.bittoken.encodings.bittoken import BitToken
+from numbench.bittoken.network import Network
+from numbench.bittoken.token_ids import TokenIds
+from numbench.bittoken.tokenizer import EncodedQuestion, encode_question
+from numbench.bittoken.vocabulary import Vocabulary
+from numbench.tasks.prompts import Question
 
 QUESTIONS = (
     Question("addition", "+", ("1", "-2.5")),
@@ -26,7 +26,7 @@ QUESTIONS = (
 
 
 class Unsigned(BitToken):
-    """An encoding whose sign stands before it as a token, as FoNE's does."""
+    """An unsigned encoding: a token `-` precedes negative numbers, as for FoNE."""
 
     signed = False
 
@@ -38,7 +38,10 @@ def unsigned_vocabulary() -> Vocabulary:
 
 
 def network(encoding: str = "bittoken", seed: int = 0, **shape: Any) -> Network:
-    """Equal arguments give equal weights. Nothing is left of the usual small start."""
+    """Return a network whose weights depend only on the arguments.
+
+    They are larger than usual initial weights.
+    """
     config = ModelConfig(
         **{
             "encoding": encoding,
@@ -52,26 +55,28 @@ def network(encoding: str = "bittoken", seed: int = 0, **shape: Any) -> Network:
     )
     state = torch.random.get_rng_state()
     torch.manual_seed(seed)
-    made = Network(config)
+    result = Network(config)
     with torch.no_grad():
-        for name, weights in made.named_parameters():
+        for name, weights in result.named_parameters():
             weights.normal_(std=1.0 if "wte" in name else 0.3)
             if "ln" in name and name.endswith("weight"):
                 weights.add_(1.0)
     torch.random.set_rng_state(state)
-    return made.eval()
+    return result.eval()
 
 
-def questions(lexicon: Lexicon, asked: Sequence[Question] = QUESTIONS) -> list[Encoded]:
-    return [encode(question, lexicon) for question in asked]
+def questions(
+    token_ids: TokenIds, selected: Sequence[Question] = QUESTIONS
+) -> list[EncodedQuestion]:
+    return [encode_question(question, token_ids) for question in selected]
 
 
 def packed(lengths: Sequence[int], size: int, number: int, seed: int = 0) -> tuple[Any, Any]:
-    """Random tokens and codes of samples laid one after the other, a quarter of them numbers."""
-    draw = np.random.default_rng(seed)
+    """Return random tokens and codes of packed samples; a quarter of the tokens are numbers."""
+    rng = np.random.default_rng(seed)
     total = sum(lengths)
-    tokens = draw.integers(0, size, total)
-    tokens[draw.random(total) < 0.25] = number
-    values = draw.normal(size=total) * 10.0 ** draw.integers(-9, 9, total)
+    tokens = rng.integers(0, size, total)
+    tokens[rng.random(total) < 0.25] = number
+    values = rng.normal(size=total) * 10.0 ** rng.integers(-9, 9, total)
     codes = np.where(tokens == number, values.view(np.int64), 0)[:, None]
     return torch.from_numpy(tokens), torch.from_numpy(codes)

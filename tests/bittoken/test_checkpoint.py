@@ -12,12 +12,12 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from bench import __version__
-from bench.bittoken.attention import Layout
-from bench.bittoken.checkpoint import load, save
-from bench.bittoken.network import Network
-from bench.bittoken.vocabulary import NUM, Vocabulary
-from bench.errors import BadInput, NumbenchError
+from numbench._version import __version__
+from numbench.bittoken.attention import PackedLayout
+from numbench.bittoken.checkpoint import load, save
+from numbench.bittoken.network import Network
+from numbench.bittoken.vocabulary import NUM, Vocabulary
+from numbench.errors import BadInput, NumbenchError
 from tests.bittoken import small
 
 VARIANTS: tuple[dict[str, Any], ...] = (
@@ -36,12 +36,12 @@ def hidden(network: Network) -> torch.Tensor:
     if network.encoding is None:
         codes = codes[:, :0]
     with torch.no_grad():
-        out: torch.Tensor = network(tokens, codes, Layout.of(np.array([5, 20])))
+        out: torch.Tensor = network(tokens, codes, PackedLayout.from_lengths(np.array([5, 20])))
     return out
 
 
-def rewritten(folder: Path, **changes: Any) -> None:
-    """`config.json` with other fields; the model's under `model__NAME`; None takes one out."""
+def rewrite_config(folder: Path, **changes: Any) -> None:
+    """Change fields of `config.json`; those of the model as `model__NAME`; None removes a field."""
     config = json.loads((folder / "config.json").read_text())
     for name, value in changes.items():
         *path, last = name.split("__")
@@ -52,11 +52,11 @@ def rewritten(folder: Path, **changes: Any) -> None:
     (folder / "config.json").write_text(json.dumps(config))
 
 
-def reweighed(folder: Path, weights: dict[str, torch.Tensor]) -> None:
-    """Other weights, whose hash the config is given."""
+def replace_weights(folder: Path, weights: dict[str, torch.Tensor]) -> None:
+    """Store other weights and update their hash in the config."""
     save_file(weights, folder / "model.safetensors")
     content = (folder / "model.safetensors").read_bytes()
-    rewritten(folder, weights_sha256=hashlib.sha256(content).hexdigest())
+    rewrite_config(folder, weights_sha256=hashlib.sha256(content).hexdigest())
 
 
 @pytest.fixture
@@ -66,13 +66,13 @@ def folder(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("shape", VARIANTS, ids=str)
-def test_what_is_saved_comes_back_bit_for_bit(tmp_path: Path, shape: dict[str, Any]) -> None:
+def test_saved_networks_are_restored_bit_for_bit(tmp_path: Path, shape: dict[str, Any]) -> None:
     network = small.network(**shape)
     save(tmp_path, network, TRAINING)
     loaded = load(tmp_path)
     assert loaded.network.config == network.config
     assert loaded.training == TRAINING
-    assert loaded.vocabulary.own == Vocabulary(network.config.encoding).own
+    assert loaded.vocabulary.base_tokens == Vocabulary(network.config.encoding).base_tokens
     stored = loaded.network.state_dict()
     assert {weights.dtype for weights in stored.values()} == {torch.float32}
     assert all(torch.equal(stored[name], w) for name, w in network.state_dict().items())
@@ -81,19 +81,17 @@ def test_what_is_saved_comes_back_bit_for_bit(tmp_path: Path, shape: dict[str, A
     assert sorted(path.name for path in tmp_path.iterdir()) == ["config.json", "model.safetensors"]
 
 
-def test_the_config_says_what_wrote_it(folder: Path) -> None:
+def test_config_names_the_format_and_the_version(folder: Path) -> None:
     config = json.loads((folder / "config.json").read_text())
     assert (config["format"], config["version"]) == ("numbench-checkpoint", 1)
     assert config["numbench"] == __version__
     assert config["training"]["step"] == 1200
 
 
-def test_an_export_at_16_bits_halves_the_file_and_loads_as_float32(
-    folder: Path, tmp_path: Path
-) -> None:
+def test_bfloat16_halves_the_file_and_loads_as_float32(folder: Path, tmp_path: Path) -> None:
     network = small.network()
     save(tmp_path / "half", network, TRAINING, dtype=torch.bfloat16)
-    sizes = [(at / "model.safetensors").stat().st_size for at in (folder, tmp_path / "half")]
+    sizes = [(path / "model.safetensors").stat().st_size for path in (folder, tmp_path / "half")]
     assert sizes[1] < 0.52 * sizes[0]
     stored = load(tmp_path / "half").network.state_dict()
     for name, weights in network.state_dict().items():
@@ -102,7 +100,7 @@ def test_an_export_at_16_bits_halves_the_file_and_loads_as_float32(
     assert {weights.dtype for weights in network.state_dict().values()} == {torch.float32}
 
 
-def test_saving_again_takes_the_place_of_what_lay_there(folder: Path) -> None:
+def test_saving_replaces_an_existing_checkpoint(folder: Path) -> None:
     other = small.network(seed=1, layers=1)
     save(folder, other, {"step": 2})
     loaded = load(folder)
@@ -110,15 +108,17 @@ def test_saving_again_takes_the_place_of_what_lay_there(folder: Path) -> None:
     assert torch.equal(hidden(loaded.network), hidden(other))
 
 
-def test_weights_of_another_save_are_noticed(folder: Path, tmp_path: Path) -> None:
-    """As a power cut between the two renames leaves them."""
+def test_weights_of_another_checkpoint_are_rejected(folder: Path, tmp_path: Path) -> None:
+    """For example after a power failure between the two renames."""
     save(tmp_path / "other", small.network(seed=1), TRAINING)
     (tmp_path / "other" / "model.safetensors").replace(folder / "model.safetensors")
-    with pytest.raises(BadInput, match=r"model\.safetensors: not the weights that config\.json"):
+    with pytest.raises(
+        BadInput, match=r"model\.safetensors: the content does not match the SHA-256"
+    ):
         load(folder)
 
 
-def test_a_save_that_fails_leaves_the_last_one_whole(
+def test_failed_saves_keep_the_previous_checkpoint(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = hidden(load(folder).network)
@@ -127,7 +127,7 @@ def test_a_save_that_fails_leaves_the_last_one_whole(
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, "fsync", full)
-    with pytest.raises(NumbenchError, match="checkpoint is not written: No space left"):
+    with pytest.raises(NumbenchError, match="cannot write the checkpoint: No space left"):
         save(folder, small.network(seed=1), TRAINING)
     assert torch.equal(hidden(load(folder).network), before)
 
@@ -138,22 +138,22 @@ def test_loading_draws_no_random_numbers(folder: Path) -> None:
     assert torch.equal(torch.random.get_rng_state(), state)
 
 
-def test_a_text_tokenizer_travels_with_the_weights(tmp_path: Path) -> None:
-    own = Vocabulary("bittoken").own
+def test_text_tokenizers_are_saved_with_the_weights(tmp_path: Path) -> None:
+    own = Vocabulary("bittoken").base_tokens
     source = tmp_path / "bpe.json"
     source.write_text(json.dumps({"model": {"type": "BPE", "vocab": {"b": 1, "a": 0, "ab": 2}}}))
     save(tmp_path / "saved", small.network(vocabulary=len(own) + 3), {}, text_tokenizer=source)
     loaded = load(tmp_path / "saved")
     assert loaded.vocabulary.tokens == (*own, "a", "b", "ab")
-    assert loaded.lexicon.text(len(own) + 2) == "ab"
+    assert loaded.token_ids.token_text(len(own) + 2) == "ab"
     save(tmp_path / "saved", loaded.network, {}, tmp_path / "saved" / "tokenizer.json")
     assert load(tmp_path / "saved").vocabulary.tokens == (*own, "a", "b", "ab")
     source.write_text(json.dumps({"model": {"vocab": {str(n): n for n in range(9)}}}))
     source.replace(tmp_path / "saved" / "tokenizer.json")
-    with pytest.raises(BadInput, match=r"tokenizer\.json: not the text vocabulary that config"):
+    with pytest.raises(BadInput, match=r"tokenizer\.json: the content does not match the SHA-256"):
         load(tmp_path / "saved")
-    rewritten(tmp_path / "saved", text_tokenizer_sha256=None)
-    with pytest.raises(BadInput, match="47 tokens, but the network knows 41: copy the tokenizer"):
+    rewrite_config(tmp_path / "saved", text_tokenizer_sha256=None)
+    with pytest.raises(BadInput, match="47 tokens, but the network only 41: copy the tokenizer"):
         load(tmp_path / "saved")
     (tmp_path / "saved" / "tokenizer.json").unlink()
     with pytest.raises(BadInput, match=r"tokenizer\.json: No such file"):
@@ -163,51 +163,52 @@ def test_a_text_tokenizer_travels_with_the_weights(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"version": 2}, "format numbench-checkpoint 2, but this version of numbench reads"),
-        ({"format": "other"}, "format other 1, but this version"),
-        ({"surprise": 1}, "unknown field `surprise`"),
-        ({"model__surprise": 1}, "unknown field `surprise`"),
-        ({"model__head": "deep"}, "Invalid enum value 'deep'"),
+        (
+            {"version": 2},
+            "unsupported format numbench-checkpoint 2; this version of numbench reads",
+        ),
+        ({"format": "other"}, "unsupported format other 1; this version"),
+        ({"surprise": 1}, "unknown field surprise"),
+        ({"model__surprise": 1}, "unknown field surprise"),
+        ({"model__head": "deep"}, "unknown value .deep."),
         ({"model__encoding": "roman"}, "unknown encoding 'roman'"),
-        ({"model__vocabulary": None}, "missing required field `vocabulary`"),
-        ({"model__layers": 3}, "lacks tensor transformer.h.2.attn.c_attn.bias and 9 more"),
-        ({"model__layers": 1}, "holds the unknown tensor transformer.h.1.attn"),
-        ({"model__head": "none"}, "holds the unknown tensor num_embedding_module.num_head.0.bias"),
-        ({"model__width": 168}, r"has shape 38 × 160, but config.json says 38 × 168|has shape"),
+        ({"model__vocabulary": None}, "field model.vocabulary is missing"),
+        ({"model__layers": 3}, "missing tensor transformer.h.2.attn.c_attn.bias and 9 more"),
+        ({"model__layers": 1}, "unknown tensor transformer.h.1.attn"),
+        ({"model__head": "none"}, "unknown tensor num_embedding_module.num_head.0.bias"),
+        ({"model__width": 168}, "has shape .*, but config.json requires"),
         ({"model__heads": 3}, "multiple of twice model.heads"),
-        ({"tokens": ["<|pad|>"]}, "its tokens are not those of this version"),
-        ({"text_tokenizer": "../x.json"}, "name of a file beside it"),
-        ({"weights_sha256": "0" * 64}, "not the weights that config.json describes"),
+        ({"tokens": ["<|pad|>"]}, "the tokens differ from those of this version"),
+        ({"text_tokenizer": "../x.json"}, "must be the name of a file in"),
+        ({"weights_sha256": "0" * 64}, "does not match the SHA-256 in config.json"),
     ],
     ids=str,
 )
-def test_a_config_that_does_not_fit_is_bad_input(
-    folder: Path, changes: dict[str, Any], message: str
-) -> None:
-    rewritten(folder, **changes)
+def test_invalid_config_is_bad_input(folder: Path, changes: dict[str, Any], message: str) -> None:
+    rewrite_config(folder, **changes)
     with pytest.raises(BadInput, match=message) as caught:
         load(folder)
     assert "\n" not in str(caught.value)
     assert str(folder) in str(caught.value)
 
 
-def test_tensors_missing_too_many_or_misshapen_are_bad_input(folder: Path) -> None:
+def test_missing_unknown_or_misshapen_tensors_are_bad_input(folder: Path) -> None:
     weights = load_file(folder / "model.safetensors")
-    reweighed(folder, weights | {"surprise": torch.zeros(1)})
-    with pytest.raises(BadInput, match="holds the unknown tensor surprise: it does not fit"):
+    replace_weights(folder, weights | {"surprise": torch.zeros(1)})
+    with pytest.raises(BadInput, match="unknown tensor surprise; the file does not match"):
         load(folder)
-    reweighed(folder, {name: w for name, w in weights.items() if name != "lm_head.weight"})
-    with pytest.raises(BadInput, match=r"lacks tensor lm_head\.weight: it does not fit"):
+    replace_weights(folder, {name: w for name, w in weights.items() if name != "lm_head.weight"})
+    with pytest.raises(BadInput, match=r"missing tensor lm_head\.weight; the file does not match"):
         load(folder)
-    reweighed(folder, weights | {"lm_head.weight": weights["lm_head.weight"].T.contiguous()})
+    replace_weights(folder, weights | {"lm_head.weight": weights["lm_head.weight"].T.contiguous()})
     with pytest.raises(BadInput, match=r"lm_head\.weight has shape 160 × 38, but config"):
         load(folder)
-    reweighed(folder, weights)
+    replace_weights(folder, weights)
     load(folder)
 
 
 @pytest.mark.parametrize("file", ["config.json", "model.safetensors"])
-def test_files_missing_cut_off_or_changed_are_bad_input(folder: Path, file: str) -> None:
+def test_missing_truncated_or_changed_files_are_bad_input(folder: Path, file: str) -> None:
     path = folder / file
     content = path.read_bytes()
     middle = len(content) // 2
@@ -220,14 +221,14 @@ def test_files_missing_cut_off_or_changed_are_bad_input(folder: Path, file: str)
         load(folder)
 
 
-def test_nothing_is_unpickled(folder: Path, tmp_path: Path) -> None:
+def test_loading_never_unpickles(folder: Path, tmp_path: Path) -> None:
     class Trap:
         def __reduce__(self) -> Any:
-            return Path.touch, (tmp_path / "sprung",)
+            return Path.touch, (tmp_path / "unpickled",)
 
     content = pickle.dumps(Trap())
     (folder / "model.safetensors").write_bytes(content)
-    rewritten(folder, weights_sha256=hashlib.sha256(content).hexdigest())
-    with pytest.raises(BadInput, match="damaged, or no safetensors"):
+    rewrite_config(folder, weights_sha256=hashlib.sha256(content).hexdigest())
+    with pytest.raises(BadInput, match="damaged or not a safetensors file"):
         load(folder)
-    assert not (tmp_path / "sprung").exists()
+    assert not (tmp_path / "unpickled").exists()

@@ -1,14 +1,14 @@
-"""Tokens of samples, counted by hand."""
+"""Token counts of samples, compared with counts by hand."""
 
 from __future__ import annotations
 
 import pytest
 
-from bench.bittoken.token_counts import count_tokens, number_tokens, spelled
-from bench.bittoken.vocabulary import ENCODING_NAMES, Vocabulary
-from bench.dataset.store import open_dataset
-from bench.errors import BadInput
-from bench.records import Answer, Difficulty, Item
+from numbench.bittoken.desiderata.token_counts import count_number_tokens, count_tokens
+from numbench.bittoken.vocabulary import ENCODING_NAMES, Vocabulary, tokenize_decimal
+from numbench.dataset.store import open_dataset
+from numbench.errors import BadInput
+from numbench.records import Answer, Difficulty, Item
 
 
 def _item(operator: str, operands: tuple[str, ...], answer: Answer) -> Item:
@@ -42,7 +42,7 @@ ORDER = _item("ascending", ("5", "-4"), ("-4", "5"))
         ("subword", (9, 5), (14, 3), (9, 2), (9, 7)),
     ],
 )
-def test_samples_counted_by_hand(
+def test_token_counts_match_those_by_hand(
     name: str,
     difference: tuple[int, int],
     largest: tuple[int, int],
@@ -51,30 +51,32 @@ def test_samples_counted_by_hand(
 ) -> None:
     vocabulary = Vocabulary(name)
     items = (DIFFERENCE, LARGEST, INTERVAL, ORDER)
-    found = [tuple(count_tokens(item, vocabulary)) for item in items]
-    assert found == [difference, largest, interval, order]
+    counts = [tuple(count_tokens(item, vocabulary)) for item in items]
+    assert counts == [difference, largest, interval, order]
 
 
-def test_digits_are_cut_from_the_left_on_both_sides_of_the_point() -> None:
-    assert spelled("-1234567.8901", 3) == ["-", "123", "456", "7", ".", "890", "1"]
-    assert spelled("-12.3", 1) == ["-", "1", "2", ".", "3"]
+def test_digits_are_grouped_from_the_left_before_and_after_the_point() -> None:
+    assert tokenize_decimal("-1234567.8901", 3) == ["-", "123", "456", "7", ".", "890", "1"]
+    assert tokenize_decimal("-12.3", 1) == ["-", "1", "2", ".", "3"]
 
 
 @pytest.mark.parametrize("name", ENCODING_NAMES)
-def test_every_item_of_the_dataset_can_be_counted_with_tokens_that_exist(name: str) -> None:
+def test_items_of_the_dataset_use_only_tokens_of_the_vocabulary(name: str) -> None:
     vocabulary = Vocabulary(name)
-    known = set(vocabulary.own)
+    known = set(vocabulary.base_tokens)
     for items in open_dataset("v1").by_task.values():
         for item in items[:50]:
             count = count_tokens(item, vocabulary)
             assert count.input >= len(item.operands) + 3 and count.output >= 2
             for text in item.operands:
-                if vocabulary.group:
-                    tokens = spelled(text, vocabulary.group)
+                if vocabulary.digits_per_token:
+                    tokens = tokenize_decimal(text, vocabulary.digits_per_token)
                     assert "".join(tokens) == text and set(tokens) <= known
-                    assert number_tokens(text, vocabulary) == len(tokens)
+                    assert count_number_tokens(text, vocabulary) == len(tokens)
 
 
-def test_an_operator_that_the_models_do_not_know_is_named() -> None:
-    with pytest.raises(BadInput, match="no 'median'"):
+def test_unsupported_operators_are_named() -> None:
+    with pytest.raises(
+        BadInput, match="item x: operator 'median' with 2 operands is not supported"
+    ):
         count_tokens(_item("median", ("1", "2"), "1.5"), Vocabulary("bittoken"))

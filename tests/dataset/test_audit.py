@@ -1,4 +1,4 @@
-"""The audit finds exactly the wrong labels, in datasets, CSV files, and the published study."""
+"""The audit finds exactly the wrong labels in datasets, CSV files and the published study."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from bench.dataset.audit import audit
-from bench.errors import BadInput
-from bench.paths import resource
+from numbench.dataset.audit import audit
+from numbench.errors import BadInput
+from numbench.resources import resource_folder
 
 HEADER = "text_prompt,answer\n"
 
@@ -16,7 +16,7 @@ HEADER = "text_prompt,answer\n"
 def wrong_of(folder: Path, rows: str) -> list[str]:
     path = folder / "labels.csv"
     path.write_text(HEADER + rows)
-    return [fault.label.prompt for faults in audit(path).wrong.values() for fault in faults]
+    return [error.label.prompt for errors in audit(path).wrong.values() for error in errors]
 
 
 @pytest.mark.parametrize(
@@ -43,15 +43,16 @@ def test_a_label_is_judged_by_its_value(tmp_path: Path, row: str, is_wrong: bool
 
 
 def test_the_committed_benchmark_has_no_wrong_label() -> None:
-    found = audit(resource("datasets") / "v1")
-    assert sum(found.checked.values()) == 4500
-    assert not found.wrong
+    result = audit("v1")
+    assert sum(result.checked.values()) == 4500
+    assert not result.wrong
+    assert audit(resource_folder("datasets") / "v1") == result
 
 
 def test_the_published_labels(paper_results: Path) -> None:
-    found = audit(paper_results)
-    assert set(found.checked.values()) == {500} and len(found.checked) == 9
-    assert {task: len(faults) for task, faults in found.wrong.items()} == {
+    result = audit(paper_results)
+    assert set(result.checked.values()) == {500} and len(result.checked) == 9
+    assert {task: len(errors) for task, errors in result.wrong.items()} == {
         "addition": 2,
         "multiplication": 5,
         "division": 1,
@@ -59,9 +60,9 @@ def test_the_published_labels(paper_results: Path) -> None:
         "std": 213,
         "exponentiation": 30,
     }
-    misprinted = [fault for fault in found.wrong["exponentiation"] if fault.relative_error > 0.1]
-    assert len(misprinted) == 7
-    assert max(fault.relative_error for fault in found.wrong["std"]) == pytest.approx(1.634178)
+    large = [error for error in result.wrong["exponentiation"] if error.relative_error > 0.1]
+    assert len(large) == 7
+    assert max(error.relative_error for error in result.wrong["std"]) == pytest.approx(1.634178)
 
 
 @pytest.mark.parametrize(
@@ -71,13 +72,25 @@ def test_the_published_labels(paper_results: Path) -> None:
         (HEADER + "What is love?,42\n", "line 2, field text_prompt: not a question"),
         (HEADER + "What is 1 / 0?,1\n", "line 2: division by zero"),
         (HEADER + "What is 1 + 2?,3\nWhat is -2 ^ 0.5?,1\n", "line 3: fractional power"),
+        (HEADER + "What is 1 + 2?,3,4\n", "line 2: 3 fields, but the header has 2"),
     ],
 )
-def test_what_cannot_be_audited_is_named(tmp_path: Path, text: str, message: str) -> None:
+def test_a_row_that_cannot_be_audited_is_named(tmp_path: Path, text: str, message: str) -> None:
     path = tmp_path / "labels.csv"
     path.write_text(text)
     with pytest.raises(BadInput, match=message):
         audit(path)
+
+
+def test_a_name_that_does_not_exist_is_refused() -> None:
+    with pytest.raises(BadInput, match="no dataset 'nowhere'"):
+        audit("nowhere")
+
+
+def test_a_byte_order_mark_is_ignored(tmp_path: Path) -> None:
+    path = tmp_path / "labels.csv"
+    path.write_bytes(b"\xef\xbb\xbf" + HEADER.encode() + b"What is 1 + 2?,3\n")
+    assert audit(str(path)).checked == {"addition": 1}
 
 
 def test_a_folder_without_labels_is_refused(tmp_path: Path) -> None:

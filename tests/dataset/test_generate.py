@@ -1,24 +1,26 @@
-"""Same settings, same bytes; and never a folder that only looks like a dataset."""
+"""Generation: equal settings give equal bytes; released names, resumed and foreign folders."""
 
 from __future__ import annotations
 
 import hashlib
 from collections import Counter
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
 
-from bench.dataset.generate import generate
-from bench.dataset.settings import Settings
-from bench.dataset.store import open_dataset
-from bench.dataset.stratify import stratified
-from bench.errors import BadInput
-from bench.paths import resource
-from bench.tasks import TASKS
-from bench.tasks.draws import Stream, attempts
+from numbench.dataset.generate import generate
+from numbench.dataset.settings import DatasetSettings, ShardFile, parse_tasks
+from numbench.dataset.shard_files import stratified_sample
+from numbench.dataset.store import open_dataset
+from numbench.errors import BadInput
+from numbench.records import FileEntry
+from numbench.resources import resource_folder
+from numbench.tasks import PAPER_TASKS
+from numbench.tasks.random_words import RandomStream, attempts
 
-SMALL = Settings(name="small", tasks=("division", "mean"), size=20, seed=5)
-COMMITTED = resource("datasets") / "v1"
+SMALL = DatasetSettings(name="small", tasks=("division", "mean"), size=20, seed=5)
+COMMITTED = resource_folder("datasets") / "v1"
 
 
 def contents(folder: Path) -> dict[str, str]:
@@ -37,20 +39,20 @@ def test_the_default_settings_give_the_committed_bytes(tmp_path: Path, workers: 
 
 def test_the_committed_benchmark_has_500_different_items_of_each_task() -> None:
     dataset = open_dataset("v1")
-    assert dataset.tasks == tuple(TASKS)
+    assert dataset.tasks == tuple(PAPER_TASKS)
     for items in dataset.by_task.values():
         assert len({item.id for item in items}) == len(items) == 500
     assert len(dataset.by_id) == 4500
 
 
 def test_v1_is_frozen() -> None:
-    """A generator that gives other items makes a v2; v1 stays."""
+    """A generator that gives other items is a new version with a new name."""
     assert open_dataset("v1").manifest.sha256 == (
         "acae8c0c5780fd1c9dcb67a5b0b058be0d258118e3ac8f3d7d96229039fb6b77"
     )
 
 
-def test_generating_again_changes_nothing_and_says_so(tmp_path: Path) -> None:
+def test_generating_again_changes_nothing_and_reports_it(tmp_path: Path) -> None:
     first = generate(SMALL, tmp_path / "d")
     before = contents(tmp_path / "d")
     again = generate(SMALL, tmp_path / "d")
@@ -73,7 +75,7 @@ def test_another_dataset_is_not_overwritten(tmp_path: Path) -> None:
     assert contents(tmp_path) == before
 
 
-def test_foreign_files_are_not_buried(tmp_path: Path) -> None:
+def test_a_folder_with_other_files_is_refused(tmp_path: Path) -> None:
     (tmp_path / "thesis.tex").write_text("x")
     with pytest.raises(BadInput, match="other files"):
         generate(SMALL, tmp_path)
@@ -96,6 +98,7 @@ def test_a_changed_file_is_noticed(tmp_path: Path) -> None:
         ({"split": "dev"}, "test, val or train"),
         ({"tasks": ("addition", "logarithm")}, "unknown task 'logarithm'"),
         ({"tasks": ()}, "no task"),
+        ({"tasks": ("Mult",)}, "unknown task 'Mult'; use 'multiplication'"),
         ({"name": "../v1"}, "letters, digits"),
     ],
 )
@@ -107,18 +110,75 @@ def test_bad_settings_are_refused_and_leave_nothing(
     assert not (tmp_path / "d").exists()
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"size": 1000},
+        {"seed": 2},
+        {"tasks": ("addition",)},
+        {"max_digits": 4},
+        {"name": "short"},
+    ],
+)
+def test_a_released_name_with_other_settings_is_refused(
+    tmp_path: Path, change: dict[str, object]
+) -> None:
+    with pytest.raises(BadInput, match=r"the released dataset .*choose another --name"):
+        generate(DatasetSettings(**change), tmp_path / "d")  # type: ignore[arg-type]
+    assert not (tmp_path / "d").exists()
+
+
+def test_a_released_name_with_other_items_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("numbench.dataset.generate.write_shard_files", _write_empty_files)
+    with pytest.raises(BadInput, match="the files differ from those of the released v1"):
+        generate(out=tmp_path / "d")
+    assert not (tmp_path / "d" / "manifest.json").exists()
+
+
+def _write_empty_files(shard_files: Sequence[ShardFile], *_: object) -> Iterator[FileEntry]:
+    for file in shard_files:
+        yield FileEntry(
+            task=file.shard.task, file=file.file, items=file.rows, bytes=0, sha256="0" * 64
+        )
+
+
+@pytest.mark.parametrize(
+    ("name", "suggestion"),
+    [
+        ("Add", "use 'addition'"),
+        ("adition", "use 'addition'"),
+        ("Exp", "use 'exponentiation'"),
+        ("SORTING", "use 'sorting'"),
+        ("logarithm", "choose from minmax, interval, sorting, addition"),
+        ("", "choose from minmax"),
+    ],
+)
+def test_an_unknown_task_suggests_the_nearest_name(name: str, suggestion: str) -> None:
+    with pytest.raises(BadInput) as error:
+        parse_tasks(["mean", name])
+    assert f"unknown task {name!r}; {suggestion}" in str(error.value)
+
+
+def test_tasks_may_be_separated_by_spaces_and_come_in_registry_order() -> None:
+    assert parse_tasks(["std", " addition"]) == ("addition", "std")
+
+
 @pytest.mark.parametrize("size", [1, 7, 100, 999, 1000])
 def test_a_stratified_subset_follows_the_difficulties_of_the_whole(size: int) -> None:
     difficulties = [n * n % 13 for n in range(1000)]
-    places = stratified(difficulties, size, next(attempts(Stream(1, "s", "test", 0), 3000)))
-    assert len(set(places)) == size
-    whole, part = Counter(difficulties), Counter(difficulties[place] for place in places)
-    cumulated = 0.0
+    indices = stratified_sample(
+        difficulties, size, next(attempts(RandomStream(1, "s", "test", 0), 3000))
+    )
+    assert len(set(indices)) == size
+    whole, part = Counter(difficulties), Counter(difficulties[index] for index in indices)
+    cumulative_difference = 0.0
     for difficulty in sorted(whole):
-        cumulated += part[difficulty] / size - whole[difficulty] / 1000
-        assert abs(cumulated) <= 1 / size + 1e-12
+        cumulative_difference += part[difficulty] / size - whole[difficulty] / 1000
+        assert abs(cumulative_difference) <= 1 / size + 1e-12
 
 
 def test_a_subset_cannot_exceed_the_whole() -> None:
     with pytest.raises(ValueError, match="cannot choose 3 of 2"):
-        stratified([1, 1], 3, next(attempts(Stream(1, "s", "t", 0), 9)))
+        stratified_sample([1, 1], 3, next(attempts(RandomStream(1, "s", "t", 0), 9)))

@@ -1,20 +1,56 @@
-"""A dataset folder that was damaged says where."""
+"""Dataset folders: names and paths, released datasets, and errors that name file and line."""
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
-from bench.dataset.generate import generate
-from bench.dataset.settings import Settings
-from bench.dataset.store import Dataset, dataset_of_run, open_dataset
-from bench.errors import BadInput
+from numbench import jsonl
+from numbench.dataset.generate import generate
+from numbench.dataset.settings import DatasetSettings
+from numbench.dataset.store import (
+    RELEASED_DATASETS,
+    Dataset,
+    open_dataset,
+    open_run_dataset,
+    write_dataset,
+)
+from numbench.errors import BadInput
+from numbench.records import DatasetRef, Item, Manifest
+from numbench.resources import resource_folder
+from numbench.tasks.items import make_item
+
+PACKAGED = resource_folder("datasets")
+
+
+def small_dataset(folder: Path, name: str = "small", operand: str = "1") -> Path:
+    """Write a dataset of two additions; `operand` makes its content differ."""
+    items = [make_item("addition", "+", (operand, str(n)), {}) for n in (2, 3)]
+    dataset = write_dataset(
+        folder,
+        {"addition": items},
+        name=name,
+        generator="test",
+        seed=1,
+        split="test",
+        settings={},
+    )
+    return dataset.path
+
+
+@pytest.fixture
+def cwd(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    generate(Settings(name="small", tasks=("addition",), size=5), tmp_path / "small")
+    generate(DatasetSettings(name="small", tasks=("addition",), size=5), tmp_path / "small")
     return tmp_path / "small"
 
 
@@ -29,24 +65,76 @@ def damage(folder: Path, line: int, old: bytes, new: bytes) -> None:
 @pytest.mark.parametrize(
     ("line", "old", "new", "message"),
     [
-        (3, b'{"id"', b"{id", "addition.jsonl, line 3: "),
-        (2, b'"operands":[', b'"operands":[7,', r"line 2: expected `str`.*operands"),
+        (
+            3,
+            b'{"id"',
+            b"{id",
+            "addition.jsonl, line 3: not valid JSON (object keys must be strings",
+        ),
+        (2, b'"operands":[', b'"operands":[7,', "line 2: field operands[0]: expected text, got a"),
+        (1, b'"base10":', b'"base11":', "line 1: field difficulty.base10 is missing"),
         (4, b'"task":"addition"', b'"task":"subtraction"', "line 4: field task is 'subtraction'"),
         (1, b'"answer":"', b'"answer":"1', "addition.jsonl: content differs from the hash"),
+        (5, b'"id":"', b'"id":"\xff', "line 5: not UTF-8 text"),
     ],
 )
-def test_a_damaged_file_is_named(
+def test_a_damaged_line_is_reported_with_file_line_and_field(
     folder: Path, line: int, old: bytes, new: bytes, message: str
 ) -> None:
     damage(folder, line, old, new)
-    with pytest.raises(BadInput, match=message):
+    with pytest.raises(BadInput) as error:
+        Dataset(folder).by_task  # noqa: B018
+    assert message in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"name": 7}, "manifest.json: field name: expected text, got a whole number"),
+        ({"files": {}}, "manifest.json: field files: expected a list, got an object"),
+        (
+            {"files": [{"task": 1}]},
+            "manifest.json: field files[0].task: expected text, got a whole",
+        ),
+        ({"seed": "one"}, "manifest.json: field seed: expected a whole number or null, got text"),
+    ],
+)
+def test_a_bad_field_of_a_manifest_is_reported(
+    folder: Path, change: dict[str, object], message: str
+) -> None:
+    path = folder / "manifest.json"
+    jsonl.write_json(path, jsonl.read_json(path, dict) | change)
+    with pytest.raises(BadInput) as error:
+        Dataset(folder)
+    assert message in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [(b"", "not valid JSON (input data was truncated)"), (b"[]", "expected an object, got a list")],
+)
+def test_a_manifest_that_is_not_an_object_is_reported(
+    folder: Path, content: bytes, message: str
+) -> None:
+    (folder / "manifest.json").write_bytes(content)
+    with pytest.raises(BadInput) as error:
+        Dataset(folder)
+    assert message in str(error.value)
+
+
+def test_a_bad_row_of_a_parquet_file_is_reported(folder: Path) -> None:
+    manifest = jsonl.read_json(folder / "manifest.json", dict)
+    manifest["files"][0]["file"] = "addition.parquet"
+    jsonl.write_json(folder / "manifest.json", manifest)
+    pq.write_table(pa.table({"id": [1]}), folder / "addition.parquet")
+    with pytest.raises(BadInput, match=r"addition\.parquet: field \[0\]\.id: expected text"):
         Dataset(folder).by_task  # noqa: B018
 
 
 def test_a_lost_line_is_noticed(folder: Path) -> None:
     path = folder / "addition.jsonl"
     path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[:4]))
-    with pytest.raises(BadInput, match="4 items, the manifest says 5"):
+    with pytest.raises(BadInput, match="4 items, but the manifest says 5"):
         Dataset(folder).by_task  # noqa: B018
 
 
@@ -56,9 +144,55 @@ def test_a_missing_file_is_named(folder: Path) -> None:
         Dataset(folder).by_task  # noqa: B018
 
 
-def test_an_unknown_dataset_names_those_there_are() -> None:
-    with pytest.raises(BadInput, match=r"no dataset 'v99'.*v1"):
+def test_an_unknown_dataset_names_the_alternatives(cwd: Path) -> None:
+    with pytest.raises(BadInput, match=r"no dataset 'v99'; use v1, short, .* \./v99"):
         open_dataset("v99")
+
+
+@pytest.mark.parametrize("name", RELEASED_DATASETS)
+def test_a_released_name_is_the_packaged_dataset(cwd: Path, name: str) -> None:
+    dataset = open_dataset(name)
+    assert dataset.path == PACKAGED / name
+    assert dataset.manifest.sha256 == RELEASED_DATASETS[name]
+
+
+@pytest.mark.parametrize("local", ["datasets/v1", "v1"])
+def test_a_local_dataset_never_replaces_a_released_one(cwd: Path, local: str) -> None:
+    small_dataset(Path(local), name="v1")
+    with pytest.raises(BadInput) as error:
+        open_dataset("v1")
+    assert f"{local} is not the released v1; address it as ./{local}" in str(error.value)
+    assert len(open_dataset(f"./{local}").by_id) == 2
+    assert len(open_dataset(Path(local)).by_id) == 2
+
+
+def test_a_local_copy_of_a_released_dataset_is_harmless(cwd: Path) -> None:
+    shutil.copytree(PACKAGED / "v1", cwd / "datasets" / "v1")
+    assert open_dataset("v1").path == PACKAGED / "v1"
+
+
+def test_a_replaced_released_dataset_is_rejected(
+    cwd: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    small_dataset(cwd / "installed" / "v1", name="v1")
+    monkeypatch.setattr("numbench.dataset.store.resource_folder", lambda _name: cwd / "installed")
+    with pytest.raises(BadInput, match="is not the released v1; restore it or reinstall"):
+        open_dataset("v1")
+
+
+@pytest.mark.parametrize("local", ["datasets/mine", "mine"])
+def test_another_name_is_a_local_folder(cwd: Path, local: str) -> None:
+    small_dataset(Path(local), name="mine")
+    assert open_dataset("mine").path == Path(local)
+
+
+def test_a_name_of_two_different_folders_is_ambiguous(cwd: Path) -> None:
+    small_dataset(Path("mine"))
+    small_dataset(Path("datasets/mine"))
+    assert open_dataset("mine").path == Path("datasets/mine")
+    small_dataset(Path("mine"), operand="5")
+    with pytest.raises(BadInput, match=r"by its path: \./datasets/mine or \./mine"):
+        open_dataset("mine")
 
 
 def test_a_run_finds_its_dataset_by_content(folder: Path, tmp_path: Path) -> None:
@@ -66,8 +200,27 @@ def test_a_run_finds_its_dataset_by_content(folder: Path, tmp_path: Path) -> Non
     ref = Dataset(folder).ref(run)
     assert ref.path == "../../small"
     run.mkdir(parents=True)
-    assert dataset_of_run(ref, run).path.resolve() == folder.resolve()
-    generate(Settings(name="small", tasks=("addition",), size=5, seed=9), tmp_path / "other")
-    (folder / "manifest.json").write_bytes((tmp_path / "other/manifest.json").read_bytes())
-    with pytest.raises(BadInput, match="has changed since"):
-        dataset_of_run(ref, run)
+    assert open_run_dataset(ref, run).path.resolve() == folder.resolve()
+    small_dataset(folder, operand="9")
+    with pytest.raises(BadInput, match="has changed since the run") as error:
+        open_run_dataset(ref, run)
+    assert ref.sha256[:12] in str(error.value) and ref.sha256 not in str(error.value)
+
+
+def test_a_run_of_a_released_dataset_ignores_a_local_one_of_its_name(cwd: Path) -> None:
+    small_dataset(Path("datasets/v1"), name="v1")
+    ref = DatasetRef(name="v1", path="../elsewhere", sha256=RELEASED_DATASETS["v1"])
+    assert open_run_dataset(ref, cwd / "run").path == PACKAGED / "v1"
+
+
+def test_a_run_of_a_local_dataset_with_a_released_name_finds_that_dataset(cwd: Path) -> None:
+    local = Dataset(small_dataset(Path("datasets/v1"), name="v1"))
+    ref = DatasetRef(name="v1", path="../elsewhere", sha256=local.manifest.sha256)
+    assert open_run_dataset(ref, cwd / "run").path == local.path
+
+
+def test_records_are_written_as_they_are_read(tmp_path: Path) -> None:
+    dataset = Dataset(small_dataset(tmp_path / "d"))
+    assert isinstance(dataset.manifest, Manifest)
+    assert [type(item) for item in dataset.by_task["addition"]] == [Item, Item]
+    assert [item.answer for item in dataset.by_task["addition"]] == ["3", "4"]

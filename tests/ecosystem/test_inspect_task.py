@@ -1,25 +1,21 @@
-"""`numbench/v1` in Inspect: our questions, our scores. Needs `pip install 'numbench[inspect]'`."""
+"""The task `numbench/v1` in Inspect. Needs `pip install 'numbench[inspect]'`."""
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
-from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
-from bench.models import describe_model
-from bench.paths import PACKAGE
-from bench.records import Response
-from bench.runner.spec import RunSpec, resolve
-from bench.scoring import score_exact, summarize
+from numbench.dataset.store import open_dataset
+from numbench.models import describe_model
+from numbench.records import Response
+from numbench.runner.spec import RunSpec, resolve
+from numbench.scoring import score_exact, summarize
 from tests.ecosystem import canned
 
 inspect_ai = pytest.importorskip("inspect_ai", reason="pip install 'numbench[inspect]'")
 
-from inspect_ai.log import EvalLog, read_eval_log  # noqa: E402
+from inspect_ai.log import EvalLog  # noqa: E402
 from inspect_ai.model import (  # noqa: E402
     ChatCompletionChoice,
     ChatMessageAssistant,
@@ -29,22 +25,25 @@ from inspect_ai.model import (  # noqa: E402
     ModelUsage,
     get_model,
 )
+from inspect_ai.scorer import SampleScore, Score  # noqa: E402
+
+from numbench.ecosystem.inspect_task import by_task  # noqa: E402
 
 
-def evaluated(folder: Path, output: object, **arguments: object) -> EvalLog:
-    """The log of `numbench/v1` with a mock model that answers each question by `output`."""
+def evaluate_task(folder: Path, output: object, **arguments: object) -> EvalLog:
+    """Evaluate `numbench/v1` with a mock model that answers a question with `output(question)`."""
 
-    def say(messages: list, *_: object) -> ModelOutput:
-        said = output(messages[-1].text)
-        if isinstance(said, str):
-            said = ModelOutput.from_content("mock", said)
-        # Counts of its own spare Inspect's mock the download of a tokenizer.
-        said.usage = ModelUsage(input_tokens=1, output_tokens=1, total_tokens=2)
-        return said
+    def respond(messages: list, *_: object) -> ModelOutput:
+        response = output(messages[-1].text)
+        if isinstance(response, str):
+            response = ModelOutput.from_content("mock", response)
+        # Without token counts, Inspect's mock would download a tokenizer.
+        response.usage = ModelUsage(input_tokens=1, output_tokens=1, total_tokens=2)
+        return response
 
     (log,) = inspect_ai.eval(
         "numbench/v1",
-        model=get_model("mockllm/model", custom_outputs=say),
+        model=get_model("mockllm/model", custom_outputs=respond),
         task_args=arguments,
         log_dir=str(folder),
         display="none",
@@ -53,115 +52,100 @@ def evaluated(folder: Path, output: object, **arguments: object) -> EvalLog:
     return log
 
 
-def figures(log: EvalLog) -> dict[str, dict[str, float]]:
-    """Scorer → name of a figure → value."""
+def metric_values(log: EvalLog) -> dict[str, dict[str, float]]:
+    """Return scorer → metric → value."""
     return {
-        score.name: {name: one.value for name, one in score.metrics.items()}
+        score.name: {name: metric.value for name, metric in score.metrics.items()}
         for score in log.results.scores
     }
 
 
-def test_means_per_task_are_those_of_our_own_run(tmp_path: Path) -> None:
-    said = canned.texts()
-    found = figures(evaluated(tmp_path / "logs", said.__getitem__, limit=canned.LIMIT))
-    for task, cell in summarize(canned.scored(tmp_path / "run")).items():
-        assert 100 * found["log_smape"][task] == pytest.approx(cell.score, abs=1e-9)
-        assert 100 * found["exact_match"][task] == pytest.approx(cell.exact_match, abs=1e-9)
-        assert 100 * found["compliance"][task] == pytest.approx(cell.compliance, abs=1e-9)
-        assert found["exact_match"][f"{task}_stderr"] > 0
-    assert next(iter(found["log_smape"])) == "all"
+@pytest.fixture(scope="module")
+def canned_log(tmp_path_factory: pytest.TempPathFactory) -> EvalLog:
+    """The log of an evaluation with the canned responses to v1."""
+    texts = canned.texts(open_dataset("v1"))
+    return evaluate_task(tmp_path_factory.mktemp("log"), texts.__getitem__, limit=canned.LIMIT)
 
 
-def test_every_sample_has_our_score_and_how_it_came_about(tmp_path: Path) -> None:
-    said, items = canned.texts(), canned.source().by_id
-    log = evaluated(tmp_path, said.__getitem__, limit=canned.LIMIT)
-    assert len(log.samples) == canned.LIMIT * 9
-    for sample in log.samples:
-        item = items[sample.id]
-        ours = score_exact(item, Response(item_id=item.id, text=said[item.prompt]))
+def test_means_per_task_equal_those_of_a_numbench_run(canned_log: EvalLog, tmp_path: Path) -> None:
+    values = metric_values(canned_log)
+    run = canned.scored_run(tmp_path / "run", open_dataset("v1"))
+    for task, summary in summarize(run).items():
+        assert 100 * values["log_smape"][task] == pytest.approx(summary.score, abs=1e-9)
+        assert 100 * values["exact_match"][task] == pytest.approx(summary.exact_match, abs=1e-9)
+        assert 100 * values["compliance"][task] == pytest.approx(summary.compliance, abs=1e-9)
+        assert values["exact_match"][f"{task}_stderr"] > 0
+    assert next(iter(values["log_smape"])) == "all"
+
+
+def test_every_sample_has_the_score_of_the_exact_protocol(canned_log: EvalLog) -> None:
+    dataset = open_dataset("v1")
+    texts = canned.texts(dataset)
+    assert len(canned_log.samples) == canned.LIMIT * 9
+    for sample in canned_log.samples:
+        item = dataset.by_id[sample.id]
+        expected = score_exact(item, Response(item_id=item.id, text=texts[item.prompt]))
         match = sample.scores["exact_match"]
-        assert match.value == ours.exact_match
-        assert match.metadata["status"] == ours.status
-        assert match.metadata["error_kind"] == ours.error_kind
-        if ours.log_smape is not None:
-            assert sample.scores["log_smape"].value == ours.log_smape
+        assert match.value == expected.exact_match
+        assert match.metadata["status"] == expected.status
+        assert match.metadata["error_kind"] == expected.error_kind
+        if expected.log_smape is not None:
+            assert sample.scores["log_smape"].value == expected.log_smape
 
 
-def test_a_number_wrong_in_its_seventh_digit_is_no_match(tmp_path: Path) -> None:
+def test_number_with_a_wrong_seventh_digit_does_not_match(tmp_path: Path) -> None:
     wrong = {"What is 76.9379398552 + 0.000727334?": '{"answer": 76.93866}'}
-    log = evaluated(tmp_path, lambda text: wrong.get(text, ""), tasks="addition", limit=3)
-    sample = next(one for one in log.samples if one.input[-1].text in wrong)
+    log = evaluate_task(tmp_path, lambda text: wrong.get(text, ""), tasks="addition", limit=3)
+    sample = next(sample for sample in log.samples if sample.input[-1].text in wrong)
     assert sample.target == "76.9386671892"
     assert sample.scores["exact_match"].value == 0
     assert 0 < sample.scores["log_smape"].value < 1
 
 
-def test_thoughts_are_not_the_answer(tmp_path: Path) -> None:
-    said = canned.texts()
+def test_answer_in_the_reasoning_does_not_count(tmp_path: Path) -> None:
+    texts = canned.texts(open_dataset("v1"))
 
     def think(text: str) -> ModelOutput:
-        content = [ContentReasoning(reasoning=said[text]), ContentText(text="I would not know.")]
+        content = [ContentReasoning(reasoning=texts[text]), ContentText(text="I do not know.")]
         choice = ChatCompletionChoice(message=ChatMessageAssistant(content=content))
         return ModelOutput(model="mock", choices=[choice])
 
-    log = evaluated(tmp_path, think, tasks="mean", limit=1)
+    log = evaluate_task(tmp_path, think, tasks="mean", limit=1)
     assert log.samples[0].scores["exact_match"].metadata["status"] == "unparseable"
 
 
 @pytest.mark.parametrize(
     ("reason", "status"), [("max_tokens", "truncated"), ("content_filter", "refused")]
 )
-def test_why_a_response_ended_is_its_status(tmp_path: Path, reason: str, status: str) -> None:
-    def cut(_: str) -> ModelOutput:
+def test_stop_reason_determines_the_status(tmp_path: Path, reason: str, status: str) -> None:
+    def respond(_: str) -> ModelOutput:
         return ModelOutput.from_content("mock", "Let me see", stop_reason=reason)
 
-    log = evaluated(tmp_path, cut, tasks="mean", limit=1)
+    log = evaluate_task(tmp_path, respond, tasks="mean", limit=1)
     assert log.samples[0].scores["exact_match"].metadata["status"] == status
 
 
 @pytest.mark.parametrize("few_shot", [0, 2])
-def test_the_model_is_sent_what_our_runner_sends(tmp_path: Path, few_shot: int) -> None:
+def test_messages_equal_those_of_a_numbench_run(tmp_path: Path, few_shot: int) -> None:
     spec = RunSpec("openai/any", reasoning="none", tasks=["sorting"], limit=1, few_shot=few_shot)
     plan = resolve(spec, describe_model("openai/any", "none", None))
-    request = plan.request(plan.asked["sorting"][0], 1.0)
-    log = evaluated(tmp_path, lambda _: "", tasks="sorting", limit=1, few_shot=few_shot)
-    sent = [(message.role, message.text) for message in log.samples[0].input]
-    assert sent == [tuple(message) for message in request.messages]
-    assert len(sent) == 2 + 2 * few_shot
+    request = plan.request(plan.items_by_task["sorting"][0], 1.0)
+    log = evaluate_task(tmp_path, lambda _: "", tasks="sorting", limit=1, few_shot=few_shot)
+    messages = [(message.role, message.text) for message in log.samples[0].input]
+    assert messages == [tuple(message) for message in request.messages]
+    assert len(messages) == 2 + 2 * few_shot
 
 
-def test_a_few_samples_are_of_all_tasks(tmp_path: Path) -> None:
-    log = evaluated(tmp_path, lambda _: "", limit=2)
-    assert len({name.partition("-")[0] for name in log.eval.dataset.sample_ids[:9]}) == 9
+def test_first_samples_include_all_tasks(tmp_path: Path) -> None:
+    log = evaluate_task(tmp_path, lambda _: "", limit=2)
+    assert len({item_id.partition("-")[0] for item_id in log.eval.dataset.sample_ids[:9]}) == 9
 
 
-@pytest.mark.parametrize("installed", [False, True], ids=["checkout", "installed"])
-def test_inspects_command_finds_the_task_by_its_name(tmp_path: Path, installed: bool) -> None:
-    """`inspect eval numbench/v1 --model mockllm/model`, with arguments of the task."""
-    # Inspect names what lies in site-packages after its folder, other code not.
-    packages = tmp_path / "site-packages"
-    packages.mkdir()
-    (packages / "bench").symlink_to(PACKAGE, target_is_directory=True)
-    # The mock counts tokens with a tokenizer that would be downloaded; LiteLLM comes with it.
-    litellm = find_spec("litellm")
-    assert litellm is not None and litellm.origin is not None
-    tokenizers = Path(litellm.origin).parent / "litellm_core_utils" / "tokenizers"
-    wanted = "-T tasks=addition,mean -T limit=2 --display plain"
-    command = f"-m inspect_ai eval numbench/v1 --model mockllm/model {wanted} --log-dir logs"
-    done = subprocess.run(
-        [sys.executable, *command.split()],
-        capture_output=True,
-        text=True,
-        cwd=tmp_path,
-        env=os.environ
-        | {"TIKTOKEN_CACHE_DIR": str(tokenizers)}
-        | ({"PYTHONPATH": str(packages)} if installed else {}),
-        timeout=120,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    (path,) = (tmp_path / "logs").glob("*.eval")
-    log = read_eval_log(str(path))
-    assert log.eval.task_registry_name == "numbench/v1"
-    assert [scorer.metrics[0].name for scorer in log.eval.scorers] == ["numbench/by_task"] * 3
-    assert [log.results.total_samples, log.status] == [4, "success"]
-    assert {"addition", "mean", "all"} <= figures(log)["exact_match"].keys()
+def test_metrics_contain_only_tasks_with_samples() -> None:
+    scores = [
+        SampleScore(score=Score(value=value), sample_metadata={"task": task})
+        for task, value in (("modulo", 1.0), ("addition", 0.0), ("modulo", 0.5))
+    ]
+    values = by_task()(scores)
+    assert [name for name in values if not name.endswith("stderr")] == ["all", "modulo", "addition"]
+    assert (values["all"], values["modulo"], values["addition"]) == (0.5, 0.75, 0.0)

@@ -1,4 +1,4 @@
-"""The committed comparison: what it declares, in which order, and what it asks."""
+"""The committed comparison: its runs, their order, and its dataset."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from bench.bittoken.network import Network
-from bench.bittoken.vocabulary import Vocabulary
-from bench.dataset.generate import generate
-from bench.dataset.settings import Settings
-from bench.dataset.store import open_dataset
-from bench.tasks import TASKS
-from experiments.declared import Comparison, read_comparison
-from experiments.layout import read_layout
+from experiments.comparison import Comparison, read_comparison
+from experiments.table_layout import read_layout
+from numbench.bittoken.network import Network
+from numbench.bittoken.vocabulary import Vocabulary
+from numbench.dataset.generate import generate
+from numbench.dataset.settings import DatasetSettings
+from numbench.dataset.store import open_dataset
+from numbench.tasks import PAPER_TASKS
 from tests.experiments.tiny import ROOT
 
 ENCODINGS = ("subword", "digit", "xval", "fone", "bittoken")
@@ -27,17 +27,17 @@ def comparison(monkeypatch: pytest.MonkeyPatch) -> Comparison:
     return read_comparison()
 
 
-def test_the_runs_come_in_order_of_priority(comparison: Comparison) -> None:
+def test_runs_are_in_order_of_priority(comparison: Comparison) -> None:
     names = [run.name for run in comparison.runs]
     assert names[:5] == [f"multi-{encoding}-s1" for encoding in ENCODINGS]
     assert names[5:8] == [f"ablation-{w}-s1" for w in ("no-curriculum", "no-reciprocal", "base10")]
-    assert names[8:53] == [f"solo-{e}-{task}-s1" for task in TASKS for e in ENCODINGS]
+    assert names[8:53] == [f"solo-{e}-{task}-s1" for task in PAPER_TASKS for e in ENCODINGS]
     groups = [group for group, _ in groupby(name.split("-")[0] for name in names)]
     assert groups == ["multi", "ablation", "solo", "ablation", "multi", "ablation"]
     assert len(names) == 73
 
 
-def test_all_runs_share_trunk_and_data_and_have_one_of_two_budgets(comparison: Comparison) -> None:
+def test_runs_share_network_and_data_and_have_one_of_two_budgets(comparison: Comparison) -> None:
     base = comparison.runs[0].recipe
     for run in comparison.runs:
         training, model = run.recipe.training, run.recipe.model
@@ -53,12 +53,13 @@ def test_all_runs_share_trunk_and_data_and_have_one_of_two_budgets(comparison: C
 def test_every_run_can_be_built(comparison: Comparison) -> None:
     import torch
 
-    for run in comparison.runs:
+    for model, recipe in {str(run.recipe.model): run.recipe for run in comparison.runs}.items():
         with torch.device("meta"):
-            Network(run.recipe.config(len(Vocabulary(run.recipe.model.encoding))))
+            network = Network(recipe.config(len(Vocabulary(recipe.model.encoding))))
+        assert list(network.parameters()), model
 
 
-def test_every_run_that_a_table_shows_is_declared_and_the_other_way_round(
+def test_tables_and_declaration_have_the_same_runs(
     comparison: Comparison,
 ) -> None:
     shown = {
@@ -73,9 +74,14 @@ def test_every_run_that_a_table_shows_is_declared_and_the_other_way_round(
     assert declared - shown == set()
 
 
-def test_the_dataset_is_what_the_generator_writes(tmp_path: Path) -> None:
+def test_dataset_is_the_released_one() -> None:
     data = open_dataset(ROOT / "datasets" / "short")
     assert data.manifest.sha256 == SHORT
-    assert sum(len(items) for items in data.by_task.values()) == 4500
-    again = generate(Settings(name="short", max_digits=4), tmp_path / "short")
-    assert again.dataset.manifest == data.manifest
+    assert data.manifest.settings["max_digits"] == 4
+    assert {len(items) for items in data.by_task.values()} == {500}
+
+
+def test_dataset_is_the_generators_output(tmp_path: Path) -> None:
+    generate(DatasetSettings(name="short", max_digits=4), tmp_path)
+    for committed in sorted((ROOT / "datasets" / "short").glob("*.jsonl")):
+        assert (tmp_path / committed.name).read_bytes() == committed.read_bytes()

@@ -1,4 +1,4 @@
-"""A recipe that is trained again follows the log of record."""
+"""Comparison of a training with the log of another."""
 
 from __future__ import annotations
 
@@ -8,66 +8,62 @@ from pathlib import Path
 
 import pytest
 
-from bench.bittoken.training.recipe import Recipe, load_recipe
-from bench.bittoken.training.run import Watch, train
-from bench.jsonl import read_json, write_json
-from experiments.follow import TOLERANCE, compare, main
-from tests.experiments.tiny import ROOT
+from experiments.follow import compare_losses, main
+from numbench.bittoken.training.recipe import load_recipe
+from numbench.bittoken.training.run import train
+from numbench.jsonl import write_json
+from tests.experiments.tiny import RECIPE
 
 
-def log(folder: Path, losses: Sequence[float | None], seed: int = 1) -> Path:
-    """A training's folder, as far as its losses go."""
+def write_log(folder: Path, losses: Sequence[float | None], seed: int = 1) -> Path:
+    """Write the recipe and the losses of a training into a folder."""
     folder.mkdir()
     write_json(folder / "recipe.json", load_recipe("cpu", (f"training.seed={seed}",)))
-    lines = [
+    entries = [
         {"step": 64 * (n + 1), "tasks": {}, "loss": {"minmax": loss}}
         for n, loss in enumerate(losses)
     ]
-    (folder / "metrics.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    (folder / "metrics.jsonl").write_text("".join(json.dumps(entry) + "\n" for entry in entries))
     return folder
 
 
 @pytest.mark.parametrize(
-    ("again", "code", "words"),
+    ("again", "code", "expected"),
     [
-        ([2.0, 1.0], 0, "equal to the last digit"),
-        ([2.0, 1.05], 0, "differs by 5 % at most (minmax at step 128)"),
-        ([2.0, 1.2], 1, "differs by 20 % at most (minmax at step 128)"),
-        ([2.0, None], 1, "differs by inf % at most (minmax at step 128)"),
+        ([2.0, 1.0], 0, "identical in all logged digits"),
+        ([2.0, 1.05], 0, "maximum difference: 5 % (minmax at step 128)"),
+        ([2.0, 1.2], 1, "maximum difference: 20 % (minmax at step 128)"),
+        ([2.0, None], 1, "maximum difference: inf % (minmax at step 128)"),
     ],
 )
-def test_what_it_says(
+def test_report_and_exit_code(
     again: list[float | None],
     code: int,
-    words: str,
+    expected: str,
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    folders = [log(tmp_path / "old", [2.0, 1.0, 0.5]), log(tmp_path / "new", again)]
+    folders = [write_log(tmp_path / "old", [2.0, 1.0, 0.5]), write_log(tmp_path / "new", again)]
     assert main([str(folder) for folder in folders]) == code
-    assert words in capsys.readouterr().out
+    assert expected in capsys.readouterr().out
 
 
-def test_other_recipes_and_empty_logs_are_told(
+def test_trainings_that_cannot_be_compared_are_rejected(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    old = log(tmp_path / "old", [2.0])
-    assert main([str(old), str(log(tmp_path / "other", [2.0], seed=2))]) == 2
+    old = write_log(tmp_path / "old", [2.0])
+    assert main([str(old), str(write_log(tmp_path / "other", [2.0], seed=2))]) == 2
     assert "another recipe" in capsys.readouterr().err
-    assert main([str(old), str(log(tmp_path / "short", []))]) == 2
+    assert main([str(old), str(write_log(tmp_path / "short", []))]) == 2
     assert "train for longer" in capsys.readouterr().err
 
 
-def test_a_training_of_record_begins_as_its_log_says(tmp_path: Path) -> None:
-    begins_as_logged(ROOT / "results/trained/multi-bittoken-s1", tmp_path)
-
-
-def begins_as_logged(record: Path, again: Path) -> None:
-    """Train up to the first validation, and hold the losses against the log."""
-    recipe = read_json(record / "recipe.json", Recipe)
-    steps: list[int] = []
-    watch = Watch(step=lambda trainer, result: steps.append(1))
-    train(recipe, again, watch, lambda: len(steps) >= recipe.training.validate_every)
-    found = compare(record, again)
-    assert {one.step for one in found} == {recipe.training.validate_every}
-    assert max(one.difference for one in found) < TOLERANCE
+def test_training_follows_itself(tmp_path: Path) -> None:
+    (tmp_path / "tiny.toml").write_text(RECIPE.format(tokens=1024))
+    recipe = load_recipe(tmp_path / "tiny.toml")
+    for name in ("first", "second"):
+        train(recipe, tmp_path / name)
+    assert main([str(tmp_path / "first"), str(tmp_path / "second")]) == 0
+    assert (
+        max(one.difference for one in compare_losses(tmp_path / "first", tmp_path / "second")) == 0
+    )

@@ -1,202 +1,291 @@
-"""The queue of trainings: killed, interrupted, gone on with; and what it refuses to overwrite."""
+"""The queue: order, failures, interruptions and changed declarations; one real run end to end.
+
+Most tests replace the worker by `fake_worker`, which needs no torch. `tests/heavy/test_queue.py`
+kills and interrupts real trainings.
+"""
 
 from __future__ import annotations
 
+import asyncio
 import json
+import multiprocessing
+import os
 import signal
+import sys
+import threading
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
+from filelock import FileLock
 
-from experiments.queue import main
-from tests.experiments.tiny import declare, finish, queue, until
+from experiments import queue
+from experiments.results_store import TrainingScores, read_scores
+from numbench.bittoken.training.recipe import Recipe
+from numbench.cli import app
+from numbench.jsonl import write_json
+from numbench.scoring import headline_score, score_run
+from tests.experiments.runs import store_scores
+from tests.experiments.tiny import declare, queue_arguments, wait_for_log
 
 
-def said_by(
-    capsys: pytest.CaptureFixture[str], declared: Path, *arguments: str
+def run_queue(
+    capsys: pytest.CaptureFixture[str], declaration: Path, *arguments: str
 ) -> tuple[int, list[str], str]:
-    """Exit code, lines of stdout and stderr of the queue, run in this process."""
-    places = ("--out", str(declared.parent / "kept"), "--scratch", str(declared.parent / "scratch"))
-    code = main(["--declared", str(declared), *places, *arguments])
+    """Run the queue in this process; return exit code, lines of stdout, and stderr."""
+    code = queue.main(queue_arguments(declaration, *arguments))
     captured = capsys.readouterr()
     return code, captured.out.split(), captured.err
 
 
-def log(folder: Path) -> list[dict[str, Any]]:
+def read_log(folder: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
 
 
 @pytest.fixture(scope="module")
-def done(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The declaration of two runs that were killed, interrupted, and are done."""
-    declared = declare(tmp_path_factory.mktemp("queue"), tokens=64 * 1024)
-    killed = queue(declared)
-    until(declared, "multi-bittoken-s1", "step 2 of")
-    killed.kill()
-    killed.wait()
-    interrupted = queue(declared)
-    until(declared, "multi-bittoken-s1", "goes on after step")
-    interrupted.send_signal(signal.SIGINT)
-    code, said = finish(interrupted)
-    assert code == 130, said
-    assert "the same command goes on" in said
-    code, said = finish(queue(declared, "--workers", "2"))
-    assert code == 0, said
-    assert "2 of 2 done now" in said
-    return declared
+def completed(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The declaration of two runs, one of which is completed by real commands in this process."""
+
+    async def run_numbench(self: queue.Queue, name: str, arguments: Sequence[str]) -> bool:
+        code = await asyncio.to_thread(app, list(arguments), standalone_mode=False)
+        return not code
+
+    declaration = declare(tmp_path_factory.mktemp("queue"), data, tokens=4096)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(queue.Queue, "_run_numbench", run_numbench)
+        patch.setattr("numbench.bittoken.training.plots.plot_training", lambda folder: [])
+        assert queue.main(queue_arguments(declaration, "--only", "*digit*")) == 0
+    return declaration
 
 
-def test_whatever_interrupts_the_queue_the_same_command_goes_on(done: Path) -> None:
-    for name in ("multi-bittoken-s1", "multi-digit-s1"):
-        lines = log(done.parent / "kept" / name)
-        steps = [line["step"] for line in lines if "tasks" in line]
-        assert steps == list(range(8, 65, 8))
-    events = [line.get("event") for line in log(done.parent / "kept" / "multi-bittoken-s1")]
-    assert events.count("started") == 1
-    assert events.count("resumed") >= 1
-
-
-def test_a_run_that_is_done_has_all_that_the_tables_need(done: Path) -> None:
-    kept = done.parent / "kept" / "multi-digit-s1"
-    scores = json.loads((kept / "scores.json").read_text())
-    lines = log(kept)
-    assert scores["recipe"] == json.loads((kept / "recipe.json").read_text())
+def test_completed_run_has_everything_that_the_tables_need(completed: Path, data: Path) -> None:
+    stored = completed.parent / "stored" / "multi-digit-s1"
+    scores = json.loads((stored / "scores.json").read_text())
+    entries = read_log(stored)
+    validations = [entry for entry in entries if "tasks" in entry]
+    assert [entry["step"] for entry in validations] == [4, 8, 12, 16]
+    assert scores["recipe"] == json.loads((stored / "recipe.json").read_text())
     assert scores["recipe"]["name"] == scores["run"] == "multi-digit-s1"
-    assert scores["parameters"] == lines[0]["parameters"]
-    assert scores["tokens"] == lines[-1]["tokens"]
-    assert scores["seconds"] == lines[-1]["seconds"]
-    assert scores["device"] == lines[0]["device"]
+    assert scores["parameters"] == entries[0]["parameters"]
+    assert scores["tokens"] == entries[-1]["tokens"]
+    assert scores["seconds"] == entries[-1]["seconds"]
+    assert scores["device"] == entries[0]["device"]
     assert scores["threads"] == 1
-    manifest = json.loads((done.parent / "data" / "manifest.json").read_text())
+    manifest = json.loads((data / "manifest.json").read_text())
     assert scores["dataset"] == {"name": "data", "sha256": manifest["sha256"]}
-    measured = [line for line in lines if "tasks" in line]
-    best = max(measured, key=lambda line: (line["harmonic_mean"], line["step"]))
+    best = max(validations, key=lambda entry: (entry["harmonic_mean"], entry["step"]))
     assert scores["best_step"] == best["step"]
 
 
-def test_its_scores_are_those_of_the_report(done: Path, tmp_path: Path) -> None:
-    from bench.report import report
-
-    (answers,) = (done.parent / "scratch" / "multi-digit-s1").glob("answers-*")
-    report([answers], out=tmp_path)
-    (run,) = json.loads((tmp_path / "report.json").read_text())["runs"]
-    scores = json.loads((done.parent / "kept" / "multi-digit-s1" / "scores.json").read_text())
-    minmax, addition = scores["tasks"]["minmax"], scores["tasks"]["addition"]
-    assert minmax["items"] == addition["items"] == 4
-    assert minmax["log_smape"] is None
-    assert minmax["exact_match"] == run["tasks"]["minmax"]["log_smape"]
-    assert addition["exact_match"] == run["tasks"]["addition"]["exact_match"]
-    assert addition["log_smape"] == run["tasks"]["addition"]["log_smape"]
+def test_stored_scores_are_the_means_over_items(completed: Path) -> None:
+    (answers,) = (completed.parent / "scratch" / "multi-digit-s1").glob("answers-*")
+    rows = score_run(answers).rows
+    scores = read_scores(completed.parent / "stored" / "multi-digit-s1")
+    assert scores is not None
+    assert scores.tasks["minmax"].log_smape is None
+    for task, score in scores.tasks.items():
+        headlines = [headline_score(task, row.score) for row in rows[task]]
+        assert score.items == len(headlines) == 4
+        assert score.headline.value == pytest.approx(100 * sum(headlines) / 4)
+        assert score.headline.low <= score.headline.value <= score.headline.high
 
 
-def test_what_is_done_is_not_done_again(done: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    before = {path: path.read_bytes() for path in (done.parent / "kept").rglob("*.json*")}
-    assert said_by(capsys, done, "--list") == (0, [], "")
-    code, _, said = said_by(capsys, done)
-    assert (code, said) == (0, "0 of 0 done now\n")
+def test_completed_run_is_not_repeated(completed: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    before = {path: path.read_bytes() for path in (completed.parent / "stored").rglob("*.json*")}
+    assert run_queue(capsys, completed, "--list") == (0, ["multi-bittoken-s1"], "")
+    code, _, message = run_queue(capsys, completed, "--only", "*digit*")
+    assert (code, message) == (0, "completed 0 of 0 runs\n")
     assert {path: path.read_bytes() for path in before} == before
 
 
-def test_a_changed_declaration_is_told_and_overwrites_nothing_without_again(
-    done: Path, capsys: pytest.CaptureFixture[str]
+@pytest.fixture
+def declaration(data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The declaration of two runs, whose trainings and scores are faked."""
+
+    def store(scratch: Path, answers: Path, recipe: Recipe, folder: Path) -> TrainingScores:
+        assert (scratch / "saved").is_file()
+        assert answers.is_dir()
+        manifest = json.loads((data / "manifest.json").read_text())
+        return store_scores(folder, recipe, dataset_sha256=manifest["sha256"])
+
+    monkeypatch.setattr(queue, "WORKER", "tests.experiments.fake_worker")
+    monkeypatch.setattr(queue, "store_run", store)
+    return declare(tmp_path, data, tokens=8192)
+
+
+def let_trainings_finish(declaration: Path) -> None:
+    declaration.with_name("finish").touch()
+
+
+def is_stored(declaration: Path, encoding: str) -> bool:
+    return read_scores(declaration.parent / "stored" / f"multi-{encoding}-s1") is not None
+
+
+def run_log(declaration: Path, encoding: str) -> str:
+    return (declaration.parent / "scratch" / f"multi-{encoding}-s1.log").read_text()
+
+
+def test_runs_are_trained_by_several_workers(
+    declaration: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    before = {path: path.read_bytes() for path in (done.parent / "kept").rglob("*.json*")}
-    recipe = done.parent / "tiny.toml"
-    unchanged = recipe.read_text()
-    recipe.write_text(unchanged.replace("tokens = 65536", "tokens = 16384"))
-    try:
-        code, _, said = said_by(capsys, done)
-        assert code == 2
-        assert (
-            "multi-digit-s1: declared otherwise than measured, in training.tokens; "
-            "--again trains it anew"
-        ) in said
-        assert {path: path.read_bytes() for path in before} == before
-        again = queue(done, "--again", "--only", "*digit*")
-        code, said = finish(again)
-        assert code == 0, said
-        assert "1 of 1 done now" in said
-        scores = json.loads((done.parent / "kept/multi-digit-s1/scores.json").read_text())
-        assert scores["recipe"]["training"]["tokens"] == 16384
-        other = done.parent / "kept/multi-bittoken-s1/scores.json"
-        assert other.read_bytes() == before[other]
-    finally:
-        recipe.write_text(unchanged)
-        for path, content in before.items():
-            path.write_bytes(content)
+    def finish_when_both_run() -> None:
+        for encoding in ("bittoken", "digit"):
+            wait_for_log(declaration, f"multi-{encoding}-s1", "started")
+        let_trainings_finish(declaration)
+
+    helper = threading.Thread(target=finish_when_both_run)
+    helper.start()
+    code, _, message = run_queue(capsys, declaration, "--workers", "2")
+    helper.join()
+    assert code == 0
+    assert "completed 2 of 2 runs" in message
+    assert is_stored(declaration, "bittoken") and is_stored(declaration, "digit")
 
 
-def test_a_run_that_fails_is_named_and_the_others_go_on(tmp_path: Path) -> None:
-    declared = declare(tmp_path, tokens=8192)
-    (tmp_path / "scratch").mkdir()
-    (tmp_path / "scratch" / "multi-bittoken-s1").write_text("in the way")
-    code, said = finish(queue(declared))
-    assert code == 1
-    assert "failed: multi-bittoken-s1" in said
-    assert (tmp_path / "kept" / "multi-digit-s1" / "scores.json").is_file()
-    assert not (tmp_path / "kept" / "multi-bittoken-s1").exists()
+@pytest.fixture
+def forked_queue(declaration: Path) -> Iterator[multiprocessing.process.BaseProcess]:
+    """The queue in a process of its own, whose first training has started."""
 
+    def run() -> None:
+        with declaration.with_name("queue.log").open("w", buffering=1) as sys.stderr:
+            os._exit(queue.main(queue_arguments(declaration)))
 
-def test_no_process_outlives_a_queue_that_is_killed(tmp_path: Path) -> None:
-    from filelock import FileLock
-
-    declared = declare(tmp_path, tokens=4_000_000)
-    process = queue(declared)
-    until(declared, "multi-bittoken-s1", "step 2 of")
+    process = multiprocessing.get_context("fork").Process(target=run)
+    process.start()
+    wait_for_log(declaration, "multi-bittoken-s1", "started")
+    yield process
     process.kill()
-    process.wait()
-    # The training holds its folder as long as it lives.
-    with FileLock(tmp_path / "scratch" / "multi-bittoken-s1" / ".lock", timeout=100):
-        assert (tmp_path / "scratch" / "multi-bittoken-s1" / "state" / "latest").is_file()
+    process.join()
 
 
-def test_time_that_is_up_is_no_failure(tmp_path: Path) -> None:
-    code, said = finish(queue(declare(tmp_path, tokens=4_000_000), "--minutes", "0.01"))
-    assert code == 0, said
-    assert "time is up; the same command goes on" in said
-    assert "0 of 2 done now" in said
-
-
-def test_a_second_queue_in_the_same_place_is_refused(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+def test_killed_queue_leaves_no_process_and_resumes(
+    forked_queue: multiprocessing.process.BaseProcess,
+    declaration: Path,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
-    from filelock import FileLock
+    forked_queue.kill()
+    forked_queue.join()
+    # The training locks its folder for as long as it runs, and saves before it exits.
+    with FileLock(declaration.parent / "scratch" / "multi-bittoken-s1" / ".lock"):
+        assert (declaration.parent / "scratch" / "multi-bittoken-s1" / "saved").is_file()
+    let_trainings_finish(declaration)
+    code, _, message = run_queue(capsys, declaration)
+    assert (code, "completed 2 of 2 runs" in message) == (0, True)
+    assert run_log(declaration, "bittoken").split() == ["started", "resumed"]
+    assert run_log(declaration, "digit").split() == ["started"]
 
-    declared = declare(tmp_path, tokens=8192)
-    (tmp_path / "scratch").mkdir()
-    with FileLock(tmp_path / "scratch" / ".queue"):
-        code, _, said = said_by(capsys, declared)
-        listed = said_by(capsys, declared, "--list")
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_interrupted_queue_saves_and_exits_with_130(
+    number: signal.Signals,
+    forked_queue: multiprocessing.process.BaseProcess,
+    declaration: Path,
+) -> None:
+    assert forked_queue.pid is not None
+    os.kill(forked_queue.pid, number)
+    forked_queue.join()
+    assert forked_queue.exitcode == 130
+    assert (declaration.parent / "scratch" / "multi-bittoken-s1" / "saved").is_file()
+    assert "the same command resumes" in declaration.with_name("queue.log").read_text()
+
+
+def test_second_queue_in_the_same_folder_is_rejected(
+    forked_queue: multiprocessing.process.BaseProcess,
+    declaration: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    code, _, message = run_queue(capsys, declaration)
     assert code == 2
-    assert "another queue works there" in said
-    assert listed == (0, ["multi-bittoken-s1", "multi-digit-s1"], "")
+    assert "another queue uses this folder" in message
+    remaining = ["multi-bittoken-s1", "multi-digit-s1"]
+    assert run_queue(capsys, declaration, "--list") == (0, remaining, "")
 
 
-def test_a_name_that_no_run_has_is_refused(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+def test_failed_run_is_reported_and_the_others_continue(
+    declaration: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    declared = declare(tmp_path, tokens=8192)
-    code, _, said = said_by(capsys, declared, "--only", "mutli-*")
-    assert (code, said.count("\n")) == (2, 1)
-    assert "no run has such a name" in said
+    (declaration.parent / "scratch").mkdir()
+    (declaration.parent / "scratch" / "multi-bittoken-s1").write_text("a file, not a folder")
+    let_trainings_finish(declaration)
+    code, _, message = run_queue(capsys, declaration)
+    assert code == 1
+    assert "train exited with code 1" in message
+    assert "failed: multi-bittoken-s1" in message
+    assert is_stored(declaration, "digit") and not is_stored(declaration, "bittoken")
 
 
-def test_a_place_that_is_no_folder_is_told_in_one_line(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+def test_time_limit_is_not_a_failure(declaration: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code, _, message = run_queue(capsys, declaration, "--minutes", "0.001")
+    assert code == 0
+    assert "time limit reached; the same command resumes" in message
+    assert "completed 0 of 2 runs" in message
+
+
+def test_changed_declaration_is_reported_and_retrained_only_with_again(
+    declaration: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    declared = declare(tmp_path, tokens=8192)
-    (tmp_path / "scratch").write_text("in the way")
-    code, _, said = said_by(capsys, declared)
-    assert (code, said.count("\n")) == (1, 1)
-    assert str(tmp_path / "scratch") in said
+    let_trainings_finish(declaration)
+    assert run_queue(capsys, declaration)[0] == 0
+    stored = declaration.parent / "stored"
+    before = {path: path.read_bytes() for path in stored.rglob("*.json*")}
+    recipe = declaration.with_name("tiny.toml")
+    recipe.write_text(recipe.read_text().replace("tokens = 8192", "tokens = 4096"))
+    code, _, message = run_queue(capsys, declaration)
+    assert code == 2
+    assert (
+        "multi-digit-s1: the stored run differs from the declaration in training.tokens; "
+        "use --again to retrain it"
+    ) in message
+    assert {path: path.read_bytes() for path in before} == before
+    code, _, message = run_queue(capsys, declaration, "--again", "--only", "*digit*")
+    assert (code, "completed 1 of 1 runs" in message) == (0, True)
+    scores = read_scores(stored / "multi-digit-s1")
+    assert scores is not None and scores.recipe.training.tokens == 4096
+    other = stored / "multi-bittoken-s1" / "scores.json"
+    assert other.read_bytes() == before[other]
+
+
+def test_unfinished_training_with_a_changed_recipe_is_replaced_only_with_again(
+    declaration: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    let_trainings_finish(declaration)
+    scratch = declaration.parent / "scratch" / "multi-digit-s1"
+    assert run_queue(capsys, declaration, "--only", "*bittoken*")[0] == 0
+    scores = read_scores(declaration.parent / "stored" / "multi-bittoken-s1")
+    assert scores is not None
+    write_json(scratch / "recipe.json", scores.recipe)
+    code, _, message = run_queue(capsys, declaration)
+    assert code == 2
+    assert "multi-digit-s1: the unfinished training differs from the declaration in" in message
+    assert not is_stored(declaration, "digit")
+    assert run_queue(capsys, declaration, "--again")[0] == 0
+    assert not (scratch / "recipe.json").exists()
+    assert is_stored(declaration, "digit")
+
+
+def test_pattern_without_a_match_is_rejected(
+    declaration: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, _, message = run_queue(capsys, declaration, "--only", "mutli-*")
+    assert (code, message.count("\n")) == (2, 1)
+    assert "no run matches" in message
+
+
+def test_scratch_that_is_a_file_is_reported_in_one_line(
+    declaration: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (declaration.parent / "scratch").write_text("a file, not a folder")
+    code, _, message = run_queue(capsys, declaration)
+    assert (code, message.count("\n")) == (1, 1)
+    assert str(declaration.parent / "scratch") in message
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "words"),
+    ("old", "new", "expected"),
     [
         ('"digit"', '"bittoken"', "two runs are named 'multi-bittoken-s1'"),
-        ("{encoding}", "{encodings}", "each has no 'encodings'"),
+        ("{encoding}", "{encodings}", "'each' has no 'encodings'"),
         ('"tiny"', '"huge"', "no recipe"),
         ('set = ["', 'set = ["data.digits=5", "', "is trained on at most 5 digits"),
         ('set = ["', 'set = [\'data.tasks=["mean"]\', "', "dataset data lacks mean"),
@@ -204,12 +293,11 @@ def test_a_place_that_is_no_folder_is_told_in_one_line(
         ('"tiny"', '"tïny"', "can't decode"),
     ],
 )
-def test_a_comparison_that_cannot_be_is_refused(
-    old: str, new: str, words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+def test_invalid_declaration_is_rejected(
+    old: str, new: str, expected: str, declaration: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    declared = declare(tmp_path, tokens=8192)
-    # Saved in some editor's own encoding: what is no ASCII is no UTF-8.
-    declared.write_text(declared.read_text().replace(old, new), encoding="latin-1")
-    code, out, said = said_by(capsys, declared)
+    # In Latin-1, text that is not ASCII is not valid UTF-8.
+    declaration.write_text(declaration.read_text().replace(old, new), encoding="latin-1")
+    code, out, message = run_queue(capsys, declaration)
     assert (code, out) == (2, [])
-    assert words in said
+    assert expected in message

@@ -1,4 +1,4 @@
-"""A checkpoint that is shipped: from a training to its card; and the one that comes along."""
+"""Bundled checkpoints: creation from a training, the card, and the committed checkpoint."""
 
 from __future__ import annotations
 
@@ -11,46 +11,52 @@ from pathlib import Path
 import pytest
 import torch
 
-from bench.bittoken.checkpoint import load
-from bench.bittoken.training.recipe import load_recipe
-from bench.bittoken.training.run import Watch, train
-from bench.dataset.generate import generate
-from bench.dataset.settings import Settings
-from bench.errors import BadInput
-from bench.jsonl import read_json
-from bench.runner.spec import RunSpec
-from bench.scoring import score_run
-from experiments.card import DIFFICULTY
-from experiments.kept import Scores
-from experiments.ship import ship, write_card
-from experiments.thirds import Third, thirds
-from tests.experiments.tiny import RECIPE, ROOT
+from experiments.difficulty_terciles import DifficultyTercile, score_by_tercile
+from experiments.results_store import TrainingScores
+from experiments.ship import DIFFICULTY, ship, write_card
+from numbench.bittoken.checkpoint import load
+from numbench.bittoken.training.recipe import load_recipe
+from numbench.bittoken.training.run import TrainingCallbacks, train
+from numbench.dataset.settings import DatasetSettings
+from numbench.errors import BadInput
+from numbench.jsonl import read_json
+from numbench.runner.spec import RunSpec
+from numbench.scoring import score_run
+from tests.experiments.tiny import RECIPE, ROOT, TASKS
 
-NEW = Settings(name="new", size=12, seed=5)
+NEW = DatasetSettings(name="new", tasks=TASKS, size=9, seed=5)
 SHIPPED = ROOT / "checkpoints/small"
 
 
 @pytest.fixture(scope="module")
 def training(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("training")
-    (folder / "tiny.toml").write_text(RECIPE.format(tokens=16 * 1024))
-    train(load_recipe(folder / "tiny.toml"), folder / "tiny", Watch())
+    (folder / "tiny.toml").write_text(RECIPE.format(tokens=2048))
+    train(load_recipe(folder / "tiny.toml"), folder / "tiny")
     return folder / "tiny"
 
 
 @pytest.fixture(scope="module")
-def made(training: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A shipped checkpoint, `out`, beside the answers that its scores come from."""
-    folder = tmp_path_factory.mktemp("made")
-    known = generate(Settings(name="known", size=8), folder / "known").dataset.path
+def shipped(training: Path, data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A bundled checkpoint, `out`, and the answers that its scores are from, `scratch`."""
+    folder = tmp_path_factory.mktemp("shipped")
     (folder / "out").mkdir()
     (folder / "out/notes.md").write_text("It fails.\n")
-    ship(training, folder / "out", folder / "scratch", [known], [NEW])
+    with pytest.MonkeyPatch.context() as patch:
+        # The test of the committed card draws real figures.
+        patch.setattr("experiments.ship.plot_training", write_empty_figures)
+        ship(training, folder / "out", folder / "scratch", [data], [NEW])
     return folder
 
 
-def test_a_training_becomes_a_checkpoint_with_a_card(training: Path, made: Path) -> None:
-    out = made / "out"
+def write_empty_figures(folder: Path) -> None:
+    (folder / "figures").mkdir()
+    for name in ("scores", "curriculum"):
+        (folder / "figures" / f"{name}.png").touch()
+
+
+def test_training_becomes_a_checkpoint_with_a_card(training: Path, shipped: Path) -> None:
+    out = shipped / "out"
     network, best = (load(f).network.state_dict() for f in (out, training / "checkpoint"))
     assert all(torch.equal(network[name], best[name].bfloat16().float()) for name in best)
     assert (out / "model.safetensors").stat().st_size < 0.6 * (
@@ -58,105 +64,109 @@ def test_a_training_becomes_a_checkpoint_with_a_card(training: Path, made: Path)
     ).stat().st_size
     assert (out / "metrics.jsonl").read_bytes() == (training / "metrics.jsonl").read_bytes()
     text = (out / "README.md").read_text()
-    scores = read_json(out / "scores-known.json", Scores)
+    scores = read_json(out / "scores-data.json", TrainingScores)
     sorting, minmax = scores.tasks["sorting"].exact_match, scores.tasks["minmax"].exact_match
     assert f"| MinMax | exact match | 32.1 | {minmax.value:.1f} (" in text
     assert f"| (Sorting) | exact match | 17.9 | {sorting.value:.1f} (" in text
     assert "It fails." in text and "{" not in text
-    parts = read_json(out / DIFFICULTY, dict[str, dict[str, list[Third]]])
-    assert {name: set(found) for name, found in parts.items()} == {
-        "known": {"minmax", "addition"},
+    terciles = read_json(out / DIFFICULTY, dict[str, dict[str, list[DifficultyTercile]]])
+    assert {name: set(of_task) for name, of_task in terciles.items()} == {
+        "data": {"minmax", "addition"},
         "new": {"minmax", "addition"},
     }
     for link in re.findall(r"\]\(([^)]+)\)", text):
         assert (out / link).is_file(), link
 
 
-def test_thirds_hold_every_item_once_and_average_to_the_score(made: Path) -> None:
-    run = score_run(made / "scratch/answers-new")
-    scores = read_json(made / "out/scores-new.json", Scores)
-    for task, parts in thirds(run, tuple(scores.tasks)).items():
-        assert sum(part.items for part in parts) == NEW.size
-        assert all(a.hardest < b.easiest for a, b in pairwise(parts))
-        mean = sum(part.items * part.score.value for part in parts) / NEW.size
+def test_terciles_have_every_item_once_and_average_to_the_score(shipped: Path) -> None:
+    run = score_run(shipped / "scratch/answers-new")
+    scores = read_json(shipped / "out/scores-new.json", TrainingScores)
+    for task, terciles in score_by_tercile(run, tuple(scores.tasks)).items():
+        assert sum(tercile.items for tercile in terciles) == NEW.size
+        assert all(a.hardest < b.easiest for a, b in pairwise(terciles))
+        mean = sum(tercile.items * tercile.score.value for tercile in terciles) / NEW.size
         assert mean == pytest.approx(scores.tasks[task].headline.value)
 
 
-def test_a_training_that_has_not_ended_is_not_shipped(tmp_path: Path) -> None:
-    (tmp_path / "tiny.toml").write_text(RECIPE.format(tokens=16 * 1024))
-    stop: list[int] = []
-    train(
-        load_recipe(tmp_path / "tiny.toml"),
-        tmp_path / "tiny",
-        Watch(step=lambda trainer, result: stop.append(1)),
-        lambda: len(stop) >= 8,
-    )
-    with pytest.raises(BadInput, match="only 8 of 16 steps are done"):
+def test_unfinished_training_is_rejected(tmp_path: Path) -> None:
+    (tmp_path / "tiny.toml").write_text(RECIPE.format(tokens=2048))
+    recipe = load_recipe(tmp_path / "tiny.toml")
+    steps: list[int] = []
+    callbacks = TrainingCallbacks(on_step=lambda trainer, result: steps.append(1))
+    train(recipe, tmp_path / "tiny", callbacks, lambda: len(steps) >= 4)
+    with pytest.raises(BadInput, match="only 4 of 8 steps are done"):
         ship(tmp_path / "tiny", tmp_path / "out", tmp_path / "scratch")
     assert not (tmp_path / "out").exists()
 
 
-def test_without_notes_nothing_is_asked(training: Path, tmp_path: Path) -> None:
+def test_missing_notes_are_reported_before_the_evaluation(training: Path, tmp_path: Path) -> None:
     with pytest.raises(BadInput, match=r"notes\.md is missing"):
         ship(training, tmp_path / "out", tmp_path / "scratch")
     assert not list(tmp_path.iterdir())
 
 
-def test_a_training_without_a_validation_is_not_shipped(training: Path, tmp_path: Path) -> None:
+def test_training_without_a_validation_is_rejected(training: Path, tmp_path: Path) -> None:
     begun = shutil.copytree(training, tmp_path / "begun")
     log = begun / "metrics.jsonl"
     log.write_text(log.read_text().splitlines(keepends=True)[0])
-    with pytest.raises(BadInput, match="only 0 of 16 steps are done"):
+    with pytest.raises(BadInput, match="only 0 of 8 steps are done"):
         ship(begun, tmp_path / "out", tmp_path / "scratch")
 
 
-def test_shipping_that_breaks_off_leaves_no_scores_of_other_weights(
-    training: Path, made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_interrupted_shipping_leaves_no_scores_of_other_weights(
+    training: Path, shipped: Path, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    out = shutil.copytree(made / "out", tmp_path / "out")
+    out = shutil.copytree(shipped / "out", tmp_path / "out")
 
-    def broken(spec: RunSpec) -> None:
+    def interrupt(spec: RunSpec) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("experiments.ship.run", broken)
+    monkeypatch.setattr("experiments.ship.run", interrupt)
     with pytest.raises(KeyboardInterrupt):
-        ship(training, out, tmp_path / "scratch", [made / "known"], [])
+        ship(training, out, tmp_path / "scratch", [data], [])
     assert not list(out.glob("scores-*")) and not (out / DIFFICULTY).exists()
     with pytest.raises(BadInput, match=r"difficulty\.json is missing"):
         write_card(out)
 
 
-def test_a_card_of_mixed_files_is_refused(made: Path, tmp_path: Path) -> None:
-    out = shutil.copytree(made / "out", tmp_path / "out")
+def test_card_with_another_recipe_is_rejected(shipped: Path, tmp_path: Path) -> None:
+    out = shutil.copytree(shipped / "out", tmp_path / "out")
     recipe = json.loads((out / "recipe.json").read_text())
     recipe["training"]["seed"] = 9
     (out / "recipe.json").write_text(json.dumps(recipe))
-    with pytest.raises(BadInput, match="scores are of another training"):
+    with pytest.raises(BadInput, match="scores are from another training"):
         write_card(out)
 
 
-def test_a_card_beside_the_log_of_another_training_is_refused(made: Path, tmp_path: Path) -> None:
-    out = shutil.copytree(made / "out", tmp_path / "out")
+def test_card_with_another_log_or_other_datasets_is_rejected(shipped: Path, tmp_path: Path) -> None:
+    out = shutil.copytree(shipped / "out", tmp_path / "out")
     log = out / "metrics.jsonl"
     log.write_text("".join(log.read_text().splitlines(keepends=True)[:-1]))
-    with pytest.raises(BadInput, match="than its recipe or log"):
+    with pytest.raises(BadInput, match="than the recipe or the log"):
         write_card(out)
     (out / "scores-new.json").unlink()
-    with pytest.raises(BadInput, match="are of other datasets"):
+    with pytest.raises(BadInput, match="are from different datasets"):
         write_card(out)
 
 
-def test_the_committed_card_is_what_the_files_beside_it_say(tmp_path: Path) -> None:
+def test_committed_card_is_generated_from_its_files(tmp_path: Path) -> None:
     again = tmp_path / "small"
     shutil.copytree(SHIPPED, again)
     write_card(again)
-    for path in sorted(SHIPPED.rglob("*")):
-        if path.is_file():
-            assert (again / path.relative_to(SHIPPED)).read_bytes() == path.read_bytes(), path
+    assert (again / "README.md").read_text() == (SHIPPED / "README.md").read_text()
+    figures = sorted(SHIPPED.glob("figures/*.svg"))
+    assert figures
+    for figure in figures:
+        assert _labels(again / "figures" / figure.name) == _labels(figure), figure.name
 
 
-def test_the_shipped_checkpoint_is_small_and_of_the_shipped_recipe() -> None:
+def _labels(svg: Path) -> list[str]:
+    """Return the texts of a figure; its other bytes depend on the version of matplotlib."""
+    return re.findall(r"<!-- (.*) -->", svg.read_text())
+
+
+def test_committed_checkpoint_is_small_and_has_the_bundled_recipe() -> None:
     assert sum(path.stat().st_size for path in SHIPPED.rglob("*")) < 15e6
     recipe = load_recipe("small")
-    assert read_json(SHIPPED / "scores-v1.json", Scores).recipe == recipe
+    assert read_json(SHIPPED / "scores-v1.json", TrainingScores).recipe == recipe
     assert load(SHIPPED).training["recipe"] == json.loads((SHIPPED / "recipe.json").read_bytes())

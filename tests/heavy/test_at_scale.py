@@ -8,12 +8,12 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from bench.batch.stream import tables
-from bench.dataset.generate import generate
-from bench.dataset.settings import Settings
-from bench.tasks import TASKS
-from bench.tasks.shards import Shard
-from tests import exact
+from numbench.dataset.generate import generate
+from numbench.dataset.settings import DatasetSettings
+from numbench.tasks import TASKS
+from numbench.tasks.shards import Shard
+from numbench.vectorized.shards import generate_tables
+from tests import reference_answers
 
 pytestmark = pytest.mark.heavy
 ROWS = 112_000
@@ -23,10 +23,10 @@ ROWS = 112_000
 def test_a_million_truths_recomputed(task: str) -> None:
     """Nine times 112,000 answers, each worked out from its question's wording alone."""
     checked = 0
-    for table in tables(Shard(task, seed=271_828, split="train"), ROWS):
+    for table in generate_tables(Shard(task, seed=271_828, split="train"), ROWS):
         columns = table.select(["prompt", "answer"]).to_pydict()
         for prompt, answer in zip(columns["prompt"], columns["answer"], strict=True):
-            expected = exact.answer(prompt)
+            expected = reference_answers.answer(prompt)
             if isinstance(expected, list):
                 assert [Fraction(number) for number in answer] == expected, prompt
             elif isinstance(expected, Fraction):
@@ -43,7 +43,7 @@ def test_200_000_training_items_hold_no_test_item_of_another_seed(task: str, dig
     wordings = []
     for seed, split in ((1, "train"), (2, "test")):
         shard = Shard(task, seed, split, max_digits=digits)
-        parts = [table["prompt"] for table in tables(shard, 200_000)]
+        parts = [table["prompt"] for table in generate_tables(shard, 200_000)]
         wordings.append(set(pa.chunked_array([c for p in parts for c in p.chunks]).to_pylist()))
     assert len(wordings[0]) == len(wordings[1]) == 200_000
     assert not wordings[0] & wordings[1]
@@ -51,7 +51,7 @@ def test_200_000_training_items_hold_no_test_item_of_another_seed(task: str, dig
 
 def test_a_large_set_has_no_item_twice(tmp_path: Path) -> None:
     """Three shards of a million, at few digits, where duplicates are the rule."""
-    settings = Settings("large", ("mean",), "train", 3_000_000, 6, 5, "parquet")
+    settings = DatasetSettings("large", ("mean",), "train", 3_000_000, 6, 5, "parquet")
     dataset = generate(settings, tmp_path, workers=2, shard_rows=1_000_000).dataset
     ids = dataset.scan("mean").to_table(columns=["id"])["id"]
     assert len(ids) == 3_000_000

@@ -1,4 +1,4 @@
-"""The batch APIs of OpenAI and Gemini, as far as a client sees them, in the memory of a test."""
+"""Scripts of test servers that implement the batch APIs of OpenAI and Gemini."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.servers import Asked, Reply
 
 @dataclass
 class OpenAIJobs:
-    """Files and jobs of one account. `jobs` are listed newest first, `page` at a time."""
+    """OpenAI's files and jobs. `jobs` are listed newest first, `page` at a time."""
 
     files: dict[str, bytes] = field(default_factory=dict)
     jobs: list[dict[str, Any]] = field(default_factory=list)
@@ -22,7 +22,7 @@ class OpenAIJobs:
     page: int = 2
 
     def lines(self) -> list[dict[str, Any]]:
-        """The requests of the newest job."""
+        """Return the requests of the newest job."""
         content = self.files[self.jobs[0]["input_file_id"]]
         return [json.loads(line) for line in content.splitlines()]
 
@@ -79,7 +79,7 @@ class OpenAIJobs:
 
 @dataclass
 class GeminiJobs:
-    """Jobs of one account, listed oldest first, `page` at a time."""
+    """Gemini's jobs, listed oldest first, `page` at a time."""
 
     jobs: list[dict[str, Any]] = field(default_factory=list)
     sizes: list[int] = field(default_factory=list)

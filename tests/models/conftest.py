@@ -1,10 +1,10 @@
-"""Every test of the models starts with a planted key for each provider."""
+"""In every test of the models each provider has an API key."""
 
 from __future__ import annotations
 
 import pytest
 
-from tests.models.asking import KEY
+from tests.models.adapter_calls import KEY
 
 
 @pytest.fixture(autouse=True)

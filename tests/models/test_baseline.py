@@ -1,28 +1,35 @@
+"""Floating-point arithmetic as a model."""
+
 from __future__ import annotations
 
 import asyncio
 import json
 import math
 import struct
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bench.models import Message, open_model
-from bench.models.baseline import PRECISIONS, calculate
-from bench.records import Completion, Usage
-from bench.tasks.phrasing import Question, prompts
+from numbench.models import Message, open_model
+from numbench.models.baseline import FLOAT_FORMATS, UnsupportedOperator, calculate
+from numbench.records import Completion, Usage
+from numbench.tasks import PAPER_TASKS, TASKS
+from numbench.tasks.prompts import Question, load_prompt_set
 
-FLOAT32, BFLOAT16 = PRECISIONS["float32"], PRECISIONS["bfloat16"]
+FLOAT32, BFLOAT16 = FLOAT_FORMATS["float32"], FLOAT_FORMATS["bfloat16"]
 FINITE = st.floats(allow_nan=False, allow_infinity=False)
 
 
 def question(operator: str, *operands: str) -> Question:
-    return Question("", operator, operands)
+    task = next(name for name, task in PAPER_TASKS.items() if operator in task.operators)
+    return Question(task, operator, operands)
 
 
 @pytest.mark.parametrize(
@@ -48,22 +55,22 @@ def question(operator: str, *operands: str) -> Question:
         ("interval", ("2.5", "1", "2"), '"C"'),
     ],
 )
-def test_float64_calculates_as_python_does(
+def test_float64_arithmetic_equals_pythons(
     operator: str, operands: tuple[str, ...], answer: str
 ) -> None:
-    text = calculate(question(operator, *operands), PRECISIONS["float64"])
+    text = calculate(question(operator, *operands), FLOAT_FORMATS["float64"])
     assert text == answer
     json.loads(text)
 
 
 @given(FINITE)
-def test_rounding_to_float32_is_that_of_numpy(value: float) -> None:
+def test_rounding_to_float32_equals_numpys(value: float) -> None:
     with np.errstate(over="ignore"):
         assert FLOAT32.round(value) == float(np.float32(value))
 
 
 @given(st.integers(0, 2**32 - 1))
-def test_rounding_to_bfloat16_is_to_nearest_even_on_the_bits_of_float32(bits: int) -> None:
+def test_rounding_to_bfloat16_is_to_nearest_even_in_the_bits_of_float32(bits: int) -> None:
     value = struct.unpack("<f", struct.pack("<I", bits))[0]
     if not math.isfinite(value):
         return
@@ -73,38 +80,38 @@ def test_rounding_to_bfloat16_is_to_nearest_even_on_the_bits_of_float32(bits: in
 
 @given(FINITE)
 def test_rounding_to_float64_changes_nothing(value: float) -> None:
-    assert PRECISIONS["float64"].round(value) == value
+    assert FLOAT_FORMATS["float64"].round(value) == value
 
 
 @given(st.decimals(allow_nan=False, allow_infinity=False))
 def test_decimals_are_rounded_once(value: Decimal) -> None:
     if abs(value.adjusted()) > 400:
         return
-    for precision in PRECISIONS.values():
+    for precision in FLOAT_FORMATS.values():
         parsed = precision.parse(str(value))
         if not math.isfinite(parsed) or parsed == 0:
             continue
-        # No neighbour of the type is nearer.
-        gap = abs(Fraction(parsed) - Fraction(value))
-        step = Fraction(2) ** max(math.frexp(parsed)[1] - precision.bits, precision.step)
-        assert gap <= step / 2
+        # At most half a step away: no neighbour is nearer.
+        error = abs(Fraction(parsed) - Fraction(value))
+        step = Fraction(2) ** max(math.frexp(parsed)[1] - precision.bits, precision.min_exponent)
+        assert error <= step / 2
 
 
 @given(st.floats(width=32, allow_nan=False, allow_infinity=False))
-def test_what_is_shown_is_the_shortest_that_reads_back(value: float) -> None:
+def test_numbers_are_formatted_as_the_shortest_decimal_that_parses_back(value: float) -> None:
     for precision in (FLOAT32, BFLOAT16):
         number = precision.round(value)
         if not math.isfinite(number):
             continue
-        text = precision.show(number)
+        text = precision.format(number)
         assert precision.parse(text) == number
-    digits = len(Decimal(FLOAT32.show(value)).normalize().as_tuple().digits)
-    numpys = np.format_float_scientific(np.float32(value), unique=True, trim="-")
-    assert digits <= len(Decimal(numpys).as_tuple().digits)
+    digits = len(Decimal(FLOAT32.format(value)).normalize().as_tuple().digits)
+    numpy_text = np.format_float_scientific(np.float32(value), unique=True, trim="-")
+    assert digits <= len(Decimal(numpy_text).as_tuple().digits)
 
 
 @given(st.lists(st.floats(-1e6, 1e6, width=32), min_size=2, max_size=6))
-def test_every_step_of_a_std_is_rounded(values: list[float]) -> None:
+def test_every_step_of_a_standard_deviation_is_rounded(values: list[float]) -> None:
     numbers = [np.float32(value) for value in values]
     count = np.float32(len(numbers))
 
@@ -122,7 +129,7 @@ def test_every_step_of_a_std_is_rounded(values: list[float]) -> None:
 
 
 @given(FINITE, FINITE, st.sampled_from("+-*/"))
-def test_float32_operations_are_those_of_numpy(a: float, b: float, operator: str) -> None:
+def test_float32_operations_equal_numpys(a: float, b: float, operator: str) -> None:
     with np.errstate(all="ignore"):
         x, y = np.float32(a), np.float32(b)
         if not (np.isfinite(x) and np.isfinite(y)):
@@ -136,7 +143,7 @@ def test_float32_operations_are_those_of_numpy(a: float, b: float, operator: str
         assert answer == "null"
 
 
-def test_comparisons_are_made_on_rounded_values() -> None:
+def test_comparisons_use_rounded_values() -> None:
     # Both round to 256 in bfloat16.
     assert calculate(question("interval", "256.4", "256.5"), BFLOAT16) == '"B"'
     assert calculate(question("maximum", "256.4", "3"), BFLOAT16) == "256"
@@ -145,17 +152,63 @@ def test_comparisons_are_made_on_rounded_values() -> None:
 def answer(prompt: str, model: str = "baseline/bfloat16") -> Completion:
     opened = open_model(model)
     messages = [Message("system", "x"), Message("user", prompt)]
-    return asyncio.run(opened.model.answer(messages, opened.about.settings))
+    return asyncio.run(opened.model.answer(messages, opened.description.settings))
 
 
-def test_the_model_answers_questions_as_phrased() -> None:
-    completion = answer(prompts().phrase("addition", "+", ("256", "1")))
+def test_the_model_answers_questions_in_words() -> None:
+    completion = answer(load_prompt_set().format_question("addition", "+", ("256", "1")))
     assert completion.text == '{"answer": 256}'
     assert completion.usage == Usage()
     assert completion.error is None
 
 
-def test_what_is_no_question_is_a_failure_of_the_item() -> None:
+def test_a_text_that_is_not_a_question_is_an_item_failure() -> None:
     completion = answer("Who are you?")
     assert completion.error is not None
     assert completion.error.kind == "item"
+
+
+def modulo_task(monkeypatch: pytest.MonkeyPatch, **fields: Any) -> None:
+    """Register a task outside the paper, with the operators + and mod."""
+    task = replace(
+        PAPER_TASKS["addition"], name="modulo", operators=("+", "mod"), prompts=None, **fields
+    )
+    monkeypatch.setitem(TASKS, "modulo", task)
+
+
+def test_an_operator_of_another_task_without_approximation_is_not_guessed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    modulo_task(monkeypatch)
+    for operator in ("+", "mod"):
+        with pytest.raises(UnsupportedOperator, match="the task modulo has no `approximate`"):
+            calculate(Question("modulo", operator, ("5", "3")), FLOAT32)
+
+
+def test_an_unsupported_operator_is_an_item_failure_of_the_model(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    modulo_task(monkeypatch)
+    prompts = load_prompt_set()
+    monkeypatch.setattr(prompts, "parse_question", lambda _: Question("modulo", "mod", ("5", "3")))
+    completion = answer("5 mod 3")
+    assert completion.error is not None
+    assert completion.error.kind == "item"
+    assert "no floating-point rule for 'mod'" in completion.error.message
+
+
+def test_another_task_is_calculated_by_its_approximation_and_rounded(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def approximate(
+        operator: str, values: Sequence[float], rounded: Callable[[float], float]
+    ) -> float:
+        if operator != "mod":
+            raise NotImplementedError
+        return rounded(math.fmod(*values)) + 0.1
+
+    modulo_task(monkeypatch, approximate=approximate)
+    assert calculate(Question("modulo", "mod", ("5", "3")), BFLOAT16) == "2.1"
+    assert calculate(Question("modulo", "mod", ("5", "0")), BFLOAT16) == "null"
+    with pytest.raises(UnsupportedOperator, match=r"no floating-point rule for '\+'"):
+        calculate(Question("modulo", "+", ("5", "3")), BFLOAT16)

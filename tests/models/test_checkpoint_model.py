@@ -1,3 +1,5 @@
+"""Small models in this process."""
+
 from __future__ import annotations
 
 import asyncio
@@ -14,17 +16,18 @@ import msgspec
 import pyarrow.parquet as pq
 import pytest
 
-from bench.dataset.store import write_dataset
-from bench.errors import BadInput
-from bench.journal import read_run
-from bench.models import Message, describe_model, open_batch, open_model
-from bench.models.base import Settings
-from bench.records import Completion
-from bench.report import report
-from bench.runner import run
-from bench.runner.spec import RunSpec
-from bench.tasks.items import make_item
-from bench.tasks.phrasing import prompts
+from numbench.dataset.store import write_dataset
+from numbench.errors import BadInput
+from numbench.journal import read_run
+from numbench.models import Message, describe_model, open_batch, open_model
+from numbench.models.base import RequestSettings
+from numbench.records import Completion
+from numbench.reporting import report
+from numbench.runner import run
+from numbench.runner.spec import RunSpec
+from numbench.scoring.scored_run import score_run
+from numbench.tasks.items import make_item
+from numbench.tasks.prompts import load_prompt_set
 
 LACKING = [name for name in ("torch", "safetensors") if find_spec(name) is None]
 local = pytest.mark.skipif(
@@ -33,16 +36,16 @@ local = pytest.mark.skipif(
 SYSTEM = Message("system", "Return one JSON object.")
 LIST = ("1.5", "-7", "300")
 QUESTIONS = (
-    prompts().phrase("addition", "+", ("1", "2.5")),
-    prompts().phrase("sorting", "ascending", LIST),
-    prompts().phrase("interval", "interval", ("2", "1", "3")),
-    prompts().phrase("mean", "mean", LIST * 3),
+    load_prompt_set().format_question("addition", "+", ("1", "2.5")),
+    load_prompt_set().format_question("sorting", "ascending", LIST),
+    load_prompt_set().format_question("interval", "interval", ("2", "1", "3")),
+    load_prompt_set().format_question("mean", "mean", LIST * 3),
 )
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    from bench.bittoken.checkpoint import save
+    from numbench.bittoken.checkpoint import save
     from tests.bittoken import small
 
     at = tmp_path_factory.mktemp("models") / "tiny-bittoken"
@@ -53,7 +56,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def ask(
     model: Any, questions: Sequence[str] = QUESTIONS, together: bool = True, **settings: Any
 ) -> list[Completion]:
-    shaped = Settings(**({"temperature": 0.0, "max_tokens": 12} | settings))
+    shaped = RequestSettings(**({"temperature": 0.0, "max_tokens": 12} | settings))
 
     async def one(question: str) -> Completion:
         completion: Completion = await model.answer([SYSTEM, Message("user", question)], shaped)
@@ -68,20 +71,23 @@ def ask(
 
 
 def says(model: Any, monkeypatch: pytest.MonkeyPatch, *pieces: str | float) -> None:
-    """Let `model` generate these tokens, a float as a number token, and then its end."""
-    from bench.bittoken.generate import Generated
+    """Let `model` generate these tokens, a float as a number token, and its end token."""
+    from numbench.bittoken.generation import GeneratedAnswer
 
-    lexicon = model._loaded.lexicon
-    tokens = [lexicon.number if isinstance(p, float) else lexicon.ids[p][0] for p in pieces]
+    token_ids = model._loaded.token_ids
+    tokens = [
+        token_ids.number_id if isinstance(p, float) else token_ids.piece_to_ids[p][0]
+        for p in pieces
+    ]
     values = [p for p in pieces if isinstance(p, float)]
-    answer = Generated([*tokens, lexicon.end], values, True)
+    answer = GeneratedAnswer([*tokens, token_ids.eos_id], values, True)
     monkeypatch.setattr(
-        "bench.bittoken.generate.generate", lambda net, lex, asked, *_: [answer] * len(asked)
+        "numbench.bittoken.generation.generate", lambda net, lex, asked, *_: [answer] * len(asked)
     )
 
 
 @local
-def test_an_answer_is_the_same_alone_and_in_a_batch(folder: Path) -> None:
+def test_an_answer_does_not_depend_on_its_batch(folder: Path) -> None:
     model = open_model(f"checkpoint/{folder}").model
     alone = ask(model, together=False)
     together = ask(model)
@@ -104,7 +110,7 @@ def test_an_answer_is_the_same_alone_and_in_a_batch(folder: Path) -> None:
         ((), ""),
     ],
 )
-def test_answers_are_given_in_the_form_that_is_scored(
+def test_answers_have_the_json_form_that_is_scored(
     folder: Path, pieces: tuple[str | float, ...], text: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     model = open_model(f"checkpoint/{folder}").model
@@ -120,7 +126,7 @@ def test_answers_are_given_in_the_form_that_is_scored(
 
 
 @local
-def test_an_answer_at_its_limit_is_cut_off_and_does_not_count(folder: Path) -> None:
+def test_an_answer_at_its_limit_is_truncated_and_null(folder: Path) -> None:
     model = open_model(f"checkpoint/{folder}").model
     for completion in ask(model, max_tokens=3):
         assert completion.finish_reason == "length"
@@ -129,7 +135,7 @@ def test_an_answer_at_its_limit_is_cut_off_and_does_not_count(folder: Path) -> N
 
 
 @local
-def test_it_reads_the_last_question_and_nothing_else(folder: Path) -> None:
+def test_only_the_last_question_is_read(folder: Path) -> None:
     model = open_model(f"checkpoint/{folder}").model
     (plain,) = ask(model, QUESTIONS[:1])
     turns = [
@@ -138,17 +144,17 @@ def test_it_reads_the_last_question_and_nothing_else(folder: Path) -> None:
         Message("assistant", "{}"),
         Message("user", QUESTIONS[0]),
     ]
-    said = asyncio.run(model.answer(turns, Settings(max_tokens=12)))
-    assert (said.text, said.usage) == (plain.text, plain.usage)
+    completion = asyncio.run(model.answer(turns, RequestSettings(max_tokens=12)))
+    assert (completion.text, completion.usage) == (plain.text, plain.usage)
 
 
 @local
-def test_what_is_no_question_or_too_long_fails_alone(folder: Path) -> None:
+def test_an_invalid_or_too_long_question_fails_alone(folder: Path) -> None:
     model: Any = open_model(f"checkpoint/{folder}").model
-    long = prompts().phrase("mean", "mean", ["1"] * 600)
-    answered, strange, endless = ask(model, [QUESTIONS[0], "Who are you?", long])
-    assert answered.error is None
-    for failed, message in ((strange, "not a question"), (endless, "context of 1024")):
+    long = load_prompt_set().format_question("mean", "mean", ["1"] * 600)
+    valid, invalid, too_long = ask(model, [QUESTIONS[0], "Who are you?", long])
+    assert valid.error is None
+    for failed, message in ((invalid, "not a question"), (too_long, "context of 1024")):
         assert failed.error is not None
         assert failed.error.kind == "item"
         assert message in failed.error.message
@@ -162,7 +168,7 @@ def test_a_batch_out_of_time_fails_and_one_out_of_memory_is_halved(
 ) -> None:
     import torch
 
-    from bench.bittoken import generate as module
+    from numbench.bittoken import generation as module
 
     model: Any = open_model(f"checkpoint/{folder}").model
     expected = [c.text for c in ask(model)]
@@ -170,36 +176,36 @@ def test_a_batch_out_of_time_fails_and_one_out_of_memory_is_halved(
     assert [c.error.kind for c in late if c.error] == ["item"] * len(QUESTIONS)
     generate = module.generate
 
-    def little(network: Any, lexicon: Any, questions: Any, *others: Any) -> Any:
+    def small(network: Any, token_ids: Any, questions: Any, *others: Any) -> Any:
         if len(questions) > 1:
             raise torch.OutOfMemoryError("too much")
-        return generate(network, lexicon, questions, *others)
+        return generate(network, token_ids, questions, *others)
 
-    monkeypatch.setattr(module, "generate", little)
+    monkeypatch.setattr(module, "generate", small)
     assert [c.text for c in ask(model)] == expected
 
 
 @local
-def test_closing_stops_a_batch_under_way(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_closing_stops_a_running_batch(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     model: Any = open_model(f"checkpoint/{folder}").model
     begun = asyncio.Event()
 
     async def go() -> Completion:
         loop = asyncio.get_running_loop()
 
-        def endless(network: Any, lexicon: Any, asked: Any, limits: Any, stopped: Any) -> Any:
-            from bench.bittoken.generate import Generated
+        def endless(network: Any, token_ids: Any, asked: Any, limits: Any, stopped: Any) -> Any:
+            from numbench.bittoken.generation import GeneratedAnswer
 
             loop.call_soon_threadsafe(begun.set)
-            # A thread that nobody stops would keep the tests from ending.
-            until = time.monotonic() + 60
-            while not stopped() and time.monotonic() < until:
+            # Without a deadline a failure would keep the test process running.
+            deadline = time.monotonic() + 120
+            while not stopped() and time.monotonic() < deadline:
                 time.sleep(0.001)
-            return [Generated([5], [], False)] * len(asked)
+            return [GeneratedAnswer([5], [], False)] * len(asked)
 
-        monkeypatch.setattr("bench.bittoken.generate.generate", endless)
+        monkeypatch.setattr("numbench.bittoken.generation.generate", endless)
         question = Message("user", QUESTIONS[0])
-        answer = asyncio.create_task(model.answer([question], Settings(max_tokens=12)))
+        answer = asyncio.create_task(model.answer([question], RequestSettings(max_tokens=12)))
         await begun.wait()
         await model.close()
         return await answer  # type: ignore[no-any-return]
@@ -210,7 +216,7 @@ def test_closing_stops_a_batch_under_way(folder: Path, monkeypatch: pytest.Monke
 
 
 @local
-def test_a_run_goes_through_journal_scores_and_report(folder: Path, tmp_path: Path) -> None:
+def test_a_run_is_recorded_resumed_scored_and_reported(folder: Path, tmp_path: Path) -> None:
     items = {
         "addition": [make_item("addition", "+", (str(n), "1"), {}) for n in range(1, 6)],
         "sorting": [make_item("sorting", "ascending", (str(n), "0.5"), {}) for n in range(1, 6)],
@@ -240,7 +246,7 @@ def test_a_run_goes_through_journal_scores_and_report(folder: Path, tmp_path: Pa
     assert done.generated_tokens == sum(r.usage.generated or 0 for r in responses)
     assert max(int(str(r.extra["batch"])) for r in responses) > 1
     again = run(spec, concurrency=4, on_progress=lambda now: None)
-    assert (again.asked, again.skipped) == (0, 13)
+    assert (again.completed, again.skipped) == (0, 13)
     assert msgspec.json.decode((out / "run.json").read_bytes())["model"] == name
     report([out], out=tmp_path / "report", published=False)
     scores = pq.read_table(tmp_path / "report" / "scores.parquet").to_pylist()
@@ -249,12 +255,12 @@ def test_a_run_goes_through_journal_scores_and_report(folder: Path, tmp_path: Pa
 
 
 @local
-def test_right_answers_score_full_marks(
+def test_correct_answers_match_exactly(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """All three kinds of answer, as tokens of a model that knows them."""
-    from bench.bittoken.generate import Generated
-    from bench.bittoken.lexicon import Lexicon
+    """Checks all three kinds of answer, generated as tokens."""
+    from numbench.bittoken.generation import GeneratedAnswer
+    from numbench.bittoken.token_ids import TokenIds
 
     truths = {
         ("1", "2.5"): (3.5,),
@@ -276,62 +282,65 @@ def test_right_answers_score_full_marks(
         settings={},
     )
 
-    def known(network: Any, lexicon: Lexicon, asked: Any, *_: Any) -> list[Generated]:
-        encoding = lexicon.vocabulary.encoding
+    def known(network: Any, token_ids: TokenIds, asked: Any, *_: Any) -> list[GeneratedAnswer]:
+        encoding = token_ids.vocabulary.encoding
         answers = []
         for question in asked:
-            numbers = question.codes[question.tokens == lexicon.number]
+            numbers = question.codes[question.tokens == token_ids.number_id]
             assert encoding is not None
-            values = encoding.value(numbers).tolist()
+            values = encoding.decode(numbers).tolist()
             pieces: Any = next(
                 truth for key, truth in truths.items() if [float(k) for k in key] == values
             )
-            tokens = [lexicon.number if isinstance(p, float) else lexicon.ids[p][0] for p in pieces]
-            found = [p for p in pieces if isinstance(p, float)]
-            answers.append(Generated([*tokens, lexicon.end], found, True))
+            tokens = [
+                token_ids.number_id if isinstance(p, float) else token_ids.piece_to_ids[p][0]
+                for p in pieces
+            ]
+            floats = [p for p in pieces if isinstance(p, float)]
+            answers.append(GeneratedAnswer([*tokens, token_ids.eos_id], floats, True))
         return answers
 
-    monkeypatch.setattr("bench.bittoken.generate.generate", known)
+    monkeypatch.setattr("numbench.bittoken.generation.generate", known)
     spec = RunSpec(f"checkpoint/{folder}", dataset=tmp_path / "data", out=tmp_path / "run")
     run(spec, on_progress=lambda now: None)
-    report([tmp_path / "run"], out=tmp_path / "report", published=False)
-    scores = pq.read_table(tmp_path / "report" / "scores.parquet").to_pylist()
-    assert [(s["status"], s["exact_match"], s["rule"]) for s in scores] == [("ok", True, 1)] * 3
+    rows = [row for task in score_run(tmp_path / "run").rows.values() for row in task]
+    scores = [row.score for row in rows]
+    assert [(s.status, s.exact_match, s.rule) for s in scores] == [("ok", True, 1)] * 3
 
 
 @local
-def test_other_weights_do_not_go_on_with_a_run(folder: Path, tmp_path: Path) -> None:
-    from bench.bittoken.checkpoint import save
+def test_the_identity_depends_on_the_weights(folder: Path, tmp_path: Path) -> None:
+    from numbench.bittoken.checkpoint import save
     from tests.bittoken import small
 
     save(tmp_path / "same", small.network(), {"step": 1})
     save(tmp_path / "other", small.network(seed=1), {"step": 1})
     (tmp_path / "same" / "notes.json").write_text("{}")
-    prints = [
-        open_model(f"checkpoint/{at}").about.identity["model_sha256"]
+    hashes = [
+        open_model(f"checkpoint/{at}").description.identity["model_sha256"]
         for at in (folder, tmp_path / "same", tmp_path / "other")
     ]
-    assert prints[0] == prints[1] != prints[2]
+    assert hashes[0] == hashes[1] != hashes[2]
 
 
 @local
-def test_a_released_checkpoint_is_told_from_one_with_another_tokenizer(tmp_path: Path) -> None:
-    from tests.bittoken.test_released import written
+def test_the_identity_of_a_released_checkpoint_depends_on_its_tokenizer(tmp_path: Path) -> None:
+    from tests.bittoken.test_released_checkpoint import write_checkpoint
 
-    written(tmp_path)
+    write_checkpoint(tmp_path)
     opened = open_model(f"checkpoint/{tmp_path}")
     assert {c.error for c in ask(opened.model)} == {None}
     tokenizer = tmp_path / "tokens" / "tokenizer.json"
     tokenizer.write_text(tokenizer.read_text() + "\n")
-    other = open_model(f"checkpoint/{tmp_path}").about.identity
-    assert other["model_sha256"] != opened.about.identity["model_sha256"]
+    other = open_model(f"checkpoint/{tmp_path}").description.identity
+    assert other["model_sha256"] != opened.description.identity["model_sha256"]
 
 
 @local
-def test_only_what_it_can_do_is_asked_of_it(folder: Path) -> None:
+def test_options_without_effect_are_rejected(folder: Path) -> None:
     name = f"checkpoint/{folder}"
-    about = describe_model(name)
-    assert (about.level, about.sdk, about.keys) == ("none", None, ())
+    description = describe_model(name)
+    assert (description.level, description.sdk, description.key_variables) == ("none", None, ())
     with pytest.raises(BadInput, match="no reasoning level 'high'; possible: none"):
         open_model(name, "high")
     with pytest.raises(BadInput, match="leave out --base-url"):
@@ -342,8 +351,8 @@ def test_only_what_it_can_do_is_asked_of_it(folder: Path) -> None:
         run(RunSpec(name, few_shot=2), on_progress=lambda now: None)
 
 
-def test_a_folder_without_a_checkpoint_is_told_what_it_lacks(tmp_path: Path) -> None:
-    with pytest.raises(BadInput, match=r"there is no folder .*nowhere"):
+def test_the_error_for_an_incomplete_folder_names_the_missing_file(tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match=r"folder .*nowhere does not exist"):
         open_model(f"checkpoint/{tmp_path}/nowhere")
     with pytest.raises(BadInput, match="unknown model"):
         open_model("checkpoint/")
@@ -352,22 +361,23 @@ def test_a_folder_without_a_checkpoint_is_told_what_it_lacks(tmp_path: Path) -> 
         open_model(f"checkpoint/{tmp_path}")
     (tmp_path / "checkpoint").mkdir()
     (tmp_path / "checkpoint" / "config.json").touch()
-    with pytest.raises(BadInput, match=rf"the one of this training is {tmp_path}/checkpoint$"):
+    with pytest.raises(BadInput, match=rf"did you mean {tmp_path}/checkpoint\?$"):
         open_model(f"checkpoint/{tmp_path}")
 
 
-def test_without_the_extra_the_error_names_it(
+def test_the_error_without_the_extra_names_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("bench.models.checkpoint.find_spec", lambda name: None)
+    monkeypatch.setattr("numbench.models.local_inference.find_spec", lambda name: None)
     with pytest.raises(BadInput, match=r"needs an extra: pip install 'numbench\[local\]'"):
         open_model(f"checkpoint/{tmp_path}")
 
 
-def test_nothing_heavy_is_imported_before_a_checkpoint_is_opened() -> None:
+def test_heavy_packages_are_imported_when_a_checkpoint_is_opened() -> None:
     code = (
-        "import sys, bench.cli, bench.runner, bench.models.checkpoint\n"
-        "print([m for m in ('torch', 'safetensors', 'bench.bittoken.network') if m in sys.modules])"
+        "import sys, numbench.cli, numbench.runner, numbench.models.checkpoint_model\n"
+        "heavy = ('torch', 'safetensors', 'numbench.bittoken.network')\n"
+        "print([m for m in heavy if m in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"

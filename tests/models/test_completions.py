@@ -1,4 +1,4 @@
-"""What each adapter makes of all that a server may do."""
+"""The completions that each adapter reads from responses."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from bench.errors import BadInput
-from bench.models import open_model
-from bench.records import Usage
+from numbench.errors import BadInput
+from numbench.models import open_model
+from numbench.records import Usage
 from tests import servers
-from tests.models.asking import KEY, LOCAL_CHAT, LOCAL_GEMINI, ask, good
+from tests.models.adapter_calls import CHAT_MODEL, GEMINI_MODEL, KEY, call_adapter, valid_reply
 from tests.servers import Asked, Reply
 
 
@@ -57,13 +57,13 @@ from tests.servers import Asked, Reply
         ),
     ],
 )
-def test_chat_usage_includes_reasoning_and_the_unknown_stays_unknown(
+def test_chat_usage_includes_reasoning_and_missing_counts_are_unknown(
     reported: dict[str, Any] | None, usage: Usage
 ) -> None:
     async def script(asked: Asked) -> Reply:
         return servers.chat(usage=reported)
 
-    assert ask(script)[0].usage == usage
+    assert call_adapter(script)[0].usage == usage
 
 
 @pytest.mark.parametrize(
@@ -100,20 +100,20 @@ def test_chat_usage_includes_reasoning_and_the_unknown_stays_unknown(
         ),
     ],
 )
-def test_gemini_usage_adds_thoughts_to_candidates(
+def test_gemini_usage_is_the_sum_of_answer_and_reasoning(
     reported: dict[str, Any] | None, usage: Usage
 ) -> None:
     async def script(asked: Asked) -> Reply:
         return servers.gemini(usage=reported)
 
-    assert ask(script, LOCAL_GEMINI)[0].usage == usage
+    assert call_adapter(script, GEMINI_MODEL)[0].usage == usage
 
 
 @pytest.mark.parametrize(
     ("details", "cost"),
     [({"upstream_inference_cost": 0.2}, 0.21), ({"upstream_inference_cost": None}, None)],
 )
-def test_the_fee_on_the_users_own_key_is_not_the_cost(
+def test_openrouters_fee_for_a_users_own_key_is_not_the_cost(
     details: dict[str, Any], cost: float | None
 ) -> None:
     usage = {"prompt_tokens": 1, "completion_tokens": 2, "cost": 0.01, "is_byok": True}
@@ -121,7 +121,7 @@ def test_the_fee_on_the_users_own_key_is_not_the_cost(
     async def script(asked: Asked) -> Reply:
         return servers.chat(usage=usage | {"cost_details": details})
 
-    completion, _ = ask(script)
+    completion, _ = call_adapter(script)
     assert completion.cost == (cost and pytest.approx(cost))
 
 
@@ -129,7 +129,7 @@ def test_the_fee_on_the_users_own_key_is_not_the_cost(
     "cost", ["true", "-0.5", "NaN", "Infinity", '"1"', f"1{'0' * 400}", "null"]
 )
 @pytest.mark.parametrize("more", ["", ', "is_byok": true'])
-def test_a_cost_that_is_no_sum_of_money_is_unknown(cost: str, more: str) -> None:
+def test_a_malformed_cost_is_unknown(cost: str, more: str) -> None:
     details = '"cost_details": {"upstream_inference_cost": 0.5}'
     for charged, upstream in ((cost, details), ("0.5", details.replace("0.5", cost))):
         if not more and charged == "0.5":
@@ -139,11 +139,11 @@ def test_a_cost_that_is_no_sum_of_money_is_unknown(cost: str, more: str) -> None
         async def script(asked: Asked, body: str = body) -> Reply:
             return web.Response(text=body, content_type="application/json")
 
-        completion, _ = ask(script)
+        completion, _ = call_adapter(script)
         assert (completion.error, completion.cost) == (None, None)
 
 
-def test_openrouter_reports_cost_provider_and_reasoning() -> None:
+def test_cost_provider_and_reasoning_of_openrouter_are_read() -> None:
     async def script(asked: Asked) -> Reply:
         return servers.chat(
             usage={"prompt_tokens": 1, "completion_tokens": 2, "cost": 0.25},
@@ -151,7 +151,7 @@ def test_openrouter_reports_cost_provider_and_reasoning() -> None:
             provider="Fireworks",
         )
 
-    completion, _ = ask(script, "gpt-oss-120b", "low")
+    completion, _ = call_adapter(script, "gpt-oss-120b", "low")
     assert completion.cost == 0.25
     assert completion.provider == "Fireworks"
     assert completion.reasoning_text == "because"
@@ -166,18 +166,18 @@ def test_openrouter_reports_cost_provider_and_reasoning() -> None:
         {"reasoning_details": [{"text": "be"}, {"summary": "cause"}]},
     ],
 )
-def test_reasoning_text_is_found_under_each_servers_name(message: dict[str, Any]) -> None:
+def test_reasoning_text_is_read_under_each_of_its_names(message: dict[str, Any]) -> None:
     async def script(asked: Asked) -> Reply:
         return servers.chat(message=message)
 
-    assert ask(script)[0].reasoning_text == "because"
+    assert call_adapter(script)[0].reasoning_text == "because"
 
 
-def test_gemini_thoughts_are_kept_apart_from_the_answer() -> None:
+def test_gemini_reasoning_is_separate_from_the_answer() -> None:
     async def script(asked: Asked) -> Reply:
         return servers.gemini("4", thought="two and two")
 
-    completion, _ = ask(script, LOCAL_GEMINI)
+    completion, _ = call_adapter(script, GEMINI_MODEL)
     assert (completion.text, completion.reasoning_text) == ("4", "two and two")
     assert completion.finish_reason == "stop"
 
@@ -190,10 +190,10 @@ def test_chat_finish_reasons(finish: str, reason: str) -> None:
     async def script(asked: Asked) -> Reply:
         return servers.chat(finish=finish)
 
-    assert ask(script)[0].finish_reason == reason
+    assert call_adapter(script)[0].finish_reason == reason
 
 
-def test_refusals_are_told_apart() -> None:
+def test_refusals_are_reported_as_such() -> None:
     async def refusing(asked: Asked) -> Reply:
         return servers.chat("", message={"content": None, "refusal": "I will not"})
 
@@ -203,41 +203,41 @@ def test_refusals_are_told_apart() -> None:
     async def safety(asked: Asked) -> Reply:
         return servers.gemini(finish="SAFETY")
 
-    completion, _ = ask(refusing)
+    completion, _ = call_adapter(refusing)
     assert (completion.text, completion.finish_reason) == ("I will not", "refusal")
-    completion, _ = ask(blocked, LOCAL_GEMINI)
+    completion, _ = call_adapter(blocked, GEMINI_MODEL)
     assert completion.error is not None
     assert (completion.error.kind, completion.finish_reason) == ("item", "refusal")
-    assert ask(safety, LOCAL_GEMINI)[0].finish_reason == "refusal"
+    assert call_adapter(safety, GEMINI_MODEL)[0].finish_reason == "refusal"
 
 
-@pytest.mark.parametrize("model", [LOCAL_CHAT, LOCAL_GEMINI])
+@pytest.mark.parametrize("model", [CHAT_MODEL, GEMINI_MODEL])
 def test_a_key_that_a_server_echoes_is_masked_everywhere(model: str) -> None:
     async def refuse(asked: Asked) -> Reply:
         return servers.error(401, f"bad key {KEY}")
 
     async def echo(asked: Asked) -> Reply:
         text = f"your key is {KEY}"
-        return servers.gemini(text) if model == LOCAL_GEMINI else servers.chat(text, id=KEY)
+        return servers.gemini(text) if model == GEMINI_MODEL else servers.chat(text, id=KEY)
 
     for script in (refuse, echo):
-        completion, _ = ask(script, model)
+        completion, _ = call_adapter(script, model)
         assert KEY not in str(completion)
         assert "[key]" in str(completion)
 
 
-def test_a_short_placeholder_key_does_not_mutilate_answers(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_short_placeholder_key_is_not_masked(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "1")
-    assert ask(good)[0].text == '{"answer": 1}'
+    assert call_adapter(valid_reply)[0].text == '{"answer": 1}'
     monkeypatch.delenv("OPENAI_API_KEY")
 
     async def says_none(asked: Asked) -> Reply:
         return servers.chat("none")
 
-    assert ask(says_none)[0].text == "none"
+    assert call_adapter(says_none)[0].text == "none"
 
 
-def test_litellm_reaches_a_server_and_acts_on_its_failures() -> None:
+def test_litellm_answers_and_classifies_failures() -> None:
     replies = {
         "ok": servers.chat(
             usage={
@@ -259,23 +259,23 @@ def test_litellm_reaches_a_server_and_acts_on_its_failures() -> None:
         return servers.error(401, f"bad key {KEY}")
 
     model = "litellm/openai/some"
-    completion, asked = ask(fine, model, "low")
+    completion, asked = call_adapter(fine, model, "low")
     assert completion.text == '{"answer": 1}'
     assert completion.usage == Usage(
         input=3, generated=9, reasoning=4, visible=5, source="reported"
     )
     assert completion.cost is None
     assert asked.body["reasoning_effort"] == "low"
-    error = ask(limited, model)[0].error
+    error = call_adapter(limited, model)[0].error
     assert error is not None
     assert (error.kind, error.retry_after) == ("rate_limit", 3.0)
-    error = ask(unauthorised, model)[0].error
+    error = call_adapter(unauthorised, model)[0].error
     assert error is not None
     assert error.kind == "run"
     assert KEY not in error.message
 
 
-def test_litellm_names_a_missing_key_and_an_unknown_provider() -> None:
+def test_litellm_rejects_a_missing_key_and_an_unknown_provider() -> None:
     with pytest.raises(BadInput, match="ANTHROPIC_API_KEY"):
         open_model("litellm/anthropic/claude-x")
     with pytest.raises(BadInput, match="litellm/PROVIDER/NAME"):

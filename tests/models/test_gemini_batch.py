@@ -1,4 +1,4 @@
-"""Gemini's batch API: what is sent, and that no result is lost or given to another request."""
+"""Gemini's batch API: requests, and matching of results to their requests."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import Any, TypeVar
 import pytest
 from aiohttp import web
 
-from bench.models import Message, open_batch, open_model
-from bench.models.base import BatchRequest, BatchService, BatchStatus
-from bench.models.failures import ProviderFault
-from bench.records import Completion, Usage
+from numbench.models import Message, open_batch, open_model
+from numbench.models.base import BatchRequest, BatchService, BatchStatus
+from numbench.models.provider_errors import ProviderError
+from numbench.records import Completion, Usage
 from tests import servers
-from tests.models.asking import KEY
+from tests.models.adapter_calls import KEY
 from tests.models.batch_servers import GeminiJobs
 from tests.servers import Asked, Reply, Script, serve
 
@@ -22,8 +22,8 @@ T = TypeVar("T")
 IDS = ("a", "b", "c")
 
 
-def at(script: Script, work: Callable[[BatchService], Awaitable[T]]) -> T:
-    """What `work` makes of the batch API at a server that follows `script`."""
+def run_at(script: Script, work: Callable[[BatchService], Awaitable[T]]) -> T:
+    """Return the result of `work` with the batch API of a server that follows `script`."""
 
     async def once(url: str) -> T:
         service = open_batch("gemini-2.5-pro", "minimal", url)
@@ -37,7 +37,7 @@ def at(script: Script, work: Callable[[BatchService], Awaitable[T]]) -> T:
 
 
 def requests(text: str = "What is it?") -> list[BatchRequest]:
-    settings = open_model("gemini-2.5-pro", "minimal", "http://127.0.0.1").about.settings
+    settings = open_model("gemini-2.5-pro", "minimal", "http://127.0.0.1").description.settings
     system = Message("system", "Answer in JSON.")
     return [BatchRequest(i, (system, Message("user", f"{i}: {text}")), settings) for i in IDS]
 
@@ -47,7 +47,7 @@ async def collect(service: BatchService, job: str) -> list[tuple[str, Completion
 
 
 def result(identity: str | None, text: str = "x", **more: Any) -> dict[str, Any]:
-    """One result of a job; `identity` None where the server leaves it out."""
+    """Return one result of a job; `identity` is None if the server omits it."""
     candidate = {"content": {"role": "model", "parts": [{"text": text}]}, "finishReason": "STOP"}
     usage = {"promptTokenCount": 3, "candidatesTokenCount": 5, "thoughtsTokenCount": 7}
     response = {"candidates": [candidate], "usageMetadata": usage, "modelVersion": "served"}
@@ -56,7 +56,7 @@ def result(identity: str | None, text: str = "x", **more: Any) -> dict[str, Any]
 
 
 def results_of(results: list[dict[str, Any]] | None, **job: Any) -> dict[str, Completion]:
-    """What comes back of a job that ended with these results; no id comes twice."""
+    """Return the results of a job that ended with these results; no id comes twice."""
     provider = GeminiJobs()
 
     async def work(service: BatchService) -> list[tuple[str, Completion]]:
@@ -64,21 +64,21 @@ def results_of(results: list[dict[str, Any]] | None, **job: Any) -> dict[str, Co
         provider.end(results, **job)
         return await collect(service, name)
 
-    found = at(provider, work)
-    assert len(found) == len(dict(found))
-    return dict(found)
+    completions = run_at(provider, work)
+    assert len(completions) == len(dict(completions))
+    return dict(completions)
 
 
-def texts(found: dict[str, Completion]) -> dict[str, str]:
-    return {identity: completion.text for identity, completion in found.items()}
+def texts(completions: dict[str, Completion]) -> dict[str, str]:
+    return {identity: completion.text for identity, completion in completions.items()}
 
 
-def test_a_job_holds_the_same_bodies_that_single_requests_have() -> None:
+def test_a_job_contains_the_bodies_of_single_requests() -> None:
     provider = GeminiJobs()
-    asked: list[Asked] = []
+    requests_seen: list[Asked] = []
 
     async def script(request: Asked) -> Reply:
-        asked.append(request)
+        requests_seen.append(request)
         if request.path.endswith(":generateContent"):
             return servers.gemini()
         return await provider(request)
@@ -86,14 +86,14 @@ def test_a_job_holds_the_same_bodies_that_single_requests_have() -> None:
     async def work(service: BatchService) -> str:
         return await service.submit(requests(), "run-7")
 
-    async def ask_one_by_one(url: str) -> None:
+    async def send_single_requests(url: str) -> None:
         opened = open_model("gemini-2.5-pro", "minimal", url)
         for request in requests():
             await opened.model.answer(request.messages, request.settings)
         await opened.model.close()
 
-    assert at(script, work) == "batches/job0"
-    [job] = asked
+    assert run_at(script, work) == "batches/job0"
+    [job] = requests_seen
     assert job.path == "/v1beta/models/gemini-2.5-pro:batchGenerateContent"
     assert job.headers["x-goog-api-key"] == KEY
     assert job.body["batch"].keys() == {"displayName", "inputConfig"}
@@ -101,83 +101,87 @@ def test_a_job_holds_the_same_bodies_that_single_requests_have() -> None:
     sent = job.body["batch"]["inputConfig"]["requests"]["requests"]
     assert [request["metadata"] for request in sent] == [{"key": identity} for identity in IDS]
     with serve(script) as server:
-        asyncio.run(ask_one_by_one(server.url))
-    alone = [request.body for request in asked[1:]]
-    # The SDK writes the role of the system in one of the two.
+        asyncio.run(send_single_requests(server.url))
+    alone = [request.body for request in requests_seen[1:]]
+    # The SDK adds the role of the system prompt to one of the two.
     for body in (*alone, *(request["request"] for request in sent)):
         body["systemInstruction"].pop("role", None)
     assert [request["request"] for request in sent] == alone
 
 
-@pytest.mark.parametrize("text", ["What is it?", 'é½漢\n"quoted"\\', "😀" * 50])
-def test_the_sizes_of_requests_bound_that_of_the_job(text: str) -> None:
+@pytest.mark.parametrize(
+    "text", ["What is it?", 'é½漢\n"quoted"\\', "😀" * 50], ids=["ascii", "escapes", "emoji"]
+)
+def test_the_size_of_a_job_is_at_most_the_sum_of_its_requests(text: str) -> None:
     provider = GeminiJobs()
+    # Enough requests that the part of the job that is not a request is small.
+    first = requests(text)[0]
+    many = [first._replace(id=f"{first.id}{number}") for number in range(12)]
 
     async def work(service: BatchService) -> tuple[int, int]:
-        many = [r._replace(id=f"{r.id}{n}") for n in range(40) for r in requests(text)]
         await service.submit(many, "key")
-        return sum(service.size(request) for request in many), service.most_bytes
+        return sum(service.size(request) for request in many), service.max_bytes
 
-    bound, most = at(provider, work)
+    bound, max_bytes = run_at(provider, work)
     [size] = provider.sizes
     assert size <= bound <= 2 * size
-    assert most < 20_000_000
+    assert max_bytes < 20_000_000
 
 
 def test_results_in_any_order_belong_to_their_own_requests() -> None:
-    found = results_of([result("c", "third"), result("a", "first"), result("b", "second")])
-    assert texts(found) == {"a": "first", "b": "second", "c": "third"}
-    assert found["a"].usage == Usage(
+    completions = results_of([result("c", "third"), result("a", "first"), result("b", "second")])
+    assert texts(completions) == {"a": "first", "b": "second", "c": "third"}
+    assert completions["a"].usage == Usage(
         input=3, visible=5, reasoning=7, generated=12, source="reported"
     )
-    assert (found["a"].served_model, found["a"].finish_reason) == ("served", "stop")
+    assert (completions["a"].served_model, completions["a"].finish_reason) == ("served", "stop")
 
 
-def test_results_under_the_operations_response_are_found_too() -> None:
+def test_results_in_the_response_of_the_operation_are_read() -> None:
     inner = {"inlinedResponses": {"inlinedResponses": [result("b", "second")]}}
     assert texts(results_of(None, response=inner)) == {"b": "second"}
 
 
 @pytest.mark.parametrize(
-    ("results", "found"),
+    ("results", "expected"),
     [
-        # As many as requests, and nothing says otherwise: in their order.
+        # As many as requests, and no id contradicts its position: matched by position.
         ([(None, "1"), (None, "2"), (None, "3")], {"a": "1", "b": "2", "c": "3"}),
         ([(None, "1"), ("b", "2"), (None, "3")], {"a": "1", "b": "2", "c": "3"}),
-        # A name that contradicts its position: only names count.
+        # An id contradicts its position: matched by id only.
         ([(None, "1"), ("c", "2"), (None, "3")], {"c": "2"}),
-        # Fewer or more than requests: nobody knows which are missing.
+        # Fewer or more than requests: it is unknown which are missing.
         ([(None, "1"), (None, "2")], {}),
         ([(None, "1"), ("b", "2")], {"b": "2"}),
         ([(None, "1"), (None, "2"), (None, "3"), (None, "4")], {}),
         ([("b", "2"), ("stranger", "9")], {"b": "2"}),
     ],
 )
-def test_a_result_without_a_name_is_told_by_its_position_only_where_that_is_sure(
-    results: list[tuple[str | None, str]], found: dict[str, str]
+def test_a_result_without_an_id_is_matched_by_position_only_if_that_is_certain(
+    results: list[tuple[str | None, str]], expected: dict[str, str]
 ) -> None:
-    assert texts(results_of([result(name, text) for name, text in results])) == found
+    assert texts(results_of([result(name, text) for name, text in results])) == expected
 
 
-def test_failures_of_single_requests_are_values_of_their_kind() -> None:
+def test_failures_of_single_requests_are_completions_with_their_kind() -> None:
     detail = {"@type": "type.googleapis.com/google.rpc.DebugInfo", "detail": "x"}
     errors = {
         "a": {"code": 3, "message": "the prompt is too long", "details": [detail]},
         "b": {"code": 8, "message": f"exhausted {KEY}"},
         "c": {"code": 1, "message": "cancelled"},
     }
-    found = results_of([result(name, error=error) for name, error in errors.items()])
-    kinds = {name: c.error.kind for name, c in found.items() if c.error}
+    completions = results_of([result(name, error=error) for name, error in errors.items()])
+    kinds = {name: c.error.kind for name, c in completions.items() if c.error}
     assert kinds == {"a": "item", "b": "rate_limit", "c": "transient"}
-    assert KEY not in str(found)
-    assert "[key]" in str(found)
+    assert KEY not in str(completions)
+    assert "[key]" in str(completions)
 
 
-def test_results_of_another_form_cost_no_other_result() -> None:
+def test_malformed_results_affect_no_other_result() -> None:
     odd: list[Any] = [{"metadata": {"key": "b"}, "response": {"candidates": 7}}, "x", None]
-    found = results_of([result("a", "first", novelty=1), *odd])
-    assert texts(found) == {"a": "first", "b": ""}
-    error = found["b"].error
+    completions = results_of([result("a", "first", novelty=1), *odd])
+    assert texts(completions) == {"a": "first", "b": ""}
+    error = completions["b"].error
     assert error is not None
     assert error.kind == "transient"
 
@@ -186,7 +190,7 @@ def test_a_result_with_a_lone_surrogate_is_kept() -> None:
     assert texts(results_of([result("a", "4 \ud800")])) == {"a": "4 \ufffd"}
 
 
-def test_why_a_job_failed_is_told_without_the_key_and_in_one_line() -> None:
+def test_the_error_of_a_job_is_one_line_without_the_key() -> None:
     provider = GeminiJobs()
 
     async def work(service: BatchService) -> BatchStatus:
@@ -195,7 +199,7 @@ def test_why_a_job_failed_is_told_without_the_key_and_in_one_line() -> None:
         provider.jobs[0]["metadata"]["batchStats"] = {"requestCount": "9" * 5000}
         return await service.status(name)
 
-    status = at(provider, work)
+    status = run_at(provider, work)
     assert status.error is not None
     assert KEY[:3] not in status.error.message
     assert (status.state, status.total) == (r"X\x1b[2J", None)
@@ -203,7 +207,7 @@ def test_why_a_job_failed_is_told_without_the_key_and_in_one_line() -> None:
 
 @pytest.mark.parametrize("start", [b"", b'{"name": ', b'{"error": '])
 @pytest.mark.parametrize("status", [200, 400])
-def test_a_deeply_nested_body_is_a_fault(start: bytes, status: int) -> None:
+def test_a_deeply_nested_body_raises_a_provider_error(start: bytes, status: int) -> None:
     async def script(asked: Asked) -> Reply:
         body = start + b"[" * 100_000
         return web.Response(body=body, status=status, content_type="application/json")
@@ -213,24 +217,24 @@ def test_a_deeply_nested_body_is_a_fault(start: bytes, status: int) -> None:
         lambda service: service.cancel("batches/x"),
         lambda service: service.status("batches/x"),
     ):
-        with pytest.raises(ProviderFault):
-            at(script, work)
+        with pytest.raises(ProviderError):
+            run_at(script, work)
 
 
-def test_of_two_results_for_one_request_the_answer_counts() -> None:
+def test_of_two_results_for_one_request_the_answer_takes_precedence() -> None:
     failed = result("a", error={"code": 13, "message": "internal"})
-    found = results_of([failed, result("a", "first"), result("a", "second"), failed])
-    assert texts(found) == {"a": "first"}
-    assert found["a"].error is None
+    completions = results_of([failed, result("a", "first"), result("a", "second"), failed])
+    assert texts(completions) == {"a": "first"}
+    assert completions["a"].error is None
 
 
 @pytest.mark.parametrize("state", ["FAILED", "CANCELLED", "EXPIRED"])
-def test_a_job_that_ended_badly_still_gives_what_it_has(state: str) -> None:
+def test_a_job_that_did_not_succeed_has_its_results_so_far(state: str) -> None:
     assert texts(results_of([result("a", "first")], state=state)) == {"a": "first"}
     assert results_of(None, state=state) == {}
 
 
-def test_a_job_whose_id_was_lost_is_found_by_its_key() -> None:
+def test_a_job_is_found_by_its_key() -> None:
     provider = GeminiJobs()
 
     async def work(service: BatchService) -> list[str | None]:
@@ -239,19 +243,19 @@ def test_a_job_whose_id_was_lost_is_found_by_its_key() -> None:
             await service.submit(requests(), f"key-{number}")
         return [await service.find(key) for key in ("key-0", "key-1", "key-4", "key-5", "key")]
 
-    found = at(provider, work)
-    assert found == ["batches/job0", "batches/job2", "batches/job5", None, None]
+    completions = run_at(provider, work)
+    assert completions == ["batches/job0", "batches/job2", "batches/job5", None, None]
 
 
-def test_a_list_of_jobs_that_never_ends_is_a_fault() -> None:
+def test_a_list_of_jobs_that_repeats_itself_raises_a_provider_error() -> None:
     async def script(asked: Asked) -> Reply:
         return web.json_response({"operations": [{"name": "batches/0"}], "nextPageToken": "t"})
 
-    with pytest.raises(ProviderFault, match="the same jobs again"):
-        at(script, lambda service: service.find("key"))
+    with pytest.raises(ProviderError, match="the same jobs again"):
+        run_at(script, lambda service: service.find("key"))
 
 
-def test_where_a_job_stands() -> None:
+def test_the_status_of_a_job_in_each_state() -> None:
     provider = GeminiJobs()
 
     async def work(service: BatchService) -> None:
@@ -265,7 +269,7 @@ def test_where_a_job_stands() -> None:
         assert await service.status(name) == BatchStatus(True, 1, 1, 3, "CANCELLED")
         for state in ("SUCCEEDED", "FAILED", "EXPIRED"):
             job["metadata"]["state"] = f"BATCH_STATE_{state}"
-            assert (await service.status(name)).ended
+            assert (await service.status(name)).is_finished
         job["error"] = {"code": 3, "message": "no such model"}
         error = (await service.status(name)).error
         assert error is not None
@@ -275,7 +279,7 @@ def test_where_a_job_stands() -> None:
         assert error is not None
         assert error.kind == "transient"
 
-    at(provider, work)
+    run_at(provider, work)
 
 
 WORK: list[Callable[[BatchService], Awaitable[object]]] = [
@@ -288,7 +292,7 @@ WORK: list[Callable[[BatchService], Awaitable[object]]] = [
 
 
 @pytest.mark.parametrize("work", WORK)
-def test_a_fault_of_the_provider_is_told_once_and_without_the_key(
+def test_an_error_of_the_provider_is_raised_without_retry_and_without_the_key(
     work: Callable[[BatchService], Awaitable[object]],
 ) -> None:
     asked_paths: list[str] = []
@@ -303,31 +307,31 @@ def test_a_fault_of_the_provider_is_told_once_and_without_the_key(
     async def gateway(asked: Asked) -> Reply:
         return web.Response(status=502, text="<html>bad gateway</html>", content_type="text/html")
 
-    with pytest.raises(ProviderFault, match=r"HTTP 429: slow down, \[key\]") as caught:
-        at(limited, work)
+    with pytest.raises(ProviderError, match=r"HTTP 429: slow down, \[key\]") as caught:
+        run_at(limited, work)
     assert (caught.value.failure.kind, caught.value.failure.retry_after) == ("rate_limit", 7.0)
     assert len(asked_paths) == 1
-    with pytest.raises(ProviderFault, match=r"HTTP 401: bad key \[key\]") as caught:
-        at(unauthorised, work)
+    with pytest.raises(ProviderError, match=r"HTTP 401: bad key \[key\]") as caught:
+        run_at(unauthorised, work)
     assert caught.value.failure.kind == "run"
-    with pytest.raises(ProviderFault, match="HTTP 502") as caught:
-        at(gateway, work)
+    with pytest.raises(ProviderError, match="HTTP 502") as caught:
+        run_at(gateway, work)
     assert caught.value.failure.kind == "transient"
 
 
 @pytest.mark.parametrize("work", WORK[:-1])
 @pytest.mark.parametrize("script", [servers.torn, servers.garbage])
-def test_a_response_that_nobody_can_read_may_pass(
+def test_an_unreadable_response_is_a_transient_failure(
     work: Callable[[BatchService], Awaitable[object]], script: Script
 ) -> None:
-    with pytest.raises(ProviderFault) as caught:
-        at(script, work)
+    with pytest.raises(ProviderError) as caught:
+        run_at(script, work)
     assert caught.value.failure.kind == "transient"
 
 
-def test_a_job_without_a_name_was_not_started_for_sure() -> None:
+def test_a_job_without_a_name_raises_a_provider_error() -> None:
     async def nothing(asked: Asked) -> Reply:
         return web.json_response({})
 
-    with pytest.raises(ProviderFault, match="no name of the job"):
-        at(nothing, WORK[0])
+    with pytest.raises(ProviderError, match="no job name"):
+        run_at(nothing, WORK[0])

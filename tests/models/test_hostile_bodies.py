@@ -1,4 +1,4 @@
-"""Bodies that no server should send: none is lost, none crashes, none reaches the terminal raw."""
+"""Malformed and hostile bodies: no answer is lost, nothing crashes, messages are printable."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ import msgspec
 import pytest
 from aiohttp import web
 
-from bench.jsonl import encode
-from bench.models import Api
-from bench.models.failures import fault, transient
-from bench.models.secrets import secrets
-from bench.records import Completion
+from numbench.jsonl import encode
+from numbench.models import Api
+from numbench.models.credentials import known_secrets
+from numbench.models.provider_errors import provider_error, transient_failure
+from numbench.records import Completion
 from tests import servers
-from tests.models.asking import KEY, LOCAL_CHAT, LOCAL_GEMINI, ask
+from tests.models.adapter_calls import CHAT_MODEL, GEMINI_MODEL, KEY, call_adapter
 from tests.servers import Asked, Reply
 
 LITELLM = "litellm/openai/some"
@@ -23,16 +23,16 @@ DEEP = b"[" * 100_000
 PLANTED = "hf_Planted0123456789"
 
 ROUTES: list[tuple[str, Api]] = [
-    (LOCAL_CHAT, "chat"),
-    (LOCAL_CHAT, "responses"),
-    (LOCAL_GEMINI, "chat"),
+    (CHAT_MODEL, "chat"),
+    (CHAT_MODEL, "responses"),
+    (GEMINI_MODEL, "chat"),
     (LITELLM, "chat"),
 ]
 everywhere = pytest.mark.parametrize(("model", "api"), ROUTES)
 
 
 def answer(model: str, api: Api, change: Callable[[bytes], bytes], text: str = "4") -> Completion:
-    """What the adapter makes of a good answer whose body was changed."""
+    """Return the completion for a valid response whose body was changed."""
 
     async def script(asked: Asked) -> Reply:
         reply = (
@@ -47,22 +47,22 @@ def answer(model: str, api: Api, change: Callable[[bytes], bytes], text: str = "
         body = change(reply.body)
         return web.Response(body=body, content_type="application/json")
 
-    return ask(script, model, api=api)[0]
+    return call_adapter(script, model, api=api)[0]
 
 
 def refusal(model: str, api: Api, message: object, **more: object) -> str:
-    """The message of the failure that the adapter makes of an error."""
+    """Return the message of the failure for an error response."""
 
     async def script(asked: Asked) -> Reply:
         return web.json_response({"error": {"message": message} | more}, status=500)
 
-    error = ask(script, model, api=api)[0].error
+    error = call_adapter(script, model, api=api)[0].error
     assert error is not None
     return error.message
 
 
 @everywhere
-def test_a_lone_surrogate_is_replaced_and_the_answer_kept(model: str, api: Api) -> None:
+def test_a_lone_surrogate_in_an_answer_is_replaced(model: str, api: Api) -> None:
     completion = answer(model, api, lambda body: body, text="4 \ud800 \U0001f600")
     assert (completion.text, completion.error) == ("4 \ufffd \U0001f600", None)
     assert msgspec.json.decode(encode(completion), type=Completion) == completion
@@ -74,13 +74,13 @@ def test_a_lone_surrogate_in_an_error_is_replaced(model: str, api: Api) -> None:
 
 
 @pytest.mark.parametrize(("model", "api"), ROUTES[:3])
-def test_a_byte_that_is_not_utf8_costs_no_answer(model: str, api: Api) -> None:
+def test_a_byte_that_is_not_utf8_loses_no_answer(model: str, api: Api) -> None:
     completion = answer(model, api, lambda body: body.replace(b"4", b"4\xff"))
     assert completion.text == "4\ufffd"
 
 
 @pytest.mark.parametrize(("model", "api"), ROUTES[:3])
-def test_a_header_that_is_not_ascii_costs_no_answer(model: str, api: Api) -> None:
+def test_a_header_that_is_not_ascii_loses_no_answer(model: str, api: Api) -> None:
     async def script(asked: Asked) -> Reply:
         reply = (
             servers.responses("4")
@@ -92,7 +92,7 @@ def test_a_header_that_is_not_ascii_costs_no_answer(model: str, api: Api) -> Non
         reply.headers["x-where"] = "Z\u00fcrich"
         return reply
 
-    assert ask(script, model, api=api)[0].text == "4"
+    assert call_adapter(script, model, api=api)[0].text == "4"
 
 
 @everywhere
@@ -104,7 +104,7 @@ def test_a_deeply_nested_body_is_a_failure(model: str, api: Api, status: int, st
     async def script(asked: Asked) -> Reply:
         return web.Response(body=start + DEEP, status=status, content_type="application/json")
 
-    assert ask(script, model, api=api)[0].error is not None
+    assert call_adapter(script, model, api=api)[0].error is not None
 
 
 @pytest.mark.parametrize(
@@ -115,34 +115,34 @@ def test_a_deeply_nested_body_is_a_failure(model: str, api: Api, status: int, st
         {"candidates": [[]], "usageMetadata": [], "promptFeedback": 3},
     ],
 )
-def test_gemini_bodies_of_another_form_are_empty_answers(body: object) -> None:
+def test_malformed_gemini_bodies_are_empty_answers(body: object) -> None:
     async def script(asked: Asked) -> Reply:
         return web.json_response(body)
 
-    completion, _ = ask(script, LOCAL_GEMINI)
+    completion, _ = call_adapter(script, GEMINI_MODEL)
     assert (completion.text, completion.error) == ("", None)
 
 
-def test_a_fault_of_ours_before_a_request_is_no_failure_of_the_servers() -> None:
+def test_an_error_before_the_request_is_raised() -> None:
     async def script(asked: Asked) -> Reply:
-        raise AssertionError("nothing is asked")
+        raise AssertionError("a request was sent")
 
-    for model, shape in ((LOCAL_GEMINI, {"temperature": {}}), (LOCAL_CHAT, {"request": None})):
+    for model, shape in ((GEMINI_MODEL, {"temperature": {}}), (CHAT_MODEL, {"request": None})):
         with pytest.raises((ValueError, TypeError)):
-            ask(script, model, **shape)
+            call_adapter(script, model, **shape)
 
 
 @everywhere
 @pytest.mark.parametrize("before", range(270, 320, 3))
-def test_no_part_of_a_key_is_left_where_a_message_is_cut(model: str, api: Api, before: int) -> None:
+def test_a_truncated_message_contains_no_part_of_a_key(model: str, api: Api, before: int) -> None:
     message = refusal(model, api, "x" * before + KEY + "y" * 99)
     assert len(message) <= 301
     assert KEY[:4] not in message
 
 
-def test_a_fault_masks_before_it_cuts() -> None:
+def test_a_provider_error_masks_before_it_truncates() -> None:
     for before in range(280, 300):
-        raised = fault(transient("x" * before + KEY), secrets(KEY))
+        raised = provider_error(transient_failure("x" * before + KEY), known_secrets(KEY))
         assert KEY[:3] not in str(raised)
 
 
@@ -161,31 +161,31 @@ def test_every_secret_of_the_environment_is_masked(
     assert "[key]" in message
 
 
-def test_what_is_no_secret_does_not_mutilate_answers(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_numbers_and_short_words_are_not_masked(monkeypatch: pytest.MonkeyPatch) -> None:
     for number, value in enumerate(("123456789", "1.2345e+10", "disabled", "short1")):
         monkeypatch.setenv(f"TEST{number}_TOKEN", value)
     monkeypatch.setenv("OPENAI_API_KEY", "12345678")
     text = "123456789 1.2345e+10 disabled short1 12345678"
-    assert answer(LOCAL_CHAT, "chat", lambda body: body, text=text).text == text
+    assert answer(CHAT_MODEL, "chat", lambda body: body, text=text).text == text
 
 
-def test_a_secret_is_found_in_every_way_it_may_be_written(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_secret_is_masked_in_each_of_its_encodings(monkeypatch: pytest.MonkeyPatch) -> None:
     secret = "a+b/c'd\\e\"f0123456789"
     monkeypatch.setenv("MY_SECRET", secret)
     for written in (secret, json.dumps(secret)[1:-1], repr(secret)[1:-1]):
-        text = answer(LOCAL_CHAT, "chat", lambda body: body, text=f"<{written}>").text
+        text = answer(CHAT_MODEL, "chat", lambda body: body, text=f"<{written}>").text
         assert text == "<[key]>"
 
 
-def test_a_secret_that_is_no_text_is_masked_and_costs_nothing(
+def test_a_secret_that_is_not_utf8_loses_no_answer(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("MY_SECRET", "planted\udcff0123456789")
-    assert answer(LOCAL_CHAT, "chat", lambda body: body, text="4").text == "4"
+    assert answer(CHAT_MODEL, "chat", lambda body: body, text="4").text == "4"
 
 
 @everywhere
-def test_no_warning_repeats_what_a_server_said(
+def test_no_warning_quotes_the_server(
     capfd: pytest.CaptureFixture[str], recwarn: pytest.WarningsRecorder, model: str, api: Api
 ) -> None:
     async def script(asked: Asked) -> Reply:
@@ -198,14 +198,14 @@ def test_no_warning_repeats_what_a_server_said(
         }
         return web.json_response(body)
 
-    ask(script, model, api=api)
+    call_adapter(script, model, api=api)
     out, err = capfd.readouterr()
     assert KEY not in out + err
     assert not [warning for warning in recwarn if KEY in str(warning.message)]
 
 
 @everywhere
-def test_a_message_cannot_steer_the_terminal(model: str, api: Api) -> None:
+def test_a_message_contains_no_control_characters(model: str, api: Api) -> None:
     message = refusal(model, api, "a\x1b[2Jb\x1b]0;t\x07c\x9bd\u202ee\nf\u2028g")
     assert message.isprintable()
     assert r"a\x1b[2Jb\x1b]0;t\x07c\x9bd\u202ee f g" in message

@@ -1,3 +1,5 @@
+"""Opening and describing models by name: errors, keys, URLs, levels, and lazy imports."""
+
 from __future__ import annotations
 
 import subprocess
@@ -6,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from bench.errors import BadInput
-from bench.models import describe_model, open_batch, open_model
-from bench.models.catalogue import entries, load
+from numbench.errors import BadInput
+from numbench.models import describe_model, open_batch, open_model
+from numbench.models.catalogue import list_models
+from numbench.models.providers import all_providers
 
 PAPER = {
     "gpt-5": "GPT 5",
@@ -24,52 +27,65 @@ PAPER = {
 
 @pytest.fixture(autouse=True)
 def _no_keys(monkeypatch: pytest.MonkeyPatch) -> None:
-    for provider in load().provider.values():
-        for key in provider.keys:
-            monkeypatch.delenv(key, raising=False)
+    for provider in all_providers():
+        for variable in provider.key_variables:
+            monkeypatch.delenv(variable, raising=False)
 
 
-def test_the_catalogue_lists_the_papers_models(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert {entry.name: entry.display for entry in entries()} == PAPER
-    levels = {entry.name: entry.levels for entry in entries()}
+def test_the_catalogue_contains_the_papers_models(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert {entry.name: entry.display for entry in list_models()} == PAPER
+    levels = {entry.name: entry.levels for entry in list_models()}
     assert levels["gpt-5"] == ("minimal", "low", "medium", "high", "maximal")
     assert levels["gemini-2.5-pro"] == ("minimal", "maximal")
     assert levels["kimi-k2-0905"] == ("none",)
-    assert not any(entry.key_is_set for entry in entries())
+    assert not any(entry.key_is_set for entry in list_models())
+    monkeypatch.setenv("GEMINI_API_KEY", " \t")
     monkeypatch.setenv("GOOGLE_API_KEY", "k")
-    pro = next(entry for entry in entries() if entry.name == "gemini-2.5-pro")
+    pro = next(entry for entry in list_models() if entry.name == "gemini-2.5-pro")
     assert (pro.key, pro.key_is_set) == ("GOOGLE_API_KEY", True)
 
 
 @pytest.mark.parametrize(
-    ("model", "reasoning", "said"),
+    ("model", "reasoning", "message"),
     [
-        ("gpt5", None, r"unknown model 'gpt5' \(did you mean gpt-5\?\).*llama-4-maverick.*replay"),
-        ("checkpoint/", None, "unknown model.*checkpoint/PATH"),
-        ("checkpoint/x", None, "checkpoint/x: there is no folder x"),
-        ("hf/", None, "unknown model.*hf/PATH"),
-        ("hf/x", None, "hf/x: there is no folder x"),
-        ("openai/", None, "unknown model"),
-        ("", None, "unknown model"),
-        ("baseline/float16", None, "baseline/float32"),
+        ("gpt5", None, r"unknown model 'gpt5': did you mean gpt-5\? \(`numbench models`"),
+        ("checkpoint/", None, r"unknown model.*did you mean checkpoint/PATH\?"),
+        ("checkpoint/x", None, "checkpoint/x: folder x does not exist"),
+        ("hf/", None, r"unknown model.*did you mean hf/PATH\?"),
+        ("hf/x", None, "hf/x: folder x does not exist"),
+        ("openai/", None, r"unknown model.*did you mean openai/NAME\?"),
+        ("openai", None, r"unknown model.*did you mean openai/NAME\?"),
+        ("OpenAI/o3", None, r"did you mean openai/o3\?"),
+        ("opnai/o3", None, r"did you mean openai/o3\?"),
+        ("float32", None, r"did you mean baseline/float32\?"),
+        ("baseline/float16", None, "use baseline/float64, baseline/float32 or baseline/bfloat16$"),
+        (
+            "anthropic/claude-x",
+            None,
+            r"did you mean openrouter/anthropic/claude-x or litellm/anthropic/claude-x\?",
+        ),
+        ("google/gemini-2.5-pro", None, "did you mean gemini-2.5-pro, openrouter/google/gemini-2"),
+        ("", None, "unknown model '': use a name that `numbench models` lists, or a route such"),
+        ("unrelated", None, "a route such as openrouter/VENDOR/NAME or litellm/PROVIDER/NAME$"),
         ("gpt-5", "none", "no reasoning level 'none'; possible: minimal, low, medium, high, max"),
         ("gemini-2.5-pro", "none", "possible: minimal, maximal"),
         ("kimi-k2-0905", "high", "possible: none"),
         ("openai/x", "maximal", "possible: none, minimal, low, medium, high"),
         ("baseline/float64", "low", "possible: none"),
-        ("gpt-5", None, "several reasoning levels, give --reasoning: minimal"),
+        ("gpt-5", None, "several reasoning levels: give --reasoning minimal, low"),
         ("gpt-5", "minimal", "gpt-5 needs a key: set OPENAI_API_KEY"),
         ("gemini-2.5-pro", "minimal", "set GEMINI_API_KEY or GOOGLE_API_KEY"),
         ("kimi-k2-0905", None, "set OPENROUTER_API_KEY"),
         ("openai/x", None, "set OPENAI_API_KEY"),
     ],
 )
-def test_what_cannot_be_opened_is_told_with_what_can(
-    model: str, reasoning: str | None, said: str
+def test_the_error_for_an_impossible_model_says_in_one_line_what_is_possible(
+    model: str, reasoning: str | None, message: str
 ) -> None:
-    with pytest.raises(BadInput, match=said) as caught:
+    with pytest.raises(BadInput, match=message) as caught:
         open_model(model, reasoning)
     assert "\n" not in str(caught.value)
+    assert len(str(caught.value)) < 200
 
 
 @pytest.mark.parametrize(
@@ -89,28 +105,28 @@ def test_what_cannot_be_opened_is_told_with_what_can(
         "http://host/v1\n",
     ],
 )
-def test_a_malformed_base_url_is_bad_input_that_repeats_nothing_of_it(url: str) -> None:
-    for door in (open_model, describe_model):
+def test_the_error_for_a_malformed_base_url_does_not_contain_it(url: str) -> None:
+    for function in (open_model, describe_model):
         with pytest.raises(BadInput) as caught:
-            door("openai/x", None, url)
+            function("openai/x", None, url)
         assert str(caught.value) == "--base-url: not a URL such as http://127.0.0.1:8000/v1"
         assert caught.value.__context__ is None or caught.value.__suppress_context__
 
 
 @pytest.mark.parametrize(
-    ("model", "url", "said"),
+    ("model", "url", "message"),
     [
-        ("openai/x", "http://me:PASSWORD@host/v1", "give the server's key by OPENAI_API_KEY"),
-        ("gemini/x", "http://PASSWORD@host", "key by GEMINI_API_KEY or GOOGLE_API_KEY"),
-        ("litellm/openai/x", "http://PASSWORD@host", "by the provider's environment variable"),
-        ("openai/x", "http://host/v1?token=PASSWORD", "leave out what begins with"),
-        ("openai/x", "http://host/v1#PASSWORD", "leave out what begins with"),
+        ("openai/x", "http://me:PASSWORD@host/v1", "set the server's key in OPENAI_API_KEY"),
+        ("gemini/x", "http://PASSWORD@host", "key in GEMINI_API_KEY or GOOGLE_API_KEY"),
+        ("litellm/openai/x", "http://PASSWORD@host", "in the environment variable of the provider"),
+        ("openai/x", "http://host/v1?token=PASSWORD", "query strings and fragments"),
+        ("openai/x", "http://host/v1#PASSWORD", "query strings and fragments"),
     ],
 )
-def test_a_base_url_holds_no_password(model: str, url: str, said: str) -> None:
-    for door in (open_model, describe_model):
-        with pytest.raises(BadInput, match=f"--base-url.*{said}") as caught:
-            door(model, None, url)
+def test_a_base_url_with_a_password_is_rejected(model: str, url: str, message: str) -> None:
+    for function in (open_model, describe_model):
+        with pytest.raises(BadInput, match=f"--base-url.*{message}") as caught:
+            function(model, None, url)
         assert "PASSWORD" not in str(caught.value)
     if not model.startswith("litellm"):
         with pytest.raises(BadInput, match="--base-url"):
@@ -121,9 +137,9 @@ def test_a_base_url_holds_no_password(model: str, url: str, said: str) -> None:
     ("url", "written"),
     [("https://HOST:8000/v1", "https://host:8000/v1"), ("http://[::1]:80", "http://[::1]:80")],
 )
-def test_a_base_url_is_recorded(url: str, written: str) -> None:
+def test_a_base_url_is_normalized_and_part_of_the_identity(url: str, written: str) -> None:
     opened = open_model("gpt-5", "low", url)
-    assert opened.about.identity == {"route": "openai/gpt-5", "base_url": written}
+    assert opened.description.identity == {"route": "openai/gpt-5", "base_url": written}
     with pytest.raises(BadInput, match="leave out --base-url"):
         open_model("baseline/float64", None, "http://x")
 
@@ -140,51 +156,67 @@ def test_a_base_url_is_recorded(url: str, written: str) -> None:
         ("litellm/huggingface/a/b", "HF_TOKEN"),
     ],
 )
-def test_a_key_that_no_header_can_carry_is_named_and_not_shown(
+def test_the_error_for_a_malformed_key_names_its_variable_only(
     monkeypatch: pytest.MonkeyPatch, model: str, variable: str, key: str
 ) -> None:
     monkeypatch.setenv(variable, key)
-    with pytest.raises(BadInput, match=f"^{variable} holds a character that no key has") as caught:
+    with pytest.raises(BadInput, match=f"^{variable} contains a character") as caught:
         open_model(model, None, "http://x")
     assert "PLANTED" not in str(caught.value)
 
 
 @pytest.mark.parametrize(
-    ("content", "said"),
+    ("content", "message"),
     [
         (b"OPENAI_API_KEY=\xff\xfePLANTED", "is not UTF-8 text"),
-        (b"OPENAI_API_KEY=PLANTED\x00", "what none can hold"),
+        (b"OPENAI_API_KEY=PLANTED\x00", "a value that the environment cannot hold"),
     ],
 )
-def test_a_malformed_env_file_is_named(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: bytes, said: str
+def test_the_error_for_a_malformed_env_file_names_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: bytes, message: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / ".env").write_bytes(content)
-    with pytest.raises(BadInput, match=said) as caught:
+    with pytest.raises(BadInput, match=message) as caught:
         open_model("openai/x", None, "http://x")
     assert str(tmp_path / ".env") in str(caught.value)
     assert "PLANTED" not in str(caught.value)
 
 
-def test_levels_and_names() -> None:
+@pytest.mark.parametrize("blank", ["", " ", "\t\n"])
+def test_a_blank_key_counts_as_not_set(monkeypatch: pytest.MonkeyPatch, blank: str) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", blank)
+    assert not describe_model("gpt-5", "low").key_is_set
+    assert not next(entry for entry in list_models() if entry.name == "gpt-5").key_is_set
+    with pytest.raises(BadInput, match="needs a key"):
+        open_model("gpt-5", "low")
+
+
+def test_levels_and_display_names_of_routes_and_named_models() -> None:
     opened = open_model("openai/some", None, "http://x")
-    assert (opened.about.level, opened.about.display) == ("default", "some")
-    assert open_model("kimi-k2-0905", None, "http://x").about.level == "none"
-    qwen = open_model("qwen3-235b-2507", "maximal", "http://x").about
+    assert (opened.description.level, opened.description.display) == ("default", "some")
+    assert open_model("kimi-k2-0905", None, "http://x").description.level == "none"
+    qwen = open_model("qwen3-235b-2507", "maximal", "http://x").description
     assert qwen.display == PAPER["qwen3-235b-2507"]
 
 
 def test_heavy_packages_are_imported_only_by_the_model_that_needs_them() -> None:
     code = (
-        "import sys, bench.models, bench.runner, bench.journal, bench.models.catalogue\n"
+        "import sys, numbench.models, numbench.runner, numbench.journal\n"
+        "import numbench.models.catalogue\n"
         "heavy = {'numpy', 'openai', 'google.genai', 'litellm', 'pandas', 'httpx', 'aiohttp'}\n"
-        "found = heavy & set(sys.modules)\n"
-        "assert not found, found\n"
-        "bench.models.open_model('baseline/float64')\n"
+        "loaded = heavy & set(sys.modules)\n"
+        "assert not loaded, loaded\n"
+        "numbench.models.open_model('baseline/float64')\n"
         "assert not heavy & set(sys.modules)\n"
-        "bench.models.open_model('openai/x', None, 'http://x')\n"
+        "numbench.models.open_model('openai/x', None, 'http://x')\n"
         "assert 'openai' in sys.modules and 'litellm' not in sys.modules\n"
     )
     root = Path(__file__).parents[2]
     subprocess.run([sys.executable, "-c", code], check=True, cwd=root)
+
+
+def test_a_provider_without_its_package_names_the_package(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("numbench.models.opening.is_installed", lambda package: False)
+    with pytest.raises(BadInput, match="needs the package litellm: pip install litellm"):
+        describe_model("litellm/groq/any")

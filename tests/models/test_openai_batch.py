@@ -1,4 +1,4 @@
-"""OpenAI's batch API: what is sent, and that no result is lost or given to another request."""
+"""OpenAI's batch API: requests, and matching of results to their requests."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from typing import Any, TypeVar
 import pytest
 from aiohttp import web
 
-from bench.errors import BadInput
-from bench.models import Api, Message, open_batch, open_model
-from bench.models.base import BatchRequest, BatchService, BatchStatus
-from bench.models.failures import ProviderFault
-from bench.records import Completion, Usage
+from numbench.errors import BadInput
+from numbench.models import Api, Message, open_batch, open_model
+from numbench.models.base import BatchRequest, BatchService, BatchStatus
+from numbench.models.provider_errors import ProviderError
+from numbench.records import Completion, Usage
 from tests import servers
-from tests.models.asking import KEY
+from tests.models.adapter_calls import KEY
 from tests.models.batch_servers import OpenAIJobs
 from tests.servers import Asked, Reply, Script, serve
 
@@ -24,14 +24,14 @@ T = TypeVar("T")
 IDS = ("a", "b", "c")
 
 
-def at(
+def run_at(
     script: Script,
     work: Callable[[BatchService], Awaitable[T]],
     model: str = "gpt-5",
     level: str = "low",
     api: Api = "chat",
 ) -> T:
-    """What `work` makes of the batch API at a server that follows `script`."""
+    """Return the result of `work` with the batch API of a server that follows `script`."""
 
     async def once(url: str) -> T:
         service = open_batch(model, level, url, api)
@@ -45,7 +45,7 @@ def at(
 
 
 def requests(model: str = "gpt-5", level: str = "low") -> list[BatchRequest]:
-    settings = open_model(model, level, "http://127.0.0.1").about.settings
+    settings = open_model(model, level, "http://127.0.0.1").description.settings
     system = Message("system", "Answer in JSON.")
     return [BatchRequest(i, (system, Message("user", f"What is {i}?")), settings) for i in IDS]
 
@@ -55,7 +55,7 @@ async def collect(service: BatchService, job: str) -> list[tuple[str, Completion
 
 
 def line(identity: str, text: str = "x", status: int = 200, **fields: Any) -> bytes:
-    """A line of an output file: a Chat response."""
+    """Return a line of an output file with a Chat response."""
     body = {
         "choices": [{"finish_reason": "stop", "message": {"content": text}}],
         "usage": {"prompt_tokens": 3, "completion_tokens": 9},
@@ -72,7 +72,7 @@ def error_line(identity: str, code: str, message: str = "why") -> bytes:
 def results_of(
     output: bytes | None, errors: bytes | None = None, **job: Any
 ) -> dict[str, Completion]:
-    """What comes back of a job that ended with these files; no id comes twice."""
+    """Return the results of a job that ended with these files; no id comes twice."""
     provider = OpenAIJobs()
 
     async def work(service: BatchService) -> list[tuple[str, Completion]]:
@@ -80,15 +80,15 @@ def results_of(
         provider.end(output, errors, **job)
         return await collect(service, name)
 
-    found = at(provider, work)
-    assert len(found) == len(dict(found))
-    return dict(found)
+    results = run_at(provider, work)
+    assert len(results) == len(dict(results))
+    return dict(results)
 
 
 @pytest.mark.parametrize(
     ("api", "path"), [("chat", "/chat/completions"), ("responses", "/responses")]
 )
-def test_a_job_is_a_file_of_the_same_bodies_that_single_requests_have(api: Api, path: str) -> None:
+def test_a_job_is_a_file_with_the_bodies_of_single_requests(api: Api, path: str) -> None:
     provider = OpenAIJobs()
     single: list[dict[str, Any]] = []
 
@@ -105,7 +105,7 @@ def test_a_job_is_a_file_of_the_same_bodies_that_single_requests_have(api: Api, 
         assert sum(sizes) == len(provider.files["file-0"])
         return job
 
-    assert at(script, work, api=api) == "batch-0"
+    assert run_at(script, work, api=api) == "batch-0"
     assert provider.uploads == [{"purpose": "batch", "filename": "run-7.jsonl"}]
     job = provider.jobs[0]
     assert {key: job[key] for key in ("endpoint", "completion_window", "metadata")} == {
@@ -114,30 +114,30 @@ def test_a_job_is_a_file_of_the_same_bodies_that_single_requests_have(api: Api, 
         "metadata": {"numbench": "run-7"},
     }
 
-    async def ask_one_by_one(url: str) -> None:
+    async def send_single_requests(url: str) -> None:
         opened = open_model("gpt-5", "low", url, api)
         for request in requests():
             await opened.model.answer(request.messages, request.settings)
         await opened.model.close()
 
     with serve(script) as server:
-        asyncio.run(ask_one_by_one(server.url))
+        asyncio.run(send_single_requests(server.url))
     assert [request["body"] for request in provider.lines()] == single
     assert [request["custom_id"] for request in provider.lines()] == list(IDS)
     assert {(r["method"], r["url"]) for r in provider.lines()} == {("POST", f"/v1{path}")}
 
 
 def test_results_in_any_order_belong_to_their_own_requests() -> None:
-    found = results_of(line("c", "third") + line("a", "first") + line("b", "second"))
-    assert {identity: c.text for identity, c in found.items()} == {
+    results = results_of(line("c", "third") + line("a", "first") + line("b", "second"))
+    assert {identity: c.text for identity, c in results.items()} == {
         "a": "first",
         "b": "second",
         "c": "third",
     }
-    assert found["a"].usage == Usage(input=3, generated=9, source="reported")
+    assert results["a"].usage == Usage(input=3, generated=9, source="reported")
 
 
-def test_results_in_the_responses_format_are_read_as_such() -> None:
+def test_results_in_the_responses_format_are_parsed() -> None:
     provider = OpenAIJobs()
     output = [{"type": "message", "content": [{"type": "output_text", "text": "4"}]}]
 
@@ -146,13 +146,13 @@ def test_results_in_the_responses_format_are_read_as_such() -> None:
         provider.end(line("b", body={"status": "completed", "output": output}))
         return await collect(service, name)
 
-    [(identity, completion)] = at(provider, work, api="responses")
+    [(identity, completion)] = run_at(provider, work, api="responses")
     assert (identity, completion.text, completion.finish_reason) == ("b", "4", "stop")
 
 
-def test_failures_of_single_requests_are_values_of_their_kind() -> None:
+def test_failures_of_single_requests_are_completions_with_their_kind() -> None:
     limited = {"error": {"message": "maximum context length is 8 tokens", "code": "too_long"}}
-    found = results_of(
+    results = results_of(
         line("a"),
         line("b", status=400, body=limited)
         + line(
@@ -164,11 +164,11 @@ def test_failures_of_single_requests_are_values_of_their_kind() -> None:
             },
         ),
     )
-    assert found["a"].error is None
-    assert found["c"].usage == Usage(input=3, generated=9, source="reported")
-    kinds = {i: (c.error.kind, c.error.status) for i, c in found.items() if c.error}
+    assert results["a"].error is None
+    assert results["c"].usage == Usage(input=3, generated=9, source="reported")
+    kinds = {i: (c.error.kind, c.error.status) for i, c in results.items() if c.error}
     assert kinds == {"b": ("item", 400), "c": ("transient", 500)}
-    assert KEY not in str(found)
+    assert KEY not in str(results)
 
 
 @pytest.mark.parametrize(
@@ -180,38 +180,38 @@ def test_failures_of_single_requests_are_values_of_their_kind() -> None:
         ("content_filter", "item"),
     ],
 )
-def test_a_request_without_a_response_says_why(code: str, kind: str) -> None:
+def test_a_request_without_a_response_fails_by_its_error_code(code: str, kind: str) -> None:
     error = results_of(None, error_line("b", code))["b"].error
     assert error is not None
     assert (error.kind, error.message) == (kind, "why")
 
 
 @pytest.mark.parametrize("status", ["expired", "cancelled", "failed"])
-def test_a_job_that_ended_badly_still_gives_what_it_has(status: str) -> None:
-    found = results_of(line("a"), error_line("b", "batch_expired"), status=status)
-    assert found["a"].error is None
-    assert found["b"].error is not None
-    assert "c" not in found
+def test_a_job_that_did_not_succeed_has_its_results_so_far(status: str) -> None:
+    results = results_of(line("a"), error_line("b", "batch_expired"), status=status)
+    assert results["a"].error is None
+    assert results["b"].error is not None
+    assert "c" not in results
 
 
 def test_a_job_without_files_has_no_results() -> None:
     assert results_of(None, status="failed") == {}
 
 
-def test_unreadable_lines_cost_no_other_line() -> None:
+def test_unreadable_lines_affect_no_other_line() -> None:
     junk = b'{"custom_id": "b", "resp\n\n[]\n7\n\xff\xfe\n' + b"[" * 100_000 + b"\n{}\n"
     odd = line("b", response="text") + line("stranger") + line("c", body=[1])
-    found = results_of(junk + line("a") + odd)
-    assert found.keys() == {"a", "b", "c"}
-    assert found["a"].error is None
-    assert [e.kind for i in "bc" if (e := found[i].error)] == ["transient", "transient"]
+    results = results_of(junk + line("a") + odd)
+    assert results.keys() == {"a", "b", "c"}
+    assert results["a"].error is None
+    assert [e.kind for i in "bc" if (e := results[i].error)] == ["transient", "transient"]
 
 
 def test_a_result_with_a_lone_surrogate_is_kept() -> None:
     assert results_of(line("a", "4 \ud800"))["a"].text == "4 \ufffd"
 
 
-def test_why_a_job_failed_is_told_without_the_key_and_in_one_line() -> None:
+def test_the_error_of_a_job_is_one_line_without_the_key() -> None:
     provider = OpenAIJobs()
 
     async def work(service: BatchService) -> BatchStatus:
@@ -221,37 +221,37 @@ def test_why_a_job_failed_is_told_without_the_key_and_in_one_line() -> None:
         provider.jobs[0]["errors"] = {"data": [error]}
         return await service.status(name)
 
-    status = at(provider, work)
+    status = run_at(provider, work)
     assert status.error is not None
     assert KEY[:3] not in status.error.message
     assert status.state == r"failed\x1b[2J"
 
 
-def test_of_two_results_for_one_request_the_answer_counts() -> None:
+def test_of_two_results_for_one_request_the_answer_takes_precedence() -> None:
     twice = line("a", status=500) + line("a", "first") + line("a", "second") + line("a", status=500)
-    found = results_of(twice, error_line("a", "batch_expired"))
-    assert found["a"].text == "first"
-    assert found["a"].error is None
+    results = results_of(twice, error_line("a", "batch_expired"))
+    assert results["a"].text == "first"
+    assert results["a"].error is None
 
 
-def test_what_one_file_holds_is_given_out_before_the_other_fails() -> None:
+def test_the_results_of_one_file_are_yielded_before_the_other_fails() -> None:
     provider = OpenAIJobs()
 
     async def work(service: BatchService) -> list[str]:
         name = await service.submit(requests(), "key")
         provider.end(line("a"), b"")
         del provider.files["error_file_id"]
-        found: list[str] = []
-        with pytest.raises(ProviderFault) as caught:
+        results: list[str] = []
+        with pytest.raises(ProviderError) as caught:
             async for identity, _ in service.results(name, IDS):
-                found.append(identity)
+                results.append(identity)
         assert caught.value.failure.kind == "run"
-        return found
+        return results
 
-    assert at(provider, work) == ["a"]
+    assert run_at(provider, work) == ["a"]
 
 
-def test_a_job_whose_id_was_lost_is_found_by_its_key() -> None:
+def test_a_job_is_found_by_its_key() -> None:
     provider = OpenAIJobs()
 
     async def work(service: BatchService) -> list[str | None]:
@@ -260,18 +260,18 @@ def test_a_job_whose_id_was_lost_is_found_by_its_key() -> None:
             await service.submit(requests(), f"key-{number}")
         return [await service.find(key) for key in ("key-0", "key-1", "key-4", "key-5", "key")]
 
-    assert at(provider, work) == ["batch-0", "batch-2", "batch-5", None, None]
+    assert run_at(provider, work) == ["batch-0", "batch-2", "batch-5", None, None]
 
 
-def test_a_list_of_jobs_that_never_ends_is_a_fault() -> None:
+def test_a_list_of_jobs_that_repeats_itself_raises_a_provider_error() -> None:
     async def script(asked: Asked) -> Reply:
         return web.json_response({"data": [{"id": "batch-0"}], "has_more": True})
 
-    with pytest.raises(ProviderFault, match="the same jobs again"):
-        at(script, lambda service: service.find("key"))
+    with pytest.raises(ProviderError, match="the same jobs again"):
+        run_at(script, lambda service: service.find("key"))
 
 
-def test_where_a_job_stands() -> None:
+def test_the_status_of_a_job_in_each_state() -> None:
     provider = OpenAIJobs()
     counts = {"total": 3, "completed": 1, "failed": 1}
     listed = {"data": [{"code": "invalid_json_line", "message": "line 3 is no JSON"}]}
@@ -286,7 +286,7 @@ def test_where_a_job_stands() -> None:
         assert (await service.status(name)).state == "cancelling"
         for state in ("completed", "failed", "expired", "cancelled"):
             provider.jobs[0]["status"] = state
-            assert (await service.status(name)).ended
+            assert (await service.status(name)).is_finished
         provider.jobs[0]["errors"] = listed
         error = (await service.status(name)).error
         assert error is not None
@@ -296,7 +296,7 @@ def test_where_a_job_stands() -> None:
         assert error is not None
         assert error.kind == "rate_limit"
 
-    at(provider, work)
+    run_at(provider, work)
 
 
 WORK: list[Callable[[BatchService], Awaitable[object]]] = [
@@ -309,7 +309,7 @@ WORK: list[Callable[[BatchService], Awaitable[object]]] = [
 
 
 @pytest.mark.parametrize("work", WORK)
-def test_a_fault_of_the_provider_is_told_once_and_without_the_key(
+def test_an_error_of_the_provider_is_raised_without_retry_and_without_the_key(
     work: Callable[[BatchService], Awaitable[object]],
 ) -> None:
     asked_paths: list[str] = []
@@ -321,12 +321,12 @@ def test_a_fault_of_the_provider_is_told_once_and_without_the_key(
     async def unauthorised(asked: Asked) -> Reply:
         return servers.error(401, f"bad key {KEY}")
 
-    with pytest.raises(ProviderFault, match=r"HTTP 429: slow down, \[key\]") as caught:
-        at(limited, work)
+    with pytest.raises(ProviderError, match=r"HTTP 429: slow down, \[key\]") as caught:
+        run_at(limited, work)
     assert (caught.value.failure.kind, caught.value.failure.retry_after) == ("rate_limit", 7.0)
     assert len(asked_paths) == 1
-    with pytest.raises(ProviderFault, match=r"HTTP 401: bad key \[key\]") as caught:
-        at(unauthorised, work)
+    with pytest.raises(ProviderError, match=r"HTTP 401: bad key \[key\]") as caught:
+        run_at(unauthorised, work)
     assert caught.value.failure.kind == "run"
 
 
@@ -336,23 +336,23 @@ async def _nothing(asked: Asked) -> Reply:
 
 @pytest.mark.parametrize("work", WORK)
 @pytest.mark.parametrize("script", [servers.torn, servers.garbage])
-def test_a_response_that_nobody_can_read_may_pass(
+def test_an_unreadable_response_is_a_transient_failure(
     work: Callable[[BatchService], Awaitable[object]], script: Script
 ) -> None:
-    with pytest.raises(ProviderFault) as caught:
-        at(script, work)
+    with pytest.raises(ProviderError) as caught:
+        run_at(script, work)
     assert caught.value.failure.kind == "transient"
-    with pytest.raises(ProviderFault, match="no id"):
-        at(_nothing, WORK[0])
+    with pytest.raises(ProviderError, match="no id"):
+        run_at(_nothing, WORK[0])
 
 
-def test_only_some_providers_have_a_batch_api() -> None:
+def test_a_provider_without_a_batch_api_is_rejected() -> None:
     for model, level in (("kimi-k2-0905", None), ("litellm/openai/x", None)):
         with pytest.raises(BadInput, match=r"no batch API \(openai and gemini have one\)"):
             open_batch(model, level)
     with pytest.raises(BadInput, match="leave out --batch"):
         open_batch("baseline/float64")
-    with pytest.raises(BadInput, match="only openai speaks responses"):
+    with pytest.raises(BadInput, match="--api responses is available from openai only"):
         open_batch("gemini-2.5-pro", "minimal", None, "responses")
     with pytest.raises(BadInput, match="--base-url"):
         open_batch("gpt-5", "low", "nowhere")

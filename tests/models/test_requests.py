@@ -1,12 +1,12 @@
-"""What each adapter sends."""
+"""The requests that each adapter sends."""
 
 from __future__ import annotations
 
 import pytest
 
-from bench.models import open_model
-from bench.models.catalogue import entries, resolve
-from tests.models.asking import KEY, LOCAL_CHAT, LOCAL_GEMINI, ask, good
+from numbench.models import open_model
+from numbench.models.catalogue import list_models, resolve_model
+from tests.models.adapter_calls import CHAT_MODEL, GEMINI_MODEL, KEY, call_adapter, valid_reply
 
 NUMBER = {
     "type": "object",
@@ -75,9 +75,9 @@ GEMINI_CONFIGURATIONS: list[tuple[str, str, dict[str, object]]] = [
 ]
 
 
-def test_every_level_of_the_catalogue_is_checked_here() -> None:
+def test_this_file_checks_every_level_of_the_catalogue() -> None:
     checked = [row[:2] for row in (*CHAT_CONFIGURATIONS, *GEMINI_CONFIGURATIONS)]
-    listed = [(entry.name, level) for entry in entries() for level in entry.levels]
+    listed = [(entry.name, level) for entry in list_models() for level in entry.levels]
     assert sorted(checked) == sorted(listed)
 
 
@@ -85,7 +85,7 @@ def test_every_level_of_the_catalogue_is_checked_here() -> None:
 def test_the_papers_chat_configurations_send_exactly_this(
     model: str, level: str, served: str, rest: dict[str, object]
 ) -> None:
-    completion, asked = ask(good, model, level)
+    completion, asked = call_adapter(valid_reply, model, level)
     assert completion.text == '{"answer": 1}'
     assert asked.body == {
         "model": served,
@@ -101,7 +101,7 @@ def test_the_papers_chat_configurations_send_exactly_this(
 
 @pytest.mark.parametrize(("level", "effort"), GPT_5_LEVELS)
 def test_gpt_5_in_the_responses_format_sends_exactly_this(level: str, effort: str) -> None:
-    completion, asked = ask(good, "gpt-5", level, api="responses")
+    completion, asked = call_adapter(valid_reply, "gpt-5", level, api="responses")
     assert completion.text == '{"answer": 1}'
     assert asked.body == {
         "model": "gpt-5",
@@ -127,14 +127,14 @@ def _camel_case(name: str) -> str:
 def test_the_papers_gemini_configurations_send_exactly_this(
     model: str, level: str, thinking: dict[str, object]
 ) -> None:
-    completion, asked = ask(good, model, level)
+    completion, asked = call_adapter(valid_reply, model, level)
     assert completion.text == '{"answer": 1}'
     assert asked.path == f"/v1beta/models/{model}:generateContent"
     assert asked.headers["x-goog-api-key"] == KEY
     assert asked.body["systemInstruction"]["parts"] == [{"text": "Answer in JSON."}]
     assert asked.body["contents"] == [{"role": "user", "parts": [{"text": "What is 1 + 1?"}]}]
     generation = asked.body["generationConfig"]
-    # The SDK may write the fields of this one object in snake case, which Google reads as well.
+    # The SDK may write the fields of this object in snake case, which Google accepts too.
     sent = generation.pop("thinkingConfig")
     assert {_camel_case(key): value for key, value in sent.items()} == thinking
     assert generation == {
@@ -149,18 +149,18 @@ def test_the_papers_gemini_configurations_send_exactly_this(
     ("kind", "schema"),
     [("letter", {"type": "string"}), ("list", {"type": "array", "items": {"type": "number"}})],
 )
-def test_the_schema_follows_the_kind_of_answer(kind: str, schema: dict[str, object]) -> None:
-    _, asked = ask(good, "gpt-5", "minimal", answer_kind=kind)
+def test_the_schema_depends_on_the_kind_of_answer(kind: str, schema: dict[str, object]) -> None:
+    _, asked = call_adapter(valid_reply, "gpt-5", "minimal", answer_kind=kind)
     sent = asked.body["response_format"]["json_schema"]["schema"]
     assert sent["properties"] == {"answer": schema}
 
 
-def test_limits_and_seed_are_sent_under_the_servers_names() -> None:
-    _, asked = ask(good, "gpt-5", "low", max_tokens=9, seed=4)
+def test_token_limit_and_seed_have_the_names_of_each_api() -> None:
+    _, asked = call_adapter(valid_reply, "gpt-5", "low", max_tokens=9, seed=4)
     assert (asked.body["max_completion_tokens"], asked.body["seed"]) == (9, 4)
-    _, asked = ask(good, LOCAL_CHAT, max_tokens=9)
+    _, asked = call_adapter(valid_reply, CHAT_MODEL, max_tokens=9)
     assert asked.body["max_tokens"] == 9
-    _, asked = ask(good, LOCAL_GEMINI, max_tokens=9, seed=4)
+    _, asked = call_adapter(valid_reply, GEMINI_MODEL, max_tokens=9, seed=4)
     assert asked.body["generationConfig"]["maxOutputTokens"] == 9
 
 
@@ -178,17 +178,22 @@ def test_limits_and_seed_are_sent_under_the_servers_names() -> None:
         ),
     ],
 )
-def test_routes_outside_the_catalogue_send_the_level_or_nothing(
+def test_routes_send_the_parameters_of_a_level_only_if_one_is_given(
     model: str, level: str | None, sent: dict[str, object]
 ) -> None:
-    _, asked = ask(good, model, level)
+    _, asked = call_adapter(valid_reply, model, level)
     assert {k: v for k, v in asked.body.items() if k not in ("model", "messages")} == ZERO | sent
 
 
-def test_models_known_to_reject_a_temperature_get_none() -> None:
-    assert open_model("openai/o3", "low", "http://127.0.0.1").about.settings.temperature is None
-    assert open_model("openrouter/openai/gpt-5-mini").about.settings.temperature is None
-    assert open_model("openai/olmo", base_url="http://127.0.0.1").about.settings.temperature == 0.0
+def test_models_that_reject_a_temperature_get_none() -> None:
+    assert (
+        open_model("openai/o3", "low", "http://127.0.0.1").description.settings.temperature is None
+    )
+    assert open_model("openrouter/openai/gpt-5-mini").description.settings.temperature is None
+    assert (
+        open_model("openai/olmo", base_url="http://127.0.0.1").description.settings.temperature
+        == 0.0
+    )
 
 
 @pytest.mark.parametrize(
@@ -200,10 +205,10 @@ def test_models_known_to_reject_a_temperature_get_none() -> None:
         "litellm/vertex_ai/claude-x",
     ],
 )
-def test_claude_gets_a_temperature_only_where_it_does_not_think(model: str) -> None:
+def test_claude_gets_a_temperature_only_without_reasoning(model: str) -> None:
     def temperature(level: str | None) -> float | None:
-        return resolve(model, level).settings.temperature
+        return resolve_model(model, level).settings.temperature
 
     assert (temperature(None), temperature("none")) == (0.0, 0.0)
     assert (temperature("minimal"), temperature("low"), temperature("high")) == (None, None, None)
-    assert resolve("litellm/mistral/any", "low").settings.temperature == 0.0
+    assert resolve_model("litellm/mistral/any", "low").settings.temperature == 0.0

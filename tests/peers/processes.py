@@ -1,4 +1,4 @@
-"""Servers of somebody else's and `numbench`, each as a process of its own."""
+"""Third-party servers and `numbench`, each in its own process."""
 
 from __future__ import annotations
 
@@ -16,14 +16,13 @@ from pathlib import Path
 import pytest
 
 BIN = Path(sys.executable).parent
-BOOT = 180
-"""Seconds after which a server counts as one that never comes up."""
+STARTUP_TIMEOUT_SECONDS = 240
 
 KEYS = ("OPENAI_API_KEY", "OPENROUTER_API_KEY", "GEMINI_API_KEY", "GOOGLE_API_KEY")
 
 
 def free_port() -> int:
-    """A port of 127.0.0.1 that nobody listens on."""
+    """Return a port of 127.0.0.1 without a listener."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]
@@ -34,7 +33,7 @@ def free_port() -> int:
 def serving(
     command: Sequence[str | Path], health: str, folder: Path, **environment: str
 ) -> Iterator[None]:
-    """Run a server in `folder` until the block ends; begin once the URL `health` answers."""
+    """Run a server in `folder` during the block, which starts when `health` responds."""
     with (folder / "server.log").open("wb") as log:
         process = subprocess.Popen(
             command, cwd=folder, stdout=log, stderr=log, env=os.environ | environment
@@ -45,30 +44,30 @@ def serving(
     finally:
         process.terminate()
         try:
-            process.wait(20)
+            process.wait(30)
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait(20)
 
 
 def _wait_for(url: str, process: subprocess.Popen[bytes], folder: Path) -> None:
-    until = time.monotonic() + BOOT
-    while time.monotonic() < until:
+    deadline = time.monotonic() + STARTUP_TIMEOUT_SECONDS
+    while time.monotonic() < deadline:
         if process.poll() is not None:
-            said = (folder / "server.log").read_text(errors="replace")[-2000:]
-            pytest.fail(f"the server ended with exit code {process.returncode}: {said}")
+            log = (folder / "server.log").read_text(errors="replace")[-2000:]
+            pytest.fail(f"the server ended with exit code {process.returncode}: {log}")
         try:
             with urllib.request.urlopen(url, timeout=5):
                 return
         except (urllib.error.URLError, ConnectionError, TimeoutError):
             time.sleep(0.2)
-    pytest.fail(f"the server did not come up within {BOOT} s")
+    pytest.fail(f"the server did not start within {STARTUP_TIMEOUT_SECONDS} s")
 
 
 def numbench_run(
     out: Path, *arguments: str, keys: Mapping[str, str] | None = None
 ) -> subprocess.CompletedProcess[str]:
-    """`numbench run` over the benchmark into `out`, with no keys in sight but `keys`."""
+    """Run `numbench run` on v1 into `out`, without API keys except `keys`."""
     environment = {name: value for name, value in os.environ.items() if name not in KEYS}
     return subprocess.run(
         [BIN / "numbench", "run", "--dataset", "v1", "--out", str(out), *arguments],
@@ -77,3 +76,8 @@ def numbench_run(
         env=environment | dict(keys or {}),
         timeout=240,
     )
+
+
+def error_lines(done: subprocess.CompletedProcess[str], model: str) -> list[str]:
+    """Return the lines on stderr that are not progress, which a slow run prints first."""
+    return [line for line in done.stderr.splitlines() if not line.startswith(f"{model} · ")]

@@ -1,4 +1,4 @@
-"""litellm's proxy, which speaks OpenAI's and Gemini's formats and insists on a key."""
+"""litellm's proxy, which implements OpenAI's and Gemini's APIs and requires a key."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from typing import NamedTuple
 
 import pytest
 
-from bench.journal import read_run
-from bench.records import Usage
-from tests.peers.processes import BIN, free_port, numbench_run, serving
+from numbench.journal import read_run
+from numbench.records import Usage
+from tests.peers.processes import BIN, error_lines, free_port, numbench_run, serving
 
 NAME = "always-one"
-SAYS = '{"answer": 1}'
+ANSWER = '{"answer": 1}'
 
 
 class Proxy(NamedTuple):
-    """A running proxy and the key that it takes."""
+    """A running proxy and its key."""
 
     url: str
     key: str
@@ -30,7 +30,7 @@ class Proxy(NamedTuple):
 def proxy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Proxy]:
     folder, port = tmp_path_factory.mktemp("proxy"), free_port()
     key = f"sk-{secrets.token_hex(16)}"
-    served = {"model": f"openai/{NAME}", "api_key": "none", "mock_response": SAYS}
+    served = {"model": f"openai/{NAME}", "api_key": "none", "mock_response": ANSWER}
     # JSON is YAML.
     config = {"model_list": [{"model_name": NAME, "litellm_params": served}]}
     (folder / "config.yaml").write_text(json.dumps(config))
@@ -53,59 +53,59 @@ ROUTES = pytest.mark.parametrize(
 
 
 @ROUTES
-def test_all_tasks_are_answered_and_the_second_run_asks_nothing(
+def test_all_tasks_are_answered_and_a_second_run_sends_no_request(
     proxy: Proxy, tmp_path: Path, model: str, path: str, variable: str
 ) -> None:
     arguments = ("--model", model, "--base-url", proxy.url + path, "--limit", "3")
     done = numbench_run(tmp_path / "run", *arguments, keys={variable: proxy.key})
     assert done.returncode == 0, done.stderr
-    assert "27 answered now, 0 before, 0 failed" in done.stdout
+    assert "27 answered now, 0 done earlier, 0 failed" in done.stdout
     recorded = read_run(tmp_path / "run")
     assert len(recorded.info.tasks) == 9
     assert len(recorded.responses) == 27
-    # What a mock costs, in litellm's own words; Gemini's format names the visible part.
+    # The usage of a mock response; Gemini's format also has the visible part.
     visible = 20 if model.startswith("gemini") else None
     usage = Usage(input=10, generated=20, visible=visible, source="reported")
     for response in recorded.responses.values():
-        assert (response.text, response.error, response.finish_reason) == (SAYS, None, "stop")
+        assert (response.text, response.error, response.finish_reason) == (ANSWER, None, "stop")
         assert (response.attempts, response.usage, response.cost) == (1, usage, None)
     again = numbench_run(tmp_path / "run", *arguments, keys={variable: proxy.key})
-    assert "0 answered now, 27 before" in again.stdout
-    assert nowhere(proxy.key, tmp_path, done.stdout, done.stderr)
+    assert "0 answered now, 27 done earlier" in again.stdout
+    assert is_secret(proxy.key, tmp_path, done.stdout, done.stderr)
 
 
 @ROUTES
-def test_a_wrong_key_ends_the_run_in_one_line_that_does_not_say_it(
+def test_a_wrong_key_ends_the_run_with_one_line_that_does_not_contain_it(
     proxy: Proxy, tmp_path: Path, model: str, path: str, variable: str
 ) -> None:
     wrong = f"sk-{secrets.token_hex(16)}"
     arguments = ("--model", model, "--base-url", proxy.url + path)
     done = numbench_run(tmp_path / "run", *arguments, keys={variable: wrong})
     assert done.returncode == 1
-    (line,) = done.stderr.splitlines()
+    [line] = error_lines(done, model)
     assert re.match(f"numbench: {model}: HTTP 40[01]: ", line)
-    assert line.endswith("nothing more was asked")
+    assert line.endswith("no further requests were sent")
     assert done.stdout == ""
     assert read_run(tmp_path / "run").responses == {}
-    assert nowhere(wrong, tmp_path, done.stderr)
+    assert is_secret(wrong, tmp_path, done.stderr)
 
 
 @ROUTES
-def test_a_model_that_the_proxy_lacks_ends_the_run_in_one_line(
+def test_an_unknown_model_ends_the_run_with_one_line(
     proxy: Proxy, tmp_path: Path, model: str, path: str, variable: str
 ) -> None:
     unknown = model.replace(NAME, "nobody")
     arguments = ("--model", unknown, "--base-url", proxy.url + path)
     done = numbench_run(tmp_path / "run", *arguments, keys={variable: proxy.key})
     assert done.returncode == 1
-    (line,) = done.stderr.splitlines()
+    [line] = error_lines(done, unknown)
     assert line.startswith(f"numbench: {unknown}: HTTP 4")
     assert "nobody" in line
     assert read_run(tmp_path / "run").responses == {}
 
 
-def nowhere(key: str, folder: Path, *said: str) -> bool:
-    """Whether `key` is in no file below `folder` and in nothing that was said."""
+def is_secret(key: str, folder: Path, *outputs: str) -> bool:
+    """Return whether `key` is in no file below `folder` and in no output."""
     files = [path.read_bytes() for path in folder.rglob("*") if path.is_file()]
     assert files
-    return not any(key.encode() in text for text in [*files, *(text.encode() for text in said)])
+    return not any(key.encode() in text for text in [*files, *(text.encode() for text in outputs)])

@@ -1,4 +1,4 @@
-"""The small study and, where they are at hand, the study's own files."""
+"""Fixtures: a small study and, if available, the study's own files."""
 
 from __future__ import annotations
 
@@ -6,22 +6,22 @@ from pathlib import Path
 
 import pytest
 
-from bench.rescore.study import Study, read_study
+from numbench.rescore.analysis import StudyAnalysis, analyze_study
 from tests.rescore.files import small_study
 
 
 @pytest.fixture
-def small(tmp_path: Path) -> Study:
-    """The small study, read."""
+def small(tmp_path: Path) -> StudyAnalysis:
+    """The small study, analyzed."""
     return read(small_study(tmp_path / "csv"), tmp_path / "runs")
 
 
 @pytest.fixture(scope="session")
-def whole(paper_results: Path, tmp_path_factory: pytest.TempPathFactory) -> Study:
-    """The study's own files, read once."""
+def whole(paper_results: Path, tmp_path_factory: pytest.TempPathFactory) -> StudyAnalysis:
+    """The study's own files, analyzed once."""
     return read(paper_results, tmp_path_factory.mktemp("rescore"))
 
 
-def read(folder: Path, runs: Path) -> Study:
-    """A study whose messages nobody hears."""
-    return read_study(folder, runs, lambda _: None)
+def read(folder: Path, runs: Path) -> StudyAnalysis:
+    """Analyze a study and discard its messages."""
+    return analyze_study(folder, runs, lambda _: None)

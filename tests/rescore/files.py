@@ -1,4 +1,4 @@
-"""A small study: files in the form of the study's, with one item for each repair."""
+"""A small study: files in the format of the study's, with one item per correction."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 
 class Row(NamedTuple):
-    """A question, its published label, and what a model says."""
+    """A question, its published label and a model's response."""
 
     prompt: str
     label: str
@@ -17,13 +17,13 @@ class Row(NamedTuple):
 
 
 ADDITION = (
-    # The label is wrong, the answer is right.
+    # The label is wrong, the answer is correct.
     Row("What is 1.5 + 2.25?", "3.7499", '{"answer": 3.75}'),
-    # Rounded to 15 digits the answer is the label; cut off it is not.
+    # Rounded to 15 digits the answer equals the label; truncated it does not.
     Row("What is 1234.5 + 0.0678901234567?", "1234.56789012346", '{"answer": 1234.5678901234567}'),
-    # The study reads the first number, which is not the answer.
+    # The study takes the first number, which is not the answer.
     Row("What is 2 - 0.5?", "1.5", '2 - 0.5 = {"answer": 1.5} {}'),
-    # Only in the benchmark: the model was not asked.
+    # Only in the benchmark: there is no response.
     Row("What is 7 + 1?", "8", ""),
 )
 MINMAX = (
@@ -33,7 +33,7 @@ MINMAX = (
 
 
 def write_benchmark(folder: Path, task: str, rows: Sequence[Row]) -> None:
-    """The file of questions."""
+    """Write the benchmark file of a task."""
     lines = [{"text_prompt": row.prompt, "answer": row.label} for row in rows]
     _write(folder / f"{task}_decimal_uniform_test_500_shuffle.csv", lines)
 
@@ -41,7 +41,7 @@ def write_benchmark(folder: Path, task: str, rows: Sequence[Row]) -> None:
 def write_responses(
     folder: Path, task: str, rows: Sequence[Row], model: str = "openai__gpt-5", effort: str = "high"
 ) -> None:
-    """The file of one model's responses."""
+    """Write the response file of a model."""
     lines = [
         {"text_prompt": row.prompt, "answer": row.label, "raw_response": row.text, "tokens": "7"}
         for row in rows
@@ -51,7 +51,7 @@ def write_responses(
 
 
 def small_study(folder: Path) -> Path:
-    """Two tasks, one model."""
+    """Write a study with two tasks and one model."""
     write_benchmark(folder, "Addition", ADDITION)
     write_benchmark(folder, "MinMax", MINMAX)
     write_responses(folder, "Addition", ADDITION[:3])

@@ -1,26 +1,26 @@
-"""The paper's claims as tests: each can hold, fail, and be beyond what the scores tell."""
+"""The paper's claims as tests: each can hold, fail or be undecided."""
 
 from __future__ import annotations
 
 import pytest
 
-from bench.report.layout import Entry, Estimate
-from bench.report.published import published_entries
-from bench.rescore.claims import HARD, TESTS, Finding, claims, judgement
-from bench.tasks import TASKS
+from numbench.reporting.entries import published_entries
+from numbench.reporting.table_model import Entry, Estimate
+from numbench.rescore.claims import HARD, TESTS, ClaimResult, claim_status, claims
+from numbench.tasks import TASKS
 
 
 def _entry(
     reasoning: str = "none",
     model: str = "M",
     tokens: float | None = None,
-    reach: float = 0.5,
+    half_width: float = 0.5,
     **scores: float,
 ) -> Entry:
-    """A model whose every task has the score 90, or the one given."""
+    """Return a model with the score 90 on every task that is not given."""
     values = {task: scores.get(task, 90.0) for task in TASKS}
     tables = {
-        "log_smape": {t: Estimate(v, v - reach, v + reach) for t, v in values.items()},
+        "log_smape": {t: Estimate(v, v - half_width, v + half_width) for t, v in values.items()},
         "tokens": {} if tokens is None else {task: Estimate(tokens) for task in TASKS},
     }
     return Entry(model, reasoning, tables)
@@ -54,26 +54,28 @@ CASES = [
     ("thousands_of_tokens", [_entry("maximal", tokens=5000), _entry(tokens=3)], True),
     ("thousands_of_tokens", [_entry("maximal", tokens=30001)], False),
     ("thousands_of_tokens", [_entry("maximal")], None),
-    ("stable_at_500", [_entry(reach=1)], True),
-    ("stable_at_500", [_entry(reach=1.25)], False),
+    ("stable_at_500", [_entry(half_width=1)], True),
+    ("stable_at_500", [_entry(half_width=1.25)], False),
     ("stable_at_500", published_entries(), None),
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize(("name", "entries", "holds"), CASES)
-def test_a_claim_is_judged_by_its_scores(name: str, entries: list[Entry], holds: bool) -> None:
-    found = TESTS[name](entries)
-    assert found.holds is holds, found.text
-    assert found.text
+def test_claim_is_decided_by_the_scores(
+    name: str, entries: list[Entry], holds: bool | None
+) -> None:
+    result = TESTS[name](entries)
+    assert result.holds is holds, result.text
+    assert result.text
 
 
-def test_every_claim_has_its_test_and_every_test_its_claim() -> None:
+def test_claims_and_tests_correspond() -> None:
     assert list(claims()) == list(TESTS)
     for name in TESTS:
         assert {holds for case, _, holds in CASES if case == name} >= {True, False}
 
 
-def test_the_numbers_name_who_has_them() -> None:
+def test_result_names_the_configuration() -> None:
     text = TESTS["none_above_sixty"](published_entries()).text
     assert text == "highest Div 51.3 (Gemini 2.5 Pro, minimal)"
 
@@ -81,15 +83,13 @@ def test_the_numbers_name_who_has_them() -> None:
 @pytest.mark.parametrize(
     ("before", "after", "words"),
     [
-        (True, True, "holds, by either scoring"),
+        (True, True, "holds by both scorings"),
         (True, False, "no longer holds"),
-        (False, True, "holds now, and did not by the study's scoring"),
-        (False, False, "does not hold, by either scoring"),
-        (None, True, "cannot be told with these files"),
-        (True, None, "cannot be told with these files"),
+        (False, True, "holds only by exact scoring"),
+        (False, False, "does not hold by either scoring"),
+        (None, True, "undecided with these files"),
+        (True, None, "undecided with these files"),
     ],
 )
-def test_the_judgement_says_what_changes(
-    before: bool | None, after: bool | None, words: str
-) -> None:
-    assert judgement(Finding(before, ""), Finding(after, "")) == words
+def test_status_describes_the_change(before: bool | None, after: bool | None, words: str) -> None:
+    assert claim_status(ClaimResult(before, ""), ClaimResult(after, "")) == words

@@ -1,4 +1,4 @@
-"""The whole command: files in, page, figures and reports out."""
+"""The command: from files to page, figures and reports."""
 
 from __future__ import annotations
 
@@ -8,13 +8,20 @@ from pathlib import Path
 
 import pytest
 
-from bench.cli import main
-from bench.errors import BadInput
-from bench.report.figures import style
-from bench.rescore import Rescored, rescore
-from bench.rescore.drawings import FORMATS, NAMES, ceiling, draw, scores, steps
-from bench.rescore.study import Study
-from tests.report.drawn import assert_legible
+from numbench.cli import main
+from numbench.errors import BadInput
+from numbench.plot_style import plot_style
+from numbench.rescore import RescoreResult, rescore
+from numbench.rescore.analysis import StudyAnalysis
+from numbench.rescore.page_figures import (
+    FORMATS,
+    NAMES,
+    ceiling_bars,
+    correction_bars,
+    draw,
+    score_dumbbells,
+)
+from tests.reporting.figure_checks import assert_legible
 from tests.rescore.files import ADDITION, small_study, write_benchmark
 
 
@@ -23,13 +30,13 @@ def _quiet(message: str) -> None:
 
 
 @pytest.fixture(scope="module")
-def done(tmp_path_factory: pytest.TempPathFactory) -> Rescored:
-    """The small study, re-scored."""
+def done(tmp_path_factory: pytest.TempPathFactory) -> RescoreResult:
+    """The re-scored small study."""
     folder = tmp_path_factory.mktemp("small")
     return rescore(small_study(folder / "csv"), folder / "out", _quiet)
 
 
-def test_the_page_lies_beside_its_figures_numbers_and_reports(done: Rescored) -> None:
+def test_output_contains_page_figures_scores_and_reports(done: RescoreResult) -> None:
     out = done.out
     assert (done.labels, done.cells) == ((6, 1), (3, 0, 3))
     assert [path.relative_to(out) for path in done.reports] == [
@@ -45,7 +52,7 @@ def test_the_page_lies_beside_its_figures_numbers_and_reports(done: Rescored) ->
     }  # fmt: skip
 
 
-def test_labels_alone_leave_no_figure_of_an_earlier_page(done: Rescored, tmp_path: Path) -> None:
+def test_figures_of_an_earlier_page_are_removed(done: RescoreResult, tmp_path: Path) -> None:
     out = tmp_path / "out"
     shutil.copytree(done.out / "figures", out / "figures")
     write_benchmark(tmp_path / "labels", "Addition", ADDITION)
@@ -54,7 +61,7 @@ def test_labels_alone_leave_no_figure_of_an_earlier_page(done: Rescored, tmp_pat
     assert {path.stem for path in (out / "figures").iterdir()} == {"ceiling"}
 
 
-def test_a_broken_file_is_one_line_and_leaves_the_page_as_it_was(tmp_path: Path) -> None:
+def test_broken_file_is_reported_and_the_page_is_unchanged(tmp_path: Path) -> None:
     out = tmp_path / "out"
     write_benchmark(tmp_path / "csv", "Addition", ADDITION)
     rescore(tmp_path / "csv", out, _quiet)
@@ -67,13 +74,13 @@ def test_a_broken_file_is_one_line_and_leaves_the_page_as_it_was(tmp_path: Path)
     assert (out / "README.md").read_bytes() == before
 
 
-def test_a_folder_without_such_files_is_refused(tmp_path: Path) -> None:
+def test_folder_without_study_files_is_rejected(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match="none of the study's files"):
         rescore(tmp_path, tmp_path / "out", _quiet)
     assert not (tmp_path / "out").exists()
 
 
-def test_the_command_says_what_it_found(
+def test_command_prints_a_summary(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder, out = tmp_path / "csv", tmp_path / "out"
@@ -84,27 +91,28 @@ def test_the_command_says_what_it_found(
     assert end.value.code == 0
     assert capsys.readouterr().out.splitlines() == [
         "1 of 4 published labels are wrong",
-        "no responses among these files: the labels are audited, no score is taken again",
+        "the folder contains no responses: only the labels were audited",
         str(out / "README.md"),
+        f"next: open {out / 'README.md'}",
     ]
 
 
-def test_figures_have_the_same_bytes_again(small: Study) -> None:
+def test_figures_are_reproducible(small: StudyAnalysis) -> None:
     assert draw(small) == draw(small)
 
 
-def test_figures_can_be_read(whole: Study) -> None:
-    with style():
+def test_figures_are_legible(whole: StudyAnalysis) -> None:
+    with plot_style():
         for table in ("log_smape", "exact_match"):
-            found = whole.of_table(table)
-            assert_legible(scores(found, whole.configs))
-            assert_legible(steps(found, whole.configs))
-        assert_legible(ceiling(whole.labels))
+            cells = whole.of_table(table)
+            assert_legible(score_dumbbells(cells, whole.configs))
+            assert_legible(correction_bars(cells, whole.configs))
+        assert_legible(ceiling_bars(whole.labels))
 
 
-def test_figures_of_one_score_can_be_read(small: Study) -> None:
-    found = small.of_table("exact_match")
-    with style():
-        assert_legible(scores(found, small.configs))
-        assert_legible(steps(found, small.configs))
-        assert_legible(ceiling(small.labels))
+def test_figures_of_a_single_score_are_legible(small: StudyAnalysis) -> None:
+    cells = small.of_table("exact_match")
+    with plot_style():
+        assert_legible(score_dumbbells(cells, small.configs))
+        assert_legible(correction_bars(cells, small.configs))
+        assert_legible(ceiling_bars(small.labels))

@@ -1,4 +1,4 @@
-"""How wrong numbers and lists are told apart: answers made with one fault each."""
+"""Error kinds of wrong numbers and lists, each produced by one error."""
 
 from __future__ import annotations
 
@@ -8,10 +8,8 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from bench.records import ErrorKind
-from bench.scoring import metrics
-from bench.scoring.error_kinds import list_error, number_error
-from bench.scoring.rounded import rounded_form
+from numbench.scoring import metrics
+from numbench.scoring.error_kinds import list_error, number_error
 
 EXAMPLES = [
     ("-3.75", "3.75", "sign"),
@@ -60,115 +58,113 @@ EXAMPLES = [
 
 
 @pytest.mark.parametrize(("answer", "truth", "kind"), EXAMPLES)
-def test_errors_are_told_apart(answer: str, truth: str, kind: str) -> None:
-    assert _kind(Decimal(answer), Decimal(truth)) == kind
+def test_number_error_kind(answer: str, truth: str, kind: str) -> None:
+    assert number_error(Decimal(answer), Decimal(truth)) == kind
 
 
 @pytest.mark.parametrize(("answer", "truth", "kind"), EXAMPLES)
-def test_an_error_is_the_same_for_negative_numbers(answer: str, truth: str, kind: str) -> None:
-    assert _kind(-Decimal(answer), -Decimal(truth)) == kind
+def test_negative_numbers_have_the_same_error_kind(answer: str, truth: str, kind: str) -> None:
+    assert number_error(-Decimal(answer), -Decimal(truth)) == kind
 
 
-def _kind(answer: Decimal, truth: Decimal) -> ErrorKind:
-    return number_error(*(rounded_form(metrics.rounded(value)) for value in (answer, truth)))
-
-
-# Truths by their digits, the first of which is not 0, and the decimal place of the first.
+# Truths by their digits, of which the first is not 0, and the decimal exponent of the first.
 significands = st.integers(1, 10**15 - 1).map(str)
 long_significands = st.integers(10**14, 10**15 - 1).map(str).filter(lambda s: s[-1] not in "01")
-places = st.integers(-30, 14)
+exponents = st.integers(-30, 14)
 
 
-def _number(digits: str, place: int) -> Decimal:
-    return Decimal(int(digits)).scaleb(place - len(digits) + 1)
+def _number(digits: str, exponent: int) -> Decimal:
+    return Decimal(int(digits)).scaleb(exponent - len(digits) + 1)
 
 
-@given(significands, places)
-def test_a_truth_with_the_other_sign_is_a_sign_error(digits: str, place: int) -> None:
-    truth = _number(digits, place)
-    assert _kind(-truth, truth) == "sign"
+@given(significands, exponents)
+def test_opposite_sign_is_a_sign_error(digits: str, exponent: int) -> None:
+    truth = _number(digits, exponent)
+    assert number_error(-truth, truth) == "sign"
 
 
-@given(significands, places, st.integers(-400, 400).filter(bool))
-def test_a_truth_times_a_power_of_ten_is_a_magnitude_error(
-    digits: str, place: int, power: int
+@given(significands, exponents, st.integers(-400, 400).filter(bool))
+def test_power_of_ten_is_a_magnitude_error(digits: str, exponent: int, power: int) -> None:
+    truth = _number(digits, exponent)
+    assert number_error(truth.scaleb(power), truth) == "magnitude"
+
+
+@given(long_significands, exponents, st.sampled_from([-1, 1]))
+def test_one_unit_of_the_15th_digit_is_a_rounding_error(
+    digits: str, exponent: int, step: int
 ) -> None:
-    truth = _number(digits, place)
-    assert _kind(truth.scaleb(power), truth) == "magnitude"
+    answer = Decimal(int(digits) + step).scaleb(exponent - 14)
+    assert number_error(answer, _number(digits, exponent)) == "rounding"
 
 
-@given(long_significands, places, st.sampled_from([-1, 1]))
-def test_one_unit_of_the_last_of_fifteen_digits_is_a_rounding_error(
-    digits: str, place: int, step: int
+@given(
+    long_significands, exponents, st.integers(1, 13), st.sampled_from([ROUND_DOWN, ROUND_HALF_UP])
+)
+def test_truth_with_fewer_digits_is_a_precision_error(
+    digits: str, exponent: int, precision: int, rounding: str
 ) -> None:
-    answer = Decimal(int(digits) + step).scaleb(place - 14)
-    assert _kind(answer, _number(digits, place)) == "rounding"
+    truth = _number(digits, exponent)
+    answer = Context(prec=precision, rounding=rounding).plus(truth)
+    assume(abs(answer - truth) != Decimal(1).scaleb(exponent - 14))
+    assert number_error(answer, truth) == "precision"
 
 
-@given(long_significands, places, st.integers(1, 13), st.sampled_from([ROUND_DOWN, ROUND_HALF_UP]))
-def test_a_truth_with_fewer_digits_is_a_precision_error(
-    digits: str, place: int, kept: int, rounding: str
-) -> None:
-    truth = _number(digits, place)
-    answer = Context(prec=kept, rounding=rounding).plus(truth)
-    assume(abs(answer - truth) != Decimal(1).scaleb(place - 14))
-    assert _kind(answer, truth) == "precision"
-
-
-@given(long_significands, places, st.integers(0, 13), st.sampled_from([-1, 1]))
+@given(long_significands, exponents, st.integers(0, 13), st.sampled_from([-1, 1]))
 def test_one_unit_of_an_earlier_digit_is_a_carry_error(
-    digits: str, place: int, index: int, step: int
+    digits: str, exponent: int, index: int, step: int
 ) -> None:
-    truth = _number(digits, place)
-    answer = truth + step * Decimal(1).scaleb(place - index)
+    truth = _number(digits, exponent)
+    answer = truth + step * Decimal(1).scaleb(exponent - index)
     assume(answer > 0)
-    # One more digit in front pushes the last one off the 15 that count.
-    assume(answer.adjusted() <= place)
-    assert _kind(answer, truth) == "carry"
+    # A further leading digit moves the last digit beyond the 15 significant ones.
+    assume(answer.adjusted() <= exponent)
+    assert number_error(answer, truth) == "carry"
 
 
-@given(long_significands, places, st.integers(0, 13))
-def test_two_exchanged_neighbours_are_a_swap(digits: str, place: int, index: int) -> None:
-    one, other = digits[index : index + 2]
-    assume(one != other and not (index == 0 and other == "0"))
-    spoilt = digits[:index] + other + one + digits[index + 2 :]
-    assert _kind(_number(spoilt, place), _number(digits, place)) == "swap"
+@given(long_significands, exponents, st.integers(0, 13))
+def test_exchanged_neighbouring_digits_are_a_swap(digits: str, exponent: int, index: int) -> None:
+    left, right = digits[index : index + 2]
+    assume(left != right and not (index == 0 and right == "0"))
+    changed = digits[:index] + right + left + digits[index + 2 :]
+    assert number_error(_number(changed, exponent), _number(digits, exponent)) == "swap"
 
 
-@given(long_significands, places, st.integers(1, 13), st.integers(2, 8))
-def test_a_wrong_later_digit_is_a_digit_error(
-    digits: str, place: int, index: int, step: int
+@given(long_significands, exponents, st.integers(1, 13), st.integers(2, 8))
+def test_wrong_later_digit_is_a_digit_error(
+    digits: str, exponent: int, index: int, step: int
 ) -> None:
-    """Here a digit before the last is off by more than one."""
+    """A digit other than the first differs by more than one."""
     wrong = str((int(digits[index]) + step) % 10)
-    spoilt = digits[:index] + wrong + digits[index + 1 :]
-    answer, truth = _number(spoilt, place), _number(digits, place)
-    assert _kind(answer, truth) == "digit"
+    changed = digits[:index] + wrong + digits[index + 1 :]
+    answer, truth = _number(changed, exponent), _number(digits, exponent)
+    assert number_error(answer, truth) == "digit"
     assert metrics.correct_digits(answer, truth) == index
 
 
-@given(long_significands, places, st.integers(2, 8))
-def test_a_wrong_first_digit_is_another_number(digits: str, place: int, step: int) -> None:
+@given(long_significands, exponents, st.integers(2, 8))
+def test_wrong_first_digit_is_another_number(digits: str, exponent: int, step: int) -> None:
     first = int(digits[0]) + step
     assume(first <= 9)
-    answer = _number(f"{first}{digits[1:]}", place)
-    assert _kind(answer, _number(digits, place)) == "other"
+    answer = _number(f"{first}{digits[1:]}", exponent)
+    assert number_error(answer, _number(digits, exponent)) == "other"
 
 
 numbers = st.decimals(allow_nan=False, allow_infinity=False)
 
 
 @given(numbers, numbers)
-def test_every_pair_of_numbers_has_a_kind(answer: Decimal, truth: Decimal) -> None:
-    kind = _kind(answer, truth)
-    digits = metrics.correct_digits(metrics.rounded(answer), metrics.rounded(truth))
+def test_kind_agrees_with_correct_digits(answer: Decimal, truth: Decimal) -> None:
+    kind = number_error(answer, truth)
+    digits = metrics.correct_digits(
+        metrics.round_significant(answer), metrics.round_significant(truth)
+    )
     assert kind != "digit" or digits >= 1
     assert kind != "other" or not answer or not truth or digits == 0
 
 
-def test_an_enormous_exponent_costs_nothing() -> None:
-    assert _kind(Decimal("1e999999999999999000"), Decimal(1)) == "magnitude"
-    assert _kind(Decimal("2e999999999999999000"), Decimal(1)) == "other"
+def test_enormous_exponents_are_classified_without_expansion() -> None:
+    assert number_error(Decimal("1e999999999999999000"), Decimal(1)) == "magnitude"
+    assert number_error(Decimal("2e999999999999999000"), Decimal(1)) == "other"
 
 
 @pytest.mark.parametrize(
@@ -182,15 +178,14 @@ def test_an_enormous_exponent_costs_nothing() -> None:
         ([7], "count"),
     ],
 )
-def test_wrong_lists_are_told_apart(answer: list[int | str], kind: str) -> None:
+def test_list_error_kind(answer: list[int | str], kind: str) -> None:
     truth = [Decimal(1), Decimal(2), Decimal(2)]
     assert list_error([Decimal(number) for number in answer], truth) == kind
 
 
-@given(st.lists(numbers, min_size=2, max_size=8), st.randoms(use_true_random=False))
-def test_any_other_order_is_an_order_error(values: list[Decimal], random: object) -> None:
-    shuffled = list(values)
-    random.shuffle(shuffled)  # type: ignore[attr-defined]
+@given(st.data(), st.lists(numbers, min_size=2, max_size=8))
+def test_any_other_order_is_an_order_error(data: st.DataObject, values: list[Decimal]) -> None:
+    shuffled = data.draw(st.permutations(values))
     assume(shuffled != values)
     assert list_error(shuffled, values) == "order"
     assert list_error(shuffled[1:], values) == "count"

@@ -1,4 +1,4 @@
-"""The measures of the exact protocol against an independent computation and their own laws."""
+"""The metrics of the exact protocol: an independent computation and general properties."""
 
 from __future__ import annotations
 
@@ -9,15 +9,17 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from bench.scoring import metrics
+from numbench.scoring import metrics
 
-rounded_numbers = st.decimals(allow_nan=False, allow_infinity=False).map(metrics.rounded).filter(
-    lambda value: abs(value.adjusted()) < 200
-)  # fmt: skip
+rounded_numbers = (
+    st.decimals(allow_nan=False, allow_infinity=False)
+    .map(metrics.round_significant)
+    .filter(lambda value: abs(value.adjusted()) < 200)
+)
 
 
 def _by_mpmath(predicted: Decimal, truth: Decimal) -> float:
-    """The paper's formula, term by term, with 450 digits."""
+    """Evaluate the paper's formula with 450 digits."""
     with mpmath.workdps(450):
         y, yhat = mpmath.mpf(str(truth)), mpmath.mpf(str(predicted))
         epsilon = mpmath.mpf(10) ** -100
@@ -32,9 +34,13 @@ def test_log_smape_agrees_with_the_formula_in_450_digits(one: Decimal, other: De
 
 
 @given(rounded_numbers, st.integers(-14, -1), st.integers(1, 9))
-def test_log_smape_of_near_misses_agrees_too(truth: Decimal, place: int, step: int) -> None:
+def test_log_smape_of_near_misses_agrees_with_the_formula(
+    truth: Decimal, position: int, step: int
+) -> None:
     assume(truth)
-    predicted = metrics.rounded(truth + step * Decimal(10) ** (truth.adjusted() + place))
+    predicted = metrics.round_significant(
+        truth + step * Decimal(10) ** (truth.adjusted() + position)
+    )
     expected = _by_mpmath(predicted, truth)
     assert metrics.log_smape(predicted, truth) == pytest.approx(expected, abs=1e-12)
 
@@ -52,9 +58,9 @@ def test_log_smape_is_one_for_the_truth_and_zero_for_its_negative(value: Decimal
     assert not value or metrics.log_smape(-value, value) == 0
 
 
-def test_an_enormous_exponent_costs_nothing() -> None:
+def test_enormous_exponents_are_compared_without_expansion() -> None:
     enormous = Decimal("1e999999999999999000")
-    assert metrics.log_smape(metrics.rounded(enormous), Decimal(1)) == 0
+    assert metrics.log_smape(metrics.round_significant(enormous), Decimal(1)) == 0
 
 
 @pytest.mark.parametrize(
@@ -71,16 +77,16 @@ def test_an_enormous_exponent_costs_nothing() -> None:
         ("3.750", "3.75", 15),
     ],
 )
-def test_correct_digits_are_those_of_the_same_sign_and_magnitude(
+def test_correct_digits_require_the_same_sign_and_magnitude(
     predicted: str, truth: str, digits: int
 ) -> None:
     assert metrics.correct_digits(Decimal(predicted), Decimal(truth)) == digits
 
 
 @given(rounded_numbers, st.integers(0, 14))
-def test_correct_digits_counts_up_to_the_first_wrong_one(truth: Decimal, place: int) -> None:
+def test_correct_digits_counts_up_to_the_first_wrong_digit(truth: Decimal, index: int) -> None:
     assume(truth)
     digits = "".join(map(str, truth.as_tuple().digits)).ljust(15, "0")
-    wrong = digits[:place] + ("1" if digits[place] != "1" else "2") + digits[place + 1 :]
-    spoilt = Decimal(wrong).scaleb(truth.adjusted() - 14).copy_sign(truth)
-    assert metrics.correct_digits(spoilt, truth) == place
+    wrong = digits[:index] + ("1" if digits[index] != "1" else "2") + digits[index + 1 :]
+    changed = Decimal(wrong).scaleb(truth.adjusted() - 14).copy_sign(truth)
+    assert metrics.correct_digits(changed, truth) == index

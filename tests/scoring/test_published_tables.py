@@ -1,4 +1,4 @@
-"""The study's raw responses under both protocols, against the study's own published tables."""
+"""Scores of the study's raw responses under both protocols; its published tables."""
 
 from __future__ import annotations
 
@@ -7,24 +7,24 @@ from pathlib import Path
 
 import pytest
 
-from bench.paths import resource
-from bench.scoring import ScoredRun, score_run, summarize
-from bench.study import import_study
-from bench.tasks import TASKS
+from numbench.resources import resource_folder
+from numbench.scoring import ScoredRun, score_run, summarize
+from numbench.study_import import import_study
+from numbench.tasks import TASKS
 
 Runs = dict[tuple[str, str], Path]
 
 
 @pytest.fixture(scope="module")
 def runs(paper_results: Path, tmp_path_factory: pytest.TempPathFactory) -> Runs:
-    """The imported run folders by displayed name and level."""
+    """Imported run folders by displayed model name and reasoning level."""
     folders = import_study(paper_results, tmp_path_factory.mktemp("study"), lambda _: None)
     scored = {folder: score_run(folder).info for folder in folders}
     return {(info.display, info.reasoning): folder for folder, info in scored.items()}
 
 
 def _published(name: str) -> dict[tuple[str, str], dict[str, str]]:
-    with open(resource("published") / f"frontier_{name}.csv", newline="") as file:
+    with open(resource_folder("published") / f"frontier_{name}.csv", newline="") as file:
         rows = {(row.pop("Model"), row.pop("Reasoning")): row for row in csv.DictReader(file)}
     headers = {task.display: task.name for task in TASKS.values()} | {"Sort": "sorting"}
     return {
@@ -33,7 +33,7 @@ def _published(name: str) -> dict[tuple[str, str], dict[str, str]]:
 
 
 def _cells(run: ScoredRun, name: str) -> dict[str, str]:
-    """One line of a table as the paper prints it."""
+    """Return one row of a table as the paper prints it."""
     cells = summarize(run)
     if name == "tokens":
         return {task: f"{cell.tokens:.0f}" for task, cell in cells.items()}
@@ -44,15 +44,14 @@ def _cells(run: ScoredRun, name: str) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("name", ["log_smape", "exact_match", "tokens"])
-def test_the_paper_protocol_reproduces_every_published_cell(runs: Runs, name: str) -> None:
+def test_paper_protocol_reproduces_every_published_cell(runs: Runs, name: str) -> None:
     published = _published(name)
     assert runs.keys() & published.keys()
     for key, folder in runs.items():
         if key not in published:
             continue
-        ours = _cells(score_run(folder, "paper"), name)
-        theirs = {task: cell for task, cell in published[key].items() if task in ours}
-        assert ours == theirs, key
+        cells = _cells(score_run(folder, "paper"), name)
+        assert cells == {task: published[key][task] for task in cells}, key
 
 
 REFERENCE = [
@@ -68,7 +67,7 @@ REFERENCE = [
 
 
 @pytest.mark.parametrize(("model", "level", "task", "score", "match"), REFERENCE)
-def test_the_exact_protocol_hits_the_reference_points(
+def test_exact_protocol_reproduces_the_reference_scores(
     runs: Runs, model: str, level: str, task: str, score: str, match: str
 ) -> None:
     if (model, level) not in runs:
@@ -77,7 +76,7 @@ def test_the_exact_protocol_hits_the_reference_points(
     assert (f"{cell.score:.1f}", f"{cell.exact_match:.1f}") == (score, match)
 
 
-def test_a_number_cut_off_at_its_point_is_the_number_before_it(runs: Runs) -> None:
+def test_number_truncated_after_its_decimal_point_is_the_integer(runs: Runs) -> None:
     if ("GPT OSS 120B", "maximal") not in runs:
         pytest.skip("GPT OSS 120B maximal is not among the study's files here")
     rows = score_run(runs["GPT OSS 120B", "maximal"]).rows["mean"]

@@ -1,7 +1,7 @@
-"""Attempts of the samplers as arrays, and the tests of a drawn sample against a stated law.
+"""Attempts of the samplers as arrays, and statistical tests of a sample against a distribution.
 
-Every comparison ends in one p-value, and fails below ALPHA. A law is written down by the caller
-from the dataset card; nothing here asks the sampler what it meant to draw.
+Every comparison ends in one p-value and fails below ALPHA. The caller states the distribution
+from the dataset card; nothing here uses the sampler's own parameters.
 """
 
 from __future__ import annotations
@@ -15,56 +15,56 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-from bench.batch.questions import Questions
-from bench.batch.rows import SAMPLERS
-from bench.batch.words import Words
-from bench.numerals import Number, plain
-from bench.tasks import TASKS
-from bench.tasks.draws import Stream
+from numbench.decimal_numbers import DecimalNumber, format_decimal
+from numbench.tasks import TASKS
+from numbench.tasks.random_words import RandomStream
+from numbench.vectorized.questions import Questions
+from numbench.vectorized.random_words import RandomWordArrays
+from numbench.vectorized.samplers import SAMPLERS
 
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+FloatArray = NDArray[np.float64]
 
 ALPHA = 1e-6
-"""The chance of each comparison to fail, over the seeds, where the sampler is right."""
+"""The probability, over seeds, that a comparison fails for a correct sampler."""
 ATTEMPTS = 500_000
 SEED = 2025
-FEWEST = 25
-"""Cells of a chi-square test that expect fewer attempts than this are taken together."""
+MIN_EXPECTED_COUNT = 25
+"""Cells of a chi-square test with a smaller expected count are pooled."""
 
 
 class Operand(NamedTuple):
     """One column of operands as signed, reduced significands with their digits and magnitudes."""
 
-    significand: Ints
-    digits: Ints
-    magnitude: Ints
+    significand: IntArray
+    digits: IntArray
+    magnitude: IntArray
 
     @property
-    def size(self) -> Ints:
+    def size(self) -> IntArray:
         """The absolute significands."""
         return np.abs(self.significand)
 
     @property
-    def negative(self) -> Ints:
-        """1 for the numbers below 0, otherwise 0."""
+    def negative(self) -> IntArray:
+        """1 for negative numbers, otherwise 0."""
         return (self.significand < 0).astype(np.int64)
 
 
-def stream_of(task: str) -> Stream:
-    """The random stream from which the attempts of a task are drawn here."""
-    return Stream(SEED, TASKS[task].stream or task, "train", 0)
+def stream_of(task: str) -> RandomStream:
+    """Return the random stream of the attempts of a task in these tests."""
+    return RandomStream(SEED, TASKS[task].stream_name or task, "train", 0)
 
 
 @lru_cache(maxsize=14)
 def attempts_at(task: str, max_digits: int, count: int = ATTEMPTS) -> Questions:
-    """The first attempts at questions of a task, with those that break a rule (`valid` false)."""
-    words = Words(stream_of(task), TASKS[task].words, 0, count)
+    """Return the first attempts of a task, including those that break a rule (`valid` false)."""
+    words = RandomWordArrays(stream_of(task), TASKS[task].words_per_attempt, 0, count)
     return SAMPLERS[task](words, max_digits)
 
 
 def operand(questions: Questions, column: int) -> Operand:
-    """A column of operands. Digits are counted without the zeros at the end."""
+    """Return a column of operands. Digits are counted without trailing zeros."""
     significand = questions.operands.significand[:, column].copy()
     exponent = questions.operands.exponent[:, column].copy()
     rows = np.flatnonzero((significand % 10 == 0) & (significand != 0))
@@ -77,105 +77,108 @@ def operand(questions: Questions, column: int) -> Operand:
 
 
 def texts(questions: Questions, row: int) -> tuple[str, ...]:
-    """The operands of one row in plain decimal."""
+    """Return the operands of one row in plain notation."""
     significands, exponents = (part[row].tolist() for part in questions.operands)
     both = zip(significands, exponents, strict=True)
-    return tuple(plain(Number(*parts)) for parts in both)[: int(questions.length[row])]
+    return tuple(format_decimal(DecimalNumber(*parts)) for parts in both)[
+        : int(questions.length[row])
+    ]
 
 
-def digits_of(values: Ints) -> Ints:
-    """Decimal digits of |values|."""
-    digits: Ints = (np.abs(values)[:, None] >= 10 ** np.arange(19, dtype=np.int64)).sum(axis=1)
+def digits_of(values: IntArray) -> IntArray:
+    """Count the decimal digits of |values|."""
+    digits: IntArray = (np.abs(values)[:, None] >= 10 ** np.arange(19, dtype=np.int64)).sum(axis=1)
     return digits
 
 
-def counted(*columns: Ints, low: int | tuple[int, ...] = 0, shape: tuple[int, ...]) -> Ints:
-    """How often each combination of values occurs, in a table that starts at `low`.
+def counted(*columns: IntArray, low: int | tuple[int, ...] = 0, shape: tuple[int, ...]) -> IntArray:
+    """Count each combination of values, in a table that starts at `low`.
 
-    AssertionError where a value lies outside the table.
+    Raises AssertionError if a value is outside the table.
     """
     lows = (low,) * len(columns) if isinstance(low, int) else low
-    places = [column - start for column, start in zip(columns, lows, strict=True)]
-    for place, size in zip(places, shape, strict=True):
-        assert place.size and place.min() >= 0 and place.max() < size, (place.min(), place.max())
-    flat = np.ravel_multi_index(places, shape)
-    table: Ints = np.bincount(flat, minlength=int(np.prod(shape))).reshape(shape)
+    indices = [column - start for column, start in zip(columns, lows, strict=True)]
+    for index, size in zip(indices, shape, strict=True):
+        assert index.size and index.min() >= 0 and index.max() < size, (index.min(), index.max())
+    flat = np.ravel_multi_index(indices, shape)
+    table: IntArray = np.bincount(flat, minlength=int(np.prod(shape))).reshape(shape)
     return table
 
 
-def follows(counts: Ints, law: Floats) -> None:
-    """Chi-square: the counts come from a law, given up to its scale.
+def follows(counts: IntArray, law: FloatArray) -> None:
+    """Chi-square test that the counts come from a distribution, given as unscaled masses.
 
-    What the law rules out must not occur at all.
+    Cells of mass 0 must have no counts.
     """
     assert not counts[law == 0].any(), np.argwhere((counts > 0) & (law == 0))[:5]
     observed = counts[law > 0].astype(np.float64)
     expected = law[law > 0] / law.sum() * counts.sum()
-    rare = expected < FEWEST
+    rare = expected < MIN_EXPECTED_COUNT
     if rare.any():
-        pooled, left = expected[rare].sum(), observed[rare].sum()
+        pooled_expected, pooled_observed = expected[rare].sum(), observed[rare].sum()
         expected, observed = expected[~rare], observed[~rare]
-        if pooled < FEWEST:
+        if pooled_expected < MIN_EXPECTED_COUNT:
             smallest = int(expected.argmin())
-            expected[smallest] += pooled
-            observed[smallest] += left
+            expected[smallest] += pooled_expected
+            observed[smallest] += pooled_observed
         else:
-            expected, observed = np.append(expected, pooled), np.append(observed, left)
-    assert len(expected) > 1 and expected.min() >= FEWEST
+            expected = np.append(expected, pooled_expected)
+            observed = np.append(observed, pooled_observed)
+    assert len(expected) > 1 and expected.min() >= MIN_EXPECTED_COUNT
     plausible(float(stats.chisquare(observed, expected).pvalue))
 
 
-def follows_uniform(counts: Ints) -> None:
-    """Chi-square: all cells of the table are equally likely."""
+def follows_uniform(counts: IntArray) -> None:
+    """Chi-square test that all cells of the table are equally likely."""
     follows(counts, np.ones(counts.shape))
 
 
-def follows_cdf(sample: Floats, cdf: Callable[[Floats], Floats] | str) -> None:
-    """Kolmogorov and Smirnov: the sample comes from a continuous law."""
+def follows_cdf(sample: FloatArray, cdf: Callable[[FloatArray], FloatArray] | str) -> None:
+    """Kolmogorov–Smirnov test that the sample comes from a continuous distribution."""
     assert len(sample) >= 1000
     plausible(float(stats.kstest(sample, cdf, method="asymp").pvalue))
 
 
-def independent(columns: dict[str, Ints]) -> None:
-    """Chi-square of every pair: columns of small integers do not depend on each other."""
+def independent(columns: dict[str, IntArray]) -> None:
+    """Chi-square test of every pair that columns of small integers are independent."""
     for (_, a), (_, b) in combinations(columns.items(), 2):
         shape = int(a.max()) + 1, int(b.max()) + 1
         table = counted(a, b, shape=shape)
-        assert np.outer(table.sum(1), table.sum(0)).min() >= FEWEST * table.sum()
+        assert np.outer(table.sum(1), table.sum(0)).min() >= MIN_EXPECTED_COUNT * table.sum()
         plausible(float(stats.chi2_contingency(table, correction=False).pvalue))
 
 
 def occurs(count: int, total: int, rate: float) -> None:
-    """Binomial: `count` of `total` happened at a rate."""
+    """Binomial test that `count` of `total` events happen at a rate."""
     plausible(float(stats.binomtest(int(count), total, rate).pvalue))
 
 
 def plausible(p_value: float) -> None:
-    """Every comparison ends here."""
+    """Assert that a p-value is not below ALPHA."""
     assert p_value >= ALPHA, f"p = {p_value:.2g}"
 
 
-def spread_out(index: Ints, size: Ints, salt: int = 0) -> Floats:
-    """Uniform on (0, 1) where `index` is uniform on {0 … size−1}, whatever the sizes.
+def spread_out(index: IntArray, size: IntArray, salt: int = 0) -> FloatArray:
+    """Return values uniform on (0, 1) if `index` is uniform on {0 … size−1}, for any sizes.
 
-    Each index is moved to a random place of its share of the interval; columns that are to be
-    compared with each other take different salts. AssertionError where an index lies outside.
+    Each index becomes a random point of its part of the interval. Columns that are compared with
+    each other need different salts. Raises AssertionError if an index is outside its range.
     """
     assert (index >= 0).all() and (index < size).all()
     inside = np.random.default_rng([SEED, salt]).random(len(index))
     return np.asarray((index + inside) / size, np.float64)
 
 
-def rank(significand: Ints, digits: Ints) -> tuple[Ints, Ints]:
-    """The place of significands among those of as many digits without a final 0; their number."""
+def rank(significand: IntArray, digits: IntArray) -> tuple[IntArray, IntArray]:
+    """Return ranks of significands among those of equal digits without a final 0; their number."""
     single = digits == 1
     first = 10 ** np.maximum(digits - 2, 0)
     prefix, last = significand // 10, significand % 10
     assert (last > 0).all()
-    place = np.where(single, significand - 1, 9 * (prefix - first) + last - 1)
-    return place, np.where(single, 9, 81 * first)
+    index = np.where(single, significand - 1, 9 * (prefix - first) + last - 1)
+    return index, np.where(single, 9, 81 * first)
 
 
-def tenths(sample: Floats, parts: int = 10) -> Ints:
-    """The part of the interval (0, 1) in which each value lies."""
+def tenths(sample: FloatArray, parts: int = 10) -> IntArray:
+    """Return the index of the part of (0, 1) that contains each value."""
     return np.minimum((sample * parts).astype(np.int64), parts - 1)

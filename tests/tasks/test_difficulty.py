@@ -1,4 +1,4 @@
-"""Difficulty: the paper's figures where it gives them, worked examples elsewhere."""
+"""Difficulty: the paper's values for its tasks, and worked examples."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bench.dataset.audit import read_csv
-from bench.numerals import Number, plain
-from bench.tasks import TASKS
-from bench.tasks.difficulty import digits_to_tell_apart, nonzero_digits, printed_digits
-from bench.tasks.phrasing import prompts
+from numbench.csv_files import read_csv
+from numbench.decimal_numbers import DecimalNumber, format_decimal
+from numbench.tasks import TASKS
+from numbench.tasks.difficulty import distinguishing_digits, nonzero_digits, printed_digits
+from numbench.tasks.prompts import load_prompt_set
 
 OPERANDS = st.builds(
-    lambda significand, exponent: plain(Number(significand, exponent)),
+    lambda significand, exponent: format_decimal(DecimalNumber(significand, exponent)),
     st.integers(1, 10**15),
     st.integers(-28, 0),
 )
 
 
 def base10(task: str, operator: str, operands: tuple[str, ...]) -> int:
-    answer = TASKS[task].truth(operator, operands)
+    answer = TASKS[task].exact_answer(operator, operands)
     return TASKS[task].difficulty(operator, operands, answer).base10
 
 
@@ -60,7 +60,7 @@ def test_binary_digits_are_those_of_the_float64(number: str) -> None:
 
 
 @given(OPERANDS)
-def test_printed_binary_digits_spell_the_float64(number: str) -> None:
+def test_printed_binary_digits_are_those_of_the_float64_written_out(number: str) -> None:
     value, places = Fraction(float(number)), 0
     while value.denominator > 1:
         value, places = value * 2, places + 1
@@ -69,9 +69,11 @@ def test_printed_binary_digits_spell_the_float64(number: str) -> None:
 
 
 @given(OPERANDS, OPERANDS)
-def test_telling_apart_is_symmetric_and_bounded_by_orders_of_magnitude(a: str, b: str) -> None:
-    digits = digits_to_tell_apart(a, b)
-    assert digits == digits_to_tell_apart(b, a)
+def test_distinguishing_digits_are_symmetric_and_bounded_by_orders_of_magnitude(
+    a: str, b: str
+) -> None:
+    digits = distinguishing_digits(a, b)
+    assert digits == distinguishing_digits(b, a)
     if a != b:
         ratio = max(Fraction(a), Fraction(b)) / abs(Fraction(a) - Fraction(b))
         assert digits.base10 == 1 or Fraction(10) ** (digits.base10 - 2) < ratio
@@ -80,9 +82,9 @@ def test_telling_apart_is_symmetric_and_bounded_by_orders_of_magnitude(a: str, b
 
 
 @pytest.mark.parametrize("task", ["Multiplication", "Division"])
-def test_decimal_difficulty_is_the_studys(paper_results: Path, task: str) -> None:
+def test_decimal_difficulty_equals_the_published_one(paper_results: Path, task: str) -> None:
     file = paper_results / f"{task}_decimal_uniform_test_500_shuffle.csv"
-    for place, row in read_csv(file):
-        name, operator, operands = prompts().read(row["text_prompt"])
+    for line, row in read_csv(file):
+        name, operator, operands = load_prompt_set().parse_question(row["text_prompt"])
         difficulty = TASKS[name].difficulty(operator, operands, row["answer"])
-        assert difficulty.base10 == int(row["difficulty_sd"]), place
+        assert difficulty.base10 == int(row["difficulty_sd"]), line

@@ -1,11 +1,11 @@
-"""The laws of the dataset card for pairs of operands and powers, held against raw attempts.
+"""Distributions of the dataset card for pairs of operands and powers, tested on raw attempts.
 
-The sample is every attempt, before any is dropped for its range, so each law is exact; what is
-dropped is tested in `test_list_distributions.py` and `test_shapes.py`. The laws are written down
-here a second time, from `datasets/README.md` alone.
+The sample is every attempt, before any is dropped for its range, so each distribution is exact;
+`test_list_distributions.py` and `test_shapes.py` test what is dropped. The distributions are
+derived here independently, from `datasets/README.md` alone.
 
-False alarms. Seeds are fixed, so every run is the same. With a fresh seed each comparison of a
-right sampler fails with a chance of 1e-6 (`ALPHA`). This file makes 244 comparisons, the list
+False alarms: seeds are fixed, so every run is the same. With a fresh seed each comparison of a
+correct sampler fails with probability 1e-6 (`ALPHA`). This file makes 244 comparisons, the list
 distributions 314, the shapes 16 and 93 at 5e-8: together a false alarm in one of 1,700 seeds.
 Assertions about supports and exact relations have none.
 """
@@ -20,12 +20,12 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from bench.batch.questions import Questions
-from bench.tasks import TASKS
-from bench.tasks.base import Sampling
-from bench.tasks.draws import attempts
+from numbench.tasks import TASKS
+from numbench.tasks.base import SamplingSettings
+from numbench.tasks.random_words import attempts
+from numbench.vectorized.questions import Questions
 from tests.tasks.distributions import (
-    Floats,
+    FloatArray,
     Operand,
     attempts_at,
     counted,
@@ -47,14 +47,14 @@ DIGITS = (3, 15, 17)
 
 
 def drawn(task: str, max_digits: int) -> tuple[Operand, Operand]:
-    """The two numbers that the sampler draws: operands, or quotient and divisor."""
+    """Return the two numbers that the sampler draws: operands, or quotient and divisor."""
     questions = attempts_at(task, max_digits)
     first, second = operand(questions, 0), operand(questions, 1)
     return (quotient(questions, first, second), second) if task == "division" else (first, second)
 
 
 def quotient(questions: Questions, dividend: Operand, divisor: Operand) -> Operand:
-    """Quotients recovered from dividends, for `recovered` rows exactly.
+    """Return quotients computed from dividends, exact for `recovered` rows.
 
     Of quotients with max_digits digits, rounding the product may hide the last digit and, once
     in 10^max_digits cases, the magnitude.
@@ -70,7 +70,7 @@ def quotient(questions: Questions, dividend: Operand, divisor: Operand) -> Opera
 
 
 def recovered(numbers: tuple[Operand, Operand], max_digits: int) -> tuple[Operand, Operand]:
-    """The rows in which a dividend in max_digits digits leaves no doubt of the quotient.
+    """Return the rows in which a dividend in max_digits digits determines the quotient.
 
     It is off by at most half a unit of its last digit, which is less than half a unit of a
     quotient of fewer digits.
@@ -80,8 +80,8 @@ def recovered(numbers: tuple[Operand, Operand], max_digits: int) -> tuple[Operan
     return a, b
 
 
-def pair_digit_law(max_digits: int) -> Floats:
-    """Masses of (p₁, p₂): an even sum, a triangular split of it, an even swap."""
+def pair_digit_law(max_digits: int) -> FloatArray:
+    """Return masses of (p₁, p₂): a uniform sum, a triangular split of it, a random swap."""
     law = np.zeros((max_digits, max_digits))
     for together in range(2, 2 * max_digits + 1):
         low, high = -(-together // 2), min(together - 1, max_digits)
@@ -93,8 +93,8 @@ def pair_digit_law(max_digits: int) -> Floats:
     return law / (2 * max_digits - 1)
 
 
-def closer_of_two_law() -> Floats:
-    """Masses of (x₁, x₂) for x₂ the closer to x₁ of two even draws, after an even swap."""
+def closer_of_two_law() -> FloatArray:
+    """Return masses of (x₁, x₂): x₂ the closer to x₁ of two uniform draws, randomly swapped."""
     law = np.zeros((29, 29))
     for x1, a, b in product(range(29), repeat=3):
         x2 = min((a, b), key=lambda x: abs(x - x1))
@@ -104,7 +104,9 @@ def closer_of_two_law() -> Floats:
 
 @pytest.mark.parametrize("max_digits", DIGITS)
 @pytest.mark.parametrize("task", FACTORS)
-def test_digits_of_a_pair_have_an_even_sum_split_by_a_triangle(task: str, max_digits: int) -> None:
+def test_digits_of_a_pair_have_a_uniform_sum_with_a_triangular_split(
+    task: str, max_digits: int
+) -> None:
     questions = attempts_at(task, max_digits)
     names = (
         ("digits_quotient", "digits_divisor") if task == "division" else ("digits_1", "digits_2")
@@ -130,7 +132,7 @@ def test_operands_have_the_digits_and_magnitudes_that_were_drawn(
 
 
 @pytest.mark.parametrize("max_digits", DIGITS)
-def test_summands_have_magnitudes_of_which_one_is_the_closer_of_two(max_digits: int) -> None:
+def test_one_magnitude_of_a_sum_is_the_closer_of_two_draws(max_digits: int) -> None:
     a, b = drawn("addition", max_digits)
     table = counted(a.magnitude, b.magnitude, low=-14, shape=(29, 29))
     follows(table, closer_of_two_law())
@@ -142,7 +144,7 @@ def test_summands_have_magnitudes_of_which_one_is_the_closer_of_two(max_digits: 
 
 @pytest.mark.parametrize("max_digits", DIGITS)
 @pytest.mark.parametrize("task", ["multiplication", "division"])
-def test_factors_have_even_and_independent_magnitudes(task: str, max_digits: int) -> None:
+def test_factors_have_uniform_and_independent_magnitudes(task: str, max_digits: int) -> None:
     a, b = drawn(task, max_digits)
     if task == "division":
         a, b = recovered((a, b), max_digits)
@@ -154,7 +156,7 @@ def test_factors_have_even_and_independent_magnitudes(task: str, max_digits: int
 
 @pytest.mark.parametrize("max_digits", DIGITS)
 @pytest.mark.parametrize("task", [*FACTORS, "exponentiation"])
-def test_significands_are_even_and_never_end_in_zero(task: str, max_digits: int) -> None:
+def test_significands_are_uniform_and_never_end_in_zero(task: str, max_digits: int) -> None:
     if task == "exponentiation":
         columns: tuple[Operand, ...] = (operand(attempts_at(task, max_digits), 0),)
     else:
@@ -174,7 +176,7 @@ def test_significands_are_even_and_never_end_in_zero(task: str, max_digits: int)
 
 @pytest.mark.parametrize("max_digits", DIGITS)
 @pytest.mark.parametrize("task", FACTORS)
-def test_signs_come_in_the_papers_shares(task: str, max_digits: int) -> None:
+def test_signs_have_the_shares_of_the_paper(task: str, max_digits: int) -> None:
     questions = attempts_at(task, max_digits)
     signs = [operand(questions, column).negative for column in (0, 1)]
     follows(counted(*signs, shape=(2, 2)), np.array([[0.4, 0.2], [0.2, 0.2]]))
@@ -182,12 +184,12 @@ def test_signs_come_in_the_papers_shares(task: str, max_digits: int) -> None:
 
 @pytest.mark.parametrize("max_digits", DIGITS)
 @pytest.mark.parametrize("task", ["addition", "minmax", "sorting"])
-def test_operators_are_even(task: str, max_digits: int) -> None:
+def test_operators_are_uniform(task: str, max_digits: int) -> None:
     follows_uniform(counted(attempts_at(task, max_digits).operator, shape=(2,)))
 
 
 @pytest.mark.parametrize("task", FACTORS)
-def test_the_draws_of_a_pair_do_not_depend_on_each_other(task: str) -> None:
+def test_the_draws_of_a_pair_are_independent(task: str) -> None:
     questions = attempts_at(task, 15)
     a, b = drawn(task, 15)
     columns = {
@@ -204,7 +206,7 @@ def test_the_draws_of_a_pair_do_not_depend_on_each_other(task: str) -> None:
 
 
 @pytest.mark.parametrize("max_digits", DIGITS)
-def test_a_dividend_is_the_product_in_so_many_digits(max_digits: int) -> None:
+def test_a_dividend_is_the_product_rounded_to_max_digits(max_digits: int) -> None:
     questions = attempts_at("division", max_digits, 5000)
     dividend, divisor = operand(questions, 0), operand(questions, 1)
     result = quotient(questions, dividend, divisor)
@@ -218,13 +220,13 @@ def test_a_dividend_is_the_product_in_so_many_digits(max_digits: int) -> None:
 
 
 @pytest.mark.parametrize("max_digits", DIGITS)
-def test_a_quotient_is_dropped_only_where_the_dividend_leaves_the_range(max_digits: int) -> None:
+def test_a_quotient_is_dropped_only_if_the_dividend_leaves_the_range(max_digits: int) -> None:
     questions = attempts_at("division", max_digits)
     dividend = operand(questions, 0)
     assert (questions.valid == (np.abs(dividend.magnitude) <= 14)).all()
     kept = (Operand(*(part[questions.valid] for part in n)) for n in drawn("division", max_digits))
     a, b = (number.magnitude for number in recovered((next(kept), next(kept)), max_digits))
-    # Whatever the significands, these stay in range: what is left of them must still be even.
+    # These are in range for all significands, so the remaining ones must still be uniform.
     safe = (a + b >= -14) & (a + b < 14)
     sums = np.add.outer(np.arange(-14, 15), np.arange(-14, 15))
     law = ((sums >= -14) & (sums < 14)).astype(float)
@@ -241,14 +243,14 @@ def test_powers_follow_the_stated_magnitudes_digits_and_exponents(max_digits: in
     table = counted(x, base.digits, low=(-6, 1), shape=(13, max_digits))
     follows(table, np.repeat(weights[:, None], max_digits, 1))
     law = np.zeros((13, 13))
-    for place, magnitude in enumerate(range(-6, 7)):
+    for index, magnitude in enumerate(range(-6, 7)):
         largest = 14 // (abs(magnitude) + 1)
-        law[place, : largest - 1] = weights[place] / (largest - 1)
+        law[index, : largest - 1] = weights[index] / (largest - 1)
     follows(counted(x, xi, low=(-6, 2), shape=(13, 13)), law)
 
 
 @pytest.mark.parametrize("max_digits", DIGITS)
-def test_powers_and_roots_and_their_signs_are_even(max_digits: int) -> None:
+def test_powers_roots_and_their_signs_are_uniform(max_digits: int) -> None:
     questions = attempts_at("exponentiation", max_digits)
     root, inverse = questions.params["root"], operand(questions, 1).negative
     base = operand(questions, 0)
@@ -283,7 +285,7 @@ def test_exponents_are_printed_as_they_were_drawn(max_digits: int) -> None:
 
 
 @pytest.mark.parametrize("max_digits", DIGITS)
-def test_a_base_of_one_is_all_that_is_dropped_of_the_powers(max_digits: int) -> None:
+def test_only_powers_with_base_one_are_dropped(max_digits: int) -> None:
     questions = attempts_at("exponentiation", max_digits)
     base = operand(questions, 0)
     one = (base.size == 1) & (base.magnitude == 0)
@@ -294,12 +296,12 @@ def test_a_base_of_one_is_all_that_is_dropped_of_the_powers(max_digits: int) -> 
 
 @pytest.mark.parametrize("max_digits", [3, 5, 15, 17])
 @pytest.mark.parametrize("task", TASKS)
-def test_the_plain_sampler_draws_the_same_questions(task: str, max_digits: int) -> None:
-    """What is shown of batches here and in the neighbouring files holds for the plain code."""
+def test_the_scalar_sampler_draws_the_same_questions(task: str, max_digits: int) -> None:
+    """The results of these tests on vectorized samplers apply to the scalar ones too."""
     questions = attempts_at(task, max_digits, 1000)
-    draws = islice(attempts(stream_of(task), TASKS[task].words), len(questions))
+    draws = islice(attempts(stream_of(task), TASKS[task].words_per_attempt), len(questions))
     for row, attempt in enumerate(draws):
-        problem = TASKS[task].sample(attempt, Sampling(max_digits))
+        problem = TASKS[task].sample(attempt, SamplingSettings(max_digits))
         if problem is None:
             # A list is also dropped, later, where its mean or std leaves the range.
             assert not questions.valid[row] or task in ("mean", "std")

@@ -1,4 +1,4 @@
-"""The laws of the dataset card for lists, held against raw attempts, and the shares of the splits.
+"""Distributions of the dataset card for lists, tested on raw attempts; shares of the splits.
 
 As in `test_distributions.py`: attempts before any is dropped, and laws written down a second time
 from `datasets/README.md`. With a fresh seed each of the 314 comparisons here fails with a chance
@@ -13,16 +13,16 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from bench.batch import lists
-from bench.batch.fixed import Flags
-from bench.batch.questions import Questions
-from bench.batch.words import Words
-from bench.tasks import TASKS
-from bench.tasks.items import split_of
+from numbench.tasks import TASKS
+from numbench.tasks.items import split_of
+from numbench.vectorized.decimal_arrays import BoolArray
+from numbench.vectorized.questions import Questions
+from numbench.vectorized.random_words import RandomWordArrays
+from numbench.vectorized.samplers import minmax_or_sorting
 from tests.tasks.distributions import (
     ATTEMPTS,
-    Floats,
-    Ints,
+    FloatArray,
+    IntArray,
     attempts_at,
     counted,
     follows,
@@ -36,48 +36,50 @@ from tests.tasks.distributions import (
 )
 
 REACH = {"minmax": 2, "interval": 2, "sorting": 2, "mean": 17}
-"""How far the spread goes above the magnitude of the mean; std shares the lists of mean."""
+"""Largest spread above the magnitude of the mean; std shares the lists of mean."""
 
 DIGITS = (5, 15, 17)
 FINE = 10**5
-"""Units of 10^spread from which on a grid counts as continuous: its steps are below 1e-5 of it."""
+"""10^spread in units above which a list counts as continuous: its steps are below 1e-5 of it."""
 
 
 def lists_of(task: str, max_digits: int) -> Questions:
-    """Lists in the order in which they were drawn; those of interval before they are sorted."""
+    """Return lists in the order of their draws; those of interval before they are sorted."""
     if task != "interval":
         return attempts_at(task, max_digits)
-    words = Words(stream_of(task), TASKS[task].words, 0, ATTEMPTS)
-    return lists.ordering("minmax", words, max_digits)
+    words = RandomWordArrays(stream_of(task), TASKS[task].words_per_attempt, 0, ATTEMPTS)
+    return minmax_or_sorting("minmax", words, max_digits)
 
 
-def grid_of(questions: Questions) -> Ints:
-    """The power of ten that the elements are counted in: p digits up to max(x, s)."""
+def grid_of(questions: Questions) -> IntArray:
+    """Return the exponent of the last digit of the elements: p digits up to max(x, s)."""
     params = questions.params
     return np.maximum(params["exponent"], params["spread"]) - params["digits"] + 1
 
 
-def radius_of(questions: Questions) -> Ints:
-    """10^spread in units of the grid."""
+def radius_of(questions: Questions) -> IntArray:
+    """Return 10^spread in units of the last digit."""
     return 10 ** (questions.params["spread"] - grid_of(questions))
 
 
-def total_of(questions: Questions) -> tuple[Ints, Ints]:
-    """The sum of a list in units, and the least sum that gives it its mean's magnitude."""
+def total_of(questions: Questions) -> tuple[IntArray, IntArray]:
+    """Return the sum of a list in units, and the smallest sum with its mean's magnitude."""
     total = questions.operands.significand.sum(axis=1)
-    grid = grid_of(questions)
-    least = questions.length * 10 ** (np.maximum(questions.params["exponent"], grid) - grid)
+    unit_exponent = grid_of(questions)
+    least = questions.length * 10 ** (
+        np.maximum(questions.params["exponent"], unit_exponent) - unit_exponent
+    )
     return total, least
 
 
 def lowest_spread(x: int, max_digits: int) -> int:
-    """The least spread that so many digits can show beside a mean of magnitude x."""
+    """Return the smallest spread that max_digits can represent with a mean of magnitude x."""
     return min(13, x - min(13, max_digits - 2))
 
 
 @pytest.mark.parametrize("max_digits", DIGITS)
 @pytest.mark.parametrize("task", REACH)
-def test_lengths_and_magnitudes_are_even_and_spreads_even_within_their_range(
+def test_lengths_and_magnitudes_are_uniform_and_spreads_uniform_in_their_range(
     task: str, max_digits: int
 ) -> None:
     params = attempts_at(task, max_digits).params
@@ -97,7 +99,9 @@ def test_lengths_and_magnitudes_are_even_and_spreads_even_within_their_range(
 
 @pytest.mark.parametrize("max_digits", DIGITS)
 @pytest.mark.parametrize("task", REACH)
-def test_digits_are_even_over_the_range_that_shows_the_spread(task: str, max_digits: int) -> None:
+def test_digits_are_uniform_over_the_range_that_represents_the_spread(
+    task: str, max_digits: int
+) -> None:
     params = attempts_at(task, max_digits).params
     law = np.zeros((42, max_digits + 1))
     for x in range(-14, 15):
@@ -113,8 +117,8 @@ def test_digits_are_even_over_the_range_that_shows_the_spread(task: str, max_dig
 
 @pytest.mark.parametrize("max_digits", DIGITS)
 @pytest.mark.parametrize("task", REACH)
-def test_the_drawn_magnitude_of_the_mean_is_reached_evenly(task: str, max_digits: int) -> None:
-    """10^x ≤ mean < 10^(x+1), in units of 10^grid instead where the grid is coarser than 10^x."""
+def test_the_mean_is_uniform_within_its_magnitude(task: str, max_digits: int) -> None:
+    """10^x ≤ mean < 10^(x+1), or in units of the last digit if that is above 10^x."""
     questions = lists_of(task, max_digits)
     assert (questions.operands.exponent[:, 0] == grid_of(questions)).all()
     total, least = total_of(questions)
@@ -126,7 +130,7 @@ def test_the_drawn_magnitude_of_the_mean_is_reached_evenly(task: str, max_digits
 
 @pytest.mark.parametrize("max_digits", DIGITS)
 @pytest.mark.parametrize("task", REACH)
-def test_elements_lie_within_the_spread_of_their_mean(task: str, max_digits: int) -> None:
+def test_elements_are_within_the_spread_of_their_mean(task: str, max_digits: int) -> None:
     questions = lists_of(task, max_digits)
     total, _ = total_of(questions)
     length = questions.length
@@ -137,8 +141,8 @@ def test_elements_lie_within_the_spread_of_their_mean(task: str, max_digits: int
 
 @pytest.mark.parametrize("max_digits", [15, 17])
 @pytest.mark.parametrize("task", REACH)
-def test_offsets_from_the_mean_are_even_and_independent(task: str, max_digits: int) -> None:
-    """Offsets on ±l / (2 (l − 1)) · 10^s, of which differences of elements keep no shift."""
+def test_offsets_from_the_mean_are_uniform_and_independent(task: str, max_digits: int) -> None:
+    """Offsets are on ±l / (2 (l − 1)) · 10^s; differences of elements cancel the shift."""
     questions = lists_of(task, max_digits)
     radius = radius_of(questions)
     for length in (2, 3, 4, 5):
@@ -152,19 +156,19 @@ def test_offsets_from_the_mean_are_even_and_independent(task: str, max_digits: i
         follows_cdf(reach, stats.beta(length - 1, 2).cdf)
 
 
-def difference_of_offsets(values: Floats) -> Floats:
-    """The law of the difference of two independent uniform variables on [−1, 1]."""
+def difference_of_offsets(values: FloatArray) -> FloatArray:
+    """Return the CDF of the difference of two independent uniform variables on [−1, 1]."""
     return np.asarray(stats.triang(0.5, loc=-2, scale=4).cdf(values), np.float64)
 
 
 @pytest.mark.parametrize("max_digits", DIGITS)
 @pytest.mark.parametrize("task", REACH)
-def test_offsets_take_every_unit_of_a_coarse_grid(task: str, max_digits: int) -> None:
-    """Where 10^s is ten units, the difference of two elements shows single units."""
+def test_offsets_take_every_unit_if_the_spread_is_ten_units(task: str, max_digits: int) -> None:
+    """If 10^s is ten units, the difference of two elements shows single units."""
     questions = lists_of(task, max_digits)
     total, _ = total_of(questions)
     rows = (questions.length == 2) & (radius_of(questions) == 10)
-    # The first of two elements takes the odd unit of an odd difference between sum and offsets.
+    # The first of two elements takes the remainder of an odd difference of sum and offsets.
     difference = questions.operands.significand[rows, 0] - questions.operands.significand[rows, 1]
     law = np.zeros((2, 43))
     for a in range(-10, 11):
@@ -176,7 +180,7 @@ def test_offsets_take_every_unit_of_a_coarse_grid(task: str, max_digits: int) ->
 
 
 @pytest.mark.parametrize("task", REACH)
-def test_the_draws_of_a_list_do_not_depend_on_each_other(task: str) -> None:
+def test_the_draws_of_a_list_are_independent(task: str) -> None:
     questions = lists_of(task, 15)
     params, radius = questions.params, radius_of(questions)
     total, least = total_of(questions)
@@ -194,29 +198,29 @@ def test_the_draws_of_a_list_do_not_depend_on_each_other(task: str) -> None:
     if task == "interval":
         columns["position"] = tenths(position_place(attempts_at(task, 15)), 5)
     independent(columns)
-    # Which element is the larger, and by how much of what the length allows.
+    # Which element is larger, and by how much relative to the maximum for the length.
     share = steps * (params["length"] - 1) / params["length"]
     untied = columns.keys() - {"magnitude and spread", "digits"}
     some = {name: columns[name][fine] for name in sorted(untied)}
     independent(some | {"first difference": np.digitize(share[fine], [-0.5, 0, 0.5])})
 
 
-def digits_place(questions: Questions, max_digits: int) -> Ints:
-    """Digits as a fifth of their range."""
+def digits_place(questions: Questions, max_digits: int) -> IntArray:
+    """Return digits as a fifth of their range."""
     params = questions.params
     fewest = np.maximum(2, params["exponent"] - params["spread"] + 2)
     return tenths(spread_out(params["digits"] - fewest, max_digits - fewest + 1, salt=1), 5)
 
 
-def spread_place(questions: Questions, task: str) -> Ints:
-    """The spread as a fifth of its range."""
+def spread_place(questions: Questions, task: str) -> IntArray:
+    """Return the spread as a fifth of its range."""
     x, s = questions.params["exponent"], questions.params["spread"]
     low = np.minimum(13, x - 13)
     return tenths(spread_out(s - low, np.minimum(x + REACH[task], 13) - low + 1, salt=2), 5)
 
 
-def position_place(questions: Questions) -> Floats:
-    """The position of the reference as a point of (0, 1)."""
+def position_place(questions: Questions) -> FloatArray:
+    """Return the position of the reference as a point of (0, 1)."""
     return spread_out(questions.params["position"], questions.params["length"] + 1, salt=3)
 
 
@@ -228,22 +232,22 @@ def test_a_list_is_dropped_only_for_its_range_digits_or_equal_elements(
     questions, drawn = attempts_at(task, max_digits), lists_of(task, max_digits)
     units = drawn.operands.significand
     equal = ((units == units[:, :1]) | ~drawn.present).all(axis=1)
-    # Of an interval question the reference and the moved boundaries must fit as well.
+    # Reference and separated boundaries of an interval question must fit too.
     assert (questions.valid == fits(questions) & fits(drawn) & ~equal).all()
 
 
-def fits(questions: Questions) -> Flags:
-    """Whether all numbers have at most p digits of the grid and are 0 or at least 10⁻¹⁴."""
-    size, grid = np.abs(questions.operands.significand), grid_of(questions)
-    smallest = 10 ** np.maximum(0, -14 - grid)[:, None]
+def fits(questions: Questions) -> BoolArray:
+    """Return whether all numbers have at most p digits and are 0 or at least 10⁻¹⁴."""
+    size, unit_exponent = np.abs(questions.operands.significand), grid_of(questions)
+    smallest = 10 ** np.maximum(0, -14 - unit_exponent)[:, None]
     largest = 10 ** questions.params["digits"][:, None] - 1
     fit = (size <= largest) & ((size >= smallest) | (size == 0))
-    flags: Flags = (fit | ~questions.present).all(axis=1)
+    flags: BoolArray = (fit | ~questions.present).all(axis=1)
     return flags
 
 
 @pytest.mark.parametrize("max_digits", DIGITS)
-def test_boundaries_are_the_list_in_order_moved_apart_where_they_coincide(max_digits: int) -> None:
+def test_boundaries_are_the_sorted_list_with_equal_elements_separated(max_digits: int) -> None:
     questions, drawn = attempts_at("interval", max_digits), lists_of("interval", max_digits)
     assert (questions.params["length"] == drawn.length).all()
     moved = 0
@@ -258,10 +262,10 @@ def test_boundaries_are_the_list_in_order_moved_apart_where_they_coincide(max_di
 
 
 @pytest.mark.parametrize("max_digits", DIGITS)
-def test_positions_and_references_are_even(max_digits: int) -> None:
+def test_positions_and_references_are_uniform(max_digits: int) -> None:
     questions = attempts_at("interval", max_digits)
     length, position = questions.params["length"], questions.params["position"]
-    law = np.array([[1 / (n + 1) if place <= n else 0 for place in range(6)] for n in (2, 3, 4, 5)])
+    law = np.array([[1 / (n + 1) if index <= n else 0 for index in range(6)] for n in (2, 3, 4, 5)])
     follows(counted(length, position, low=(2, 0), shape=(4, 6)), law)
 
     units, every = questions.operands.significand, np.arange(len(length))
@@ -280,7 +284,7 @@ def test_positions_and_references_are_even(max_digits: int) -> None:
 
 
 @pytest.mark.parametrize("task", [task for task in TASKS if task != "std"])
-def test_splits_have_an_eighth_an_eighth_and_the_rest(task: str) -> None:
+def test_test_and_val_are_an_eighth_each_and_train_the_rest(task: str) -> None:
     questions = attempts_at(task, 15)
     different = {}
     for row in range(40_000):

@@ -1,4 +1,4 @@
-"""What is left after the rules of range: how many attempts are dropped, and what the rest is like.
+"""Items after the range rules: the share of dropped attempts, and the shape of accepted items.
 
 What is drawn has exact laws, tested in `test_distributions.py` and `test_list_distributions.py`.
 Here are recorded figures, from 20 million attempts per task of another seed: a change that keeps
@@ -16,11 +16,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from bench.batch import answers
-from bench.batch.fixed import Numbers
-from bench.batch.questions import Questions
-from bench.tasks import TASKS
-from tests.tasks.distributions import Floats, Operand, attempts_at, digits_of, occurs, operand
+from numbench.tasks import TASKS
+from numbench.vectorized import exact_answers
+from numbench.vectorized.decimal_arrays import DecimalArray
+from numbench.vectorized.questions import Questions
+from tests.tasks.distributions import FloatArray, Operand, attempts_at, digits_of, occurs, operand
 
 BATCHES = 100
 LISTS = ("minmax", "interval", "sorting", "mean")
@@ -170,21 +170,21 @@ RECORDED_SHAPES: dict[str, dict[str, float]] = {
 
 
 def answer_of(questions: Questions, max_digits: int) -> Operand:
-    """The exact answers of arithmetic questions."""
-    values: Numbers = answers.numbers(questions, max_digits)
+    """Return the exact answers of arithmetic questions."""
+    values: DecimalArray = exact_answers.numeric_answers(questions, max_digits)
     digits = digits_of(values.significand)
     return Operand(values.significand, digits, values.exponent + digits - 1)
 
 
 def accepted(task: str, max_digits: int) -> np.ndarray:
-    """Which attempts become questions: valid, and with an answer in range."""
+    """Return which attempts become questions: valid, with an answer in range."""
     questions = attempts_at(task, max_digits)
     kept = questions.valid.copy()
     if TASKS[task].metric == "exact_match":
         return kept
     rows = np.flatnonzero(kept)
     for name in ("mean", "std") if task in ("mean", "std") else (task,):
-        answer = answer_of(replace(questions.where(rows), task=name), max_digits)
+        answer = answer_of(replace(questions.select(rows), task=name), max_digits)
         kept[rows] &= (np.abs(answer.magnitude) <= 14) | (answer.significand == 0)
     return kept
 
@@ -199,7 +199,7 @@ def test_as_many_attempts_are_dropped_as_recorded(task: str, max_digits: int) ->
 @pytest.mark.parametrize("task", ["division", "exponentiation", "mean"])
 def test_some_answers_are_in_range_by_construction(task: str) -> None:
     questions = attempts_at(task, 15)
-    answer = answer_of(questions.where(questions.valid), 15)
+    answer = answer_of(questions.select(questions.valid), 15)
     assert (np.abs(answer.magnitude) <= 14).all()
 
 
@@ -208,7 +208,7 @@ def test_accepted_items_have_the_recorded_shape(task: str) -> None:
     questions = attempts_at(task, 17)
     batches = np.array_split(np.arange(len(questions)), BATCHES)
     kept = accepted(task, 17)
-    shapes = [shape_of(task, questions.where(rows[kept[rows]])) for rows in batches]
+    shapes = [shape_of(task, questions.select(rows[kept[rows]])) for rows in batches]
     assert shapes[0].keys() == RECORDED_SHAPES[task].keys()
     for name, recorded in RECORDED_SHAPES[task].items():
         values = np.array([shape[name] for shape in shapes])
@@ -217,12 +217,12 @@ def test_accepted_items_have_the_recorded_shape(task: str) -> None:
 
 
 def shape_of(task: str, questions: Questions) -> dict[str, float]:
-    """The figures by which `shared/generator.md` compares generators."""
+    """Return the statistics that describe a sample of questions."""
     return list_shape(questions) if task in LISTS else pair_shape(questions)
 
 
 def pair_shape(questions: Questions) -> dict[str, float]:
-    """Digits, magnitudes and signs of two operands and the answer."""
+    """Return digits, magnitudes and signs of two operands and the answer."""
     first, second = operand(questions, 0), operand(questions, 1)
     answer = answer_of(questions, 17)
     shape = spread("digits of n1", first.digits) | spread("log10 n1", log10(first))
@@ -238,10 +238,10 @@ def pair_shape(questions: Questions) -> dict[str, float]:
 
 
 def list_shape(questions: Questions) -> dict[str, float]:
-    """Digits and magnitudes of elements (boundaries, for intervals), and their signs."""
+    """Return digits, magnitudes and signs of elements (for intervals: boundaries)."""
     present = questions.present.copy()
     present[:, 0] &= questions.task != "interval"
-    flat = Numbers(*(part[present][:, None] for part in questions.operands))
+    flat = DecimalArray(*(part[present][:, None] for part in questions.operands))
     element = operand(replace(questions, operands=flat), 0)
     other = element.significand != 0
     negative = (questions.operands.significand < 0) & present
@@ -258,12 +258,12 @@ def list_shape(questions: Questions) -> dict[str, float]:
     }
 
 
-def log10(number: Operand) -> Floats:
-    """log10 of the absolute values; that of 0 is of no use."""
+def log10(number: Operand) -> FloatArray:
+    """Return log10 of the absolute values; the value for 0 is meaningless."""
     size = np.log10(np.maximum(number.size, 1))
     return np.asarray(size + number.magnitude - number.digits + 1, np.float64)
 
 
 def spread(name: str, values: np.ndarray) -> dict[str, float]:
-    """Mean and standard deviation."""
+    """Return mean and standard deviation."""
     return {name: float(values.mean()), f"{name}, sd": float(values.std())}

@@ -1,4 +1,4 @@
-"""Base 10 against Python's own decimals."""
+"""Base 10, compared with decimal arithmetic of Python."""
 
 from __future__ import annotations
 
@@ -11,14 +11,20 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bench.bittoken.encodings.base10 import Base10
-from tests.bittoken.encodings.values import decimals, everywhere, patterns, random_codes, same_bits
+from numbench.bittoken.encodings.base10 import Base10
+from tests.bittoken.encodings.values import (
+    decimals,
+    finite_and_infinite,
+    patterns,
+    random_codes,
+    same_bits,
+)
 
 ENCODING = Base10()
 
 
-def _shown(values: list[float]) -> list[str]:
-    return ["".join(map(str, row)) for row in ENCODING.code(np.array(values)).tolist()]
+def _code_texts(values: list[float]) -> list[str]:
+    return ["".join(map(str, row)) for row in ENCODING.encode(np.array(values)).tolist()]
 
 
 def _expected(value: float) -> str:
@@ -28,19 +34,19 @@ def _expected(value: float) -> str:
     return f"{sign}{int(power < 0)}{abs(power):03d}{text.ljust(17, '0')}"
 
 
-def _read(code: str) -> float:
+def _decode_text(code: str) -> float:
     row = np.array([[int(digit) for digit in code]], np.int8)
-    value: float = ENCODING.value(row).tolist()[0]
+    value: float = ENCODING.decode(row).tolist()[0]
     return value
 
 
-def test_numbers_written_out_by_hand() -> None:
-    assert _shown([1.0, -2.5, 0.1]) == [
+def test_codes_match_examples() -> None:
+    assert _code_texts([1.0, -2.5, 0.1]) == [
         "00" + "000" + "1" + "0" * 16,
         "10" + "000" + "25" + "0" * 15,
         "01" + "001" + "1" + "0" * 16,
     ]
-    assert _shown([-0.0, math.inf, -math.inf, math.nan]) == [
+    assert _code_texts([-0.0, math.inf, -math.inf, math.nan]) == [
         "10" + "000" + "0" * 17,
         "00" + "999" + "0" * 17,
         "10" + "999" + "0" * 17,
@@ -48,61 +54,61 @@ def test_numbers_written_out_by_hand() -> None:
     ]
 
 
-def test_vectors_written_out_by_hand() -> None:
+def test_vectors_match_examples() -> None:
     """-2.5: sign 1, exponent +000, digits 2 5 0 0 …"""
-    vector = ENCODING.vector(ENCODING.code(np.array([-2.5])))[0]
-    hot = [1, 2, 4, 14, 24, 34 + 2, 44 + 5, *(54 + 10 * place for place in range(15))]
+    vector = ENCODING.vector(ENCODING.encode(np.array([-2.5])))[0]
+    hot = [1, 2, 4, 14, 24, 34 + 2, 44 + 5, *(54 + 10 * position for position in range(15))]
     assert np.flatnonzero(vector).tolist() == hot
     assert (vector[hot] == 1).all() and len(vector) == 204
 
 
 def test_digits_are_those_of_the_shortest_decimal() -> None:
-    finite = everywhere()[np.isfinite(everywhere())][::40]
+    finite = finite_and_infinite()[np.isfinite(finite_and_infinite())][::40]
     values = np.concatenate([finite, decimals(300)]).tolist()
-    assert _shown(values) == [_expected(value) for value in values]
+    assert _code_texts(values) == [_expected(value) for value in values]
 
 
-def test_every_float64_comes_back_exactly() -> None:
-    for values in (everywhere(), decimals()):
-        codes = ENCODING.nearest(ENCODING.vector(ENCODING.code(values)))
-        assert same_bits(ENCODING.value(codes), values)
+def test_every_float64_is_decoded_exactly() -> None:
+    for values in (finite_and_infinite(), decimals()):
+        codes = ENCODING.nearest_codes(ENCODING.vector(ENCODING.encode(values)))
+        assert same_bits(ENCODING.decode(codes), values)
 
 
-def test_of_a_nan_sign_and_payload_are_lost() -> None:
+def test_sign_and_payload_of_nan_are_lost() -> None:
     values = patterns(200_000)
     values = np.concatenate([values[np.isnan(values)], [np.nan, -np.nan]])
     assert len(values) > 50
-    codes = ENCODING.code(values)
-    assert (codes == codes[0]).all() and np.isnan(ENCODING.value(codes)).all()
+    codes = ENCODING.encode(values)
+    assert (codes == codes[0]).all() and np.isnan(ENCODING.decode(codes)).all()
 
 
 @given(st.lists(st.floats(allow_nan=False), max_size=20))
-def test_any_floats_come_back(listed: list[float]) -> None:
-    values = np.array(listed, np.float64)
-    assert same_bits(ENCODING.value(ENCODING.code(values)), values)
+def test_arbitrary_floats_are_decoded_exactly(numbers: list[float]) -> None:
+    values = np.array(numbers, np.float64)
+    assert same_bits(ENCODING.decode(ENCODING.encode(values)), values)
 
 
-def test_what_a_head_may_predict_is_read_as_the_number_it_spells() -> None:
+def test_predicted_codes_are_decoded_as_decimals() -> None:
     codes = random_codes(ENCODING, 300)
     codes[:, 2] %= 3
-    for row, found in zip(codes.tolist(), ENCODING.value(codes).tolist(), strict=True):
+    for row, decoded in zip(codes.tolist(), ENCODING.decode(codes).tolist(), strict=True):
         sign, power, *digits = row
         text = "".join(map(str, digits))
-        spelled = f"{'-' * sign}{text[3]}.{text[4:]}e{'-' * power}{text[:3]}"
-        assert found == float(spelled)
+        literal = f"{'-' * sign}{text[3]}.{text[4:]}e{'-' * power}{text[:3]}"
+        assert decoded == float(literal)
 
 
-def test_predictions_beyond_float64_are_infinite_or_zero() -> None:
-    assert _read("10" + "400" + "9" * 17) == -math.inf
-    assert _read("01" + "400" + "9" * 17) == 0
-    assert math.isnan(_read("00" + "999" + "9" * 17))
-    assert _read("01" + "999" + "9" * 17) == 0
+def test_predictions_out_of_range_are_infinite_or_zero() -> None:
+    assert _decode_text("10" + "400" + "9" * 17) == -math.inf
+    assert _decode_text("01" + "400" + "9" * 17) == 0
+    assert math.isnan(_decode_text("00" + "999" + "9" * 17))
+    assert _decode_text("01" + "999" + "9" * 17) == 0
 
 
-def test_loss_is_the_mean_cross_entropy_over_the_places() -> None:
-    codes = torch.from_numpy(ENCODING.code(np.array([-2.5])))
-    none = ENCODING.loss(torch.zeros(1, 204), codes)
-    assert none.item() == pytest.approx((2 * math.log(2) + 20 * math.log(10)) / 22)
+def test_loss_is_the_mean_cross_entropy_over_the_positions() -> None:
+    codes = torch.from_numpy(ENCODING.encode(np.array([-2.5])))
+    uniform = ENCODING.loss(torch.zeros(1, 204), codes)
+    assert uniform.item() == pytest.approx((2 * math.log(2) + 20 * math.log(10)) / 22)
     outputs = torch.zeros(1, 204)
     outputs[0, 1] = 3  # the right sign
     outputs[0, 34 + 7] = 3  # a wrong first digit

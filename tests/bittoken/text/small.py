@@ -1,4 +1,4 @@
-"""A small text vocabulary in the format of GPT-2's, and text to read."""
+"""A small text vocabulary in GPT-2's format, and test documents."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from bench.bittoken.encodings.base import Codes, Floats
-from bench.bittoken.encodings.bits import BitToken
-from bench.bittoken.text.bpe import ALPHABET, ByteBpe
-from bench.bittoken.text.codec import TextCodec
-from bench.bittoken.vocabulary import Vocabulary
+from numbench.bittoken.encodings.base import Codes, FloatArray
+from numbench.bittoken.encodings.bittoken import BitToken
+from numbench.bittoken.text.bpe import ALPHABET, ByteBpe
+from numbench.bittoken.text.codec import TextCodec
+from numbench.bittoken.vocabulary import Vocabulary
 
 ENTRIES = [
     b"th", b"the", b"in", b" t", b" the", b"12", b" 1", b" 12", b"  ", b"<|", b"an", b"and",
     b"qzx", b"zx", b"unreached",
 ]  # fmt: skip
-"""In the order of their ranks, behind the 256 bytes."""
+"""Tokens in the order of their ranks, after the 256 bytes."""
 
 SMALL = ByteBpe(
     [*ALPHABET, "th", "the", "in", "Ġt", "Ġthe", "ĠĠ"],
@@ -29,19 +29,19 @@ SMALL = ByteBpe(
 
 
 class Unsigned(BitToken):
-    """Absolute values below a million, for the rules of an unsigned encoding with a range."""
+    """An unsigned encoding with a limited range: absolute values below a million."""
 
     signed = False
 
-    def code(self, values: Floats) -> Codes:
-        return super().code(np.minimum(np.abs(values), 1e6))
+    def encode(self, values: FloatArray) -> Codes:
+        return super().encode(np.minimum(np.abs(values), 1e6))
 
 
 class Rough(BitToken):
-    """Each value is a little too large, and none above 10^9: exact for no number."""
+    """An encoding that is never exact: values are slightly too large, at most 10^9."""
 
-    def code(self, values: Floats) -> Codes:
-        return super().code(np.clip(values, -1e9, 1e9) * (1 + 1e-5))
+    def encode(self, values: FloatArray) -> Codes:
+        return super().encode(np.clip(values, -1e9, 1e9) * (1 + 1e-5))
 
 
 def codec(encoding: str = "bittoken", bpe: ByteBpe = SMALL) -> TextCodec:
@@ -55,7 +55,7 @@ def codec_with(encoding: BitToken) -> TextCodec:
 
 
 def rank_file(path: Path, entries: Sequence[bytes] = ENTRIES) -> Path:
-    """All bytes, then the entries, as tiktoken writes them."""
+    """Write all bytes and then the entries in tiktoken's format."""
     tokens = [*(bytes([byte]) for byte in range(256)), *entries]
     lines = [f"{base64.b64encode(token).decode()} {rank}" for rank, token in enumerate(tokens)]
     path.write_text("\n".join(lines) + "\n")
@@ -70,5 +70,5 @@ def parquet(path: Path, texts: Sequence[str | None], group: int = 3) -> Path:
 
 
 def documents(count: int, start: int = 0) -> list[str]:
-    """Different documents of different lengths, with numbers."""
+    """Return distinct documents of different lengths, with numbers."""
     return [f"Document the {i} costs {i}.5 in " + "the end " * (i % 7) for i in range(start, count)]

@@ -1,4 +1,4 @@
-"""Optimisers: who updates what, how fast, and by which step."""
+"""Optimisers: parameter groups, learning rates, schedules and update rules."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ import numpy as np
 import pytest
 import torch
 
-from bench.bittoken.config import ModelConfig
-from bench.bittoken.network import Network
-from bench.bittoken.training.optimizers import (
+from numbench.bittoken.config import ModelConfig
+from numbench.bittoken.network import Network
+from numbench.bittoken.training.optimizers import (
     OptimizerConfig,
     Optimizers,
     muon_momentum,
     parameter_groups,
-    schedule,
+    warmup_cosine_schedule,
 )
-from bench.bittoken.vocabulary import Vocabulary
+from numbench.bittoken.vocabulary import Vocabulary
 
 
 def network(**shape: object) -> Network:
@@ -25,38 +25,40 @@ def network(**shape: object) -> Network:
     return Network(ModelConfig(encoding="bittoken", vocabulary=size, **small))  # type: ignore[arg-type]
 
 
-def test_the_rate_rises_for_a_tenth_and_falls_along_a_cosine() -> None:
+def test_rate_rises_linearly_then_falls_along_a_cosine() -> None:
     # 100 steps: 1/10 … 10/10 in the first ten; then (1 + cos(π · done / 90)) / 2.
-    assert [schedule(step, 100, 0.1) for step in (0, 4, 9)] == pytest.approx([0.1, 0.5, 1.0])
+    assert [warmup_cosine_schedule(step, 100, 0.1) for step in (0, 4, 9)] == pytest.approx(
+        [0.1, 0.5, 1.0]
+    )
     # done = 0, 30, 45, 60, 90: cosines 1, 0.5, 0, −0.5, −1.
-    found = [schedule(step, 100, 0.1) for step in (10, 40, 55, 70, 100)]
-    assert found == pytest.approx([1.0, 0.75, 0.5, 0.25, 0.0])
+    rates = [warmup_cosine_schedule(step, 100, 0.1) for step in (10, 40, 55, 70, 100)]
+    assert rates == pytest.approx([1.0, 0.75, 0.5, 0.25, 0.0])
 
 
-def test_a_schedule_without_warm_up_starts_at_its_peak() -> None:
-    assert schedule(0, 10, 0.0) == 1.0
-    assert schedule(0, 1, 0.1) == 1.0
+def test_schedule_without_warmup_starts_at_its_peak() -> None:
+    assert warmup_cosine_schedule(0, 10, 0.0) == 1.0
+    assert warmup_cosine_schedule(0, 1, 0.1) == 1.0
 
 
-def test_the_momentum_rises_for_300_steps() -> None:
+def test_momentum_rises_for_300_steps() -> None:
     # 0.85 + 0.1 · step / 300.
-    found = [muon_momentum(step, 0.95) for step in (0, 75, 150, 300, 9000)]
-    assert found == pytest.approx([0.85, 0.875, 0.9, 0.95, 0.95])
-    # A lower momentum is never exceeded.
+    rates = [muon_momentum(step, 0.95) for step in (0, 75, 150, 300, 9000)]
+    assert rates == pytest.approx([0.85, 0.875, 0.9, 0.95, 0.95])
+    # The start never exceeds a lower final momentum.
     assert muon_momentum(0, 0.5) == 0.5
 
 
 @pytest.mark.parametrize(
     "shape", [{}, {"combination": "weighted-sum", "head": "mlp"}, {"norm": "layer", "head": "none"}]
 )
-def test_every_parameter_is_in_one_group_and_matrices_of_layers_are_muons(
+def test_every_parameter_is_in_one_group_and_layer_matrices_use_muon(
     shape: dict[str, object],
 ) -> None:
-    made = network(**shape)
-    groups = parameter_groups(made)
+    net = network(**shape)
+    groups = parameter_groups(net)
     names = [name for group in groups.values() for name in group]
-    assert sorted(names) == sorted(name for name, _ in made.named_parameters())
-    for name, parameter in made.named_parameters():
+    assert sorted(names) == sorted(name for name, _ in net.named_parameters())
+    for name, parameter in net.named_parameters():
         in_layer = name.startswith("transformer.h.")
         kind = next(kind for kind, group in groups.items() if name in group)
         if in_layer:
@@ -68,15 +70,15 @@ def test_every_parameter_is_in_one_group_and_matrices_of_layers_are_muons(
     assert len(groups["muon"]) == 2 * 4
 
 
-def test_rates_and_betas_are_the_papers() -> None:
-    made = network()
-    optimizers = Optimizers(made, OptimizerConfig(), 100)
+def test_default_rates_and_betas_are_the_papers() -> None:
+    net = network()
+    optimizers = Optimizers(net, OptimizerConfig(), 100)
     rates = {
         name: group["lr"]
         for optimizer in (optimizers.muon, optimizers.adam)
         for group in optimizer.param_groups
-        for name, parameter in made.named_parameters()
-        if any(parameter is mine for mine in group["params"])
+        for name, parameter in net.named_parameters()
+        if any(parameter is own for own in group["params"])
     }
     assert rates["transformer.h.0.attn.c_attn.weight"] == 0.02
     assert rates["transformer.h.0.attn.c_attn.bias"] == 0.02
@@ -84,19 +86,19 @@ def test_rates_and_betas_are_the_papers() -> None:
     assert rates["transformer.wte.weight"] == 0.03
     assert rates["lm_head.weight"] == 0.004
     assert rates["num_embedding_module.num_head.0.weight"] == 0.004
-    assert len(rates) == len(list(made.parameters()))
+    assert len(rates) == len(list(net.parameters()))
     assert all(group["betas"] == (0.9, 0.95) for group in optimizers.adam.param_groups)
     for optimizer in (optimizers.muon, optimizers.adam):
         assert all(group["weight_decay"] == 0 for group in optimizer.param_groups)
 
 
-def test_each_parameter_has_its_optimizer_as_owner() -> None:
-    made = network()
-    optimizers = Optimizers(made, OptimizerConfig(), 100)
-    matrices = parameter_groups(made)["muon"]
-    for name, parameter in made.named_parameters():
+def test_optimizer_for_returns_the_parameters_optimizer() -> None:
+    net = network()
+    optimizers = Optimizers(net, OptimizerConfig(), 100)
+    matrices = parameter_groups(net)["muon"]
+    for name, parameter in net.named_parameters():
         expected = optimizers.muon if name in matrices else optimizers.adam
-        assert optimizers.owner(parameter) is expected
+        assert optimizers.optimizer_for(parameter) is expected
 
 
 def orthogonalised(matrix: np.ndarray) -> np.ndarray:
@@ -111,15 +113,15 @@ def orthogonalised(matrix: np.ndarray) -> np.ndarray:
 
 
 def test_a_step_of_muon() -> None:
-    made = network()
-    optimizers = Optimizers(made, OptimizerConfig(), 10)
+    net = network()
+    optimizers = Optimizers(net, OptimizerConfig(), 10)
     name = "transformer.h.0.mlp.c_fc.weight"
-    parameter = made.get_parameter(name)
+    parameter = net.get_parameter(name)
     start = parameter.detach().double().numpy().copy()
     gradients = np.random.default_rng(1).normal(size=(2, *parameter.shape))
     momentum, expected = np.zeros_like(start), start.copy()
     for step, gradient in enumerate(gradients):
-        for other in made.parameters():
+        for other in net.parameters():
             other.grad = torch.zeros_like(other)
         parameter.grad = torch.from_numpy(gradient).float()
         optimizers.step(step)
@@ -137,14 +139,14 @@ def test_a_step_of_muon() -> None:
 
 
 def test_a_step_of_adam() -> None:
-    made = network()
-    optimizers = Optimizers(made, OptimizerConfig(warmup=0.5), 4)
-    parameter = made.get_parameter("lm_head.weight")
+    net = network()
+    optimizers = Optimizers(net, OptimizerConfig(warmup=0.5), 4)
+    parameter = net.get_parameter("lm_head.weight")
     start = parameter.detach().double().numpy().copy()
     first = second = np.zeros_like(start)
     expected = start.copy()
     for step, gradient in enumerate(np.random.default_rng(1).normal(size=(2, *start.shape))):
-        for other in made.parameters():
+        for other in net.parameters():
             other.grad = torch.zeros_like(other)
         parameter.grad = torch.from_numpy(gradient).float()
         optimizers.step(step)

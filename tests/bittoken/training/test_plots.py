@@ -1,4 +1,4 @@
-"""The figures of a training: what they draw of its log."""
+"""The figures of a training, artist from its metrics log."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from matplotlib.collections import QuadMesh
 from matplotlib.figure import Figure
 from matplotlib.image import imread
 
-from bench.bittoken.training import plots
-from bench.errors import BadInput
+from numbench.bittoken.training import plots
+from numbench.errors import BadInput
 
 TASKS = ("minmax", "mean", "text")
 CHANCE = {"minmax": 0.320833, "mean": 0.0, "text": 0.0}
-ABOUT = {"step": 0, "event": "started", "chance": CHANCE}
+START = {"step": 0, "event": "started", "chance": CHANCE}
 
 
 def log_lines(validations: int, tasks: tuple[str, ...] = TASKS) -> list[dict[str, Any]]:
-    """A log whose scores grow by 1/1000 with each validation; mean has a curriculum."""
+    """Return entries whose scores grow by 1/1000 per validation; mean has a curriculum."""
     lines = []
     for number in range(1, validations + 1):
         level = {
@@ -44,7 +44,7 @@ def log_lines(validations: int, tasks: tuple[str, ...] = TASKS) -> list[dict[str
 
 
 def written(folder: Path, lines: list[dict[str, Any]]) -> Path:
-    text = "".join(json.dumps(line) + "\n" for line in [ABOUT, *lines])
+    text = "".join(json.dumps(line) + "\n" for line in [START, *lines])
     (folder / "metrics.jsonl").write_text(text)
     return folder
 
@@ -53,114 +53,116 @@ def panel(figure: Figure, title: str) -> Axes:
     return next(axes for axes in figure.axes if axes.get_title() == title)
 
 
-def data(axes: Axes, place: int) -> tuple[list[float], list[float]]:
-    x, y = axes.lines[place].get_data()
+def line_data(axes: Axes, index: int) -> tuple[list[float], list[float]]:
+    x, y = axes.lines[index].get_data()
     return np.asarray(x).tolist(), np.asarray(y).tolist()
 
 
 def test_the_same_log_gives_the_same_files(tmp_path: Path) -> None:
-    folder = written(tmp_path, log_lines(20))
-    files = plots.redraw(folder)
+    folder = written(tmp_path, log_lines(3, ("minmax", "mean")))
+    files = plots.plot_training(folder)
     names = {f"{name}.{form}" for name in ("loss", "scores", "curriculum", "shares")
              for form in ("png", "svg")}  # fmt: skip
     assert {path.name for path in files} == names
     assert {path.parent for path in files} == {tmp_path / "figures"}
     before = {path: path.read_bytes() for path in files}
-    assert {path: path.read_bytes() for path in plots.redraw(folder)} == before
+    assert {path: path.read_bytes() for path in plots.plot_training(folder)} == before
     for path in files:
         if path.suffix == ".png":
-            # There is something on it, in colour.
+            # The image is not empty and has colours.
             assert np.ptp(imread(path)[..., :3], axis=2).max() > 0.3
 
 
-def test_scores_and_exact_matches_stand_beside_guessing() -> None:
-    figure = plots.scores(log_lines(3), CHANCE)
+def test_scores_and_exact_matches_are_drawn_with_the_chance_level() -> None:
+    figure = plots.plot_scores(log_lines(3), CHANCE)
     minmax = panel(figure, "MinMax")
-    assert data(minmax, 0) == ([32, 64, 96], pytest.approx([0.1, 0.2, 0.3]))
-    assert data(minmax, 1) == ([32, 64, 96], pytest.approx([0.05, 0.1, 0.15]))
-    assert data(minmax, 2)[1] == pytest.approx([32.0833, 32.0833])
+    assert line_data(minmax, 0) == ([32, 64, 96], pytest.approx([0.1, 0.2, 0.3]))
+    assert line_data(minmax, 1) == ([32, 64, 96], pytest.approx([0.05, 0.1, 0.15]))
+    assert line_data(minmax, 2)[1] == pytest.approx([32.0833, 32.0833])
     assert len(panel(figure, "Mean").lines) == 2
-    assert [text.get_text() for text in figure.legends[0].get_texts()][-1] == "guessing"
-    alone = plots.scores(log_lines(3, ("mean",)), CHANCE)
-    assert "guessing" not in [text.get_text() for text in alone.legends[0].get_texts()]
+    assert [text.get_text() for text in figure.legends[0].get_texts()][-1] == "chance"
+    alone = plots.plot_scores(log_lines(3, ("mean",)), CHANCE)
+    assert "chance" not in [text.get_text() for text in alone.legends[0].get_texts()]
 
 
-def test_many_validations_are_drawn_as_means_and_the_axis_says_so() -> None:
+def test_many_validations_are_averaged_and_the_axis_label_says_so() -> None:
     lines = log_lines(641)
-    figure = plots.scores(lines, CHANCE)
-    x, y = data(panel(figure, "Text"), 0)
+    figure = plots.plot_scores(lines, CHANCE)
+    x, y = line_data(panel(figure, "Text"), 0)
     assert len(x) <= 320
     assert (x[0], y[0]) == (pytest.approx(64.0), pytest.approx(0.2))
-    # The last run is shorter than the others.
+    # The last window is shorter than the others.
     assert y[-1] == pytest.approx(np.mean([64.0, 64.1]))
     assert "mean of 3 validations" in figure.get_supxlabel()
-    assert plots.scores(lines[:320], CHANCE).get_supxlabel() == "step"
+    assert plots.plot_scores(lines[:320], CHANCE).get_supxlabel() == "step"
 
 
-def test_an_unknown_score_is_left_out_of_the_mean() -> None:
+def test_unknown_score_is_excluded_from_the_mean() -> None:
     lines = log_lines(640)
     lines[0]["tasks"]["text"]["score"] = None
-    _, y = data(panel(plots.scores(lines, CHANCE), "Text"), 0)
+    _, y = line_data(panel(plots.plot_scores(lines, CHANCE), "Text"), 0)
     assert y[0] == pytest.approx(0.2)
 
 
-def test_one_validation_alone_is_a_point() -> None:
-    figure = plots.scores(log_lines(1), CHANCE)
+def test_single_validation_is_drawn_as_a_point() -> None:
+    figure = plots.plot_scores(log_lines(1), CHANCE)
     assert panel(figure, "MinMax").lines[0].get_marker() == "o"
-    assert panel(plots.scores(log_lines(2), CHANCE), "MinMax").lines[0].get_marker() == ""
+    assert panel(plots.plot_scores(log_lines(2), CHANCE), "MinMax").lines[0].get_marker() == ""
 
 
-def test_the_frontier_stands_on_the_scores_of_the_levels() -> None:
-    figure = plots.curricula(log_lines(4))
+def test_frontier_is_drawn_over_the_scores_by_level() -> None:
+    figure = plots.plot_curricula(log_lines(4))
     assert figure is not None
     mean = panel(figure, "Mean")
-    assert data(mean, -1) == ([32, 64, 96, 128], [1, 2, 2, 3])
-    (mesh,) = [drawn for drawn in mean.collections if isinstance(drawn, QuadMesh)]
+    assert line_data(mean, -1) == ([32, 64, 96, 128], [1, 2, 2, 3])
+    (mesh,) = [artist for artist in mean.collections if isinstance(artist, QuadMesh)]
     cells = np.ma.filled(mesh.get_array(), np.nan)
     assert cells.shape == (10, 4)
     assert cells[0].tolist() == [100.0] * 4
-    # Measured once, at the first validation: the score stays until it is measured again.
+    # Measured only at the first validation: the score is carried forward.
     assert cells[2].tolist() == [25.0] * 4
     assert np.isnan(cells[3:]).all()
     assert [axes.get_title() for axes in figure.axes[:-1]] == ["Mean"]
 
 
-def test_a_log_without_scores_by_level_still_shows_the_frontier() -> None:
+def test_log_without_scores_by_level_still_shows_the_frontier() -> None:
     lines = log_lines(4)
     for line in lines:
         del line["tasks"]["mean"]["level_score"]
-    figure = plots.curricula(lines)
+    figure = plots.plot_curricula(lines)
     assert figure is not None
-    assert data(panel(figure, "Mean"), -1)[1] == [1, 2, 2, 3]
+    assert line_data(panel(figure, "Mean"), -1)[1] == [1, 2, 2, 3]
 
 
-def test_what_a_training_does_not_have_is_not_drawn(tmp_path: Path) -> None:
-    assert plots.curricula(log_lines(4, ("minmax", "text"))) is None
-    assert plots.shares(log_lines(4, ("mean",))) is None
-    stems = {path.stem for path in plots.redraw(written(tmp_path, log_lines(2, ("minmax",))))}
+def test_figures_without_data_are_not_drawn(tmp_path: Path) -> None:
+    assert plots.plot_curricula(log_lines(4, ("minmax", "text"))) is None
+    assert plots.plot_shares(log_lines(4, ("mean",))) is None
+    stems = {
+        path.stem for path in plots.plot_training(written(tmp_path, log_lines(2, ("minmax",))))
+    }
     assert stems == {"loss", "scores"}
 
 
-def test_shares_add_up_to_the_whole() -> None:
-    figure = plots.shares(log_lines(5))
+def test_shares_sum_to_100_percent() -> None:
+    figure = plots.plot_shares(log_lines(5))
     assert figure is not None
     tops = [area.get_paths()[0].vertices[:, 1].max() for area in figure.axes[0].collections]
     assert tops == pytest.approx([100 / 3, 200 / 3, 100])
 
 
-def test_a_task_looks_the_same_in_every_training() -> None:
+def test_task_has_the_same_style_in_every_training() -> None:
     colours = []
     for tasks in (TASKS, ("text", "mean")):
-        figure = plots.losses(log_lines(2, tasks))
+        figure = plots.plot_losses(log_lines(2, tasks))
         line = figure.axes[0].lines[tasks.index("mean")]
         colours.append((line.get_color(), line.get_linestyle()))
     assert colours[0] == colours[1]
-    looks = {plots._look(task) for task in (*plots.TASKS, "text")}
-    assert len(looks) == 10
+    styles = {plots._task_style(task) for task in (*plots.PAPER_TASKS, "text")}
+    assert len(styles) == 10
 
 
-def test_where_nothing_is_measured_nothing_is_drawn(tmp_path: Path) -> None:
-    assert plots.redraw(written(tmp_path, [])) == []
+def test_log_without_validations_gives_no_figures(tmp_path: Path) -> None:
+    assert plots.plot_training(written(tmp_path, [])) == []
     assert not (tmp_path / "figures").exists()
-    with pytest.raises(BadInput, match="no training here"):
-        plots.redraw(tmp_path / "nowhere")
+    with pytest.raises(BadInput, match="no training in this folder"):
+        plots.plot_training(tmp_path / "nowhere")

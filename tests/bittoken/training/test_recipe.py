@@ -1,4 +1,4 @@
-"""Recipes: what a file says, what it takes from another, and what is wrong with it."""
+"""Recipes: files, inheritance, overrides and error messages."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from bench.bittoken.training.recipe import Recipe, load_recipe, shipped_recipes
-from bench.errors import BadInput
-from bench.tasks import TASKS
+from numbench.bittoken.training.recipe import Recipe, bundled_recipes, load_recipe
+from numbench.errors import BadInput
+from numbench.tasks import PAPER_TASKS
 
 PLAIN = '[model]\nencoding = "bittoken"\n'
 
@@ -21,8 +21,8 @@ def written(folder: Path, text: str, name: str = "mine") -> Path:
     return path
 
 
-def refused(path: Path | str, *overrides: str) -> str:
-    """What is said, in one line."""
+def error_message(path: Path | str, *overrides: str) -> str:
+    """Return the error message, which must be one line."""
     with pytest.raises(BadInput) as error:
         load_recipe(path, overrides)
     message = str(error.value)
@@ -30,11 +30,11 @@ def refused(path: Path | str, *overrides: str) -> str:
     return message
 
 
-def test_a_recipe_of_two_lines_is_the_papers_setting(tmp_path: Path) -> None:
+def test_minimal_recipe_has_the_papers_settings(tmp_path: Path) -> None:
     recipe = load_recipe(written(tmp_path, PLAIN))
     assert recipe.name == "mine"
     assert (recipe.model.layers, recipe.model.heads, recipe.model.width) == (6, 6, 768)
-    assert recipe.data.tasks == tuple(TASKS)
+    assert recipe.data.tasks == tuple(PAPER_TASKS)
     assert recipe.training.tokens == 10_000_000_000
     # 10¹⁰ over 192 · 1024, rounded down.
     assert recipe.training.steps == 50_862
@@ -42,12 +42,12 @@ def test_a_recipe_of_two_lines_is_the_papers_setting(tmp_path: Path) -> None:
     assert recipe.base == 2
 
 
-def test_difficulty_is_counted_in_the_base_of_the_encoding(tmp_path: Path) -> None:
+def test_difficulty_base_defaults_to_the_encodings_base(tmp_path: Path) -> None:
     assert load_recipe(written(tmp_path, PLAIN), ["model.encoding=digit"]).base == 10
     assert load_recipe(written(tmp_path, PLAIN), ["data.base=10"]).base == 10
 
 
-def test_a_recipe_says_only_what_differs_from_its_base(tmp_path: Path) -> None:
+def test_recipe_extends_its_base(tmp_path: Path) -> None:
     written(tmp_path, 'name = "other"\n' + PLAIN + "layers = 2\n[data]\ndigits = 4\n", "below")
     path = written(tmp_path, 'base = "below"\nmodel.norm = "layer"\n')
     recipe = load_recipe(path)
@@ -74,13 +74,13 @@ def test_overrides(tmp_path: Path, override: str, part: str, field: str, value: 
     assert getattr(getattr(recipe, part), field) == value
 
 
-def test_an_override_of_nothing_leaves_a_field_out(tmp_path: Path) -> None:
+def test_empty_override_removes_a_field(tmp_path: Path) -> None:
     named = written(tmp_path, PLAIN + '[data]\ntext_vocabulary = "ranks.tiktoken"\n')
     assert load_recipe(named).data.text_vocabulary == "ranks.tiktoken"
     assert load_recipe(named, ["data.text_vocabulary="]).data.text_vocabulary is None
 
 
-def test_of_two_overrides_the_last_one_counts(tmp_path: Path) -> None:
+def test_last_override_of_a_field_wins(tmp_path: Path) -> None:
     recipe = load_recipe(written(tmp_path, PLAIN), ["model.layers=1", "model.layers=2"])
     assert recipe.model.layers == 2
 
@@ -105,11 +105,11 @@ DIFFERENCES: dict[str, dict[str, Any]] = {
 PADDED = (
     "base10", "head-mlp", "head-none", "layer-norm", "sampling-arithmetic", "sampling-geometric"
 )  # fmt: skip
-"""Those that the paper holds against its zero-pad network."""
+"""The ablations that the paper compares with its zero-pad network."""
 
 
 def fields(recipe: Recipe) -> dict[str, Any]:
-    """`part.field` and its value, but for the name."""
+    """Return all fields but the name, as `part.field`."""
     parts = {part: getattr(recipe, part) for part in ("model", "data", "training", "optimizer")}
     return {
         f"{part}.{field}": value
@@ -119,33 +119,33 @@ def fields(recipe: Recipe) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("ablation", DIFFERENCES)
-def test_an_ablation_differs_in_what_its_name_says_alone(ablation: str) -> None:
-    whole = fields(load_recipe("ablation-zero-pad" if ablation in PADDED else "multi-bittoken"))
-    found = fields(load_recipe(f"ablation-{ablation}"))
-    assert {f: v for f, v in found.items() if v != whole[f]} == DIFFERENCES[ablation]
+def test_ablation_differs_from_its_reference_in_one_field(ablation: str) -> None:
+    reference = fields(load_recipe("ablation-zero-pad" if ablation in PADDED else "multi-bittoken"))
+    result = fields(load_recipe(f"ablation-{ablation}"))
+    assert {f: v for f, v in result.items() if v != reference[f]} == DIFFERENCES[ablation]
 
 
 @pytest.mark.parametrize("encoding", ["fone", "xval", "digit", "subword"])
-def test_every_encoding_has_its_setting_without_curriculum(encoding: str) -> None:
-    whole = fields(load_recipe(f"multi-{encoding}")) | {"data.curriculum": ()}
-    assert fields(load_recipe(f"ablation-no-curriculum-{encoding}")) == whole
+def test_every_encoding_has_a_recipe_without_curriculum(encoding: str) -> None:
+    reference = fields(load_recipe(f"multi-{encoding}")) | {"data.curriculum": ()}
+    assert fields(load_recipe(f"ablation-no-curriculum-{encoding}")) == reference
 
 
 @pytest.mark.parametrize("encoding", ["bittoken", "fone", "xval", "digit", "subword"])
 @pytest.mark.parametrize("setting", ["solo", "multi"])
-def test_the_settings_differ_by_encoding_alone(setting: str, encoding: str) -> None:
-    whole = fields(load_recipe(f"{setting}-bittoken")) | {"model.encoding": encoding}
-    assert fields(load_recipe(f"{setting}-{encoding}")) == whole
+def test_recipes_of_a_setting_differ_only_in_the_encoding(setting: str, encoding: str) -> None:
+    reference = fields(load_recipe(f"{setting}-bittoken")) | {"model.encoding": encoding}
+    assert fields(load_recipe(f"{setting}-{encoding}")) == reference
 
 
-def test_every_shipped_recipe_loads() -> None:
-    assert len(shipped_recipes()) > 10
-    for name in shipped_recipes():
+def test_every_bundled_recipe_loads() -> None:
+    assert len(bundled_recipes()) > 10
+    for name in bundled_recipes():
         assert load_recipe(name).name == name
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "expected"),
     [
         (PLAIN + "depth = 3\n", ["unknown field `depth`", "$.model"]),
         (PLAIN + "[date]\ndigits = 3\n", ["unknown field `date`"]),
@@ -163,8 +163,8 @@ def test_every_shipped_recipe_loads() -> None:
         (PLAIN + "[data]\ntasks = []\n", ["data.tasks is empty"]),
         (PLAIN + "[data]\ndigits = 1\n", ["data.digits is 1", "2 to 17"]),
         (PLAIN + "[data]\nbalance = 2\n", ["data.balance is 2", "at most 1"]),
-        (PLAIN + '[data]\ntasks = ["text"]\n', ["data.text", "belong together"]),
-        (PLAIN + '[data]\ntext = "books"\n', ["data.text", "belong together"]),
+        (PLAIN + '[data]\ntasks = ["text"]\n', ["data.text", "require each other"]),
+        (PLAIN + '[data]\ntext = "books"\n', ["data.text", "require each other"]),
         (PLAIN + "heads = 5\n", ["model.width is 768", "multiple of twice model.heads (5)"]),
         (PLAIN + "layers = 0\n", ["model.layers is 0", "at least 1"]),
         (PLAIN + "width = 96\n", ["model.width is 96", "128 channels", "weighted"]),
@@ -180,32 +180,32 @@ def test_every_shipped_recipe_loads() -> None:
         (PLAIN + "layers = \n", ["line 3"]),
         ("base = 3\n" + PLAIN, ["base is 3", "name of a recipe"]),
         ('base = "nowhere"\n', ["no recipe 'nowhere'", "multi-bittoken"]),
-        ('base = "mine"\n', ["base leads back to this file"]),
+        ('base = "mine"\n', ["base refers back to this file"]),
     ],
 )
-def test_what_is_wrong_is_said_with_file_and_field(
-    tmp_path: Path, text: str, told: list[str]
+def test_invalid_recipe_is_reported_with_file_and_field(
+    tmp_path: Path, text: str, expected: list[str]
 ) -> None:
     path = written(tmp_path, text)
-    message = refused(path)
+    message = error_message(path)
     assert str(path) in message
-    for part in told:
+    for part in expected:
         assert part in message
 
 
 @pytest.mark.parametrize("back", ["mine", "../{folder}/mine"])
-def test_two_recipes_that_build_on_each_other_are_refused(tmp_path: Path, back: str) -> None:
+def test_circular_bases_are_rejected(tmp_path: Path, back: str) -> None:
     path = written(tmp_path, 'base = "other"\n')
     written(tmp_path, f'base = "{back.format(folder=tmp_path.name)}"\n', "other")
-    assert "base leads back to this file" in refused(path)
+    assert "base refers back to this file" in error_message(path)
 
 
 @pytest.mark.parametrize(
-    ("override", "told"),
+    ("override", "expected"),
     [
-        ("model.layers", "write KEY=VALUE"),
-        ("=3", "write KEY=VALUE"),
-        (" =3", "write KEY=VALUE"),
+        ("model.layers", "use KEY=VALUE"),
+        ("=3", "use KEY=VALUE"),
+        (" =3", "use KEY=VALUE"),
         ("model.layers=", "$.model.layers"),
         ("model.norm=", "$.model.norm"),
         ("model.depth=", "unknown field `depth`"),
@@ -216,17 +216,17 @@ def test_two_recipes_that_build_on_each_other_are_refused(tmp_path: Path, back: 
         ("data.tasks=minmax", "$.data.tasks"),
     ],
 )
-def test_a_wrong_override_is_told(tmp_path: Path, override: str, told: str) -> None:
-    assert told in refused(written(tmp_path, PLAIN), override)
+def test_invalid_override_is_reported(tmp_path: Path, override: str, expected: str) -> None:
+    assert expected in error_message(written(tmp_path, PLAIN), override)
 
 
-def test_an_unknown_recipe_is_told_with_the_known_ones() -> None:
-    message = refused("no-such")
+def test_unknown_recipe_is_reported_with_the_bundled_ones() -> None:
+    message = error_message("no-such")
     assert "no recipe 'no-such'" in message
     assert "cpu" in message
 
 
-def test_bytes_that_are_no_text_are_told(tmp_path: Path) -> None:
+def test_recipe_that_is_not_utf8_is_reported(tmp_path: Path) -> None:
     path = tmp_path / "mine.toml"
     path.write_bytes(b"\xff\xfe")
-    assert str(path) in refused(path)
+    assert str(path) in error_message(path)

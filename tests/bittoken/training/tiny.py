@@ -1,7 +1,8 @@
-"""Recipes of trainings that take a second, and networks to go with them."""
+"""Recipes of trainings that take half a second, and the objects that a training consists of."""
 
 from __future__ import annotations
 
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -9,77 +10,95 @@ import msgspec
 import numpy as np
 import torch
 
-from bench.bittoken.training.crew import Crew
-from bench.bittoken.training.mixture import Batch, Feed, Mixture
-from bench.bittoken.training.recipe import Recipe
-from bench.bittoken.training.trainer import Trainer
-from bench.bittoken.vocabulary import Vocabulary
+from numbench.bittoken.training.distributed import DistributedContext
+from numbench.bittoken.training.mixture import Batch, DataLoader, Mixture
+from numbench.bittoken.training.recipe import Recipe
+from numbench.bittoken.training.trainer import Trainer
+from numbench.bittoken.vocabulary import Vocabulary
 
+STEPS = 12
 SETTINGS: dict[str, Any] = {
     "name": "tiny",
     "model": {"encoding": "bittoken", "layers": 1, "heads": 2, "width": 128, "mlp": 1},
     "data": {"tasks": ["minmax", "multiplication"], "curriculum": ["multiplication"], "digits": 3},
     "training": {
-        "tokens": 24 * 400,
-        "batch_tokens": 400,
-        "validate_every": 5,
-        "validation_tokens": 400,
-        "save_every": 10,
+        "tokens": STEPS * 200,
+        "batch_tokens": 200,
+        "validate_every": 3,
+        "validation_tokens": 300,
+        "save_every": 6,
         "precision": "float32",
     },
 }
 
 
 def recipe(**changes: dict[str, Any]) -> Recipe:
-    """The tiny recipe with some fields of its parts changed."""
+    """Return the tiny recipe with some fields of its parts changed."""
     raw = {
         part: {**fields, **changes.get(part, {})} if isinstance(fields, dict) else fields
         for part, fields in {"optimizer": {}, **SETTINGS}.items()
     }
-    made = msgspec.convert(raw, Recipe)
-    made.check()
-    return made
+    result = msgspec.convert(raw, Recipe)
+    result.check()
+    return result
 
 
-def written(folder: Path, made: Recipe) -> Path:
-    """A recipe as a file."""
-    path = folder / "recipe.json"
-    path.write_bytes(msgspec.json.encode(made))
-    return path
+class TrainingParts:
+    """A trainer with its mixture and data loaders."""
 
-
-class Bench:
-    """A trainer with its mixture and its training feed."""
-
-    def __init__(self, made: Recipe, crew: Crew | None = None, process: int = 0) -> None:
-        vocabulary = Vocabulary(made.model.encoding)
-        self.trainer = Trainer(made, vocabulary, crew or Crew())
-        self.feed = Feed(made, vocabulary, "train", process, None)
-        self.mixture = Mixture(made, self.feed.scales)
+    def __init__(
+        self, recipe: Recipe, distributed: DistributedContext | None = None, rank: int = 0
+    ) -> None:
+        vocabulary = Vocabulary(recipe.model.encoding)
+        self.distributed = distributed or DistributedContext()
+        self.trainer = Trainer(recipe, vocabulary, self.distributed)
+        self.loader = DataLoader(recipe, vocabulary, "train", rank, None)
+        self.mixture = Mixture(recipe, self.loader.scales)
 
     def batch(self, tokens: int) -> Batch:
-        return self.mixture.batch(self.feed, tokens)
+        return self.mixture.batch(self.loader, tokens)
+
+    @cached_property
+    def all_loaders(self) -> dict[str, DataLoader]:
+        """Return the loaders of a complete training."""
+        recipe, vocabulary = self.trainer.recipe, self.trainer.vocabulary
+        return {
+            "train": self.loader,
+            "full": DataLoader(recipe, vocabulary, "val", 0, None, use_full_range=True),
+            "leveled": DataLoader(recipe, vocabulary, "val", 1, None),
+        }
+
+
+def saved_step(folder: Path) -> int:
+    return int((folder / "state" / "latest").read_text().removeprefix("step-"))
 
 
 def rows(batch: Batch, chosen: list[int]) -> Batch:
-    """Some samples of a batch."""
-    some = np.array(chosen)
-    return Batch(batch.samples.take(some), batch.task[some], batch.level[some])
+    """Return some samples of a batch."""
+    index = np.array(chosen)
+    return Batch(batch.samples.take(index), batch.task[index], batch.level[index])
 
 
 Gradients = dict[str, torch.Tensor]
 
 
-def gradients(bench: Bench, batch: Batch) -> Gradients:
-    """What a step on this batch would be made of."""
-    found: Gradients = {}
+def gradients(parts: TrainingParts, batch: Batch) -> Gradients:
+    """Return the gradients of a step on this batch, without updating the parameters."""
+    result: Gradients = {}
 
-    def keep(step: int) -> None:
-        for name, parameter in bench.trainer.network.named_parameters():
+    def store(step: int) -> None:
+        for name, parameter in parts.trainer.network.named_parameters():
             assert parameter.grad is not None
-            found[name] = parameter.grad.clone()
+            result[name] = parameter.grad.clone()
             parameter.grad = None
 
-    bench.trainer.optimizers.step = keep  # type: ignore[method-assign]
-    bench.trainer.step(batch)
-    return found
+    parts.trainer.optimizers.step = store  # type: ignore[method-assign]
+    parts.trainer.step(batch)
+    return result
+
+
+def assert_close(first: Gradients, second: Gradients) -> None:
+    assert first.keys() == second.keys()
+    for name, gradient in first.items():
+        largest = gradient.abs().max().item()
+        assert (gradient - second[name]).abs().max().item() <= 1e-5 * max(largest, 1e-3), name

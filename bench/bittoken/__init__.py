@@ -1,1 +1,0 @@
-"""The paper's small models: number encodings, network, training and checkpoints. Needs torch."""

@@ -1,1 +1,0 @@
-"""Training data made on the fly, exactly, from the same task definitions as the benchmark."""

@@ -1,1 +1,0 @@
-"""What is kept of the questions: dataset folders, their generation, and the audit of labels."""

@@ -1,0 +1,110 @@
+"""Measure how well language models compute with numbers, and how many tokens that takes.
+
+The names listed in `__all__` are the public API; `docs/python.md` shows how to use them.
+Everything else in the package is internal and may change without notice. Names load on first
+use, so that `import numbench` stays fast.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from numbench._version import __version__
+
+if TYPE_CHECKING:
+    from numbench.api import (
+        arun,
+        audit,
+        compare,
+        generate,
+        load_dataset,
+        load_scores,
+        plan,
+        report,
+        run,
+        score,
+        show,
+    )
+    from numbench.dataset.store import Dataset
+    from numbench.errors import BadInput, NumbenchError
+    from numbench.records import (
+        Completion,
+        Difficulty,
+        Failure,
+        Item,
+        Manifest,
+        Response,
+        RunInfo,
+        Score,
+        Usage,
+    )
+    from numbench.runner import Plan, RunReport
+    from numbench.scoring import ScoredRun
+    from numbench.tasks import PAPER_TASKS, TASKS, Task, TaskPrompts
+
+__all__ = [
+    "PAPER_TASKS",
+    "TASKS",
+    "BadInput",
+    "Completion",
+    "Dataset",
+    "Difficulty",
+    "Failure",
+    "Item",
+    "Manifest",
+    "NumbenchError",
+    "Plan",
+    "Response",
+    "RunInfo",
+    "RunReport",
+    "Score",
+    "ScoredRun",
+    "Task",
+    "TaskPrompts",
+    "Usage",
+    "__version__",
+    "arun",
+    "audit",
+    "compare",
+    "generate",
+    "load_dataset",
+    "load_scores",
+    "plan",
+    "report",
+    "run",
+    "score",
+    "show",
+]
+
+_MODULES = {
+    "numbench.dataset.store": ("Dataset",),
+    "numbench.errors": ("BadInput", "NumbenchError"),
+    "numbench.records": (
+        "Completion",
+        "Difficulty",
+        "Failure",
+        "Item",
+        "Manifest",
+        "Response",
+        "RunInfo",
+        "Score",
+        "Usage",
+    ),
+    "numbench.runner": ("Plan", "RunReport"),
+    "numbench.scoring": ("ScoredRun",),
+    "numbench.tasks": ("PAPER_TASKS", "TASKS", "Task", "TaskPrompts"),
+}
+_MODULE_OF = {name: module for module, names in _MODULES.items() for name in names}
+
+
+def __getattr__(name: str) -> object:
+    if name not in __all__:
+        raise AttributeError(f"module 'numbench' has no attribute {name!r}")
+    value = getattr(import_module(_MODULE_OF.get(name, "numbench.api")), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,293 @@
+"""The functions of the public API, `numbench.run` and its like, with plain keyword arguments.
+
+Each corresponds to a command of the same name and returns what the command prints.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from numbench.dataset.generate import FileProgress
+from numbench.dataset.generate import generate as generate_dataset
+from numbench.dataset.settings import DatasetSettings, parse_tasks
+from numbench.dataset.store import Dataset, open_dataset
+from numbench.models.base import DEFAULT_TIMEOUT_SECONDS, Api
+from numbench.records import ProtocolName
+from numbench.runner import Plan, RunReport, RunSpec
+from numbench.runner import arun as run_async
+from numbench.runner import plan as plan_run
+from numbench.runner import run as run_sync
+from numbench.runner.progress import ProgressCallback
+from numbench.scoring import ScoredRun, is_correct, score_run
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from numbench.dataset.audit import AuditResult
+    from numbench.reporting import ReportResult
+    from numbench.reporting.regression import Regression
+
+PathLike = str | Path
+
+
+def generate(
+    name: str = "v1",
+    *,
+    tasks: Sequence[str] | str = "all",
+    split: Literal["test", "val", "train"] = "test",
+    size: int = 500,
+    seed: int = 1,
+    max_digits: int = 15,
+    format: Literal["jsonl", "parquet"] = "jsonl",  # noqa: A002 - the name of the option
+    out: PathLike | None = None,
+    workers: int = 1,
+    engine: Literal["local", "ray"] = "local",
+    on_file: Callable[[FileProgress], None] = lambda _: None,
+) -> Dataset:
+    """Generate a dataset with exact answers in `out` (default: `datasets/NAME`) and return it.
+
+    The same settings give the same bytes. An interrupted call resumes. `size` counts items per
+    task, `max_digits` the significant digits of an operand. `tasks` is "all" for the nine tasks
+    of the paper. Raises BadInput for settings that are out of range, and if the folder contains
+    another dataset; NumbenchError if the disk or a worker fails.
+    """
+    settings = DatasetSettings(
+        name=name,
+        tasks=parse_tasks([tasks] if isinstance(tasks, str) else tasks),
+        split=split,
+        size=size,
+        seed=seed,
+        max_digits=max_digits,
+        format=format,
+    )
+    folder = None if out is None else Path(out)
+    return generate_dataset(settings, folder, workers, engine, on_file).dataset
+
+
+def load_dataset(name: PathLike) -> Dataset:
+    """Open a dataset: a released name (`v1`, `short`), a name under `datasets/`, or a folder.
+
+    `Dataset.by_task` maps each task to its items. Raises BadInput if there is no such dataset.
+    """
+    return open_dataset(name)
+
+
+def run(
+    model: str,
+    *,
+    reasoning: str | None = None,
+    dataset: PathLike = "v1",
+    tasks: Sequence[str] | None = None,
+    limit: int | None = None,
+    few_shot: int = 0,
+    max_tokens: int | None = None,
+    seed: int | None = None,
+    base_url: str | None = None,
+    api: Api = "chat",
+    out: PathLike | None = None,
+    concurrency: int | None = None,
+    retry_errors: bool = False,
+    timeout: float = DEFAULT_TIMEOUT_SECONDS,
+    time_limit: float | None = None,
+    max_cost: float | None = None,
+    batch: bool = False,
+    on_progress: ProgressCallback | None = None,
+) -> RunReport:
+    """Evaluate a model on a dataset and store every response; `RunReport.path` is the run folder.
+
+    The same call resumes an interrupted run and never repeats an answered item. `limit` counts
+    items per task. `timeout` (of one request) and `time_limit` (of the run) are in seconds,
+    `max_cost` in US dollars. Without `on_progress`, progress is displayed on stderr. Works in a
+    notebook, where an event loop already runs.
+
+    Raises BadInput for invalid arguments, NumbenchError if no item can be answered or the disk
+    is full, and CostLimitReached, TimeLimitReached or RunInterrupted (`numbench.runner`) if the
+    run stops early; all that was answered is kept.
+    """
+    folder = None if out is None else Path(out)
+    spec = RunSpec(
+        model, reasoning, dataset, tasks, limit, few_shot, max_tokens, seed, base_url, api, folder
+    )
+    return run_sync(
+        spec,
+        concurrency=concurrency,
+        retry_errors=retry_errors,
+        timeout=timeout,
+        time_limit=time_limit,
+        max_cost=max_cost,
+        batch=batch,
+        on_progress=on_progress,
+        judge=is_correct,
+    )
+
+
+async def arun(
+    model: str,
+    *,
+    reasoning: str | None = None,
+    dataset: PathLike = "v1",
+    tasks: Sequence[str] | None = None,
+    limit: int | None = None,
+    few_shot: int = 0,
+    max_tokens: int | None = None,
+    seed: int | None = None,
+    base_url: str | None = None,
+    api: Api = "chat",
+    out: PathLike | None = None,
+    concurrency: int | None = None,
+    retry_errors: bool = False,
+    timeout: float = DEFAULT_TIMEOUT_SECONDS,
+    time_limit: float | None = None,
+    max_cost: float | None = None,
+    batch: bool = False,
+    on_progress: ProgressCallback | None = None,
+) -> RunReport:
+    """Do the same as `run`, as a coroutine in the running event loop."""
+    folder = None if out is None else Path(out)
+    spec = RunSpec(
+        model, reasoning, dataset, tasks, limit, few_shot, max_tokens, seed, base_url, api, folder
+    )
+    return await run_async(
+        spec,
+        concurrency=concurrency,
+        retry_errors=retry_errors,
+        timeout=timeout,
+        time_limit=time_limit,
+        max_cost=max_cost,
+        batch=batch,
+        on_progress=on_progress,
+        judge=is_correct,
+    )
+
+
+def plan(
+    model: str,
+    *,
+    reasoning: str | None = None,
+    dataset: PathLike = "v1",
+    tasks: Sequence[str] | None = None,
+    limit: int | None = None,
+    few_shot: int = 0,
+    max_tokens: int | None = None,
+    seed: int | None = None,
+    base_url: str | None = None,
+    api: Api = "chat",
+    out: PathLike | None = None,
+    retry_errors: bool = False,
+    batch: bool = False,
+) -> Plan:
+    """Return what `run` with the same arguments would request and cost. Needs no API key."""
+    folder = None if out is None else Path(out)
+    spec = RunSpec(
+        model, reasoning, dataset, tasks, limit, few_shot, max_tokens, seed, base_url, api, folder
+    )
+    return plan_run(spec, retry_errors, batch)
+
+
+def report(
+    runs: PathLike | Iterable[PathLike] | None = None,
+    *,
+    protocol: ProtocolName = "exact",
+    published: bool = True,
+    out: PathLike = "results/report",
+    on_progress: Callable[[str], None] = lambda _: None,
+) -> ReportResult:
+    """Score runs and write tables, figures, `scores.parquet`, `report.json` and `report.html`.
+
+    `runs` are run folders or folders that contain some; None means all under `results/`. With
+    `published`, the paper's results appear next to the measured ones, marked as published.
+    Raises BadInput if there is no run or one cannot be read.
+    """
+    from numbench.reporting import report as write_report
+
+    return write_report(_paths(runs), protocol, published, Path(out), on_progress)
+
+
+def compare(
+    old: PathLike,
+    new: PathLike,
+    *,
+    protocol: ProtocolName = "exact",
+    fail_below: float | None = None,
+    partial: bool = False,
+) -> Regression:
+    """Test whether run `new` scores lower than run `old`; `Regression.failures` says where.
+
+    A task fails if the paired test with Holm's correction over the tasks is significant and, if
+    `fail_below` is given, the score is lower by more than that many points. Tasks or items
+    missing from `new` fail too, unless `partial` is true. Raises BadInput for runs that cannot be
+    compared.
+    """
+    from numbench.reporting import compare as compare_runs
+
+    return compare_runs(Path(old), Path(new), protocol, fail_below, partial)
+
+
+def score(run: PathLike, *, protocol: ProtocolName = "exact") -> ScoredRun:
+    """Score a run; `ScoredRun.rows` maps each task to its items, responses and scores.
+
+    Raises BadInput if the folder contains no run or the dataset of the run cannot be found.
+    """
+    return score_run(Path(run), protocol)
+
+
+def load_scores(
+    runs: PathLike | Iterable[PathLike] | None = None, *, protocol: ProtocolName = "exact"
+) -> pd.DataFrame:
+    """Return the scores of runs as a data frame with one row per response.
+
+    The columns are those of `scores.parquet` (docs/report.md). Unknown values are missing, never
+    0. `runs` as in `report`.
+    """
+    from numbench.reporting.build import find_run_folders
+    from numbench.reporting.scores_parquet import scores_table
+
+    folders = find_run_folders(_paths(runs))
+    frame: pd.DataFrame = scores_table(score_run(path, protocol) for path in folders).to_pandas()
+    return frame
+
+
+def show(
+    run: PathLike,
+    *,
+    wrong: bool = False,
+    tasks: Sequence[str] | None = None,
+    kinds: Sequence[str] | None = None,
+    difficulty: tuple[int, int] | None = None,
+    items: Sequence[str] | None = None,
+    limit: int | None = None,
+    protocol: ProtocolName = "exact",
+) -> None:
+    """Print items of a run: question, exact answer, response, and the first wrong digit.
+
+    `kinds` are the error kinds of docs/errors.md, `difficulty` is the lowest and highest δ,
+    `items` are item ids or beginnings of them, and `limit` counts items per task. Raises BadInput
+    if the folder contains no run, or for an unknown task or kind.
+    """
+    from rich.console import Console
+
+    from numbench.item_view import ItemFilter, show_items
+
+    item_filter = ItemFilter(tasks, wrong, kinds, difficulty, items, limit)
+    console = Console(highlight=False)
+    for text in show_items(Path(run), item_filter, protocol):
+        console.print(text, soft_wrap=True)
+
+
+def audit(source: PathLike) -> AuditResult:
+    """Check the labels of a dataset, a CSV file or a folder of CSV files; return the wrong ones.
+
+    Raises BadInput with file, line and column for what cannot be read.
+    """
+    from numbench.dataset.audit import audit as audit_labels
+
+    path = Path(source)
+    return audit_labels(path if path.exists() else open_dataset(source).path)
+
+
+def _paths(runs: PathLike | Iterable[PathLike] | None) -> list[Path] | None:
+    if runs is None:
+        return None
+    return [Path(runs)] if isinstance(runs, str | Path) else [Path(run) for run in runs]

@@ -1,0 +1,4 @@
+"""The small models of the paper: number encodings, network, training and checkpoints.
+
+Requires PyTorch (the extra `local`).
+"""

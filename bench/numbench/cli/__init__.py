@@ -1,0 +1,123 @@
+"""The command line: parse arguments, call one function of the package, print the result."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from io import TextIOWrapper
+from typing import Annotated, NoReturn
+
+import typer
+
+from numbench._version import __version__
+from numbench.cli import datasets, export, results, run, small_models
+from numbench.errors import NumbenchError, printable
+
+# typer does not export the base class of its usage errors, but a subclass of it.
+_UsageError: type[Exception] = typer.BadParameter.__bases__[0]
+
+PROGRAM = "numbench"
+
+app = typer.Typer(
+    name=PROGRAM,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    help="""Measure how well a language model computes with numbers, and at what cost.
+
+\b
+Examples:
+  numbench demo                                   no API key needed
+  numbench run --model gpt-5 --reasoning minimal  --dry-run shows the cost
+  numbench report                                 tables, figures, HTML page
+  numbench show results/RUN --wrong               wrong answers, item by item
+  numbench COMMAND --help                         examples and options
+
+Results are written below results/ unless a command has --out. Any command takes --debug, which
+shows the traceback of an error. Exit codes: 0 success, 1 failure, 2 wrong use, 130 interrupted.
+""",
+)
+
+
+def _print_version(requested: bool) -> None:
+    if requested:
+        print(f"{PROGRAM} {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", callback=_print_version, is_eager=True, help="Show the version and exit."
+        ),
+    ] = False,
+) -> None:
+    pass
+
+
+_COMMANDS: dict[str, Callable[..., None]] = {
+    "generate": datasets.generate,
+    "run": run.run,
+    "report": results.report,
+    "import": results.import_,
+    "rescore": results.rescore,
+    "audit": datasets.audit,
+    "describe": datasets.describe,
+    "show": results.show,
+    "export": export.export,
+    "models": run.models,
+    "encodings": small_models.encodings,
+    "train": small_models.train,
+    "perplexity": small_models.perplexity,
+    "demo": results.demo,
+}
+for _name, _command in _COMMANDS.items():
+    app.command(_name)(_command)
+
+
+def main() -> NoReturn:
+    """Run the `numbench` command: errors are one line; tracebacks only with --debug.
+
+    Exit codes: 0 success, 1 failure, 2 wrong use, 130 interrupted.
+    """
+    if isinstance(sys.stdout, TextIOWrapper):
+        # A pipe may have an encoding that lacks symbols of the tables, as on Windows.
+        sys.stdout.reconfigure(errors="replace")
+    debug = "--debug" in sys.argv
+    arguments = [argument for argument in sys.argv[1:] if argument != "--debug"]
+    try:
+        code = app(arguments or ["--help"], prog_name=PROGRAM, standalone_mode=False)
+    except _UsageError as error:
+        _exit_with_error(_usage_message(error), 2)
+    except (typer.Abort, KeyboardInterrupt):
+        if debug:
+            raise
+        _exit_with_error("interrupted", 130)
+    except NumbenchError as error:
+        if debug:
+            raise
+        _exit_with_error(str(error), error.exit_code)
+    except BrokenPipeError:
+        # The reader of stdout is gone; the flush at exit would fail too.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(1)
+    except OSError as error:
+        if debug:
+            raise
+        _exit_with_error(f"{error.filename or 'input/output'}: {error.strerror or error}", 1)
+    sys.exit(code or 0)
+
+
+def _usage_message(error: Exception) -> str:
+    context = getattr(error, "ctx", None)
+    command = context.command_path if context else PROGRAM
+    message: str = error.format_message()  # type: ignore[attr-defined]
+    return f"{' '.join(message.split()).rstrip('.')} (see {command} --help)"
+
+
+def _exit_with_error(message: str, code: int) -> NoReturn:
+    print(f"{PROGRAM}: {printable(message)}", file=sys.stderr)
+    sys.exit(code)

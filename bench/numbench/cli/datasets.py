@@ -1,0 +1,147 @@
+"""The commands for datasets: generate, audit, describe."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from numbench.cli.options import Engine, Format, Split, console, print_to_stderr
+
+if TYPE_CHECKING:
+    from numbench.dataset.generate import FileProgress
+
+
+def generate(
+    name: Annotated[str, typer.Option(help="Name of the dataset.")] = "v1",
+    tasks: Annotated[
+        str,
+        typer.Option(
+            metavar="A,B|all", help="Tasks, separated by commas, or all nine of the paper."
+        ),
+    ] = "all",
+    split: Annotated[Split, typer.Option(help="Split; no item is in two splits.")] = Split.test,
+    size: Annotated[int, typer.Option(metavar="N", help="Items per task.")] = 500,
+    seed: Annotated[int, typer.Option(help="Random seed; equal seeds give equal files.")] = 1,
+    max_digits: Annotated[
+        int, typer.Option(metavar="N", help="Maximum significant digits per operand, 3 to 17.")
+    ] = 15,
+    out: Annotated[
+        Path | None,
+        typer.Option(metavar="FOLDER", help="Folder to write. [default: datasets/NAME]"),
+    ] = None,
+    format_: Annotated[Format, typer.Option("--format", help="File format.")] = Format.jsonl,
+    workers: Annotated[
+        int, typer.Option(metavar="N", help="Number of processes; the files do not depend on it.")
+    ] = 1,
+    engine: Annotated[
+        Engine, typer.Option(help="Run the processes on this machine or on a Ray cluster.")
+    ] = Engine.local,
+) -> None:
+    """Generate a benchmark or training set with exact answers. Resumes if interrupted.
+
+    \b
+    Examples:
+      numbench generate --name hard --seed 7 --size 1000 --tasks mean,std
+      numbench generate --name train --split train --size 1000000 --workers 8
+      numbench run --model baseline/float64 --dataset hard
+
+    Writes to --out: one or more files per task and manifest.json (settings and SHA-256 hashes).
+    """
+    from numbench.dataset import generate as module
+    from numbench.dataset.settings import DatasetSettings, parse_tasks
+
+    settings = DatasetSettings(
+        name=name,
+        tasks=parse_tasks(tasks.split(",")),
+        split=split.value,
+        size=size,
+        seed=seed,
+        max_digits=max_digits,
+        format=format_.value,
+    )
+    try:
+        result = module.generate(settings, out, workers, engine.value, on_file=_print_file_done)
+    except KeyboardInterrupt:
+        print_to_stderr("interrupted; run the same command again to continue")
+        raise typer.Exit(130) from None
+    path, manifest = result.dataset.path, result.dataset.manifest
+    items = sum(entry.items for entry in manifest.files)
+    state = "exists already and is unchanged" if result.unchanged else "written"
+    print(f"{path}: {items:,} items, {state} (sha256 {manifest.sha256[:12]})")
+    if split is Split.train and format_ is Format.parquet:
+        print(f"next: numbench train --config RECIPE --set data.folder={path}")
+    else:
+        source = name if out is None else path
+        print(f"next: numbench run --model baseline/float64 --dataset {source}")
+
+
+def audit(
+    source: Annotated[
+        str, typer.Argument(help="Name or folder of a dataset, a CSV file, or a folder of them.")
+    ],
+    out: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE.csv", help="Also write the wrong labels to this CSV file."),
+    ] = None,
+) -> None:
+    """Check labels against exact answers and list the wrong ones.
+
+    \b
+    Examples:
+      numbench audit v1
+      numbench audit PATH/TO/labels.csv --out wrong.csv
+
+    CSV files need the columns text_prompt (or prompt) and answer.
+    """
+    from numbench.cli.tables import audit_tables, write_audit_csv
+    from numbench.dataset.audit import audit as audit_labels
+
+    result = audit_labels(source)
+    console().print(audit_tables(result), soft_wrap=True)
+    if out is not None:
+        write_audit_csv(result, out)
+        print(out)
+
+
+def describe(
+    dataset: Annotated[str, typer.Argument(help="Name or folder of a dataset.")] = "v1",
+    runs: Annotated[
+        list[Path] | None,
+        typer.Option(
+            metavar="FOLDER",
+            help="Also correlate difficulty with the scores of these runs. Repeatable.",
+        ),
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(metavar="FOLDER", help="Folder to write. [default: results/describe/NAME]"),
+    ] = None,
+) -> None:
+    """Draw the magnitudes, digits and difficulty of a dataset.
+
+    \b
+    Examples:
+      numbench describe v1
+      numbench describe v1 --runs results/RUN1 --runs results/RUN2
+
+    Writes to --out: each figure as PNG, PDF and SVG; with --runs also difficulty_check.csv and
+    difficulty_check.md.
+    """
+    from numbench.describe import describe as draw
+    from numbench.describe import difficulty_check
+
+    paths = draw(dataset, out)
+    for path in paths:
+        print(path)
+    if runs:
+        print(difficulty_check(runs, paths[0].parent))
+
+
+def _print_file_done(progress: FileProgress) -> None:
+    entry, finished, total, rate, remaining = progress
+    rest = f", {remaining:.0f} s remaining" if finished < total else ""
+    print_to_stderr(
+        f"{entry.file}: {entry.items:,} items ({finished}/{total} files, {rate:,.0f} rows/s{rest})"
+    )

@@ -1,0 +1,102 @@
+"""Options and output helpers that several commands share."""
+
+from __future__ import annotations
+
+import re
+import sys
+from enum import Enum
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+
+class Split(str, Enum):  # noqa: UP042 - typer needs str members
+    test = "test"
+    val = "val"
+    train = "train"
+
+
+class TextSplit(str, Enum):  # noqa: UP042
+    val = "val"
+    train = "train"
+
+
+class Format(str, Enum):  # noqa: UP042
+    jsonl = "jsonl"
+    parquet = "parquet"
+
+
+class Engine(str, Enum):  # noqa: UP042
+    local = "local"
+    ray = "ray"
+
+
+class Protocol(str, Enum):  # noqa: UP042
+    exact = "exact"
+    paper = "paper"
+
+
+class Reasoning(str, Enum):  # noqa: UP042
+    none = "none"
+    minimal = "minimal"
+    low = "low"
+    medium = "medium"
+    high = "high"
+    maximal = "maximal"
+
+
+class ApiName(str, Enum):  # noqa: UP042
+    chat = "chat"
+    responses = "responses"
+
+
+class Suite(str, Enum):  # noqa: UP042
+    paper = "paper"
+
+
+DURATION_METAVAR = "SECONDS|30m|8h"
+
+
+def parse_duration(text: str) -> float:
+    """Return the seconds of `90`, `90s`, `30m`, `8h` or `1h30m`. Raises BadParameter otherwise."""
+    match = re.fullmatch(r"(?:(\d+)h)?(?:(\d+)m)?(?:(\d+(?:\.\d+)?)s?)?", text.strip())
+    if not match or not any(match.groups()):
+        raise typer.BadParameter(
+            f"{text!r} is not a time; give seconds, or a time like 30m, 8h or 1h30m"
+        )
+    hours, minutes, seconds = (float(part or 0) for part in match.groups())
+    return 3600 * hours + 60 * minutes + seconds
+
+
+Tasks = Annotated[
+    str, typer.Option(help="Tasks, separated by commas, or all of the dataset.", metavar="A,B|all")
+]
+
+ScoringProtocol = Annotated[
+    Protocol,
+    typer.Option(
+        help="exact: exact truth and a strict parser. paper: the scoring of the paper's study."
+    ),
+]
+
+
+def selected_tasks(tasks: str) -> tuple[str, ...] | None:
+    """Return the names of a --tasks option, None for `all`. Raises BadInput for an unknown one."""
+    from numbench.dataset.settings import parse_tasks
+
+    return None if tasks.strip() == "all" else parse_tasks(tasks.split(","))
+
+
+def print_to_stderr(message: str) -> None:
+    """Print a message about the progress of a command."""
+    print(message, file=sys.stderr)
+
+
+def console() -> Console:
+    """Return a rich console for stdout without syntax highlighting."""
+    from rich.console import Console
+
+    return Console(highlight=False)

@@ -1,0 +1,231 @@
+"""The commands that use responses: report, import, rescore, show, demo."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from numbench.cli.options import (
+    Protocol,
+    ScoringProtocol,
+    Tasks,
+    console,
+    print_to_stderr,
+    selected_tasks,
+)
+from numbench.errors import NumbenchError
+
+if TYPE_CHECKING:
+    from numbench.reporting import ReportResult
+
+StudyFolder = Annotated[
+    Path, typer.Argument(help="Folder with the CSV files of the paper's study.")
+]
+
+
+def report(
+    runs: Annotated[
+        list[Path] | None,
+        typer.Argument(help="Run folders, or folders of runs. [default: all under results/]"),
+    ] = None,
+    protocol: ScoringProtocol = Protocol.exact,
+    published: Annotated[
+        bool,
+        typer.Option("--published/--no-published", help="Also show the paper's published scores."),
+    ] = True,
+    out: Annotated[Path, typer.Option(metavar="FOLDER", help="Folder to write.")] = Path(
+        "results/report"
+    ),
+    compare: Annotated[
+        tuple[Path, Path] | None,
+        typer.Option(
+            metavar="OLD NEW",
+            help="Compare two runs, write nothing, and fail if NEW is significantly worse.",
+        ),
+    ] = None,
+    fail_below: Annotated[
+        float | None,
+        typer.Option(
+            metavar="POINTS",
+            help="With --compare: fail only if NEW is worse by more than this many points.",
+        ),
+    ] = None,
+    partial: Annotated[
+        bool,
+        typer.Option("--partial", help="With --compare: do not fail for missing tasks or answers."),
+    ] = False,
+) -> None:
+    """Write an HTML report with tables and figures, or compare runs.
+
+    \b
+    Examples:
+      numbench report                                   all runs under results/
+      numbench report results/RUN1 results/RUN2 --out results/comparison
+      numbench report --protocol paper --no-published
+      numbench report --compare results/OLD results/NEW --fail-below 2
+
+    Writes to --out: report.html (one page, open it in a browser), tables/ (CSV, Markdown, LaTeX),
+    figures/ (PNG, PDF, SVG), scores.parquet (every score) and report.json. With --compare, the exit
+    code is 1 if NEW is worse.
+    """
+    if compare:
+        if runs:
+            raise typer.BadParameter("--compare takes two runs, OLD and NEW, and no others")
+        _compare(*compare, protocol, fail_below, partial)
+        return
+    if fail_below is not None:
+        raise typer.BadParameter("--fail-below needs --compare OLD NEW")
+    if partial:
+        raise typer.BadParameter("--partial needs --compare OLD NEW")
+    from numbench.reporting import report as write_report
+
+    _print_report(
+        write_report(
+            runs or None,
+            protocol=protocol.value,
+            published=published,
+            out=out,
+            on_progress=print_to_stderr,
+        )
+    )
+
+
+def import_(
+    folder: StudyFolder,
+    out: Annotated[Path, typer.Option(metavar="FOLDER", help="Folder to write.")] = Path(
+        "results/study"
+    ),
+) -> None:
+    """Convert the paper's raw files to a dataset and runs.
+
+    \b
+    Examples:
+      numbench import PATH/TO/frontier_results
+      numbench report results/study --protocol paper
+
+    Writes to --out: dataset/ (the questions) and one run folder per model and reasoning level.
+    """
+    from numbench.study_import import import_study
+
+    runs = import_study(folder, out, on_message=print_to_stderr)
+    for path in runs:
+        print(path)
+    print(f"{out}: {len(runs)} runs\nnext: numbench report {out} --protocol paper")
+
+
+def rescore(
+    folder: StudyFolder,
+    out: Annotated[Path, typer.Option(metavar="FOLDER", help="Folder to write.")] = Path(
+        "results/rescored-study"
+    ),
+) -> None:
+    """Rescore the paper's responses against exact truth.
+
+    \b
+    Examples:
+      numbench rescore PATH/TO/frontier_results
+
+    Writes to --out: README.md (which scores change, and why), figures/, rescored.csv, files.csv,
+    runs/ (the imported runs) and report/ (reports under both protocols).
+    """
+    from numbench.rescore import rescore as rescore_study
+
+    result = rescore_study(folder, out, on_message=print_to_stderr)
+    (labels, wrong), (cells, reproduced, published) = result.labels, result.cells
+    print(f"{wrong} of {labels} published labels are wrong")
+    if cells:
+        print(f"{reproduced} of {published} published scores reproduced; {cells} scores rescored")
+    else:
+        print("the folder contains no responses: only the labels were audited")
+    for path in (*result.reports, result.page):
+        print(path)
+    print(f"next: open {result.page}")
+
+
+def show(
+    run: Annotated[Path, typer.Argument(help="Run folder.")],
+    wrong: Annotated[bool, typer.Option("--wrong", help="Only wrong answers.")] = False,
+    tasks: Tasks = "all",
+    kind: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="KIND", help="Only this kind of error (see docs/errors.md). Repeatable."
+        ),
+    ] = None,
+    difficulty: Annotated[
+        tuple[int, int] | None,
+        typer.Option(help="Only items with a difficulty δ in this range.", metavar="MIN MAX"),
+    ] = None,
+    item: Annotated[
+        list[str] | None,
+        typer.Option(metavar="PREFIX", help="Only items whose id starts with this. Repeatable."),
+    ] = None,
+    limit: Annotated[
+        int | None, typer.Option(metavar="N", help="At most N items per task. [default: all]")
+    ] = None,
+    protocol: ScoringProtocol = Protocol.exact,
+) -> None:
+    """Show items with their answers and the first wrong digit.
+
+    \b
+    Examples:
+      numbench show results/RUN --wrong --tasks mean --limit 5
+      numbench show results/RUN --kind carry --kind swap
+      numbench show results/RUN --item addition-9d0c
+
+    Prints to the terminal and writes no files.
+    """
+    from numbench.item_view import ItemFilter, show_items
+
+    item_filter = ItemFilter(selected_tasks(tasks), wrong, kind, difficulty, item, limit)
+    terminal = console()
+    for text in show_items(run, item_filter, protocol.value):
+        terminal.print(text, soft_wrap=True)
+
+
+def demo(
+    dataset: Annotated[str, typer.Option(help="Name or folder of a dataset.")] = "v1",
+    out: Annotated[Path, typer.Option(metavar="FOLDER", help="Folder to write.")] = Path(
+        "results/demo"
+    ),
+) -> None:
+    """Run models that need no API key, and report their scores.
+
+    The models are the arithmetic baselines and, if numbench[local] is installed, the bundled small
+    model.
+
+    \b
+    Examples:
+      numbench demo
+      numbench demo --dataset my-dataset --out results/my-demo
+
+    Writes to --out: one run folder per model, and report/ (see numbench report --help).
+    """
+    from numbench.demo import demo as run_demo
+
+    _print_report(run_demo(out, on_message=print_to_stderr, dataset=dataset))
+
+
+def _compare(
+    old: Path, new: Path, protocol: Protocol, fail_below: float | None, partial: bool
+) -> None:
+    from numbench.reporting import compare
+    from numbench.reporting.console import regression_table
+
+    # The comparison is also false for NaN.
+    if fail_below is not None and not fail_below >= 0:
+        raise typer.BadParameter(f"--fail-below {fail_below}: give points, 0 or more")
+    result = compare(old, new, protocol.value, fail_below, partial)
+    console().print(regression_table(result))
+    if result.failures:
+        raise NumbenchError(f"{new} falls short of {old}: {'; '.join(result.failures)}")
+
+
+def _print_report(result: ReportResult) -> None:
+    from numbench.reporting.console import terminal_table
+
+    console().print(terminal_table(result))
+    print(f"{result.out}: report.html, tables/, figures/, scores.parquet, report.json")
+    print(f"next: open {result.out / 'report.html'}")

@@ -1,0 +1,256 @@
+"""The commands that use models: run, models."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, NamedTuple
+
+import typer
+
+from numbench.cli.options import (
+    DURATION_METAVAR,
+    ApiName,
+    Reasoning,
+    Suite,
+    Tasks,
+    console,
+    parse_duration,
+    print_to_stderr,
+    selected_tasks,
+)
+from numbench.errors import BadInput, NumbenchError, printable
+
+if TYPE_CHECKING:
+    from numbench.runner import RunReport
+    from numbench.runner.spec import RunSpec
+
+
+class RunOptions(NamedTuple):
+    """The arguments that `run` and `run_suite` share."""
+
+    concurrency: int | None
+    retry_errors: bool
+    timeout: float
+    time_limit: float | None
+    max_cost: float | None
+
+
+def run(
+    model: Annotated[
+        str | None,
+        typer.Option(help="A name from `numbench models`, or a route like openai/NAME."),
+    ] = None,
+    suite: Annotated[
+        Suite | None,
+        typer.Option(help="Run all configurations of the paper, one after another."),
+    ] = None,
+    reasoning: Annotated[
+        Reasoning | None,
+        typer.Option(help="Reasoning level; needed if the model has more than one."),
+    ] = None,
+    dataset: Annotated[str, typer.Option(help="Name or folder of a dataset.")] = "v1",
+    tasks: Tasks = "all",
+    limit: Annotated[
+        int | None,
+        typer.Option(metavar="N", help="Only the first N items per task. [default: all]"),
+    ] = None,
+    few_shot: Annotated[
+        int,
+        typer.Option(
+            metavar="N", help="Worked examples before each question, from the validation split."
+        ),
+    ] = 0,
+    max_tokens: Annotated[
+        int | None,
+        typer.Option(
+            metavar="TOKENS", help="Maximum length of an answer. [default: the model's limit]"
+        ),
+    ] = None,
+    seed: Annotated[
+        int | None,
+        typer.Option(help="Sampling seed, if the API has one. [default: the catalogue's]"),
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FOLDER",
+            help="Run folder; with --suite, the parent of the run folders. "
+            "[default: results/MODEL_LEVEL_DATASET]",
+        ),
+    ] = None,
+    concurrency: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N", help="Maximum number of requests in flight. [default: 16; checkpoints 256]"
+        ),
+    ] = None,
+    base_url: Annotated[
+        str | None,
+        typer.Option(metavar="URL", help="Another server with the same API, like vLLM or Ollama."),
+    ] = None,
+    api: Annotated[
+        ApiName, typer.Option(help="OpenAI's API: Chat Completions or Responses.")
+    ] = ApiName.chat,
+    batch: Annotated[
+        bool,
+        typer.Option(
+            "--batch",
+            help="Use the provider's batch API: half the price, answers within 24 hours.",
+        ),
+    ] = False,
+    timeout: Annotated[
+        float,
+        typer.Option(
+            help="Maximum time per request.", parser=parse_duration, metavar=DURATION_METAVAR
+        ),
+    ] = "30m",  # type: ignore[assignment]
+    time_limit: Annotated[
+        float | None,
+        typer.Option(
+            help="Stop sending new requests after this time. [default: none]",
+            parser=parse_duration,
+            metavar=DURATION_METAVAR,
+        ),
+    ] = None,
+    retry_errors: Annotated[
+        bool, typer.Option("--retry-errors", help="Retry permanently failed requests.")
+    ] = False,
+    max_cost: Annotated[
+        float | None,
+        typer.Option(
+            help="Stop before the run folder has cost more than this. [default: no limit]",
+            metavar="USD",
+        ),
+    ] = None,
+    dry_run: Annotated[
+        bool,
+        typer.Option("--dry-run", help="Only show requests, tokens and cost. Needs no API key."),
+    ] = False,
+) -> None:
+    """Run a model on a dataset and store every response. Resumes an interrupted run.
+
+    \b
+    Examples:
+      numbench run --model gpt-5 --reasoning minimal --limit 5   a first test
+      numbench run --model gpt-5 --reasoning high --dry-run      cost estimate
+      numbench run --model gpt-5 --reasoning high --batch        half the price
+      numbench run --model openai/NAME --base-url http://127.0.0.1:8000/v1
+      numbench run --suite paper --max-cost 500 --time-limit 8h
+
+    Writes one run folder (--out): run.json (settings), responses.jsonl (every response) and, with
+    --batch, jobs.jsonl. The same command again resumes the run and never repeats an answered item.
+    Ctrl-C stops sending requests and waits up to 20 seconds for those in flight; a second Ctrl-C
+    exits at once. API keys are read from the environment or from ./.env.
+    """
+    from numbench.runner import RunInterrupted
+    from numbench.runner.spec import RunSpec
+
+    spec = RunSpec(
+        model=model or "",
+        reasoning=reasoning and reasoning.value,
+        dataset=dataset,
+        tasks=selected_tasks(tasks),
+        limit=limit,
+        few_shot=few_shot,
+        max_tokens=max_tokens,
+        seed=seed,
+        base_url=base_url,
+        api=api.value,
+        out=out,
+    )
+    options = RunOptions(concurrency, retry_errors, timeout, time_limit, max_cost)
+    _check_model_or_suite(model, suite, reasoning, batch, api)
+    try:
+        if suite is not None:
+            _run_suite(spec, options, dry_run)
+        elif dry_run:
+            _show_plan(spec, options, batch)
+        else:
+            _run_model(spec, options, batch)
+    except RunInterrupted as interruption:
+        counts = _run_counts(interruption.report)
+        print_to_stderr(f"{counts}; run the same command again to continue")
+        raise typer.Exit(130) from None
+
+
+def models() -> None:
+    """List the models: reasoning levels, prices, API key status.
+
+    \b
+    Examples:
+      numbench models
+      numbench run --model NAME --reasoning LEVEL --limit 5
+
+    Prices are US dollars per million tokens. Writes no files.
+    """
+    from numbench.cli.tables import catalogue_table
+
+    console().print(catalogue_table())
+
+
+def _check_model_or_suite(
+    model: str | None,
+    suite: Suite | None,
+    reasoning: Reasoning | None,
+    batch: bool,
+    api: ApiName,
+) -> None:
+    if suite is None and model is None:
+        raise BadInput("give --model NAME or --suite paper (see numbench run --help)")
+    if suite is None:
+        return
+    if model is not None or reasoning is not None:
+        raise BadInput("--suite sets models and levels: omit --model and --reasoning")
+    if batch or api is not ApiName.chat:
+        raise BadInput("--batch and --api need a single --model: omit them with --suite")
+
+
+def _run_model(spec: RunSpec, options: RunOptions, batch: bool) -> None:
+    from numbench.runner import run as run_model
+    from numbench.scoring import is_correct
+
+    report = run_model(spec, **options._asdict(), batch=batch, judge=is_correct)
+    _print_run_report(report)
+    print(f"next: numbench report {report.path}")
+
+
+def _run_suite(spec: RunSpec, options: RunOptions, dry_run: bool) -> None:
+    from numbench.runner.plan_table import suite_table
+    from numbench.runner.suite import plan_suite, run_suite
+    from numbench.scoring import is_correct
+
+    members = plan_suite(spec, options.retry_errors)
+    console().print(suite_table(members, options.max_cost))
+    if not dry_run:
+        run_suite(members, **options._asdict(), judge=is_correct, on_done=_print_run_report)
+        print(f"next: numbench report {spec.out or 'results'}")
+
+
+def _show_plan(spec: RunSpec, options: RunOptions, batch: bool) -> None:
+    from numbench.runner.plan_table import plan_table
+    from numbench.runner.planning import plan
+
+    console().print(plan_table(plan(spec, options.retry_errors, batch), options.max_cost))
+
+
+def _run_counts(report: RunReport) -> str:
+    return (
+        f"{report.path}: {report.answered} answered now, {report.skipped} done earlier, "
+        f"{report.errors} failed"
+    )
+
+
+def _print_run_report(report: RunReport) -> None:
+    """Print the result of a run. Raises NumbenchError if nothing was answered."""
+    print(_run_counts(report))
+    if not report.errors:
+        return
+    hints = []
+    if report.errors > report.permanent_errors:
+        hints.append("run the same command again to retry temporary failures")
+    if report.permanent_errors:
+        hints.append("add --retry-errors to retry permanent failures")
+    message = f"last failure: {report.last_error}; {', '.join(hints)}"
+    if not report.answered and not report.skipped:
+        raise NumbenchError(f"{report.path}: nothing was answered; {message}")
+    print_to_stderr(printable(message))

@@ -1,0 +1,108 @@
+"""Tables that commands print: rich renderables that fit 80 columns."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterator
+from pathlib import Path
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from numbench import jsonl
+from numbench.bundled_checkpoints import bundled_checkpoint_names
+from numbench.dataset.audit import AuditResult, LabelError
+from numbench.models.catalogue import list_models
+from numbench.models.providers import all_providers
+from numbench.records import Answer
+from numbench.runner.prices import USER_PRICE_TABLE, Price, find_price
+from numbench.tasks import TASKS
+
+
+def audit_tables(result: AuditResult) -> RenderableType:
+    """Return every wrong label with its exact value and relative error, then counts per task."""
+    return Group(*_label_errors(result), _counts(result))
+
+
+def write_audit_csv(result: AuditResult, path: Path) -> None:
+    """Write the wrong labels to a CSV file, one per row."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(["task", "place", "prompt", "label", "exact", "relative_error"])
+    for task, errors in result.wrong.items():
+        for label, truth, relative_error in errors:
+            row = [task, label.location, label.prompt, _answer_text(label.answer)]
+            writer.writerow([*row, _answer_text(truth), relative_error])
+    jsonl.write_atomically(path, text.getvalue().encode())
+
+
+def catalogue_table() -> RenderableType:
+    """Return the catalogue: levels, prices, key status, and routes to other models."""
+    listed = list_models()
+    table = Table(box=None, pad_edge=False)
+    for column in ("Model", "Levels", "Provider"):
+        table.add_column(column, overflow="fold")
+    for column in ("$ in", "$ out"):
+        table.add_column(column, justify="right")
+    for entry in listed:
+        provider = entry.route.partition("/")[0]
+        prices = _price_columns(find_price(entry.route))
+        table.add_row(entry.name, ", ".join(entry.levels), provider, *prices)
+    keys = {entry.key: "set" if entry.key_is_set else "not set" for entry in listed if entry.key}
+    hosted = [route for p in all_providers() if not p.in_process for route in p.routes]
+    in_process = [route for p in all_providers() if p.in_process for route in p.routes]
+    key_lines = "".join(f"\n  {key} ({state})" for key, state in keys.items())
+    bundled = ", ".join(f"checkpoint/{name}" for name in bundled_checkpoint_names())
+    notes = (
+        "$: US dollars per million tokens; ≈: mean over providers; ?: unknown.\n"
+        f"Your own prices: {USER_PRICE_TABLE} (see docs/running.md).\n"
+        f"API keys:{key_lines}\n\n"
+        f"Other models, by route: {', '.join(hosted)}.\n"
+        "Any OpenAI-compatible server: openai/NAME with --base-url URL.\n"
+        f"In this process, without an API key: {', '.join(in_process)}.\n"
+        f"Bundled small models: {bundled}."
+    )
+    return Group(table, Text("\n" + notes))
+
+
+def _price_columns(price: Price | None) -> tuple[str, str]:
+    if price is None:
+        return "?", "?"
+    prefix = "≈" if price.varies else ""
+    return f"{prefix}{price.input:.3g}", f"{prefix}{price.output:.3g}"
+
+
+def _label_errors(result: AuditResult) -> Iterator[RenderableType]:
+    for task, errors in result.wrong.items():
+        yield Text(f"{TASKS[task].display}: {len(errors)} wrong", style="bold")
+        for error in errors:
+            yield _label_error(error)
+        yield Text()
+
+
+def _label_error(error: LabelError) -> Text:
+    label, truth, relative_error = error
+    shown_error = "undefined" if relative_error is None else f"{relative_error:.1e}"
+    text = Text(f"  {Path(label.location).name}: {label.prompt}\n")
+    text.append(f"    label {_answer_text(label.answer)}\n", style="red")
+    text.append(f"    exact {_answer_text(truth)}", style="green")
+    return text.append(f"   relative error {shown_error}")
+
+
+def _counts(result: AuditResult) -> Table:
+    table = Table(box=None, pad_edge=False)
+    table.add_column("Task")
+    for column in ("Labels", "Wrong", "Largest relative error"):
+        table.add_column(column, justify="right")
+    for task, checked in result.checked.items():
+        errors = result.wrong.get(task, [])
+        largest = max((error.relative_error or 0.0 for error in errors), default=0.0)
+        shown = f"{largest:.1e}" if errors else "–"
+        table.add_row(TASKS[task].display, str(checked), str(len(errors)), shown)
+    return table
+
+
+def _answer_text(answer: Answer) -> str:
+    return answer if isinstance(answer, str) else ", ".join(answer)

@@ -1,0 +1,58 @@
+"""Reading of CSV files with cells of any size."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TextIO
+
+from numbench.errors import BadInput
+
+_FIELD_SIZE_LIMIT = 2**31 - 1
+
+
+def read_csv(path: Path, required: Sequence[str] = ()) -> Iterator[tuple[int, dict[str, str]]]:
+    """Yield the rows of a CSV file as (last line number, cells by column).
+
+    Raises BadInput, with file and line, if the file cannot be read, is not UTF-8, lacks a required
+    column, or has a row with another number of fields than the header.
+    """
+    with _large_field_limit():
+        try:
+            with open(path, newline="", encoding="utf-8-sig") as file:
+                yield from _rows(path, file, required)
+        except OSError as error:
+            raise BadInput(f"{path}: {error.strerror}") from error
+        except UnicodeDecodeError as error:
+            raise BadInput(f"{path}: not UTF-8 text ({error.reason})") from error
+
+
+def _rows(
+    path: Path, file: TextIO, required: Sequence[str]
+) -> Iterator[tuple[int, dict[str, str]]]:
+    reader = csv.reader(file)
+    try:
+        header: list[str] = next(reader, [])
+        if missing := [column for column in required if column not in header]:
+            raise BadInput(f"{path}, line 1: column {', '.join(missing)} is missing")
+        for cells in filter(None, reader):
+            if len(cells) != len(header):
+                raise BadInput(
+                    f"{path}, line {reader.line_num}: {len(cells)} fields, "
+                    f"but the header has {len(header)}"
+                )
+            yield reader.line_num, dict(zip(header, cells, strict=True))
+    except csv.Error as error:
+        raise BadInput(f"{path}, line {reader.line_num}: {error}") from error
+
+
+@contextmanager
+def _large_field_limit() -> Iterator[None]:
+    """Raise the csv module's limit on cells, which some recorded responses exceed."""
+    before = csv.field_size_limit(_FIELD_SIZE_LIMIT)
+    try:
+        yield
+    finally:
+        csv.field_size_limit(before)

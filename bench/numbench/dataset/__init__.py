@@ -1,0 +1,1 @@
+"""Datasets: settings, generation, reading and writing of dataset folders, audit of labels."""

@@ -1,0 +1,105 @@
+"""The settings that determine a dataset, and the files that it consists of."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Literal, NamedTuple
+
+from numbench.errors import BadInput
+from numbench.records import Manifest, Scalar
+from numbench.tasks import PAPER_TASKS, TASKS, check_task_name
+from numbench.tasks.items import SPLIT_SHARES
+from numbench.tasks.shards import Shard
+
+GENERATOR_VERSION = "numbench-generator 1"
+"""Changes whenever the same settings would give other items."""
+
+POOL_SIZE = 10_000
+"""Items per task of the paper's test set; smaller sets are stratified subsets of as many items."""
+
+MAX_SHARD_ROWS = 10_000_000
+"""Maximum rows of one file: half a minute of work that fits in one worker's memory."""
+
+Format = Literal["jsonl", "parquet"]
+
+
+class DatasetSettings(NamedTuple):
+    """The settings that determine the content of a dataset. size: items per task."""
+
+    name: str = "v1"
+    tasks: tuple[str, ...] = tuple(PAPER_TASKS)
+    split: str = "test"
+    size: int = 500
+    seed: int = 1
+    max_digits: int = 15
+    format: Format = "jsonl"
+
+    def manifest_settings(self) -> dict[str, Scalar]:
+        """Return the settings that a manifest stores in addition to name, seed and split."""
+        return {"size": self.size, "max_digits": self.max_digits, "format": self.format}
+
+
+class ShardFile(NamedTuple):
+    """A file to be written: the first `rows` items of a shard, or a subset of its pool."""
+
+    shard: Shard
+    rows: int
+    file: str
+
+
+def plan_shard_files(
+    settings: DatasetSettings, shard_rows: int = MAX_SHARD_ROWS
+) -> list[ShardFile]:
+    """Return the files of a dataset, each with at most `shard_rows` rows."""
+    count = -(-settings.size // shard_rows)
+    return [
+        ShardFile(
+            Shard(task, settings.seed, settings.split, index, count, settings.max_digits),
+            settings.size * (index + 1) // count - settings.size * index // count,
+            f"{task}{f'-{index:05}-of-{count:05}' if count > 1 else ''}.{settings.format}",
+        )
+        for task in settings.tasks
+        for index in range(count)
+    ]
+
+
+def matches_manifest(manifest: Manifest, settings: DatasetSettings) -> bool:
+    """Return whether a manifest describes the dataset of these settings."""
+    return (
+        manifest.generator == GENERATOR_VERSION
+        and (manifest.name, manifest.seed, manifest.split)
+        == (settings.name, settings.seed, settings.split)
+        and manifest.settings == settings.manifest_settings()
+        and {entry.task for entry in manifest.files} == set(settings.tasks)
+    )
+
+
+def parse_tasks(names: Sequence[str]) -> tuple[str, ...]:
+    """Return task names in registry order; `all` means the nine tasks of the paper.
+
+    Raises BadInput, with the nearest valid name, for an unknown task.
+    """
+    names = [name.strip() for name in names]
+    if names == ["all"]:
+        return tuple(PAPER_TASKS)
+    for name in names:
+        check_task_name(name)
+    return tuple(task for task in TASKS if task in names)
+
+
+def check_settings(settings: DatasetSettings) -> None:
+    """Raise BadInput for invalid settings."""
+    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", settings.name):
+        raise BadInput(f"--name {settings.name!r}: use letters, digits, '.', '_' and '-'")
+    parse_tasks(settings.tasks)
+    if not settings.tasks:
+        raise BadInput("no task given; choose from " + ", ".join(TASKS))
+    if settings.size < 1:
+        raise BadInput(f"--size {settings.size}: it must be at least 1 item per task")
+    if not 3 <= settings.max_digits <= 17:
+        raise BadInput(f"--max-digits {settings.max_digits}: it must be between 3 and 17")
+    if settings.split not in SPLIT_SHARES:
+        raise BadInput(f"--split {settings.split}: choose test, val or train")
+    if settings.format not in ("jsonl", "parquet"):
+        raise BadInput(f"--format {settings.format}: choose jsonl or parquet")

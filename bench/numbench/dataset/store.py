@@ -1,0 +1,267 @@
+"""Dataset folders: `manifest.json` and files of items per task; released and local datasets."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterable, Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from numbench import jsonl
+from numbench.errors import BadInput
+from numbench.records import DatasetRef, FileEntry, Item, Manifest, Scalar
+from numbench.resources import resource_folder
+from numbench.tasks import TASKS
+
+if TYPE_CHECKING:
+    import pyarrow.dataset
+
+
+MANIFEST = "manifest.json"
+
+RELEASED_DATASETS = {
+    "v1": "acae8c0c5780fd1c9dcb67a5b0b058be0d258118e3ac8f3d7d96229039fb6b77",
+    "short": "dbec1130d48c2f223212939d7ce2f937938ef2980ab83aec2f0e774d22770c6a",
+}
+"""The released datasets by name, with the hashes of their manifests. They never change."""
+
+
+class Dataset:
+    """A dataset on disk. Items are read on first use and checked against the manifest's hashes."""
+
+    def __init__(self, path: Path) -> None:
+        """Open the folder `path`. Raises BadInput if it has no readable manifest."""
+        self.path = path
+        manifest = path / MANIFEST
+        if not manifest.is_file():
+            raise BadInput(f"{path}: no dataset here (manifest.json is missing)")
+        self.manifest = jsonl.read_json(manifest, Manifest)
+
+    def __repr__(self) -> str:
+        return f"Dataset({str(self.path)!r}, tasks={', '.join(self.tasks)})"
+
+    @property
+    def name(self) -> str:
+        return self.manifest.name
+
+    @property
+    def tasks(self) -> tuple[str, ...]:
+        """The tasks of the dataset in registry order. Raises BadInput if one is not installed."""
+        present = {entry.task for entry in self.manifest.files}
+        if missing := sorted(present - TASKS.keys()):
+            raise BadInput(
+                f"{self.path}: task {missing[0]!r} is not installed; "
+                "install the package that provides it"
+            )
+        return tuple(task for task in TASKS if task in present)
+
+    @cached_property
+    def by_task(self) -> dict[str, list[Item]]:
+        """All items per task in file order. Raises BadInput for a changed file or a bad line."""
+        items: dict[str, list[Item]] = {task: [] for task in self.tasks}
+        for entry in self.manifest.files:
+            items[entry.task].extend(self._read(entry))
+        return items
+
+    @cached_property
+    def by_id(self) -> dict[str, Item]:
+        """All items by their id."""
+        return {item.id: item for items in self.by_task.values() for item in items}
+
+    def ref(self, relative_to: Path) -> DatasetRef:
+        """Return the reference to this dataset that a run folder `relative_to` stores."""
+        path = Path(os.path.relpath(self.path.resolve(), relative_to.resolve())).as_posix()
+        return DatasetRef(name=self.name, path=path, sha256=self.manifest.sha256)
+
+    def scan(self, task: str) -> pyarrow.dataset.Dataset:
+        """Return the files of one task as a lazy Arrow dataset (batches, columns, filters).
+
+        Raises BadInput if the dataset does not contain the task.
+        """
+        import pyarrow.dataset
+
+        files = [entry.file for entry in self.manifest.files if entry.task == task]
+        if not files:
+            raise BadInput(f"{self.path} has no task {task!r}; it has {', '.join(self.tasks)}")
+        kind = "parquet" if files[0].endswith(".parquet") else "json"
+        return pyarrow.dataset.dataset([self.path / file for file in files], format=kind)
+
+    def _read(self, entry: FileEntry) -> list[Item]:
+        path = self.path / entry.file
+        parquet = path.suffix == ".parquet"
+        items = _read_parquet(path) if parquet else list(jsonl.read_lines(path, Item))
+        for number, item in enumerate(items, 1):
+            if item.task != entry.task:
+                raise BadInput(
+                    f"{path}, line {number}: field task is {item.task!r}, expected {entry.task!r}"
+                )
+        if len(items) != entry.items:
+            raise BadInput(f"{path}: {len(items)} items, but the manifest says {entry.items}")
+        if sha256_of(path) != entry.sha256:
+            raise BadInput(
+                f"{path}: content differs from the hash in manifest.json; "
+                "restore the file or generate the dataset again"
+            )
+        return items
+
+
+def open_dataset(name: str | Path) -> Dataset:
+    """Return the dataset of a name or a folder.
+
+    A released name (`v1`, `short`) always means the released dataset. Another name means the
+    folder `./datasets/NAME`, or `./NAME` if there is none. A `Path`, or text with a separator
+    (`./NAME`), is a folder. Raises BadInput if there is no such dataset, if a local folder has a
+    released name but other content, or if a name fits two different datasets.
+    """
+    if isinstance(name, Path) or "/" in name or os.sep in name:
+        return Dataset(Path(name))
+    if name in RELEASED_DATASETS:
+        return _open_released(name)
+    local = _local_datasets(name)
+    if not local:
+        raise BadInput(
+            f"no dataset {name!r}; use {', '.join(RELEASED_DATASETS)}, the name of a dataset in "
+            f"./datasets, or a path such as ./{name}"
+        )
+    if len({dataset.manifest.sha256 for dataset in local}) > 1:
+        folders = [_address(dataset.path) for dataset in local]
+        raise BadInput(
+            f"dataset {name!r} is ambiguous; address it by its path: {' or '.join(folders)}"
+        )
+    return local[0]
+
+
+def open_run_dataset(ref: DatasetRef, run_folder: Path) -> Dataset:
+    """Return the dataset of a run, identified by its hash.
+
+    The candidates are the path in the run, the released datasets and `./datasets/NAME`. Raises
+    BadInput if none of them has the hash.
+    """
+    released = [resource_folder("datasets") / name for name in RELEASED_DATASETS]
+    for folder in (run_folder / ref.path, *released, Path("datasets") / ref.name):
+        if (folder / MANIFEST).is_file():
+            dataset = Dataset(folder)
+            if dataset.manifest.sha256 == ref.sha256:
+                return dataset
+    raise BadInput(
+        f"{run_folder}: its dataset {ref.name!r} (sha256 {ref.sha256[:12]}) is not at {ref.path} "
+        "nor in ./datasets, or has changed since the run; restore it to score this run"
+    )
+
+
+def released_dataset(name: str) -> Dataset:
+    """Return the released dataset `name`. Raises BadInput if its files have been replaced."""
+    dataset = Dataset(resource_folder("datasets") / name)
+    if dataset.manifest.sha256 != RELEASED_DATASETS[name]:
+        raise BadInput(
+            f"{dataset.path} is not the released {name}; restore it or reinstall numbench"
+        )
+    return dataset
+
+
+def _open_released(name: str) -> Dataset:
+    released = released_dataset(name)
+    for local in _local_datasets(name):
+        if local.manifest.sha256 != released.manifest.sha256:
+            raise BadInput(
+                f"{local.path} is not the released {name}; address it as {_address(local.path)}, "
+                f"or rename it to use the released {name}"
+            )
+    return released
+
+
+def _local_datasets(name: str) -> list[Dataset]:
+    """Return the datasets `./datasets/NAME` and `./NAME`, if they exist."""
+    folders = (Path("datasets") / name, Path(name))
+    return [Dataset(folder) for folder in folders if (folder / MANIFEST).is_file()]
+
+
+def _address(folder: Path) -> str:
+    """Return a relative folder as a path that `open_dataset` takes as a folder."""
+    return f"./{folder.as_posix()}"
+
+
+def write_dataset(
+    path: Path,
+    items: Mapping[str, Iterable[Item]],
+    *,
+    name: str,
+    generator: str,
+    seed: int | None,
+    split: str,
+    settings: dict[str, Scalar],
+) -> Dataset:
+    """Write items per task as JSONL, then the manifest, each atomically; return the dataset."""
+    entries = []
+    for task, source in items.items():
+        rows = list(source)
+        data = b"".join(map(jsonl.encode, rows))
+        jsonl.write_atomically(path / f"{task}.jsonl", data)
+        entries.append(
+            FileEntry(
+                task=task,
+                file=f"{task}.jsonl",
+                items=len(rows),
+                bytes=len(data),
+                sha256=hashlib.sha256(data).hexdigest(),
+                ids=hashlib.sha256("".join(item.id for item in rows).encode()).hexdigest(),
+            )
+        )
+    return write_manifest(
+        path, entries, name=name, generator=generator, seed=seed, split=split, settings=settings
+    )
+
+
+def write_manifest(
+    path: Path,
+    entries: Iterable[FileEntry],
+    *,
+    name: str,
+    generator: str,
+    seed: int | None,
+    split: str,
+    settings: dict[str, Scalar],
+) -> Dataset:
+    """Write the manifest of the files in `path`, the last step of writing a dataset."""
+    files = tuple(entries)
+    manifest = Manifest(
+        name=name,
+        generator=generator,
+        seed=seed,
+        split=split,
+        settings=settings,
+        files=files,
+        sha256=dataset_hash(files),
+    )
+    jsonl.write_json(path / MANIFEST, manifest)
+    return Dataset(path)
+
+
+def sha256_of(path: Path) -> str:
+    """Return the SHA-256 of a file, read in pieces."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def dataset_hash(entries: Iterable[FileEntry]) -> str:
+    """Return the hash of a dataset: the SHA-256 of its sorted file names and hashes."""
+    lines = sorted(f"{entry.file} {entry.sha256}\n" for entry in entries)
+    return hashlib.sha256("".join(lines).encode()).hexdigest()
+
+
+def _read_parquet(path: Path) -> list[Item]:
+    import pyarrow
+    import pyarrow.parquet
+
+    try:
+        return msgspec.convert(pyarrow.parquet.read_table(path).to_pylist(), list[Item])
+    except OSError as error:
+        raise BadInput(f"{path}: {error.strerror or error}") from error
+    except pyarrow.ArrowInvalid as error:
+        raise BadInput(f"{path}: not a readable Parquet file ({error})") from error
+    except msgspec.ValidationError as error:
+        raise BadInput(f"{path}: {jsonl.decode_error_message(error)}") from error

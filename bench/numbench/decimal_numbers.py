@@ -1,0 +1,71 @@
+"""Exact decimal numbers: an integer significand times a power of ten, and plain notation."""
+
+from __future__ import annotations
+
+from decimal import Decimal, InvalidOperation
+from typing import NamedTuple
+
+
+class DecimalNumber(NamedTuple):
+    """The value significand · 10^exponent, both integers."""
+
+    significand: int
+    exponent: int
+
+
+def format_decimal(number: DecimalNumber) -> str:
+    """Return plain notation: no exponent, no superfluous zeros, no `.0`, never `-0`.
+
+    >>> format_decimal(DecimalNumber(-1250, -3))
+    '-1.25'
+    """
+    significand, exponent = number
+    if significand == 0:
+        return "0"
+    sign = "-" if significand < 0 else ""
+    digits = str(abs(significand))
+    if exponent < 0:
+        digits = digits.rjust(1 - exponent, "0")
+        whole, fraction = digits[:exponent], digits[exponent:].rstrip("0")
+        return f"{sign}{whole}.{fraction}" if fraction else sign + whole
+    return sign + digits + "0" * exponent
+
+
+def parse_decimal(text: str) -> DecimalNumber:
+    """Return the exact value of a decimal literal.
+
+    Raises ValueError if the text is not a finite decimal number.
+    """
+    try:
+        sign, digits, exponent = Decimal(text).as_tuple()
+    except InvalidOperation:
+        raise ValueError(f"{text!r} is not a decimal number") from None
+    if not isinstance(exponent, int):
+        raise ValueError(f"{text!r} is not a finite number")
+    significand = int("".join(map(str, digits)))
+    return DecimalNumber(-significand if sign else significand, exponent)
+
+
+def normalize(number: DecimalNumber) -> DecimalNumber:
+    """Return the same value without trailing zeros in the significand; zero is 0 · 10^0."""
+    significand, exponent = number
+    if significand == 0:
+        return DecimalNumber(0, 0)
+    digits = str(significand)
+    stripped = digits.rstrip("0")
+    return DecimalNumber(int(stripped), exponent + len(digits) - len(stripped))
+
+
+def from_decimal(value: Decimal) -> DecimalNumber:
+    """A finite Decimal as a DecimalNumber."""
+    sign, digits, exponent = value.as_tuple()
+    if not isinstance(exponent, int):
+        raise ValueError(f"{value} is not a finite number")
+    significand = int("".join(map(str, digits)))
+    return DecimalNumber(-significand if sign else significand, exponent)
+
+
+def align_exponents(numbers: list[DecimalNumber]) -> tuple[list[int], int]:
+    """Return the numbers as integers times one common power of ten, and its exponent."""
+    exponent = min(number.exponent for number in numbers)
+    return [n.significand * 10 ** (n.exponent - exponent) for n in numbers], exponent

@@ -1,0 +1,220 @@
+"""The benchmark as a task of Inspect: `inspect eval numbench/v1 --model …`.
+
+Inspect imports this module through its entry point `numbench`. The task, its scorers and their
+metric are registered under names that begin with `numbench/`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+import msgspec
+from inspect_ai import Task, task
+from inspect_ai.dataset import MemoryDataset, Sample
+from inspect_ai.model import (
+    ChatMessage,
+    ChatMessageAssistant,
+    ChatMessageSystem,
+    ChatMessageUser,
+    StopReason,
+)
+from inspect_ai.scorer import (
+    Metric,
+    SampleScore,
+    Scorer,
+    Target,
+    mean,
+    metric,
+    scorer,
+    stderr,
+)
+from inspect_ai.scorer import Score as InspectScore
+from inspect_ai.solver import TaskState, generate
+
+from numbench._version import __version__
+from numbench.dataset.store import Dataset, open_dataset
+from numbench.ecosystem.item_adapter import (
+    answer_text,
+    dataset_version,
+    metric_values,
+    prompt_prefix,
+)
+from numbench.errors import BadInput
+from numbench.models.base import Message
+from numbench.records import FinishReason, Item, Response, Score
+from numbench.runner.few_shot import Examples, examples
+from numbench.runner.spec import PROMPT_SET, interleave, select_tasks
+from numbench.scoring import categorize, score_exact
+from numbench.tasks.prompts import load_prompt_set
+
+INSPECT_TASK_NAME = "numbench/v1"
+BY_TASK_METRIC = "numbench/by_task"
+
+_FINISH_REASONS: dict[StopReason, FinishReason] = {
+    "stop": "stop",
+    "max_tokens": "length",
+    "model_length": "length",
+    "content_filter": "refusal",
+}
+_MESSAGE_TYPES = {
+    "system": ChatMessageSystem,
+    "user": ChatMessageUser,
+    "assistant": ChatMessageAssistant,
+}
+_Function = TypeVar("_Function", bound=Callable[..., object])
+
+
+def _without_package(function: _Function) -> _Function:
+    """Set the module of `function` so that Inspect does not change its registered name.
+
+    Inspect adds the import package to the name, but for some kinds of installation only. It does
+    not for a module that is not imported.
+    """
+    function.__module__ = "numbench:inspect"
+    return function
+
+
+def to_chat_messages(messages: Sequence[Message]) -> list[ChatMessage]:
+    """Convert messages to Inspect's."""
+    return [_MESSAGE_TYPES[role](content=content) for role, content in messages]
+
+
+def to_sample(item: Item, prefix: Sequence[Message]) -> Sample:
+    """Convert an item to a sample; the metadata contain the whole item."""
+    return Sample(
+        id=item.id,
+        input=[*to_chat_messages(prefix), ChatMessageUser(content=item.prompt)],
+        target=answer_text(item.answer),
+        metadata=msgspec.to_builtins(item),
+    )
+
+
+def inspect_scores(item: Item, score: Score) -> dict[str, InspectScore]:
+    """Convert a score to Inspect's scores, by name of the scorer."""
+    answer = None if score.parsed is None else answer_text(score.parsed)
+    category = categorize(score)
+    metadata = msgspec.to_builtins(score) | {"truth": answer_text(item.answer)}
+    return {
+        name: InspectScore(
+            value=value,
+            answer=answer,
+            explanation=f"{category}; the answer is {metadata['truth']}",
+            metadata=metadata,
+        )
+        for name, value in metric_values(item, score).items()
+    }
+
+
+def _by_task() -> Metric:
+    """Compute mean and standard error of all items and of each task among them."""
+
+    def compute(scores: list[SampleScore]) -> dict[str, float]:
+        groups = {"all": scores}
+        for score in scores:
+            groups.setdefault(str(score.sample_metadata["task"]), []).append(score)
+        values = {}
+        for name, group in groups.items():
+            if group:
+                values[name] = mean()(group)
+                values[f"{name}_stderr"] = stderr()(group)
+        return values
+
+    return compute
+
+
+by_task = metric(name=BY_TASK_METRIC)(_without_package(_by_task))
+
+
+def _numbench_scorer(metric_name: str) -> Scorer:
+    async def score(state: TaskState, target: Target) -> InspectScore:
+        item = msgspec.convert(state.metadata, Item)
+        output = state.output
+        response = Response(
+            item_id=item.id,
+            text=output.completion,
+            finish_reason=_FINISH_REASONS.get(output.stop_reason, "other")
+            if output.choices
+            else None,
+        )
+        return inspect_scores(item, score_exact(item, response))[metric_name]
+
+    return score
+
+
+def _log_smape() -> Scorer:
+    """Log-sMAPE; exact match in the comparison tasks."""
+    return _numbench_scorer("log_smape")
+
+
+def _exact_match() -> Scorer:
+    """Exact match to 15 significant digits, in any notation."""
+    return _numbench_scorer("exact_match")
+
+
+def _compliance() -> Scorer:
+    """Whether the response has the requested format."""
+    return _numbench_scorer("compliance")
+
+
+def _scorer(function: Callable[[], Scorer]) -> Callable[[], Scorer]:
+    name = f"numbench/{function.__name__.removeprefix('_')}"
+    wrapped: Callable[[], Scorer] = scorer(metrics=[by_task()], name=name)(
+        _without_package(function)
+    )
+    return wrapped
+
+
+log_smape = _scorer(_log_smape)
+exact_match = _scorer(_exact_match)
+compliance = _scorer(_compliance)
+
+
+def _v1(
+    tasks: str | list[str] = "all",
+    limit: int | None = None,
+    few_shot: int = 0,
+    dataset: str = "v1",
+) -> Task:
+    """Arithmetic questions with exact answers.
+
+    tasks: names separated by commas, or `all` of the dataset. limit: items per task. few_shot:
+    number of worked examples before each question, from the validation split. dataset: name or
+    folder of the dataset.
+
+    Raises BadInput for an unknown task or dataset and for invalid numbers.
+    """
+    names = tasks.split(",") if isinstance(tasks, str) else tasks
+    source = open_dataset(dataset)
+    selected = select_tasks(source, None if names == ["all"] else names)
+    if limit is not None and limit < 1:
+        raise BadInput(f"limit={limit}: give 1 or more")
+    return Task(
+        name=INSPECT_TASK_NAME,
+        dataset=_samples(source, selected, limit, examples(source, selected, few_shot)),
+        solver=generate(),
+        scorer=[log_smape(), exact_match(), compliance()],
+        version=dataset_version(source),
+        metadata={
+            "numbench": __version__,
+            "dataset_sha256": source.manifest.sha256,
+            "prompt": PROMPT_SET,
+            "prompt_sha256": load_prompt_set(PROMPT_SET).ref(selected).sha256,
+            "protocol": "exact",
+        },
+    )
+
+
+def _samples(
+    source: Dataset, tasks: Sequence[str], limit: int | None, examples_by_task: Examples
+) -> MemoryDataset:
+    prefixes = {name: prompt_prefix(name, examples_by_task.get(name, ())) for name in tasks}
+    items = interleave(source.by_task[name][:limit] for name in tasks)
+    return MemoryDataset(
+        [to_sample(item, prefixes[item.task]) for item in items],
+        name=source.name,
+        location=source.path.as_posix(),
+    )
+
+
+v1 = task(name=INSPECT_TASK_NAME)(_without_package(_v1))

@@ -1,0 +1,49 @@
+"""Metric values and prompts for other tools, identical to those of numbench's own runs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from numbench.dataset.store import Dataset
+from numbench.models.base import Message
+from numbench.records import Answer, Item, Score
+from numbench.runner.few_shot import example_messages
+from numbench.runner.spec import PROMPT_SET
+from numbench.scoring import headline_score
+from numbench.tasks.prompts import load_prompt_set
+
+METRIC_NAMES = ("log_smape", "exact_match", "compliance")
+"""Metrics whose means, 0 … 1, other tools report for each task.
+
+log_smape is exact match in the comparison tasks, as in the table of that name. compliance is 1 if
+the response has the requested format.
+"""
+
+
+def metric_values(item: Item, score: Score) -> dict[str, float]:
+    """Return the value of each of `METRIC_NAMES`, 0 … 1."""
+    return {
+        "log_smape": headline_score(item.task, score),
+        "exact_match": float(score.exact_match),
+        "compliance": float(score.rule == 1),
+    }
+
+
+def prompt_prefix(task: str, examples: Sequence[Item] = ()) -> tuple[Message, ...]:
+    """Return the messages before a question of a task: system prompt and worked examples."""
+    return Message("system", system_prompt(task)), *example_messages(examples)
+
+
+def system_prompt(task: str) -> str:
+    """Return the system prompt of a task."""
+    return load_prompt_set(PROMPT_SET).system_prompt(task)
+
+
+def answer_text(answer: Answer) -> str:
+    """Return an answer as text with every digit; a list as `[1.5, 2]`."""
+    return answer if isinstance(answer, str) else f"[{', '.join(answer)}]"
+
+
+def dataset_version(dataset: Dataset) -> str:
+    """Return name and content hash of a dataset: `v1@3f9c2a`."""
+    return f"{dataset.name}@{dataset.manifest.sha256[:6]}"

@@ -1,0 +1,18 @@
+"""The exceptions that a command reports in one line. Any other exception is a bug."""
+
+
+class NumbenchError(Exception):
+    """The command failed; the message is one line for the user. Exit code 1."""
+
+    exit_code = 1
+
+
+class BadInput(NumbenchError):
+    """Wrong use or unreadable input; the message says where and what to do. Exit code 2."""
+
+    exit_code = 2
+
+
+def printable(text: str) -> str:
+    """Return `text` with non-printable characters escaped, safe to print in a terminal."""
+    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)

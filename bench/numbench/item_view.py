@@ -1,0 +1,154 @@
+"""Items of a run as text: question, truth, answer, and the first digit that differs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from rich.text import Text
+
+from numbench.errors import BadInput, printable
+from numbench.records import Answer, ProtocolName
+from numbench.reporting.digit_alignment import align_digits
+from numbench.scoring import ScoredItem, score_run, signature
+from numbench.scoring.taxonomy import CATEGORIES, categorize
+from numbench.scoring.tool_mentions import find_tool_mentions
+
+MAX_SHOWN_CHARACTERS = 300
+_DISPLAY = {category.name: category.display for category in CATEGORIES}
+
+
+class ItemFilter(NamedTuple):
+    """Which items to show; None means all.
+
+    wrong: only wrong answers. kinds: error kinds, by their names in `scoring.taxonomy`.
+    difficulty: smallest and largest δ in base 10. ids: prefixes of item ids. limit: items per task.
+    """
+
+    tasks: Sequence[str] | None = None
+    wrong: bool = False
+    kinds: Sequence[str] | None = None
+    difficulty: tuple[int, int] | None = None
+    ids: Sequence[str] | None = None
+    limit: int | None = None
+
+
+def show_items(
+    run: Path,
+    item_filter: ItemFilter = ItemFilter(),  # noqa: B008 - immutable
+    protocol: ProtocolName = "exact",
+) -> Iterator[Text]:
+    """Yield a heading per task with the signature of its scores, then one text per item.
+
+    Raises BadInput if the folder is not a run, or for an unknown task or kind.
+    """
+    for kind in item_filter.kinds or ():
+        if kind not in _DISPLAY:
+            raise BadInput(f"unknown kind {kind!r}: use {', '.join(_DISPLAY)}")
+    if item_filter.kinds and protocol != "exact":
+        raise BadInput(f"the {protocol} protocol has no kinds of errors: omit --kind")
+    scored = score_run(run, protocol)
+    for task in item_filter.tasks or tuple(scored.rows):
+        if task not in scored.rows:
+            raise BadInput(f"{run} has no task {task!r}: it has {', '.join(scored.rows)}")
+        rows = [row for row in scored.rows[task] if _matches(row, item_filter)]
+        shown = rows[: item_filter.limit]
+        counts = f"{len(shown)} of {len(scored.rows[task])} items"
+        yield Text(printable(f"{counts}  {signature(scored, task)}"), style="bold")
+        yield from map(_item, shown)
+
+
+def _matches(row: ScoredItem, item_filter: ItemFilter) -> bool:
+    item, _, score = row
+    if item_filter.wrong and score.exact_match:
+        return False
+    if item_filter.kinds and categorize(score) not in item_filter.kinds:
+        return False
+    if item_filter.ids and not item.id.startswith(tuple(item_filter.ids)):
+        return False
+    if item_filter.difficulty is None:
+        return True
+    smallest, largest = item_filter.difficulty
+    return smallest <= item.difficulty.base10 <= largest
+
+
+def _item(row: ScoredItem) -> Text:
+    item, response, score = row
+    text = Text()
+    text.append(printable(item.id), style="bold")
+    text.append(f"  δ={item.difficulty.base10}{_usage(row)}\n", style="dim")
+    text.append(f"  question  {printable(item.prompt)}\n")
+    if score.parsed is not None:
+        text.append_text(_comparison(score.parsed, item.answer))
+    else:
+        text.append(f"  truth     {_answer_text(item.answer)}\n")
+        if response is not None:
+            label = "error   " if response.error else "response"
+            message = response.error.message if response.error else response.text
+            text.append(f"  {label}  {_visible(message)}\n", style="red")
+    text.append_text(_result(row))
+    return text
+
+
+def _usage(row: ScoredItem) -> str:
+    """Return tokens and dollars of a response, as far as they are known."""
+    if row.response is None:
+        return ""
+    generated, cost = row.response.usage.generated, row.response.cost
+    tokens = "" if generated is None else f"  {generated:,} tokens"
+    return tokens + ("" if cost is None else f"  ${cost:.3g}")
+
+
+def _result(row: ScoredItem) -> Text:
+    score = row.score
+    facts = [_result_label(row)]
+    if not score.exact_match and score.status == "ok":
+        if score.log_smape is not None:
+            facts.append(f"log-sMAPE {100 * score.log_smape:.1f}")
+        if score.correct_digits is not None:
+            digits = "digit" if score.correct_digits == 1 else "digits"
+            facts.append(f"{score.correct_digits} leading {digits} correct")
+    if row.response is not None and (mentions := find_tool_mentions(row.response.reasoning_text)):
+        facts.append(f"its reasoning mentions a tool: “{_visible(mentions[0])}”")
+    style = "green" if score.exact_match else "yellow" if score.status == "ok" else "red"
+    return Text("  " + ", ".join(facts), style=style)
+
+
+def _result_label(row: ScoredItem) -> str:
+    score = row.score
+    if score.exact_match:
+        return "exact match"
+    if score.protocol == "exact":
+        return _DISPLAY[categorize(score)].lower()
+    return "wrong" if score.status == "ok" else score.status
+
+
+def _comparison(answer: Answer, truth: Answer) -> Text:
+    """Return truth and answer aligned, red from the first digit or element that differs."""
+    if isinstance(answer, str) != isinstance(truth, str):
+        answer, truth = _answer_text(answer), _answer_text(truth)
+    shift, difference = align_digits(answer, truth)
+    text = Text(f"  truth     {' ' * max(0, -shift)}{_answer_text(truth)}\n")
+    text.append(f"  answer    {' ' * max(0, shift)}")
+    shown = _visible(_answer_text(answer))
+    if difference is None:
+        return text.append(f"{shown}\n", style="green")
+    if isinstance(answer, str):
+        equal_length = max(0, difference - max(0, shift))
+    else:
+        equal_length = len(_answer_text(answer[:difference]))
+    text.append(shown[:equal_length], style="green")
+    return text.append(f"{shown[equal_length:]}\n", style="bold red")
+
+
+def _answer_text(answer: Answer) -> str:
+    return printable(answer if isinstance(answer, str) else ", ".join(answer))
+
+
+def _visible(text: str) -> str:
+    """Return model output made safe for a terminal: control characters escaped, length bounded."""
+    safe = printable(text[: MAX_SHOWN_CHARACTERS + 1])
+    if len(text) <= MAX_SHOWN_CHARACTERS:
+        return safe
+    return f"{safe[:MAX_SHOWN_CHARACTERS]}… ({len(text):,} characters)"

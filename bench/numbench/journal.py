@@ -1,0 +1,323 @@
+"""A run folder: `run.json` and the append-only `responses.jsonl`.
+
+A response is on disk before its item counts as done, so an interrupted run can be resumed. A run
+folder has one writer at a time, `Journal`; everything else only reads.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import os
+import re
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from types import TracebackType
+from typing import NamedTuple, Self
+
+import msgspec
+from filelock import FileLock, Timeout
+
+from numbench import jsonl
+from numbench.errors import BadInput, NumbenchError
+from numbench.jsonl import AppendOnlyFile
+from numbench.records import Job, Response, RunInfo
+from numbench.tasks.prompts import changed_prompts
+
+INFO = "run.json"
+RESPONSES = "responses.jsonl"
+JOBS = "jobs.jsonl"
+LOCK = ".lock"
+WRITER = ".writer"
+
+
+class Run(NamedTuple):
+    """A run as read from its folder, with at most one response per item."""
+
+    path: Path
+    info: RunInfo
+    responses: dict[str, Response]
+
+
+def read_run(folder: Path) -> Run:
+    """Return the run in `folder`, which another process may be writing.
+
+    An incomplete last line is skipped. Raises BadInput if there is no run, or with file and line
+    number if a line is broken.
+    """
+    if not (folder / INFO).is_file():
+        raise BadInput(f"{folder}: no run here ({INFO} is missing)")
+    responses: dict[str, Response] = {}
+    for response in iter_responses(folder):
+        _keep_best_response(responses, response)
+    return Run(folder, jsonl.read_json(folder / INFO, RunInfo), responses)
+
+
+def write_run(folder: Path, info: RunInfo, responses: Iterable[Response]) -> None:
+    """Write a complete run: the responses, then `run.json`, each atomically.
+
+    Raises BadInput if `folder` holds a measured run, whose responses would be lost.
+    """
+    with _run_lock(folder):
+        path = folder / INFO
+        if path.is_file() and jsonl.read_json(path, RunInfo).source == "measured":
+            raise BadInput(f"{folder} holds a measured run; choose another folder")
+        lines = b"".join(jsonl.encode(response) for response in responses)
+        jsonl.write_atomically(folder / RESPONSES, lines)
+        jsonl.write_json(path, info)
+
+
+def find_runs(paths: Iterable[Path]) -> list[Path]:
+    """Return the run folders at or below `paths`, sorted. Raises BadInput if a path has none."""
+    runs: set[Path] = set()
+    for path in paths:
+        below = {file.parent for file in path.rglob(INFO)}
+        if not below:
+            raise BadInput(f"{path}: no run here or below (no {INFO})")
+        runs |= below
+    return sorted(runs)
+
+
+def iter_responses(folder: Path) -> Iterator[Response]:
+    """Yield every response of the run in `folder`, including those that were replaced later.
+
+    An incomplete last line is skipped. Raises BadInput for a broken line.
+    """
+    return jsonl.read_lines(folder / RESPONSES, Response, append_only=True)
+
+
+def read_jobs(folder: Path) -> dict[str, Job]:
+    """Return the batch jobs of the run in `folder` by key, in their last state, oldest first."""
+    jobs: dict[str, Job] = {}
+    for job in jsonl.read_lines(folder / JOBS, Job, append_only=True):
+        items = job.items or (jobs[job.key].items if job.key in jobs else ())
+        jobs[job.key] = msgspec.structs.replace(job, items=items)
+    return jobs
+
+
+def check_compatible(folder: Path, info: RunInfo) -> None:
+    """Raise BadInput if `folder` holds a run that `info` cannot resume. Writes nothing."""
+    if (folder / INFO).is_file():
+        stored = jsonl.read_json(folder / INFO, RunInfo)
+        _check_compatible(folder, stored, info)
+        _merge_run_info(folder, stored, info)
+
+
+class Journal:
+    """The writer of a run folder, used as a context manager. info: the content of `run.json`."""
+
+    def __init__(self, folder: Path, info: RunInfo) -> None:
+        """Open or create the run in `folder`.
+
+        An incomplete last line is repaired. Raises BadInput if another process writes the run, or
+        if it differs from `info` in a setting that shapes an answer.
+        """
+        self.folder = folder
+        self._waiting: list[tuple[bytes, asyncio.Future[None]]] = []
+        self._committing: asyncio.Task[None] | None = None
+        self._lock = _run_lock(folder)
+        self._lock.__enter__()
+        try:
+            self.info = self._write_run_info(info)
+            self._file = AppendOnlyFile(folder / RESPONSES, Response)
+        except OSError as error:
+            self._lock.__exit__(None, None, None)
+            raise _folder_error(folder, error, NumbenchError) from error
+        except BaseException:
+            self._lock.__exit__(None, None, None)
+            raise
+        self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="journal")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def record_job(self, job: Job) -> None:
+        """Return once the state of a batch job is on disk. Raises NumbenchError if that fails."""
+        try:
+            file = AppendOnlyFile(self.folder / JOBS, Job)
+        except OSError as error:
+            raise NumbenchError(f"{self.folder / JOBS}: {error.strerror}") from error
+        try:
+            file.append(jsonl.encode(job))
+        finally:
+            file.close()
+
+    async def append(self, response: Response) -> None:
+        """Return once `response` is on disk. Raises NumbenchError if writing fails.
+
+        All lines that arrive during a sync share the next one.
+        """
+        done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiting.append((jsonl.encode(response), done))
+        if self._committing is None:
+            self._committing = asyncio.create_task(self._commit())
+        await done
+
+    def close(self) -> None:
+        """Write the waiting lines, close the file and release the lock."""
+        self._thread.shutdown(wait=True)
+        try:
+            if self._waiting and not self._file.failed:
+                self._file.append(b"".join(line for line, _ in self._waiting))
+        finally:
+            self._file.close()
+            self._lock.__exit__(None, None, None)
+
+    async def _commit(self) -> None:
+        loop = asyncio.get_running_loop()
+        while self._waiting:
+            batch, self._waiting = self._waiting, []
+            lines = b"".join(line for line, _ in batch)
+            failure: NumbenchError | None = None
+            try:
+                await loop.run_in_executor(self._thread, self._file.append, lines)
+            except NumbenchError as error:
+                failure = error
+            for _, done in batch:
+                if done.done():
+                    continue
+                if failure is None:
+                    done.set_result(None)
+                else:
+                    done.set_exception(failure)
+        self._committing = None
+
+    def _write_run_info(self, info: RunInfo) -> RunInfo:
+        """Merge `info` with an existing `run.json`, write the result and return it."""
+        path = self.folder / INFO
+        if path.is_file():
+            stored = jsonl.read_json(path, RunInfo)
+            _check_compatible(self.folder, stored, info)
+            info = _merge_run_info(self.folder, stored, info)
+            if info == stored:
+                return stored
+        elif (self.folder / RESPONSES).exists():
+            raise BadInput(
+                f"{self.folder}: {RESPONSES} without {INFO}, so the model of these answers is "
+                "unknown; choose another --out"
+            )
+        jsonl.write_json(path, info)
+        return info
+
+
+@contextmanager
+def _run_lock(folder: Path) -> Iterator[None]:
+    """Hold the lock of a run folder. Raises BadInput if another process holds it."""
+    lock = FileLock(folder / LOCK)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        lock.acquire(timeout=0)
+    except Timeout as error:
+        writer_pid = _writer_pid(folder)
+        raise BadInput(f"{folder}: another process ({writer_pid}) is writing this run") from error
+    except OSError as error:
+        raise _folder_error(folder, error, BadInput) from error
+    # Not in the lock file itself: acquiring the lock may truncate it.
+    writer = folder / WRITER
+    try:
+        try:
+            writer.write_text(str(os.getpid()))
+        except OSError as error:
+            raise _folder_error(folder, error, NumbenchError) from error
+        yield
+    finally:
+        writer.unlink(missing_ok=True)
+        lock.release()
+
+
+def _folder_error(folder: Path, error: OSError, kind: type[NumbenchError]) -> NumbenchError:
+    """Return the error for a folder that cannot be opened: `kind`, NumbenchError if it is full."""
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return NumbenchError(
+            f"{folder}: {error.strerror}; make room and run the same command again"
+        )
+    return kind(f"{folder}: {error.strerror}")
+
+
+def _writer_pid(folder: Path) -> str:
+    try:
+        return f"pid {(folder / WRITER).read_text().strip()}"
+    except OSError:
+        return "of unknown pid"
+
+
+def _keep_best_response(responses: dict[str, Response], response: Response) -> None:
+    """Store `response`, unless it is an error and the item has an answer."""
+    previous = responses.get(response.item_id)
+    if previous is None or previous.error is not None or response.error is None:
+        responses[response.item_id] = response
+
+
+def _check_compatible(folder: Path, stored: RunInfo, info: RunInfo) -> None:
+    """Raise BadInput if two descriptions differ in something that shapes an answer."""
+    settings = msgspec.json.decode(msgspec.json.encode(info.settings))
+    pairs: dict[str, tuple[object, object]] = {
+        "source": (stored.source, info.source),
+        "model": (stored.model, info.model),
+        "reasoning": (stored.reasoning, info.reasoning),
+        "dataset hash": (stored.dataset.sha256, info.dataset.sha256),
+    }
+    for key in sorted(stored.settings.keys() | settings.keys()):
+        pairs[f"settings.{key}"] = (stored.settings.get(key), settings.get(key))
+    for field, (before, now) in pairs.items():
+        if before != now:
+            raise BadInput(
+                f"{folder} holds a run with {field} {_shortened(before)}, this one has "
+                f"{_shortened(now)}; choose another --out"
+            )
+    if changed := changed_prompts(stored.prompt, info.prompt):
+        raise BadInput(
+            f"{folder} holds a run with different prompts ({', '.join(changed)}); "
+            "choose another --out"
+        )
+
+
+def _shortened(value: object) -> str:
+    """Return the repr of a setting with hashes cut to 12 digits."""
+    return re.sub(r"\b([0-9a-f]{12})[0-9a-f]{52}\b", r"\1", repr(value))
+
+
+def _merge_run_info(folder: Path, stored: RunInfo, info: RunInfo) -> RunInfo:
+    """Return `info` with the tasks and the limit of both descriptions.
+
+    A run has the same number of items for each of its tasks, so that no item is reported as
+    missing that was never requested. Raises BadInput if the two descriptions do not allow that.
+    """
+    stored_tasks, new_tasks = set(stored.tasks), set(info.tasks)
+    new_limit, stored_limit = _limit_as_float(info.limit), _limit_as_float(stored.limit)
+    nested = (stored_tasks <= new_tasks and stored_limit <= new_limit) or (
+        new_tasks <= stored_tasks and new_limit <= stored_limit
+    )
+    if not nested and new_limit != stored_limit:
+        raise BadInput(
+            f"{folder} holds tasks {','.join(stored.tasks)} with limit {stored.limit}, this run "
+            f"has tasks {','.join(info.tasks)} with limit {info.limit}; give the same --limit, "
+            "or choose another --out"
+        )
+    tasks = stored.tasks + tuple(task for task in info.tasks if task not in stored_tasks)
+    versions = dict(info.versions)
+    for name, version in stored.versions.items():
+        latest = versions.get(name, version)
+        versions[name] = version if latest in version.split(", ") else f"{version}, {latest}"
+    return msgspec.structs.replace(
+        info,
+        tasks=tasks,
+        prompt=msgspec.structs.replace(info.prompt, tasks=stored.prompt.tasks | info.prompt.tasks),
+        limit=info.limit if new_limit >= stored_limit else stored.limit,
+        versions=versions,
+        created=stored.created,
+    )
+
+
+def _limit_as_float(limit: int | None) -> float:
+    return float("inf") if limit is None else limit

@@ -1,0 +1,235 @@
+"""Typed, atomic reading and writing of JSON and JSONL files; errors name file, line and field."""
+
+from __future__ import annotations
+
+import os
+import re
+import tempfile
+import tomllib
+from collections.abc import Iterator
+from contextlib import suppress
+from io import BufferedReader
+from pathlib import Path
+from typing import TypeVar
+
+import msgspec
+
+from numbench.errors import BadInput, NumbenchError
+
+T = TypeVar("T")
+
+
+def encode(record: object) -> bytes:
+    """Return one record as a JSON line, newline included."""
+    return msgspec.json.encode(record) + b"\n"
+
+
+def read_lines(path: Path, kind: type[T], append_only: bool = False) -> Iterator[T]:
+    """Yield the records of a JSONL file in order.
+
+    append_only: the file is being appended to, so it may not exist yet, and an incomplete last
+    line is skipped. Raises BadInput with file, line and field if a line is not a `kind`.
+    """
+    if append_only and not path.exists():
+        return
+    decoder = msgspec.json.Decoder(kind)
+    with open_for_reading(path) as file:
+        for number, line in enumerate(file, 1):
+            try:
+                record = decoder.decode(line)
+            except (msgspec.DecodeError, UnicodeDecodeError) as error:
+                if append_only and not line.endswith(b"\n"):
+                    return
+                raise BadInput(f"{path}, line {number}: {decode_error_message(error)}") from error
+            yield record
+
+
+def read_json(path: Path, kind: type[T]) -> T:
+    """Return the record in a JSON file. Raises BadInput with file and field for another content."""
+    with open_for_reading(path) as file:
+        try:
+            return msgspec.json.decode(file.read(), type=kind)
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            raise BadInput(f"{path}: {decode_error_message(error)}") from error
+
+
+def read_toml(path: Path, kind: type[T]) -> T:
+    """Return the record in a TOML file. Raises BadInput if it is unreadable or invalid."""
+    try:
+        return msgspec.convert(tomllib.loads(path.read_text(encoding="utf-8")), kind)
+    # A UnicodeDecodeError, a TOMLDecodeError and a ValidationError are all ValueErrors.
+    except (OSError, ValueError) as error:
+        raise BadInput(f"{path}: {error}") from error
+
+
+def write_json(path: Path, record: object) -> None:
+    """Write one record as indented JSON, atomically."""
+    write_atomically(path, msgspec.json.format(msgspec.json.encode(record), indent=2) + b"\n")
+
+
+def write_atomically(path: Path, data: bytes) -> None:
+    """Write `data` to a temporary file in the same folder, sync it, rename it to `path`."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        os.chmod(temporary, 0o644)
+        os.replace(temporary, path)
+    except BaseException:
+        os.unlink(temporary)
+        raise
+
+
+def open_for_reading(path: Path) -> BufferedReader:
+    """Return `open(path, 'rb')`. Raises BadInput if the file is missing or unreadable."""
+    try:
+        return open(path, "rb")
+    except OSError as error:
+        raise BadInput(f"{path}: {error.strerror}") from error
+
+
+_TYPE_NAMES = {
+    "str": "text",
+    "int": "a whole number",
+    "float": "a number",
+    "bool": "true or false",
+    "object": "an object",
+    "array": "a list",
+}
+
+
+def decode_error_message(error: Exception) -> str:
+    """Return a decoding error of msgspec in plain words: the field and what is wrong with it.
+
+    >>> decode_error_message(msgspec.ValidationError("Expected `str`, got `int` - at `$.id`"))
+    'field id: expected text, got a whole number'
+    """
+    if not isinstance(error, msgspec.ValidationError):
+        if isinstance(error, UnicodeDecodeError):
+            return "not UTF-8 text"
+        reason = str(error).removeprefix("JSON is malformed: ")
+        return f"not valid JSON ({reason[:1].lower()}{reason[1:]})"
+    message, _, location = str(error).partition(" - at ")
+    field = location.rpartition("`$")[2].strip("`.")
+    if match := re.fullmatch(r"Object missing required field `(.*)`", message):
+        return f"field {field}{'.' if field else ''}{match[1]} is missing"
+    if match := re.fullmatch(r"Invalid enum value (.*)", message):
+        message = f"unknown value {match[1]}"
+    else:
+        message = re.sub(r"`([^`]*)`", lambda match: _describe_type(match[1]), message)
+        message = message[:1].lower() + message[1:]
+    return f"field {field}: {message}" if field else message
+
+
+def _describe_type(names: str) -> str:
+    return " or ".join(_TYPE_NAMES.get(name, name) for name in names.split(" | "))
+
+
+_READ_SIZE = 1 << 16
+
+
+class AppendOnlyFile:
+    """An open file to which whole lines are appended."""
+
+    def __init__(self, path: Path, kind: type[object]) -> None:
+        """Open or create `path`, a JSONL file of `kind`, and repair an incomplete last line.
+
+        Raises OSError if the file cannot be opened.
+        """
+        self.path = path
+        self._failure: NumbenchError | None = None
+        self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
+        try:
+            _sync_folder(path.parent)
+            self._size = _repair_last_line(self._file, kind)
+        except BaseException:
+            os.close(self._file)
+            raise
+
+    def append(self, lines: bytes) -> None:
+        """Append and sync `lines`.
+
+        Raises NumbenchError if the disk refuses them; the file is then cut back to its size
+        before, and every later call raises the same error.
+        """
+        if self._failure is not None:
+            raise self._failure
+        unwritten = memoryview(lines)
+        try:
+            while unwritten:
+                unwritten = unwritten[os.write(self._file, unwritten) :]
+            os.fsync(self._file)
+        except OSError as error:
+            # If the file cannot be cut back, the next opening repairs its last line.
+            with suppress(OSError):
+                os.ftruncate(self._file, self._size)
+            self._failure = NumbenchError(
+                f"{self.path}: {error.strerror}; all earlier lines are saved: "
+                "make room and run the same command again"
+            )
+            raise self._failure from error
+        self._size += len(lines)
+
+    @property
+    def failed(self) -> bool:
+        """Whether an append has failed, so that all later ones fail too."""
+        return self._failure is not None
+
+    def close(self) -> None:
+        """Close the file."""
+        os.close(self._file)
+
+
+def _repair_last_line(file: int, kind: type[object]) -> int:
+    """Complete or remove the last line of an open file if it has no newline; return the file size.
+
+    Only an interrupted write leaves such a line. A JSON object can be decoded only if it is
+    complete, so a line that can be decoded lacks only its newline.
+    """
+    size = os.fstat(file).st_size
+    end = _end_of_last_line(file, size)
+    if end == size:
+        return size
+    try:
+        msgspec.json.decode(_read_range(file, end, size), type=kind)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        os.ftruncate(file, end)
+        size = end
+    else:
+        os.write(file, b"\n")
+        size += 1
+    os.fsync(file)
+    return size
+
+
+def _end_of_last_line(file: int, size: int) -> int:
+    """Return the offset after the last newline of an open file of `size` bytes, 0 without one."""
+    end = size
+    while end > 0:
+        start = max(0, end - _READ_SIZE)
+        index = _read_range(file, start, end).rfind(b"\n")
+        if index >= 0:
+            return start + index + 1
+        end = start
+    return 0
+
+
+def _read_range(file: int, start: int, end: int) -> bytes:
+    """Return the bytes of an open file from `start` to `end`."""
+    parts = []
+    while start < end and (part := os.pread(file, end - start, start)):
+        parts.append(part)
+        start += len(part)
+    return b"".join(parts)
+
+
+def _sync_folder(folder: Path) -> None:
+    """Sync a folder, so that a new file in it survives a power cut."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

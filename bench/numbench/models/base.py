@@ -1,0 +1,153 @@
+"""The protocols that every model and every batch API implements, and the settings of a request."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass, field
+from typing import Literal, NamedTuple, Protocol
+
+from numbench.records import Completion, Failure
+from numbench.tasks.base import AnswerKind
+
+DEFAULT_TIMEOUT_SECONDS = 1800.0
+"""Time limit of one request: maximal reasoning on a hard question takes many minutes."""
+
+Api = Literal["chat", "responses"]
+"""The formats of OpenAI's protocol: Chat Completions and Responses."""
+
+PLACEHOLDER_KEY = "none"
+"""The key that is sent to a server that needs none, because the SDKs require one."""
+
+
+class Message(NamedTuple):
+    """One message of a conversation."""
+
+    role: Literal["system", "user", "assistant"]
+    content: str
+
+
+@dataclass(frozen=True)
+class RequestSettings:
+    """Everything that shapes a request except its messages.
+
+    structured: request an answer that obeys `answer_schema(answer_kind)`.
+    request: the parameters of the reasoning level, in the provider's own terms.
+    timeout: seconds after which a request counts as failed.
+    """
+
+    temperature: float | None = None
+    max_tokens: int | None = None
+    structured: bool = False
+    answer_kind: AnswerKind = "number"
+    request: dict[str, object] = field(default_factory=dict)
+    seed: int | None = None
+    timeout: float = DEFAULT_TIMEOUT_SECONDS
+
+
+class Request(NamedTuple):
+    """The messages and settings of the request for one item."""
+
+    messages: Sequence[Message]
+    settings: RequestSettings
+
+
+class Model(Protocol):
+    """A model that answers requests, many of them concurrently."""
+
+    name: str
+
+    async def answer(self, messages: Sequence[Message], settings: RequestSettings) -> Completion:
+        """Return the model's completion; a failure of the provider is `Completion.error`."""
+        ...
+
+    async def close(self) -> None:
+        """Release connections and other resources."""
+        ...
+
+
+class BatchRequest(NamedTuple):
+    """One request of a batch job. `id` is chosen by the caller and unique within the job."""
+
+    id: str
+    messages: Sequence[Message]
+    settings: RequestSettings
+
+
+class BatchStatus(NamedTuple):
+    """The state of a batch job.
+
+    is_finished: the job brings no further results, whether it succeeded or not.
+    succeeded, failed: requests that ended with and without an answer.
+    state: the provider's name of the state.
+    error: why the job as a whole failed, if the provider says so.
+    """
+
+    is_finished: bool
+    succeeded: int | None
+    failed: int | None
+    total: int | None
+    state: str
+    error: Failure | None = None
+
+
+class BatchService(Protocol):
+    """A provider's batch API: jobs of many requests, answered within a day at a lower price.
+
+    Methods that contact the provider do so once and raise `provider_errors.ProviderError` if that
+    fails. One job takes at most `max_requests` requests, whose sizes sum to at most `max_bytes`.
+    """
+
+    max_requests: int
+    max_bytes: int
+
+    def size(self, request: BatchRequest) -> int:
+        """Return the bytes that the request takes of `max_bytes`."""
+        ...
+
+    async def submit(self, requests: Sequence[BatchRequest], key: str) -> str:
+        """Start a job that `find` can find by `key`. Returns its id."""
+        ...
+
+    async def find(self, key: str) -> str | None:
+        """Return the id of the newest job that was submitted with `key`."""
+        ...
+
+    async def status(self, job: str) -> BatchStatus:
+        """Return the state of the job."""
+        ...
+
+    def results(self, job: str, ids: Sequence[str]) -> AsyncIterator[tuple[str, Completion]]:
+        """Yield the results in any order, each id at most once; failures are values.
+
+        `ids` are those of the job's requests, in order. An id that is not yielded has no result:
+        its request is still open, also if the job has ended.
+        """
+        ...
+
+    async def cancel(self, job: str) -> None:
+        """Request the end of the job. Requests answered by then are billed and can be fetched."""
+        ...
+
+    async def close(self) -> None:
+        """Release connections and other resources."""
+        ...
+
+
+def last_user_message(messages: Sequence[Message]) -> str:
+    """Return the content of the last user message: the question without its prompts."""
+    return next(message.content for message in reversed(messages) if message.role == "user")
+
+
+def answer_schema(kind: AnswerKind) -> dict[str, object]:
+    """Return the JSON schema of `{"answer": …}`: a number, a letter or a list of numbers."""
+    answers: dict[AnswerKind, dict[str, object]] = {
+        "number": {"type": "number"},
+        "letter": {"type": "string"},
+        "list": {"type": "array", "items": {"type": "number"}},
+    }
+    return {
+        "type": "object",
+        "properties": {"answer": answers[kind]},
+        "required": ["answer"],
+        "additionalProperties": False,
+    }

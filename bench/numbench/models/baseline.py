@@ -1,0 +1,190 @@
+"""Arithmetic in floating point as a model: `baseline/float64`, `baseline/bfloat16`, …
+
+The operands are rounded to the type, then the result of every operation. Each operation is
+computed in binary64 first; for types of at most 25 bits this equals a single rounding
+(53 ≥ 2·p + 2).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from itertools import takewhile
+from typing import NamedTuple
+
+from numbench.errors import BadInput
+from numbench.models.base import Message, RequestSettings, last_user_message
+from numbench.models.provider_errors import failed_completion
+from numbench.models.providers import (
+    ModelProperties,
+    ModelTarget,
+    ProviderPlugin,
+    ReasoningLevel,
+    join_names,
+)
+from numbench.records import Completion, Failure
+from numbench.tasks import PAPER_TASKS, TASKS
+from numbench.tasks.base import LETTERS
+from numbench.tasks.prompts import Question, load_prompt_set
+
+
+class UnsupportedOperator(Exception):
+    """A question with an operator that has no floating-point rule."""
+
+
+class FloatFormat(NamedTuple):
+    """A binary floating-point type.
+
+    bits: significant bits. min_exponent: the smallest step is 2^min_exponent.
+    """
+
+    bits: int
+    min_exponent: int
+    max_value: float
+
+    def round(self, value: float | Fraction) -> float:
+        """Return the nearest number of the type, ties to even; infinite beyond its range."""
+        if isinstance(value, float) and not math.isfinite(value):
+            return value
+        exact = Fraction(value)
+        if exact == 0:
+            return 0.0
+        # Values above the largest are rounded with its spacing first (IEEE 754, 4.3.1).
+        exponent = math.frexp(float(min(abs(exact), Fraction(self.max_value))))[1]
+        quantum = Fraction(2) ** max(exponent - self.bits, self.min_exponent)
+        exact = round(exact / quantum) * quantum
+        if abs(exact) > self.max_value:
+            return math.inf if exact > 0 else -math.inf
+        return float(exact)
+
+    def parse(self, text: str) -> float:
+        """Return the number of the type nearest to a decimal."""
+        return self.round(Fraction(text))
+
+    def format(self, value: float) -> str:
+        """Return the shortest decimal that `parse` maps to `value`, as JSON."""
+        for digits in range(1, 18):
+            text = f"{value:.{digits}g}"
+            if self.parse(text) == value:
+                break
+        return text
+
+
+FLOAT_FORMATS = {
+    "float64": FloatFormat(53, -1074, math.ldexp(2 - 2**-52, 1023)),
+    "float32": FloatFormat(24, -149, math.ldexp(2 - 2**-23, 127)),
+    "bfloat16": FloatFormat(8, -133, math.ldexp(2 - 2**-7, 127)),
+}
+
+_BINARY_OPERATIONS: dict[str, Callable[[float, float], float]] = {
+    "+": lambda a, b: a + b,
+    "-": lambda a, b: a - b,
+    "*": lambda a, b: a * b,
+    "/": lambda a, b: a / b,
+    "^": math.pow,
+}
+
+
+class BaselineModel:
+    """A calculator with numbers of one floating-point type."""
+
+    def __init__(self, target: ModelTarget) -> None:
+        """Raise BadInput for an unknown type."""
+        if target.served_name not in FLOAT_FORMATS:
+            raise BadInput(
+                f"unknown model {target.name!r}: use {join_names(list(PROVIDER.routes), 'or')}"
+            )
+        self.name = target.name
+        self.properties = ModelProperties(display=f"{target.served_name} arithmetic")
+        self._format = FLOAT_FORMATS[target.served_name]
+
+    async def answer(self, messages: Sequence[Message], settings: RequestSettings) -> Completion:
+        """Answer the last question, with null if the type has no answer (overflow, complex).
+
+        The completion has a failure of kind `item` for a text that is not a question, or a
+        question with an operator that has no floating-point rule.
+        """
+        try:
+            question = load_prompt_set().parse_question(last_user_message(messages))
+            answer = calculate(question, self._format)
+        except (ValueError, UnsupportedOperator) as error:
+            return failed_completion(Failure(kind="item", message=str(error)))
+        return Completion(text=f'{{"answer": {answer}}}', finish_reason="stop")
+
+    async def close(self) -> None:
+        """Do nothing: the model holds no resources."""
+
+
+def calculate(question: Question, float_format: FloatFormat) -> str:
+    """Return the answer to `question` as JSON.
+
+    Tasks of the paper have rules here; any other task needs a `Task.approximate`. Raises
+    UnsupportedOperator if there is no rule for the operator.
+    """
+    values = [float_format.parse(operand) for operand in question.operands]
+    approximate = TASKS[question.task].approximate
+    if approximate is None and question.task not in PAPER_TASKS:
+        raise UnsupportedOperator(
+            f"no floating-point rule for {question.operator!r}: the task {question.task} has no "
+            "`approximate`"
+        )
+    try:
+        if approximate is not None:
+            result = approximate(question.operator, values, float_format.round)
+            return _json_number(float_format.round(result), float_format)
+        return _calculate_paper_task(question.operator, values, float_format)
+    except NotImplementedError:
+        raise UnsupportedOperator(f"no floating-point rule for {question.operator!r}") from None
+    except (OverflowError, ValueError, ZeroDivisionError):
+        return "null"
+
+
+def _calculate_paper_task(operator: str, values: Sequence[float], float_format: FloatFormat) -> str:
+    if operator == "interval":
+        reference, *boundaries = values
+        below = takewhile(lambda boundary: reference >= boundary, boundaries)
+        return f'"{LETTERS[sum(1 for _ in below)]}"'
+    if operator in ("ascending", "descending"):
+        ordered = sorted(values, reverse=operator == "descending")
+        return "[" + ", ".join(_json_number(value, float_format) for value in ordered) + "]"
+    return _json_number(_calculate_number(operator, values, float_format), float_format)
+
+
+def _calculate_number(operator: str, values: Sequence[float], float_format: FloatFormat) -> float:
+    """Return the result of an operator on numbers. Raises what `math` raises if there is none."""
+    if operator == "minimum":
+        return min(values)
+    if operator == "maximum":
+        return max(values)
+    if operator == "mean":
+        return _mean(values, float_format)
+    if operator == "std":
+        mean = _mean(values, float_format)
+        deviations = [float_format.round(value - mean) for value in values]
+        squares = [float_format.round(deviation * deviation) for deviation in deviations]
+        return float_format.round(math.sqrt(_mean(squares, float_format)))
+    if operator not in _BINARY_OPERATIONS:
+        raise NotImplementedError
+    return float_format.round(_BINARY_OPERATIONS[operator](*values))
+
+
+def _mean(values: Sequence[float], float_format: FloatFormat) -> float:
+    total = 0.0
+    for value in values:
+        total = float_format.round(total + value)
+    return float_format.round(total / float_format.round(float(len(values))))
+
+
+def _json_number(value: float, float_format: FloatFormat) -> str:
+    return float_format.format(value) if math.isfinite(value) else "null"
+
+
+PROVIDER = ProviderPlugin(
+    name="baseline",
+    open_model=BaselineModel,
+    examples=tuple(FLOAT_FORMATS),
+    in_process=True,
+    levels={"none": ReasoningLevel()},
+    takes_prompts=False,
+)

@@ -1,0 +1,110 @@
+"""API keys: reading them from the environment and `.env`, and masking them in texts."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import NamedTuple
+from urllib.parse import quote
+
+from numbench.errors import BadInput
+
+_SECRET_SUFFIXES = ("KEY", "TOKEN", "SECRET", "PASSWORD", "CREDENTIALS")
+_MIN_SECRET_LENGTH = 8
+_MIN_WORD_SECRET_LENGTH = 16
+_NUMBER = re.compile(r"[\d\s.,:;eE+-]*")
+
+
+class EnvironmentKey(NamedTuple):
+    """An API key and the environment variable that holds it."""
+
+    variable: str
+    key: str
+
+
+def key_from_environment(variables: Iterable[str]) -> EnvironmentKey | None:
+    """Return the first of `variables` that is set to more than white space."""
+    for variable in variables:
+        if key := os.environ.get(variable, "").strip():
+            return EnvironmentKey(variable, key)
+    return None
+
+
+def known_secrets(key: str | None = None) -> tuple[str, ...]:
+    """Return the key in use and the secrets of the environment, each in every encoding.
+
+    A server may echo any of them, because SDKs read some variables themselves. Values that are too
+    short for a key (local servers take `1` or `EMPTY`), numbers and short words are left out:
+    masking them would change answers.
+    """
+    own = [key] if key and len(key) >= _MIN_SECRET_LENGTH and not _NUMBER.fullmatch(key) else []
+    named = [
+        value.strip()
+        for name, value in os.environ.items()
+        if name.upper().endswith(_SECRET_SUFFIXES)
+    ]
+    secrets = {*own, *filter(_may_be_secret, named)}
+    forms = {form for secret in secrets for form in _encoded_forms(secret)}
+    # Longest first, because one secret may be part of another.
+    return tuple(sorted(forms, key=lambda form: (-len(form), form)))
+
+
+def mask_secrets(text: str, secrets: Sequence[str]) -> str:
+    """Return `text` with every occurrence of the secrets replaced by `[key]`."""
+    for secret in secrets:
+        if secret in text:
+            text = text.replace(secret, "[key]")
+    return text
+
+
+def _may_be_secret(value: str) -> bool:
+    if len(value) < _MIN_SECRET_LENGTH or _NUMBER.fullmatch(value):
+        return False
+    return len(value) >= _MIN_WORD_SECRET_LENGTH or not value.isalpha()
+
+
+def _encoded_forms(secret: str) -> Iterable[str]:
+    """Return the secret as it is, in JSON, in a Python literal, and in a URL."""
+    return (
+        secret,
+        json.dumps(secret)[1:-1],
+        repr(secret)[1:-1],
+        quote(secret, safe="", errors="replace"),
+    )
+
+
+def load_env_file() -> None:
+    """Add the variables of `.env` to the environment; those that are set already are kept.
+
+    Raises BadInput if the file cannot be read.
+    """
+    path = Path(".env")
+    if not path.is_file():
+        return
+    from dotenv import load_dotenv
+
+    try:
+        load_dotenv(path, override=False)
+    except OSError as error:
+        raise BadInput(f"{path.absolute()}: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise BadInput(f"{path.absolute()} is not UTF-8 text: save it as UTF-8") from None
+    except ValueError:
+        raise BadInput(
+            f"{path.absolute()} sets a variable to a value that the environment cannot hold"
+        ) from None
+
+
+def check_api_key(variable: str, key: str) -> None:
+    """Raise BadInput if the key has a character that no header can carry.
+
+    The message names the variable and does not contain the key.
+    """
+    if not (key.isascii() and key.isprintable()) or " " in key:
+        raise BadInput(
+            f"{variable} contains a character that no key has, such as a space, a line break or a "
+            "typographic quote: set it again"
+        )

@@ -1,0 +1,146 @@
+"""The built-in providers with a server: OpenAI, OpenRouter, Gemini, and all others via LiteLLM.
+
+Their SDKs are imported when a model is opened.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from numbench.models.base import BatchService, Model
+from numbench.models.providers import ModelTarget, ProviderPlugin, ReasoningLevel
+
+if TYPE_CHECKING:
+    from numbench.models.openai_api import ApiFormat
+
+_OPENAI_URL = "https://api.openai.com/v1"
+_OPENROUTER_URL = "https://openrouter.ai/api/v1"
+
+_EFFORTS = ("none", "minimal", "low", "medium", "high")
+_OPENAI_REASONING_MODELS = ("gpt-5*", "o[1-9]*")
+
+
+def _openai_format(target: ModelTarget) -> ApiFormat:
+    from numbench.models.openai_api import RESPONSES_FORMAT, chat_format
+
+    if target.api == "responses":
+        return RESPONSES_FORMAT
+    # OpenAI's reasoning models accept only the newer name of the limit, most servers the older.
+    is_openai = target.is_in_catalogue or target.base_url is None
+    return chat_format("max_completion_tokens" if is_openai else "max_tokens")
+
+
+def _open_openai(target: ModelTarget) -> Model:
+    from numbench.models.openai_api import OpenAIModel
+
+    return OpenAIModel(
+        target.name,
+        target.served_name,
+        _openai_format(target),
+        key=target.key,
+        base_url=target.base_url or _OPENAI_URL,
+    )
+
+
+def _open_openai_batch(target: ModelTarget) -> BatchService:
+    from numbench.models.openai_batch import OpenAIBatchService
+
+    return OpenAIBatchService(
+        target.served_name,
+        _openai_format(target),
+        key=target.key,
+        base_url=target.base_url or _OPENAI_URL,
+    )
+
+
+def _open_openrouter(target: ModelTarget) -> Model:
+    from numbench.models.openai_api import OpenAIModel, chat_format
+
+    return OpenAIModel(
+        target.name,
+        target.served_name,
+        chat_format("max_tokens"),
+        key=target.key,
+        base_url=target.base_url or _OPENROUTER_URL,
+    )
+
+
+def _open_gemini(target: ModelTarget) -> Model:
+    from numbench.models.gemini_api import GeminiModel
+
+    return GeminiModel(target.name, target.served_name, key=target.key, base_url=target.base_url)
+
+
+def _open_gemini_batch(target: ModelTarget) -> BatchService:
+    from numbench.models.gemini_batch import GeminiBatchService
+
+    return GeminiBatchService(target.served_name, key=target.key, base_url=target.base_url)
+
+
+def _open_litellm(target: ModelTarget) -> Model:
+    from numbench.models.litellm_api import LiteLLMModel
+
+    return LiteLLMModel(target.name, target.served_name, base_url=target.base_url)
+
+
+def _effort_levels() -> dict[str, ReasoningLevel]:
+    return {effort: ReasoningLevel(request={"reasoning_effort": effort}) for effort in _EFFORTS}
+
+
+OPENAI = ProviderPlugin(
+    name="openai",
+    open_model=_open_openai,
+    key_variables=("OPENAI_API_KEY",),
+    levels=_effort_levels(),
+    rejects_temperature=_OPENAI_REASONING_MODELS,
+    open_batch=_open_openai_batch,
+    batch_discount=0.5,
+    apis=("chat", "responses"),
+    sdk="openai",
+)
+
+OPENROUTER = ProviderPlugin(
+    name="openrouter",
+    open_model=_open_openrouter,
+    examples=("VENDOR/NAME",),
+    key_variables=("OPENROUTER_API_KEY",),
+    levels={
+        effort: ReasoningLevel(request={"reasoning": {"effort": effort}}) for effort in _EFFORTS
+    },
+    # require_parameters: use only providers that honour every parameter of the request.
+    request={"usage": {"include": True}, "provider": {"require_parameters": True}},
+    rejects_temperature=tuple(f"openai/{pattern}" for pattern in _OPENAI_REASONING_MODELS),
+    reports_cost=True,
+    sdk="openai",
+)
+
+GEMINI = ProviderPlugin(
+    name="gemini",
+    open_model=_open_gemini,
+    key_variables=("GEMINI_API_KEY", "GOOGLE_API_KEY"),
+    levels={
+        "none": ReasoningLevel(request={"thinking_budget": 0}),
+        **{
+            effort: ReasoningLevel(request={"thinking_level": effort, "include_thoughts": True})
+            for effort in _EFFORTS
+            if effort != "none"
+        },
+    },
+    open_batch=_open_gemini_batch,
+    batch_discount=0.5,
+    sdk="google-genai",
+)
+
+LITELLM = ProviderPlugin(
+    name="litellm",
+    open_model=_open_litellm,
+    examples=("PROVIDER/NAME",),
+    levels=_effort_levels(),
+    rejects_temperature=tuple(
+        f"{provider}/{pattern}"
+        for provider in ("openai", "azure")
+        for pattern in _OPENAI_REASONING_MODELS
+    ),
+    rejects_temperature_when_reasoning=("anthropic/*", "*claude*"),
+    sdk="litellm",
+)

@@ -1,0 +1,239 @@
+"""OpenAI's batch API: a file of requests as input, files of responses and errors as output."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
+from urllib.parse import quote
+
+import httpx
+import msgspec
+import openai
+
+from numbench.models import openai_chat
+from numbench.models.base import DEFAULT_TIMEOUT_SECONDS, BatchRequest, BatchStatus
+from numbench.models.batch_jobs import JobPage, add_result, list_jobs
+from numbench.models.credentials import known_secrets
+from numbench.models.json_fields import (
+    InvalidJson,
+    decode_json,
+    dict_or_empty,
+    dicts_of,
+    text_or_none,
+    text_or_repr,
+    token_count,
+)
+from numbench.models.openai_api import ApiFormat, create_client, failure_from_api_error
+from numbench.models.provider_errors import (
+    failed_completion,
+    failure_from_status,
+    provider_error,
+    sanitize_completion,
+    sanitize_failure,
+    sanitize_line,
+    timeout_failure,
+    transient_failure,
+)
+from numbench.records import Completion, Failure
+
+_FINAL_STATES = ("completed", "failed", "expired", "cancelled")
+_UNPROCESSED_CODES = ("batch_expired", "batch_cancelled")
+"""Error codes of requests that were not processed before the job ended."""
+
+_METADATA_KEY = "numbench"
+_PAGE_SIZE = 100
+
+
+class OpenAIBatchService:
+    """Batch jobs for one model in one API format."""
+
+    max_requests = 50_000
+    max_bytes = 200_000_000
+
+    def __init__(
+        self, served_name: str, api_format: ApiFormat, *, key: str | None, base_url: str
+    ) -> None:
+        self._served_name = served_name
+        self._format = api_format
+        self._secrets = known_secrets(key)
+        self._client = create_client(key, base_url)
+
+    def size(self, request: BatchRequest) -> int:
+        """Return the bytes of the request's line."""
+        return len(self._line(request))
+
+    async def submit(self, requests: Sequence[BatchRequest], key: str) -> str:
+        """Start a job and return its id.
+
+        Raises ProviderError if it was not started, or may not have been.
+        """
+        lines = b"".join(map(self._line, requests))
+        file = await self._post(
+            "/files",
+            {"purpose": "batch"},
+            files=[("file", (f"{key}.jsonl", lines, "application/jsonl"))],
+            headers={"Content-Type": "multipart/form-data"},
+        )
+        job = await self._post(
+            "/batches",
+            {
+                "input_file_id": self._id(file),
+                "endpoint": f"/v1{self._format.path}",
+                "completion_window": "24h",
+                "metadata": {_METADATA_KEY: key},
+            },
+        )
+        return self._id(job)
+
+    async def find(self, key: str) -> str | None:
+        """Return the id of the newest job with `key` in its metadata."""
+        # The newest job is listed first.
+        async for job in list_jobs(self._job_page):
+            if dict_or_empty(job.get("metadata")).get(_METADATA_KEY) == key:
+                return self._id(job)
+        return None
+
+    async def status(self, job: str) -> BatchStatus:
+        """Return the state of the job."""
+        response = await self._get_json(f"/batches/{_url_quoted(job)}")
+        state = sanitize_line(text_or_repr(response.get("status")), self._secrets)
+        counts, error = dict_or_empty(response.get("request_counts")), _job_failure(response)
+        return BatchStatus(
+            is_finished=state in _FINAL_STATES,
+            succeeded=token_count(counts.get("completed")),
+            failed=token_count(counts.get("failed")),
+            total=token_count(counts.get("total")),
+            state=state,
+            error=error and sanitize_failure(error, self._secrets),
+        )
+
+    async def results(self, job: str, ids: Sequence[str]) -> AsyncIterator[tuple[str, Completion]]:
+        """Yield the results, also of a job that failed, expired or was cancelled."""
+        response = await self._get_json(f"/batches/{_url_quoted(job)}")
+        open_ids = set(ids)
+        for kind in ("output_file_id", "error_file_id"):
+            if file := text_or_none(response.get(kind)):
+                content = await self._get(f"/files/{_url_quoted(file)}/content")
+                results = self._parse_results(content, open_ids)
+                open_ids -= results.keys()
+                for result in results.items():
+                    yield result
+
+    async def cancel(self, job: str) -> None:
+        """Request the end of the job."""
+        await self._post(f"/batches/{_url_quoted(job)}/cancel", {})
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._client.close()
+
+    async def _job_page(self, after: str) -> JobPage:
+        page = await self._get_json(f"/batches?limit={_PAGE_SIZE}" + (after and f"&after={after}"))
+        jobs = dicts_of(page.get("data"))
+        has_more = bool(jobs) and page.get("has_more") is True
+        return JobPage(jobs, _url_quoted(self._id(jobs[-1])) if has_more else "")
+
+    def _line(self, request: BatchRequest) -> bytes:
+        line = {
+            "custom_id": request.id,
+            "method": "POST",
+            "url": f"/v1{self._format.path}",
+            "body": self._format.build_request(
+                self._served_name, request.messages, request.settings
+            ),
+        }
+        return msgspec.json.encode(line) + b"\n"
+
+    def _parse_results(self, content: bytes, ids: Collection[str]) -> dict[str, Completion]:
+        """Return the results in a file by id, without unreadable lines and unknown ids."""
+        results: dict[str, Completion] = {}
+        for line in content.split(b"\n"):
+            try:
+                result = dict_or_empty(decode_json(line))
+            except InvalidJson:
+                continue
+            request_id = text_or_repr(result.get("custom_id"))
+            if request_id in ids:
+                completion = sanitize_completion(self._completion(result), self._secrets)
+                add_result(results, request_id, completion)
+        return results
+
+    def _completion(self, result: Mapping[str, object]) -> Completion:
+        response = dict_or_empty(result.get("response"))
+        status = response.get("status_code")
+        if not response or type(status) is not int:
+            return failed_completion(_failure_without_response(result.get("error")))
+        completion = self._format.parse_completion(response.get("body"))
+        if status == 200:
+            return completion
+        code, message = openai_chat.error_code_and_message(response.get("body"))
+        failure = failure_from_status(status, message, code=code)
+        return failed_completion(failure, completion.usage, completion.cost)
+
+    async def _get_json(self, path: str) -> Mapping[str, object]:
+        return self._decode_object(await self._get(path))
+
+    async def _get(self, path: str) -> bytes:
+        return await self._call("get", path)
+
+    async def _post(
+        self,
+        path: str,
+        body: Mapping[str, object],
+        files: Sequence[tuple[str, tuple[str, bytes, str]]] | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> Mapping[str, object]:
+        options = {"headers": headers} if headers else {}
+        return self._decode_object(
+            await self._call("post", path, body=body, files=files, options=options)
+        )
+
+    async def _call(self, method: str, path: str, **arguments: object) -> bytes:
+        """Return the content of a response. Raises ProviderError if the request fails."""
+        call = getattr(self._client, method)
+        try:
+            async with asyncio.timeout(DEFAULT_TIMEOUT_SECONDS):
+                response: httpx.Response = await call(path, cast_to=httpx.Response, **arguments)
+        except (TimeoutError, openai.APITimeoutError) as error:
+            raise provider_error(timeout_failure(DEFAULT_TIMEOUT_SECONDS), self._secrets) from error
+        except openai.APIError as error:
+            raise provider_error(failure_from_api_error(error), self._secrets) from None
+        return response.content
+
+    def _decode_object(self, content: bytes) -> Mapping[str, object]:
+        try:
+            return dict_or_empty(decode_json(content))
+        except InvalidJson as error:
+            raise provider_error(transient_failure(str(error)), self._secrets) from None
+
+    def _id(self, response: Mapping[str, object]) -> str:
+        identity = text_or_none(response.get("id"))
+        if identity and identity.isprintable():
+            return identity
+        raise provider_error(transient_failure("the server sent no id"), self._secrets)
+
+
+def _failure_without_response(error: object) -> Failure:
+    """Return the failure of a request in a job that has no response."""
+    code, message = openai_chat.error_code_and_message(error)
+    if code in _UNPROCESSED_CODES or not (code or message):
+        return transient_failure(
+            message or code or "the server sent neither a response nor an error"
+        )
+    return openai_chat.failure_from_error_body(error)
+
+
+def _job_failure(job: Mapping[str, object]) -> Failure | None:
+    """Return the first error of a job that failed as a whole."""
+    errors = dict_or_empty(job.get("errors")).get("data")
+    if not isinstance(errors, list) or not errors:
+        return None
+    code, message = openai_chat.error_code_and_message(errors[0])
+    if "token_limit_exceeded" in code:
+        # Too many tokens are enqueued; the limit is free again when other jobs end.
+        return Failure(kind="rate_limit", message=message or code)
+    return failure_from_status(400, message or code, code=code)
+
+
+def _url_quoted(identity: str) -> str:
+    return quote(identity, safe="")

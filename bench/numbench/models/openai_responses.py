@@ -1,0 +1,120 @@
+"""OpenAI's Responses format: request bodies, and completions from response bodies."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from numbench.models.base import Message, RequestSettings, answer_schema
+from numbench.models.json_fields import (
+    dict_or_empty,
+    dicts_of,
+    text_or_none,
+    text_or_repr,
+    token_count,
+)
+from numbench.models.openai_chat import build_usage, failure_from_body, parse_cost
+from numbench.models.provider_errors import failed_completion, transient_failure
+from numbench.records import Completion, FinishReason, Usage
+
+_INCOMPLETE_REASONS: dict[str, FinishReason] = {
+    "max_output_tokens": "length",
+    "content_filter": "refusal",
+}
+
+
+def build_request(
+    model: str, messages: Sequence[Message], settings: RequestSettings
+) -> dict[str, object]:
+    """Return the body of a request. The format has no seed, so that none is sent.
+
+    The parameters of a reasoning level, which are those of Chat Completions, are translated:
+    `reasoning_effort` becomes `reasoning`, with a summary of the reasoning.
+    """
+    body: dict[str, object] = {
+        "model": model,
+        "input": [message._asdict() for message in messages],
+        "store": False,
+    }
+    if settings.temperature is not None:
+        body["temperature"] = settings.temperature
+    if settings.max_tokens is not None:
+        body["max_output_tokens"] = settings.max_tokens
+    if settings.structured:
+        schema = answer_schema(settings.answer_kind)
+        body["text"] = {
+            "format": {"type": "json_schema", "name": "answer", "strict": True, "schema": schema}
+        }
+    request = dict(settings.request)
+    if effort := request.pop("reasoning_effort", None):
+        body["reasoning"] = {"effort": effort, "summary": "auto"}
+    return body | request
+
+
+def parse_completion(body: object) -> Completion:
+    """Return the completion in a decoded response body, or the failure that it reports.
+
+    A failure has usage and cost: what was generated is billed.
+    """
+    response = dict_or_empty(body)
+    numbers = dict_or_empty(response.get("usage"))
+    usage, cost = parse_usage(numbers), parse_cost(numbers)
+    if failure := failure_from_body(body):
+        return failed_completion(failure, usage, cost)
+    if not isinstance(response.get("output"), list):
+        return failed_completion(transient_failure("the server sent no output"), usage, cost)
+    status = response.get("status")
+    if status not in ("completed", "incomplete", None):
+        return failed_completion(
+            transient_failure(f"the response is {text_or_repr(status)}"), usage, cost
+        )
+    items = dicts_of(response["output"])
+    message_parts = list(_parts(items, "message", "content"))
+    refusal = _text(message_parts, "refusal", "refusal")
+    identity = text_or_none(response.get("id"))
+    return Completion(
+        text=_text(message_parts, "output_text", "text") or refusal,
+        reasoning_text=_reasoning_text(items),
+        finish_reason="refusal" if refusal else _finish_reason(response),
+        usage=usage,
+        cost=cost,
+        served_model=text_or_none(response.get("model")),
+        extra={"id": identity} if identity else {},
+    )
+
+
+def parse_usage(numbers: Mapping[str, object]) -> Usage:
+    """Return the usage in the Responses format, whose output tokens include the reasoning."""
+    details = dict_or_empty(numbers.get("output_tokens_details"))
+    return build_usage(
+        input_tokens=token_count(numbers.get("input_tokens")),
+        generated=token_count(numbers.get("output_tokens")),
+        reasoning=token_count(details.get("reasoning_tokens")),
+    )
+
+
+def _finish_reason(response: Mapping[str, object]) -> FinishReason | None:
+    if response.get("status") == "incomplete":
+        reason = dict_or_empty(response.get("incomplete_details")).get("reason")
+        return _INCOMPLETE_REASONS.get(text_or_repr(reason), "other")
+    return "stop" if response.get("status") else None
+
+
+def _reasoning_text(items: Sequence[Mapping[str, object]]) -> str | None:
+    """Return the summaries of the reasoning, or its content from models that reveal it."""
+    for key in ("summary", "content"):
+        parts = (text_or_none(part.get("text")) for part in _parts(items, "reasoning", key))
+        if text := "\n\n".join(part for part in parts if part):
+            return text
+    return None
+
+
+def _text(parts: Iterable[Mapping[str, object]], kind: str, key: str) -> str:
+    return "".join(text_or_none(part.get(key)) or "" for part in parts if part.get("type") == kind)
+
+
+def _parts(
+    items: Iterable[Mapping[str, object]], kind: str, key: str
+) -> Iterable[Mapping[str, object]]:
+    for item in items:
+        if item.get("type") == kind:
+            yield from dicts_of(item.get(key))

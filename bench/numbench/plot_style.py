@@ -1,0 +1,143 @@
+"""Style of all figures: fonts, colours, sizes, and files that are the same for the same data."""
+
+from __future__ import annotations
+
+import io
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, Literal, NamedTuple
+
+import matplotlib
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.backends.backend_pdf import FigureCanvasPdf
+from matplotlib.backends.backend_svg import FigureCanvasSVG
+from matplotlib.figure import Figure
+
+LinePattern = Literal["-"] | tuple[float, tuple[float, ...]]
+
+FORMATS = ("png", "pdf", "svg")
+"""All file formats of `render_figure`."""
+
+FULL_WIDTH = 7.0
+HALF_WIDTH = 3.4
+"""Widths in inches of a figure that spans a printed page or one of two columns."""
+
+SMALL_FONT_SIZE = 7.0
+"""The smallest font size in points."""
+
+# Okabe and Ito's colour-blind-safe palette without yellow, which is hard to see on white, and
+# without black, which is reserved for values over all runs.
+PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
+BLACK = "#000000"
+GREY = "#555555"
+MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "h", "p")
+LINE_PATTERNS: tuple[LinePattern, ...] = (
+    "-",
+    (0, (5, 1.5)),
+    (0, (1.2, 1.2)),
+    (0, (5, 1.5, 1.2, 1.5)),
+)
+HATCHES = ("", "/////", "....", "\\\\\\\\\\", "xxxxx", "-----", "|||||")
+PUBLISHED_LINE: LinePattern = (0, (4, 2))
+"""Published values have dashed lines and hollow markers in every figure."""
+
+LEVEL_COLOURS = {
+    "maximal": "#0072B2",
+    "high": "#009E73",
+    "medium": "#CC79A7",
+    "low": "#56B4E9",
+    "minimal": "#D55E00",
+    "none": "#E69F00",
+}
+
+_STYLE: dict[Any, Any] = {
+    "backend": "agg",
+    "figure.facecolor": "white",
+    "figure.labelsize": 8.0,
+    "figure.titlesize": 9.0,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.axisbelow": True,
+    "axes.edgecolor": "#666666",
+    "axes.linewidth": 0.6,
+    "axes.titlesize": 8.0,
+    "axes.titlepad": 4.0,
+    "axes.labelsize": 8.0,
+    "font.family": "DejaVu Sans",
+    "font.size": 8.0,
+    "grid.color": "#d9d9d9",
+    "grid.linewidth": 0.5,
+    "hatch.linewidth": 0.5,
+    "legend.fontsize": SMALL_FONT_SIZE,
+    "legend.title_fontsize": SMALL_FONT_SIZE,
+    "legend.frameon": False,
+    "lines.linewidth": 1.2,
+    "xtick.labelsize": SMALL_FONT_SIZE,
+    "ytick.labelsize": SMALL_FONT_SIZE,
+    "xtick.major.width": 0.6,
+    "ytick.major.width": 0.6,
+    "xtick.major.size": 2.5,
+    "ytick.major.size": 2.5,
+    "pdf.fonttype": 42,
+    # Model names are untrusted text: a dollar sign must not start a formula.
+    "text.parse_math": False,
+    "svg.fonttype": "path",
+    "svg.hashsalt": "numbench",
+}
+_REPRODUCIBLE_METADATA: dict[str, dict[str, None]] = {
+    "png": {"Software": None},
+    "pdf": {"CreationDate": None},
+    "svg": {"Date": None},
+}
+_CANVASES = {"png": FigureCanvasAgg, "pdf": FigureCanvasPdf, "svg": FigureCanvasSVG}
+_DPI = 200
+
+
+class RunStyle(NamedTuple):
+    """Colour of a run, and the marker, line and hatch that identify it in greyscale."""
+
+    colour: str
+    marker: str
+    line: LinePattern
+    hatch: str
+
+
+def run_style(index: int) -> RunStyle:
+    """Return the style of run or model `index`; the first 66 differ in colour or marker."""
+    return RunStyle(
+        PALETTE[index % len(PALETTE)],
+        MARKERS[index % len(MARKERS)],
+        LINE_PATTERNS[index // len(PALETTE) % len(LINE_PATTERNS)],
+        HATCHES[index % len(HATCHES)],
+    )
+
+
+@contextmanager
+def plot_style() -> Iterator[None]:
+    """Apply the style, independent of the user's matplotlib settings."""
+    with matplotlib.rc_context(), warnings.catch_warnings():
+        matplotlib.rcdefaults()
+        matplotlib.rcParams.update(_STYLE)
+        # Characters that the font lacks are drawn as boxes; no warning is needed.
+        warnings.filterwarnings("ignore", message="Glyph .* missing from")
+        yield
+
+
+def render_figure(figure: Figure, formats: Sequence[str] = ("png", "svg")) -> dict[str, bytes]:
+    """Render a figure at its own size: format → bytes, equal for equal figures.
+
+    formats: some of `FORMATS`.
+    """
+    # The layout is computed once, so that it is the same in all formats. Printing through the
+    # canvas draws once; savefig would draw everything twice.
+    figure.draw_without_rendering()
+    figure.set_layout_engine("none")
+    files = {}
+    for form in formats:
+        buffer = io.BytesIO()
+        figure.set_dpi(_DPI)
+        write = getattr(_CANVASES[form](figure), f"print_{form}")
+        write(buffer, metadata=_REPRODUCIBLE_METADATA[form])
+        files[form] = buffer.getvalue()
+    return files

@@ -1,0 +1,226 @@
+"""The records: Item → Response → Score, and the descriptions of a dataset and a run.
+
+All are frozen `msgspec` structs. `docs/records.md` documents their JSON form with an example of
+each. An unknown value is `null`, never 0. Unknown fields in a file are ignored, so that an older
+reader can read a newer file of the same `schema`.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from msgspec import Struct
+
+SCHEMA = 1
+
+Answer = str | tuple[str, ...]
+"""A decimal string, an interval's letter, or a sorted list of decimal strings."""
+
+Scalar = str | int | float | bool | None
+
+
+class Difficulty(Struct, frozen=True):
+    """Task difficulty δ ∈ ℕ₀ on decimal and on binary digits (paper, "Problem difficulty")."""
+
+    base10: int
+    base2: int
+
+
+class Item(Struct, frozen=True, kw_only=True):
+    """One question with its exact answer.
+
+    operands: the numbers as printed in the prompt, in order (interval: the reference, then the
+    boundaries). params: the sampling parameters, all integers.
+    """
+
+    id: str
+    task: str
+    prompt: str
+    answer: Answer
+    operands: tuple[str, ...]
+    operator: str
+    difficulty: Difficulty
+    params: dict[str, int] = {}
+    schema: int = SCHEMA
+
+
+class Usage(Struct, frozen=True, kw_only=True):
+    """The tokens of one request, with the same meaning for every provider.
+
+    generated = reasoning + visible if all three are known. source: whether the provider reported
+    the numbers or numbench counted them.
+    """
+
+    input: int | None = None
+    reasoning: int | None = None
+    visible: int | None = None
+    generated: int | None = None
+    source: Literal["reported", "counted"] | None = None
+
+
+FailureKind = Literal["rate_limit", "transient", "item", "run"]
+
+
+class Failure(Struct, frozen=True, kw_only=True):
+    """Why a request has no answer. kind: what the runner does.
+
+    rate_limit: wait `retry_after` seconds, then send fewer requests. transient: retry. item: this
+    item can never be answered. run: no item can (bad key, unknown model), so stop at once.
+    """
+
+    kind: FailureKind
+    message: str
+    status: int | None = None
+    retry_after: float | None = None
+
+
+FinishReason = Literal["stop", "length", "refusal", "other"]
+
+
+class Completion(Struct, frozen=True, kw_only=True):
+    """The result of one request. latency: seconds. cost: US dollars."""
+
+    text: str = ""
+    reasoning_text: str | None = None
+    finish_reason: FinishReason | None = None
+    usage: Usage = Usage()
+    cost: float | None = None
+    latency: float | None = None
+    served_model: str | None = None
+    provider: str | None = None
+    error: Failure | None = None
+    extra: dict[str, Scalar] = {}
+
+
+class Response(Completion, frozen=True, kw_only=True):
+    """A Completion as stored in the journal: one line of `responses.jsonl`."""
+
+    item_id: str
+    attempts: int = 1
+    at: str | None = None
+    schema: int = SCHEMA
+
+
+JobState = Literal["planned", "submitted", "collected", "lost"]
+
+
+class Job(Struct, frozen=True, kw_only=True):
+    """A batch job of a run: one line of `jobs.jsonl` per change of state; the last line is current.
+
+    key: numbench's own key, stored in the job at the provider, so that a job can be found even if
+    its id was not saved. id: the provider's id. items: the ids of its items, in the first line
+    only. state lost: the job was never created, so nothing was billed.
+    """
+
+    key: str
+    state: JobState
+    id: str | None = None
+    items: tuple[str, ...] = ()
+    at: str | None = None
+    schema: int = SCHEMA
+
+    @property
+    def is_active(self) -> bool:
+        """Whether the job may still return answers."""
+        return self.state in ("planned", "submitted")
+
+
+Status = Literal["ok", "unparseable", "empty", "truncated", "refused", "error", "missing"]
+ErrorKind = Literal[
+    "sign", "magnitude", "rounding", "precision", "carry", "swap", "digit", "other",
+    "order", "count", "altered", "choice", "operand", "notation", "format",
+]  # fmt: skip
+"""How an answer is wrong; `numbench.scoring.taxonomy` defines each kind."""
+
+ProtocolName = Literal["exact", "paper"]
+
+
+class Score(Struct, frozen=True, kw_only=True):
+    """The score of one response to one item under one protocol.
+
+    status missing: an item of the run without a response. rule: the parsing rule that matched (1
+    to 4 for `exact`). log_smape: in [0, 1], None for the comparison tasks. correct_digits: leading
+    significant digits that agree with the truth. error_kind: only under `exact`, for wrong answers
+    and unparseable texts.
+    """
+
+    item_id: str
+    protocol: ProtocolName
+    status: Status
+    exact_match: bool
+    log_smape: float | None = None
+    parsed: Answer | None = None
+    rule: int | None = None
+    error_kind: ErrorKind | None = None
+    correct_digits: int | None = None
+    schema: int = SCHEMA
+
+
+class FileEntry(Struct, frozen=True, kw_only=True):
+    """One file of a dataset.
+
+    ids: the SHA-256 of all its item ids, concatenated. It identifies the content even if the bytes
+    differ, as those of Parquet files do between versions of the library that writes them.
+    """
+
+    task: str
+    file: str
+    items: int
+    bytes: int
+    sha256: str
+    ids: str = ""
+
+
+class Manifest(Struct, frozen=True, kw_only=True):
+    """`manifest.json` of a dataset folder. sha256: over names and hashes of all files."""
+
+    name: str
+    generator: str
+    seed: int | None
+    split: str
+    settings: dict[str, Scalar]
+    files: tuple[FileEntry, ...]
+    sha256: str
+    schema: int = SCHEMA
+
+
+class DatasetRef(Struct, frozen=True, kw_only=True):
+    """The dataset of a run. path: its folder, relative to the run folder if possible."""
+
+    name: str
+    path: str
+    sha256: str
+
+
+class PromptRef(Struct, frozen=True, kw_only=True):
+    """The prompts of a run.
+
+    sha256: hash of all files of the prompt set. tasks: hash of the prompts of each task, empty in
+    runs of versions before 0.2.
+    """
+
+    name: str
+    sha256: str
+    tasks: dict[str, str] = {}
+
+
+class RunInfo(Struct, frozen=True, kw_only=True):
+    """`run.json` of a run folder.
+
+    settings: everything that shapes a request (temperature, token limit, level parameters).
+    limit: the number of items per task, None for all. source: "measured" by numbench, or
+    "imported" from other files.
+    """
+
+    model: str
+    display: str
+    reasoning: str
+    dataset: DatasetRef
+    prompt: PromptRef
+    tasks: tuple[str, ...]
+    limit: int | None
+    settings: dict[str, object]
+    versions: dict[str, str]
+    created: str
+    source: Literal["measured", "imported"] = "measured"
+    schema: int = SCHEMA

@@ -1,0 +1,122 @@
+"""Building of a report: score the runs, make tables and figures, and write every file."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Callable, Mapping, Sequence
+from importlib.metadata import version
+from pathlib import Path
+
+from numbench import jsonl
+from numbench._version import __version__
+from numbench.errors import BadInput
+from numbench.journal import find_runs
+from numbench.records import ProtocolName
+from numbench.reporting import ReportResult
+from numbench.reporting.comparison_tables import comparisons_json
+from numbench.reporting.entries import MeasuredRun, dataset_label, measure, published_entries
+from numbench.reporting.html_page import render
+from numbench.reporting.rendering import render_figures, write_figures
+from numbench.reporting.report_data import ReportData
+from numbench.reporting.scores_parquet import scores_parquet
+from numbench.reporting.table_registry import build_tables
+from numbench.scoring import ScoredRun, score_run
+
+DEFAULT_RUNS = Path("results")
+_LIBRARIES = ("numpy", "matplotlib", "pyarrow", "jinja2", "msgspec")
+
+
+def build(
+    runs: Sequence[Path] | None,
+    protocol: ProtocolName,
+    published: bool,
+    out: Path,
+    on_progress: Callable[[str], None],
+) -> ReportResult:
+    """Implement `numbench.reporting.report`."""
+    scored = _score_runs(find_run_folders(runs), protocol, on_progress)
+    on_progress("computing 95 % bounds")
+    data = ReportData(measure(scored), published_entries() if published else ())
+    if len(data.runs) > 1:
+        on_progress(f"comparing {len(data.runs)} runs")
+    tables, table_warnings = build_tables(data)
+    warnings = (*data.warnings, *table_warnings)
+    for table in tables:
+        for name, text in table.files.items():
+            jsonl.write_atomically(out / "tables" / name, text.encode())
+    figures, omitted = render_figures(data, on_progress)
+    write_figures(figures, out / "figures")
+    on_progress("writing scores.parquet")
+    jsonl.write_atomically(out / "scores.parquet", scores_parquet(run.scored for run in data.runs))
+    on_progress("writing report.html")
+    page = render(data, tables, figures, omitted, warnings, __version__)
+    jsonl.write_atomically(out / "report.html", page.encode())
+    jsonl.write_json(out / "report.json", _summary(data, warnings, omitted))
+    return ReportResult(out, protocol, data.entries, data.published, warnings, data.tasks)
+
+
+def find_run_folders(runs: Sequence[Path] | None) -> list[Path]:
+    """Return the run folders in `runs`, by default results/. Raises BadInput if there are none."""
+    if runs:
+        # In the given order, each once.
+        return list(dict.fromkeys(folder for path in runs for folder in find_runs([path])))
+    if not DEFAULT_RUNS.is_dir() or not any(DEFAULT_RUNS.rglob("run.json")):
+        raise BadInput(
+            f"no runs found under {DEFAULT_RUNS}/: run `numbench run --model ...` first, or name "
+            "run folders: `numbench report RUN ...`"
+        )
+    return find_runs([DEFAULT_RUNS])
+
+
+def _score_runs(
+    folders: Sequence[Path], protocol: ProtocolName, on_progress: Callable[[str], None]
+) -> list[ScoredRun]:
+    scored = []
+    for number, folder in enumerate(folders, 1):
+        on_progress(f"scoring run {number} of {len(folders)}: {folder}")
+        scored.append(score_run(folder, protocol))
+    return scored
+
+
+def _summary(
+    data: ReportData, warnings: Sequence[str], omitted: Mapping[str, str]
+) -> dict[str, object]:
+    """Return the content of `report.json`. Percentages are 0 … 100, bounds at 95 %."""
+    versions = {name: version(name) for name in _LIBRARIES}
+    return {
+        "schema": 1,
+        "protocol": data.protocol,
+        "published": bool(data.published),
+        "warnings": warnings,
+        "figures_left_out": omitted,
+        "versions": {"numbench": __version__, "python": platform.python_version(), **versions},
+        "runs": [_run_summary(run) for run in data.runs],
+        "comparisons": comparisons_json(data.runs, data.comparisons),
+    }
+
+
+def _run_summary(run: MeasuredRun) -> dict[str, object]:
+    info = run.scored.info
+    return {
+        "path": run.scored.path.as_posix(),
+        "model": info.model,
+        "display": info.display,
+        "reasoning": info.reasoning,
+        "source": info.source,
+        "dataset": dataset_label(run.scored),
+        "created": info.created,
+        "tasks": {task: _cell_summary(run, task) for task in run.cells},
+    }
+
+
+def _cell_summary(run: MeasuredRun, task: str) -> dict[str, object]:
+    cell = run.cells[task]
+    return {
+        "signature": run.signatures[task],
+        "n": cell.n,
+        "counted": cell.counted,
+        "statuses": dict(sorted(cell.statuses.items())),
+        "compliance": cell.compliance,
+        "tokens_unknown": cell.tokens_unknown,
+        **{table: row[task]._asdict() for table, row in run.entry.tables.items() if task in row},
+    }

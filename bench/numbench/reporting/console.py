@@ -1,0 +1,99 @@
+"""Main table of a report, and the comparison of two runs, for a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from numbench.reporting import ReportResult
+from numbench.reporting.comparison_tables import format_difference, format_p_value, task_name
+from numbench.reporting.comparisons import BETTER, NOT_SIGNIFICANT, OVERALL, WORSE
+from numbench.reporting.regression import Regression
+from numbench.reporting.table_model import LOG_SMAPE, PUBLISHED_HEADING, Entry, format_value
+from numbench.tasks import TASKS
+
+_LEVEL_ABBREVIATIONS = {"maximal": "max", "minimal": "min", "medium": "med"}
+_MAX_MODEL_WIDTH = 20
+_MAX_LEVEL_WIDTH = 5
+_VERDICT_STYLES = {BETTER: "green", WORSE: "red"}
+
+
+def terminal_table(result: ReportResult) -> RenderableType:
+    """Return headline scores, measured rows before published ones, and the warnings below.
+
+    Fits 80 columns for the paper's nine tasks.
+    """
+    table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0), header_style="bold")
+    table.add_column("Model", max_width=_MAX_MODEL_WIDTH, no_wrap=True, overflow="ellipsis")
+    table.add_column("Level", max_width=_MAX_LEVEL_WIDTH, no_wrap=True, overflow="ellipsis")
+    for task in result.tasks:
+        table.add_column(_short_task_name(TASKS[task].display), justify="right", no_wrap=True)
+    _add_rows(table, result.entries, result.tasks)
+    if result.published:
+        table.add_row(Text(PUBLISHED_HEADING, style="bold dim"))
+        _add_rows(table, result.published, result.tasks, "dim")
+    warnings = [Text(f"! {warning}", style="yellow") for warning in result.warnings]
+    return Group(Text(_title(result)), table, *warnings)
+
+
+def regression_table(regression: Regression) -> RenderableType:
+    """Return the comparison of a new run with an old one, a row per task, and the notes below."""
+    table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0), header_style="bold")
+    table.add_column("Task", no_wrap=True)
+    for name in ("Items", "Old", "New", "New - old", "Holm p"):
+        table.add_column(name, justify="right", no_wrap=True)
+    table.add_column("Verdict", no_wrap=True)
+    for contrast in regression.contrasts:
+        new, old = contrast.means or (None, None)
+        verdict = contrast.verdict
+        table.add_row(
+            "All" if contrast.task == OVERALL else task_name(contrast.task),
+            str(contrast.result.n if contrast.result else 0),
+            format_value(old, 1),
+            format_value(new, 1),
+            Text(format_difference(contrast)),
+            format_p_value(contrast.p_tasks),
+            Text(
+                "not significant" if verdict == NOT_SIGNIFICANT else verdict,
+                style=_VERDICT_STYLES.get(verdict, ""),
+            ),
+        )
+    notes = [Text(f"! {note}", style="yellow") for note in regression.notes]
+    return Group(table, *notes)
+
+
+def _title(result: ReportResult) -> str:
+    matched = [TASKS[task].display for task in result.tasks if TASKS[task].metric == "exact_match"]
+    title = "log-sMAPE in percent"
+    if matched:
+        title += f"; {', '.join(matched)}: exact match"
+    return f"{title}; protocol {result.protocol}"
+
+
+def _add_rows(
+    table: Table, entries: Sequence[Entry], tasks: Sequence[str], style: str = ""
+) -> None:
+    for entry in entries:
+        estimates = entry.estimates(LOG_SMAPE)
+        scores = [estimates[task].value if task in estimates else None for task in tasks]
+        table.add_row(
+            Text(_shorten_name(entry.name)),
+            Text(_LEVEL_ABBREVIATIONS.get(entry.reasoning, entry.reasoning)),
+            *(format_value(score, LOG_SMAPE.decimals) for score in scores),
+            style=style,
+        )
+
+
+def _shorten_name(name: str) -> str:
+    """Cut out the middle of a long name; similar names often differ at the end."""
+    half = (_MAX_MODEL_WIDTH - 1) // 2
+    return name if len(name) <= _MAX_MODEL_WIDTH else f"{name[:half]}…{name[-half:]}"
+
+
+def _short_task_name(display: str) -> str:
+    """Shorten a task's name to at most five letters, the width of `100.0`."""
+    short = {"MinMax": "MnMx", "Interval": "Intvl", "Sorting": "Sort"}
+    return short.get(display, display[:5])

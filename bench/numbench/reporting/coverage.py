@@ -1,0 +1,146 @@
+"""Coverage: the status of every item, and warnings about missing, failed or excluded ones."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import get_args
+
+from numbench.records import Status
+from numbench.reporting.entries import MeasuredRun, dataset_label
+from numbench.reporting.table_model import format_value
+from numbench.scoring import paper_protocol
+from numbench.scoring.taxonomy import UNANSWERED_STATUSES
+from numbench.scoring.tool_mentions import find_tool_mentions
+from numbench.tasks import TASKS
+from numbench.tasks.prompts import changed_prompts
+
+STATUSES: tuple[Status, ...] = get_args(Status)
+COVERAGE_HEADER = (
+    "Model",
+    "Reasoning",
+    "Dataset",
+    "Task",
+    "n",
+    "counted",
+    *STATUSES,
+    "compliance",
+    "tokens unknown",
+    "tool mentioned",
+)
+COVERAGE_CAPTION = (
+    "n: items in the run; counted: items included in the means; then items per status, format "
+    "compliance in percent, responses without a token count, and responses whose reasoning "
+    "mentions a calculator, code or search."
+)
+_BASELINE_PREFIX = "baseline/"
+"""Prefix of the models that compute answers without generating tokens."""
+
+
+def coverage_rows(runs: Iterable[MeasuredRun]) -> list[list[str]]:
+    """Return one row per run and task, for `COVERAGE_HEADER`."""
+    return [
+        [
+            run.entry.name,
+            run.entry.reasoning,
+            dataset_label(run.scored),
+            TASKS[task].display,
+            str(cell.n),
+            str(cell.counted),
+            *(str(cell.statuses.get(status, 0)) for status in STATUSES),
+            format_value(cell.compliance, 1),
+            str(cell.tokens_unknown),
+            str(count_tool_mentions(run, task)),
+        ]
+        for run in runs
+        for task, cell in run.cells.items()
+    ]
+
+
+def count_tool_mentions(run: MeasuredRun, task: str) -> int:
+    """Count the responses of a task whose reasoning mentions using a tool."""
+    responses = (row.response for row in run.scored.rows[task])
+    return sum(bool(r is not None and find_tool_mentions(r.reasoning_text)) for r in responses)
+
+
+def coverage_warnings(runs: Sequence[MeasuredRun]) -> tuple[str, ...]:
+    """Return one line for each fact that affects how the scores can be read."""
+    warnings = list(_mixed_input_warnings(runs))
+    for run in runs:
+        warnings += [f"{run.label}: {warning}" for warning in _run_warnings(run)]
+    return tuple(warnings)
+
+
+def _mixed_input_warnings(runs: Sequence[MeasuredRun]) -> Iterator[str]:
+    datasets = dict.fromkeys(dataset_label(run.scored) for run in runs)
+    if len(datasets) > 1:
+        yield f"The runs use different datasets: {', '.join(datasets)}."
+    prompts = [run.scored.info.prompt for run in runs]
+    if any(changed_prompts(prompts[0], prompt) for prompt in prompts[1:]):
+        names = ", ".join(sorted({f"{prompt.name}@{prompt.sha256[:6]}" for prompt in prompts}))
+        yield f"The runs use different prompts: {names}."
+
+
+def _run_warnings(run: MeasuredRun) -> Iterator[str]:
+    missing = [TASKS[task].display for task in run.scored.dataset.tasks if task not in run.cells]
+    if missing:
+        yield f"no results for {', '.join(missing)}."
+    yield from _item_limit_warnings(run)
+    for status in STATUSES:
+        if status == "ok":
+            continue
+        counts = {task: cell.statuses.get(status, 0) for task, cell in run.cells.items()}
+        if any(counts.values()):
+            yield f"{_status_warning(run, status)} ({_per_task(counts)})."
+    truncated = {task: _count_truncated_but_parsed(run, task) for task in run.cells}
+    if any(truncated.values()):
+        yield f"truncated at the token limit but scored ({_per_task(truncated)})."
+    tools = {task: count_tool_mentions(run, task) for task in run.cells}
+    if any(tools.values()):
+        yield f"reasoning mentions a calculator, code or search ({_per_task(tools)})."
+    if not run.scored.info.model.startswith(_BASELINE_PREFIX):
+        yield from _token_warnings(run)
+
+
+def _token_warnings(run: MeasuredRun) -> Iterator[str]:
+    unknown = {task: cell.tokens_unknown for task, cell in run.cells.items()}
+    if sum(unknown.values()) == sum(cell.counted for cell in run.cells.values()) > 0:
+        yield "token counts are not available."
+    elif any(unknown.values()):
+        excluded = ""
+        if run.scored.protocol == "paper":
+            excluded = " or with one that the study excluded"
+        yield f"responses without a token count{excluded} ({_per_task(unknown)})."
+
+
+def _count_truncated_but_parsed(run: MeasuredRun, task: str) -> int:
+    return sum(
+        row.score.status == "ok"
+        and row.response is not None
+        and row.response.finish_reason == "length"
+        for row in run.scored.rows[task]
+    )
+
+
+def _item_limit_warnings(run: MeasuredRun) -> Iterator[str]:
+    limit = run.scored.info.limit
+    if limit is not None and any(
+        len(items) > limit for items in run.scored.dataset.by_task.values()
+    ):
+        yield f"includes only the first {limit} items per task."
+    if run.scored.protocol == "paper" and any(
+        cell.n > paper_protocol.ITEMS_PER_TASK for cell in run.cells.values()
+    ):
+        items = paper_protocol.ITEMS_PER_TASK
+        yield f"only the first {items} items per task are counted, as in the paper."
+
+
+def _status_warning(run: MeasuredRun, status: Status) -> str:
+    is_excluded = run.scored.protocol == "exact" and status in UNANSWERED_STATUSES
+    consequence = "excluded from the means" if is_excluded else "scored as incorrect"
+    nouns = {"missing": "items without a response", "error": "failed requests"}
+    return f"{nouns.get(status, f'{status} responses')} {consequence}"
+
+
+def _per_task(counts: dict[str, int]) -> str:
+    parts = [f"{TASKS[task].display} {count}" for task, count in counts.items() if count]
+    return f"{sum(counts.values())}: {', '.join(parts)}"

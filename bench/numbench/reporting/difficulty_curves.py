@@ -1,0 +1,226 @@
+"""Score against difficulty: binned curves per task, and a finer curve for the task Mean."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+from numbench.plot_style import BLACK, GREY, RunStyle, run_style
+from numbench.reporting.panels import (
+    count_axis,
+    draw_run_line,
+    label_axes,
+    label_panel,
+    legend,
+    needs_log_scale,
+    panels,
+    run_handles,
+    score_axis,
+)
+from numbench.reporting.task_scores import (
+    POOLED_INDEX,
+    POOLED_LABEL,
+    RunScores,
+    TaskScores,
+    exact_match_interval,
+)
+from numbench.stats.intervals import bootstrap_means
+from numbench.stats.rank_statistics import FloatArray, IntArray, quantile_bins
+from numbench.tasks import TASKS
+
+BINS = 8
+EQUAL_SPREAD_DIFFICULTY = 15
+"""Above this difficulty the spread is larger than the mean: s > x."""
+
+_AXIS_FLOORS = (90.0, 80.0, 60.0, 0.0)
+_MIN_ITEMS_PER_POINT = 8
+
+
+class Curve(NamedTuple):
+    """Mean difficulty, mean score (0 … 100), its 95 % bounds and number of items, per bin."""
+
+    difficulty: FloatArray
+    score: FloatArray
+    low: FloatArray
+    high: FloatArray
+    items: IntArray
+
+
+def difficulty_curves(
+    scores: Sequence[TaskScores], curves: Mapping[tuple[str, int], Curve]
+) -> Figure:
+    """Draw the curves of the given tasks and runs, and of the mean over all runs.
+
+    The axis of a panel with only high scores does not start at 0.
+    """
+    figure_panels = panels(len(scores), height=1.85)
+    for axes, task in zip(figure_panels.axes, scores, strict=True):
+        curves_of_task = {s.run_index: curves[task.task, s.run_index] for s in _all_scores(task)}
+        for index, curve in curves_of_task.items():
+            if index == POOLED_INDEX:
+                _draw_mean(axes, curve)
+            else:
+                _draw_run(axes, curve, run_style(index))
+        _format_panel(axes, task, list(curves_of_task.values()))
+    label_axes(figure_panels, "difficulty δ in base 10, mean of each bin", "score in percent")
+    legend(figure_panels.figure, _handles(scores))
+    return figure_panels.figure
+
+
+def binned_curves(scores: Sequence[TaskScores]) -> dict[tuple[str, int], Curve]:
+    """Return task and run index → curve, also for the mean over the runs.
+
+    Mean scores in bins with about equal numbers of items, with 95 % bounds over items: Wilson's
+    for exact match of a run, otherwise a percentile bootstrap.
+    """
+    series = [(task.task, run) for task in scores for run in _all_scores(task)]
+    bins = [quantile_bins(run.base10, BINS) for _, run in series]
+    columns = [
+        [run.score[bin_of == index] for index in range(int(bin_of.max()) + 1)]
+        for (_, run), bin_of in zip(series, bins, strict=True)
+    ]
+    is_exact_match = [
+        TASKS[task].metric == "exact_match" and run.run_index != POOLED_INDEX
+        for task, run in series
+    ]
+    # All at once, because columns of the same size share the bootstrap draws.
+    bootstrapped = iter(
+        bootstrap_means(
+            [
+                column
+                for of_run, exact in zip(columns, is_exact_match, strict=True)
+                if not exact
+                for column in of_run
+            ]
+        )
+    )
+    curves = {}
+    for (task, run), bin_of, of_run, exact in zip(
+        series, bins, columns, is_exact_match, strict=True
+    ):
+        bounds = [
+            exact_match_interval(column) if exact else next(bootstrapped) for column in of_run
+        ]
+        curves[task, run.run_index] = Curve(
+            _bin_means(run.base10, bin_of),
+            _bin_means(run.score, bin_of),
+            np.array([bound.low for bound in bounds]),
+            np.array([bound.high for bound in bounds]),
+            np.bincount(bin_of),
+        )
+    return curves
+
+
+def _all_scores(task: TaskScores) -> list[RunScores]:
+    return [*task.runs, *([task.pooled] if task.pooled else [])]
+
+
+def _bin_means(values: FloatArray, bins: IntArray) -> FloatArray:
+    means: FloatArray = np.bincount(bins, weights=values) / np.bincount(bins)
+    return means
+
+
+def _draw_run(axes: Axes, curve: Curve, style: RunStyle) -> None:
+    axes.vlines(curve.difficulty, curve.low, curve.high, colors=style.colour, linewidth=0.7)
+    draw_run_line(axes, curve.difficulty, curve.score, style)
+
+
+def _draw_mean(axes: Axes, curve: Curve) -> None:
+    axes.fill_between(curve.difficulty, curve.low, curve.high, color=BLACK, alpha=0.13, linewidth=0)
+    axes.plot(curve.difficulty, curve.score, color=BLACK, linewidth=1.8, zorder=2.5)
+
+
+def _format_panel(axes: Axes, task: TaskScores, curves: Sequence[Curve]) -> None:
+    sizes = [size for curve in curves for size in curve.items.tolist()]
+    items = " to ".join(f"{size:,}" for size in sorted({min(sizes), max(sizes)}))
+    label_panel(axes, task.task, f"items per bin: {items}")
+    lowest = min(float(curve.low.min()) for curve in curves)
+    score_axis(axes, next((floor for floor in _AXIS_FLOORS if floor <= lowest), 0.0))
+    count_axis(axes, logarithmic=_has_skewed_difficulties(task.runs[0].base10))
+
+
+def _has_skewed_difficulties(difficulties: FloatArray) -> bool:
+    """Return whether the middle 90 % of the difficulties need a logarithmic axis."""
+    low, high = np.percentile(difficulties, [5, 95]).tolist()
+    return needs_log_scale((low, high)) and bool(difficulties.min() > 0)
+
+
+def _handles(scores: Sequence[TaskScores]) -> list[Line2D]:
+    handles = run_handles(scores)
+    if any(task.pooled for task in scores):
+        handles.append(Line2D([], [], color=BLACK, linewidth=1.8, label=POOLED_LABEL))
+    return handles
+
+
+def mean_difficulty(task: TaskScores) -> Figure:
+    """Draw the mean score at every difficulty with 95 % bounds, one line per run.
+
+    Adjacent difficulties share a point until it has eight items.
+    """
+    figure_panels = panels(1, across=1, height=2.9, width=5.0)
+    (axes,) = figure_panels.axes
+    for run, curve in zip(task.runs, _grouped_curves(task.runs), strict=True):
+        style = run_style(run.run_index)
+        axes.fill_between(
+            curve.difficulty, curve.low, curve.high, color=style.colour, alpha=0.1, linewidth=0
+        )
+        draw_run_line(axes, curve.difficulty, curve.score, style)
+    axes.axvline(EQUAL_SPREAD_DIFFICULTY + 0.5, color=GREY, linewidth=0.8, linestyle=(0, (1, 1)))
+    score_axis(axes)
+    count_axis(axes)
+    label_axes(figure_panels, "difficulty δ = s − x + 15", "Mean, score in percent, 95 % band")
+    threshold = Line2D(
+        [], [], color=GREY, linewidth=0.8, linestyle=(0, (1, 1)), label="right of the line: s > x"
+    )
+    legend(figure_panels.figure, [*run_handles([task]), threshold])
+    return figure_panels.figure
+
+
+def difficulty_groups(difficulty: Sequence[int]) -> list[tuple[int, int]]:
+    """Return first and last difficulty of each point.
+
+    The last point includes the hardest difficulties, even if these have too few items.
+    """
+    values, counts = np.unique(np.array(difficulty), return_counts=True)
+    groups: list[tuple[int, int]] = []
+    first, items = None, 0
+    for value, count in zip(values.tolist(), counts.tolist(), strict=True):
+        first = value if first is None else first
+        items += count
+        if items >= _MIN_ITEMS_PER_POINT:
+            groups.append((first, value))
+            first, items = None, 0
+    if first is not None:
+        start = groups.pop()[0] if groups else first
+        groups.append((start, int(values[-1])))
+    return groups
+
+
+def _grouped_curves(runs: Sequence[RunScores]) -> list[Curve]:
+    masks = [
+        [
+            (run.base10 >= first) & (run.base10 <= last)
+            for first, last in difficulty_groups(run.base10.astype(int).tolist())
+        ]
+        for run in runs
+    ]
+    columns = [run.score[mask] for run, of_run in zip(runs, masks, strict=True) for mask in of_run]
+    bounds = iter(bootstrap_means(columns))
+    curves = []
+    for run, of_run in zip(runs, masks, strict=True):
+        low, high = zip(*(next(bounds) for _ in of_run), strict=True)
+        curves.append(
+            Curve(
+                np.array([run.base10[mask].mean() for mask in of_run]),
+                np.array([run.score[mask].mean() for mask in of_run]),
+                np.array(low),
+                np.array(high),
+                np.array([mask.sum() for mask in of_run]),
+            )
+        )
+    return curves

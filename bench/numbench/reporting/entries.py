@@ -1,0 +1,183 @@
+"""Entries of the score tables: means and bounds of scored runs, and the paper's values."""
+
+from __future__ import annotations
+
+import csv
+from collections import Counter
+from collections.abc import Sequence
+from functools import cache
+from typing import NamedTuple
+
+import numpy as np
+
+from numbench.errors import BadInput
+from numbench.reporting.table_model import (
+    EXACT_MATCH,
+    LOG_SMAPE,
+    SCORE_TABLES,
+    TOKENS,
+    Entry,
+    Estimate,
+    level_rank,
+    one_line,
+)
+from numbench.resources import resource_folder
+from numbench.scoring import ScoredRun, TaskSummary, headline_percent, signature, summarize
+from numbench.scoring.scored_run import counted_rows, few_shot_count, token_counts
+from numbench.stats.intervals import Interval, bootstrap_means, wilson
+from numbench.stats.resampling import Column
+from numbench.tasks import TASKS
+
+
+class MeasuredRun(NamedTuple):
+    """A scored run with its summary, its entry in the tables and the signature of each task."""
+
+    scored: ScoredRun
+    cells: dict[str, TaskSummary]
+    entry: Entry
+    signatures: dict[str, str]
+
+    @property
+    def label(self) -> str:
+        """`GPT 5 (minimal)`, with a note if another run has the same model and level."""
+        note = f", {self.entry.note}" if self.entry.note else ""
+        return f"{self.entry.model} ({self.entry.reasoning}{note})"
+
+
+class _CellKey(NamedTuple):
+    """The cell that a bootstrapped interval belongs to."""
+
+    run: int
+    table: str
+    task: str
+
+
+def measure(runs: Sequence[ScoredRun]) -> list[MeasuredRun]:
+    """Summarize the runs, with models in the paper's order and levels from highest to none."""
+    ordered = _ordered(runs)
+    cells = [summarize(run) for run in ordered]
+    tables = _estimates(ordered, cells)
+    notes = _notes(ordered)
+    return [
+        MeasuredRun(
+            run,
+            cells[index],
+            Entry(display_name(run), reasoning_level(run), tables[index], note=notes[index]),
+            {task: signature(run, task) for task in run.rows},
+        )
+        for index, run in enumerate(ordered)
+    ]
+
+
+def display_name(run: ScoredRun) -> str:
+    """Return the model's display name on one line."""
+    return one_line(run.info.display)
+
+
+def reasoning_level(run: ScoredRun) -> str:
+    """Return the reasoning level on one line."""
+    return one_line(run.info.reasoning)
+
+
+def dataset_label(run: ScoredRun) -> str:
+    """Return `v1@3f9c2a`: the dataset's name and the first six digits of its hash."""
+    return one_line(f"{run.dataset.name}@{run.dataset.manifest.sha256[:6]}")
+
+
+def dataset_tasks(runs: Sequence[MeasuredRun]) -> tuple[str, ...]:
+    """Return the tasks of the runs' datasets, in the order of the registry."""
+    tasks = {task for run in runs for task in run.scored.dataset.tasks}
+    return tuple(task for task in TASKS if task in tasks)
+
+
+def max_counted_items(runs: Sequence[MeasuredRun]) -> int:
+    """Return the largest number of counted items of a task, 0 if there is none."""
+    return max((cell.counted for run in runs for cell in run.cells.values()), default=0)
+
+
+def _ordered(runs: Sequence[ScoredRun]) -> list[ScoredRun]:
+    models = list(dict.fromkeys([*published_models(), *(display_name(run) for run in runs)]))
+    return sorted(
+        runs, key=lambda run: (models.index(display_name(run)), level_rank(reasoning_level(run)))
+    )
+
+
+def _notes(runs: Sequence[ScoredRun]) -> list[str]:
+    """Return the note of each run: few-shot count, and dataset and folder if still ambiguous."""
+    names = [(display_name(run), reasoning_level(run), few_shot_count(run.info)) for run in runs]
+    on_dataset = [(*names[index], dataset_label(run)) for index, run in enumerate(runs)]
+    name_counts, on_dataset_counts = Counter(names), Counter(on_dataset)
+    notes = []
+    for index, run in enumerate(runs):
+        parts = [f"{few_shot_count(run.info)}-shot"] if few_shot_count(run.info) else []
+        if name_counts[names[index]] > 1:
+            parts.append(dataset_label(run))
+            if on_dataset_counts[on_dataset[index]] > 1:
+                parts.append(one_line(run.path.as_posix()))
+        notes.append(", ".join(parts))
+    return notes
+
+
+def _estimates(
+    runs: Sequence[ScoredRun], cells: Sequence[dict[str, TaskSummary]]
+) -> list[dict[str, dict[str, Estimate]]]:
+    """Return, per run, table → task → estimate for every cell with a value."""
+    tables: list[dict[str, dict[str, Estimate]]] = [
+        {spec.name: {} for spec in SCORE_TABLES} for _ in runs
+    ]
+    columns_to_bootstrap: dict[_CellKey, Column] = {}
+    for index, (run, summary) in enumerate(zip(runs, cells, strict=True)):
+        for task, cell in summary.items():
+            rows = counted_rows(run, task)
+            is_number = TASKS[task].metric == "log_smape"
+            if cell.exact_match is not None:
+                spec = EXACT_MATCH if is_number else LOG_SMAPE
+                bounds = wilson(sum(row.score.exact_match for row in rows), len(rows))
+                tables[index][spec.name][task] = _percent_estimate(cell.exact_match, bounds)
+            if is_number and cell.score is not None:
+                columns_to_bootstrap[_CellKey(index, LOG_SMAPE.name, task)] = np.array(
+                    [headline_percent(task, row.score) for row in rows]
+                )
+            if cell.tokens is not None:
+                columns_to_bootstrap[_CellKey(index, TOKENS.name, task)] = np.array(
+                    token_counts(run, rows)
+                )
+    # All at once, because columns of the same length share the bootstrap draws.
+    intervals = bootstrap_means(list(columns_to_bootstrap.values()))
+    for key, interval in zip(columns_to_bootstrap, intervals, strict=True):
+        cell = cells[key.run][key.task]
+        value = cell.tokens if key.table == TOKENS.name else cell.score
+        assert value is not None
+        tables[key.run][key.table][key.task] = Estimate(value, *interval)
+    return tables
+
+
+def _percent_estimate(value: float, bounds: Interval) -> Estimate:
+    return Estimate(value, 100 * bounds.low, 100 * bounds.high)
+
+
+@cache
+def published_entries() -> tuple[Entry, ...]:
+    """Return the paper's values, one entry per model and level in its order, without bounds."""
+    values: dict[tuple[str, str], dict[str, dict[str, Estimate]]] = {}
+    for table in SCORE_TABLES:
+        path = resource_folder("published") / f"frontier_{table.name}.csv"
+        if not path.is_file():
+            raise BadInput(f"{path}: the published table is missing; reinstall the package")
+        with path.open(encoding="utf-8", newline="") as file:
+            for row in csv.DictReader(file):
+                tables = values.setdefault((row["Model"], row["Reasoning"]), {})
+                tables[table.name] = {
+                    task: Estimate(float(row[header]))
+                    for header, task in table.columns
+                    if row.get(header)
+                }
+    return tuple(
+        Entry(model=model, reasoning=reasoning, tables=tables, published=True)
+        for (model, reasoning), tables in values.items()
+    )
+
+
+def published_models() -> tuple[str, ...]:
+    """Return the display names of the paper's models, in its order."""
+    return tuple(dict.fromkeys(entry.model for entry in published_entries()))

@@ -1,0 +1,274 @@
+"""Registry of a report's figures: `FIGURES`, and the figures of installed packages.
+
+A figure of another package is a `FigureSpec`, registered as an entry point in the group
+`numbench.figures`. The report writes it to `figures/NAME.png`, `.pdf` and `.svg` and shows it in
+`report.html`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
+
+from matplotlib.figure import Figure
+
+from numbench.plugins import load_plugins
+from numbench.reporting.bars import bars
+from numbench.reporting.correct_digits import correct_digits, digit_distributions
+from numbench.reporting.difficulty_curves import binned_curves, difficulty_curves, mean_difficulty
+from numbench.reporting.failures import FAILURE_KINDS, failure_kinds, failure_shares
+from numbench.reporting.mean_map import mean_items, mean_map
+from numbench.reporting.pareto import cost_points, pareto, token_points
+from numbench.reporting.radar import MIN_TASKS, overview, radar
+from numbench.reporting.registration import check_names
+from numbench.reporting.report_data import ReportData
+from numbench.reporting.sample_size import score_vs_items, subset_means
+from numbench.reporting.scatter import tokens_vs_score
+from numbench.reporting.table_model import Entry, model_names
+from numbench.reporting.task_scores import TaskScores, select_runs
+
+ENTRY_POINTS = "numbench.figures"
+
+MAX_RUNS_PER_FIGURE = 8
+"""More lines in one panel are hard to distinguish; further runs get a further figure."""
+
+
+class SkippedFigure(NamedTuple):
+    """The reason why a figure is not drawn."""
+
+    reason: str
+
+
+FigureResult = Figure | Mapping[str, Figure] | SkippedFigure
+
+
+class FigureSpec(NamedTuple):
+    """A figure of the report.
+
+    name: stem of its files, of lower-case letters, digits, `_` and `-`. caption: shown below it.
+    draw: makes the figure; or several as stem → figure, with the stems `NAME_1`, `NAME_2` …; or
+    gives the reason why there is none. wide: whether it spans the page. stems: regular expression
+    of its stems, if these are others.
+    """
+
+    name: str
+    caption: str
+    draw: Callable[[ReportData], FigureResult]
+    wide: bool = True
+    stems: str = ""
+
+    def owns(self, stem: str) -> bool:
+        """Return whether a file with this stem is one of the figure's."""
+        pattern = self.stems or rf"{re.escape(self.name)}(_\d+)?"
+        return re.fullmatch(pattern, stem) is not None
+
+
+_NO_COUNTED_ANSWERS = SkippedFigure("no counted answers")
+_NO_MEAN_ANSWERS = SkippedFigure("no counted answers for the task Mean")
+
+
+def _overview(data: ReportData) -> FigureResult:
+    if len(data.tasks) < MIN_TASKS:
+        return SkippedFigure(f"fewer than {MIN_TASKS} tasks")
+    return overview(data.all_entries, data.tasks, data.heading)
+
+
+def _radars(data: ReportData) -> FigureResult:
+    if len(data.tasks) < MIN_TASKS:
+        return SkippedFigure(f"fewer than {MIN_TASKS} tasks")
+    return {
+        stem: radar(model, _entries_of(data, model), data.tasks, data.heading)
+        for model, stem in radar_file_names(model_names(data.entries)).items()
+    }
+
+
+def _tokens(data: ReportData) -> FigureResult:
+    return tokens_vs_score(data.all_entries, data.tasks, data.heading)
+
+
+def _bars(data: ReportData) -> FigureResult:
+    return bars(data.entries, data.published) if data.scores else _NO_COUNTED_ANSWERS
+
+
+def _pareto_tokens(data: ReportData) -> FigureResult:
+    points = token_points(data.all_entries, data.tasks)
+    if len(points) < 2:
+        return SkippedFigure("fewer than two runs with token counts for every task")
+    axis = "mean generated tokens per answer, over the tasks"
+    axis += _omitted_runs_note(len(points), len(data.all_entries), "token counts")
+    return pareto(points, axis, data.heading)
+
+
+def _pareto_cost(data: ReportData) -> FigureResult:
+    points = cost_points(data.runs, data.tasks)
+    if len(points) < 2:
+        return SkippedFigure("fewer than two runs with known costs")
+    axis = "US dollars per 1,000 items, mean over the tasks"
+    axis += _omitted_runs_note(len(points), len(data.runs), "costs")
+    return pareto(points, axis, data.heading)
+
+
+def _omitted_runs_note(count: int, total: int, what: str) -> str:
+    """Return a second line for the axis label if some runs are not in the figure."""
+    if count == total:
+        return ""
+    return f"\n{count} of {total} runs; the others lack a task or {what}"
+
+
+def _digits(data: ReportData) -> FigureResult:
+    if data.protocol == "paper":
+        return SkippedFigure("correct digits are not available under the paper protocol")
+    tasks = digit_distributions(data.runs)
+    return correct_digits(tasks) if tasks else _NO_COUNTED_ANSWERS
+
+
+def _failures(data: ReportData) -> FigureResult:
+    if data.protocol == "paper":
+        return SkippedFigure("error kinds are not available under the paper protocol")
+    shares = failure_shares(data.runs)
+    return failure_kinds(shares, FAILURE_KINDS) if shares else _NO_COUNTED_ANSWERS
+
+
+def _difficulty(data: ReportData) -> FigureResult:
+    curves = binned_curves(data.scores)
+    return _split_by_runs("difficulty", data.scores, lambda s: difficulty_curves(s, curves))
+
+
+def _sample_size(data: ReportData) -> FigureResult:
+    means = subset_means(data.scores)
+    return _split_by_runs("score_vs_items", data.scores, lambda s: score_vs_items(s, means))
+
+
+def _mean_difficulty(data: ReportData) -> FigureResult:
+    scores = [task for task in data.scores if task.task == "mean"]
+    if not scores:
+        return _NO_MEAN_ANSWERS
+    return _split_by_runs("mean_difficulty", scores, lambda s: mean_difficulty(s[0]))
+
+
+def _mean_map(data: ReportData) -> FigureResult:
+    items = mean_items(data.runs)
+    return mean_map(items) if items else _NO_MEAN_ANSWERS
+
+
+def _split_by_runs(
+    name: str,
+    scores: Sequence[TaskScores],
+    draw: Callable[[Sequence[TaskScores]], Figure],
+) -> FigureResult:
+    """Draw one figure for up to eight runs, or several with about equally many runs."""
+    indices = sorted({run.run_index for task in scores for run in task.runs})
+    if not indices:
+        return _NO_COUNTED_ANSWERS
+    count = -(-len(indices) // MAX_RUNS_PER_FIGURE)
+    size = -(-len(indices) // count)
+    parts = [indices[start : start + size] for start in range(0, len(indices), size)]
+    return {
+        name if count == 1 else f"{name}_{number}": draw(select_runs(scores, set(part)))
+        for number, part in enumerate(parts, 1)
+    }
+
+
+def _entries_of(data: ReportData, model: str) -> list[Entry]:
+    return [entry for entry in data.all_entries if entry.model == model]
+
+
+FIGURES: tuple[FigureSpec, ...] = (
+    FigureSpec(
+        "radar",
+        "Score of every model on every task, 0 to 100 (log-sMAPE; comparison tasks: exact match), "
+        "one polygon per reasoning level.",
+        _overview,
+        stems="radar",
+    ),
+    FigureSpec(
+        "tokens_vs_score",
+        "Score against mean generated tokens, with 95 % bounds; dotted line: token count unknown. "
+        "Log scale if token counts span more than a factor of 20.",
+        _tokens,
+    ),
+    FigureSpec(
+        "pareto_tokens",
+        "Mean score over the tasks against mean generated tokens; models on the front are not "
+        "dominated by any other. Published points are connected to the measured ones. Bounds "
+        "assume independent tasks.",
+        _pareto_tokens,
+    ),
+    FigureSpec(
+        "pareto_cost",
+        "Mean score over the tasks against US dollars per 1,000 items, for runs with known costs "
+        "for at least 99 % of the responses.",
+        _pareto_cost,
+    ),
+    FigureSpec(
+        "results",
+        "Score of every run on every task with 95 % bounds; hollow bars: published scores of the "
+        "same model and level.",
+        _bars,
+    ),
+    FigureSpec(
+        "correct_digits",
+        "Number of correct leading significant digits, as share of items.",
+        _digits,
+    ),
+    FigureSpec(
+        "failures",
+        "Error kinds over all tasks, as share of counted items; error bars: 95 % bounds of the "
+        "total.",
+        _failures,
+    ),
+    FigureSpec(
+        "difficulty",
+        "Score against difficulty, in bins of about equal size; black line: mean of all runs over "
+        "the items that all of them answered.",
+        _difficulty,
+    ),
+    FigureSpec(
+        "score_vs_items",
+        "Mean score of growing random subsets of the items, with the 95 % bounds of each subset: "
+        "how more items narrow the bounds.",
+        _sample_size,
+    ),
+    FigureSpec(
+        "mean_map",
+        "Task Mean: score against magnitude and spread of the lists. Above the dashed line the "
+        "numbers of a list need not share a leading digit.",
+        _mean_map,
+    ),
+    FigureSpec(
+        "mean_difficulty",
+        "Task Mean: score against difficulty δ = s − x + 15.",
+        _mean_difficulty,
+    ),
+    FigureSpec(
+        "radar_per_model",
+        "Score of one model on every task, 0 to 100, with 95 % bounds.",
+        _radars,
+        wide=False,
+        stems="radar_.+",
+    ),
+)
+"""The built-in figures, in the order of the page."""
+
+
+def all_figures() -> list[FigureSpec]:
+    """Return `FIGURES`, then the figures of installed packages by entry-point name.
+
+    Raises BadInput if one of these cannot be loaded, has an invalid name, or the name of another.
+    """
+    plugins = [spec for _, spec in load_plugins(ENTRY_POINTS, FigureSpec)]
+    check_names(ENTRY_POINTS, [spec.name for spec in FIGURES], [spec.name for spec in plugins])
+    return [*FIGURES, *plugins]
+
+
+def radar_file_names(models: Sequence[str]) -> dict[str, str]:
+    """Return model → file stem such as `radar_gpt-5`, numbered if two would be equal."""
+    stems: dict[str, str] = {}
+    for model in models:
+        plain = re.sub("[^a-z0-9]+", "-", model.lower()).strip("-")[:60] or "model"
+        stem, number = f"radar_{plain}", 2
+        while stem in stems.values():
+            stem, number = f"radar_{plain}-{number}", number + 1
+        stems[model] = stem
+    return stems

@@ -1,0 +1,147 @@
+"""Tables of the HTML page: cells with the values they are sorted by, and their run and task."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from numbench.reporting.report_data import ReportData
+from numbench.reporting.table_model import (
+    PUBLISHED_HEADING,
+    SCORE_TABLES,
+    Entry,
+    Estimate,
+    ScoreTableSpec,
+    format_bounds,
+    format_value,
+    level_rank,
+)
+from numbench.reporting.table_registry import BuiltTable
+
+
+class HtmlColumn(NamedTuple):
+    """A column; `task` is set if it contains the scores of one task."""
+
+    name: str
+    numeric: bool
+    task: str = ""
+
+
+class HtmlCell(NamedTuple):
+    """The text of a cell, and its bounds in small type.
+
+    sort: the exact number by which it is sorted, None for text and empty cells.
+    """
+
+    text: str
+    sort: float | None = None
+    bounds: str = ""
+
+
+class HtmlRow(NamedTuple):
+    """A row. model: what the model filter applies to, empty if it does not apply to the row.
+
+    run: index of the run, None for a published row or one that belongs to no run.
+    """
+
+    model: str
+    cells: list[HtmlCell]
+    run: int | None
+    published: bool = False
+    task: str = ""
+
+
+class HtmlTable(NamedTuple):
+    """A table of the page."""
+
+    name: str
+    title: str
+    caption: str
+    columns: list[HtmlColumn]
+    rows: list[HtmlRow]
+
+
+def html_score_tables(data: ReportData) -> list[HtmlTable]:
+    """Return the score tables, with measured rows before published ones."""
+    return [_score_table(spec.with_tasks(data.tasks), data) for spec in SCORE_TABLES]
+
+
+def html_coverage_table(table: BuiltTable, data: ReportData) -> HtmlTable:
+    """Return the coverage table, which has one row per run and task."""
+    row_keys = [(index, task) for index, run in enumerate(data.runs) for task in run.cells]
+    rows = [
+        HtmlRow(row[0], _text_cells(row, table.text.text_columns), index, task=task)
+        for row, (index, task) in zip(table.text.rows, row_keys, strict=True)
+    ]
+    return _html_table(table, rows)
+
+
+def html_text_table(table: BuiltTable) -> HtmlTable:
+    """Return a table as its registry entry describes it."""
+    rows = [
+        HtmlRow(
+            row[0] if table.spec.row_per_run else "",
+            _text_cells(row, table.text.text_columns),
+            index if table.spec.row_per_run else None,
+        )
+        for index, row in enumerate(table.text.rows)
+    ]
+    return _html_table(table, rows)
+
+
+def _html_table(table: BuiltTable, rows: list[HtmlRow]) -> HtmlTable:
+    text = table.text
+    columns = [
+        HtmlColumn(name, index >= text.text_columns) for index, name in enumerate(text.header)
+    ]
+    return HtmlTable(text.name, text.title, table.spec.caption, columns, rows)
+
+
+def _score_table(spec: ScoreTableSpec, data: ReportData) -> HtmlTable:
+    columns = [
+        *(HtmlColumn(name, False) for name in ("Model", "Reasoning", "Source")),
+        *(HtmlColumn(name, True, task) for name, task in spec.columns),
+    ]
+    caption = f"{spec.caption} Small type: 95 % bounds."
+    return HtmlTable(spec.name, spec.title, caption, columns, list(_score_rows(spec, data)))
+
+
+def _score_rows(spec: ScoreTableSpec, data: ReportData) -> Iterator[HtmlRow]:
+    for index, run in enumerate(data.runs):
+        cells = _entry_cells(spec, run.entry, run.scored.info.source)
+        yield HtmlRow(run.entry.model, cells, index)
+    for entry in data.published:
+        cells = _entry_cells(spec, entry, PUBLISHED_HEADING)
+        yield HtmlRow(entry.model, cells, None, published=True)
+
+
+def _entry_cells(spec: ScoreTableSpec, entry: Entry, source: str) -> list[HtmlCell]:
+    estimates = entry.estimates(spec)
+    return [
+        HtmlCell(entry.name),
+        HtmlCell(entry.reasoning, level_rank(entry.reasoning)),
+        HtmlCell(source),
+        *(_score_cell(spec, estimates.get(task)) for _, task in spec.columns),
+    ]
+
+
+def _score_cell(spec: ScoreTableSpec, estimate: Estimate | None) -> HtmlCell:
+    if estimate is None:
+        return HtmlCell("")
+    text = format_value(estimate.value, spec.decimals)
+    return HtmlCell(text, estimate.value, format_bounds(spec, estimate))
+
+
+def _text_cells(row: Sequence[str], text_columns: int) -> list[HtmlCell]:
+    return [
+        HtmlCell(text, _number(text) if index >= text_columns else None)
+        for index, text in enumerate(row)
+    ]
+
+
+def _number(text: str) -> float | None:
+    """Return the number that a text starts with, None if there is none."""
+    try:
+        return float(text.split()[0]) if text.strip() else None
+    except ValueError:
+        return None

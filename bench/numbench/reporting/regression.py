@@ -1,0 +1,191 @@
+"""Comparison of a new run with an old one: is any score significantly worse?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from numbench.errors import BadInput
+from numbench.journal import find_runs
+from numbench.records import ProtocolName
+from numbench.reporting.comparison_tables import format_difference, format_p_value, task_name
+from numbench.reporting.comparisons import (
+    OVERALL,
+    WORSE,
+    Contrast,
+    compare_runs,
+    detectable_differences,
+    too_few_items,
+)
+from numbench.reporting.entries import dataset_label
+from numbench.reporting.table_model import LOG_SMAPE, format_value
+from numbench.scoring import ScoredItem, ScoredRun, score_run
+from numbench.scoring.taxonomy import UNANSWERED_STATUSES
+from numbench.tasks.prompts import changed_prompts
+
+MIN_ANSWERED_SHARE = 0.95
+"""Share of the old run's answered items that the new run must have answered, per task."""
+
+
+class Regression(NamedTuple):
+    """Comparison of a new run with an old one; the new run is the first in each contrast.
+
+    notes: facts about what was compared. failures: why the new run does not pass, empty if it
+    does.
+    """
+
+    contrasts: tuple[Contrast, ...]
+    notes: tuple[str, ...]
+    failures: tuple[str, ...]
+
+
+def find_regression(
+    old: Path, new: Path, protocol: ProtocolName, fail_below: float | None, partial: bool
+) -> Regression:
+    """Compare two runs task by task, and their means of tasks if both include all tasks.
+
+    A task fails if the new run is significantly worse, and by more than `fail_below` points if
+    this is given. Tasks and answers that only the old run has also fail; with `partial` they are
+    notes, unless both runs answered no common item. Raises BadInput if the runs use different
+    datasets or have no task in common.
+    """
+    old_run, new_run = (score_run(_run_folder(path), protocol) for path in (old, new))
+    if old_run.dataset.manifest.sha256 != new_run.dataset.manifest.sha256:
+        raise BadInput(
+            f"{old} uses dataset {dataset_label(old_run)}, {new} uses dataset "
+            f"{dataset_label(new_run)}: only runs on the same dataset can be compared"
+        )
+    if not set(old_run.rows) & set(new_run.rows):
+        raise BadInput(f"{old} and {new} have no task in common")
+    if not any(_is_answered(row) for rows in old_run.rows.values() for row in rows):
+        raise BadInput(f"{old}: no answered items to compare with")
+    contrasts = tuple(
+        contrast
+        for contrast in compare_runs([new_run, old_run]).contrasts
+        if contrast.table == LOG_SMAPE.name
+        and (contrast.task == OVERALL or contrast.task in old_run.rows.keys() & new_run.rows.keys())
+    )
+    failures = [_regression_message(c) for c in contrasts if _is_regression(c, fail_below)]
+    notes = [*_detectable_difference_notes(contrasts), *_notes(old_run, new_run)]
+    gaps = [*_missing_tasks(old_run, new_run), *_missing_answers(old_run, new_run)]
+    if partial and _share_answers(old_run, new_run):
+        notes += [f"Partial: {gap}." for gap in gaps]
+    else:
+        failures += gaps
+    return Regression(contrasts, tuple(notes), tuple(failures))
+
+
+def _run_folder(path: Path) -> Path:
+    folders = find_runs([path])
+    if len(folders) > 1:
+        raise BadInput(f"{path}: contains {len(folders)} runs; name one of them, e.g. {folders[0]}")
+    return folders[0]
+
+
+def _is_answered(row: ScoredItem) -> bool:
+    return row.score.status not in UNANSWERED_STATUSES
+
+
+def _is_regression(contrast: Contrast, fail_below: float | None) -> bool:
+    if contrast.result is None or contrast.verdict != WORSE:
+        return False
+    return fail_below is None or contrast.result.difference < -fail_below
+
+
+def _regression_message(contrast: Contrast) -> str:
+    assert contrast.result and contrast.means
+    new, old = (format_value(mean, 1) for mean in contrast.means)
+    return (
+        f"{task_name(contrast.task)}: {old} -> {new} ({format_difference(contrast)} points, "
+        f"p {format_p_value(contrast.p_tasks)}, {contrast.result.n} items)"
+    )
+
+
+def _detectable_difference_notes(contrasts: Iterable[Contrast]) -> Iterator[str]:
+    contrasts = list(contrasts)
+    known = [(values.most, task) for task, values in detectable_differences(contrasts).items()]
+    if known:
+        (least, least_task), (most, most_task) = min(known), max(known)
+        yield (
+            "Minimum detectable difference (80 % power, before Holm's correction): from "
+            f"{least:.1f} ({task_name(least_task)}) to {most:.1f} ({task_name(most_task)}) points."
+        )
+    few = [task_name(task) for task in too_few_items(contrasts)]
+    if few:
+        yield f"Too few items to detect any difference: {', '.join(few)}."
+
+
+def _share_answers(old_run: ScoredRun, new_run: ScoredRun) -> bool:
+    return any(
+        _is_answered(old_row) and _is_answered(new_row)
+        for _, old_rows, new_rows in _common_rows(old_run, new_run)
+        for old_row, new_row in zip(old_rows, new_rows, strict=True)
+    )
+
+
+def _missing_tasks(old_run: ScoredRun, new_run: ScoredRun) -> Iterator[str]:
+    missing = [task_name(task) for task in old_run.rows if task not in new_run.rows]
+    if missing:
+        total = len(old_run.rows)
+        what = missing[0] if len(missing) == 1 else f"{len(missing)} of {total} tasks"
+        yield f"{what} missing from the new run"
+
+
+def _missing_answers(old_run: ScoredRun, new_run: ScoredRun) -> Iterator[str]:
+    """Check the tasks of both runs; an item that the new run does not include has no answer."""
+    answered_again: dict[str, tuple[int, int]] = {}
+    for task, old_rows in old_run.rows.items():
+        if task not in new_run.rows:
+            continue
+        answered = sum(map(_is_answered, old_rows))
+        pairs = zip(old_rows, new_run.rows[task], strict=False)
+        again = sum(_is_answered(old_row) and _is_answered(new_row) for old_row, new_row in pairs)
+        if again < MIN_ANSWERED_SHARE * answered:
+            answered_again[task] = again, answered
+    if answered_again:
+        again, answered = map(sum, zip(*answered_again.values(), strict=True))
+        tasks = list(answered_again)
+        where = task_name(tasks[0]) if len(tasks) == 1 else f"{len(tasks)} tasks"
+        yield (
+            f"{again} of {answered} previously answered items of {where} answered again (at "
+            f"least {MIN_ANSWERED_SHARE:.0%} required per task)"
+        )
+
+
+def _notes(old_run: ScoredRun, new_run: ScoredRun) -> Iterator[str]:
+    for name, run, other in (("old", old_run, new_run), ("new", new_run, old_run)):
+        tasks = [task_name(task) for task in run.rows if task not in other.rows]
+        if tasks:
+            yield f"Only the {name} run includes {', '.join(tasks)}: not compared."
+    lengths = {
+        (len(old_run.rows[task]), len(new_run.rows[task]), len(old_rows))
+        for task, old_rows, _ in _common_rows(old_run, new_run)
+    }
+    for old_length, new_length, compared in sorted(lengths):
+        if old_length != new_length:
+            yield (
+                f"Items per task: {old_length} (old), {new_length} (new); compared: the first "
+                f"{compared}."
+            )
+    answered_once = sum(
+        _is_answered(old_row) != _is_answered(new_row)
+        for _, old_rows, new_rows in _common_rows(old_run, new_run)
+        for old_row, new_row in zip(old_rows, new_rows, strict=True)
+    )
+    if answered_once:
+        yield f"Items answered by only one run: {answered_once}."
+    if changed_prompts(old_run.info.prompt, new_run.info.prompt):
+        old_prompt, new_prompt = old_run.info.prompt.name, new_run.info.prompt.name
+        yield f"Prompts differ: {old_prompt} (old), {new_prompt} (new)."
+
+
+def _common_rows(
+    old_run: ScoredRun, new_run: ScoredRun
+) -> Iterator[tuple[str, list[ScoredItem], list[ScoredItem]]]:
+    """Yield each task of both runs, with the rows of the items that both include."""
+    for task, old_rows in old_run.rows.items():
+        new_rows = new_run.rows.get(task, [])
+        count = min(len(old_rows), len(new_rows))
+        if count:
+            yield task, old_rows[:count], new_rows[:count]

@@ -1,0 +1,93 @@
+"""The data that every table and figure of a report is made from."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+
+from numbench.records import ProtocolName
+from numbench.reporting.comparisons import Comparisons, compare_runs, detectable_difference_note
+from numbench.reporting.coverage import coverage_warnings
+from numbench.reporting.entries import MeasuredRun, dataset_label, dataset_tasks, max_counted_items
+from numbench.reporting.table_model import LOG_SMAPE, Entry, TableContext
+from numbench.reporting.task_scores import TaskScores, task_scores
+
+_PROTOCOL_NOTES: dict[ProtocolName, str] = {
+    "exact": "Protocol exact: answers scored against exact truth, rounded to 15 digits.",
+    "paper": "Protocol paper: the published study's own scoring, including its known errors.",
+}
+_COVERAGE_REFERENCE = "Omitted or unreadable answers: see Coverage."
+
+
+class ReportData:
+    """Runs and published values, and what follows from them.
+
+    runs: the measured runs, in the order of the tables. published: the paper's entries, empty if
+    they are not shown. Raises ValueError without a run.
+    """
+
+    def __init__(self, runs: Sequence[MeasuredRun], published: Sequence[Entry] = ()) -> None:
+        if not runs:
+            raise ValueError("no runs to report")
+        self.runs = tuple(runs)
+        self.published = tuple(published)
+
+    @property
+    def protocol(self) -> ProtocolName:
+        """The protocol of the scores, which is the same for all runs."""
+        return self.runs[0].scored.protocol
+
+    @cached_property
+    def entries(self) -> tuple[Entry, ...]:
+        """The entry of each run."""
+        return tuple(run.entry for run in self.runs)
+
+    @cached_property
+    def all_entries(self) -> tuple[Entry, ...]:
+        """The entries of the runs, then the published ones that share a task with them."""
+        shared = (e for e in self.published if set(self.tasks) & set(e.estimates(LOG_SMAPE)))
+        return (*self.entries, *shared)
+
+    @cached_property
+    def tasks(self) -> tuple[str, ...]:
+        """The tasks of the runs' datasets, in the order of the registry."""
+        return dataset_tasks(self.runs)
+
+    @cached_property
+    def heading(self) -> str:
+        """`Measured`, `Imported` or `Measured and imported`: the source of the runs."""
+        sources = {run.scored.info.source for run in self.runs}
+        return " and ".join(s for s in ("measured", "imported") if s in sources).capitalize()
+
+    @cached_property
+    def scores(self) -> list[TaskScores]:
+        """Scores and difficulties of every task with counted items."""
+        by_task = (task_scores(task, self.runs) for task in self.tasks)
+        return [scores for scores in by_task if scores is not None]
+
+    @cached_property
+    def comparisons(self) -> Comparisons:
+        """The pairwise comparisons of all runs."""
+        return compare_runs([run.scored for run in self.runs])
+
+    @cached_property
+    def warnings(self) -> tuple[str, ...]:
+        """The warnings about coverage."""
+        return coverage_warnings(self.runs)
+
+    @cached_property
+    def context(self) -> TableContext:
+        """Heading and notes of every table."""
+        detectable = detectable_difference_note(
+            max_counted_items(self.runs), self.comparisons.contrasts
+        )
+        notes = (_PROTOCOL_NOTES[self.protocol], self._dataset_note(), detectable)
+        return TableContext(self.heading, (*(note for note in notes if note), _COVERAGE_REFERENCE))
+
+    def _dataset_note(self) -> str:
+        datasets = list(dict.fromkeys(dataset_label(run.scored) for run in self.runs))
+        sizes = {cell.n for run in self.runs for cell in run.cells.values()} or {0}
+        items = " to ".join(str(size) for size in sorted({min(sizes), max(sizes)}))
+        if len(datasets) == 1:
+            return f"Dataset {datasets[0]}, {items} items per task."
+        return f"The runs use different datasets ({', '.join(datasets)}), {items} items per task."

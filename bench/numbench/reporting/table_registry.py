@@ -1,0 +1,208 @@
+"""Registry of a report's tables: `TABLES`, and the tables of installed packages.
+
+A table of another package is a `TableSpec`, registered as an entry point in the group
+`numbench.tables`. The report writes it to `tables/NAME.csv`, `.md` and `.tex` and shows it in
+`report.html`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from numbench.plugins import load_plugins
+from numbench.reporting import comparison_tables, score_tables
+from numbench.reporting.coverage import COVERAGE_CAPTION, COVERAGE_HEADER, coverage_rows
+from numbench.reporting.registration import check_names, describe_error
+from numbench.reporting.report_data import ReportData
+from numbench.reporting.table_model import (
+    SCORE_TABLES,
+    RowGroup,
+    ScoreTableSpec,
+    TextRow,
+    TextTable,
+    to_csv,
+    to_latex,
+    to_markdown,
+)
+
+ENTRY_POINTS = "numbench.tables"
+
+
+class TableContent(NamedTuple):
+    """The cells of a table, all of them text.
+
+    header: the column names. row_groups: the rows, each as long as the header. text_columns:
+    how many columns are text; the others are numbers, and `report.html` sorts them as such.
+    notes: paragraphs after the caption. csv: header and rows of the CSV file, if they differ.
+    """
+
+    header: TextRow
+    row_groups: Sequence[RowGroup]
+    text_columns: int = 1
+    notes: Sequence[str] = ()
+    csv: tuple[TextRow, Sequence[TextRow]] | None = None
+
+
+class TableSpec(NamedTuple):
+    """A table of the report.
+
+    name: stem of its files, of lower-case letters, digits, `_` and `-`. title, caption: shown
+    above it. build: makes its content. on_page: whether `report.html` shows it. row_per_run:
+    whether it has one row for each run in their order, so that the page can filter by run.
+    """
+
+    name: str
+    title: str
+    caption: str
+    build: Callable[[ReportData], TableContent]
+    on_page: bool = True
+    row_per_run: bool = False
+
+
+class BuiltTable(NamedTuple):
+    """A table with its files: name → content."""
+
+    spec: TableSpec
+    text: TextTable
+    files: dict[str, str]
+
+
+def _value_table(spec: ScoreTableSpec) -> TableSpec:
+    def build(data: ReportData) -> TableContent:
+        table = spec.with_tasks(data.tasks)
+        header = score_tables.value_header(table)
+        rows = score_tables.value_rows(table, data.entries)
+        return TableContent(
+            header,
+            score_tables.value_groups(table, data.entries, data.published, data.heading),
+            text_columns=2,
+            notes=[score_tables.PUBLISHED_NOTE] if data.published else [],
+            # The CSV file has the measured rows only.
+            csv=(header, rows),
+        )
+
+    # The page has its own version of these tables, with values and bounds.
+    return TableSpec(spec.name, spec.title, spec.caption, build, on_page=False)
+
+
+def _bounds_table(spec: ScoreTableSpec) -> TableSpec:
+    def build(data: ReportData) -> TableContent:
+        table = spec.with_tasks(data.tasks)
+        rows = score_tables.estimate_rows(table, data.entries)
+        return TableContent(
+            score_tables.value_header(table),
+            [RowGroup(data.heading, rows)],
+            text_columns=2,
+            notes=[score_tables.BOUNDS_NOTE],
+            csv=score_tables.bounds_csv(table, data.entries),
+        )
+
+    title = f"{spec.title} with 95 % bounds"
+    return TableSpec(f"{spec.name}_ci", title, spec.caption, build, on_page=False)
+
+
+def _coverage(data: ReportData) -> TableContent:
+    groups = [RowGroup(data.heading, coverage_rows(data.runs))]
+    return TableContent(COVERAGE_HEADER, groups, text_columns=4)
+
+
+def _comparisons(data: ReportData) -> TableContent:
+    return TableContent(
+        comparison_tables.COMPARISONS_HEADER,
+        comparison_tables.comparison_groups(data),
+        text_columns=2,
+        notes=comparison_tables.not_compared_notes(data),
+        csv=(
+            comparison_tables.COMPARISONS_CSV_HEADER,
+            comparison_tables.comparison_csv_rows(data),
+        ),
+    )
+
+
+def _overall(data: ReportData) -> TableContent:
+    return TableContent(
+        comparison_tables.OVERALL_HEADER,
+        [RowGroup(data.heading, comparison_tables.overall_rows(data))],
+        text_columns=3,
+        notes=comparison_tables.not_compared_notes(data),
+    )
+
+
+def _ranks(data: ReportData) -> TableContent:
+    return TableContent(
+        comparison_tables.ranks_header(data),
+        [RowGroup(data.heading, comparison_tables.ranks_rows(data))],
+        text_columns=3,
+        notes=comparison_tables.not_compared_notes(data),
+    )
+
+
+COVERAGE = TableSpec("coverage", "Coverage", COVERAGE_CAPTION, _coverage, on_page=False)
+TABLES: tuple[TableSpec, ...] = (
+    *(table(spec) for spec in SCORE_TABLES for table in (_value_table, _bounds_table)),
+    TableSpec(
+        "comparisons",
+        "Comparisons",
+        comparison_tables.COMPARISONS_CAPTION,
+        _comparisons,
+        on_page=False,
+    ),
+    TableSpec(
+        "overall",
+        comparison_tables.OVERALL_NAME,
+        comparison_tables.OVERALL_CAPTION,
+        _overall,
+        row_per_run=True,
+    ),
+    TableSpec("ranks", "Ranks", comparison_tables.RANKS_CAPTION, _ranks, row_per_run=True),
+    COVERAGE,
+)
+"""The built-in tables, in the order of the page."""
+
+
+def all_tables() -> list[TableSpec]:
+    """Return `TABLES`, then the tables of installed packages by entry-point name.
+
+    Raises BadInput if one of these cannot be loaded, has an invalid name, or the name of another.
+    """
+    plugins = [spec for _, spec in load_plugins(ENTRY_POINTS, TableSpec)]
+    check_names(ENTRY_POINTS, [spec.name for spec in TABLES], [spec.name for spec in plugins])
+    return [*TABLES, *plugins]
+
+
+def build_tables(data: ReportData) -> tuple[list[BuiltTable], list[str]]:
+    """Build all tables; return them, and a warning for each failed table of another package."""
+    tables: list[BuiltTable] = []
+    warnings: list[str] = []
+    for spec in all_tables():
+        try:
+            tables.append(build_table(spec, data))
+        except Exception as error:
+            if spec in TABLES:
+                raise
+            warnings.append(f"Table {spec.name} omitted: {describe_error(error)}")
+    return tables, warnings
+
+
+def build_table(spec: TableSpec, data: ReportData) -> BuiltTable:
+    """Build one table with its files. Raises ValueError if a row is not as long as the header."""
+    content = spec.build(data)
+    for row in (row for group in content.row_groups for row in group.rows):
+        if len(row) != len(content.header):
+            raise ValueError(f"a row has {len(row)} cells, the header {len(content.header)}")
+    text = TextTable(
+        spec.name,
+        spec.title,
+        content.header,
+        content.text_columns,
+        content.row_groups,
+        (spec.caption, *content.notes, *data.context.notes),
+    )
+    header, rows = content.csv or (content.header, text.rows)
+    files = {
+        f"{spec.name}.csv": to_csv(header, rows),
+        f"{spec.name}.md": to_markdown(text),
+        f"{spec.name}.tex": to_latex(text),
+    }
+    return BuiltTable(spec, text, files)

@@ -1,0 +1,303 @@
+"""Send the items of a run in batch jobs: submit, poll, collect, and resubmit what failed."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import uuid
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from datetime import UTC, datetime
+from functools import partial
+from typing import TypeVar
+
+from msgspec.structs import replace
+from tenacity import AsyncRetrying, retry_if_exception, stop_after_attempt, wait_random_exponential
+
+from numbench.errors import NumbenchError
+from numbench.journal import JOBS, read_jobs
+from numbench.models.base import BatchRequest, BatchService, BatchStatus
+from numbench.models.provider_errors import ProviderError, transient_failure
+from numbench.records import Completion, Item, Job
+from numbench.runner.progress import RunProgress
+from numbench.runner.scheduler import RunContext, is_retryable, make_response, timestamp
+
+_T = TypeVar("_T")
+
+MAX_PROVIDER_RETRIES = 20
+"""How often a provider may fail to report on a job before the run gives up."""
+
+
+class BatchScheduler:
+    """Sends the items of a run in batch jobs.
+
+    A job is recorded before it is submitted, under its own key, so that it is found again
+    after any crash. Every response is on disk before its job counts as collected.
+    """
+
+    def __init__(self, service: BatchService, context: RunContext) -> None:
+        """Jobs of earlier calls are read from the run folder of the context's journal."""
+        self.stats = context.stats
+        self.retries = 0
+        self.reached_time_limit = False
+        self._service, self._context = service, context
+        self._journal, self._policy, self._budget = (
+            context.journal,
+            context.policy,
+            context.budget,
+        )
+        self._open = {item.id: item for item in context.items}
+        self._attempts: Counter[str] = Counter()
+        self._active_jobs: dict[str, Job] = {}
+        self._status: dict[str, BatchStatus] = {}
+        self._stop = asyncio.Event()
+        self._one_job_at_a_time = False
+        self._max_requests_per_job = service.max_requests
+
+    async def run(self) -> None:
+        """Complete all items, or until interrupted. Raises NumbenchError if a provider refuses."""
+        work = asyncio.create_task(self._work())
+        stopped = asyncio.create_task(self._stop.wait())
+        try:
+            await asyncio.wait(
+                (work, stopped),
+                timeout=self._policy.time_limit,
+                return_when=asyncio.FIRST_COMPLETED,
+            )
+            self.reached_time_limit = not work.done() and not self._stop.is_set()
+        finally:
+            stopped.cancel()
+            if not work.done():
+                work.cancel()
+            await asyncio.gather(work, stopped, return_exceptions=True)
+        if not work.cancelled():
+            work.result()
+
+    def interrupt(self) -> None:
+        """Stop waiting. The jobs continue at the provider."""
+        self._stop.set()
+
+    @property
+    def progress(self) -> RunProgress:
+        """The progress of the run."""
+        return self.stats.progress(retries=self.retries, note=self._note())
+
+    async def _work(self) -> None:
+        self._report_progress()
+        await self._resume_jobs()
+        await self._submit_open()
+        while self._active_jobs:
+            job = await self._wait_for_one()
+            await self._collect(job)
+            await self._submit_open()
+
+    async def _resume_jobs(self) -> None:
+        """Resume the jobs of earlier calls, including those whose submission was cut off."""
+        for job in read_jobs(self._journal.folder).values():
+            if job.state in ("planned", "lost"):
+                job_id = await self._find(job)
+                if job_id is None:
+                    if job.state == "planned":
+                        self._journal.record_job(Job(key=job.key, state="lost", at=timestamp()))
+                    continue
+                job = self._submitted(job, job_id)
+            if job.state == "submitted":
+                self._track(job)
+
+    async def _find(self, job: Job) -> str | None:
+        """Return the id of a job whose submission was cut off, None if the provider has none.
+
+        The provider may still be processing the submission, so a recent job is looked up
+        repeatedly.
+        """
+        while True:
+            job_id = await self._with_retries(partial(self._service.find, job.key))
+            is_recent = _age_seconds(job) <= self._policy.job_lookup_timeout
+            if job_id is not None or job.state == "lost" or not is_recent:
+                return job_id
+            await asyncio.sleep(self._policy.poll_interval)
+
+    async def _submit_open(self) -> None:
+        """Submit every open item that is in no active job, as far as limits allow."""
+        if self._one_job_at_a_time and self._active_jobs:
+            return
+        submitted = {item_id for job in self._active_jobs.values() for item_id in job.items}
+        waiting = [item for item_id, item in self._open.items() if item_id not in submitted]
+        affordable = [
+            item for item in waiting if self._budget is None or self._budget.try_admit(item)
+        ]
+        if self._budget is not None and not affordable and waiting and not self._active_jobs:
+            self._budget.exhausted = True
+        for requests in self._split_into_jobs(affordable):
+            ids = tuple(request.id for request in requests)
+            job = Job(key=uuid.uuid4().hex, state="planned", items=ids, at=timestamp())
+            self._journal.record_job(job)
+            self._track(self._submitted(job, await self._submit(requests, job.key)))
+            if self._one_job_at_a_time:
+                return
+
+    async def _submit(self, requests: Sequence[BatchRequest], key: str) -> str:
+        """Submit a job and return its id. A failed submission may still have created the job."""
+        is_retry = False
+
+        async def submit_once() -> str:
+            nonlocal is_retry
+            existing = await self._service.find(key) if is_retry else None
+            is_retry = True
+            return existing or await self._service.submit(requests, key)
+
+        return await self._with_retries(submit_once, self._policy.max_attempts)
+
+    def _submitted(self, job: Job, job_id: str) -> Job:
+        self._journal.record_job(Job(key=job.key, state="submitted", id=job_id, at=timestamp()))
+        return replace(job, state="submitted", id=job_id)
+
+    def _track(self, job: Job) -> None:
+        self._active_jobs[job.key] = job
+        for item_id in job.items:
+            self._attempts[item_id] += 1
+            if self._budget is not None and item_id in self._open:
+                self._budget.reserve(self._open[item_id])
+        self._report_progress()
+
+    async def _wait_for_one(self) -> Job:
+        """Return the first active job that has finished."""
+        pause = self._policy.poll_interval
+        while True:
+            for job in list(self._active_jobs.values()):
+                status = await self._with_retries(partial(self._service.status, _job_id(job)))
+                self._status[job.key] = status
+                self._report_progress()
+                if status.is_finished:
+                    return job
+            await asyncio.sleep(pause)
+            pause = min(1.5 * pause, self._policy.max_poll_interval)
+
+    async def _collect(self, job: Job) -> None:
+        """Store the results of a finished job."""
+        results = await self._with_retries(partial(self._results, job))
+        error = self._status[job.key].error
+        if not results and error is not None and error.kind == "rate_limit":
+            self._reduce_load(job)
+        elif not results and error is not None and error.kind != "transient":
+            self._close(job)
+            raise NumbenchError(f"the batch job {_job_id(job)} failed: {error.message}")
+        for item_id in job.items:
+            if item_id in self._open:
+                await self._complete(item_id, results.get(item_id), job)
+        self._close(job)
+
+    def _reduce_load(self, job: Job) -> None:
+        """Submit one job at a time, then smaller ones: the provider's queue limit was exceeded."""
+        if self._one_job_at_a_time or len(self._active_jobs) == 1:
+            self._max_requests_per_job = max(1, len(job.items) // 2)
+        self._one_job_at_a_time = True
+        self._attempts.subtract(job.items)
+
+    async def _results(self, job: Job) -> dict[str, Completion]:
+        results = self._service.results(_job_id(job), job.items)
+        return {item_id: completion async for item_id, completion in results}
+
+    def _close(self, job: Job) -> None:
+        self._journal.record_job(Job(key=job.key, state="collected", id=job.id, at=timestamp()))
+        del self._active_jobs[job.key]
+        if self._budget is not None:
+            for item_id in job.items:
+                self._budget.release(item_id)
+
+    async def _complete(self, item_id: str, result: Completion | None, job: Job) -> None:
+        """Store the result of an item, unless the item is to be submitted again."""
+        if result is None:
+            result = Completion(
+                error=transient_failure("the batch job ended without a result for this item")
+            )
+        attempts = self._attempts[item_id]
+        if is_retryable(result.error) and attempts < self._policy.max_batch_attempts:
+            self.retries += 1
+            return
+        item, completion = self._open[item_id], self._context.with_cost(result)
+        await self._journal.append(
+            make_response(item_id, completion, attempts, batch_job=_job_id(job))
+        )
+        del self._open[item_id]
+        if self._budget is not None:
+            self._budget.count(item, completion)
+        self.stats.count(item, completion)
+        self._report_progress()
+
+    def _split_into_jobs(self, items: Iterable[Item]) -> Iterator[list[BatchRequest]]:
+        """Yield the requests of `items` in lists that respect the provider's limits per job."""
+        requests: list[BatchRequest] = []
+        total_bytes = 0
+        for item in items:
+            request = BatchRequest(item.id, *self._context.build_request(item))
+            request_bytes = self._service.size(request)
+            is_full = len(requests) == self._max_requests_per_job
+            if requests and (is_full or total_bytes + request_bytes > self._service.max_bytes):
+                yield requests
+                requests, total_bytes = [], 0
+            requests.append(request)
+            total_bytes += request_bytes
+        if requests:
+            yield requests
+
+    async def _with_retries(
+        self, call: Callable[[], Awaitable[_T]], max_attempts: int = MAX_PROVIDER_RETRIES
+    ) -> _T:
+        """Return the result of `call`, retried after temporary errors of the provider."""
+        retrying = AsyncRetrying(
+            stop=stop_after_attempt(max_attempts),
+            wait=wait_random_exponential(
+                multiplier=self._policy.backoff, max=self._policy.max_backoff
+            ),
+            retry=retry_if_exception(_is_retryable_error),
+            reraise=True,
+        )
+        try:
+            return await retrying(call)
+        except ProviderError as error:
+            raise NumbenchError(f"{error}{self._recovery_hint(error)}") from error
+
+    def _recovery_hint(self, error: ProviderError) -> str:
+        if not self._active_jobs:
+            return ""
+        if error.failure.status == 404:
+            return (
+                "; only the API key that submitted a job can collect it. To give up its answers, "
+                f"remove its lines from {self._journal.folder / JOBS}"
+            )
+        return "; the jobs continue at the provider; run the same command again to collect them"
+
+    def _note(self) -> str:
+        """Return the state of the active jobs, as the provider counts."""
+        if not self._active_jobs:
+            return ""
+        known = [self._status[key] for key in self._active_jobs if key in self._status]
+        requests = sum(len(job.items) for job in self._active_jobs.values())
+        done = sum((status.succeeded or 0) + (status.failed or 0) for status in known)
+        states = ", ".join(sorted({status.state for status in known})) or "submitted"
+        count = len(self._active_jobs)
+        return (
+            f"{count} batch job{'s' if count > 1 else ''} at the provider ({states}): "
+            f"{done:,} of {requests:,} requests done"
+        )
+
+    def _report_progress(self) -> None:
+        self._context.on_progress(self.progress)
+
+
+def _is_retryable_error(error: BaseException) -> bool:
+    return isinstance(error, ProviderError) and is_retryable(error.failure)
+
+
+def _age_seconds(job: Job) -> float:
+    """Return the seconds since the last record of a job."""
+    if job.at is None:
+        return math.inf
+    return (datetime.now(UTC) - datetime.fromisoformat(job.at)).total_seconds()
+
+
+def _job_id(job: Job) -> str:
+    if job.id is None:
+        raise AssertionError("an active job has an id")
+    return job.id

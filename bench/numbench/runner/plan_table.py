@@ -1,0 +1,130 @@
+"""Tables of plans, for `numbench run --dry-run`. They fit 80 columns."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from numbench.progress_display import NO_VALUE
+from numbench.runner.planning import CHARACTERS_PER_TOKEN, Plan, TaskPlan
+from numbench.runner.prices import USER_PRICE_TABLE
+from numbench.runner.suite import SuiteRun
+from numbench.tasks import TASKS
+
+UNKNOWN = "unknown"
+_INPUT_BASIS = f"Input tokens: estimated at {CHARACTERS_PER_TOKEN} characters per token."
+
+
+def plan_table(plan: Plan, max_cost: float | None = None) -> RenderableType:
+    """Return what a run would send, per task, with the basis of every estimate."""
+    table = Table(box=None, pad_edge=False)
+    table.add_column("Task")
+    for column in ("Requests", "Input tokens", "Generated tokens", "Cost"):
+        table.add_column(column, justify="right")
+    rows: list[tuple[str, TaskPlan | Plan]] = [
+        (TASKS[task.task].display, task) for task in plan.tasks
+    ]
+    for name, row in [*rows, ("All", plan)]:
+        table.add_row(
+            name,
+            f"{row.requests:,}",
+            _format_count(row.input_tokens),
+            _format_count(row.generated_tokens),
+            NO_VALUE if plan.is_local else format_dollars(row.cost),
+        )
+    notes = [estimate_basis(plan)]
+    if plan.items_in_jobs:
+        notes.append(
+            f"{plan.items_in_jobs:,} further items are in active batch jobs; --batch collects them."
+        )
+    if max_cost is not None and not plan.is_local:
+        notes.append(_cost_limit_note([plan.cost], plan.spent, max_cost))
+    heading = f"{plan.model}, reasoning {plan.level}, dataset {plan.dataset}\n{plan.path}\n"
+    return Group(Text(heading), table, Text("\n" + "\n".join(notes)))
+
+
+def suite_table(runs: Sequence[SuiteRun], max_cost: float | None = None) -> RenderableType:
+    """Return what the runs of a suite would send, one row per run."""
+    table = Table(box=None, pad_edge=False)
+    for column in ("Model", "Level"):
+        table.add_column(column)
+    for column in ("Requests", "Input", "Generated", "Cost"):
+        table.add_column(column, justify="right")
+    table.add_column("Key")
+    for _, plan, description in runs:
+        table.add_row(
+            plan.model,
+            plan.level,
+            f"{plan.requests:,}",
+            _format_count(plan.input_tokens),
+            _format_count(plan.generated_tokens),
+            format_dollars(plan.cost),
+            "set" if description.key_is_set else "not set",
+        )
+    costs = [run.plan.cost for run in runs]
+    known_cost = sum(cost for cost in costs if cost is not None)
+    unknown = sum(cost is None for cost in costs)
+    missing_keys = {
+        " or ".join(run.description.key_variables) for run in runs if not run.description.key_is_set
+    }
+    notes = [
+        f"Total: {sum(run.plan.requests for run in runs):,} requests, {format_dollars(known_cost)}"
+        + (f", plus {unknown} runs of unknown cost." if unknown else "."),
+        _INPUT_BASIS,
+        "Generated tokens: the paper's published means. Cost: from the price table.",
+        *([f"API keys not set: {'; '.join(sorted(missing_keys))}."] if missing_keys else []),
+    ]
+    if max_cost is not None:
+        spent = sum(run.plan.spent for run in runs)
+        notes.append(_cost_limit_note(costs, spent, max_cost))
+    return Group(table, Text("\n" + "\n".join(notes)))
+
+
+def estimate_basis(plan: Plan) -> str:
+    """Return what the estimates of a plan are based on."""
+    lines = [_INPUT_BASIS]
+    if any(task.generated_tokens is not None for task in plan.tasks):
+        lines.append("Generated tokens: the paper's published means for this model and level.")
+    else:
+        lines.append("Generated tokens: unknown; the paper has none for this model and level.")
+    if plan.is_local:
+        lines.append("Cost: none; the model runs in this process.")
+    elif plan.price is None:
+        lines.append(f"Cost: unknown; add the price to {USER_PRICE_TABLE} to get an estimate.")
+    else:
+        price = plan.price
+        mean = " (means over providers)" if price.varies else ""
+        lines.append(
+            f"Cost: ${price.input:g} and ${price.output:g} per million tokens in and out{mean};\n"
+            f"{price.basis}: {price.source}."
+        )
+        if plan.discount:
+            lines.append(f"Batch discount: {plan.discount:.0%}.")
+    return "\n".join(lines)
+
+
+def format_dollars(amount: float | None) -> str:
+    """Return an amount in US dollars, `unknown` if it is None."""
+    if amount is None:
+        return UNKNOWN
+    return f"${amount:,.2f}" if amount == 0 or amount >= 0.01 else f"${amount:.2g}"
+
+
+def _cost_limit_note(costs: Sequence[float | None], spent: float, max_cost: float) -> str:
+    """Return whether a cost limit suffices for planned costs, given what has been spent already."""
+    spent_already = f" after the {format_dollars(spent)} already spent" if spent else ""
+    if spent + sum(cost or 0.0 for cost in costs) > max_cost:
+        return (
+            f"--max-cost {max_cost:g}: does not suffice{spent_already}, if the estimate is right; "
+            "the run will stop early."
+        )
+    if None in costs:
+        return f"--max-cost {max_cost:g}: it is unknown whether this suffices{spent_already}."
+    return f"--max-cost {max_cost:g}: suffices{spent_already}, if the estimate is right."
+
+
+def _format_count(tokens: float | None) -> str:
+    return UNKNOWN if tokens is None else f"{tokens:,.0f}"

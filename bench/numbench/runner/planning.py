@@ -1,0 +1,182 @@
+"""What a run would send and cost, computed before anything is sent. Needs no API key."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+from numbench.journal import check_compatible, iter_responses, read_jobs
+from numbench.models import ModelDescription
+from numbench.models.catalogue import load_catalogue
+from numbench.records import Item
+from numbench.resources import resource_folder
+from numbench.runner.prices import Price, find_price, with_cost
+from numbench.runner.spec import ResolvedRun, RunSpec, item_outcomes, open_items, resolve
+from numbench.tasks import PAPER_TASKS
+
+CHARACTERS_PER_TOKEN = 3
+"""A rough figure for prompts full of digits; no tokenizer is used."""
+
+
+class TaskPlan(NamedTuple):
+    """What the open requests of one task take in total; None if unknown.
+
+    input_tokens: estimated from the number of characters. generated_tokens: from the study's
+    published average for this model and level. cost: of both, in US dollars.
+    """
+
+    task: str
+    requests: int
+    input_tokens: float
+    generated_tokens: float | None
+    cost: float | None
+
+
+class Plan(NamedTuple):
+    """What a run would do.
+
+    price: None if unknown. is_local: whether the model runs in this process. items_in_jobs: number
+    of items that active batch jobs contain already. discount: the share of the price that a batch
+    job saves. spent: US dollars that the run folder has cost so far, as far as they are known.
+    """
+
+    model: str
+    display: str
+    level: str
+    dataset: str
+    path: Path
+    tasks: tuple[TaskPlan, ...]
+    price: Price | None
+    is_local: bool
+    items_in_jobs: int
+    discount: float
+    spent: float
+
+    @property
+    def requests(self) -> int:
+        """Number of requests to send, without retries."""
+        return sum(task.requests for task in self.tasks)
+
+    @property
+    def input_tokens(self) -> float:
+        """Estimated input tokens of all tasks."""
+        return sum(task.input_tokens for task in self.tasks)
+
+    @property
+    def generated_tokens(self) -> float | None:
+        """Expected generated tokens of all tasks with requests, None if unknown for one."""
+        return _total(task.generated_tokens for task in self.tasks if task.requests)
+
+    @property
+    def cost(self) -> float | None:
+        """Expected US dollars for all tasks with requests, None if unknown for one."""
+        return _total(task.cost for task in self.tasks if task.requests)
+
+
+def plan(spec: RunSpec, retry_errors: bool = False, batch: bool = False) -> Plan:
+    """Return what `run` with the same arguments would do now. Raises BadInput if `run` would."""
+    description = spec.describe()
+    resolved = resolve(spec, description)
+    check_compatible(resolved.folder, resolved.info)
+    outcomes = item_outcomes(iter_responses(resolved.folder))
+    jobs = [job for job in read_jobs(resolved.folder).values() if job.is_active]
+    ids_in_jobs = {item_id for job in jobs for item_id in job.items}
+    price, discount = price_for(description), discount_for(description, batch)
+    averages = published_tokens(spec.model, description.level)
+    tasks = []
+    for task, items in resolved.items_by_task.items():
+        remaining = open_items(items, outcomes, retry_errors)
+        remaining = [item for item in remaining if item.id not in ids_in_jobs]
+        tasks.append(plan_task(resolved, task, remaining, averages, price, discount))
+    return Plan(
+        model=spec.model,
+        display=description.display,
+        level=description.level,
+        dataset=resolved.dataset.name,
+        path=resolved.folder,
+        tasks=tuple(tasks),
+        price=price,
+        is_local=description.route is None,
+        items_in_jobs=len(ids_in_jobs - outcomes.keys()),
+        discount=discount,
+        spent=sum(with_cost(line, price).cost or 0.0 for line in iter_responses(resolved.folder)),
+    )
+
+
+def plan_task(
+    resolved: ResolvedRun,
+    task: str,
+    items: Sequence[Item],
+    averages: Mapping[str, float],
+    price: Price | None,
+    discount: float = 0.0,
+) -> TaskPlan:
+    """Return what `items` of one task take. averages: generated tokens per request, by task."""
+    prefix = sum(len(message.content) for message in resolved.prompt_prefix(task))
+    input_tokens = sum(prefix + len(item.prompt) for item in items) / CHARACTERS_PER_TOKEN
+    generated = averages[task] * len(items) if task in averages else None
+    cost = None
+    if generated is not None and price is not None:
+        full_cost = (input_tokens * price.input + generated * price.output) / 1e6
+        cost = full_cost * (1 - discount)
+    return TaskPlan(task, len(items), input_tokens, generated, cost)
+
+
+def price_for(description: ModelDescription) -> Price | None:
+    """Return the price of the model's tokens, None if unknown or if it runs in this process."""
+    if description.route is None:
+        return None
+    base_url = description.identity["base_url"]
+    return find_price(description.route, str(base_url) if base_url else None)
+
+
+def discount_for(description: ModelDescription, batch: bool) -> float:
+    """Return the share of the price that the requests of a run save."""
+    return description.batch_discount or 0.0 if batch else 0.0
+
+
+def published_tokens(model: str, level: str) -> dict[str, float]:
+    """Return the mean generated tokens per task of a catalogue model; empty if unpublished.
+
+    Levels that send the same request share their averages: GPT-5's high is its maximal.
+    """
+    entry = next((entry for entry in load_catalogue().model if entry.name == model), None)
+    if entry is None or level not in entry.levels:
+        return {}
+    for other, request in entry.levels.items():
+        if request == entry.levels[level] and (entry.display, other) in _published():
+            return _published()[entry.display, other]
+    return {}
+
+
+def published_configurations() -> tuple[tuple[str, str], ...]:
+    """Return the paper's configurations as catalogue names and levels, in the paper's order."""
+    names = {entry.display: entry.name for entry in load_catalogue().model}
+    return tuple((names[display], level) for display, level in _published())
+
+
+@cache
+def _published() -> dict[tuple[str, str], dict[str, float]]:
+    """Return mean generated tokens by (display name, level), then by task."""
+    names = {task.display: task.name for task in PAPER_TASKS.values()}
+    path = resource_folder("published") / "frontier_tokens.csv"
+    with path.open(encoding="utf-8", newline="") as file:
+        return {
+            (row.pop("Model"), row.pop("Reasoning")): {
+                names[header]: float(value) for header, value in row.items() if value
+            }
+            for row in csv.DictReader(file)
+        }
+
+
+def _total(values: Iterable[float | None]) -> float | None:
+    """Return the sum, None if a value is unknown."""
+    total = 0.0
+    for value in values:
+        if value is None:
+            return None
+        total += value
+    return total

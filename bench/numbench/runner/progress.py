@@ -1,0 +1,266 @@
+"""Progress of a run as values, and the statistics that they are computed from."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter, deque
+from collections.abc import Callable, Iterable
+from typing import NamedTuple, TypeVar
+
+from numbench.records import Completion, Item
+
+
+class TaskProgress(NamedTuple):
+    """Progress of one task, with the results of earlier calls of the same run.
+
+    answered, errors: completed items. scored, correct: answers that were scored, and how many of
+    them match. generated_tokens: a sum over `answers_with_tokens` answers. cost: US dollars; both
+    are None if nothing was reported. unknown_costs: number of answers of unknown cost.
+    """
+
+    task: str
+    total: int
+    answered: int = 0
+    errors: int = 0
+    scored: int = 0
+    correct: int = 0
+    answers_with_tokens: int = 0
+    generated_tokens: int | None = None
+    cost: float | None = None
+    unknown_costs: int = 0
+
+    @property
+    def done(self) -> int:
+        """Number of completed items."""
+        return self.answered + self.errors
+
+    @property
+    def accuracy(self) -> float | None:
+        """Share of the scored answers that are correct, None if there are none."""
+        return self.correct / self.scored if self.scored else None
+
+    @property
+    def tokens_per_answer(self) -> float | None:
+        """Mean generated tokens over the answers that report them, None if there are none."""
+        if self.generated_tokens is None:
+            return None
+        return self.generated_tokens / self.answers_with_tokens
+
+
+class RunProgress(NamedTuple):
+    """Progress of a run: of the whole run in `tasks`, of this call in the other fields.
+
+    previously_done: items that earlier calls completed. rate: recent items per second. seconds:
+    elapsed seconds. in_flight, concurrency_limit, max_concurrency: requests in flight, their
+    present limit and the requested one (0 if there is no limit to report). pause_seconds: seconds
+    for which the provider still accepts no requests. has_scores: whether answers are scored.
+    note: a message for the user.
+    """
+
+    tasks: tuple[TaskProgress, ...]
+    previously_done: int = 0
+    retries: int = 0
+    seconds: float = 0.0
+    rate: float = 0.0
+    in_flight: int = 0
+    concurrency_limit: int = 0
+    max_concurrency: int = 0
+    pause_seconds: float = 0.0
+    has_scores: bool = False
+    note: str = ""
+
+    @property
+    def overall(self) -> TaskProgress:
+        """The sum of all tasks; its accuracy is that of all scored answers together."""
+        generated = [
+            task.generated_tokens for task in self.tasks if task.generated_tokens is not None
+        ]
+        costs = [task.cost for task in self.tasks if task.cost is not None]
+        return TaskProgress(
+            task="all",
+            total=self.total,
+            answered=sum(task.answered for task in self.tasks),
+            errors=sum(task.errors for task in self.tasks),
+            scored=sum(task.scored for task in self.tasks),
+            correct=sum(task.correct for task in self.tasks),
+            answers_with_tokens=sum(task.answers_with_tokens for task in self.tasks),
+            generated_tokens=sum(generated) if generated else None,
+            cost=sum(costs) if costs else None,
+            unknown_costs=sum(task.unknown_costs for task in self.tasks),
+        )
+
+    @property
+    def total(self) -> int:
+        """Number of items of the whole run."""
+        return sum(task.total for task in self.tasks)
+
+    @property
+    def done(self) -> int:
+        """Number of completed items of the whole run."""
+        return sum(task.done for task in self.tasks)
+
+    @property
+    def remaining_seconds(self) -> float | None:
+        """Seconds to the end at the recent rate, None if there is no rate."""
+        return (self.total - self.done) / self.rate if self.rate > 0 else None
+
+    @property
+    def mean_rate(self) -> float:
+        """Items per second over the whole of this call."""
+        return (self.done - self.previously_done) / self.seconds if self.seconds > 0 else 0.0
+
+
+ProgressCallback = Callable[[RunProgress], None]
+"""Receives the progress of a run after every change."""
+
+ScoreCallback = Callable[[Item, Completion], bool | None]
+"""Returns whether an answer is correct, None if it cannot be scored."""
+
+_Number = TypeVar("_Number", int, float)
+
+Clock = Callable[[], float]
+
+RATE_WINDOW_SECONDS = 60.0
+RATE_MIN_ITEMS = 20
+RATE_SAMPLE_SECONDS = 0.5
+
+
+class RateMeter:
+    """Measures the recent items per second: over the last minute, or longer for 20 items.
+
+    A pause lowers the rate for a minute.
+    """
+
+    def __init__(self, clock: Clock = time.monotonic) -> None:
+        """Start measuring."""
+        self._clock = clock
+        self._count = 0
+        # Samples (time, items before), at least `RATE_SAMPLE_SECONDS` apart; the first starts the
+        # window.
+        self._samples = deque([(clock(), 0)])
+
+    def count(self) -> None:
+        """Count one item."""
+        now = self._clock()
+        if now - self._samples[-1][0] >= RATE_SAMPLE_SECONDS:
+            self._samples.append((now, self._count))
+        self._count += 1
+
+    def per_second(self) -> float:
+        """Return the recent items per second."""
+        now = self._clock()
+        while len(self._samples) > 1 and self._is_outside_window(self._samples[1], now):
+            self._samples.popleft()
+        start, count_at_start = self._samples[0]
+        if now - start > RATE_WINDOW_SECONDS and len(self._samples) > 1:
+            second, count_at_second = self._samples[1]
+            has_enough = self._count - count_at_second >= RATE_MIN_ITEMS
+            if second > now - RATE_WINDOW_SECONDS and has_enough:
+                # No item was counted between the two samples, so the window may start anywhere
+                # between them.
+                start, count_at_start = now - RATE_WINDOW_SECONDS, count_at_second
+        return (self._count - count_at_start) / (now - start) if now > start else 0.0
+
+    def _is_outside_window(self, sample: tuple[float, int], now: float) -> bool:
+        time_, count = sample
+        return time_ <= now - RATE_WINDOW_SECONDS and self._count - count >= RATE_MIN_ITEMS
+
+
+class RunStats:
+    """Counts the results of a run, those of earlier calls included.
+
+    answered, errors, permanent_errors (errors that only --retry-errors retries), last_error,
+    input_tokens, generated_tokens, cost (US dollars): of this call alone; sums over the reported
+    values, None if none was reported.
+    """
+
+    def __init__(
+        self,
+        items: Iterable[Item],
+        judge: ScoreCallback | None = None,
+        clock: Clock = time.monotonic,
+    ) -> None:
+        """`items`: all of the run. Without `judge` there is no accuracy."""
+        totals = Counter(item.task for item in items)
+        self._tasks = {task: TaskProgress(task, total) for task, total in totals.items()}
+        self._judge, self._clock = judge, clock
+        self._previously_done = 0
+        self.answered = self.errors = self.permanent_errors = 0
+        self.last_error: str | None = None
+        self.input_tokens: int | None = None
+        self.generated_tokens: int | None = None
+        self.cost: float | None = None
+        self._start = clock()
+        self._rate = RateMeter(clock)
+
+    def count(self, item: Item, completion: Completion) -> None:
+        """Count the result of `item` in this call."""
+        self._add(item, completion)
+        self._rate.count()
+        self.answered += completion.error is None
+        if completion.error is not None:
+            self.errors += 1
+            self.permanent_errors += completion.error.kind == "item"
+            self.last_error = completion.error.message
+        self.input_tokens = _sum(self.input_tokens, completion.usage.input)
+        self.generated_tokens = _sum(self.generated_tokens, completion.usage.generated)
+        self.cost = _sum(self.cost, completion.cost)
+
+    def count_previous(self, item: Item, completion: Completion) -> None:
+        """Count the result of `item` in an earlier call."""
+        self._add(item, completion)
+        self._previously_done += 1
+
+    def add_previous_cost(self, item: Item, cost: float) -> None:
+        """Add US dollars that an earlier call paid for failed attempts at `item`."""
+        old = self._tasks[item.task]
+        self._tasks[item.task] = old._replace(cost=(old.cost or 0.0) + cost)
+
+    def progress(
+        self,
+        retries: int = 0,
+        in_flight: int = 0,
+        concurrency_limit: int = 0,
+        max_concurrency: int = 0,
+        pause_seconds: float = 0.0,
+        note: str = "",
+    ) -> RunProgress:
+        """Return the progress, with what only the scheduler knows."""
+        return RunProgress(
+            tasks=tuple(self._tasks.values()),
+            previously_done=self._previously_done,
+            retries=retries,
+            seconds=self._clock() - self._start,
+            rate=self._rate.per_second(),
+            in_flight=in_flight,
+            concurrency_limit=concurrency_limit,
+            max_concurrency=max_concurrency,
+            pause_seconds=pause_seconds,
+            has_scores=self._judge is not None,
+            note=note,
+        )
+
+    def _add(self, item: Item, completion: Completion) -> None:
+        old = self._tasks[item.task]
+        failed = completion.error is not None
+        correct = self._judge(item, completion) if self._judge else None
+        generated, cost = completion.usage.generated, completion.cost
+        has_tokens = generated is not None and not failed
+        self._tasks[item.task] = TaskProgress(
+            task=old.task,
+            total=old.total,
+            answered=old.answered + (not failed),
+            errors=old.errors + failed,
+            scored=old.scored + (correct is not None),
+            correct=old.correct + bool(correct),
+            answers_with_tokens=old.answers_with_tokens + has_tokens,
+            generated_tokens=_sum(old.generated_tokens, generated if has_tokens else None),
+            cost=_sum(old.cost, cost),
+            unknown_costs=old.unknown_costs + (cost is None and not failed),
+        )
+
+
+def _sum(total: _Number | None, value: _Number | None) -> _Number | None:
+    if value is None:
+        return total
+    return value if total is None else total + value

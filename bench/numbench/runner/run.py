@@ -1,0 +1,394 @@
+"""Run the items of a dataset through a model, into a run folder that can be resumed."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from collections.abc import Callable, Coroutine, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import contextmanager, nullcontext, suppress
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+
+from numbench.errors import BadInput, NumbenchError
+from numbench.journal import Journal, iter_responses, read_jobs
+from numbench.models import Model, open_batch, open_model
+from numbench.models.base import DEFAULT_TIMEOUT_SECONDS, BatchService
+from numbench.records import Completion, Item
+from numbench.runner.batch_scheduler import BatchScheduler
+from numbench.runner.budget import Budget, check_cost_limit, open_budget
+from numbench.runner.live import run_title, show_progress
+from numbench.runner.planning import discount_for, price_for
+from numbench.runner.prices import Price, with_cost
+from numbench.runner.progress import ProgressCallback, RunStats, ScoreCallback
+from numbench.runner.scheduler import RequestScheduler, RetryPolicy, RunContext
+from numbench.runner.spec import (
+    ResolvedRun,
+    RunSpec,
+    interleave,
+    item_outcomes,
+    open_items,
+    resolve,
+)
+from numbench.signals import stop_on_signals
+
+
+class RunReport(NamedTuple):
+    """The result of one call of `run`.
+
+    completed: items for which this call stored a result: answered + errors. skipped: items that
+    earlier calls completed. permanent_errors: errors that only `retry_errors` retries. last_error:
+    message of the latest error. input_tokens, generated_tokens, cost (US dollars): sums over the
+    reported values, None if none was reported. seconds: elapsed time of this call. interrupted:
+    whether a signal ended it early; the same call resumes the run.
+    """
+
+    path: Path
+    completed: int
+    answered: int
+    skipped: int
+    errors: int
+    permanent_errors: int
+    last_error: str | None
+    retries: int
+    input_tokens: int | None
+    generated_tokens: int | None
+    cost: float | None
+    seconds: float
+    interrupted: bool
+
+
+class RunInterrupted(KeyboardInterrupt):
+    """A signal interrupted the run; `report` describes what is on disk. Exit code 130."""
+
+    def __init__(self, report: RunReport) -> None:
+        super().__init__(f"{report.path}: interrupted after {report.completed} items")
+        self.report = report
+
+
+class CostLimitReached(NumbenchError):
+    """The run stopped because of `max_cost`; `report` describes what is on disk.
+
+    cost_unknown: the reason was not the limit itself but an answer without a reported cost.
+    """
+
+    def __init__(self, report: RunReport, message: str, cost_unknown: bool = False) -> None:
+        super().__init__(message)
+        self.report = report
+        self.cost_unknown = cost_unknown
+
+
+class TimeLimitReached(NumbenchError):
+    """The run stopped at `time_limit` with open items; `report` describes what is on disk."""
+
+    def __init__(self, report: RunReport, open_count: int, batch: bool) -> None:
+        jobs = "batch jobs continue at the provider; " if batch else ""
+        super().__init__(
+            f"{report.path}: stopped at --time-limit: {report.answered} answered now, {open_count} "
+            f"still open; {jobs}run the same command again to continue"
+        )
+        self.report = report
+
+
+def run(
+    spec: RunSpec,
+    *,
+    concurrency: int | None = None,
+    retry_errors: bool = False,
+    max_attempts: int = 6,
+    timeout: float = DEFAULT_TIMEOUT_SECONDS,
+    time_limit: float | None = None,
+    max_cost: float | None = None,
+    batch: bool = False,
+    on_progress: ProgressCallback | None = None,
+    judge: ScoreCallback | None = None,
+) -> RunReport:
+    """Send the items of a dataset to a model and store every response in a run folder.
+
+    A further call with the same spec resumes the run: it sends only items without an answer, and
+    items that failed permanently only with `retry_errors`.
+
+    concurrency: maximum number of requests in flight; None for the model's default.
+    timeout: seconds that one request may take.
+    time_limit: seconds after which no new requests are sent; requests in flight are awaited.
+    max_cost: US dollars that the run folder may cost in total, earlier calls included.
+    batch: use the provider's batch API; its jobs continue if this call ends early.
+    on_progress: receives the progress; None shows it on stderr.
+    judge: decides whether an answer is correct, for the accuracy in the progress.
+
+    In a running event loop (a notebook), the run uses a separate thread with its own event loop.
+    `arun` is the version to await.
+
+    Raises BadInput for wrong arguments, NumbenchError if no item can be answered or the disk is
+    full, CostLimitReached or TimeLimitReached at a limit, RunInterrupted after a signal.
+    """
+    options = _Options(
+        concurrency, retry_errors, max_attempts, timeout, time_limit, max_cost, batch, judge
+    )
+    with _open_run(spec, options, on_progress) as execution:
+        with stop_on_signals(execution.interrupt, execution.cancel):
+            _run_to_end(execution.run)
+        return execution.result()
+
+
+async def arun(
+    spec: RunSpec,
+    *,
+    concurrency: int | None = None,
+    retry_errors: bool = False,
+    max_attempts: int = 6,
+    timeout: float = DEFAULT_TIMEOUT_SECONDS,
+    time_limit: float | None = None,
+    max_cost: float | None = None,
+    batch: bool = False,
+    on_progress: ProgressCallback | None = None,
+    judge: ScoreCallback | None = None,
+) -> RunReport:
+    """Do what `run` does, in the running event loop.
+
+    Signals interrupt the run only if the loop runs in the main thread. Cancelling the task stops
+    the run at once; requests in flight are lost, stored responses are not.
+    """
+    options = _Options(
+        concurrency, retry_errors, max_attempts, timeout, time_limit, max_cost, batch, judge
+    )
+    with _open_run(spec, options, on_progress) as execution:
+        with stop_on_signals(execution.interrupt, execution.cancel):
+            await execution.run()
+        return execution.result()
+
+
+@dataclass(frozen=True)
+class _Options:
+    """The arguments of `run`. Raises BadInput if one is out of range."""
+
+    concurrency: int | None
+    retry_errors: bool
+    max_attempts: int
+    timeout: float
+    time_limit: float | None
+    max_cost: float | None
+    batch: bool
+    judge: ScoreCallback | None
+
+    def __post_init__(self) -> None:
+        if self.concurrency is not None and self.concurrency < 1:
+            raise BadInput(f"--concurrency {self.concurrency}: give 1 or more")
+        for name, seconds in (("--timeout", self.timeout), ("--time-limit", self.time_limit)):
+            if seconds is not None and not 0 < seconds < math.inf:
+                raise BadInput(f"{name} {seconds:g}: give a time above 0")
+
+
+@contextmanager
+def _open_run(
+    spec: RunSpec, options: _Options, on_progress: ProgressCallback | None
+) -> Iterator[_Execution]:
+    """Open model, run folder and display, and yield the run, ready to be executed."""
+    names = (spec.model, spec.reasoning, spec.base_url, spec.api)
+    service = open_batch(*names) if options.batch else None
+    model, description = open_model(*names)
+    resolved = resolve(spec, description)
+    price = price_for(description)
+    if options.max_cost is not None:
+        check_cost_limit(spec.model, description.route, price, options.max_cost)
+    title = run_title(spec.model, description.level, resolved.dataset.name)
+    display = show_progress(title) if on_progress is None else nullcontext(on_progress)
+    with Journal(resolved.folder, resolved.info) as journal, display as callback:
+        if service is None:
+            _check_no_open_batch_job(resolved.folder)
+        context = _run_context(resolved, options, price, journal, callback)
+        scheduler = (
+            BatchScheduler(service, context) if service else RequestScheduler(model, context)
+        )
+        yield _Execution(scheduler, service or model, resolved, context, options.batch)
+
+
+def _run_context(
+    resolved: ResolvedRun,
+    options: _Options,
+    price: Price | None,
+    journal: Journal,
+    on_progress: ProgressCallback,
+) -> RunContext:
+    """Return what the schedulers need: open items, requests, costs, statistics."""
+    description, folder = resolved.description, resolved.folder
+    discount = discount_for(description, options.batch)
+    all_items = list(interleave(resolved.items_by_task.values()))
+    items = open_items(all_items, item_outcomes(iter_responses(folder)), options.retry_errors)
+    budget = None
+    if options.max_cost is not None:
+        budget = open_budget(options.max_cost, resolved, price, discount, options.batch)
+    add_cost = partial(with_cost, price=price, discount=discount)
+    policy = RetryPolicy(
+        concurrency=options.concurrency or description.concurrency,
+        max_attempts=options.max_attempts,
+        timeout=options.timeout,
+        time_limit=options.time_limit,
+    )
+    return RunContext(
+        items=items,
+        build_request=partial(resolved.request, timeout=options.timeout),
+        journal=journal,
+        policy=policy,
+        on_progress=on_progress,
+        with_cost=add_cost,
+        budget=budget,
+        stats=_initial_stats(all_items, items, folder, add_cost, options.judge),
+    )
+
+
+def _check_no_open_batch_job(folder: Path) -> None:
+    """Raise BadInput if a batch job may still return answers: they would be paid for twice."""
+    if any(job.is_active for job in read_jobs(folder).values()):
+        raise BadInput(
+            f"{folder}: a batch job of this run is still active at the provider; run the same "
+            "command with --batch to collect its answers"
+        )
+
+
+def _initial_stats(
+    all_items: Sequence[Item],
+    items: Sequence[Item],
+    folder: Path,
+    add_cost: Callable[[Completion], Completion],
+    judge: ScoreCallback | None,
+) -> RunStats:
+    """Return the statistics of a run with what is on disk; every recorded response was paid for."""
+    stats = RunStats(all_items, judge)
+    by_id = {item.id: item for item in all_items}
+    settled = by_id.keys() - {item.id for item in items}
+    failures: dict[str, Completion] = {}
+    for response in iter_responses(folder):
+        if (item := by_id.get(response.item_id)) is None:
+            continue
+        completion = add_cost(response)
+        if response.error is None and item.id in settled:
+            settled.discard(item.id)
+            stats.count_previous(item, completion)
+            continue
+        if completion.cost is not None:
+            stats.add_previous_cost(item, completion.cost)
+        failures[item.id] = msgspec.structs.replace(completion, cost=None)
+    for item_id in settled:
+        stats.count_previous(by_id[item_id], failures[item_id])
+    return stats
+
+
+class _Execution:
+    """One execution of a scheduler, which `interrupt` and `cancel` end from any thread."""
+
+    def __init__(
+        self,
+        scheduler: RequestScheduler | BatchScheduler,
+        client: Model | BatchService,
+        resolved: ResolvedRun,
+        context: RunContext,
+        batch: bool,
+    ) -> None:
+        self._scheduler, self._client = scheduler, client
+        self._resolved, self._context, self._batch = resolved, context, batch
+        self._interrupted = self._cancelled = False
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._task: asyncio.Task[None] | None = None
+
+    async def run(self) -> None:
+        """Run the scheduler to its end, then close the client."""
+        self._loop = asyncio.get_running_loop()
+        self._task = asyncio.create_task(self._scheduler.run())
+        if self._interrupted:
+            self._scheduler.interrupt()
+        try:
+            await self._task
+        except asyncio.CancelledError:
+            if not self._cancelled:
+                raise
+        finally:
+            await self._client.close()
+
+    def interrupt(self) -> None:
+        """Send nothing more, and end when the requests in flight have ended."""
+        self._interrupted = True
+        self._call_in_loop(self._scheduler.interrupt)
+
+    def cancel(self) -> None:
+        """End at once."""
+        self._cancelled = True
+        if self._task is not None:
+            self._call_in_loop(self._task.cancel)
+
+    def result(self) -> RunReport:
+        """Return the report. Raises RunInterrupted, CostLimitReached or TimeLimitReached."""
+        report, budget = self._report(), self._context.budget
+        open_count = len(self._context.items) - report.completed
+        if report.interrupted:
+            raise RunInterrupted(report)
+        if budget is not None and budget.is_closed and open_count:
+            message = _cost_limit_message(report, budget, open_count)
+            raise CostLimitReached(report, message, budget.cost_unknown)
+        if self._scheduler.reached_time_limit and open_count:
+            raise TimeLimitReached(report, open_count, self._batch)
+        return report
+
+    def _report(self) -> RunReport:
+        stats = self._scheduler.stats
+        item_count = sum(len(items) for items in self._resolved.items_by_task.values())
+        return RunReport(
+            path=self._resolved.folder,
+            completed=stats.answered + stats.errors,
+            answered=stats.answered,
+            skipped=item_count - len(self._context.items),
+            errors=stats.errors,
+            permanent_errors=stats.permanent_errors,
+            last_error=stats.last_error,
+            retries=self._scheduler.retries,
+            input_tokens=stats.input_tokens,
+            generated_tokens=stats.generated_tokens,
+            cost=stats.cost,
+            seconds=stats.progress().seconds,
+            interrupted=self._interrupted,
+        )
+
+    def _call_in_loop(self, function: Callable[[], object]) -> None:
+        if self._loop is not None:
+            # The loop is closed if the run has just ended.
+            with suppress(RuntimeError):
+                self._loop.call_soon_threadsafe(function)
+
+
+def _run_to_end(main: Callable[[], Coroutine[Any, Any, None]]) -> None:
+    """Run a coroutine function, in a separate thread if this thread's event loop is running."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        asyncio.run(main())
+        return
+    with ThreadPoolExecutor(1, thread_name_prefix="numbench-run") as pool:
+        future = pool.submit(lambda: asyncio.run(main()))
+        # On Windows a wait without a timeout delays signal handlers to its end.
+        while not future.done():
+            wait((future,), timeout=0.2)
+        future.result()
+
+
+def _cost_limit_message(report: RunReport, budget: Budget, open_count: int) -> str:
+    limit = f"--max-cost {budget.limit:g}"
+    counts = f"${budget.spent:.4f} spent, {report.answered} answered now, {open_count} still open"
+    if budget.cost_unknown:
+        return (
+            f"{report.path}: stopped because the provider reported no cost for an answer, so "
+            f"--max-cost cannot be enforced: {counts}; run the same command without --max-cost to "
+            "continue"
+        )
+    reason = (
+        f"stopped after an unusually expensive answer exceeded {limit}"
+        if budget.spent > budget.limit
+        else f"stopped before exceeding {limit}"
+    )
+    return (
+        f"{report.path}: {reason}: {counts}; run the same command with a larger --max-cost to "
+        "continue"
+    )

@@ -1,0 +1,345 @@
+"""Send the items of a run to a model: concurrency, retries, and early ends."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from msgspec.structs import replace
+from tenacity import AsyncRetrying, RetryCallState, retry_if_result, wait_random_exponential
+
+from numbench.errors import NumbenchError
+from numbench.journal import Journal
+from numbench.models.base import DEFAULT_TIMEOUT_SECONDS, Model, Request
+from numbench.records import Completion, Failure, Item, Response
+from numbench.runner.budget import Budget
+from numbench.runner.progress import ProgressCallback, RunProgress, RunStats
+from numbench.runner.throttle import Throttle
+
+MAX_CONSECUTIVE_FAILURES = 10
+"""Items that may fail in a row, each after all its attempts, before a run gives up."""
+
+OUTAGE_THRESHOLD = 3
+"""Number of items that fail, with no answer in between, from which an outage is assumed."""
+
+RATE_LIMIT_ATTEMPTS_FACTOR = 4
+"""How many times more attempts a rate-limited item gets: the provider is up and will answer."""
+
+PROGRESS_INTERVAL_SECONDS = 1.0
+"""Seconds between two progress reports while nothing changes."""
+
+SHUTDOWN_GRACE_SECONDS = 0.5
+"""Seconds that requests in flight get to finish once the run has failed."""
+
+
+@dataclass(frozen=True)
+class RetryPolicy:
+    """Concurrency, retries and time limits of a run. Times are in seconds.
+
+    backoff, max_backoff: scale and bound of the waits between attempts, unless the provider names
+    one. max_retry_after: the longest wait that a Retry-After header may impose.
+    interrupt_grace: how long requests in flight may take to finish after an interrupt.
+    outage_timeout: how long all items may fail, after some were answered, before the run gives up.
+    timeout: how long one request may take. time_limit: when to stop sending new requests.
+    job_lookup_timeout: how long to look for a batch job whose submission was cut off.
+    poll_interval, max_poll_interval: first and longest wait between two looks at batch jobs.
+    max_batch_attempts: number of batch jobs that may contain the same item.
+    """
+
+    concurrency: int = 16
+    max_attempts: int = 6
+    backoff: float = 1.0
+    max_backoff: float = 60.0
+    max_retry_after: float = 3600.0
+    interrupt_grace: float = 20.0
+    outage_timeout: float = 600.0
+    timeout: float = DEFAULT_TIMEOUT_SECONDS
+    time_limit: float | None = None
+    job_lookup_timeout: float = 60.0
+    poll_interval: float = 5.0
+    max_poll_interval: float = 60.0
+    max_batch_attempts: int = 3
+
+
+@dataclass(frozen=True)
+class RunContext:
+    """What a scheduler needs of a run.
+
+    items: the open items, in the order in which to send them. build_request: returns the request
+    for an item. on_progress: called after every change. with_cost: adds the cost to a completion,
+    as far as it is known. stats: counts the whole run, of which `items` are the rest.
+    """
+
+    items: Sequence[Item]
+    build_request: Callable[[Item], Request]
+    journal: Journal
+    policy: RetryPolicy
+    on_progress: ProgressCallback
+    with_cost: Callable[[Completion], Completion]
+    budget: Budget | None
+    stats: RunStats
+
+
+class _Stopped(Exception):
+    """The run is ending: no further attempt is made."""
+
+
+class RequestScheduler:
+    """Sends the items of a run one request each. A response is on disk before it is counted."""
+
+    def __init__(self, model: Model, context: RunContext) -> None:
+        self.stats = context.stats
+        self.retries = 0
+        self.reached_time_limit = False
+        self._model, self._context = model, context
+        self._policy, self._budget = context.policy, context.budget
+        self._items = iter(context.items)
+        self._stop, self._interrupted = asyncio.Event(), asyncio.Event()
+        self._throttle = Throttle(self._policy.concurrency, self._policy.max_retry_after)
+        self._consecutive_failures = 0
+        self._last_answer: float | None = None
+        self._failing_items: set[str] = set()
+        self._backoff = wait_random_exponential(
+            multiplier=self._policy.backoff, max=self._policy.max_backoff
+        )
+
+    async def run(self) -> None:
+        """Send all items, or until interrupted. Raises NumbenchError if none can be answered."""
+        self._report_progress()
+        count = min(self._policy.concurrency, len(self._context.items))
+        workers = [asyncio.create_task(self._work()) for _ in range(count)]
+        all_workers: asyncio.Future[list[None]] = asyncio.gather(*workers)
+        # Marks an exception as retrieved.
+        all_workers.add_done_callback(lambda done: done.cancelled() or done.exception())
+        heartbeat = asyncio.create_task(self._report_periodically())
+        try:
+            await _wait_for_first((all_workers, self._stop.wait()), self._policy.time_limit)
+            self.reached_time_limit = not all_workers.done() and not self._stop.is_set()
+            self._stop.set()
+            self._throttle.release()
+            await self._drain(workers, all_workers)
+        finally:
+            for task in (heartbeat, *workers):
+                task.cancel()
+            await asyncio.gather(heartbeat, *workers, return_exceptions=True)
+        error = all_workers.exception() if all_workers.done() else None
+        # Workers that outlast the grace period are cancelled, which is no failure of the run.
+        if error is not None and not isinstance(error, asyncio.CancelledError):
+            raise error
+
+    def interrupt(self) -> None:
+        """Send nothing more, and wait a limited time for the requests in flight."""
+        self._stop.set()
+        self._interrupted.set()
+
+    @property
+    def progress(self) -> RunProgress:
+        """The progress of the run."""
+        in_flight = self._throttle.in_flight
+        ending = self._stop.is_set() and in_flight
+        return self.stats.progress(
+            retries=self.retries,
+            in_flight=in_flight,
+            concurrency_limit=self._throttle.limit,
+            max_concurrency=self._policy.concurrency,
+            pause_seconds=self._throttle.pause_seconds,
+            note="stopping: waiting for requests in flight" if ending else "",
+        )
+
+    async def _drain(
+        self, workers: list[asyncio.Task[None]], all_workers: asyncio.Future[list[None]]
+    ) -> None:
+        """Wait for the requests in flight: they may have been paid for."""
+        if not workers or all(worker.done() for worker in workers):
+            return
+        if all_workers.done():
+            await asyncio.wait(workers, timeout=SHUTDOWN_GRACE_SECONDS)
+            return
+        if self.reached_time_limit:
+            await _wait_for_first((all_workers, self._interrupted.wait()), self._policy.timeout)
+        await asyncio.wait(workers, timeout=self._policy.interrupt_grace)
+
+    async def _work(self) -> None:
+        """Send items until there are none left or the run stops."""
+        for item in self._items:
+            if self._budget and not await self._budget.admit(item):
+                return
+            try:
+                if self._stop.is_set():
+                    return
+                await self._complete(item)
+            except _Stopped:
+                return
+            finally:
+                if self._budget:
+                    self._budget.release(item.id)
+            if self._stop.is_set():
+                return
+
+    async def _complete(self, item: Item) -> None:
+        """Request an item until it is answered or has failed, and store the result."""
+        completion, attempts, failed_cost = await self._request(item)
+        if completion.error is not None and completion.error.kind == "run":
+            self._stop.set()
+            raise NumbenchError(f"{self._model.name}: {_describe(completion.error)}")
+        await self._context.journal.append(make_response(item.id, completion, attempts))
+        if self._budget:
+            self._budget.count(item, completion, paid=failed_cost)
+        self._count(item, completion)
+        if completion.error is not None and self._consecutive_failures >= MAX_CONSECUTIVE_FAILURES:
+            self._stop.set()
+            raise NumbenchError(
+                f"{self._model.name}: {MAX_CONSECUTIVE_FAILURES} items in a row failed, the last "
+                f"with: {completion.error.message}; run the same command again to retry them"
+            )
+
+    async def _request(self, item: Item) -> tuple[Completion, int, float]:
+        """Return the completion of an item, the number of attempts, and what failed ones cost."""
+        request, failed_cost = self._context.build_request(item), 0.0
+
+        async def attempt() -> Completion:
+            nonlocal failed_cost
+            completion = self._context.with_cost(await self._attempt(request))
+            if completion.error is None:
+                self._failing_items.clear()
+            else:
+                self._failing_items.add(item.id)
+            if completion.error is not None and completion.cost is not None:
+                failed_cost += completion.cost
+                if self._budget:
+                    self._budget.add_cost(item.task, completion.cost)
+            elif failed_cost:
+                completion = _with_failed_cost(completion, failed_cost)
+            return completion
+
+        retrying = AsyncRetrying(
+            sleep=self._sleep,
+            stop=self._should_stop_retrying,
+            wait=self._wait_seconds,
+            retry=retry_if_result(lambda completion: is_retryable(completion.error)),
+            retry_error_callback=_last_completion,
+            before_sleep=self._count_retry,
+        )
+        completion: Completion = await retrying(attempt)
+        if completion.error is not None and completion.cost is not None:
+            completion = replace(completion, cost=failed_cost)
+        return completion, retrying.statistics["attempt_number"], failed_cost
+
+    async def _attempt(self, request: Request) -> Completion:
+        async with self._throttle.slot() as started:
+            if self._stop.is_set():
+                raise _Stopped
+            start = time.monotonic()
+            completion = await self._model.answer(request.messages, request.settings)
+            self._throttle.record(completion, started)
+        if completion.latency is None:
+            completion = replace(completion, latency=round(time.monotonic() - start, 6))
+        return completion
+
+    def _should_stop_retrying(self, state: RetryCallState) -> bool:
+        """Return whether an item has had enough attempts.
+
+        During an outage (several items fail and none is answered, although some were before), the
+        attempts are not limited: the item is not the cause.
+        """
+        if self._budget and self._budget.spent >= self._budget.limit:
+            return True
+        error, max_attempts = _last_completion(state).error, self._policy.max_attempts
+        if self._last_answer is None:
+            return state.attempt_number >= max_attempts
+        if error is not None and error.kind == "rate_limit":
+            max_attempts *= RATE_LIMIT_ATTEMPTS_FACTOR
+        since_answer = time.monotonic() - self._last_answer
+        is_outage = (
+            len(self._failing_items) >= OUTAGE_THRESHOLD
+            and since_answer < self._policy.outage_timeout
+        )
+        return state.attempt_number >= max_attempts and not is_outage
+
+    def _wait_seconds(self, state: RetryCallState) -> float:
+        """Return the wait that the provider asks for, else an exponential one with jitter."""
+        error = _last_completion(state).error
+        if error is not None and error.retry_after is not None:
+            return min(error.retry_after, self._policy.max_retry_after)
+        return self._backoff(state)
+
+    async def _sleep(self, seconds: float) -> None:
+        try:
+            await asyncio.wait_for(self._stop.wait(), seconds)
+        except TimeoutError:
+            return
+        raise _Stopped
+
+    def _count_retry(self, state: RetryCallState) -> None:
+        self.retries += 1
+        self._report_progress()
+
+    def _count(self, item: Item, completion: Completion) -> None:
+        if completion.error is None:
+            self._consecutive_failures = 0
+            self._last_answer = time.monotonic()
+        else:
+            self._consecutive_failures += completion.error.kind != "item"
+        self.stats.count(item, completion)
+        self._report_progress()
+
+    async def _report_periodically(self) -> None:
+        while True:
+            await asyncio.sleep(PROGRESS_INTERVAL_SECONDS)
+            self._report_progress()
+
+    def _report_progress(self) -> None:
+        self._context.on_progress(self.progress)
+
+
+def make_response(item_id: str, completion: Completion, attempts: int, **extra: str) -> Response:
+    """Return the journal record of a completion, stamped with the current time."""
+    fields = {name: getattr(completion, name) for name in Completion.__struct_fields__}
+    fields["extra"] = completion.extra | extra
+    return Response(item_id=item_id, attempts=attempts, at=timestamp(), **fields)
+
+
+def timestamp() -> str:
+    """Return the current time in ISO format, in UTC with milliseconds."""
+    return datetime.now(UTC).isoformat(timespec="milliseconds")
+
+
+def is_retryable(failure: Failure | None) -> bool:
+    """Return whether a further attempt may succeed."""
+    return failure is not None and failure.kind in ("rate_limit", "transient")
+
+
+async def _wait_for_first(
+    awaitables: tuple[Awaitable[Any], Awaitable[Any]], timeout_seconds: float | None
+) -> None:
+    """Return when the first of `awaitables` is done, or after `timeout_seconds`."""
+    futures = [asyncio.ensure_future(awaitable) for awaitable in awaitables]
+    try:
+        await asyncio.wait(futures, timeout=timeout_seconds, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for future, awaitable in zip(futures, awaitables, strict=True):
+            if future is not awaitable:
+                future.cancel()
+
+
+def _with_failed_cost(completion: Completion, failed_cost: float) -> Completion:
+    """Return `completion` with the cost of its failed attempts recorded, and added to its own."""
+    total = None if completion.cost is None else completion.cost + failed_cost
+    extra = completion.extra | {"cost_of_failed_attempts": failed_cost}
+    return replace(completion, cost=total, extra=extra)
+
+
+def _last_completion(state: RetryCallState) -> Completion:
+    if state.outcome is None:
+        raise AssertionError("tenacity calls back only after an attempt")
+    completion: Completion = state.outcome.result()
+    return completion
+
+
+def _describe(failure: Failure) -> str:
+    status = f"HTTP {failure.status}: " if failure.status else ""
+    return f"{status}{failure.message}; no further requests were sent"

@@ -1,0 +1,226 @@
+"""What a run sends and to which model: the user's specification, and what it resolves to."""
+
+from __future__ import annotations
+
+import platform
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime
+from functools import cached_property
+from importlib.metadata import version
+from itertools import zip_longest
+from pathlib import Path
+
+from numbench._version import __version__
+from numbench.dataset.store import Dataset, open_dataset
+from numbench.errors import BadInput
+from numbench.models import Api, Message, ModelDescription, Request, RequestSettings, describe_model
+from numbench.records import FailureKind, Item, Response, RunInfo
+from numbench.runner.few_shot import Examples, example_messages, examples, examples_sha256
+from numbench.tasks import TASKS
+from numbench.tasks.prompts import load_prompt_set
+
+PROMPT_SET = "paper"
+
+Outcomes = dict[str, FailureKind | None]
+"""Item id to the kind of its failure, None if it is answered."""
+
+
+@dataclass(frozen=True)
+class RunSpec:
+    """A run as the user specifies it. Equal specs resume the same run folder.
+
+    reasoning: may be None if the model has one level. dataset: a name or a folder.
+    tasks: None for all of the dataset. limit: items per task, None for all.
+    few_shot: number of worked examples before each question.
+    max_tokens, seed: of each answer; None for the defaults of the model and the catalogue.
+    base_url: another server with the model's protocol. api: the format of OpenAI's protocol.
+    out: the run folder, None for `results/MODEL_LEVEL_DATASET`.
+    """
+
+    model: str
+    reasoning: str | None = None
+    dataset: str | Path = "v1"
+    tasks: Sequence[str] | None = None
+    limit: int | None = None
+    few_shot: int = 0
+    max_tokens: int | None = None
+    seed: int | None = None
+    base_url: str | None = None
+    api: Api = "chat"
+    out: Path | None = None
+
+    def describe(self) -> ModelDescription:
+        """Return the description of the model. Raises BadInput for an unknown model or level."""
+        return describe_model(self.model, self.reasoning, self.base_url, self.api)
+
+
+@dataclass(frozen=True)
+class ResolvedRun:
+    """A RunSpec with its dataset, model and folder looked up.
+
+    settings: a template for the settings of the requests. info: the content of `run.json`.
+    """
+
+    spec: RunSpec
+    description: ModelDescription
+    dataset: Dataset
+    tasks: tuple[str, ...]
+    settings: RequestSettings
+    examples: Examples
+    folder: Path
+    info: RunInfo
+
+    @cached_property
+    def items_by_task(self) -> dict[str, list[Item]]:
+        """The items of each task, in the dataset's order."""
+        limit = self.spec.limit
+        return {task: self.dataset.by_task[task][:limit] for task in self.tasks}
+
+    @cached_property
+    def task_of(self) -> dict[str, str]:
+        """The task of every item of the dataset, by item id."""
+        return {item.id: item.task for items in self.dataset.by_task.values() for item in items}
+
+    def prompt_prefix(self, task: str) -> tuple[Message, ...]:
+        """Return the messages before a question of `task`: system prompt and examples."""
+        system_prompt = load_prompt_set(PROMPT_SET).system_prompt(task)
+        return Message("system", system_prompt), *example_messages(self.examples.get(task, ()))
+
+    def request(self, item: Item, timeout: float) -> Request:
+        """Return the request for `item`; `timeout` in seconds."""
+        prefix, settings = self._request_templates[item.task]
+        return Request((*prefix, Message("user", item.prompt)), replace(settings, timeout=timeout))
+
+    @cached_property
+    def _request_templates(self) -> dict[str, tuple[tuple[Message, ...], RequestSettings]]:
+        return {
+            task: (
+                self.prompt_prefix(task),
+                replace(self.settings, answer_kind=TASKS[task].answer_kind),
+            )
+            for task in self.tasks
+        }
+
+
+def resolve(spec: RunSpec, description: ModelDescription) -> ResolvedRun:
+    """Look up what `spec` refers to, for the model with this `description`.
+
+    Raises BadInput for wrong arguments.
+    """
+    for name, number in (("--limit", spec.limit), ("--max-tokens", spec.max_tokens)):
+        if number is not None and number < 1:
+            raise BadInput(f"{name} {number}: give 1 or more")
+    settings = _settings(spec, description)
+    dataset = open_dataset(spec.dataset)
+    tasks = select_tasks(dataset, spec.tasks)
+    shown = examples(dataset, tasks, spec.few_shot)
+    folder = spec.out or default_folder(spec.model, description.level, dataset.name, spec.few_shot)
+    info = _info(spec, description, dataset, tasks, settings, shown, folder)
+    return ResolvedRun(spec, description, dataset, tasks, settings, shown, folder, info)
+
+
+def _settings(spec: RunSpec, description: ModelDescription) -> RequestSettings:
+    """Return the settings of the requests. Raises BadInput for one that the model lacks."""
+    options = {"--few-shot": spec.few_shot, "--max-tokens": spec.max_tokens, "--seed": spec.seed}
+    given = [name for name, value in options.items() if value]
+    if not description.takes_prompts and given:
+        raise BadInput(f"{spec.model} takes no prompts: omit {', '.join(given)}")
+    if spec.seed is not None and spec.api == "responses":
+        raise BadInput("OpenAI's Responses API has no seed: omit --seed")
+    settings = description.settings
+    if spec.max_tokens is not None:
+        settings = replace(settings, max_tokens=spec.max_tokens)
+    if spec.seed is not None:
+        settings = replace(settings, seed=spec.seed)
+    return settings
+
+
+def _info(
+    spec: RunSpec,
+    description: ModelDescription,
+    dataset: Dataset,
+    tasks: tuple[str, ...],
+    settings: RequestSettings,
+    shown: Examples,
+    folder: Path,
+) -> RunInfo:
+    recorded = asdict(settings) | description.identity
+    for name in ("answer_kind", "timeout"):
+        # These belong to a single request, not to the run.
+        del recorded[name]
+    if shown:
+        recorded |= {"few_shot": spec.few_shot, "few_shot_sha256": examples_sha256(shown)}
+    versions = {"numbench": __version__, "python": platform.python_version()}
+    if description.sdk is not None:
+        versions[description.sdk] = version(description.sdk)
+    return RunInfo(
+        model=spec.model,
+        display=description.display,
+        reasoning=description.level,
+        dataset=dataset.ref(folder),
+        prompt=load_prompt_set(PROMPT_SET).ref(tasks),
+        tasks=tasks,
+        limit=spec.limit,
+        settings=recorded,
+        versions=versions,
+        created=datetime.now(UTC).isoformat(timespec="seconds"),
+    )
+
+
+def default_folder(model: str, level: str, dataset: str, few_shot: int) -> Path:
+    """Return the default run folder, `results/MODEL_LEVEL_DATASET`."""
+    return Path("results") / folder_name(model, level, dataset, few_shot)
+
+
+def folder_name(model: str, level: str, dataset: str, few_shot: int) -> str:
+    """Return the name of a run folder: `MODEL_LEVEL_DATASET`, with examples `…_5-shot`."""
+    safe_model = re.sub(r"[^A-Za-z0-9._-]+", "-", model).strip("-.")
+    return f"{safe_model}_{level}_{dataset}" + (f"_{few_shot}-shot" if few_shot else "")
+
+
+def select_tasks(source: Dataset, tasks: Sequence[str] | None) -> tuple[str, ...]:
+    """Return the tasks of a run, in the order of the registry.
+
+    Raises BadInput for a task that is unknown or not in the dataset.
+    """
+    for task in tasks or ():
+        if task not in TASKS:
+            raise BadInput(f"unknown task {task!r}: use {', '.join(TASKS)}")
+        if task not in source.tasks:
+            raise BadInput(
+                f"dataset {source.name} has no task {task!r}: it has {', '.join(source.tasks)}"
+            )
+    if tasks is not None and not tasks:
+        raise BadInput(f"no task given: use {', '.join(source.tasks)}")
+    return tuple(task for task in source.tasks if tasks is None or task in tasks)
+
+
+def interleave(groups: Iterable[Sequence[Item]]) -> Iterator[Item]:
+    """Yield one item of each task in turn, so that a partial run covers every task."""
+    for group in zip_longest(*groups):
+        yield from (item for item in group if item is not None)
+
+
+def item_outcomes(responses: Iterable[Response]) -> Outcomes:
+    """Return the outcome of each item with a response; an error never replaces an answer."""
+    outcomes: Outcomes = {}
+    for response in responses:
+        if response.error is None:
+            outcomes[response.item_id] = None
+        elif outcomes.get(response.item_id, "run") is not None:
+            outcomes[response.item_id] = response.error.kind
+    return outcomes
+
+
+def open_items(items: Iterable[Item], outcomes: Outcomes, retry_errors: bool) -> list[Item]:
+    """Return the items to send: new ones, temporary failures, others only if `retry_errors`."""
+    return [item for item in items if _is_open(outcomes, item.id, retry_errors)]
+
+
+def _is_open(outcomes: Outcomes, item_id: str, retry_errors: bool) -> bool:
+    if item_id not in outcomes:
+        return True
+    failure = outcomes[item_id]
+    return failure is not None and (retry_errors or failure != "item")

@@ -1,0 +1,33 @@
+"""Scoring: pure functions from items and responses to scores."""
+
+from numbench.scoring.exact_protocol import is_correct, score_exact
+from numbench.scoring.paper_protocol import score_paper
+from numbench.scoring.scored_run import (
+    ScoredItem,
+    ScoredRun,
+    TaskSummary,
+    headline_percent,
+    headline_score,
+    score_run,
+    signature,
+    summarize,
+)
+from numbench.scoring.taxonomy import CATEGORIES, Category, categorize, count_categories
+
+__all__ = [
+    "CATEGORIES",
+    "Category",
+    "ScoredItem",
+    "ScoredRun",
+    "TaskSummary",
+    "categorize",
+    "count_categories",
+    "headline_percent",
+    "headline_score",
+    "is_correct",
+    "score_exact",
+    "score_paper",
+    "score_run",
+    "signature",
+    "summarize",
+]

@@ -1,0 +1,94 @@
+"""The metrics of the `exact` protocol on decimal values: exact match, log-sMAPE, correct digits.
+
+Every metric first rounds both numbers half to even to 15 significant digits, the precision of
+the truth. Printing more correct digits therefore never lowers a score.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from decimal import MAX_EMAX, MIN_EMIN, ROUND_HALF_EVEN, Context, Decimal
+from functools import lru_cache
+
+from numbench.records import Item
+from numbench.tasks import TASKS
+
+SIGNIFICANT_DIGITS = 15
+"""Significant digits that are compared (M in the paper)."""
+
+EPSILON = Decimal("1e-100")
+
+_ROUNDING_CONTEXT = Context(
+    prec=SIGNIFICANT_DIGITS, rounding=ROUND_HALF_EVEN, Emax=MAX_EMAX, Emin=MIN_EMIN, traps=[]
+)
+_WORKING_CONTEXT = Context(prec=60, Emax=MAX_EMAX, Emin=MIN_EMIN, traps=[])
+_FULL_SCORE_SMAPE = Decimal(10) ** -SIGNIFICANT_DIGITS
+
+
+def round_significant(value: Decimal) -> Decimal:
+    """Round half to even to 15 significant digits."""
+    return _ROUNDING_CONTEXT.plus(value)
+
+
+def quotient(numerator: Decimal, denominator: Decimal) -> Decimal:
+    """Divide with 60 significant digits."""
+    return _WORKING_CONTEXT.divide(numerator, denominator)
+
+
+def log_smape(predicted: Decimal, truth: Decimal) -> float:
+    """Return the log-sMAPE of two rounded numbers, in [0, 1]; 1 if all 15 digits are correct.
+
+    min(1, lg(|ŷ−y| / (|y|+|ŷ|+ε) + ε) / −15) with ε = 1e−100 (paper, "Metrics"). The quotient
+    has 60 digits; only its logarithm is computed in float64.
+    """
+    difference = _WORKING_CONTEXT.subtract(predicted, truth).copy_abs()
+    scale = _WORKING_CONTEXT.add(predicted.copy_abs(), truth.copy_abs())
+    smape = _WORKING_CONTEXT.divide(difference, _WORKING_CONTEXT.add(scale, EPSILON))
+    if smape <= _FULL_SCORE_SMAPE:
+        return 1.0
+    # `+ 0.0` turns the -0.0 of an sMAPE of 1 into 0.
+    return max(0.0, math.log10(smape) / -SIGNIFICANT_DIGITS + 0.0)
+
+
+def correct_digits(predicted: Decimal, truth: Decimal) -> int:
+    """Count the leading significant digits that two rounded numbers share, 0 to 15.
+
+    Both are padded with zeros to 15 digits. 0 if sign or decimal exponent differ.
+    """
+    if predicted == truth:
+        return SIGNIFICANT_DIGITS
+    if not predicted or not truth or predicted.adjusted() != truth.adjusted():
+        return 0
+    if predicted.is_signed() != truth.is_signed():
+        return 0
+    pairs = zip(_padded_digits(predicted), _padded_digits(truth), strict=True)
+    return next(count for count, (one, other) in enumerate(pairs) if one != other)
+
+
+def _padded_digits(value: Decimal) -> str:
+    digits = "".join(map(str, value.as_tuple().digits))
+    return digits.ljust(SIGNIFICANT_DIGITS, "0")
+
+
+def comparison_key(item: Item) -> Callable[[Decimal], Decimal]:
+    """Return the function that maps answer and truth to the values that must be equal.
+
+    It rounds to 15 significant digits. In a comparison task the answer is copied from the
+    question; if rounding makes two different numbers of the question equal, values are compared
+    without rounding.
+    """
+    if TASKS[item.task].metric == "log_smape" or not _rounding_collides(item.operands):
+        return round_significant
+    return _unrounded
+
+
+def _unrounded(value: Decimal) -> Decimal:
+    return value
+
+
+@lru_cache(1 << 16)
+def _rounding_collides(operands: tuple[str, ...]) -> bool:
+    """Return whether rounding makes two different numbers equal."""
+    values = {Decimal(operand) for operand in operands}
+    return len({round_significant(value) for value in values}) < len(values)

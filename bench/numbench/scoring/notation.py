@@ -1,0 +1,131 @@
+"""Read numbers, letters and lists in the notations that models use, as exact values.
+
+Every reader takes a whole text and returns None unless all of it matches. Readers run in linear
+time, never raise and do not use binary floating point.
+"""
+
+from __future__ import annotations
+
+import re
+from decimal import MAX_EMAX, MIN_EMIN, ROUND_05UP, Context, Decimal
+
+_MAX_PARSED_DIGITS = 40
+# ROUND_05UP (sticky rounding) keeps a second rounding to fewer digits correct.
+_PARSING_CONTEXT = Context(
+    prec=_MAX_PARSED_DIGITS, rounding=ROUND_05UP, Emax=MAX_EMAX, Emin=MIN_EMIN, traps=[]
+)
+
+_MINUS_SIGNS = "−–﹣－"
+SIGN_PATTERN = rf"[+\-{_MINUS_SIGNS}]"
+# `Decimal` supports exponents of up to 18 digits.
+_EXPONENT_VALUE = rf"{SIGN_PATTERN}?[0-9]{{1,18}}+"
+EXPONENT_PATTERN = rf"""
+    [eE](?P<e>{_EXPONENT_VALUE})
+    | \s*+ (?:[×x*·⋅]|\\times|\\cdot) \s*+ 10
+      (?: \s*+ (?:\^|\*\*) \s*+ (?: \{{(?P<braces>{_EXPONENT_VALUE})\}}
+                                 | \((?P<round>{_EXPONENT_VALUE})\)
+                                 | (?P<bare>{_EXPONENT_VALUE}) )
+        | (?P<super>[⁺⁻]?[⁰¹²³⁴⁵⁶⁷⁸⁹]{{1,18}}+) )
+"""
+_GROUPED = (
+    r"[1-9][0-9]{0,2} (?P<comma>[,\u00a0\u2009\u202f]) [0-9]{3} (?: (?P=comma) [0-9]{3} )*+ "
+    r"(?![0-9])"
+)
+_MANTISSA = r"(?: [0-9]++ (?: \.[0-9]++ )?+ | \.[0-9]++ )"
+
+NUMBER_LITERAL = re.compile(
+    rf"(?P<sign>{SIGN_PATTERN})?"
+    rf" (?: (?P<grouped>{_GROUPED} (?: \.[0-9]++ )?+) | (?P<plain>{_MANTISSA}) )"
+    rf" (?: {EXPONENT_PATTERN} )?",
+    re.VERBOSE,
+)
+"""A number literal in the notations of `read_number`; match it at the index where it starts."""
+
+_ASCII_NUMBER = re.compile(r"[+-]?(?:[0-9]++(?:\.[0-9]++)?+|\.[0-9]++)(?:[eE][+-]?[0-9]{1,18})?")
+_TO_ASCII = str.maketrans(dict.fromkeys(_MINUS_SIGNS, "-"))
+_SUPERSCRIPTS = str.maketrans("⁺⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "+-0123456789")
+_LETTER = re.compile(r"\(([A-Fa-f])\)|([A-Fa-f])[:.)]?")
+# A comma without a space, followed by exactly three digits, may be a thousands separator.
+_TIGHT_COMMA = re.compile(r"(?<=[0-9]),[0-9]{3}(?![0-9])")
+_LOOSE_COMMA = re.compile(r",\s")
+_MARKUP = ("**", "__", "*", "`", '"', "'")
+
+
+def read_number(text: str) -> Decimal | None:
+    """Return the value of a text that is a single number.
+
+    Accepts a sign (hyphen or a Unicode minus), leading zeros, `.5`, `1e-7`, `1.5 × 10^-7` (also
+    `*`, `x`, `·`, `\\times`, `10**-7`, `10⁻⁷`, braces), and thousands separators: a comma or a
+    narrow or no-break space, the same throughout, groups of three digits, the first group of one
+    to three digits and without a leading 0. `1,234` is therefore 1234, and `0,123` is not a number.
+
+    The value is exact up to 40 significant digits. A longer one is shortened so that rounding it
+    to 39 digits or fewer gives the same result as rounding the text. None for exponents beyond
+    ±10¹⁸.
+    """
+    if _ASCII_NUMBER.fullmatch(text):
+        return _decimal(text)
+    match = NUMBER_LITERAL.fullmatch(text)
+    if match is None:
+        return None
+    grouped, comma = match["grouped"], match["comma"]
+    mantissa = grouped.replace(comma, "") if grouped else match["plain"]
+    exponent = match["e"] or match["braces"] or match["round"] or match["bare"]
+    if match["super"]:
+        exponent = match["super"].translate(_SUPERSCRIPTS)
+    literal = f"{match['sign'] or ''}{mantissa}e{exponent or 0}"
+    return _decimal(literal.translate(_TO_ASCII))
+
+
+def read_list_element(text: str) -> Decimal | None:
+    """Return the value of a list element; unlike in `read_number`, no comma is allowed."""
+    return None if "," in text else read_number(text)
+
+
+def read_letter(text: str) -> str | None:
+    """Return the letter of `B`, `B:`, `B.`, `B)` or `(B)` in upper case; accepts either case."""
+    match = _LETTER.fullmatch(text)
+    return (match[1] or match[2]).upper() if match else None
+
+
+def read_list(text: str) -> tuple[Decimal, ...] | None:
+    """Return the numbers of `[a, b]`, or of `a, b, c` with at least two numbers.
+
+    None if a comma could be a thousands separator: without brackets, a comma without a space
+    before exactly three digits; with brackets, such a comma if other commas have a space.
+    """
+    bracketed = text.startswith("[") and text.endswith("]")
+    tight = _TIGHT_COMMA.search(text) is not None
+    if tight and (not bracketed or _LOOSE_COMMA.search(text)):
+        return None
+    parts = (text[1:-1] if bracketed else text).split(",")
+    if len(parts) < 2 and not bracketed:
+        return None
+    values = [read_list_element(strip_markup(part.strip())) for part in parts]
+    present = [value for value in values if value is not None]
+    return tuple(present) if len(present) == len(values) else None
+
+
+def strip_markup(text: str) -> str:
+    """Remove one pair of quotes, backticks or emphasis marks around the text."""
+    for mark in _MARKUP:
+        if text.startswith(mark) and text.endswith(mark) and len(text) > 2 * len(mark):
+            return text[len(mark) : -len(mark)].strip()
+    return text
+
+
+def format_number(value: Decimal) -> str:
+    """Format a value: plain decimal within 10^±40, else scientific; no trailing zeros, no -0."""
+    if not value:
+        return "0"
+    value = value.normalize(_PARSING_CONTEXT)
+    return (
+        f"{value:f}"
+        if -_MAX_PARSED_DIGITS <= value.adjusted() <= _MAX_PARSED_DIGITS
+        else f"{value:e}"
+    )
+
+
+def _decimal(literal: str) -> Decimal | None:
+    value = _PARSING_CONTEXT.create_decimal(literal)
+    return value if value.is_finite() else None

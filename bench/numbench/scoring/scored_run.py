@@ -1,0 +1,197 @@
+"""Score a run, and summarize its scores per task."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from pathlib import Path
+from typing import NamedTuple
+
+from numbench._version import __version__
+from numbench.dataset.store import Dataset, open_run_dataset
+from numbench.errors import BadInput
+from numbench.journal import Run, read_run
+from numbench.records import Item, ProtocolName, Response, RunInfo, Score, Status
+from numbench.scoring import paper_protocol
+from numbench.scoring.exact_protocol import score_exact
+from numbench.scoring.published_labels import read_published_labels
+from numbench.scoring.taxonomy import UNANSWERED_STATUSES
+from numbench.tasks import TASKS
+
+
+class ScoredItem(NamedTuple):
+    """One item of a run with its response (None if there is none) and score."""
+
+    item: Item
+    response: Response | None
+    score: Score
+
+    @property
+    def is_answered(self) -> bool:
+        """Whether the model returned any output for the item."""
+        return self.score.status not in UNANSWERED_STATUSES
+
+
+class ScoredRun(NamedTuple):
+    """A run under one protocol. rows: task → scored items, both in the dataset's order."""
+
+    path: Path
+    info: RunInfo
+    dataset: Dataset
+    protocol: ProtocolName
+    rows: dict[str, list[ScoredItem]]
+
+
+class TaskSummary(NamedTuple):
+    """The summary of one task of a run.
+
+    n: items of the run.
+    counted: items included in the means; `exact` leaves out items with the status missing or
+        error, `paper` takes the first 500 items with any status.
+    score: mean of the task's headline metric (log-sMAPE or exact match), 0 … 100; None, like
+        exact_match, if no item is counted.
+    tokens: mean generated tokens over the responses with a token count, None if no response has
+        one; for `paper` the token counts that the study averaged.
+    tokens_unknown: counted responses that are not included in that mean.
+    statuses: number of items per status.
+    compliance: percentage of responses in the requested format (rule 1), 0 … 100; None if no
+        item is counted, and for `paper`.
+    """
+
+    n: int
+    counted: int
+    score: float | None
+    exact_match: float | None
+    tokens: float | None
+    tokens_unknown: int
+    statuses: dict[Status, int]
+    compliance: float | None
+
+
+def score_run(
+    folder: Path, protocol: ProtocolName = "exact", dataset: Dataset | None = None
+) -> ScoredRun:
+    """Score the run in `folder`: each of its tasks, up to the run's `limit` of items.
+
+    dataset: the run's dataset; by default it is opened from where the run refers to.
+
+    Raises BadInput if there is no run, if its dataset is not found or differs from `dataset`, or
+    if the dataset does not have a task of the run.
+    """
+    run = read_run(folder)
+    if dataset is None:
+        dataset = open_run_dataset(run.info.dataset, folder)
+    elif dataset.manifest.sha256 != run.info.dataset.sha256:
+        raise BadInput(
+            f"{folder}: the run answers dataset {run.info.dataset.name!r} "
+            f"({run.info.dataset.sha256[:6]}), not {dataset.name!r} "
+            f"({dataset.manifest.sha256[:6]})"
+        )
+    if missing := [task for task in run.info.tasks if task not in dataset.tasks]:
+        raise BadInput(_missing_tasks_message(folder, dataset, missing))
+    labels = read_published_labels(dataset.path) if protocol == "paper" else {}
+    rows = {
+        task: _score_items(dataset.by_task[task][: run.info.limit], run, protocol, labels)
+        for task in dataset.tasks
+        if task in run.info.tasks
+    }
+    return ScoredRun(folder, run.info, dataset, protocol, rows)
+
+
+def _missing_tasks_message(folder: Path, dataset: Dataset, tasks: list[str]) -> str:
+    names = ", ".join(map(repr, tasks))
+    if unknown := [task for task in tasks if task not in TASKS]:
+        names = ", ".join(map(repr, unknown))
+        return f"{folder}: unknown task {names}; install the plugin that provides it"
+    return f"{folder}: the dataset at {dataset.path} does not have the task {names} of the run"
+
+
+def _score_items(
+    items: Iterable[Item], run: Run, protocol: ProtocolName, labels: dict[str, str]
+) -> list[ScoredItem]:
+    rows = []
+    for item in items:
+        response = run.responses.get(item.id)
+        if protocol == "paper":
+            score = paper_protocol.score_paper(item, response, labels.get(item.id))
+        else:
+            score = score_exact(item, response)
+        rows.append(ScoredItem(item, response, score))
+    return rows
+
+
+def summarize(run: ScoredRun) -> dict[str, TaskSummary]:
+    """Summarize every task of a scored run."""
+    return {task: _summarize_task(run, task) for task in run.rows}
+
+
+def counted_rows(run: ScoredRun, task: str) -> list[ScoredItem]:
+    """Return the items that are included in a task's means (see `TaskSummary`)."""
+    if run.protocol == "paper":
+        return run.rows[task][: paper_protocol.ITEMS_PER_TASK]
+    return [row for row in run.rows[task] if row.is_answered]
+
+
+def token_counts(run: ScoredRun, rows: Iterable[ScoredItem]) -> list[float]:
+    """Return the known token counts of the responses in `rows`."""
+    responses = [row.response for row in rows if row.response]
+    if run.protocol == "paper":
+        return paper_protocol.study_token_counts(run.info, responses)
+    counts = [response.usage.generated for response in responses]
+    return [float(count) for count in counts if count is not None]
+
+
+def _summarize_task(run: ScoredRun, task: str) -> TaskSummary:
+    rows, counted = run.rows[task], counted_rows(run, task)
+    tokens = token_counts(run, counted)
+    compliance = None
+    if run.protocol == "exact":
+        compliance = _percent([row.score.rule == 1 for row in counted])
+    return TaskSummary(
+        n=len(rows),
+        counted=len(counted),
+        score=_percent([headline_score(task, row.score) for row in counted]),
+        exact_match=_percent([row.score.exact_match for row in counted]),
+        tokens=sum(tokens) / len(tokens) if tokens else None,
+        tokens_unknown=sum(row.response is not None for row in counted) - len(tokens),
+        statuses=dict(Counter(row.score.status for row in rows)),
+        compliance=compliance,
+    )
+
+
+def headline_score(task: str, score: Score) -> float:
+    """Return a score in the task's headline metric, 0 … 1."""
+    if TASKS[task].metric == "log_smape" and score.log_smape is not None:
+        return score.log_smape
+    return float(score.exact_match)
+
+
+def headline_percent(task: str, score: Score) -> float:
+    """Return a score in the task's headline metric, 0 … 100."""
+    return 100 * headline_score(task, score)
+
+
+def _percent(shares: list[bool] | list[float]) -> float | None:
+    return 100 * sum(shares) / len(shares) if shares else None
+
+
+def few_shot_count(info: RunInfo) -> int:
+    """Return the number of worked examples before each question of a run."""
+    count = info.settings.get("few_shot")
+    return count if isinstance(count, int) else 0
+
+
+def signature(run: ScoredRun, task: str) -> str:
+    """Describe how a score was made: `numbench:0.1.0|data:v1@3f9c2a|prompt:paper|…`."""
+    info = run.info
+    parts = (
+        ("numbench", __version__),
+        ("data", f"{run.dataset.name}@{run.dataset.manifest.sha256[:6]}"),
+        ("prompt", info.prompt.name),
+        ("protocol", run.protocol),
+        ("n", str(len(run.rows[task]))),
+        ("model", info.model),
+        ("reasoning", info.reasoning),
+        *([("shots", str(few_shot_count(info)))] if few_shot_count(info) else []),
+    )
+    return "|".join(f"{key}:{value}" for key, value in parts)

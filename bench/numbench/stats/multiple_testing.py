@@ -1,0 +1,36 @@
+"""Multiple tests: Holm's correction, and ranks based on significant differences."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+
+def holm(p_values: Sequence[float]) -> list[float]:
+    """Return Holm's adjusted p-values, in the given order.
+
+    The i-th smallest of m is multiplied by m - i + 1; it is at least the one before it and at
+    most 1.
+    """
+    adjusted = [0.0] * len(p_values)
+    largest = 0.0
+    order = sorted(range(len(p_values)), key=p_values.__getitem__)
+    for rank, index in enumerate(order):
+        largest = max(largest, min(1.0, (len(p_values) - rank) * p_values[index]))
+        adjusted[index] = largest
+    return adjusted
+
+
+def significance_ranks(
+    members: Sequence[int], beaten_by: Iterable[tuple[int, int]]
+) -> dict[int, int]:
+    """Return the rank of each member: 1 + the number of significantly better members.
+
+    beaten_by: pairs (worse, better); pairs with other members are ignored. Members that are not
+    significantly different may share a rank. This relation is not transitive: if only the
+    difference between a and c is significant, a and b have rank 1 and c has rank 2.
+    """
+    ranks = dict.fromkeys(members, 1)
+    for worse, better in set(beaten_by):
+        if worse in ranks and better in ranks:
+            ranks[worse] += 1
+    return ranks

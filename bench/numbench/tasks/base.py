@@ -1,0 +1,145 @@
+"""The declaration of a task. A complete task in one module:
+
+    from math import gcd
+    from numbench.tasks import RandomWords, SampledQuestion, SamplingSettings, Task, TaskPrompts
+
+    def sample(words: RandomWords, settings: SamplingSettings) -> SampledQuestion:
+        largest = 10**settings.max_digits - 1
+        numbers = (words.randint(1, largest) for _ in range(2))
+        return SampledQuestion("gcd", tuple(map(str, numbers)))
+
+    GCD = Task(
+        name="gcd",
+        operators=("gcd",),
+        sample=sample,
+        exact_answer=lambda operator, operands: str(gcd(*map(int, operands))),
+        prompts=TaskPrompts(
+            system='Return exactly one JSON object: {"answer": <integer>}',
+            questions={"gcd": "What is the greatest common divisor of {a} and {b}?"},
+        ),
+    )
+
+The package that contains it registers it in its pyproject.toml:
+
+    [project.entry-points."numbench.tasks"]
+    gcd = "my_package.gcd:GCD"
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from string import ascii_lowercase
+from typing import Literal, NamedTuple
+
+from numbench.records import Answer, Difficulty
+from numbench.tasks.difficulty import of_printed_digits
+from numbench.tasks.random_words import RandomWords
+
+LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+"""The names of the intervals of an `interval` question, in order."""
+
+AnswerKind = Literal["number", "letter", "list"]
+Metric = Literal["log_smape", "exact_match"]
+
+
+class SampledQuestion(NamedTuple):
+    """A question before it is put into words.
+
+    operator: one of `Task.operators`. operands: decimal numbers in plain notation, in the order
+    of the prompt. params: integers that describe the sampling, stored with the item; every
+    question of a task needs the same keys.
+    """
+
+    operator: str
+    operands: tuple[str, ...]
+    params: Mapping[str, int] = {}
+
+
+class SamplingSettings(NamedTuple):
+    """Settings of a sampler. max_digits: significant digits of an operand (paper: 15 or 17)."""
+
+    max_digits: int = 15
+
+
+@dataclass(frozen=True)
+class TaskPrompts:
+    """The prompts of a task that is not part of the prompt sets in `prompts/`.
+
+    system: the system prompt, which has to ask for the answer as `{"answer": ...}`.
+    questions: one template per operator. Its fields are `{a}`, `{b}`, ... for a fixed number of
+    operands, or `{list}` for any number of them.
+    """
+
+    system: str
+    questions: Mapping[str, str]
+
+    def __post_init__(self) -> None:
+        for operator, template in self.questions.items():
+            fields = set(re.findall(r"\{(\w*)\}", template))
+            if not fields or (fields != {"list"} and fields != set(ascii_lowercase[: len(fields)])):
+                raise ValueError(
+                    f"question of {operator!r}: use the fields {{a}}, {{b}}, ... or {{list}}"
+                )
+
+
+def _no_chance(_operand_count: int) -> float:
+    return 0.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Task:
+    """One kind of question. A new task needs the first four fields and `prompts`.
+
+    name: a short lower-case identifier, which is also the name of its file in a dataset.
+    operators: the operators of its questions; a task with one kind of question has one.
+    sample: makes one attempt at a question from random words. Returns None if the attempt breaks
+        a rule of the task (range, degenerate list); the next attempt is then made.
+    exact_answer: the exact answer from operator and operands as printed, rounded once to 15
+        significant digits (`numbench.tasks.exact_arithmetic`). Raises ValueError if an operand is
+        malformed or the answer is undefined.
+    prompts: the wording; required for tasks that the prompt sets do not contain.
+    display: the name in tables and figures. Default: `name` with a capital letter.
+    answer_kind: number, letter, or list of numbers.
+    metric: what the headline score averages. Answers to `log_smape` tasks are numbers that are
+        0 or have a magnitude in [1e-14, 1e15); other questions are dropped.
+    difficulty: δ as a pure function of operator, printed operands and answer. Default: the
+        number of printed digits.
+    words_per_attempt: the number of random words that `sample` may use.
+    stream_name: the name of the random stream; tasks that share one ask about the same numbers.
+    system_prompt: name of a file in `prompts/<set>/system/`, without `.txt`.
+    chance_accuracy: the probability in [0, 1] that a guess is right, from the number of operands.
+    approximate: the answer in floating-point arithmetic for the arithmetic baselines, from
+        operator, operands, and a function that rounds an intermediate result. None: no baseline.
+    operand_names: names of the operands in `numbench describe`; the last one covers the rest.
+    """
+
+    name: str
+    operators: tuple[str, ...]
+    sample: Callable[[RandomWords, SamplingSettings], SampledQuestion | None]
+    exact_answer: Callable[[str, Sequence[str]], Answer]
+    prompts: TaskPrompts | None = None
+    display: str = ""
+    answer_kind: AnswerKind = "number"
+    metric: Metric = "log_smape"
+    difficulty: Callable[[str, Sequence[str], Answer], Difficulty] = of_printed_digits
+    words_per_attempt: int = 16
+    stream_name: str | None = None
+    system_prompt: str = ""
+    chance_accuracy: Callable[[int], float] = _no_chance
+    approximate: Callable[[str, Sequence[float], Callable[[float], float]], float] | None = None
+    operand_names: tuple[str, ...] = ("elements",)
+
+    def __post_init__(self) -> None:
+        if not re.fullmatch(r"[a-z][a-z0-9_]*", self.name):
+            raise ValueError(f"task name {self.name!r}: use lower-case letters, digits and '_'")
+        if not self.operators:
+            raise ValueError(f"task {self.name!r} needs at least one operator")
+        if self.metric == "log_smape" and self.answer_kind != "number":
+            raise ValueError(f"task {self.name!r}: metric log_smape needs answers that are numbers")
+        if self.prompts and (missing := set(self.operators) - self.prompts.questions.keys()):
+            operators = ", ".join(map(repr, sorted(missing)))
+            raise ValueError(f"task {self.name!r}: prompts.questions lacks {operators}")
+        if not self.display:
+            object.__setattr__(self, "display", self.name.capitalize())

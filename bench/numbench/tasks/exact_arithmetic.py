@@ -1,0 +1,158 @@
+"""Exact answers: the value of an expression as printed, rounded once to 15 significant digits.
+
+Operands are decimal strings. Rounding is half to even. Sums, products and quotients are one
+correctly rounded `decimal` operation on exact operands; square roots are integer roots with a
+remainder; powers with a fractional exponent are computed with guard digits until the rounding
+is proved (Ziv's method).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from decimal import ROUND_HALF_EVEN, Context, Decimal, DivisionByZero, Inexact, InvalidOperation
+from fractions import Fraction
+from math import isqrt
+
+from numbench.decimal_numbers import (
+    DecimalNumber,
+    align_exponents,
+    format_decimal,
+    from_decimal,
+    parse_decimal,
+)
+
+DIGITS = 15
+"""Significant digits of an answer (the paper's M)."""
+
+MIN_ANSWER, MAX_ANSWER = Decimal("1e-14"), Decimal("1e15")
+
+_ROUNDED = Context(prec=DIGITS, rounding=ROUND_HALF_EVEN, traps=[InvalidOperation, DivisionByZero])
+_EXACT = Context(prec=2000, traps=[Inexact, InvalidOperation])
+_ZIV_PRECISIONS = (30, 60, 120, 240, 480)
+_LARGEST_POWER = 100
+
+
+def add(a: str, b: str) -> str:
+    """Return a + b."""
+    return _to_text(_ROUNDED.add(_decimal(a), _decimal(b)))
+
+
+def subtract(a: str, b: str) -> str:
+    """Return a − b."""
+    return _to_text(_ROUNDED.subtract(_decimal(a), _decimal(b)))
+
+
+def multiply(a: str, b: str) -> str:
+    """Return a · b."""
+    return _to_text(_ROUNDED.multiply(_decimal(a), _decimal(b)))
+
+
+def divide(a: str, b: str) -> str:
+    """Return a / b. Raises ValueError if b is 0."""
+    divisor = _decimal(b)
+    if not divisor:
+        raise ValueError(f"division by zero: {a} / {b}")
+    return _to_text(_ROUNDED.divide(_decimal(a), divisor))
+
+
+def power(base: str, exponent: str) -> str:
+    """Return the real value base ^ exponent.
+
+    Raises ValueError if it is undefined or the exponent is above 100 in magnitude.
+    """
+    b, e = _decimal(base), _decimal(exponent)
+    if not b and e <= 0:
+        raise ValueError(f"undefined power: {base} ^ {exponent}")
+    if e == e.to_integral_value():
+        return _integer_power(from_decimal(b), int(e))
+    if b < 0:
+        raise ValueError(f"fractional power of a negative number: {base} ^ {exponent}")
+    return _to_text(_fractional_power(b, e)) if b else "0"
+
+
+def mean(numbers: Sequence[str]) -> str:
+    """Return the arithmetic mean."""
+    total = Decimal(0)
+    for number in numbers:
+        total = _EXACT.add(total, _decimal(number))
+    return _to_text(_ROUNDED.divide(total, Decimal(len(numbers))))
+
+
+def std(numbers: Sequence[str]) -> str:
+    """Return the population standard deviation: √ of the mean squared deviation from the mean."""
+    units, exponent = align_exponents([parse_decimal(number) for number in numbers])
+    n = len(units)
+    scaled_variance = n * sum(unit * unit for unit in units) - sum(units) ** 2
+    return _to_text(_sqrt_quotient(scaled_variance, n, exponent))
+
+
+def in_range(answer: str) -> bool:
+    """Return whether n is 0 or 10⁻¹⁴ ≤ |n| < 10¹⁵ (paper, "Number sampling")."""
+    value = abs(Decimal(answer))
+    return not value or MIN_ANSWER <= value < MAX_ANSWER
+
+
+def _sqrt_quotient(square: int, divisor: int, exponent: int) -> Decimal:
+    """Return √square / divisor · 10^exponent, rounded once."""
+    shift = max(0, 2 * DIGITS + 4 - len(str(square)) // 2 + len(str(divisor)))
+    scaled, remainder = divmod(square * 100**shift, divisor * divisor)
+    root = isqrt(scaled)
+    exact = not remainder and root * root == scaled
+    return _rounded_with_sticky(root, exact, exponent - shift)
+
+
+def _rounded_with_sticky(truncated: int, exact: bool, exponent: int) -> Decimal:
+    """Round a value that was truncated to more than DIGITS digits; the lost part breaks ties."""
+    digits = truncated * 10 + (0 if exact else 1)
+    return _ROUNDED.create_decimal(Decimal(digits).scaleb(exponent - 1, _EXACT))
+
+
+def _integer_power(base: DecimalNumber, exponent: int) -> str:
+    if abs(exponent) > _LARGEST_POWER:
+        raise ValueError(f"exponent {exponent} is beyond ±{_LARGEST_POWER}")
+    significand = base.significand ** abs(exponent)
+    magnitude = Decimal(base.exponent * abs(exponent))
+    value = _EXACT.scaleb(_EXACT.create_decimal(significand), magnitude)
+    return _to_text(_ROUNDED.plus(value) if exponent >= 0 else _ROUNDED.divide(Decimal(1), value))
+
+
+def _fractional_power(base: Decimal, exponent: Decimal) -> Decimal:
+    for precision in _ZIV_PRECISIONS:
+        context = Context(prec=precision)
+        value = context.exp(context.multiply(exponent, context.ln(base)))
+        # ln, multiply and exp are each within half a unit; exp multiplies the relative error of
+        # its argument by that argument, which is below 10^6 for every answer in range.
+        error_bound = Decimal(1).scaleb(value.adjusted() - precision + 8)
+        low = _ROUNDED.create_decimal(context.subtract(value, error_bound))
+        high = _ROUNDED.create_decimal(context.add(value, error_bound))
+        if low == high:
+            return low
+        exact = _exact_power(base, exponent, value)
+        if exact is not None:
+            return _ROUNDED.create_decimal(exact)
+    raise ValueError(f"cannot prove the rounding of {base} ^ {exponent}")
+
+
+def _exact_power(base: Decimal, exponent: Decimal, value: Decimal) -> Decimal | None:
+    """Return the power if it is a short decimal, such as 4 ^ 0.5, otherwise None.
+
+    No precision proves the rounding of such a power, because it lies on a boundary itself.
+    """
+    ratio = Fraction(exponent)
+    if ratio.denominator > _LARGEST_POWER or abs(ratio.numerator) > _LARGEST_POWER:
+        return None
+    candidate = Context(prec=DIGITS + 5).create_decimal(value)
+    if Fraction(candidate) ** ratio.denominator == Fraction(base) ** ratio.numerator:
+        return candidate
+    return None
+
+
+def _decimal(text: str) -> Decimal:
+    number = parse_decimal(text)
+    if abs(number.exponent) > 400:
+        raise ValueError(f"{text!r} is out of range")
+    return Decimal(text)
+
+
+def _to_text(value: Decimal) -> str:
+    return format_decimal(from_decimal(value))

@@ -1,0 +1,193 @@
+"""Prompts: formatting a question with the templates under `prompts/`, and parsing it back."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import tomllib
+from collections.abc import Iterable, Sequence
+from functools import cache, cached_property
+from itertools import pairwise
+from string import ascii_lowercase
+from typing import NamedTuple
+
+from numbench.errors import BadInput
+from numbench.records import PromptRef
+from numbench.resources import resource_folder
+from numbench.tasks import TASKS
+from numbench.tasks.base import LETTERS, TaskPrompts
+
+_NUMBER = r"[-+]?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?"
+_FIELD_PATTERNS = {
+    "list": rf"{_NUMBER}(?:, {_NUMBER})*",
+    "choices": r"[A-Z]: .+",
+}
+"""Regular expressions of the fields that are not a single number."""
+_BOUNDARY = re.compile(rf"x < ({_NUMBER})")
+
+
+class Question(NamedTuple):
+    """A question as parsed from a prompt."""
+
+    task: str
+    operator: str
+    operands: tuple[str, ...]
+
+
+class PromptSet:
+    """A folder of prompts: `system/*.txt` and `questions.toml`.
+
+    A task that the folder does not contain uses the prompts of its declaration (`Task.prompts`).
+    """
+
+    def __init__(self, name: str) -> None:
+        """Load the set `name`. Raises BadInput if there is no such folder."""
+        self.name = name
+        self._folder = resource_folder("prompts") / name
+        if not (self._folder / "questions.toml").is_file():
+            raise BadInput(f"no prompt set {name!r} in {self._folder.parent}")
+        text = (self._folder / "questions.toml").read_text(encoding="utf-8")
+        self._templates: dict[str, dict[str, str]] = tomllib.loads(text)
+        self._declared = {
+            task.name: task.prompts
+            for task in TASKS.values()
+            if task.name not in self._templates and task.prompts is not None
+        }
+        for task, prompts in self._declared.items():
+            self._check_unique(task, prompts)
+            self._templates[task] = dict(prompts.questions)
+
+    def ref(self, tasks: Iterable[str]) -> PromptRef:
+        """Return the reference that a run of `tasks` records."""
+        hashes = {task: self._task_hash(task) for task in tasks}
+        return PromptRef(name=self.name, sha256=self._folder_hash, tasks=hashes)
+
+    def _task_hash(self, task: str) -> str:
+        """Return the SHA-256 of the system prompt and the question templates of a task."""
+        content = [self.system_prompt(task), sorted(self._templates[task].items())]
+        return hashlib.sha256(json.dumps(content).encode()).hexdigest()
+
+    @cached_property
+    def _folder_hash(self) -> str:
+        digest = hashlib.sha256()
+        for path in sorted(self._folder.rglob("*")):
+            if path.is_file():
+                digest.update(f"{path.relative_to(self._folder).as_posix()}\n".encode())
+                digest.update(path.read_bytes())
+        return digest.hexdigest()
+
+    @cache  # noqa: B019 - prompt sets are never released
+    def system_prompt(self, task: str) -> str:
+        """Return the system prompt of a task, without the final newline of its file."""
+        if task in self._declared:
+            return self._declared[task].system
+        path = self._folder / "system" / f"{TASKS[task].system_prompt}.txt"
+        return path.read_text(encoding="utf-8").rstrip("\n")
+
+    def format_question(self, task: str, operator: str, operands: Sequence[str]) -> str:
+        """Return the prompt of a question."""
+        templates = self._templates[task]
+        template = templates[operator]
+        if "{choices}" in template:
+            return template.format(reference=operands[0], choices=_choices(templates, operands[1:]))
+        if "{list}" in template:
+            return template.format(list=", ".join(operands))
+        return template.format(**dict(zip(ascii_lowercase, operands, strict=False)))
+
+    def parse_question(self, prompt: str) -> Question:
+        """Return the question of a prompt: the inverse of `format_question`.
+
+        Raises ValueError if the text is not a question of this prompt set.
+        """
+        for task, operator, pattern in self._patterns:
+            match = pattern.fullmatch(prompt)
+            if match is None:
+                continue
+            operands = _operands(match.groupdict())
+            if self.format_question(task, operator, operands) == prompt:
+                return Question(task, operator, operands)
+        raise ValueError(f"not a question of the prompt set {self.name!r}: {prompt[:80]!r}")
+
+    def _check_unique(self, task: str, prompts: TaskPrompts) -> None:
+        """Raise BadInput if a template of `task` is already a template of another task."""
+        for other, templates in self._templates.items():
+            if shared := set(templates.values()) & set(prompts.questions.values()):
+                raise BadInput(
+                    f"task {task!r} has the same question as task {other!r}: {min(shared)!r}; "
+                    "change its Task.prompts"
+                )
+
+    @cached_property
+    def _patterns(self) -> list[tuple[str, str, re.Pattern[str]]]:
+        return [
+            (task, operator, _pattern(template))
+            for task, templates in self._templates.items()
+            for operator, template in templates.items()
+            if "{low}" not in template and "{high}" not in template
+        ]
+
+
+@cache
+def load_prompt_set(name: str = "paper") -> PromptSet:
+    """Return the prompt set `name`, loaded once."""
+    return PromptSet(name)
+
+
+def _choices(templates: dict[str, str], boundaries: Sequence[str]) -> str:
+    parts = [templates["first"].format(letter=LETTERS[0], high=boundaries[0])]
+    for index, (low, high) in enumerate(pairwise(boundaries), 1):
+        parts.append(templates["middle"].format(letter=LETTERS[index], low=low, high=high))
+    parts.append(templates["last"].format(letter=LETTERS[len(boundaries)], low=boundaries[-1]))
+    return ", ".join(parts)
+
+
+def _operands(fields: dict[str, str]) -> tuple[str, ...]:
+    if "choices" in fields:
+        return (fields["reference"], *_BOUNDARY.findall(fields["choices"]))
+    if "list" in fields:
+        return tuple(fields["list"].split(", "))
+    return tuple(fields[name] for name in sorted(fields))
+
+
+def _pattern(template: str) -> re.Pattern[str]:
+    pieces = re.split(r"\{(\w+)\}", template)
+    pattern = re.escape(pieces[0])
+    for index, (field, text) in enumerate(zip(pieces[1::2], pieces[2::2], strict=True)):
+        repeated = field in pieces[1 : 2 * index + 1 : 2]
+        group = (
+            f"(?P={field})" if repeated else f"(?P<{field}>{_FIELD_PATTERNS.get(field, _NUMBER)})"
+        )
+        pattern += group + re.escape(text)
+    return re.compile(pattern)
+
+
+_PAPER_TASK_HASHES: dict[str, str] = {
+    "minmax": "2e37a149e92eef301806debe39b40e1bbaefdb4bb099f89cdabc47a051629756",
+    "interval": "43c4463e92fbcbee77fa6d8da926349c6e79a53384223aa0675fbd116110407a",
+    "sorting": "bdd494e7293194613329717562c379bb67ba31249575125e405947d5c91a0579",
+    "addition": "3c6c80d36fe5db521e20ed23755d3eb4c56f434f7fbc8b99d3af4ac97e4477d2",
+    "multiplication": "b2aad6dadf694ef864b8f99811188815202ddff4c01b69b04bcc1f8fad564180",
+    "division": "13e159b5712f5324e70dfd5c782429c85bde799856a9a19291ca892b96ba34da",
+    "exponentiation": "ec30b64c58358e9bf8aee9a96a09d047bc98faa080e4578ee33fa281ec5b51cf",
+    "mean": "a48feadfad401770509ba58f645a30cd470d585fce76442ff501126a7fc1f0cf",
+    "std": "9463830c972d3e2d84aa4ef27301b7f6a6acde7e46d16f9df65e8ea3c5f4f82e",
+}
+_PAPER_SET_HASH = "9b96901389c4e3c98760a0d410734ad36b17f155dd33566ed0a97ea8f0b2786a"
+"""Hash of the set `paper` in runs that recorded no hash per task."""
+
+
+def changed_prompts(before: PromptRef, now: PromptRef) -> list[str]:
+    """Return the tasks that both runs contain and whose prompts differ between them.
+
+    Runs of version 0.1 have one hash for the whole set. If it is not the hash of the released
+    set and differs from the other run's, all tasks count as changed.
+    """
+    first, second = _by_task(before), _by_task(now)
+    if not first or not second:
+        return [] if before.sha256 == now.sha256 else sorted(first or second) or ["all"]
+    return [task for task in first if task in second and first[task] != second[task]]
+
+
+def _by_task(ref: PromptRef) -> dict[str, str]:
+    return ref.tasks or (_PAPER_TASK_HASHES if ref.sha256 == _PAPER_SET_HASH else {})

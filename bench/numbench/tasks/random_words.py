@@ -1,0 +1,77 @@
+"""Reproducible random integers from the raw 64-bit words of NumPy's Philox generator.
+
+NumPy guarantees the raw words of a generator but not the values of its distributions (NEP 19).
+Integers are therefore derived from the words here, by integer arithmetic alone.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from numbench.errors import BadInput
+
+_CHUNK = 256
+
+
+class RandomStream(NamedTuple):
+    """The address of an independent random stream."""
+
+    seed: int
+    name: str
+    split: str
+    shard: int
+
+    def philox_key(self) -> int:
+        """Return the 128-bit Philox key of this stream."""
+        text = f"numbench|{self.seed}|{self.name}|{self.split}|{self.shard}"
+        return int.from_bytes(hashlib.sha256(text.encode()).digest()[:16], "little")
+
+
+class RandomWords:
+    """The random words of one attempt. Each method consumes one word."""
+
+    def __init__(self, words: Sequence[int]) -> None:
+        self._words = words
+        self._next = 0
+
+    def randbelow(self, bound: int) -> int:
+        """Return an integer uniform on {0 … bound−1}.
+
+        Lemire's multiply-shift, with a bias below bound / 2⁶⁴. Raises BadInput if no word is left.
+        """
+        try:
+            word = self._words[self._next]
+        except IndexError:
+            raise BadInput(
+                f"the sampler of a task uses more than {len(self._words)} random words; "
+                "increase Task.words_per_attempt"
+            ) from None
+        self._next += 1
+        return word * bound >> 64
+
+    def randint(self, low: int, high: int) -> int:
+        """Return an integer uniform on {low … high}, both included."""
+        return low + self.randbelow(high - low + 1)
+
+    def weighted_index(self, weights: Sequence[int]) -> int:
+        """Return an index with probability proportional to its integer weight."""
+        remaining = self.randbelow(sum(weights))
+        for index, weight in enumerate(weights):
+            remaining -= weight
+            if remaining < 0:
+                return index
+        raise AssertionError("the weights do not cover their sum")
+
+
+def attempts(stream: RandomStream, words: int) -> Iterator[RandomWords]:
+    """Yield attempts without end; attempt i has the words i·w … (i+1)·w − 1 for w = `words`."""
+    # A slow import that is not needed to query a model.
+    from numpy.random import Philox
+
+    generator = Philox(key=stream.philox_key())
+    while True:
+        block = generator.random_raw(words * _CHUNK).tolist()
+        for start in range(0, len(block), words):
+            yield RandomWords(block[start : start + words])

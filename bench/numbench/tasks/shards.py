@@ -1,0 +1,99 @@
+"""Shards: endless, reproducible streams of distinct items that make up a split.
+
+The samplers of `numbench.tasks` are the definition of the items; they make one at a time.
+Few-shot examples and plugin tasks use them directly. `numbench.vectorized` makes equal items of
+the nine paper tasks in arrays, faster.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from numbench.errors import BadInput
+from numbench.records import Item
+from numbench.tasks import TASKS
+from numbench.tasks.base import SamplingSettings
+from numbench.tasks.exact_arithmetic import in_range
+from numbench.tasks.items import make_item, shard_of, split_of
+from numbench.tasks.random_words import RandomStream, RandomWords, attempts
+
+
+@dataclass(frozen=True)
+class Shard:
+    """A part of the items of one task and split.
+
+    A shard has its own random stream. It keeps the items of its split whose content hash assigns
+    them to it among `count` shards, so that shards share no item.
+    """
+
+    task: str
+    seed: int = 1
+    split: str = "test"
+    index: int = 0
+    count: int = 1
+    max_digits: int = 15
+
+    @property
+    def stream(self) -> RandomStream:
+        """The random stream of this shard."""
+        name = TASKS[self.task].stream_name or self.task
+        return RandomStream(self.seed, name, self.split, self.index)
+
+
+class ItemsExhausted(Exception):
+    """A shard has hardly any further distinct items; it had `item_count`."""
+
+    def __init__(self, item_count: int) -> None:
+        super().__init__(f"only {item_count} different items")
+        self.item_count = item_count
+
+
+EXHAUSTION_WINDOW = 1 << 18
+MIN_NEW_FRACTION = 1 / 1000
+"""A shard is exhausted if a smaller share of EXHAUSTION_WINDOW consecutive items is new."""
+
+
+def generate_items(shard: Shard) -> Iterator[Item]:
+    """Yield the distinct items of a shard in order. Raises ItemsExhausted at their end.
+
+    Raises BadInput if the task samples a question that has no exact answer.
+    """
+    seen: set[str] = set()
+    candidates = new = 0
+    for words in attempts(shard.stream, TASKS[shard.task].words_per_attempt):
+        item = _make_attempt(shard, words)
+        if item is None:
+            continue
+        candidates += 1
+        if item.id not in seen:
+            seen.add(item.id)
+            new += 1
+            yield item
+        if candidates == EXHAUSTION_WINDOW:
+            if new < candidates * MIN_NEW_FRACTION:
+                raise ItemsExhausted(len(seen))
+            candidates = new = 0
+
+
+def _make_attempt(shard: Shard, words: RandomWords) -> Item | None:
+    """Return the item of one attempt; None if it breaks a rule or is not part of the shard."""
+    task = TASKS[shard.task]
+    question = task.sample(words, SamplingSettings(shard.max_digits))
+    if question is None:
+        return None
+    operator, operands, params = question
+    try:
+        if split_of(operands) != shard.split:
+            return None
+        if shard.count > 1 and shard_of(operands, shard.count) != shard.index:
+            return None
+        answer = task.exact_answer(operator, operands)
+        if task.metric == "log_smape" and not in_range(str(answer)):
+            return None
+        return make_item(task.name, operator, operands, params, answer=answer)
+    except (ArithmeticError, ValueError) as error:
+        raise BadInput(
+            f"task {task.name!r} sampled the operands {', '.join(operands)}: {error}; "
+            "correct Task.sample or Task.exact_answer"
+        ) from error

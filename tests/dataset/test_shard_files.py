@@ -1,0 +1,263 @@
+"""Large datasets: workers, order and interruptions do not change their content."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import resource
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+from numbench.dataset.generate import generate, write_shard_files
+from numbench.dataset.settings import DatasetSettings, plan_shard_files
+from numbench.dataset.shard_files import RESUME_FOLDER, write_shard_file
+from numbench.dataset.store import Dataset
+from numbench.errors import BadInput, NumbenchError
+from numbench.records import Item
+from numbench.tasks import TASKS
+
+LARGE = DatasetSettings("large", ("multiplication", "std"), "train", 30_000, 3)
+ROWS = 11_000
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
+    folder = tmp_path_factory.mktemp("whole")
+    generate(LARGE, folder, shard_rows=ROWS)
+    return contents(folder)
+
+
+def test_the_plan_covers_the_size_in_even_files() -> None:
+    parts = plan_shard_files(LARGE, ROWS)
+    assert [part.rows for part in parts] == [10_000] * 6
+    assert parts[1].file == "multiplication-00001-of-00003.jsonl"
+    assert [part.rows for part in plan_shard_files(LARGE._replace(size=10), 4)[:3]] == [3, 3, 4]
+
+
+def test_workers_change_nothing(tmp_path: Path, whole: dict[str, bytes]) -> None:
+    generate(LARGE, tmp_path / "d", workers=3, shard_rows=ROWS)
+    assert contents(tmp_path / "d") == whole
+
+
+def test_order_changes_nothing(tmp_path: Path, whole: dict[str, bytes]) -> None:
+    list(write_shard_files(plan_shard_files(LARGE, ROWS)[::-1], tmp_path, 1, "local"))
+    assert contents(tmp_path) == {n: data for n, data in whole.items() if n != "manifest.json"}
+
+
+def test_no_item_appears_twice(tmp_path: Path, whole: dict[str, bytes]) -> None:
+    ids = [
+        line.split(b'"', 4)[3]
+        for name, data in whole.items()
+        if name.endswith(".jsonl")
+        for line in data.splitlines()
+    ]
+    assert len(set(ids)) == len(ids) == 60_000
+
+
+def test_parquet_holds_the_same_items(tmp_path: Path) -> None:
+    settings = DatasetSettings("p", tuple(TASKS), "val", 12_000, 8)
+    jsonl = generate(settings, tmp_path / "j").dataset
+    parquet = generate(settings._replace(format="parquet"), tmp_path / "p").dataset
+    assert [e.ids for e in jsonl.manifest.files] == [e.ids for e in parquet.manifest.files]
+    assert jsonl.by_task == parquet.by_task
+    assert all(isinstance(item, Item) for item in parquet.by_task["sorting"])
+
+
+def test_a_set_is_scanned_lazily(tmp_path: Path) -> None:
+    settings = DatasetSettings("p", ("minmax",), "train", 12_000, 8, format="parquet")
+    dataset = generate(settings, tmp_path / "p", shard_rows=5_000).dataset
+    scan = dataset.scan("minmax")
+    assert scan.count_rows() == 12_000
+    batch = next(scan.to_batches(columns=["prompt", "answer"], batch_size=100))
+    assert batch.num_rows == 100 and batch.schema.names == ["prompt", "answer"]
+    assert (
+        generate(settings._replace(format="jsonl"), tmp_path / "j")
+        .dataset.scan("minmax")
+        .count_rows()
+        == 12_000
+    )
+    with pytest.raises(BadInput, match="no task 'mean'; it has minmax"):
+        dataset.scan("mean")
+
+
+def test_row_groups_have_one_size(tmp_path: Path) -> None:
+    settings = DatasetSettings("p", ("addition",), "train", 300_000, 8, format="parquet")
+    generate(settings, tmp_path)
+    groups = pq.ParquetFile(tmp_path / "addition.parquet").metadata
+    sizes = [groups.row_group(i).num_rows for i in range(groups.num_row_groups)]
+    assert sizes == [131_072, 131_072, 37_856]
+
+
+def test_a_broken_parquet_file_is_named(tmp_path: Path) -> None:
+    settings = DatasetSettings("p", ("addition",), "train", 100, 8, format="parquet")
+    dataset = generate(settings, tmp_path).dataset
+    (tmp_path / "addition.parquet").write_bytes(b"PAR1 and then nothing")
+    with pytest.raises(BadInput, match=r"addition\.parquet: "):
+        dataset.by_task  # noqa: B018
+
+
+@pytest.mark.parametrize("seeds", [(1, 2), (5, 5)])
+def test_the_training_split_never_contains_a_test_item(
+    tmp_path: Path, seeds: tuple[int, int]
+) -> None:
+    """With few digits, so that the same questions are drawn many times."""
+    wanted = DatasetSettings(
+        "d", ("addition", "exponentiation", "mean"), "train", 20_000, seeds[0], 4
+    )
+    train = generate(wanted, tmp_path / "a").dataset
+    test = generate(wanted._replace(split="test", seed=seeds[1]), tmp_path / "b").dataset
+    for task in wanted.tasks:
+        prompts = {item.prompt for item in test.by_task[task]}
+        assert len(prompts) == 20_000
+        assert not prompts & {item.prompt for item in train.by_task[task]}
+
+
+GENERATE = """
+import sys
+from pathlib import Path
+from numbench.dataset.generate import generate
+from numbench.dataset.settings import DatasetSettings
+from numbench.errors import NumbenchError
+if __name__ == "__main__":
+    settings = DatasetSettings("large", ("multiplication", "std"), "train", 30_000, 3)
+    try:
+        generate(settings, Path(sys.argv[1]), workers=int(sys.argv[2]), shard_rows=11_000)
+    except NumbenchError as error:
+        print(error)
+        sys.exit(1)
+"""
+
+
+def start(tmp_path: Path, folder: Path, workers: int, **options: object) -> subprocess.Popen[str]:
+    script = tmp_path / "generate_large.py"
+    script.write_text(GENERATE)
+    command = [sys.executable, str(script), str(folder), str(workers)]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True, **options)  # type: ignore
+
+
+def wait_for_a_file(folder: Path) -> None:
+    for _ in range(25_000):
+        if any((folder / RESUME_FOLDER).glob("*.jsonl.json")):
+            return
+        time.sleep(0.01)
+    raise AssertionError("no file was finished")
+
+
+def assert_unfinished(folder: Path) -> None:
+    with pytest.raises(BadInput, match="no dataset"):
+        Dataset(folder)
+
+
+def test_a_killed_generation_is_resumed(tmp_path: Path, whole: dict[str, bytes]) -> None:
+    folder = tmp_path / "d"
+    process = start(tmp_path, folder, 1)
+    wait_for_a_file(folder)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    assert_unfinished(folder)
+    with pytest.raises(BadInput, match="unfinished dataset with other settings"):
+        generate(LARGE._replace(seed=4), folder, shard_rows=ROWS)
+    finished = {path: path.stat().st_mtime_ns for path in folder.glob("[a-z]*.jsonl")}
+    assert 1 <= len(finished) < 6
+    generate(LARGE, folder, shard_rows=ROWS)
+    assert contents(folder) == whole
+    assert all(path.stat().st_mtime_ns == time for path, time in finished.items())
+
+
+def test_a_damaged_file_is_written_again(tmp_path: Path, whole: dict[str, bytes]) -> None:
+    with pytest.raises(KeyboardInterrupt):
+        generate(LARGE, tmp_path, shard_rows=ROWS, on_file=interrupt)
+    for part in plan_shard_files(LARGE, ROWS):
+        write_shard_file(part, tmp_path)
+    (tmp_path / "std-00001-of-00003.jsonl").write_bytes(b"")
+    generate(LARGE, tmp_path, shard_rows=ROWS)
+    assert contents(tmp_path) == whole
+
+
+def interrupt(_: object) -> None:
+    raise KeyboardInterrupt
+
+
+def test_a_killed_worker_ends_the_command_and_no_finished_file_is_lost(
+    tmp_path: Path, whole: dict[str, bytes]
+) -> None:
+    folder = tmp_path / "d"
+    process = start(tmp_path, folder, 2)
+    wait_for_a_file(folder)
+    for worker in children(process.pid):
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(worker, signal.SIGKILL)
+    output, _ = process.communicate(timeout=250)
+    assert process.returncode == 1
+    assert "a worker process died; rerun the same command to resume" in output
+    assert_unfinished(folder)
+    generate(LARGE, folder, workers=2, shard_rows=ROWS)
+    assert contents(folder) == whole
+
+
+def children(parent: int) -> list[int]:
+    """Return the worker processes of a process, recognised by their command lines."""
+    workers = []
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):
+            fields = stat.read_text().rpartition(")")[2].split()
+            arguments = (stat.parent / "cmdline").read_text()
+            if int(fields[1]) == parent and "spawn_main" in arguments:
+                workers.append(int(stat.parent.name))
+    assert workers
+    return workers
+
+
+def test_a_full_disk_leaves_no_file_that_looks_complete(
+    tmp_path: Path, whole: dict[str, bytes]
+) -> None:
+    folder = tmp_path / "d"
+    full = start(
+        tmp_path,
+        folder,
+        1,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, 1 << 20)),
+    )
+    output, _ = full.communicate(timeout=250)
+    assert full.returncode == 1 and len(output.splitlines()) == 1
+    assert "rerun the same command to resume" in output
+    assert_unfinished(folder)
+    assert not list(folder.glob("*.jsonl")) + list(folder.glob(".*.jsonl"))
+    generate(LARGE, folder, shard_rows=ROWS)
+    assert contents(folder) == whole
+
+
+def test_two_processes_do_not_share_a_folder(tmp_path: Path) -> None:
+    def second(_: object) -> None:
+        with pytest.raises(BadInput, match="another process"):
+            generate(LARGE, tmp_path, shard_rows=ROWS)
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        generate(LARGE, tmp_path, shard_rows=ROWS, on_file=second)
+
+
+def test_a_size_above_the_number_of_distinct_items_is_an_error(tmp_path: Path) -> None:
+    settings = DatasetSettings("e", ("exponentiation",), "val", 500_000, max_digits=3)
+    with pytest.raises(BadInput, match=r"exponentiation has only about \d+ different val items"):
+        generate(settings, tmp_path)
+    assert_unfinished(tmp_path)
+
+
+def test_a_local_ray_makes_the_same_files(tmp_path: Path, whole: dict[str, bytes]) -> None:
+    pytest.importorskip("ray", reason="needs Ray: pip install 'numbench[ray]'")
+    generate(LARGE, tmp_path / "d", workers=2, engine="ray", shard_rows=ROWS)
+    assert contents(tmp_path / "d") == whole
+    with pytest.raises((BadInput, NumbenchError), match="exponentiation has only about"):
+        settings = DatasetSettings("e", ("exponentiation",), "val", 500_000, max_digits=3)
+        generate(settings, tmp_path / "e", engine="ray")

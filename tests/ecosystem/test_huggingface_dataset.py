@@ -1,0 +1,102 @@
+"""The exported Hugging Face folder. Loading it needs `pip install datasets`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import ModuleType
+
+import msgspec
+import pyarrow.parquet as pq
+import pytest
+
+from numbench.dataset.generate import generate
+from numbench.dataset.settings import DatasetSettings
+from numbench.dataset.store import Dataset, open_dataset
+from numbench.ecosystem.huggingface_dataset import export_huggingface
+from numbench.errors import BadInput
+from numbench.records import Item
+
+
+def loader() -> ModuleType:
+    """Import `datasets.load`; `datasets` alone could be this project's folder of that name."""
+    return pytest.importorskip("datasets.load", reason="pip install datasets")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The exported dataset v1."""
+    out = tmp_path_factory.mktemp("hub") / "v1"
+    export_huggingface(open_dataset("v1"), out)
+    return out
+
+
+@pytest.mark.parametrize("task", open_dataset("v1").tasks)
+def test_load_dataset_returns_the_items(task: str, folder: Path, tmp_path: Path) -> None:
+    rows = loader().load_dataset(str(folder), task, split="test", cache_dir=str(tmp_path))
+    assert msgspec.convert(rows.to_list(), list[Item]) == open_dataset("v1").by_task[task]
+
+
+def test_every_task_is_a_configuration_with_one_split(folder: Path, tmp_path: Path) -> None:
+    names = pytest.importorskip("datasets.inspect", reason="pip install datasets")
+    assert names.get_dataset_config_names(str(folder)) == list(open_dataset("v1").tasks)
+    loaded = loader().load_dataset(str(folder), "std", cache_dir=str(tmp_path))
+    assert list(loaded) == ["test"]
+
+
+def test_answers_are_strings_with_every_digit(folder: Path) -> None:
+    rows = pq.read_table(folder / "addition" / "addition.parquet").to_pylist()
+    assert rows[0]["answer"] == "0.0669999999995214"
+    assert rows[0]["operands"] == ["0.067", "0.000000000000478576038343"]
+
+
+def test_card_describes_the_dataset(folder: Path) -> None:
+    hub = pytest.importorskip("huggingface_hub", reason="pip install datasets")
+    card = hub.DatasetCard.load(folder / "README.md")
+    data = card.data.to_dict()
+    assert (data["license"], data["language"]) == ("mit", ["en"])
+    assert data["task_categories"] == ["question-answering"]
+    assert data["size_categories"] == ["1K<n<10K"]
+    assert [config["config_name"] for config in data["configs"]] == list(open_dataset("v1").tasks)
+    assert open_dataset("v1").manifest.sha256 in card.text
+    assert "What is 0.067 - 0.000000000000478576038343?" in card.text
+
+
+def small_dataset(folder: Path, **settings: object) -> Dataset:
+    defaults = {"name": "small", "tasks": ("mean",), "size": 12}
+    return generate(DatasetSettings(**defaults | settings), folder, shard_rows=5).dataset
+
+
+@pytest.mark.parametrize("file_format", ["jsonl", "parquet"])
+def test_dataset_of_several_files_and_another_split_is_complete(
+    file_format: str, tmp_path: Path
+) -> None:
+    load = loader()
+    source = small_dataset(tmp_path / "small", format=file_format, split="val", max_digits=17)
+    assert len(source.manifest.files) == 3
+    export_huggingface(source, tmp_path / "out")
+    rows = load.load_dataset(
+        str(tmp_path / "out"), "mean", split="validation", cache_dir=str(tmp_path / "cache")
+    )
+    assert msgspec.convert(rows.to_list(), list[Item]) == source.by_task["mean"]
+
+
+@pytest.mark.parametrize("file_format", ["jsonl", "parquet"])
+def test_changed_file_is_not_exported(file_format: str, tmp_path: Path) -> None:
+    source = small_dataset(tmp_path / "small", format=file_format)
+    path = source.path / source.manifest.files[0].file
+    path.write_bytes(path.read_bytes().replace(b"mean-", b"Mean-"))
+    with pytest.raises(BadInput, match="content differs from the hash"):
+        export_huggingface(source, tmp_path / "out")
+
+
+def test_foreign_readme_is_not_overwritten(tmp_path: Path) -> None:
+    (tmp_path / "README.md").write_text("# My project\n")
+    with pytest.raises(BadInput, match="choose another --out"):
+        export_huggingface(open_dataset("v1"), tmp_path)
+    assert (tmp_path / "README.md").read_text() == "# My project\n"
+
+
+def test_export_can_be_repeated(folder: Path) -> None:
+    before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    export_huggingface(open_dataset("v1"), folder)
+    assert {path: path.read_bytes() for path in before} == before

@@ -1,0 +1,47 @@
+"""One request of an adapter to a scripted server."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from numbench.models import Api, Message, open_model
+from numbench.models.base import RequestSettings
+from numbench.records import Completion
+from tests import servers
+from tests.servers import Asked, Reply, Script, serve
+
+KEY = "sk-planted-0123456789"
+MESSAGES = (Message("system", "Answer in JSON."), Message("user", "What is 1 + 1?"))
+CHAT_MODEL = "openai/any"
+GEMINI_MODEL = "gemini/any"
+
+
+def call_adapter(
+    script: Script,
+    model: str = CHAT_MODEL,
+    reasoning: str | None = None,
+    *,
+    api: Api = "chat",
+    **settings: Any,
+) -> tuple[Completion, Asked]:
+    """Return the completion of `model` at a server that follows `script`, and its request."""
+
+    async def once(url: str) -> Completion:
+        opened = open_model(model, reasoning, url, api)
+        merged = RequestSettings(**(vars(opened.description.settings) | settings))
+        completion = await opened.model.answer(MESSAGES, merged)
+        await opened.model.close()
+        return completion
+
+    with serve(script) as server:
+        completion = asyncio.run(once(server.url))
+        assert len(server.asked) == 1, "an adapter never retries a request"
+        return completion, server.asked[0]
+
+
+async def valid_reply(asked: Asked) -> Reply:
+    """Answer a request in its own format."""
+    if "input" in asked.body:
+        return servers.responses()
+    return servers.gemini() if "contents" in asked.body else servers.chat()

@@ -1,0 +1,398 @@
+"""Hugging Face models in this process."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import subprocess
+import sys
+import threading
+from collections.abc import Sequence
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from numbench.dataset.store import write_dataset
+from numbench.errors import BadInput
+from numbench.journal import read_run
+from numbench.models import Message, open_model
+from numbench.models.base import RequestSettings
+from numbench.records import Completion
+from numbench.runner import run
+from numbench.runner.spec import RunSpec
+from numbench.scoring.scored_run import score_run
+from numbench.tasks.items import make_item
+from tests.models import tiny_transformers
+
+LACKING = [name for name in ("torch", "transformers") if find_spec(name) is None]
+local = pytest.mark.skipif(
+    bool(LACKING), reason=f"{' and '.join(LACKING)} not installed: pip install '.[local]'"
+)
+SYSTEM = Message("system", "Return one JSON object.")
+QUESTIONS = (
+    "What is 1 + 2?",
+    "What is 345.67 - 89.1?",
+    "Which of 12, 13.5, 0.7 is the minimum?",
+    "What is 345.67 - 89.1? What is 1 + 2? Which is the minimum?",
+)
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    root = tmp_path_factory.mktemp("models")
+    return {
+        "llama": tiny_transformers.save(root / "llama"),
+        "gpt2": tiny_transformers.save(root / "gpt2", kind="gpt2"),
+        "chat": tiny_transformers.save(root / "chat", tiny_transformers.PLAIN_TURNS),
+        "switch": tiny_transformers.save(
+            root / "switch", tiny_transformers.PLAIN_TURNS + tiny_transformers.SWITCH
+        ),
+        "opened": tiny_transformers.save(
+            root / "opened", tiny_transformers.PLAIN_TURNS + tiny_transformers.OPENED
+        ),
+        "no_system": tiny_transformers.save(root / "no_system", tiny_transformers.NO_SYSTEM),
+    }
+
+
+def ask(
+    model: Any, questions: Sequence[str], together: bool = True, **settings: Any
+) -> list[Completion]:
+    shaped = RequestSettings(**({"temperature": 0.0, "max_tokens": 40} | settings))
+
+    async def one(question: str) -> Completion:
+        completion: Completion = await model.answer([SYSTEM, Message("user", question)], shaped)
+        return completion
+
+    async def go() -> list[Completion]:
+        if together:
+            return list(await asyncio.gather(*map(one, questions)))
+        return [await one(question) for question in questions]
+
+    return asyncio.run(go())
+
+
+def says(model: Any, text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let `model` generate `text`, its end token and padding for every prompt."""
+    import torch
+
+    new = torch.tensor([model._tokenizer(text)["input_ids"] + [model._tokenizer.eos_token_id] * 3])
+
+    def generate(input_ids: Any, **_: Any) -> Any:
+        return torch.cat([input_ids, new.expand(len(input_ids), -1)], dim=1)
+
+    monkeypatch.setattr(model._network, "generate", generate)
+
+
+@local
+@pytest.mark.parametrize("kind", ["llama", "gpt2", "chat"])
+def test_an_answer_does_not_depend_on_its_batch(folders: dict[str, Path], kind: str) -> None:
+    model = open_model(f"hf/{folders[kind]}").model
+    alone = ask(model, QUESTIONS, together=False)
+    together = ask(model, QUESTIONS)
+    assert {c.extra["batch"] for c in alone} == {1}
+    assert {c.extra["batch"] for c in together} == {len(QUESTIONS)}
+    assert [(c.text, c.usage, c.finish_reason) for c in alone] == [
+        (c.text, c.usage, c.finish_reason) for c in together
+    ]
+    assert len({c.text for c in alone}) > 1
+
+
+@local
+def test_tokens_and_text_equal_those_of_greedy_decoding(folders: dict[str, Path]) -> None:
+    """The reference recomputes each step from the whole sequence, without cache and padding."""
+    import torch
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    tokenizer = AutoTokenizer.from_pretrained(folders["llama"])
+    network = AutoModelForCausalLM.from_pretrained(folders["llama"])
+    completions = ask(open_model(f"hf/{folders['llama']}").model, QUESTIONS)
+    for question, completion in zip(QUESTIONS, completions, strict=True):
+        prompt = tokenizer(f"{SYSTEM.content}\n\n{question}\n")["input_ids"]
+        tokens = list(prompt)
+        while len(tokens) < len(prompt) + 40 and tokenizer.eos_token_id not in tokens:
+            with torch.no_grad():
+                tokens.append(int(network(torch.tensor([tokens])).logits[0, -1].argmax()))
+        new = tokens[len(prompt) :]
+        assert completion.text == tokenizer.decode(new, skip_special_tokens=True)
+        usage = completion.usage
+        assert (usage.input, usage.generated, usage.source) == (len(prompt), len(new), "counted")
+        assert (usage.reasoning, usage.visible) == (0, len(new))
+        ended = new[-1] == tokenizer.eos_token_id
+        assert completion.finish_reason == ("stop" if ended else "length")
+
+
+@local
+@pytest.mark.parametrize(
+    ("kind", "reasoning", "answer"),
+    [
+        ("chat", "<think>1 + 2 = 3</think>", '\n{"answer": 3}'),
+        ("opened", "1 + 2 = 3\n</think>", '{"answer": 3}'),
+        ("chat", "", '{"answer": 3}'),
+    ],
+)
+def test_reasoning_is_split_from_the_answer_and_counted(
+    folders: dict[str, Path],
+    kind: str,
+    reasoning: str,
+    answer: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    model: Any = open_model(f"hf/{folders[kind]}").model
+    says(model, reasoning + answer, monkeypatch)
+    (completion,) = ask(model, QUESTIONS[:1], max_tokens=400)
+    assert completion.text == '{"answer": 3}'
+    assert completion.reasoning_text == ("1 + 2 = 3" if reasoning else None)
+    assert completion.finish_reason == "stop"
+    reasoning_tokens = len(model._tokenizer(reasoning)["input_ids"])
+    visible = len(model._tokenizer(answer)["input_ids"]) + 1
+    usage = completion.usage
+    assert (usage.reasoning, usage.visible) == (reasoning_tokens, visible)
+    assert usage.generated == reasoning_tokens + visible
+
+
+@local
+def test_truncated_reasoning_has_an_empty_answer(
+    folders: dict[str, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model: Any = open_model(f"hf/{folders['opened']}").model
+    reasoning = "so 1 + 2 = 3"
+    tokens = model._tokenizer(reasoning)["input_ids"]
+    says(model, reasoning, monkeypatch)
+    monkeypatch.setattr(model, "_end_token_ids", frozenset())
+    (completion,) = ask(model, QUESTIONS[:1], max_tokens=len(tokens) + 3)
+    assert (completion.text, completion.finish_reason) == ("", "length")
+    assert (completion.usage.visible, completion.usage.reasoning) == (0, len(tokens) + 3)
+
+
+@local
+def test_sampling_and_penalties_of_the_folder_are_ignored(
+    folders: dict[str, Path], tmp_path: Path
+) -> None:
+    """Its end tokens are kept: if every token is one, an answer has one token."""
+    folder = tiny_transformers.save(tmp_path / "model")
+    config = {"do_sample": True, "temperature": 3.0, "repetition_penalty": 5.0, "max_length": 30}
+    (folder / "generation_config.json").write_text(json.dumps(config))
+    plain = ask(open_model(f"hf/{folders['llama']}").model, QUESTIONS)
+    assert [c.text for c in ask(open_model(f"hf/{folder}").model, QUESTIONS)] == [
+        c.text for c in plain
+    ]
+    (folder / "generation_config.json").write_text(json.dumps({"eos_token_id": [*range(320)]}))
+    ended = ask(open_model(f"hf/{folder}").model, QUESTIONS)
+    assert {(c.usage.generated, c.finish_reason) for c in ended} == {(1, "stop")}
+
+
+@local
+def test_a_template_with_a_reasoning_switch_has_two_levels(folders: dict[str, Path]) -> None:
+    name = f"hf/{folders['switch']}"
+    with pytest.raises(BadInput, match=r"several reasoning levels.*none, maximal"):
+        open_model(name)
+    prompts = {}
+    for level in ("none", "maximal"):
+        opened = open_model(name, level)
+        assert opened.description.settings.request == {"enable_thinking": level == "maximal"}
+        model: Any = opened.model
+        tokens, _ = model._encode(
+            [SYSTEM, Message("user", "1")], opened.description.settings.request
+        )
+        prompts[level] = model._decode_with_special_tokens(tokens)
+    assert prompts["none"] == prompts["maximal"] + "<think></think>"
+    with pytest.raises(BadInput, match="no reasoning level 'none'; possible: default"):
+        open_model(f"hf/{folders['chat']}", "none")
+
+
+@local
+def test_a_template_without_system_prompts_gets_it_in_the_question(
+    folders: dict[str, Path],
+) -> None:
+    model: Any = open_model(f"hf/{folders['no_system']}").model
+    tokens, _ = model._encode([SYSTEM, Message("user", "1")], {})
+    assert (
+        model._decode_with_special_tokens(tokens)
+        == f"<|user|>{SYSTEM.content}\n\n1<|end|><|assistant|>"
+    )
+
+
+@local
+def test_the_context_limits_the_answer_and_a_prompt_that_fills_it_fails(
+    folders: dict[str, Path],
+) -> None:
+    model: Any = open_model(f"hf/{folders['gpt2']}").model
+    model._end_token_ids = frozenset()
+    model._network.generation_config.eos_token_id = None
+    *short, long = ask(model, [*QUESTIONS, "7 " * 300], max_tokens=4096)
+    assert {completion.finish_reason for completion in short} == {"length"}
+    assert {c.usage.input + c.usage.generated for c in short} == {160}
+    assert {c.extra["batch"] for c in short} == {len(QUESTIONS)}
+    alone = ask(model, QUESTIONS, together=False, max_tokens=4096)
+    assert [c.text for c in alone] == [c.text for c in short]
+    assert long.error is not None
+    assert long.error.kind == "item"
+    assert "context of 160" in long.error.message
+
+
+@local
+def test_a_batch_out_of_time_fails_and_one_out_of_memory_is_halved(
+    folders: dict[str, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import torch
+
+    model: Any = open_model(f"hf/{folders['llama']}").model
+    expected = [c.text for c in ask(model, QUESTIONS)]
+    late = ask(model, QUESTIONS, timeout=0.0)
+    assert [c.error.kind for c in late if c.error] == ["item"] * len(QUESTIONS)
+    generate = model._network.generate
+
+    def small(input_ids: Any, **others: Any) -> Any:
+        if len(input_ids) > 1:
+            raise torch.OutOfMemoryError("too much")
+        return generate(input_ids=input_ids, **others)
+
+    monkeypatch.setattr(model._network, "generate", small)
+    assert [c.text for c in ask(model, QUESTIONS)] == expected
+
+
+@local
+def test_closing_stops_a_running_batch(
+    folders: dict[str, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model: Any = open_model(f"hf/{folders['llama']}").model
+    model._end_token_ids = frozenset()
+    model._network.generation_config.eos_token_id = None
+    monkeypatch.setattr(type(model), "_context", 10**9)
+    begun = threading.Event()
+    generate = model._network.generate
+
+    def observed(**arguments: Any) -> Any:
+        begun.set()
+        return generate(**arguments)
+
+    monkeypatch.setattr(model._network, "generate", observed)
+
+    async def go() -> Completion:
+        settings = RequestSettings(max_tokens=10**6)
+        answer = asyncio.create_task(model.answer([Message("user", "1")], settings))
+        await asyncio.to_thread(begun.wait, 120)
+        await asyncio.wait_for(model.close(), 120)
+        return await answer  # type: ignore[no-any-return]
+
+    stopped = asyncio.run(go())
+    assert stopped.error is not None
+    assert stopped.error.kind == "transient"
+
+
+@local
+def test_a_run_is_recorded_resumed_and_scored(
+    folders: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    items = {
+        "addition": [make_item("addition", "+", (str(n), "1"), {}) for n in range(1, 6)],
+        "minmax": [make_item("minmax", "minimum", (str(n), "5.5"), {}) for n in range(1, 6)],
+    }
+    write_dataset(
+        tmp_path / "data",
+        items,
+        name="small",
+        generator="test",
+        seed=None,
+        split="test",
+        settings={},
+    )
+    name = f"hf/{folders['llama']}"
+    out = tmp_path / "run"
+    spec = RunSpec(name, dataset=tmp_path / "data", out=out)
+    done = run(spec, concurrency=4, on_progress=lambda now: None)
+    assert (done.answered, done.errors) == (10, 0)
+    recorded = read_run(out)
+    assert recorded.info.reasoning == "default"
+    assert recorded.info.settings["max_tokens"] == 4096
+    assert len(str(recorded.info.settings["model_sha256"])) == 64
+    assert recorded.info.settings["precision"] == "float32"
+    assert "transformers" in recorded.info.versions
+    responses = recorded.responses.values()
+    assert done.generated_tokens == sum(r.usage.generated or 0 for r in responses)
+    assert max(int(str(r.extra["batch"])) for r in responses) > 1
+    again = run(spec, concurrency=4, on_progress=lambda now: None)
+    assert (again.completed, again.skipped) == (0, 10)
+    assert msgspec.json.decode((out / "run.json").read_bytes())["model"] == name
+    rows = [row for task in score_run(out).rows.values() for row in task]
+    assert {row.score.item_id for row in rows} == set(recorded.responses)
+
+
+@local
+def test_the_identity_depends_on_the_weights(folders: dict[str, Path], tmp_path: Path) -> None:
+    same = tiny_transformers.save(tmp_path / "same")
+    other = tiny_transformers.save(tmp_path / "other", initializer_range=0.2)
+    hashes = [
+        open_model(f"hf/{folder}").description.identity["model_sha256"]
+        for folder in (folders["llama"], same, other)
+    ]
+    assert hashes[0] == hashes[1] != hashes[2]
+
+
+@pytest.mark.parametrize(
+    ("files", "missing"),
+    [
+        ((), r"config.json, weights \(\*.safetensors\), a tokenizer \(tokenizer.json\)$"),
+        (("config.json", "tokenizer.json", "pytorch_model.bin"), r"weights \(\*.safetensors\)$"),
+        (("config.json", "model.safetensors"), r"a tokenizer \(tokenizer.json\)$"),
+    ],
+)
+def test_the_error_for_an_incomplete_folder_names_the_missing_files(
+    tmp_path: Path, files: tuple[str, ...], missing: str
+) -> None:
+    for file in files:
+        (tmp_path / file).write_text("{}")
+    with pytest.raises(BadInput, match=f"missing {missing}"):
+        open_model(f"hf/{tmp_path}")
+
+
+def test_the_error_without_the_extra_names_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for file in ("config.json", "model.safetensors", "tokenizer.json"):
+        (tmp_path / file).write_text("{}")
+    monkeypatch.setattr("numbench.models.local_inference.find_spec", lambda name: None)
+    with pytest.raises(BadInput, match=r"pip install 'numbench\[local\]'"):
+        open_model(f"hf/{tmp_path}")
+
+
+@local
+def test_the_error_for_a_broken_model_is_one_line(tmp_path: Path) -> None:
+    folder = tiny_transformers.save(tmp_path / "model")
+    (folder / "config.json").write_text('{"model_type": "no-such-model"}')
+    with pytest.raises(BadInput, match="cannot be loaded") as caught:
+        open_model(f"hf/{folder}")
+    assert "\n" not in str(caught.value)
+
+
+def test_a_model_in_this_process_takes_no_server() -> None:
+    with pytest.raises(BadInput, match="leave out --base-url"):
+        open_model("hf/x", None, "http://127.0.0.1:1/v1")
+
+
+def test_heavy_packages_are_imported_when_a_model_is_opened() -> None:
+    code = (
+        "import sys, numbench.cli, numbench.runner, numbench.models.huggingface_model\n"
+        "print([m for m in ('torch', 'transformers', 'safetensors') if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+@local
+@pytest.mark.parametrize(("kind", "added"), [("llama", True), ("chat", False)])
+def test_only_a_prompt_without_template_gets_the_start_token(
+    folders: dict[str, Path], kind: str, added: bool
+) -> None:
+    from tokenizers.processors import TemplateProcessing
+
+    model: Any = open_model(f"hf/{folders[kind]}").model
+    start = model._tokenizer.eos_token_id
+    model._tokenizer.backend_tokenizer.post_processor = TemplateProcessing(
+        single="<|end|> $A", special_tokens=[("<|end|>", start)]
+    )
+    tokens, _ = model._encode([SYSTEM, Message("user", "1")], {})
+    assert (tokens[0] == start) is added

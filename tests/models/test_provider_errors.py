@@ -1,0 +1,255 @@
+"""The failure that each adapter reports for a request without an answer."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
+
+import pytest
+from aiohttp import web
+
+from numbench.models import Api, RequestSettings, open_model
+from numbench.records import Completion, Usage
+from tests import servers
+from tests.models.adapter_calls import CHAT_MODEL, GEMINI_MODEL, MESSAGES, call_adapter, valid_reply
+from tests.servers import Asked, Reply, Script, serve
+
+
+@pytest.mark.parametrize(
+    ("code", "message", "kind", "status"),
+    [
+        (401, "no key", "run", 401),
+        (402, "no credits", "run", 402),
+        (403, "not yours", "run", 403),
+        (403, "your input was flagged", "item", 403),
+        (404, "no such model", "run", 404),
+        ("404", "no such model", "run", 404),
+        (429, "slow", "rate_limit", 429),
+        ("rate_limit_exceeded", "slow", "rate_limit", 429),
+        (429, "exceeded your current quota", "run", 429),
+        (500, "oops", "transient", 500),
+        (529, "overloaded", "transient", 529),
+        (400, "unsupported parameter", "run", 400),
+        (422, "context_length_exceeded", "item", 422),
+        (413, "too large", "item", 413),
+        (None, "oops", "transient", None),
+        ("server_error", "oops", "transient", None),
+        (99999, "oops", "transient", None),
+        (True, "oops", "transient", None),
+    ],
+)
+@pytest.mark.parametrize("inside", [False, True])
+def test_the_code_of_an_error_in_a_successful_response_counts_as_a_status(
+    code: object, message: str, kind: str, status: int | None, inside: bool
+) -> None:
+    error = {"error": {"message": message, "code": code}}
+    usage = {"prompt_tokens": 4, "completion_tokens": 6, "cost": 0.25}
+
+    async def script(asked: Asked) -> Reply:
+        body = {"choices": [error | {"message": {}}]} if inside else error
+        return web.json_response(body | {"usage": usage})
+
+    completion, _ = call_adapter(script)
+    assert completion.error is not None
+    failure = completion.error
+    assert (failure.kind, failure.status, failure.message) == (kind, status, message)
+    assert completion.usage == Usage(input=4, generated=6, source="reported")
+    assert completion.cost == 0.25
+
+
+def test_a_failed_request_has_usage_and_cost() -> None:
+    usage = {"input_tokens": 4, "prompt_tokens": 4, "cost": 0.25}
+
+    async def script(asked: Asked) -> Reply:
+        body = {"error": {"message": "oops"}, "usage": usage}
+        return web.json_response(body | {"usageMetadata": {"promptTokenCount": 4}}, status=500)
+
+    routes: list[tuple[str, Api, float | None]] = [
+        (CHAT_MODEL, "chat", 0.25),
+        (CHAT_MODEL, "responses", 0.25),
+        (GEMINI_MODEL, "chat", None),
+    ]
+    for model, api, cost in routes:
+        completion, _ = call_adapter(script, model, api=api)
+        assert completion.error is not None
+        assert (completion.error.kind, completion.error.message) == ("transient", "oops")
+        assert (completion.usage, completion.cost) == (Usage(input=4, source="reported"), cost)
+
+
+def test_the_retry_after_of_openrouters_provider_is_used() -> None:
+    headers = {"Retry-After": "7"}
+    error = {"message": "slow", "code": 429, "metadata": {"headers": headers}}
+
+    async def script(asked: Asked) -> Reply:
+        return web.json_response({"error": error})
+
+    failure = call_adapter(script)[0].error
+    assert failure is not None
+    assert failure.retry_after == 7.0
+
+
+def test_failures_of_gemini_have_usage() -> None:
+    usage = {"usageMetadata": {"promptTokenCount": 4}}
+
+    async def none(asked: Asked) -> Reply:
+        return web.json_response(usage)
+
+    async def error(asked: Asked) -> Reply:
+        return web.json_response(usage | {"error": {"code": 401, "message": "no"}})
+
+    for script, kind in ((none, "transient"), (error, "run")):
+        completion, _ = call_adapter(script, GEMINI_MODEL)
+        assert completion.error is not None
+        assert completion.error.kind == kind
+        assert completion.usage == Usage(input=4, source="reported")
+
+
+@pytest.mark.parametrize("model", [CHAT_MODEL, GEMINI_MODEL])
+@pytest.mark.parametrize(
+    ("status", "message", "kind"),
+    [
+        (429, "slow down", "rate_limit"),
+        (500, "oops", "transient"),
+        (503, "overloaded", "transient"),
+        (408, "timeout", "transient"),
+        (409, "conflict", "transient"),
+        (401, "bad key", "run"),
+        (403, "no access to this model", "run"),
+        (404, "no such model", "run"),
+        (402, "no credits", "run"),
+        (400, "unsupported parameter: temperature", "run"),
+        (400, "system prompt is not supported by this model", "run"),
+        (400, "safety_identifier is no known parameter", "run"),
+        (400, "max_tokens is too large: 65536. The maximum context length is 8 tokens", "run"),
+        (400, "max_tokens: 65536 > 8192, the maximum number of output tokens", "run"),
+        (400, "Invalid prompt: it was flagged", "item"),
+        (400, "prompt is too long: 9 tokens > 8 maximum", "item"),
+        (400, "Input tokens exceed the configured limit of 272000 tokens", "item"),
+        (400, "The input token count (9) exceeds the maximum number of tokens allowed", "item"),
+        (400, "input length and `max_tokens` exceed context limit: 9 + 8 > 10", "item"),
+        (400, "rejected by the safety system", "item"),
+        (400, "maximum context length is 8 tokens", "item"),
+        (400, "content_filter", "item"),
+        (403, "your input was flagged by moderation", "item"),
+        (413, "too large", "item"),
+        (429, "You exceeded your current quota, check your billing", "run"),
+    ],
+)
+def test_each_http_status_has_its_kind_of_failure(
+    model: str, status: int, message: str, kind: str
+) -> None:
+    async def script(asked: Asked) -> Reply:
+        return servers.error(status, message)
+
+    completion, _ = call_adapter(script, model)
+    assert completion.error is not None
+    assert completion.error.kind == kind
+    assert completion.error.status == status
+    assert message in completion.error.message
+
+
+@pytest.mark.parametrize("model", [CHAT_MODEL, GEMINI_MODEL])
+def test_retry_after_may_be_seconds_or_a_date(model: str) -> None:
+    async def seconds(asked: Asked) -> Reply:
+        return servers.error(429, headers={"Retry-After": "7"})
+
+    async def date(asked: Asked) -> Reply:
+        then = format_datetime(datetime.now(UTC) + timedelta(seconds=10_000), usegmt=True)
+        return servers.error(429, headers={"Retry-After": then})
+
+    async def nonsense(asked: Asked) -> Reply:
+        return servers.error(429, headers={"Retry-After": "soon"})
+
+    waits = []
+    for script in (seconds, date, nonsense):
+        error = call_adapter(script, model)[0].error
+        assert error is not None
+        waits.append(error.retry_after)
+    assert waits[0] == 7.0
+    assert waits[1] == pytest.approx(10_000, abs=120)
+    assert waits[2] is None
+
+
+def test_gemini_reports_its_delay_in_the_body() -> None:
+    async def script(asked: Asked) -> Reply:
+        return servers.error(429, details=[{"@type": "RetryInfo", "retryDelay": "17s"}])
+
+    error = call_adapter(script, GEMINI_MODEL)[0].error
+    assert error is not None
+    assert error.retry_after == 17.0
+
+
+async def _nothing(asked: Asked) -> Reply:
+    return web.json_response({})
+
+
+async def _number(asked: Asked) -> Reply:
+    return web.json_response(3)
+
+
+async def _html(asked: Asked) -> Reply:
+    return web.Response(text="<html>bad gateway</html>", content_type="text/html")
+
+
+async def _error_in_a_successful_response(asked: Asked) -> Reply:
+    return web.json_response({"error": {"message": "upstream died", "code": 502}})
+
+
+@pytest.mark.parametrize("model", [CHAT_MODEL, GEMINI_MODEL])
+@pytest.mark.parametrize(
+    "script",
+    [
+        servers.torn,
+        servers.garbage,
+        _nothing,
+        _number,
+        _html,
+        _error_in_a_successful_response,
+    ],
+)
+def test_an_unreadable_response_is_a_transient_failure(model: str, script: Script) -> None:
+    completion, _ = call_adapter(script, model)
+    assert completion.error is not None
+    assert completion.error.kind == "transient"
+    assert completion.text == ""
+
+
+@pytest.mark.parametrize("model", [CHAT_MODEL, GEMINI_MODEL])
+def test_a_request_ends_at_its_time_limit(model: str) -> None:
+    async def never(asked: Asked) -> Reply:
+        await asyncio.sleep(servers.FOR_EVER)
+        return servers.chat()
+
+    async def once(url: str, seconds: float) -> Completion:
+        opened = open_model(model, None, url)
+        completion = await opened.model.answer(MESSAGES, RequestSettings(timeout=seconds))
+        await opened.model.close()
+        return completion
+
+    with serve(never) as server:
+        # On a slow machine a short time limit may be over before the server has the request.
+        for seconds in (0.2, 1.0, 5.0, 30.0):
+            error = asyncio.run(once(server.url, seconds)).error
+            assert error is not None
+            assert (error.kind, error.message) == ("transient", f"no answer within {seconds:g} s")
+            if server.asked:
+                break
+        assert len(server.asked) == 1
+
+
+@pytest.mark.parametrize("model", [CHAT_MODEL, GEMINI_MODEL])
+def test_a_refused_connection_is_a_transient_failure(model: str) -> None:
+    with serve(valid_reply) as server:
+        url = server.url
+
+    async def once() -> Completion:
+        opened = open_model(model, None, url)
+        completion = await opened.model.answer(MESSAGES, opened.description.settings)
+        await opened.model.close()
+        return completion
+
+    error = asyncio.run(once()).error
+    assert error is not None
+    assert error.kind == "transient"
+    assert error.message.startswith("connection failed")

@@ -1,0 +1,360 @@
+"""The provider registry: built-in providers and plugins."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from numbench.errors import BadInput
+from numbench.models import (
+    CatalogueModel,
+    Message,
+    Model,
+    ModelPrice,
+    ModelProperties,
+    ModelTarget,
+    ProviderPlugin,
+    ReasoningLevel,
+    RequestSettings,
+    describe_model,
+    open_batch,
+    open_model,
+)
+from numbench.models import providers as registry
+from numbench.models.catalogue import list_models, named_models
+from numbench.models.providers import all_providers, find_provider, provider_price
+from numbench.records import Completion
+from numbench.runner.prices import find_price
+from tests.models.batch_servers import GeminiJobs
+from tests.servers import serve
+
+QUESTION = (Message("system", "Answer in JSON."), Message("user", "What is 1 + 1?"))
+LEVELS = {"low": ReasoningLevel(request={"depth": 1}), "high": ReasoningLevel(request={"depth": 9})}
+
+
+class EchoModel:
+    """Repeats the question."""
+
+    def __init__(self, target: ModelTarget) -> None:
+        self.name = target.name
+        self.target = target
+
+    async def answer(self, messages: Sequence[Message], settings: RequestSettings) -> Completion:
+        return Completion(text=messages[-1].content, finish_reason="stop")
+
+    async def close(self) -> None:
+        pass
+
+
+class HashedEchoModel(EchoModel):
+    """An echo with properties that are known once it is open."""
+
+    properties = ModelProperties(
+        display="Echo",
+        levels=LEVELS,
+        settings=RequestSettings(temperature=0.0, max_tokens=7, request={"base": True}),
+        identity={"model_sha256": "abc"},
+    )
+
+
+def hosted(**fields: Any) -> ProviderPlugin:
+    """Return a provider with a server, a key, levels, a named model and a price."""
+    named = CatalogueModel(
+        name="acme-large", display="Acme Large", route="acme/large", levels=LEVELS, seed=3
+    )
+    price = ModelPrice(route="acme/large", input=1.5, output=6.0, date="2030-01-01", source="list")
+    defaults: dict[str, Any] = {
+        "name": "acme",
+        "open_model": EchoModel,
+        "key_variables": ("ACME_API_KEY", "ACME_TOKEN"),
+        "levels": LEVELS,
+        "request": {"tier": "flex"},
+        "rejects_temperature": ("cold-*",),
+        "rejects_temperature_when_reasoning": ("warm-*",),
+        "models": (named,),
+        "prices": (price,),
+    }
+    return ProviderPlugin(**(defaults | fields))
+
+
+@pytest.fixture
+def install(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., None]]:
+    """A function that makes provider objects appear as plugins."""
+
+    def install_plugins(*plugins: ProviderPlugin) -> None:
+        entries = [(plugin.name, plugin) for plugin in plugins]
+        monkeypatch.setattr(registry, "load_plugins", lambda group, type_: entries)
+        registry._plugin_providers.cache_clear()
+
+    yield install_plugins
+    monkeypatch.undo()
+    registry._plugin_providers.cache_clear()
+
+
+def ask(model: Model, settings: RequestSettings) -> Completion:
+    return asyncio.run(model.answer(QUESTION, settings))
+
+
+@pytest.mark.parametrize("name", sorted(registry._BUILT_IN))
+def test_every_built_in_provider_is_registered_under_its_own_name(name: str) -> None:
+    provider = find_provider(name)
+    assert provider is not None
+    assert provider.name == name
+    assert provider in all_providers()
+
+
+def test_a_minimal_plugin_in_this_process_answers(install: Callable[..., None]) -> None:
+    install(ProviderPlugin(name="echo", open_model=EchoModel, in_process=True))
+    opened = open_model("echo/any/name")
+    assert ask(opened.model, opened.description.settings).text == "What is 1 + 1?"
+    description = describe_model("echo/any/name")
+    assert description == opened.description
+    assert (description.display, description.level) == ("any/name", "default")
+    assert (description.route, description.identity, description.key_is_set) == (None, {}, True)
+    assert description.takes_prompts
+    for option, arguments in (
+        ("--base-url", ("http://127.0.0.1:1",)),
+        ("--api", (None, "responses")),
+    ):
+        with pytest.raises(BadInput, match=f"runs in this process: leave out {option}"):
+            open_model("echo/x", None, *arguments)
+    with pytest.raises(BadInput, match="leave out --batch"):
+        open_batch("echo/x")
+    with pytest.raises(BadInput, match="no reasoning level 'high'; possible: default"):
+        open_model("echo/x", "high")
+
+
+def test_properties_of_an_open_model_become_its_description(install: Callable[..., None]) -> None:
+    install(ProviderPlugin(name="echo", open_model=HashedEchoModel, in_process=True))
+    description = open_model("echo/x", "high").description
+    assert (description.display, description.level) == ("Echo", "high")
+    assert description.settings.request == {"base": True, "depth": 9}
+    assert (description.settings.temperature, description.settings.max_tokens) == (0.0, 7)
+    assert description.identity == {"model_sha256": "abc"}
+    with pytest.raises(BadInput, match="several reasoning levels: give --reasoning low, high"):
+        open_model("echo/x")
+
+
+def test_a_hosted_plugin_gets_key_server_and_name(
+    install: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    install(hosted())
+    with pytest.raises(BadInput, match="acme/large needs a key: set ACME_API_KEY or ACME_TOKEN"):
+        open_model("acme/large")
+    assert not describe_model("acme/large").key_is_set
+    monkeypatch.setenv("ACME_TOKEN", " secret ")
+    model: Any = open_model("acme/large", "high", "http://127.0.0.1:1/v1").model
+    assert model.target == ModelTarget(
+        "acme/large", "large", key="secret", base_url="http://127.0.0.1:1/v1"
+    )
+    description = describe_model("acme/large", "high")
+    assert description.key_is_set
+    assert description.route == "acme/large"
+    assert description.settings.request == {"tier": "flex", "depth": 9}
+    with pytest.raises(BadInput, match="--api responses is available from openai only, not from a"):
+        describe_model("acme/large", None, None, "responses")
+
+
+@pytest.mark.parametrize(
+    ("model", "level", "temperature"),
+    [
+        ("acme/any", "low", 0.0),
+        ("acme/cold-1", None, None),
+        ("acme/warm-1", None, 0.0),
+        ("acme/warm-1", "low", None),
+    ],
+)
+def test_a_plugin_declares_which_models_reject_a_temperature(
+    install: Callable[..., None], model: str, level: str | None, temperature: float | None
+) -> None:
+    install(hosted())
+    assert describe_model(model, level).settings.temperature == temperature
+
+
+def test_a_plugin_without_levels_rejects_reasoning(install: Callable[..., None]) -> None:
+    install(hosted(levels={}, models=()))
+    assert describe_model("acme/large").level == "default"
+    with pytest.raises(BadInput, match="acme/large has no reasoning levels: leave out --reasoning"):
+        describe_model("acme/large", "low")
+
+
+def test_named_models_of_a_plugin_are_listed_and_resolved(
+    install: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    install(hosted())
+    monkeypatch.setenv("ACME_API_KEY", " ")
+    entry = list_models()[-1]
+    assert entry == (
+        "acme-large",
+        "Acme Large",
+        "acme/large",
+        ("low", "high"),
+        "ACME_API_KEY",
+        False,
+    )
+    description = describe_model("acme-large", "low")
+    assert (description.display, description.route) == ("Acme Large", "acme/large")
+    assert (description.settings.seed, description.settings.structured) == (3, True)
+    with pytest.raises(BadInput, match=r"unknown model 'acme-larg': did you mean acme-large\?"):
+        describe_model("acme-larg")
+    with pytest.raises(BadInput, match=r"did you mean acme/x\?"):
+        describe_model("acmee/x")
+
+
+def test_prices_of_a_plugin_are_used_after_the_users_own(
+    install: Callable[..., None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    install(hosted())
+    price = find_price("acme/large")
+    assert price is not None
+    assert (price.input, price.output, price.date, price.own) == (1.5, 6.0, "2030-01-01", False)
+    assert provider_price("acme/other") is None
+    assert find_price("nobody/large") is None
+    row = '[[price]]\nroute = "acme/large"\ninput = 2\noutput = 3\n'
+    (tmp_path / "numbench-prices.toml").write_text(row)
+    own = find_price("acme/large")
+    assert own is not None
+    assert (own.input, own.own) == (2.0, True)
+
+
+def test_a_plugin_may_have_a_batch_api(
+    install: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from numbench.models.gemini_batch import GeminiBatchService
+
+    def open_jobs(target: ModelTarget) -> GeminiBatchService:
+        return GeminiBatchService(target.served_name, key=target.key, base_url=target.base_url)
+
+    async def find(url: str) -> str | None:
+        service = open_batch("acme/large", "low", url)
+        try:
+            return await service.find("key")
+        finally:
+            await service.close()
+
+    install(hosted(open_batch=open_jobs, batch_discount=0.25))
+    assert describe_model("acme/large").batch_discount == 0.25
+    with serve(GeminiJobs()) as server:
+        assert asyncio.run(find(server.url)) is None
+        assert len(server.asked) == 1
+    install(hosted())
+    assert describe_model("acme/large").batch_discount is None
+    with pytest.raises(BadInput, match=r"acme has no batch API \(openai and gemini have one\)"):
+        open_batch("acme/large", "low", "http://127.0.0.1:1")
+
+
+def test_names_that_exist_twice_are_rejected(install: Callable[..., None]) -> None:
+    install(hosted(name="openai", models=(), prices=()))
+    with pytest.raises(BadInput, match=r"plugin provider 'openai' .*exists already; rename it"):
+        all_providers()
+    same = CatalogueModel(name="gpt-5", display="x", route="acme/x", levels=LEVELS)
+    install(hosted(models=(same,)))
+    with pytest.raises(BadInput, match="'acme' names a model 'gpt-5', which exists already"):
+        named_models()
+    assert describe_model("gpt-5", "low").route == "openai/gpt-5"
+
+
+def test_the_sdk_of_a_plugin_has_to_be_installed(install: Callable[..., None]) -> None:
+    install(hosted(sdk="no-such-distribution"))
+    with pytest.raises(BadInput, match="its sdk 'no-such-distribution' is not installed"):
+        all_providers()
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"name": "Acme"}, "provider name 'Acme'"),
+        ({"name": ""}, "provider name ''"),
+        ({"name": "other"}, "route 'acme/large' does not begin with 'other/'"),
+        (
+            {"models": (CatalogueModel(name="a/b", display="x", route="acme/x", levels=LEVELS),)},
+            "model 'a/b': give a name without a slash",
+        ),
+        (
+            {"models": (CatalogueModel(name="a", display="x", route="acme/x", levels={}),)},
+            "model 'a'.* levels",
+        ),
+    ],
+)
+def test_an_inconsistent_plugin_cannot_be_created(fields: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        hosted(**fields)
+
+
+ECHO = """
+from numbench.models import ModelPrice, ProviderPlugin
+from numbench.records import Completion, Usage
+
+class EchoModel:
+    def __init__(self, target):
+        self.name = target.name
+
+    async def answer(self, messages, settings):
+        return Completion(text='{"answer": 1}', usage=Usage(input=10, generated=5), cost=None)
+
+    async def close(self):
+        pass
+
+PROVIDER = ProviderPlugin(
+    name="echo",
+    open_model=EchoModel,
+    prices=(ModelPrice(route="echo/one", input=1.0, output=2.0, date="2030", source="test"),),
+    sdk="numbench-echo",
+)
+"""
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Path:
+    """A folder with the installed distribution numbench-echo."""
+    folder = tmp_path / "site"
+    info = folder / "numbench_echo-1.2.dist-info"
+    info.mkdir(parents=True)
+    (folder / "numbench_echo.py").write_text(ECHO)
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: numbench-echo\nVersion: 1.2\n")
+    (info / "entry_points.txt").write_text("[numbench.providers]\necho = numbench_echo:PROVIDER\n")
+    return folder
+
+
+def numbench(site: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    path = os.pathsep.join([str(site), *sys.path])
+    return subprocess.run(
+        [sys.executable, "-c", "from numbench.cli import main; main()", *arguments],
+        capture_output=True,
+        text=True,
+        cwd=site.parent,
+        env=os.environ | {"PYTHONPATH": path},
+    )
+
+
+def test_an_installed_plugin_is_run_from_the_command_line(site: Path) -> None:
+    done = numbench(
+        site, "run", "--model", "echo/one", "--limit", "1", "--tasks", "addition", "--out", "run"
+    )
+    assert done.returncode == 0, done.stderr
+    assert "1 answered now" in done.stdout
+    recorded = (site.parent / "run" / "run.json").read_text()
+    assert '"numbench-echo":"1.2"' in "".join(recorded.split())
+    response = (site.parent / "run" / "responses.jsonl").read_text()
+    assert '"cost":0.00002' in response or '"cost":2e-5' in response.replace("2e-05", "2e-5")
+    listed = numbench(site, "models")
+    assert listed.returncode == 0, listed.stderr
+    assert "echo/NAME" in listed.stdout
+
+
+def test_a_broken_plugin_affects_only_names_that_need_plugins(site: Path) -> None:
+    (site / "numbench_echo.py").write_text("import no_such_module")
+    done = numbench(site, "run", "--model", "echo/one", "--dry-run")
+    assert done.returncode == 2
+    assert len(done.stderr.splitlines()) == 1
+    assert "numbench_echo:PROVIDER" in done.stderr and "uninstall it" in done.stderr
+    done = numbench(site, "run", "--model", "gpt-5", "--reasoning", "low", "--dry-run")
+    assert done.returncode == 0, done.stderr

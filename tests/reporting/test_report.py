@@ -1,0 +1,417 @@
+"""Reports of small runs: the content of all files."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+from msgspec.structs import replace
+from rich.console import Console
+
+from numbench.errors import BadInput
+from numbench.reporting import ReportResult, report
+from numbench.reporting.console import terminal_table
+from numbench.reporting.entries import published_entries
+from numbench.resources import resource_folder
+from tests.reporting import runs
+
+HOSTILE = '<script>alert(1)</script> | & _x_ $y$ %z {b} \\input\n[oops] "q"'
+
+
+@pytest.fixture
+def mixed(tmp_path: Path) -> Path:
+    return runs.mixed_run(tmp_path)
+
+
+pytestmark = pytest.mark.usefixtures("only_radar_per_model")
+
+
+def table(out: Path, name: str) -> str:
+    return (out / "tables" / name).read_text()
+
+
+def rows(out: Path, name: str) -> list[dict[str, str]]:
+    return list(csv.DictReader(io.StringIO(table(out, name))))
+
+
+def in_80_columns(result: ReportResult) -> list[str]:
+    from rich.console import Console
+
+    text = io.StringIO()
+    Console(file=text, width=80, highlight=False).print(terminal_table(result))
+    return text.getvalue().splitlines()
+
+
+def test_tables_contain_the_means_of_the_items(mixed: Path, tmp_path: Path) -> None:
+    report([mixed], out=tmp_path / "out")
+    assert table(tmp_path / "out", "log_smape.csv") == (
+        "Model,Reasoning,Add,Mult,Div,Mean,Std,MinMax,Interval,Sort,Exp\n"
+        "GPT 5,minimal,69.6,100.0,75.0,100.0,100.0,75.0,100.0,100.0,100.0\n"
+    )
+    assert table(tmp_path / "out", "exact_match.csv") == (
+        "Model,Reasoning,Add,Mult,Div,Mean,Std,Exp\n"
+        "GPT 5,minimal,66.7,100.0,75.0,100.0,100.0,100.0\n"
+    )
+    assert table(tmp_path / "out", "tokens.csv") == (
+        "Model,Reasoning,Add,Mult,Div,Mean,Std,MinMax,Interval,Sorting,Exp\n"
+        "GPT 5,minimal,17,10,,10,10,10,10,10,10\n"
+    )
+
+
+def test_the_paper_protocol_scores_missing_answers_as_incorrect(
+    mixed: Path, tmp_path: Path
+) -> None:
+    report([mixed], "paper", out=tmp_path / "out")
+    (row,) = rows(tmp_path / "out", "log_smape.csv")
+    assert (row["Add"], row["Mult"]) == ("52.2", "75.0")
+
+
+@pytest.mark.parametrize("name", ["log_smape", "exact_match", "tokens"])
+def test_headers_are_those_of_the_published_files(mixed: Path, tmp_path: Path, name: str) -> None:
+    report([mixed], out=tmp_path / "out")
+    published = (resource_folder("published") / f"frontier_{name}.csv").read_text().splitlines()[0]
+    assert table(tmp_path / "out", f"{name}.csv").splitlines()[0] == published
+    bounds = table(tmp_path / "out", f"{name}_ci.csv").splitlines()[0].split(",")
+    expected = [f"{task}_{end}" for task in published.split(",")[2:] for end in ("low", "high")]
+    assert bounds == ["Model", "Reasoning", *expected]
+
+
+def test_bounds_enclose_the_value_and_are_empty_without_one(mixed: Path, tmp_path: Path) -> None:
+    report([mixed], out=tmp_path / "out")
+    (bounds,) = rows(tmp_path / "out", "tokens_ci.csv")
+    assert (bounds["Div_low"], bounds["Div_high"]) == ("", "")
+    assert (bounds["Add_low"], bounds["Add_high"]) == ("10", "31")
+    (bounds,) = rows(tmp_path / "out", "exact_match_ci.csv")
+    # Wilson for 2 of 3 and for 3 of 3.
+    assert (bounds["Add_low"], bounds["Add_high"]) == ("20.8", "93.9")
+    assert (bounds["Mult_low"], bounds["Mult_high"]) == ("43.9", "100.0")
+    (bounds,) = rows(tmp_path / "out", "log_smape_ci.csv")
+    assert (bounds["Add_low"], bounds["Add_high"]) == ("8.8", "100.0")
+    assert (bounds["MinMax_low"], bounds["MinMax_high"]) == ("30.1", "95.4")
+    assert "69.6 \\[8.8, 100.0\\]" in table(tmp_path / "out", "log_smape_ci.md")
+
+
+def test_coverage_accounts_for_every_item(mixed: Path, tmp_path: Path) -> None:
+    done = report([mixed], out=tmp_path / "out")
+    result = {row["Task"]: row for row in rows(tmp_path / "out", "coverage.csv")}
+    assert {task: row["n"] for task, row in result.items()} == dict.fromkeys(result, "4")
+    for row in result.values():
+        kinds = ("ok", "unparseable", "empty", "truncated", "refused", "error", "missing")
+        assert sum(int(row[kind]) for kind in kinds) == 4
+    assert (result["Add"]["missing"], result["Add"]["counted"]) == ("1", "3")
+    assert (result["Mult"]["error"], result["Div"]["unparseable"]) == ("1", "1")
+    assert (result["Div"]["tokens unknown"], result["Div"]["compliance"]) == ("4", "75.0")
+    assert done.warnings == (
+        "GPT 5 (minimal): unparseable responses scored as incorrect (1: Div 1).",
+        "GPT 5 (minimal): failed requests excluded from the means (1: Mult 1).",
+        "GPT 5 (minimal): items without a response excluded from the means (1: Add 1).",
+        "GPT 5 (minimal): responses without a token count (4: Div 4).",
+    )
+    page = (tmp_path / "out" / "report.html").read_text()
+    assert all(warning in page for warning in done.warnings)
+
+
+def test_csv_files_never_contain_published_rows(mixed: Path, tmp_path: Path) -> None:
+    report([mixed], published=True, out=tmp_path / "out")
+    for path in (tmp_path / "out" / "tables").glob("*.csv"):
+        result = list(csv.DictReader(path.open()))
+        levels = {row[name] for row in result for name in row if name.endswith("easoning")}
+        assert levels == ({"minimal"} if path.stem != "comparisons" else set())
+
+
+def test_published_rows_have_a_separate_heading(mixed: Path, tmp_path: Path) -> None:
+    report([mixed], out=tmp_path / "out")
+    text = table(tmp_path / "out", "log_smape.md")
+    measured, published = text.split("## published (paper)\n")
+    assert measured.count("\n| GPT 5 ") == 1
+    assert "## Measured\n" in measured
+    assert "Kimi K2 0905" in published and "Kimi K2 0905" not in measured
+    latex = table(tmp_path / "out", "log_smape.tex")
+    assert latex.index("69.6") < latex.index("published (paper)") < latex.index("Kimi K2 0905")
+
+
+def test_a_report_without_published_values_does_not_mention_them(
+    mixed: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "out"
+    report([mixed], published=True, out=out)
+    done = report([mixed], published=False, out=out)
+    assert done.published == ()
+    for path in [*out.glob("tables/*"), out / "report.html"]:
+        assert "Kimi" not in path.read_text() and "ublished (" not in path.read_text()
+    assert "published" not in "\n".join(in_80_columns(done))
+    apart = tmp_path / "apart"
+    report([mixed], published=False, out=apart)
+    assert runs.everything(out) == runs.everything(apart)
+
+
+def test_figures_of_models_no_longer_reported_are_removed(mixed: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    other = runs.run(
+        tmp_path / "runs" / "other", runs.dataset(tmp_path), runs.all_right(), display="Other"
+    )
+    report([mixed, other], out=out)
+    assert (out / "figures" / "radar_other.svg").exists()
+    (out / "figures" / "radar_notes.txt").write_text("mine")
+    report([mixed], out=out)
+    assert not (out / "figures" / "radar_other.svg").exists()
+    assert (out / "figures" / "radar_notes.txt").exists()
+
+
+def test_cells_of_tasks_that_a_run_lacks_are_empty(tmp_path: Path) -> None:
+    data = runs.dataset(tmp_path)
+    asked = ("addition", "sorting")
+    responses = {key: r for key, r in runs.all_right().items() if key.split("-")[0] in asked}
+    folder = runs.run(tmp_path / "run", data, responses, tasks=asked)
+    done = report([folder], out=tmp_path / "out")
+    assert table(tmp_path / "out", "log_smape.csv").splitlines()[1] == (
+        "GPT 5,minimal,100.0,,,,,,,100.0,"
+    )
+    assert done.warnings == (
+        "GPT 5 (minimal): no results for MinMax, Interval, Mult, Div, Exp, Mean, Std.",
+    )
+
+
+def test_an_item_limit_is_a_warning(tmp_path: Path) -> None:
+    folder = runs.run(tmp_path / "run", runs.dataset(tmp_path), runs.all_right(), limit=2)
+    assert report([folder], out=tmp_path / "out").warnings == (
+        "GPT 5 (minimal): includes only the first 2 items per task.",
+    )
+    assert "2 items per task" in table(tmp_path / "out", "log_smape.md")
+
+
+def test_a_run_without_answers_has_empty_cells_and_not_zeros(tmp_path: Path) -> None:
+    folder = runs.run(tmp_path / "run", runs.dataset(tmp_path), {})
+    report([folder], out=tmp_path / "out")
+    for name in ("log_smape", "exact_match", "tokens"):
+        row = table(tmp_path / "out", f"{name}.csv").splitlines()[1]
+        assert row.strip(",") == "GPT 5,minimal"
+
+
+def test_runs_on_different_datasets_are_labelled_and_warned_about(tmp_path: Path) -> None:
+    folders = [
+        runs.run(tmp_path / "runs" / name, runs.dataset(tmp_path, name), runs.all_right())
+        for name in ("first", "second")
+    ]
+    # Same items, so only a different name and a shorter list of tasks change the hash.
+    short = runs.dataset(tmp_path, "third", tasks=("addition",))
+    folders.append(
+        runs.run(tmp_path / "runs" / "third", short, runs.all_right(), tasks=("addition",))
+    )
+    done = report(folders, out=tmp_path / "out")
+    assert done.warnings[0].startswith("The runs use different datasets: first@")
+    text = table(tmp_path / "out", "log_smape.md")
+    for name in ("first@", "second@", "third@"):
+        assert f"| GPT 5 ({name}" in text
+    assert len(rows(tmp_path / "out", "log_smape.csv")) == 3
+
+
+def test_runs_keep_their_order_and_are_included_once(tmp_path: Path) -> None:
+    data = runs.dataset(tmp_path)
+    folders = [
+        runs.run(tmp_path / "runs" / name, data, runs.all_right(tokens=None), display=name)
+        for name in ("b", "a")
+    ]
+    done = report([*folders, tmp_path / "runs"], out=tmp_path / "out")
+    assert [entry.model for entry in done.entries] == ["b", "a"]
+    assert done.warnings == (
+        "b (minimal): token counts are not available.",
+        "a (minimal): token counts are not available.",
+    )
+
+
+def test_a_baseline_has_no_warning_about_token_counts(tmp_path: Path) -> None:
+    responses = runs.all_right(tokens=None)
+    folder = runs.run(tmp_path / "run", runs.dataset(tmp_path), responses, model="baseline/float64")
+    assert report([folder], out=tmp_path / "out").warnings == ()
+
+
+def test_progress_names_each_run_and_figure(mixed: Path, tmp_path: Path) -> None:
+    messages: list[str] = []
+    report([mixed], out=tmp_path / "out", on_progress=messages.append)
+    assert messages == [
+        f"scoring run 1 of 1: {mixed}",
+        "computing 95 % bounds",
+        "drawing figure 1 of 1: radar_per_model",
+        "writing scores.parquet",
+        "writing report.html",
+    ]
+
+
+def test_otherwise_equal_runs_are_labelled_by_folder(tmp_path: Path) -> None:
+    data = runs.dataset(tmp_path)
+    for name in ("one", "two"):
+        runs.run(tmp_path / "runs" / name, data, runs.all_right())
+    done = report([tmp_path / "runs"], out=tmp_path / "out")
+    notes = [entry.note for entry in done.entries]
+    assert notes[0].endswith("runs/one") and notes[1].endswith("runs/two")
+    for table in ("log_smape.csv", "tokens.csv", "exact_match_ci.csv", "coverage.csv"):
+        names = {row["Model"] for row in rows(tmp_path / "out", table)}
+        assert len(names) == 2, table
+    console = Console(width=80, file=io.StringIO(), record=True)
+    console.print(terminal_table(done))
+    said = console.export_text()
+    assert "runs/one" in said and "runs/two" in said
+
+
+def test_truncated_but_parsed_answers_are_a_warning(tmp_path: Path) -> None:
+    data = runs.dataset(tmp_path)
+    answers = runs.all_right()
+    cut = runs.said("addition", 1, '{"answer": 2')
+    answers["addition-1"] = replace(cut, finish_reason="length")
+    runs.run(tmp_path / "run", data, answers)
+    done = report([tmp_path / "run"], out=tmp_path / "out")
+    said = " ".join(done.warnings)
+    assert "truncated at the token limit but scored (1: Add 1)." in said
+
+
+def test_few_shot_examples_are_in_the_label_and_in_every_signature(tmp_path: Path) -> None:
+    data = runs.dataset(tmp_path)
+    for shots in (0, 5):
+        runs.run(tmp_path / "runs" / str(shots), data, runs.all_right(), few_shot=shots)
+    done = report([tmp_path / "runs"], out=tmp_path / "out")
+    assert [entry.note for entry in done.entries] == ["", "5-shot"]
+    plain, shown = json.loads((tmp_path / "out" / "report.json").read_text())["runs"]
+    for task in plain["tasks"]:
+        assert shown["tasks"][task]["signature"] == f"{plain['tasks'][task]['signature']}|shots:5"
+
+
+def test_rows_are_in_the_papers_order_with_levels_from_highest_to_none(tmp_path: Path) -> None:
+    data = runs.dataset(tmp_path)
+    names = [("Zebra", "none"), ("GPT 5", "minimal"), ("GPT OSS 120B", "low"), ("GPT 5", "maximal")]
+    for index, (display, level) in enumerate(names):
+        runs.run(
+            tmp_path / "runs" / str(index), data, runs.all_right(), display=display, reasoning=level
+        )
+    done = report([tmp_path / "runs"], out=tmp_path / "out")
+    assert [(entry.model, entry.reasoning) for entry in done.entries] == [
+        ("GPT OSS 120B", "low"),
+        ("GPT 5", "maximal"),
+        ("GPT 5", "minimal"),
+        ("Zebra", "none"),
+    ]
+
+
+def test_hostile_names_and_answers_are_escaped(tmp_path: Path) -> None:
+    responses = runs.all_right()
+    responses["mean-0"] = runs.said("mean", 0, "</td><script>alert(2)</script>\x1b[31m")
+    folder = runs.run(
+        tmp_path / "run", runs.dataset(tmp_path), responses, display=HOSTILE, reasoning="<b>|x"
+    )
+    done = report([folder], out=tmp_path / "out")
+    page = (tmp_path / "out" / "report.html").read_text()
+    assert "<script>alert" not in page and "<b>" not in page
+    assert "&lt;script&gt;alert(1)" in page
+    for name in ("log_smape", "coverage"):
+        lines = table(tmp_path / "out", f"{name}.md").splitlines()
+        widths = {line.replace("\\|", "").count("|") for line in lines if line.startswith("|")}
+        assert len(widths) == 1
+        assert not any("<" in line for line in lines)
+        latex = table(tmp_path / "out", f"{name}.tex")
+        assert r"\textbackslash{}input {[}oops{]}" in latex
+        assert r"\{b\}" in latex and r"\$y\$ \%z" in latex and r"\& \_x\_" in latex
+    (row,) = rows(tmp_path / "out", "log_smape.csv")
+    assert row["Model"] == HOSTILE.replace("\n", " ")
+    assert "\x1b" not in "\n".join(in_80_columns(done))
+    assert [path.name for path in sorted((tmp_path / "out" / "figures").glob("radar_*.svg"))] == [
+        "radar_script-alert-1-script-x-y-z-b-input-oops-q.svg"
+    ]
+
+
+def test_equal_file_names_are_numbered(tmp_path: Path) -> None:
+    data = runs.dataset(tmp_path)
+    for index, display in enumerate(("A b", "A-b", "→")):
+        runs.run(tmp_path / "runs" / str(index), data, runs.all_right(), display=display)
+    report([tmp_path / "runs"], out=tmp_path / "out")
+    names = {path.stem for path in (tmp_path / "out" / "figures").glob("radar_*.svg")}
+    assert names == {"radar_a-b", "radar_a-b-2", "radar_model"}
+
+
+def test_scores_parquet_contains_every_item(mixed: Path, tmp_path: Path) -> None:
+    report([mixed], out=tmp_path / "out")
+    result = pq.read_table(tmp_path / "out" / "scores.parquet").to_pylist()
+    assert len(result) == 36
+    by_id = {row["item_id"]: row for row in result}
+    wrong = by_id["addition-2"]
+    assert (wrong["answer"], wrong["parsed"], wrong["exact_match"]) == ("30", "33", False)
+    assert (wrong["generated_tokens"], wrong["input_tokens"], wrong["status"]) == (10, 5, "ok")
+    assert (wrong["difficulty_base10"], wrong["difficulty_base2"]) == (2, 4)
+    assert wrong["signature"].startswith("numbench:")
+    missing = by_id["addition-3"]
+    assert (missing["status"], missing["text"], missing["generated_tokens"]) == (
+        "missing",
+        None,
+        None,
+    )
+    assert by_id["sorting-0"]["answer"] == '["1","2"]'
+
+
+def test_report_json_traces_every_score(mixed: Path, tmp_path: Path) -> None:
+    done = report([mixed], out=tmp_path / "out")
+    summary = json.loads((tmp_path / "out" / "report.json").read_text())
+    (run,) = summary["runs"]
+    assert (summary["protocol"], summary["warnings"]) == ("exact", list(done.warnings))
+    add = run["tasks"]["addition"]
+    assert "protocol:exact" in add["signature"]
+    assert add["signature"] in (tmp_path / "out" / "report.html").read_text()
+    assert (add["n"], add["counted"], add["statuses"]) == (4, 3, {"missing": 1, "ok": 3})
+    assert add["exact_match"]["value"] == pytest.approx(200 / 3)
+    assert add["exact_match"]["low"] < 200 / 3 < add["exact_match"]["high"]
+    assert "tokens" not in run["tasks"]["division"]
+
+
+def test_without_runs_the_error_names_the_next_command(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(BadInput, match="numbench run"):
+        report()
+    with pytest.raises(BadInput, match="nowhere"):
+        report([Path("nowhere")])
+
+
+def test_without_arguments_all_runs_under_results_are_included(
+    mixed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "runs").rename(tmp_path / "results")
+    monkeypatch.chdir(tmp_path)
+    assert report().out == Path("results/report")
+    assert len(rows(tmp_path / "results" / "report", "tokens.csv")) == 1
+
+
+def test_the_terminal_table_fits_80_columns(tmp_path: Path) -> None:
+    data = runs.dataset(tmp_path)
+    folder = runs.run(tmp_path / "run", data, runs.all_right(), display="A model of long name " * 3)
+    lines = in_80_columns(report([folder], out=tmp_path / "out"))
+    assert max(map(len, lines)) <= 80
+    measured = next(line for line in lines if line.startswith("A model"))
+    assert measured.split()[-9:] == ["100.0"] * 9
+    index = next(i for i, line in enumerate(lines) if line.startswith("published (paper)"))
+    assert lines.index(measured) < index
+    assert sum("GPT 5 " in line for line in lines[index:]) == 2
+
+
+def test_published_entries_are_the_papers_rows() -> None:
+    entries = {(entry.model, entry.reasoning): entry for entry in published_entries()}
+    assert len(entries) == 13
+    gpt = entries["GPT 5", "maximal"].tables
+    assert gpt["log_smape"]["sorting"].value == 99.8
+    assert gpt["exact_match"]["mean"].value == 73.8
+    assert gpt["tokens"]["exponentiation"].value == 28086
+    assert sum(map(len, gpt.values())) == 24
+
+
+def test_importing_the_package_loads_nothing_heavy() -> None:
+    code = "import numbench.reporting, sys; print(*sys.modules)"
+    loaded = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    heavy: Sequence[str] = ("numpy", "matplotlib", "pandas", "pyarrow", "jinja2", "rich")
+    assert not set(heavy) & set(loaded.stdout.split())

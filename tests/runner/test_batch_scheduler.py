@@ -1,0 +1,457 @@
+"""Batch runs: no paid answer is lost or paid twice, wherever the run is cut off."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+from aiohttp import web
+
+from numbench.errors import BadInput, NumbenchError
+from numbench.journal import read_jobs, read_run
+from numbench.runner import CostLimitReached, RunInterrupted, TimeLimitReached
+from numbench.runner.planning import plan
+from numbench.runner.progress import RunProgress
+from numbench.runner.scheduler import RetryPolicy
+from numbench.runner.spec import RunSpec
+from tests import servers
+from tests.models.batch_servers import GeminiJobs, OpenAIJobs
+from tests.runner.test_run import KEY, MODEL, ROOT, RUN_MODULE, dataset, go, small_dataset
+from tests.servers import Asked, Reply, serve
+
+__all__ = ["dataset"]
+
+Answer = Callable[[dict[str, Any], int], dict[str, Any] | None]
+"""Returns the result of a request, from the request and how often it was submitted."""
+
+
+def good(request: dict[str, Any], number: int) -> dict[str, Any]:
+    usage = {"prompt_tokens": 10, "completion_tokens": 4}
+    choice = {"index": 0, "finish_reason": "stop", "message": {"content": '{"answer": 1}'}}
+    return {"status_code": 200, "body": {"choices": [choice], "usage": usage}}
+
+
+@dataclass
+class Provider(OpenAIJobs):
+    """A provider that finishes a job at the `polls`-th poll."""
+
+    answer: Answer = good
+    polls: int = 1
+    asked: Counter[str] = field(default_factory=Counter)
+    seen: Counter[str] = field(default_factory=Counter)
+    before: Callable[[str, list[str]], None] = lambda method, parts: None
+    refuse: list[Callable[[], Reply]] = field(default_factory=list)
+
+    async def __call__(self, asked: Asked) -> Reply:
+        method, parts = asked.request.method, asked.path.strip("/").split("/")
+        self.before(method, parts)
+        if self.refuse and (method, parts) == ("POST", ["batches"]):
+            return self.refuse.pop(0)()
+        if method == "GET" and parts[0] == "batches" and len(parts) == 2:
+            self.seen[parts[1]] += 1
+            if self.seen[parts[1]] == self.polls:
+                self._finish(parts[1])
+        return await super().__call__(asked)
+
+    def requests(self, name: str) -> list[dict[str, Any]]:
+        """The requests of a job."""
+        content = self.files[self._job(name)["input_file_id"]]
+        return [json.loads(line) for line in content.splitlines()]
+
+    def _finish(self, name: str) -> None:
+        job = self._job(name)
+        if job["status"] in ("failed", "completed"):
+            return
+        results = []
+        for request in reversed(self.requests(name)):
+            self.asked[request["custom_id"]] += 1
+            response = self.answer(request, self.asked[request["custom_id"]])
+            if response is not None:
+                line = {"custom_id": request["custom_id"], "response": response, "error": None}
+                results.append(json.dumps(line))
+        self.files[f"{name}-out"] = "\n".join(results).encode()
+        job |= {"status": "completed", "output_file_id": f"{name}-out"}
+
+
+@pytest.fixture(autouse=True)
+def _quick(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    use_policy(monkeypatch)
+    yield
+
+
+def use_policy(monkeypatch: pytest.MonkeyPatch, job_lookup_timeout: float = 0.3) -> None:
+    """Make runs poll fast."""
+    quick = {
+        "backoff": 0.01,
+        "poll_interval": 0.01,
+        "max_poll_interval": 0.02,
+        "interrupt_grace": 0.5,
+        "job_lookup_timeout": job_lookup_timeout,
+    }
+    monkeypatch.setattr(RUN_MODULE, "RetryPolicy", lambda **given: RetryPolicy(**(quick | given)))
+
+
+def states(out: Path) -> list[str]:
+    return [job.state for job in read_jobs(out).values()]
+
+
+def test_a_batch_answers_every_item_once_and_fills_the_same_journal(
+    dataset: Path, tmp_path: Path
+) -> None:
+    provider = Provider(polls=3)
+    with serve(provider) as server:
+        report = go(server, dataset, tmp_path / "run", batch=True)
+        assert (report.answered, report.errors, report.generated_tokens) == (10, 0, 40)
+        assert go(server, dataset, tmp_path / "run", batch=True).skipped == 10
+        assert go(server, dataset, tmp_path / "run").skipped == 10
+    assert set(provider.asked.values()) == {1}
+    assert len(provider.jobs) == 1
+    assert states(tmp_path / "run") == ["collected"]
+    recorded = read_run(tmp_path / "run")
+    assert len(recorded.responses) == 10
+    response = next(iter(recorded.responses.values()))
+    assert (response.text, response.attempts) == ('{"answer": 1}', 1)
+    assert response.extra["batch_job"] == "batch-0"
+    body = provider.requests("batch-0")[0]["body"]
+    assert body["messages"][0]["role"] == "system"
+
+
+def test_only_failed_items_are_resubmitted_and_given_up_after_three_jobs(
+    dataset: Path, tmp_path: Path
+) -> None:
+    def answer(request: dict[str, Any], number: int) -> dict[str, Any] | None:
+        prompt = request["body"]["messages"][-1]["content"]
+        if "1" in prompt and number == 1:
+            return {"status_code": 500, "body": {"error": {"message": "later"}}}
+        if prompt.startswith("What is 2"):
+            return None
+        if prompt.startswith("What is 3"):
+            refusal = {"message": "content filter", "code": "content_filter"}
+            return {"status_code": 400, "body": {"error": refusal}}
+        return good(request, number)
+
+    provider = Provider(answer=answer)
+    with serve(provider) as server:
+        report = go(server, dataset, tmp_path / "run", batch=True)
+        assert (report.answered, report.errors) == (8, 2)
+        errors = {
+            prompt: response.error.kind
+            for response in read_run(tmp_path / "run").responses.values()
+            if response.error
+            for prompt in [response.item_id]
+        }
+        assert sorted(errors.values()) == ["item", "transient"]
+        assert len(provider.jobs) == 3
+        assert max(provider.asked.values()) == 3
+        # The next call retries temporary failures, but not permanent ones.
+        provider.answer = good
+        assert go(server, dataset, tmp_path / "run", batch=True).completed == 1
+        assert go(server, dataset, tmp_path / "run", batch=True, retry_errors=True).completed == 1
+
+
+def test_large_runs_are_split_into_jobs_of_the_maximum_size(
+    dataset: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from numbench.models.openai_batch import OpenAIBatchService
+
+    monkeypatch.setattr(OpenAIBatchService, "max_requests", 4)
+    provider = Provider()
+    with serve(provider) as server:
+        assert go(server, dataset, tmp_path / "run", batch=True).answered == 10
+    assert [len(provider.requests(job["id"])) for job in provider.jobs] == [2, 4, 4]
+
+
+def test_after_a_queue_limit_smaller_jobs_are_submitted_one_at_a_time(
+    dataset: Path, tmp_path: Path
+) -> None:
+    provider = Provider()
+    taken: list[int] = []
+
+    def finish(name: str) -> None:
+        size = len(provider.requests(name))
+        taken.append(size)
+        if size <= 3:
+            Provider._finish(provider, name)
+            return
+        error = {"code": "token_limit_exceeded", "message": "enqueued token limit reached"}
+        provider._job(name).update(status="failed", errors={"data": [error]})
+
+    provider._finish = finish  # type: ignore[method-assign]
+    with serve(provider) as server:
+        assert go(server, dataset, tmp_path / "run", batch=True).answered == 10
+    assert taken == [10, 5, 2, 2, 2, 2, 2]
+
+
+def test_a_failed_job_ends_the_run_with_the_providers_message(
+    dataset: Path, tmp_path: Path
+) -> None:
+    provider = Provider()
+
+    def finish(name: str) -> None:
+        error = {"code": "invalid_url_mismatch", "message": "the url does not match"}
+        provider._job(name).update(status="failed", errors={"data": [error]})
+
+    provider._finish = finish  # type: ignore[method-assign]
+    with serve(provider) as server:
+        with pytest.raises(NumbenchError, match=r"batch-0 failed: the url does not match"):
+            go(server, dataset, tmp_path / "run", batch=True)
+        assert read_run(tmp_path / "run").responses == {}
+        del provider._finish  # type: ignore[method-assign]
+        assert go(server, dataset, tmp_path / "run", batch=True).answered == 10
+
+
+def test_a_job_whose_id_was_lost_is_found_by_its_key(dataset: Path, tmp_path: Path) -> None:
+    provider = Provider()
+
+    async def script(asked: Asked) -> Reply:
+        reply = await provider(asked)
+        if (asked.request.method, asked.path) == ("POST", "/batches") and len(provider.jobs) == 1:
+            # The job exists; the response with its id is lost.
+            return servers.error(502)
+        return reply
+
+    with serve(script) as server:
+        assert go(server, dataset, tmp_path / "run", batch=True).answered == 10
+    assert len(provider.jobs) == 1
+    assert set(provider.asked.values()) == {1}
+
+
+@pytest.mark.parametrize(("polls", "lookup_timeout"), [(2, 100.0), (10**9, 0.1)])
+def test_a_job_that_is_listed_late_is_not_submitted_twice(
+    dataset: Path,
+    tmp_path: Path,
+    polls: int,
+    lookup_timeout: float,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The submission is cut off while the provider processes it, so the job is not listed yet."""
+    use_policy(monkeypatch, job_lookup_timeout=lookup_timeout)
+    provider, lists = Provider(), 0
+
+    async def script(asked: Asked) -> Reply:
+        nonlocal lists
+        if (asked.request.method, asked.path) == ("POST", "/batches") and not provider.jobs:
+            await provider(asked)
+            return servers.error(401)
+        if (asked.request.method, asked.path) == ("GET", "/batches"):
+            lists += 1
+            if lists < polls:
+                return web.json_response({"data": [], "has_more": False})
+        return await provider(asked)
+
+    with serve(script) as server:
+        with pytest.raises(NumbenchError, match="401"):
+            go(server, dataset, tmp_path / "run", batch=True)
+        assert states(tmp_path / "run") == ["planned"]
+        assert go(server, dataset, tmp_path / "run", batch=True).answered == 10
+        if polls == 2:
+            assert len(provider.jobs) == 1
+            return
+        # It was given up and its items resubmitted; the next call still collects it.
+        assert states(tmp_path / "run") == ["lost", "collected"]
+        polls = 0
+        go(server, dataset, tmp_path / "run", batch=True)
+    assert states(tmp_path / "run") == ["collected", "collected"]
+
+
+def test_while_a_job_is_active_a_run_without_batch_is_refused(
+    dataset: Path, tmp_path: Path
+) -> None:
+    provider = Provider(polls=10**9)
+    spec = RunSpec(MODEL, dataset=dataset, out=tmp_path / "run")
+    with serve(provider) as server:
+        while states(tmp_path / "run") != ["submitted"]:
+            with pytest.raises(
+                TimeLimitReached, match=r"10 still open; batch jobs continue at the provider"
+            ):
+                go(server, dataset, tmp_path / "run", batch=True, time_limit=0.3)
+        with pytest.raises(BadInput, match="with --batch to collect its answers"):
+            go(server, dataset, tmp_path / "run")
+        planned = plan(RunSpec(**(vars(spec) | {"base_url": server.url})), batch=True)
+        assert (planned.requests, planned.items_in_jobs) == (0, 10)
+        provider.polls = provider.seen["batch-0"] + 1
+        assert go(server, dataset, tmp_path / "run", batch=True).answered == 10
+    assert len(provider.jobs) == 1
+
+
+def test_an_interrupt_leaves_the_job_at_the_provider(dataset: Path, tmp_path: Path) -> None:
+    provider = Provider(polls=10**9)
+
+    def interrupt(method: str, parts: list[str]) -> None:
+        if method == "GET" and provider.seen["batch-0"] == 3:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    provider.before = interrupt
+    with serve(provider) as server:
+        with pytest.raises(RunInterrupted):
+            go(server, dataset, tmp_path / "run", batch=True)
+        provider.before = lambda method, parts: None
+        provider.polls = provider.seen["batch-0"] + 1
+        assert go(server, dataset, tmp_path / "run", batch=True).answered == 10
+    assert len(provider.jobs) == 1
+
+
+CALL = (
+    "import importlib, sys; from pathlib import Path\n"
+    "runner = importlib.import_module('numbench.runner.run')\n"
+    "from numbench.runner.scheduler import RetryPolicy\n"
+    "from numbench.runner.spec import RunSpec\n"
+    "runner.RetryPolicy = lambda **changes: RetryPolicy(poll_interval=0.01, **changes)\n"
+    "url, data, out = sys.argv[1:]\n"
+    "spec = RunSpec('openai/some', dataset=data, out=Path(out), base_url=url)\n"
+    "runner.run(spec, batch=True)\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [
+        ("POST", ["files"]),
+        ("POST", ["batches"]),
+        ("GET", ["batches", "batch-0"]),
+        ("GET", ["files", "batch-0-out", "content"]),
+    ],
+)
+@pytest.mark.parametrize("moment", ["before", "behind"])
+def test_after_a_kill_at_any_step_nothing_is_paid_twice(
+    tmp_path: Path, method: str, path: list[str], moment: str
+) -> None:
+    dataset, out = small_dataset(tmp_path / "data", 100), tmp_path / "run"
+    provider, killed = Provider(), threading.Event()
+    processes: list[subprocess.Popen[bytes]] = []
+
+    async def script(asked: Asked) -> Reply:
+        step = (asked.request.method, asked.path.strip("/").split("/")) == (method, path)
+        if step and not killed.is_set():
+            if moment == "behind":
+                await provider(asked)
+            killed.set()
+            processes[0].send_signal(signal.SIGKILL)
+            await asyncio.sleep(servers.FOR_EVER)
+        return await provider(asked)
+
+    with serve(script) as server:
+        command = [sys.executable, "-c", CALL, server.url, str(dataset), str(out)]
+        environment = os.environ | {"OPENAI_API_KEY": KEY}
+        processes.append(subprocess.Popen(command, cwd=ROOT, env=environment))
+        assert processes[0].wait() == -signal.SIGKILL
+        assert go(server, dataset, out, batch=True).answered == 200
+    assert len(provider.jobs) == 1
+    assert set(provider.asked.values()) == {1}
+    assert len(read_run(out).responses) == 200
+    assert KEY.encode() not in b"".join(
+        file.read_bytes() for file in out.rglob("*") if file.is_file()
+    )
+
+
+def test_results_stored_before_a_kill_are_not_stored_twice(dataset: Path, tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    with serve(Provider()) as server:
+        go(server, dataset, out, batch=True)
+        for name, keep in (("responses.jsonl", 4), ("jobs.jsonl", 2)):
+            lines = (out / name).read_bytes().splitlines(keepends=True)
+            (out / name).write_bytes(b"".join(lines[:keep]) + lines[keep][:9])
+        assert states(out) == ["submitted"]
+        report = go(server, dataset, out, batch=True)
+        assert (report.answered, report.skipped) == (6, 4)
+    assert len((out / "responses.jsonl").read_bytes().splitlines()) == 10
+
+
+def prices(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """10 tokens in and 4 out cost five dollars; half by batch."""
+    path = folder / "prices.toml"
+    path.write_text(f'[[price]]\nroute = "{MODEL}"\ninput = 1e5\noutput = 1e6\ndate = "2025-03"\n')
+    monkeypatch.setenv("NUMBENCH_PRICES", str(path))
+
+
+def test_a_batch_costs_the_discounted_price(
+    dataset: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    prices(tmp_path, monkeypatch)
+    with serve(Provider()) as server:
+        assert go(server, dataset, tmp_path / "run", batch=True).cost == pytest.approx(25.0)
+    response = next(iter(read_run(tmp_path / "run").responses.values()))
+    assert response.extra["cost_source"] == "price table (2025-03), batch"
+
+
+def test_a_cost_limit_holds_for_batches(
+    dataset: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    prices(tmp_path, monkeypatch)
+    provider = Provider()
+
+    async def either(asked: Asked) -> Reply:
+        if asked.path == "/chat/completions":
+            return servers.chat(usage={"prompt_tokens": 10, "completion_tokens": 4})
+        return await provider(asked)
+
+    with serve(either) as server:
+        with pytest.raises(BadInput, match="the cost per item of minmax, addition is unknown"):
+            go(server, dataset, tmp_path / "new", batch=True, max_cost=5)
+        # Two answers at the full price, $10 together, set the expected cost of an answer.
+        go(server, dataset, tmp_path / "run", limit=1)
+        with pytest.raises(
+            CostLimitReached, match=r"\$20.0000 spent, 4 answered now, 4 still open"
+        ):
+            go(server, dataset, tmp_path / "run", batch=True, max_cost=24)
+        with pytest.raises(CostLimitReached, match="0 answered now, 4 still open"):
+            go(server, dataset, tmp_path / "run", batch=True, max_cost=24)
+        assert go(server, dataset, tmp_path / "run", batch=True, max_cost=40).answered == 4
+
+
+def test_a_model_without_a_batch_api_is_refused(dataset: Path, tmp_path: Path) -> None:
+    with serve(Provider()) as server:
+        for model in ("openrouter/some", "litellm/openai/some"):
+            with pytest.raises(BadInput, match="has no batch API"):
+                go(server, dataset, tmp_path / "run", model=model, batch=True)
+        with pytest.raises(BadInput, match="leave out --batch"):
+            go(server, dataset, tmp_path / "run", model="baseline/float64", batch=True)
+    assert not (tmp_path / "run").exists()
+
+
+def test_gemini_batch_jobs(dataset: Path, tmp_path: Path) -> None:
+    jobs = GeminiJobs()
+
+    async def script(asked: Asked) -> Reply:
+        if asked.request.method == "GET" and asked.path.endswith("job0"):
+            count = len(jobs.jobs[0]["asked"])
+            answer = {"content": {"parts": [{"text": '{"answer": 2}'}]}, "finishReason": "STOP"}
+            jobs.end([{"response": {"candidates": [answer]}} for _ in range(count)])
+        reply = await jobs(asked)
+        if asked.path.endswith(":batchGenerateContent"):
+            requests = asked.body["batch"]["inputConfig"]["requests"]["requests"]
+            jobs.jobs[-1]["asked"] = requests
+        return reply
+
+    with serve(script) as server:
+        of_gemini = {"model": "gemini-2.5-pro", "reasoning": "minimal", "batch": True}
+        assert go(server, dataset, tmp_path / "run", **of_gemini).answered == 10
+    assert {r.text for r in read_run(tmp_path / "run").responses.values()} == {'{"answer": 2}'}
+
+
+def test_progress_shows_the_state_of_the_jobs(dataset: Path, tmp_path: Path) -> None:
+    provider, notes = Provider(polls=4), set()
+
+    def counts(method: str, parts: list[str]) -> None:
+        if provider.jobs:
+            counted = {"completed": 3, "failed": 1, "total": 10}
+            provider.jobs[0] |= {"request_counts": counted}
+
+    provider.before = counts
+    with serve(provider) as server:
+        watch: Callable[[RunProgress], None] = lambda now: notes.add(now.note)  # noqa: E731
+        go(server, dataset, tmp_path / "run", batch=True, on_progress=watch)
+    assert "1 batch job at the provider (submitted): 0 of 10 requests done" in notes
+    assert "1 batch job at the provider (validating): 4 of 10 requests done" in notes

@@ -1,0 +1,149 @@
+"""Runs on a full disk: a tmpfs of a few pages in its own mount namespace."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+from functools import cache
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from numbench.journal import read_run
+from numbench.records import Response
+from tests import servers
+from tests.runner.test_run import ROOT, questions, small_dataset
+from tests.servers import Asked, Reply, serve
+
+NUMBENCH = shlex.join([sys.executable, "-c", "from numbench.cli import main; main()"])
+PAGE = os.sysconf("SC_PAGE_SIZE")
+LONG = "digits " * 60
+
+# The disk vanishes with the last process that sees it, so each act copies its files to $1.
+ACTS = """
+set -u
+kept=$1 disk=$2 free=$3
+shift 3
+mount -t tmpfs -o size=%(pages)sk tmpfs "$disk"
+if [ "$free" -ge 0 ]; then
+    dd if=/dev/zero of="$disk/filler" bs=%(page)s count=$((%(count)s - free)) 2>/dev/null
+fi
+act() {
+    %(numbench)s run "$@" --out "$disk/run" >"$kept/$name.out" 2>"$kept/$name.err"
+    echo $? >"$kept/$name.code"
+    mkdir "$kept/$name"
+    cp -a "$disk/." "$kept/$name/"
+}
+name=full; act "$@"
+mount -o remount,size=4m "$disk"
+name=roomy; act "$@"
+name=done; act "$@"
+"""
+
+
+@cache
+def namespace() -> tuple[str, ...]:
+    """Return the command that runs another in a mount namespace; skip if that is forbidden."""
+    refused = "no unshare command"
+    with tempfile.TemporaryDirectory() as folder:
+        for command in (("unshare", "-rm"), ("unshare", "-m")):
+            if shutil.which("unshare") is None:
+                break
+            mount = [*command, "mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", folder]
+            tried = subprocess.run(mount, capture_output=True, text=True)
+            if tried.returncode == 0:
+                return command
+            refused = tried.stderr.strip()
+    pytest.skip(f"this machine does not allow mounting a small disk: {refused}")
+
+
+class Acts:
+    """The files of three runs of one command: on the full disk, with room, and once more."""
+
+    def __init__(self, folder: Path, server: servers.Server, pages: int, free: int) -> None:
+        """Use a disk of `pages`, of which `free` are free; all of them if negative."""
+        self.kept, disk = folder / "kept", folder / "disk"
+        self.kept.mkdir()
+        disk.mkdir()
+        size = {"pages": pages * PAGE // 1024, "page": PAGE, "count": pages, "numbench": NUMBENCH}
+        dataset = str(small_dataset(folder / "data", 30))
+        asking = ["--model", "openai/some", "--base-url", server.url, "--concurrency", "4"]
+        asking += ["--dataset", dataset]
+        self.disk = disk
+        subprocess.run(
+            [*namespace(), "sh", "-c", ACTS % size, "sh", self.kept, disk, str(free), *asking],
+            cwd=ROOT,
+            env={**os.environ, "OPENAI_API_KEY": "sk-planted-0123456789"},
+            check=True,
+            timeout=120,
+        )
+
+    def code(self, act: str) -> int:
+        return int((self.kept / f"{act}.code").read_text())
+
+    def failure(self, act: str) -> str:
+        """Return the last line on stderr, the only one besides progress; stdout is empty."""
+        assert (self.kept / f"{act}.out").read_text() == ""
+        output = (self.kept / f"{act}.err").read_text().strip().splitlines()
+        assert [line for line in output if line.startswith("numbench: ")] == output[-1:]
+        assert "Traceback" not in "".join(output)
+        return output[-1]
+
+    def run(self, act: str) -> Path:
+        return self.kept / act / "run"
+
+
+async def talkative(asked: Asked) -> Reply:
+    return servers.chat(f'{{"answer": 1, "because": "{LONG}"}}')
+
+
+def test_a_full_disk_leaves_whole_lines_and_the_run_can_be_resumed(
+    tmp_path: Path,
+) -> None:
+    prompts = {item.id: item.prompt for items in questions(30).values() for item in items}
+    with serve(talkative) as server:
+        acts = Acts(tmp_path, server, pages=8, free=-1)
+        counts = server.counts
+    assert acts.code("full") == 1
+    output = acts.failure("full")
+    assert f"{acts.disk}/run/responses.jsonl: No space left on device" in output
+    assert output.endswith("make room and run the same command again")
+    data = (acts.run("full") / "responses.jsonl").read_bytes()
+    assert data.endswith(b"\n")
+    kept = [msgspec.json.decode(line, type=Response) for line in data.splitlines()]
+    assert 0 < len(kept) < 60
+    assert all(LONG in response.text for response in kept)
+    assert acts.code("roomy") == 0
+    whole = read_run(acts.run("roomy"))
+    assert len(whole.responses) == 60
+    assert (acts.run("roomy") / "responses.jsonl").read_bytes().startswith(data)
+    assert {counts[prompts[response.item_id]] for response in kept} == {1}
+    # Only requests in flight when the disk was full are repeated.
+    assert sum(counts.values()) <= 60 + 4
+    assert acts.code("done") == 0
+    assert "0 answered now, 60 done earlier" in (acts.kept / "done.out").read_text()
+
+
+@pytest.mark.parametrize("free", [0, 1, 2])
+def test_a_disk_full_at_the_start_leaves_no_partial_file(tmp_path: Path, free: int) -> None:
+    with serve(talkative) as server:
+        acts = Acts(tmp_path, server, pages=8, free=free)
+        asked = len(server.asked)
+    assert acts.code("full") == 1
+    output = acts.failure("full")
+    assert f"{acts.disk}/run" in output
+    assert "No space left on device" in output
+    assert "make room and run the same command again" in output
+    left = {path.name: path.stat().st_size for path in acts.run("full").glob("[!.]*")}
+    assert left.pop("responses.jsonl", 0) == 0
+    assert left.keys() <= {"run.json"}
+    assert left.get("run.json") != 0
+    assert not list(acts.run("full").glob(".run.json.*"))
+    assert acts.code("roomy") == 0
+    assert len(read_run(acts.run("roomy")).responses) == 60
+    assert asked <= 60 + 4

@@ -1,0 +1,403 @@
+"""Complete runs against every fault of a server, with OpenAI's and Gemini's API.
+
+Questions of one task meet the fault once and then get a good answer; those of the other task always
+meet the fault.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import json
+import logging
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+import pytest
+from aiohttp import web
+
+from numbench.errors import NumbenchError
+from numbench.journal import read_run
+from numbench.records import Response, Usage
+from numbench.runner import RunReport
+from numbench.runner.scheduler import RetryPolicy
+from tests import servers
+from tests.runner.test_run import KEY, QUICK, RUN_MODULE, go, questions, small_dataset
+from tests.servers import Asked, Reply, Script, serve
+
+CHAT, GEMINI = "openai/some", "gemini/some"
+BOTH = pytest.mark.parametrize("model", [CHAT, GEMINI])
+ATTEMPTS = 3
+PROMPTS = {item.id: item.prompt for items in questions(100).values() for item in items}
+TASKS = {item.id: item.task for items in questions(100).values() for item in items}
+
+
+@pytest.fixture(autouse=True)
+def _quick(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    monkeypatch.setenv("GEMINI_API_KEY", KEY)
+    monkeypatch.setattr(
+        RUN_MODULE, "RetryPolicy", lambda **changes: RetryPolicy(**(QUICK | changes))
+    )
+    yield
+
+
+def good(asked: Asked, text: str = '{"answer": 1}') -> Reply:
+    """Return an answer in the API of the request."""
+    return servers.gemini(text) if "contents" in asked.body else servers.chat(text)
+
+
+def plain(asked: Asked, text: str = '{"answer": 1}') -> dict[str, Any]:
+    """Return the body of such an answer."""
+    reply = good(asked, text)
+    assert isinstance(reply, web.Response)
+    assert isinstance(reply.body, bytes)
+    body: dict[str, Any] = json.loads(reply.body)
+    return body
+
+
+def hang_up(asked: Asked) -> None:
+    """Drop the connection; it is reset if there are unread bytes."""
+    assert asked.request.transport is not None
+    asked.request.transport.abort()
+
+
+async def limited(asked: Asked) -> Reply:
+    return servers.error(429, "slow down")
+
+
+async def limited_for_a_time(asked: Asked) -> Reply:
+    return servers.error(429, "slow down", headers={"Retry-After": "0.1"})
+
+
+async def limited_in_the_body(asked: Asked) -> Reply:
+    return web.json_response({"error": {"message": "slow down", "code": 429}})
+
+
+async def broken(asked: Asked) -> Reply:
+    return servers.error(500, "oops")
+
+
+async def overloaded_page(asked: Asked) -> Reply:
+    page = "<html>" + "overloaded " * 100_000
+    return web.Response(status=503, text=page, content_type="text/html")
+
+
+async def reset_in_the_body(asked: Asked) -> Reply:
+    return await servers.torn(asked)
+
+
+async def reset_in_a_chunk(asked: Asked) -> Reply:
+    reply = web.StreamResponse(headers={"Content-Type": "application/json"})
+    reply.enable_chunked_encoding()
+    await reply.prepare(asked.request)
+    await reply.write(b'{"cho')
+    hang_up(asked)
+    return reply
+
+
+async def reset_before_the_headers(asked: Asked) -> Reply:
+    hang_up(asked)
+    return web.Response()
+
+
+async def truncated(asked: Asked) -> Reply:
+    whole = json.dumps(plain(asked)).encode()
+    return web.Response(body=whole[: len(whole) // 2], content_type="application/json")
+
+
+async def page(asked: Asked) -> Reply:
+    return web.Response(text="<html>bad gateway</html>", content_type="text/html")
+
+
+async def nothing(asked: Asked) -> Reply:
+    return web.Response(body=b"", content_type="application/json")
+
+
+async def not_what_it_says(asked: Asked) -> Reply:
+    return web.Response(body=b"{}", headers={"Content-Encoding": "gzip"})
+
+
+async def error_in_the_body(asked: Asked) -> Reply:
+    return web.json_response({"error": {"message": "upstream died", "code": 502}})
+
+
+async def no_choices(asked: Asked) -> Reply:
+    return web.json_response(plain(asked) | {"choices": [], "candidates": []})
+
+
+async def too_long(asked: Asked) -> Reply:
+    return servers.error(400, "maximum context length is 8 tokens")
+
+
+async def too_long_in_the_body(asked: Asked) -> Reply:
+    return web.json_response({"error": {"message": "maximum context length is 8", "code": 400}})
+
+
+class Fault(NamedTuple):
+    """What a server does, and the recorded failure if it always does so.
+
+    Kind, part of the message and status of the failure; `item` failures are asked only once.
+    """
+
+    script: Script
+    kind: Literal["rate_limit", "transient", "item"]
+    message: str
+    status: int | None = None
+    only: str | None = None
+
+
+FAULTS = (
+    Fault(limited, "rate_limit", "slow down", 429),
+    Fault(limited_for_a_time, "rate_limit", "slow down", 429),
+    Fault(limited_in_the_body, "rate_limit", "slow down", 429, only=CHAT),
+    Fault(broken, "transient", "oops", 500),
+    Fault(overloaded_page, "transient", "overloaded", 503),
+    Fault(reset_in_the_body, "transient", "connection failed"),
+    Fault(reset_in_a_chunk, "transient", "connection failed"),
+    Fault(reset_before_the_headers, "transient", "connection failed"),
+    Fault(truncated, "transient", "the server sent no"),
+    Fault(page, "transient", "the server sent no"),
+    Fault(nothing, "transient", ""),
+    Fault(not_what_it_says, "transient", ""),
+    Fault(error_in_the_body, "transient", "", 502),
+    Fault(no_choices, "transient", "the server sent no c"),
+    Fault(too_long, "item", "maximum context length", 400),
+    Fault(too_long_in_the_body, "item", "maximum context length", 400, only=CHAT),
+)
+
+
+@pytest.mark.parametrize(
+    ("fault", "model"),
+    [
+        pytest.param(fault, model, id=f"{fault.script.__name__}-{model.partition('/')[0]}")
+        for fault in FAULTS
+        for model in (CHAT, GEMINI)
+        if fault.only in (None, model)
+    ],
+)
+def test_a_fault_costs_an_attempt_and_a_permanent_one_is_recorded(
+    tmp_path: Path, fault: Fault, model: str
+) -> None:
+    async def script(asked: Asked) -> Reply:
+        if asked.number == 0 or "minimum" in asked.prompt:
+            return await fault.script(asked)
+        return good(asked)
+
+    report, responses, counts = whole_run(tmp_path, script, model)
+    lost = {item for item in responses if TASKS[item] == "minmax" or fault.kind == "item"}
+    needed = 1 if fault.kind == "item" else 2
+    lasting = 1 if fault.kind == "item" else ATTEMPTS
+    assert (report.answered, report.errors) == (4 - len(lost), len(lost))
+    for item, response in responses.items():
+        assert response.attempts == counts[PROMPTS[item]]
+        if item not in lost:
+            assert (response.text, response.error) == ('{"answer": 1}', None)
+            assert response.attempts == needed
+            continue
+        if fault.kind == "rate_limit":
+            # Rate-limited items get more attempts once another item was answered.
+            assert lasting <= response.attempts <= 4 * lasting
+        else:
+            assert response.attempts == lasting
+        assert response.error is not None
+        assert (response.error.kind, response.error.status) == (fault.kind, fault.status)
+        assert fault.message in response.error.message
+        assert 0 < len(response.error.message) < 400
+        assert "\n" not in response.error.message
+        assert (response.text, response.usage) == ("", Usage())
+
+
+def whole_run(
+    tmp_path: Path, script: Script, model: str, **changes: Any
+) -> tuple[RunReport, dict[str, Response], Counter[str]]:
+    """Run two questions of two tasks; return report, responses and requests per prompt."""
+    dataset = small_dataset(tmp_path / "data", 2)
+    with serve(script) as server:
+        arguments = {"model": model, "max_attempts": ATTEMPTS} | changes
+        report = go(server, dataset, tmp_path / "run", **arguments)
+        counts = server.counts
+    responses = read_run(tmp_path / "run").responses
+    assert len(responses) == 4
+    assert not [file for file in (tmp_path / "run").rglob("*") if KEY in file.read_text()]
+    return report, responses, counts
+
+
+@BOTH
+@pytest.mark.parametrize("way", ["stall", "trickle"])
+def test_a_response_that_never_ends_times_out(tmp_path: Path, model: str, way: str) -> None:
+    async def script(asked: Asked) -> Reply:
+        if way == "stall":
+            await asyncio.sleep(servers.FOR_EVER)
+        reply = web.StreamResponse(headers={"Content-Type": "application/json"})
+        await reply.prepare(asked.request)
+        while True:
+            await reply.write(b" ")
+            await asyncio.sleep(0.02)
+
+    report, responses, counts = whole_run(tmp_path, script, model, max_attempts=2, timeout=0.3)
+    assert (report.answered, report.errors, report.retries) == (0, 4, 4)
+    # On a busy machine a request may time out before it reaches the server.
+    assert len(counts) <= 4 and max(counts.values()) <= 2
+    for response in responses.values():
+        assert response.attempts == 2
+        assert response.error is not None
+        assert (response.error.kind, response.error.message) == (
+            "transient",
+            "no answer within 0.3 s",
+        )
+
+
+async def trickling(asked: Asked) -> Reply:
+    reply = web.StreamResponse(headers={"Content-Type": "application/json"})
+    await reply.prepare(asked.request)
+    for byte in json.dumps(plain(asked)).encode():
+        await reply.write(bytes([byte]))
+    return reply
+
+
+async def compressed(asked: Asked) -> Reply:
+    body = gzip.compress(json.dumps(plain(asked)).encode())
+    return web.Response(
+        body=body, content_type="application/json", headers={"Content-Encoding": "gzip"}
+    )
+
+
+async def in_parts(asked: Asked) -> Reply:
+    body = plain(asked)
+    if "contents" in asked.body:
+        body["candidates"][0]["content"]["parts"] = [{"text": '{"answer"'}, {"text": ": 1}"}]
+    else:
+        parts = [{"type": "text", "text": '{"answer"'}, {"type": "text", "text": ": 1}"}]
+        body["choices"][0]["message"]["content"] = parts
+    return web.json_response(body)
+
+
+async def without_content(asked: Asked) -> Reply:
+    body = plain(asked)
+    if "contents" in asked.body:
+        body["candidates"][0]["content"] = {"role": "model"}
+    else:
+        body["choices"][0]["message"]["content"] = None
+    return web.json_response(body)
+
+
+async def under_another_type(asked: Asked) -> Reply:
+    return web.Response(text=json.dumps(plain(asked)), content_type="text/plain")
+
+
+async def plainly(asked: Asked) -> Reply:
+    return good(asked)
+
+
+HUGE = "9" * 5_000_000
+
+
+async def huge(asked: Asked) -> Reply:
+    return good(asked, HUGE)
+
+
+@BOTH
+@pytest.mark.parametrize(
+    ("script", "text"),
+    [
+        (plainly, '{"answer": 1}'),
+        (trickling, '{"answer": 1}'),
+        (compressed, '{"answer": 1}'),
+        (in_parts, '{"answer": 1}'),
+        (without_content, ""),
+        (under_another_type, '{"answer": 1}'),
+        (huge, HUGE),
+    ],
+)
+def test_an_unusual_response_is_one_answer_and_missing_usage_is_unknown(
+    tmp_path: Path, model: str, script: Script, text: str
+) -> None:
+    report, responses, counts = whole_run(tmp_path, script, model)
+    assert (report.answered, report.errors, report.retries) == (4, 0, 0)
+    assert (report.input_tokens, report.generated_tokens, report.cost) == (None, None, None)
+    assert set(counts.values()) == {1}
+    for response in responses.values():
+        assert response.text == text
+        assert (response.attempts, response.error, response.finish_reason) == (1, None, "stop")
+        assert (response.usage, response.cost) == (Usage(), None)
+
+
+def test_responses_with_equal_ids_are_kept_apart(tmp_path: Path) -> None:
+    async def script(asked: Asked) -> Reply:
+        return servers.chat(asked.prompt, id="always-the-same")
+
+    _, responses, _ = whole_run(tmp_path, script, CHAT)
+    assert {item: response.text for item, response in responses.items()} == {
+        item: PROMPTS[item] for item in responses
+    }
+    assert {response.extra["id"] for response in responses.values()} == {"always-the-same"}
+
+
+@BOTH
+@pytest.mark.parametrize("status", [401, 402, 403, 404])
+def test_a_refusing_server_gets_no_request_beyond_those_in_flight(
+    tmp_path: Path, model: str, status: int
+) -> None:
+    async def script(asked: Asked) -> Reply:
+        return servers.error(status, f"refused {KEY}")
+
+    message, requests = lost_run(tmp_path, script, model)
+    assert message == f"{model}: HTTP {status}: refused [key]; no further requests were sent"
+    assert requests <= 8
+
+
+@BOTH
+def test_a_redirect_ends_the_run_and_gets_no_key(tmp_path: Path, model: str) -> None:
+    async def elsewhere(asked: Asked) -> Reply:
+        return good(asked)
+
+    with serve(elsewhere) as other:
+
+        async def script(asked: Asked) -> Reply:
+            return web.Response(status=307, headers={"Location": other.url + asked.path})
+
+        message, requests = lost_run(tmp_path, script, model)
+        assert not other.asked
+    assert "HTTP 307: the server redirects to another URL" in message
+    assert "check --base-url" in message
+    assert requests <= 8
+
+
+@BOTH
+def test_an_unreachable_server_ends_the_run_with_one_line(
+    tmp_path: Path, model: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    with serve(plainly) as gone:
+        pass
+    caplog.set_level(logging.WARNING)
+    with pytest.raises(NumbenchError, match="10 items in a row failed") as caught:
+        go(gone, small_dataset(tmp_path / "data", 100), tmp_path / "run", model=model)
+    assert "connection failed" in str(caught.value)
+    assert "run the same command again to retry them" in str(caught.value)
+    assert "\n" not in str(caught.value)
+    lost = read_run(tmp_path / "run").responses.values()
+    assert 10 <= len(lost) < 10 + 16
+    assert {(r.error.kind, r.attempts) for r in lost if r.error} == {("transient", 6)}
+    assert all(response.error for response in lost)
+    with serve(plainly) as back:
+        # A server's address is one of the settings that no later call may change.
+        recorded = tmp_path / "run" / "run.json"
+        recorded.write_text(recorded.read_text().replace(gone.url, back.url))
+        report = go(back, tmp_path / "data", tmp_path / "run", model=model)
+    assert (report.answered, report.errors) == (200, 0)
+
+
+def lost_run(tmp_path: Path, script: Script, model: str) -> tuple[str, int]:
+    """Return the error message of a run of 200 items, and the number of requests."""
+    dataset = small_dataset(tmp_path / "data", 100)
+    with serve(script) as server:
+        with pytest.raises(NumbenchError) as caught:
+            go(server, dataset, tmp_path / "run", model=model, concurrency=8)
+        requests = len(server.asked)
+    assert read_run(tmp_path / "run").responses == {}
+    assert "\n" not in str(caught.value)
+    assert KEY not in str(caught.value)
+    return str(caught.value), requests

@@ -1,0 +1,97 @@
+"""Worked examples: correct validation items that share no operands with a question."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from numbench.dataset.store import open_dataset, write_dataset
+from numbench.errors import BadInput
+from numbench.journal import read_run
+from numbench.records import Response
+from numbench.runner.few_shot import example_messages, examples
+from numbench.scoring.exact_protocol import score_exact
+from numbench.tasks import TASKS
+from numbench.tasks.items import content_hash, split_of
+from tests import servers
+from tests.runner.test_run import _quick, dataset, go
+from tests.servers import Asked, Reply, serve
+
+__all__ = ["_quick", "dataset"]
+
+
+def test_examples_are_validation_items_with_well_formed_correct_answers() -> None:
+    shown = examples(open_dataset("v1"), tuple(TASKS), 8)
+    assert shown.keys() == TASKS.keys()
+    for task, items in shown.items():
+        assert len({item.id for item in items}) == 8
+        for item, message in zip(items, example_messages(items)[1::2], strict=True):
+            assert (item.task, split_of(item.operands)) == (task, "val")
+            assert message.role == "assistant"
+            score = score_exact(item, Response(item_id=item.id, text=message.content))
+            assert (score.exact_match, score.rule) == (True, 1), message.content
+
+
+def test_examples_never_share_operands_with_a_question(
+    tmp_path: Path,
+) -> None:
+    first, second, *_ = examples(open_dataset("v1"), ("addition",), 4)["addition"]
+    other = write_dataset(
+        tmp_path,
+        {"addition": [first, second]},
+        name="foreign",
+        generator="somebody",
+        seed=1,
+        split="val",
+        settings={"max_digits": 15},
+    )
+    (shown,) = examples(other, ("addition",), 4).values()
+    asked = {content_hash(item.operands) for item in (first, second)}
+    assert not asked & {content_hash(item.operands) for item in shown}
+    assert len(shown) == 4
+
+
+def test_examples_precede_every_question(
+    dataset: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+
+    async def script(asked: Asked) -> Reply:
+        return servers.chat()
+
+    with serve(script) as server:
+        report = go(server, dataset, None, few_shot=2)
+        assert report.path == Path("results/openai-some_default_small_2-shot")
+        for asked in server.asked:
+            roles = [message["role"] for message in asked.body["messages"]]
+            assert roles == ["system", *["user", "assistant"] * 2, "user"]
+            told = [message["content"] for message in asked.body["messages"]]
+            assert told[-1] not in told[:-1]
+        assert len({asked.prompt for asked in server.asked}) == 10
+        assert go(server, dataset, None, few_shot=2).completed == 0
+        settings = read_run(report.path).info.settings
+        assert settings["few_shot"] == 2
+        assert len(str(settings["few_shot_sha256"])) == 64
+        with pytest.raises(BadInput, match=r"few_shot 2, this one has 3"):
+            go(server, dataset, report.path, few_shot=3)
+        with pytest.raises(BadInput, match=r"few_shot 2, this one has None"):
+            go(server, dataset, report.path)
+
+
+@pytest.mark.parametrize(
+    ("count", "message"), [(-1, "--few-shot -1: give 0 to 64"), (65, "--few-shot 65")]
+)
+def test_an_invalid_number_of_examples_is_refused(count: int, message: str) -> None:
+    with pytest.raises(BadInput, match=message):
+        examples(open_dataset("v1"), ("addition",), count)
+
+
+def test_the_same_dataset_gives_the_same_examples() -> None:
+    first, second = (examples(open_dataset("v1"), ("mean", "interval"), 3) for _ in range(2))
+    assert first == second
+
+
+def test_baselines_take_no_examples(dataset: Path, tmp_path: Path) -> None:
+    with serve(servers.garbage) as server, pytest.raises(BadInput, match="omit --few-shot"):
+        go(server, dataset, tmp_path / "r", model="baseline/float64", base_url=None, few_shot=1)

@@ -1,0 +1,256 @@
+"""The live table and the log lines of a run."""
+
+from __future__ import annotations
+
+import asyncio
+import fcntl
+import io
+import os
+import pty
+import re
+import signal
+import struct
+import subprocess
+import sys
+import termios
+from pathlib import Path
+from typing import IO
+
+import pytest
+from rich.console import Console
+
+from numbench.progress_display import LogDisplay
+from numbench.runner.live import RunTable, progress_format, progress_line
+from numbench.runner.progress import RunProgress, TaskProgress
+from numbench.tasks import TASKS
+from tests import servers
+from tests.runner.test_run import KEY, ROOT, small_dataset
+from tests.servers import Asked, Reply, serve
+
+CALL = (
+    "import sys; from pathlib import Path; from numbench.runner import *\n"
+    "from numbench.scoring import is_correct\n"
+    "url, data, out = sys.argv[1:]\n"
+    "spec = RunSpec('openai/some', dataset=data, out=Path(out), base_url=url)\n"
+    "run(spec, concurrency=2, judge=is_correct)\n"
+)
+HIDE, SHOW = "\x1b[?25l", "\x1b[?25h"
+
+
+def progress(done: int = 312, seconds: float = 83.0, **changes: object) -> RunProgress:
+    tasks = tuple(
+        TaskProgress(
+            task=task,
+            total=500,
+            answered=done,
+            scored=done,
+            correct=done // 2,
+            answers_with_tokens=done,
+            generated_tokens=12_345 * done,
+            cost=12.3456,
+        )
+        for task in TASKS
+    )
+    now = RunProgress(
+        tasks=tasks,
+        previously_done=1200,
+        retries=12,
+        seconds=seconds,
+        rate=8.46,
+        in_flight=7,
+        concurrency_limit=8,
+        max_concurrency=64,
+        pause_seconds=12.0,
+        has_scores=True,
+    )
+    return now._replace(**changes)
+
+
+def drawn(now: RunProgress, width: int = 80, height: int = 24, ended: bool = False) -> list[str]:
+    console = Console(file=io.StringIO(), record=True, width=width, height=height)
+    console.print(RunTable("gpt-5 · reasoning minimal · v1", now, ended))
+    return [text.rstrip() for text in console.export_text().splitlines()]
+
+
+def test_the_table_has_a_row_per_task_and_one_for_all() -> None:
+    lines = drawn(progress())
+    assert lines[0] == "gpt-5 · reasoning minimal · v1"
+    assert lines[1].split() == ["Task", "Done", "Exact", "match", "Tokens/item", "Cost"]
+    mean = next(text for text in lines if text.startswith("Mean"))
+    assert re.sub("[━╺╸ ]+", " ", mean) == "Mean 312/500 50.0 % of 312 12,345 $12.35"
+    whole = next(text for text in lines if text.startswith("All"))
+    assert "2,808/4,500" in whole
+    assert "50.0 % of 2,808" in whole
+    assert "$111.11" in whole
+    assert len(lines) <= 24
+
+
+def test_the_footer_has_rate_times_and_requests() -> None:
+    output = " · ".join(drawn(progress())[12:])
+    assert output == (
+        "8.5 items/s · 1:23 elapsed · 3:20 remaining · 12 retries · "
+        "7 of 8 in flight (lowered from 64) · paused by the provider for 0:12 · 1,200 done earlier"
+    )
+
+
+@pytest.mark.parametrize("width", [80, 60, 40])
+def test_the_table_fits_the_width_of_the_terminal(width: int) -> None:
+    lines = drawn(progress(), width=width)
+    assert max(map(len, lines)) <= width
+    text = "\n".join(lines)
+    assert "…" not in text
+    assert ("$111.11" in text, "12,345" in text) == (True, width >= 60)
+    assert "3:20 remaining" in text
+    assert len(lines) <= 24
+
+
+def test_a_low_terminal_shows_only_the_row_of_all_tasks() -> None:
+    lines = drawn(progress(), height=10)
+    assert len(lines) < 10
+    assert any(text.startswith("All") for text in lines)
+    assert "3:20 remaining" in "\n".join(lines)
+    assert any(text.startswith("Std") for text in drawn(progress(), height=10, ended=True))
+
+
+def test_unknown_values_are_dashes_and_incomplete_costs_are_marked() -> None:
+    nothing = RunProgress(tasks=(TaskProgress("mean", 5),), has_scores=True)
+    mean = next(text for text in drawn(nothing, width=60) if text.startswith("Mean"))
+    assert mean.split() == ["Mean", "0/5", "–", "–", "–"]
+    partly = RunProgress(tasks=(TaskProgress("mean", 5, answered=2, cost=1.5, unknown_costs=1),))
+    assert "≥ $1.5000" in "\n".join(drawn(partly))
+
+
+def test_without_a_judge_there_is_no_accuracy() -> None:
+    text = "\n".join(drawn(progress(has_scores=False)))
+    assert "Exact match" not in text
+    assert "of 312" not in text
+
+
+def test_a_note_comes_first_and_batches_have_no_requests_in_flight() -> None:
+    note = "job 1 of 2: 312 of 4,500 done at the provider"
+    lines = drawn(
+        progress(note=note, max_concurrency=0, concurrency_limit=0, in_flight=0, pause_seconds=0.0)
+    )
+    assert lines[12].startswith(note)
+    assert "in flight" not in "\n".join(lines)
+
+
+def test_at_the_end_the_rate_is_the_mean_and_no_time_remains() -> None:
+    output = " · ".join(drawn(progress(done=500, seconds=100.0), ended=True)[12:])
+    assert output == "33.0 items/s · 1:40 elapsed · 12 retries · 1,200 done earlier"
+
+
+def test_a_log_line_has_counts_accuracy_tokens_and_cost() -> None:
+    assert progress_line(progress()) == (
+        "2,808/4,500 done · 1,404/2,808 correct (50.0 %) · 34,664,760 tokens generated · $111.11 · "
+        "8.5 items/s · 1:23 elapsed · 3:20 remaining · 12 retries · "
+        "7 of 8 in flight (lowered from 64) · paused by the provider for 0:12 · 1,200 done earlier"
+    )
+
+
+def test_a_slow_rate_is_shown_per_minute() -> None:
+    assert "1.5 items/min" in progress_line(progress(rate=0.025))
+
+
+def test_a_log_is_empty_if_the_run_is_refused_at_once(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    log = LogDisplay("some", progress_format("some"))
+    for seconds in (0.0, 0.4, 1.9):
+        log.update(progress(done=100, seconds=seconds, previously_done=900))
+    log.close()
+    assert capsys.readouterr().err == ""
+    slow = LogDisplay("some", progress_format("some"))
+    slow.update(progress(done=100, seconds=2.0, previously_done=900))
+    assert "900/4,500" in capsys.readouterr().err
+
+
+def test_a_log_has_a_first_line_then_one_per_interval_then_a_last(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    log = LogDisplay("some", progress_format("some"), interval_seconds=30.0)
+    for second in range(100):
+        log.update(progress(done=second + 1, seconds=float(second), previously_done=1))
+    log.close()
+    log.close()
+    output = capsys.readouterr().err.splitlines()
+    elapsed = [re.search(r"(\d+:\d+) elapsed", text) for text in output]
+    assert [found and found[1] for found in elapsed] == ["0:00", "0:30", "1:00", "1:30", "1:39"]
+    assert all(text.startswith("some: ") for text in output)
+    assert ["in flight" in text for text in output] == [True] * 4 + [False]
+
+
+def start(
+    server: servers.Server, dataset: Path, out: Path
+) -> tuple[subprocess.Popen[str], IO[bytes]]:
+    """Start a run whose stderr is a terminal of 80 × 24."""
+    ours, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
+    process = subprocess.Popen(
+        [sys.executable, "-c", CALL, server.url, str(dataset), str(out)],
+        cwd=ROOT,
+        text=True,
+        stdout=subprocess.PIPE,
+        stderr=theirs,
+        env=os.environ | {"OPENAI_API_KEY": KEY, "TERM": "xterm", "COLUMNS": "80"},
+    )
+    os.close(theirs)
+    return process, os.fdopen(ours, "rb", buffering=0)
+
+
+def read_all(terminal: IO[bytes]) -> str:
+    """Return all that is written to the terminal until it is closed."""
+    output = b""
+    with terminal:
+        while True:
+            try:
+                data = terminal.read(65536)
+            except OSError:
+                break
+            if not data:
+                break
+            output += data
+    return re.sub(r"\x1b\[[0-9;]*m", "", output.decode())
+
+
+async def good(asked: Asked) -> Reply:
+    return servers.chat(usage={"prompt_tokens": 10, "completion_tokens": 4, "cost": 0.5})
+
+
+def test_on_a_terminal_the_table_stays_and_the_cursor_is_restored(tmp_path: Path) -> None:
+    dataset = small_dataset(tmp_path / "data", 5)
+    with serve(good) as server:
+        process, terminal = start(server, dataset, tmp_path / "run")
+        output = read_all(terminal)
+        assert process.communicate() == ("", None)
+    assert process.returncode == 0
+    assert "openai/some · reasoning default · small" in output
+    last = output[output.rindex("MinMax") :]
+    # All answers are 1, which is correct for one of the five minima and for no sum.
+    assert re.search(r"MinMax +5/5 .* 20\.0 % of 5 +4 +\$2\.5000", last)
+    assert re.search(r"All +10/10 .* 10\.0 % of 10 +4 +\$5\.0000", last)
+    assert output.count(HIDE) == output.count(SHOW) == 1
+    assert output.rindex(SHOW) > output.rindex("All")
+
+
+def test_after_an_interrupt_the_table_stays_and_the_cursor_is_restored(tmp_path: Path) -> None:
+    dataset = small_dataset(tmp_path / "data", 50)
+    process: subprocess.Popen[str] | None = None
+
+    async def script(asked: Asked) -> Reply:
+        if len(server.asked) == 10:
+            assert process is not None
+            process.send_signal(signal.SIGINT)
+            await asyncio.sleep(0.3)
+        return await good(asked)
+
+    with serve(script) as server:
+        process, terminal = start(server, dataset, tmp_path / "run")
+        output = read_all(terminal)
+        process.communicate()
+        assert process.returncode != 0
+        assert len(server.asked) < 100
+    assert output.count(HIDE) == output.count(SHOW) == 1
+    ended = output[: output.rindex(SHOW)]
+    # The ending run may have refused one request; answered ones are shown.
+    assert re.search(r"All +\d+/100 ", ended[ended.rindex("MinMax") :])

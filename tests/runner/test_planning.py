@@ -1,0 +1,219 @@
+"""Plans and suites: requests, tokens and cost before anything is sent."""
+
+from __future__ import annotations
+
+import io
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from numbench.errors import BadInput, NumbenchError
+from numbench.runner import run
+from numbench.runner.plan_table import plan_table
+from numbench.runner.planning import plan, published_tokens
+from numbench.runner.spec import RunSpec
+from numbench.runner.suite import plan_suite, run_suite
+from tests import servers
+from tests.runner.test_run import good, small_dataset
+from tests.servers import Asked, Reply, serve
+from tests.test_cli import numbench
+
+KEYS = ("OPENAI_API_KEY", "OPENROUTER_API_KEY", "GEMINI_API_KEY", "GOOGLE_API_KEY")
+
+
+@pytest.fixture
+def dataset(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    for key in (*KEYS, "NUMBENCH_PRICES"):
+        monkeypatch.delenv(key, raising=False)
+    monkeypatch.chdir(tmp_path)
+    return small_dataset(tmp_path / "data", 5)
+
+
+def test_a_plan_has_requests_tokens_and_cost(dataset: Path) -> None:
+    planned = plan(RunSpec("gpt-5", "minimal", dataset))
+    assert planned.requests == 10
+    minmax, addition = planned.tasks
+    assert (minmax.task, minmax.requests, minmax.generated_tokens) == ("minmax", 5, 100)
+    assert (addition.task, addition.generated_tokens) == ("addition", 105)
+    assert 50 * 10 < planned.input_tokens < 500 * 10
+    expected = (planned.input_tokens * 1.25 + 205 * 10) / 1e6
+    assert planned.cost == pytest.approx(expected)
+
+
+def test_input_is_a_third_of_the_characters(dataset: Path) -> None:
+    (task,) = plan(RunSpec("gpt-5", "minimal", dataset, tasks=["addition"], limit=1)).tasks
+    system = Path(__file__).parents[2] / "prompts/paper/system/arithmetic.txt"
+    characters = len(system.read_text().rstrip("\n")) + len("What is 1 + 1?")
+    assert task.input_tokens == pytest.approx(characters / 3)
+
+
+def test_levels_with_the_same_request_share_their_averages() -> None:
+    assert published_tokens("gpt-5", "high") == published_tokens("gpt-5", "maximal")
+    assert published_tokens("gpt-5", "maximal")["exponentiation"] == 28086
+    assert published_tokens("qwen3-235b-2507", "none")["std"] == 23
+
+
+@pytest.mark.parametrize(
+    ("model", "level"), [("gpt-5", "low"), ("openai/gpt-5", "default"), ("gpt-5", "none")]
+)
+def test_unpublished_averages_are_unknown(model: str, level: str) -> None:
+    assert published_tokens(model, level) == {}
+
+
+def test_an_unknown_average_or_price_makes_an_unknown_cost(dataset: Path) -> None:
+    low = plan(RunSpec("gpt-5", "low", dataset))
+    assert low.price is not None
+    assert (low.generated_tokens, low.cost) == (None, None)
+    kimi = plan(RunSpec("kimi-k2-0905", dataset=dataset))
+    assert (kimi.generated_tokens, kimi.cost) == (5 * 12 + 5 * 13, None)
+    # The bundled price is the provider's, not that of another server with its API.
+    elsewhere = plan(RunSpec("gpt-5", "minimal", dataset, base_url="http://127.0.0.1:1/v1"))
+    assert elsewhere.cost is None
+
+
+def test_only_open_items_are_planned(dataset: Path, tmp_path: Path) -> None:
+    run(RunSpec("baseline/float64", dataset=dataset, limit=3, out=tmp_path / "run"))
+    planned = plan(RunSpec("baseline/float64", dataset=dataset, out=tmp_path / "run"))
+    assert [task.requests for task in planned.tasks] == [2, 2]
+    assert planned.is_local
+    with pytest.raises(BadInput, match="holds a run with model 'baseline/float64'"):
+        plan(RunSpec("gpt-5", "minimal", dataset=dataset, out=tmp_path / "run"))
+
+
+@pytest.mark.parametrize(
+    ("model", "level", "message"),
+    [
+        ("gpt-5", "none", "no reasoning level"),
+        ("gpt-5", None, "give --reasoning"),
+        ("gtp-5", None, "unknown model"),
+        ("baseline/float8", None, "unknown model"),
+    ],
+)
+def test_wrong_names_are_bad_input(
+    dataset: Path, model: str, level: str | None, message: str
+) -> None:
+    with pytest.raises(BadInput, match=message):
+        plan(RunSpec(model, level, dataset))
+
+
+def test_a_dry_run_needs_no_key_and_writes_nothing(dataset: Path, tmp_path: Path) -> None:
+    before = sorted(tmp_path.rglob("*"))
+    model = ("--model", "gemini-2.5-flash", "--reasoning", "maximal")
+    done = numbench("run", *model, "--dataset", "data", "--dry-run", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert sorted(tmp_path.rglob("*")) == before
+    lines = [line.split() for line in done.stdout.splitlines()]
+    assert all(len(line) <= 80 for line in done.stdout.splitlines())
+    (add,) = [words for words in lines if words[:1] == ["Add"]]
+    assert (add[1], add[3]) == ("5", "15,420")
+    (total,) = [words for words in lines if words[:1] == ["All"]]
+    assert total[1] == "10"
+    assert "published means" in done.stdout and "estimated" in done.stdout
+    assert "price table (2025)" in done.stdout
+
+
+def test_a_reached_cost_limit_is_one_line_and_exit_code_1(dataset: Path, tmp_path: Path) -> None:
+    with serve(good) as server:
+        model = ("--model", "openrouter/some", "--base-url", server.url)
+        done = numbench("run", *model, "--dataset", "data", "--max-cost", "1", cwd=tmp_path)
+    assert done.returncode == 1
+    (line,) = [message for message in done.stderr.splitlines() if message.startswith("numbench: ")]
+    assert "stopped before exceeding --max-cost 1: " in line and "to continue" in line
+
+
+def test_the_suite_has_the_papers_configurations(dataset: Path, tmp_path: Path) -> None:
+    members = plan_suite(RunSpec("", dataset=dataset))
+    named = [(member.plan.model, member.plan.level) for member in members]
+    assert len(set(named)) == 13
+    assert named[0] == ("gpt-oss-120b", "maximal") and named[-1] == ("gemini-2.5-flash", "none")
+    unknown = [member.plan.model for member in members if member.plan.cost is None]
+    assert set(unknown) == {"qwen3-235b-2507", "deepseek-v3.1", "kimi-k2-0905"}
+    assert not any(member.description.key_is_set for member in members)
+    before = sorted(tmp_path.rglob("*"))
+    with pytest.raises(BadInput, match="set OPENROUTER_API_KEY, OPENAI_API_KEY, GEMINI_API_KEY or"):
+        run_suite(members)
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+async def _either(asked: Asked) -> Reply:
+    return servers.gemini() if "contents" in asked.body else await good(asked)
+
+
+def test_a_suite_runs_all_members_and_resumes(dataset: Path, tmp_path: Path) -> None:
+    out = tmp_path / "runs"
+    with serve(_either) as server:
+        members = plan_suite(RunSpec("", dataset=dataset, limit=1, out=out, base_url=server.url))
+        reports = run_suite(members)
+        assert [report.answered for report in reports] == [2] * 13
+        assert [report.path for report in reports] == [member.plan.path for member in members]
+        assert len(server.asked) == 26
+        members = plan_suite(RunSpec("", dataset=dataset, limit=1, out=out, base_url=server.url))
+        assert run_suite(members) == ()
+    assert (out / "gemini-2.5-flash_none_small/run.json").is_file()
+
+
+def test_a_plan_refuses_what_the_run_would_refuse(dataset: Path, tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    with serve(_either) as server:
+        spec = RunSpec("openai/some", dataset=dataset, out=out, base_url=server.url)
+        run(spec, on_progress=lambda now: None)
+        assert plan(spec).requests == 0
+        others: tuple[dict[str, Any], ...] = (
+            {"max_tokens": 7},
+            {"few_shot": 1},
+            {"seed": 3},
+            {"model": "openai/other"},
+        )
+        for changes in others:
+            with pytest.raises(BadInput, match="choose another --out"):
+                plan(replace(spec, **changes))
+
+
+def test_a_plan_shows_whether_a_cost_limit_suffices(
+    dataset: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def note_for(limit: float, spent: float = 0.0) -> str:
+        planned = plan(RunSpec("gpt-5", "minimal", dataset))._replace(spent=spent)
+        console = Console(width=80, record=True, file=io.StringIO())
+        console.print(plan_table(planned, limit))
+        return " ".join(console.export_text().split())
+
+    assert "--max-cost 5: suffices, if the estimate is right." in note_for(5)
+    assert (
+        "--max-cost 1e-05: does not suffice, if the estimate is right; the run will stop early."
+        in note_for(1e-5)
+    )
+    assert "--max-cost 5: does not suffice after the $5.00 already spent" in note_for(5, 5.0)
+
+
+def test_the_cost_limit_of_a_suite_is_for_all_runs(dataset: Path, tmp_path: Path) -> None:
+    with serve(_either) as server:
+        router = plan_suite(
+            RunSpec("", dataset=dataset, limit=1, out=tmp_path / "runs", base_url=server.url)
+        )[:3]
+        with pytest.raises(NumbenchError, match="the suite stopped at qwen3-235b-2507 none before"):
+            run_suite(router, max_cost=2.5)
+        assert len(server.asked) == 5
+        with pytest.raises(NumbenchError, match=r"before exceeding --max-cost 2\.5"):
+            run_suite(router, max_cost=2.5)
+        assert len(server.asked) == 5
+        run_suite(router, max_cost=3)
+        assert len(server.asked) == 6
+
+
+def test_the_suite_on_the_command_line(dataset: Path, tmp_path: Path) -> None:
+    before = sorted(tmp_path.rglob("*"))
+    suite = ("run", "--suite", "paper", "--dataset", "data")
+    done = numbench(*suite, "--dry-run", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert all(len(line) <= 80 for line in done.stdout.splitlines())
+    rows = [line.split() for line in done.stdout.splitlines()[1:14]]
+    assert ["gpt-5", "maximal", "10"] in [row[:3] for row in rows]
+    assert all(row[-2:] == ["not", "set"] for row in rows)
+    assert "Total: 130 requests" in done.stdout and "4 runs of unknown cost" in done.stdout
+    refused = numbench(*suite, "--model", "gpt-5", cwd=tmp_path)
+    assert refused.returncode == 2 and "omit --model" in refused.stderr
+    assert sorted(tmp_path.rglob("*")) == before

@@ -1,0 +1,375 @@
+"""Runs against a scripted server: what is sent, stored, retried and resumed."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+import time
+from collections.abc import Iterator
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from numbench.dataset.store import write_dataset
+from numbench.errors import BadInput, NumbenchError
+from numbench.journal import read_run
+from numbench.records import Item
+from numbench.runner import RunReport, run
+from numbench.runner.progress import RunProgress
+from numbench.runner.scheduler import RetryPolicy
+from numbench.runner.spec import RunSpec
+from numbench.tasks.items import make_item
+from tests import servers
+from tests.servers import Asked, Reply, Script, serve
+
+RUN_MODULE = importlib.import_module("numbench.runner.run")
+"""The module; as an attribute of its package, `run` is the function."""
+
+KEY = "sk-planted-0123456789"
+ROOT = Path(__file__).parents[2]
+MODEL = "openai/some"
+QUICK: dict[str, Any] = {"backoff": 0.01, "max_backoff": 0.05, "outage_timeout": 0.0}
+"""A retry policy for tests: short waits, and no outage if several items fail."""
+
+
+def questions(count: int) -> dict[str, list[Item]]:
+    return {
+        "addition": [make_item("addition", "+", (str(n), "1"), {}) for n in range(1, count + 1)],
+        "minmax": [
+            make_item("minmax", "minimum", (str(n), "500.5"), {}) for n in range(1, count + 1)
+        ],
+    }
+
+
+@pytest.fixture
+def dataset(tmp_path: Path) -> Path:
+    return small_dataset(tmp_path / "data", 5)
+
+
+def small_dataset(folder: Path, count: int) -> Path:
+    write_dataset(
+        folder,
+        questions(count),
+        name="small",
+        generator="test",
+        seed=None,
+        split="test",
+        settings={},
+    )
+    return folder
+
+
+@pytest.fixture(autouse=True)
+def _quick(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    monkeypatch.setenv("OPENROUTER_API_KEY", KEY)
+    monkeypatch.setenv("GEMINI_API_KEY", KEY)
+    monkeypatch.setattr(
+        RUN_MODULE, "RetryPolicy", lambda **changes: RetryPolicy(**(QUICK | changes))
+    )
+    yield
+
+
+def go(server: servers.Server, dataset: Path, out: Path, **changes: Any) -> RunReport:
+    arguments: dict[str, Any] = {"model": MODEL, "dataset": dataset, "out": out}
+    return run_with(**(arguments | {"base_url": server.url} | changes))
+
+
+def run_with(**arguments: Any) -> RunReport:
+    """`run`, without progress, by the names of its arguments and of a RunSpec's."""
+    of_spec = {field.name for field in fields(RunSpec)} & arguments.keys()
+    spec = RunSpec(**{name: arguments.pop(name) for name in of_spec})
+    return run(spec, **({"on_progress": lambda now: None} | arguments))
+
+
+async def good(asked: Asked) -> Reply:
+    usage = {
+        "prompt_tokens": 10,
+        "completion_tokens": 4,
+        "completion_tokens_details": {"reasoning_tokens": 1},
+        "cost": 0.5,
+    }
+    return servers.chat(usage=usage)
+
+
+def test_a_run_stores_every_answer_and_is_not_repeated(dataset: Path, tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    with serve(good) as server:
+        report = go(server, dataset, out)
+        assert (report.answered, report.completed, report.skipped, report.errors) == (10, 10, 0, 0)
+        assert (report.input_tokens, report.generated_tokens, report.cost) == (100, 40, 5.0)
+        assert set(server.counts.values()) == {1}
+        again = go(server, dataset, out)
+        assert (again.completed, again.skipped) == (0, 10)
+        assert len(server.asked) == 10
+    recorded = read_run(out)
+    assert set(recorded.responses) == {i.id for items in questions(5).values() for i in items}
+    response = next(iter(recorded.responses.values()))
+    assert response.text == '{"answer": 1}'
+    assert response.attempts == 1
+    assert response.latency is not None
+    assert response.latency > 0
+    assert response.at is not None
+    info = recorded.info
+    assert (info.model, info.reasoning, info.tasks) == (MODEL, "default", ("minmax", "addition"))
+    assert {"numbench", "python", "openai"} <= info.versions.keys()
+    assert info.settings["base_url"] == server.url
+    assert info.settings["temperature"] == 0.0
+    assert "timeout" not in info.settings
+
+
+def test_a_gemini_run(dataset: Path, tmp_path: Path) -> None:
+    async def script(asked: Asked) -> Reply:
+        return servers.gemini(
+            usage={"promptTokenCount": 3, "candidatesTokenCount": 2, "thoughtsTokenCount": 5}
+        )
+
+    with serve(script) as server:
+        report = go(server, dataset, tmp_path / "run", model="gemini-2.5-pro", reasoning="minimal")
+    assert (report.answered, report.generated_tokens) == (10, 70)
+
+
+def test_limit_and_tasks_select_items_in_turn(dataset: Path, tmp_path: Path) -> None:
+    with serve(good) as server:
+        go(server, dataset, tmp_path / "run", limit=2, concurrency=1)
+        assert ["minimum" in asked.prompt for asked in server.asked] == [True, False] * 2
+        go(server, dataset, tmp_path / "run", tasks=["addition"], limit=2)
+        assert len(server.asked) == 4
+        report = go(server, dataset, tmp_path / "run", limit=3)
+        assert (report.completed, report.skipped) == (2, 4)
+    assert read_run(tmp_path / "run").info.limit == 3
+
+
+def test_each_task_gets_its_system_prompt(dataset: Path, tmp_path: Path) -> None:
+    with serve(good) as server:
+        go(server, dataset, tmp_path / "run")
+        systems = {
+            "minimum" in asked.prompt: asked.body["messages"][0]["content"]
+            for asked in server.asked
+        }
+    prompts = ROOT / "prompts" / "paper" / "system"
+    assert systems[True] == (prompts / "minmax.txt").read_text().rstrip("\n")
+    assert systems[False] == (prompts / "arithmetic.txt").read_text().rstrip("\n")
+
+
+async def _rate_limited(asked: Asked) -> Reply:
+    return servers.error(429) if asked.number == 0 else servers.chat()
+
+
+async def _down_for_a_moment(asked: Asked) -> Reply:
+    return servers.error(500) if asked.number < 2 else servers.chat()
+
+
+async def _torn_once(asked: Asked) -> Reply:
+    return await servers.torn(asked) if asked.number == 0 else servers.chat()
+
+
+async def _garbage_once(asked: Asked) -> Reply:
+    return await servers.garbage(asked) if asked.number == 0 else servers.chat()
+
+
+@pytest.mark.parametrize(
+    ("script", "attempts"),
+    [(_rate_limited, 2), (_down_for_a_moment, 3), (_torn_once, 2), (_garbage_once, 2)],
+)
+def test_temporary_failures_are_retried_and_attempts_recorded(
+    dataset: Path, tmp_path: Path, script: Script, attempts: int
+) -> None:
+    with serve(script) as server:
+        report = go(server, dataset, tmp_path / "run")
+        assert set(server.counts.values()) == {attempts}
+    assert (report.answered, report.errors) == (10, 0)
+    assert report.retries == 10 * (attempts - 1)
+    responses = read_run(tmp_path / "run").responses.values()
+    assert {response.attempts for response in responses} == {attempts}
+
+
+def test_retry_after_is_honoured(dataset: Path, tmp_path: Path) -> None:
+    times: dict[str, list[float]] = {}
+
+    async def script(asked: Asked) -> Reply:
+        times.setdefault(asked.prompt, []).append(time.monotonic())
+        if asked.number == 0:
+            return servers.error(429, headers={"Retry-After": "0.7"})
+        return servers.chat()
+
+    with serve(script) as server:
+        go(server, dataset, tmp_path / "run")
+    assert all(second - first >= 0.69 for first, second in times.values())
+
+
+def test_a_lasting_failure_is_recorded_and_retried_by_the_next_call(
+    dataset: Path, tmp_path: Path
+) -> None:
+    broken = True
+
+    async def script(asked: Asked) -> Reply:
+        return servers.error(503) if broken and "minimum" in asked.prompt else servers.chat()
+
+    with serve(script) as server:
+        report = go(server, dataset, tmp_path / "run", max_attempts=3)
+        assert (report.answered, report.errors, report.retries) == (5, 5, 10)
+        errors = [r.error for r in read_run(tmp_path / "run").responses.values() if r.error]
+        assert [error.kind for error in errors] == ["transient"] * 5
+        broken = False
+        report = go(server, dataset, tmp_path / "run")
+        assert (report.answered, report.skipped, report.errors) == (5, 5, 0)
+    assert not [r for r in read_run(tmp_path / "run").responses.values() if r.error]
+
+
+def test_a_permanent_failure_is_retried_only_on_request(dataset: Path, tmp_path: Path) -> None:
+    async def script(asked: Asked) -> Reply:
+        if "minimum" in asked.prompt:
+            return servers.error(400, "content_filter")
+        return servers.chat()
+
+    with serve(script) as server:
+        report = go(server, dataset, tmp_path / "run")
+        assert (report.answered, report.errors, report.retries) == (5, 5, 0)
+        assert go(server, dataset, tmp_path / "run").completed == 0
+        assert go(server, dataset, tmp_path / "run", retry_errors=True).errors == 5
+        assert len(server.asked) == 15
+
+
+@pytest.mark.parametrize("model", [MODEL, "gemini/some"])
+@pytest.mark.parametrize("status", [401, 404])
+def test_a_bad_key_ends_the_run_without_waiting_for_other_requests(
+    tmp_path: Path, model: str, status: int, capfd: pytest.CaptureFixture[str]
+) -> None:
+    dataset = small_dataset(tmp_path / "data", 100)
+
+    async def script(asked: Asked) -> Reply:
+        if "What is 1 +" in asked.prompt or "[1," in asked.prompt:
+            return servers.error(status, f"Incorrect API key provided: {KEY}")
+        await asyncio.sleep(servers.FOR_EVER)
+        return servers.chat()
+
+    with serve(script) as server:
+        with pytest.raises(NumbenchError, match=f"HTTP {status}: Incorrect") as caught:
+            go(server, dataset, tmp_path / "run", model=model, concurrency=8)
+        assert len(server.asked) <= 8
+    assert KEY not in str(caught.value)
+    assert "\n" not in str(caught.value)
+    assert read_run(tmp_path / "run").responses == {}
+
+
+def test_answers_that_arrive_while_a_run_fails_are_stored(tmp_path: Path) -> None:
+    dataset = small_dataset(tmp_path / "data", 5)
+
+    async def script(asked: Asked) -> Reply:
+        if "minimum" in asked.prompt:
+            return servers.error(402, "no credits")
+        await asyncio.sleep(0.2)
+        return servers.chat()
+
+    with serve(script) as server, pytest.raises(NumbenchError, match="no credits"):
+        go(server, dataset, tmp_path / "run", concurrency=2)
+    assert len(read_run(tmp_path / "run").responses) == 1
+
+
+def test_no_more_requests_are_in_flight_than_allowed(dataset: Path, tmp_path: Path) -> None:
+    async def script(asked: Asked) -> Reply:
+        await asyncio.sleep(0.05)
+        return servers.chat()
+
+    with serve(script) as server:
+        go(server, dataset, tmp_path / "run", concurrency=3)
+        assert server.most_in_flight == 3
+
+
+def test_progress_counts_up_to_the_total(dataset: Path, tmp_path: Path) -> None:
+    seen: list[RunProgress] = []
+    with serve(good) as server:
+        go(server, dataset, tmp_path / "run", on_progress=seen.append)
+    assert (seen[0].done, seen[0].total, seen[0].overall.cost) == (0, 10, None)
+    assert (seen[-1].done, seen[-1].overall.generated_tokens, seen[-1].overall.cost) == (
+        10,
+        40,
+        5.0,
+    )
+    assert [now.done for now in seen] == sorted(now.done for now in seen)
+
+
+def test_a_resumed_run_shows_the_progress_of_earlier_calls(dataset: Path, tmp_path: Path) -> None:
+    async def script(asked: Asked) -> Reply:
+        return servers.error(401) if len(server.asked) == 5 else await good(asked)
+
+    seen: list[RunProgress] = []
+    with serve(script) as server:
+        with pytest.raises(NumbenchError):
+            go(server, dataset, tmp_path / "run", concurrency=1)
+        go(server, dataset, tmp_path / "run", on_progress=seen.append, judge=lambda *_: True)
+    first, last = seen[0], seen[-1]
+    assert (first.done, first.total, first.previously_done) == (4, 10, 4)
+    assert (first.overall.correct, first.overall.generated_tokens, first.overall.cost) == (
+        4,
+        16,
+        2.0,
+    )
+    assert (last.done, last.total, last.previously_done) == (10, 10, 4)
+    assert (last.overall.correct, last.overall.generated_tokens, last.overall.cost) == (10, 40, 5.0)
+
+
+def test_without_a_callback_progress_is_shown_on_stderr(
+    dataset: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with serve(good) as server:
+        go(server, dataset, tmp_path / "run", on_progress=None)
+    output = capsys.readouterr()
+    assert output.out == ""
+    assert "10/10 done" in output.err
+    assert "$5.0000" in output.err
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"tasks": ["adition"]}, "unknown task 'adition': use minmax, interval"),
+        ({"tasks": ["std"]}, "dataset small has no task 'std': it has minmax, addition"),
+        ({"tasks": []}, "no task given"),
+        ({"limit": 0}, "--limit 0: give 1 or more"),
+        ({"concurrency": 0}, "--concurrency 0"),
+        ({"dataset": "nowhere"}, "no dataset 'nowhere'"),
+        ({"model": "nobody"}, "unknown model"),
+    ],
+)
+def test_wrong_arguments_are_bad_input_and_leave_nothing_behind(
+    dataset: Path, tmp_path: Path, changes: dict[str, Any], message: str
+) -> None:
+    out = tmp_path / "run"
+    arguments: dict[str, Any] = {"model": "baseline/float64", "dataset": dataset, "out": out}
+    with pytest.raises(BadInput, match=message):
+        run_with(**(arguments | changes))
+    assert not out.exists()
+
+
+def test_a_malformed_journal_line_is_reported_before_any_request(
+    dataset: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "run"
+    with serve(good) as server:
+        go(server, dataset, out, limit=1)
+        path = out / "responses.jsonl"
+        path.write_bytes(path.read_bytes().replace(b'"text"', b'"tixt', 1))
+        with pytest.raises(BadInput, match=r"responses\.jsonl, line 1: "):
+            go(server, dataset, out)
+        assert len(server.asked) == 2
+
+
+def test_the_default_folder_is_named_after_the_run(
+    dataset: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    report = run(RunSpec("baseline/float64", dataset=dataset))
+    assert report.path == Path("results/baseline-float64_none_small")
+    assert (report.answered, report.cost, report.generated_tokens) == (10, None, None)
+
+
+def test_a_recorded_run_can_be_replayed(dataset: Path, tmp_path: Path) -> None:
+    first = run(RunSpec("baseline/float64", dataset=dataset, out=tmp_path / "first", limit=3))
+    replayed = run(RunSpec(f"replay/{first.path}", dataset=dataset, out=tmp_path / "second"))
+    assert (replayed.answered, replayed.errors) == (6, 4)
+    before, after = (read_run(tmp_path / name).responses for name in ("first", "second"))
+    assert all(after[item_id].text == response.text for item_id, response in before.items())

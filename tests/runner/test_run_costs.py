@@ -1,0 +1,189 @@
+"""Costs of runs: unreported costs from prices, and cost limits."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+from aiohttp import web
+
+from numbench.errors import BadInput
+from numbench.journal import read_run
+from numbench.runner import CostLimitReached, run
+from numbench.runner.spec import RunSpec
+from tests import servers
+from tests.runner.test_run import MODEL, _quick, dataset, go, good
+from tests.servers import Asked, Reply, serve
+
+__all__ = ["_quick", "dataset"]
+
+
+async def _without_cost(asked: Asked) -> Reply:
+    return servers.chat(usage={"prompt_tokens": 10, "completion_tokens": 4})
+
+
+def _price_list(folder: Path, route: str = MODEL) -> Path:
+    path = folder / "prices.toml"
+    path.write_text(
+        f'[[price]]\nroute = "{route}"\ninput = 1e5\noutput = 1e6\ndate = "2025-03-04"\n'
+    )
+    return path
+
+
+def test_an_unreported_cost_comes_from_the_price_table(
+    dataset: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NUMBENCH_PRICES", str(_price_list(tmp_path)))
+    with serve(_without_cost) as server:
+        assert go(server, dataset, tmp_path / "run").cost == pytest.approx(50.0)
+    for response in read_run(tmp_path / "run").responses.values():
+        assert response.cost == pytest.approx(5.0)
+        assert response.extra["cost_source"] == "price table (2025-03-04)"
+
+
+def test_a_reported_cost_is_kept_and_an_unknown_one_stays_unknown(
+    dataset: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with serve(_without_cost) as server:
+        # Bundled prices are the provider's, not those of other servers with its API.
+        report = go(server, dataset, tmp_path / "unknown", model="openai/gpt-5")
+        assert report.cost is None
+    monkeypatch.setenv("NUMBENCH_PRICES", str(_price_list(tmp_path)))
+    with serve(good) as server:
+        assert go(server, dataset, tmp_path / "reported").cost == 5.0
+    for name, source in (("unknown", None), ("reported", "provider")):
+        for response in read_run(tmp_path / name).responses.values():
+            assert response.extra.get("cost_source") == source
+
+
+ROUTER = "openrouter/some"
+
+
+def _limited(server: servers.Server, dataset: Path, out: Path, **changes: Any) -> CostLimitReached:
+    with pytest.raises(CostLimitReached) as caught:
+        go(server, dataset, out, **({"model": ROUTER} | changes))
+    assert caught.value.exit_code == 1
+    assert "\n" not in str(caught.value)
+    return caught.value
+
+
+def test_a_run_stops_before_its_limit_and_resumes_with_a_larger_one(
+    dataset: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "run"
+    with serve(good) as server:
+        stopped = _limited(server, dataset, out, max_cost=2.7)
+        assert (stopped.report.answered, stopped.report.cost) == (5, 2.5)
+        assert str(stopped) == (
+            f"{out}: stopped before exceeding --max-cost 2.7: $2.5000 spent, 5 answered now, "
+            "5 still open; run the same command with a larger --max-cost to continue"
+        )
+        assert _limited(server, dataset, out, max_cost=2.7).report.completed == 0
+        assert _limited(server, dataset, out, max_cost=4).report.completed == 3
+        assert go(server, dataset, out, model=ROUTER, max_cost=5).completed == 2
+        assert len(server.asked) == 10
+        # Everything is answered, so no limit can be exceeded.
+        assert go(server, dataset, out, model=ROUTER, max_cost=0.1).skipped == 10
+
+
+@pytest.mark.parametrize("concurrency", [1, 3, 16])
+def test_requests_in_flight_count_against_the_limit(
+    dataset: Path, tmp_path: Path, concurrency: int
+) -> None:
+    async def script(asked: Asked) -> Reply:
+        await asyncio.sleep(0.05)
+        return await good(asked)
+
+    with serve(script) as server:
+        stopped = _limited(server, dataset, tmp_path / "run", max_cost=4, concurrency=concurrency)
+        assert stopped.report.cost == 4.0
+        assert len(server.asked) == 8
+        assert server.most_in_flight <= concurrency
+
+
+def test_a_failure_without_a_cost_is_free_and_releases_its_reservation(
+    dataset: Path, tmp_path: Path
+) -> None:
+    async def script(asked: Asked) -> Reply:
+        if "minimum" in asked.prompt:
+            return servers.error(400, "content_filter")
+        return await good(asked)
+
+    with serve(script) as server:
+        report = go(server, dataset, tmp_path / "run", model=ROUTER, max_cost=2.5)
+    assert (report.answered, report.errors, report.cost) == (5, 5, 2.5)
+
+
+@pytest.mark.parametrize("concurrency", [1, 16])
+def test_a_request_counts_at_the_published_average_if_that_is_larger(
+    dataset: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, concurrency: int
+) -> None:
+    prices = _price_list(tmp_path, "openai/gpt-5")
+    prices.write_text(prices.read_text().replace("1e5", "0"))
+    monkeypatch.setenv("NUMBENCH_PRICES", str(prices))
+    with serve(_without_cost) as server:
+        # A dollar per token: an answer costs 4, but 20 (MinMax) or 21 (Add) are expected.
+        stopped = _limited(
+            server,
+            dataset,
+            tmp_path / "run",
+            model="gpt-5",
+            reasoning="minimal",
+            max_cost=30,
+            concurrency=concurrency,
+        )
+        assert (stopped.report.answered, stopped.report.cost) == (3, 12.0)
+        assert server.most_in_flight == 1
+
+
+def test_an_answer_without_a_cost_ends_a_limited_run(dataset: Path, tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    with serve(_without_cost) as server:
+        stopped = _limited(server, dataset, out, max_cost=10)
+        assert "the provider reported no cost for an answer" in str(stopped)
+        assert len(server.asked) == 1
+        with pytest.raises(BadInput, match="the run contains an answer of unknown cost"):
+            go(server, dataset, out, model=ROUTER, max_cost=10)
+        assert len(server.asked) == 1
+
+
+@pytest.mark.parametrize(
+    ("model", "limit", "message"),
+    [
+        (MODEL, 1.0, "no price is known for openai/some and openai reports no cost"),
+        ("openai/gpt-5", 1.0, "no price is known for openai/gpt-5"),
+        ("baseline/float64", 1.0, "costs nothing: omit --max-cost"),
+        (ROUTER, 0.0, "--max-cost 0: give an amount in US dollars above 0"),
+        (ROUTER, float("nan"), "--max-cost nan"),
+    ],
+)
+def test_a_limit_that_cannot_be_enforced_is_refused(
+    dataset: Path, tmp_path: Path, model: str, limit: float, message: str
+) -> None:
+    url = None if model.startswith("baseline") else "http://127.0.0.1:1"
+    with pytest.raises(BadInput, match=message):
+        run(RunSpec(model, dataset=dataset, out=tmp_path / "run", base_url=url), max_cost=limit)
+    assert not (tmp_path / "run").exists()
+
+
+def test_the_cost_of_failed_attempts_counts_against_the_limit(
+    dataset: Path, tmp_path: Path
+) -> None:
+    async def script(asked: Asked) -> Reply:
+        if asked.number < 2:
+            error = {"message": "overloaded", "code": 503}
+            return web.json_response({"error": error, "usage": {"cost": 0.25}})
+        return await good(asked)
+
+    out = tmp_path / "run"
+    with serve(script) as server:
+        report = go(server, dataset, out, model="openrouter/some", limit=1)
+        assert report.cost == 2.0
+        response = next(iter(read_run(out).responses.values()))
+        assert response.cost == 1.0
+        assert response.extra["cost_of_failed_attempts"] == 0.5
+        with pytest.raises(CostLimitReached):
+            go(server, dataset, out, model="openrouter/some", max_cost=2.6)
+        assert sum(r.cost or 0 for r in read_run(out).responses.values()) <= 2.6

@@ -1,0 +1,110 @@
+"""Long runs: time limits, outages, items that always fail."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import threading
+from pathlib import Path
+
+import pytest
+
+from numbench.errors import NumbenchError
+from numbench.journal import read_run
+from numbench.runner import RunInterrupted, TimeLimitReached
+from numbench.runner.scheduler import RetryPolicy
+from tests import servers
+from tests.runner.test_run import RUN_MODULE, _quick, dataset, go, good, small_dataset
+from tests.servers import Asked, Reply, serve
+
+__all__ = ["_quick", "dataset"]
+
+
+def test_at_the_time_limit_no_new_request_is_sent_and_answers_in_flight_are_stored(
+    dataset: Path, tmp_path: Path
+) -> None:
+    async def slow(asked: Asked) -> Reply:
+        await asyncio.sleep(0.3)
+        return servers.chat()
+
+    with serve(slow) as server:
+        with pytest.raises(
+            TimeLimitReached, match="stopped at --time-limit: 2 answered now, 8 still"
+        ):
+            go(server, dataset, tmp_path / "run", concurrency=2, time_limit=0.1)
+        assert (len(server.asked), len(read_run(tmp_path / "run").responses)) == (2, 2)
+        assert go(server, dataset, tmp_path / "run", time_limit=60).answered == 8
+
+
+def test_the_time_limit_ends_the_wait_for_a_retry(dataset: Path, tmp_path: Path) -> None:
+    async def busy(asked: Asked) -> Reply:
+        return servers.error(429, headers={"Retry-After": "3600"})
+
+    with serve(busy) as server, pytest.raises(TimeLimitReached, match="10 still open"):
+        go(server, dataset, tmp_path / "run", time_limit=0.2)
+    assert read_run(tmp_path / "run").responses == {}
+
+
+def test_an_interrupt_after_the_time_limit_ends_the_wait_for_answers(
+    dataset: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        RUN_MODULE, "RetryPolicy", lambda **changes: RetryPolicy(interrupt_grace=0.05, **changes)
+    )
+
+    async def never(asked: Asked) -> Reply:
+        await asyncio.sleep(servers.FOR_EVER)
+        return servers.chat()
+
+    with serve(never) as server:
+        threading.Timer(0.6, lambda: signal.raise_signal(signal.SIGINT)).start()
+        with pytest.raises(RunInterrupted):
+            go(server, dataset, tmp_path / "run", time_limit=0.2)
+
+
+def test_a_run_waits_out_an_outage_without_failed_items(
+    dataset: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    quick = {"backoff": 0.01, "max_backoff": 0.02, "outage_timeout": 60.0}
+    monkeypatch.setattr(
+        RUN_MODULE, "RetryPolicy", lambda **changes: RetryPolicy(**(quick | changes))
+    )
+    asked_in_all = 0
+
+    async def script(asked: Asked) -> Reply:
+        nonlocal asked_in_all
+        asked_in_all += 1
+        return servers.error(503) if 5 <= asked_in_all < 100 else await good(asked)
+
+    with serve(script) as server:
+        report = go(server, dataset, tmp_path / "run", concurrency=4)
+    assert (report.answered, report.errors) == (10, 0)
+
+
+def test_a_lasting_outage_ends_the_run(
+    dataset: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    quick = {"backoff": 0.01, "max_backoff": 0.02, "outage_timeout": 0.5}
+    monkeypatch.setattr(
+        RUN_MODULE, "RetryPolicy", lambda **changes: RetryPolicy(**(quick | changes))
+    )
+    data = small_dataset(tmp_path / "more", 30)
+
+    async def script(asked: Asked) -> Reply:
+        return await good(asked) if len(server.asked) < 5 else servers.error(503)
+
+    with serve(script) as server, pytest.raises(NumbenchError, match="items in a row failed"):
+        go(server, data, tmp_path / "run", concurrency=4)
+
+
+def test_an_item_that_always_fails_is_given_up_after_max_attempts(
+    dataset: Path, tmp_path: Path
+) -> None:
+    async def script(asked: Asked) -> Reply:
+        return servers.error(503) if "5 + 1" in asked.prompt else await good(asked)
+
+    with serve(script) as server:
+        report = go(server, dataset, tmp_path / "run", max_attempts=4)
+        assert (report.answered, report.errors, report.permanent_errors) == (9, 1, 0)
+        assert report.last_error == "scripted"
+        assert max(server.counts.values()) == 4

@@ -1,0 +1,192 @@
+"""Scores of a run folder: selection, means, counts and signatures."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from numbench._version import __version__
+from numbench.dataset.store import Dataset, write_dataset
+from numbench.errors import BadInput
+from numbench.journal import write_run
+from numbench.records import DatasetRef, Failure, PromptRef, Response, RunInfo, Usage
+from numbench.scoring import (
+    TaskSummary,
+    headline_percent,
+    headline_score,
+    score_run,
+    signature,
+    summarize,
+)
+from numbench.scoring.published_labels import PublishedLabel, write_published_labels
+from numbench.scoring.scored_run import counted_rows
+from numbench.tasks import TASKS
+from numbench.tasks.items import make_item
+
+SUMS = [make_item("addition", "+", (str(n), "0.5"), {}) for n in range(6)]
+LETTERS = [make_item("interval", "interval", (str(n), "1", "3"), {}) for n in range(3)]
+
+
+def _dataset(path: Path, name: str = "tiny") -> Dataset:
+    items = {"addition": SUMS, "interval": LETTERS}
+    return write_dataset(path, items, name=name, generator="test", seed=1, split="test",
+                         settings={})  # fmt: skip
+
+
+def _run(
+    folder: Path,
+    responses: list[Response],
+    *,
+    tasks: tuple[str, ...] = ("addition",),
+    limit: int | None = None,
+    model: str = "gpt-5",
+    reasoning: str = "minimal",
+    imported: bool = True,
+) -> Path:
+    dataset = _dataset(folder / "dataset")
+    info = RunInfo(
+        model=model,
+        display="GPT 5",
+        reasoning=reasoning,
+        dataset=DatasetRef(name="tiny", path="../dataset", sha256=dataset.manifest.sha256),
+        prompt=PromptRef(name="paper", sha256="0"),
+        tasks=tasks,
+        limit=limit,
+        settings={},
+        versions={},
+        created="",
+        source="imported" if imported else "measured",
+    )
+    write_run(folder / "run", info, responses)
+    return folder / "run"
+
+
+def _response(
+    index: int, text: str, generated: int | None = None, study_tokens: int | None = None
+) -> Response:
+    return Response(
+        item_id=SUMS[index].id,
+        text=text,
+        usage=Usage(generated=generated),
+        extra={} if study_tokens is None else {"study_tokens": study_tokens},
+    )
+
+
+def _mixed() -> list[Response]:
+    """Correct, correct in another form, wrong, unparseable, failed; none for the sixth item."""
+    return [
+        _response(0, '{"answer": 0.5}', 10, 30),
+        _response(1, "1.5", 20, -1),
+        _response(2, '{"answer": -2.5}', None, 500),
+        _response(3, "no idea"),
+        Response(item_id=SUMS[4].id, error=Failure(kind="item", message="HTTP 400")),
+    ]
+
+
+def test_exact_means_leave_out_only_unanswered_items(tmp_path: Path) -> None:
+    cell = summarize(score_run(_run(tmp_path, _mixed())))["addition"]
+    assert cell == TaskSummary(
+        n=6,
+        counted=4,
+        score=50.0,
+        exact_match=50.0,
+        tokens=15.0,
+        tokens_unknown=2,
+        statuses={"ok": 3, "unparseable": 1, "error": 1, "missing": 1},
+        compliance=50.0,
+    )
+
+
+def test_paper_means_count_every_item(tmp_path: Path) -> None:
+    cell = summarize(score_run(_run(tmp_path, _mixed()), "paper"))["addition"]
+    assert (cell.n, cell.counted, cell.compliance) == (6, 6, None)
+    assert cell.exact_match == pytest.approx(100 * 2 / 6)
+    assert cell.tokens == pytest.approx((30 - 1 + 500) / 3)
+
+
+def test_paper_means_count_only_the_first_items(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("numbench.scoring.paper_protocol.ITEMS_PER_TASK", 2)
+    run = score_run(_run(tmp_path, _mixed()), "paper")
+    assert [row.item for row in counted_rows(run, "addition")] == SUMS[:2]
+    assert (summarize(run)["addition"].n, summarize(run)["addition"].counted) == (6, 2)
+    assert len(counted_rows(run._replace(protocol="exact"), "addition")) == 4
+
+
+def test_paper_excludes_outlier_token_counts_of_one_model(tmp_path: Path) -> None:
+    run = _run(tmp_path, _mixed(), model="gemini-2.5-flash", reasoning="none")
+    assert summarize(score_run(run, "paper"))["addition"].tokens == pytest.approx((30 - 1) / 2)
+
+
+def test_paper_tokens_of_a_measured_run_are_generated_tokens(tmp_path: Path) -> None:
+    run = _run(tmp_path, _mixed(), imported=False)
+    assert summarize(score_run(run, "paper"))["addition"].tokens == 15
+
+
+def test_rows_follow_the_dataset_order_and_the_selection_of_the_run(tmp_path: Path) -> None:
+    run = score_run(_run(tmp_path, _mixed()[::-1], tasks=("interval", "addition"), limit=2))
+    assert list(run.rows) == ["interval", "addition"]
+    assert [row.item for row in run.rows["addition"]] == SUMS[:2]
+    assert [row.score.status for row in run.rows["interval"]] == ["missing", "missing"]
+    cell = summarize(run)["interval"]
+    assert (cell.n, cell.counted, cell.score, cell.tokens) == (2, 0, None, None)
+
+
+def test_only_the_paper_protocol_uses_published_labels(tmp_path: Path) -> None:
+    folder = _run(tmp_path, [_response(0, '{"answer": 0.5}')], limit=1)
+    write_published_labels(tmp_path / "dataset", [PublishedLabel(SUMS[0].id, "0.75")])
+    assert summarize(score_run(folder, "paper"))["addition"].exact_match == 0
+    assert summarize(score_run(folder, "exact"))["addition"].exact_match == 100
+
+
+def test_signature_describes_how_a_score_was_made(tmp_path: Path) -> None:
+    run = score_run(_run(tmp_path, _mixed()))
+    data = run.dataset.manifest.sha256[:6]
+    assert signature(run, "addition") == (
+        f"numbench:{__version__}|data:tiny@{data}|prompt:paper|protocol:exact|n:6|model:gpt-5|"
+        "reasoning:minimal"
+    )
+
+
+def test_another_dataset_than_the_run_s_is_rejected(tmp_path: Path) -> None:
+    folder = _run(tmp_path, _mixed())
+    other = write_dataset(tmp_path / "other", {"addition": SUMS[:1]}, name="other",
+                          generator="test", seed=1, split="test", settings={})  # fmt: skip
+    with pytest.raises(BadInput, match="answers dataset 'tiny'"):
+        score_run(folder, dataset=other)
+    assert score_run(folder, dataset=Dataset(tmp_path / "dataset")).dataset.name == "tiny"
+
+
+def test_task_missing_from_the_dataset_is_named(tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match="does not have the task 'sorting'"):
+        score_run(_run(tmp_path, [], tasks=("addition", "sorting")))
+
+
+def test_unknown_task_of_a_run_is_an_error_and_not_dropped(tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match=r"unknown task 'modulo'; install the plugin"):
+        score_run(_run(tmp_path, [], tasks=("addition", "modulo")))
+
+
+def test_installed_plugin_task_changes_no_run_without_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = _run(tmp_path, _mixed())
+    before = score_run(folder)
+    monkeypatch.setitem(TASKS, "modulo", replace(TASKS["addition"], name="modulo"))
+    after = score_run(folder)
+    assert after.rows == before.rows
+    assert list(summarize(after)) == ["addition"]
+
+
+def test_headline_score_is_log_smape_or_exact_match(tmp_path: Path) -> None:
+    run = score_run(_run(tmp_path, [_response(0, '{"answer": 0.6}')], limit=1))
+    (row,) = run.rows["addition"]
+    assert not row.score.exact_match
+    assert headline_score("addition", row.score) == row.score.log_smape
+    assert 5 < headline_percent("addition", row.score) < 10
+    match = msgspec.structs.replace(row.score, exact_match=True, log_smape=None)
+    assert headline_percent("interval", match) == 100.0

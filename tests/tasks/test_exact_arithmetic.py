@@ -1,0 +1,141 @@
+"""Exact answers, compared with an independent computation on committed and new items."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from itertools import islice
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from numbench.dataset.store import open_dataset
+from numbench.decimal_numbers import DecimalNumber, format_decimal
+from numbench.records import Item
+from numbench.tasks import TASKS, exact_arithmetic
+from numbench.tasks.shards import Shard, generate_items
+from tests import reference_answers
+
+FRESH = 3000
+
+
+def check(item: Item) -> None:
+    expected = reference_answers.answer(item.prompt)
+    if isinstance(expected, list):
+        assert [Fraction(number) for number in item.answer] == expected, item.prompt
+    elif isinstance(expected, Fraction):
+        assert isinstance(item.answer, str)
+        assert Fraction(item.answer) == expected, item.prompt
+    else:
+        assert item.answer == expected, item.prompt
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_every_committed_answer_is_exact(task: str) -> None:
+    items = open_dataset("v1").by_task[task]
+    assert len(items) == 500
+    for item in items:
+        check(item)
+
+
+@pytest.mark.parametrize("task", TASKS)
+@pytest.mark.parametrize("digits", [4, 15, 17])
+def test_answers_of_new_items_are_exact(task: str, digits: int) -> None:
+    for item in islice(generate_items(Shard(task, 2026, "train", max_digits=digits)), FRESH // 3):
+        check(item)
+
+
+OPERANDS = st.builds(
+    lambda significand, exponent: format_decimal(DecimalNumber(significand, exponent)),
+    st.integers(-(10**17), 10**17),
+    st.integers(-28, 14),
+)
+
+
+@given(OPERANDS, st.sampled_from("+-*/"), OPERANDS)
+def test_any_two_operands_give_the_exact_answer(a: str, operator: str, b: str) -> None:
+    if operator == "/" and b == "0":
+        with pytest.raises(ValueError, match="division by zero"):
+            exact_arithmetic.divide(a, b)
+        return
+    function = {
+        "+": exact_arithmetic.add,
+        "-": exact_arithmetic.subtract,
+        "*": exact_arithmetic.multiply,
+        "/": exact_arithmetic.divide,
+    }
+    assert Fraction(function[operator](a, b)) == reference_answers.answer(
+        f"What is {a} {operator} {b}?"
+    )
+
+
+@given(st.lists(OPERANDS, min_size=2, max_size=6))
+def test_any_list_gives_exact_mean_and_std(numbers: list[str]) -> None:
+    shown = ", ".join(numbers)
+    mean, std = exact_arithmetic.mean(numbers), exact_arithmetic.std(numbers)
+    assert Fraction(mean) == reference_answers.answer(f"What is the mean of the list [{shown}]?")
+    assert Fraction(std) == reference_answers.answer(f"What is the std of the list [{shown}]?")
+
+
+@given(st.integers(1, 10**8), st.integers(-8, 4), st.integers(1, 40), st.sampled_from([1, 2, 3]))
+def test_powers_of_perfect_squares_and_others_are_exact(
+    significand: int, exponent: int, tenths: int, degree: int
+) -> None:
+    base = format_decimal(DecimalNumber(significand**degree, exponent))
+    power = format_decimal(DecimalNumber(tenths, -1))
+    assert Fraction(exact_arithmetic.power(base, power)) == reference_answers.answer(
+        f"What is {base} ^ {power}?"
+    )
+
+
+@pytest.mark.parametrize(
+    ("expression", "expected"),
+    [
+        (exact_arithmetic.add("1000000000000000", "0.5"), "1000000000000000"),
+        (exact_arithmetic.add("1000000000000001", "4"), "1000000000000000"),
+        (exact_arithmetic.add("1000000000000005", "10"), "1000000000000020"),
+        (exact_arithmetic.add("1000000000000025", "0"), "1000000000000020"),
+        (exact_arithmetic.add("1000000000000025", "0.0000000001"), "1000000000000030"),
+        (exact_arithmetic.subtract("5", "5.0"), "0"),
+        (exact_arithmetic.add("-0.1", "0.1"), "0"),
+        (exact_arithmetic.divide("1", "3"), "0.333333333333333"),
+        (exact_arithmetic.divide("2", "3"), "0.666666666666667"),
+        (exact_arithmetic.power("4", "0.5"), "2"),
+        (exact_arithmetic.power("0.0001", "-0.25"), "10"),
+        (exact_arithmetic.power("-2", "3"), "-8"),
+        (exact_arithmetic.power("-3.30361", "-1"), "-0.302699168485384"),
+        (exact_arithmetic.power("1000000.000000001", "0.5"), "1000"),
+        (exact_arithmetic.power("8", "0.333333333333333"), "2"),
+        (exact_arithmetic.power("1000", "0.333333333333333"), "9.99999999999998"),
+        (exact_arithmetic.mean(["1e14", "0.00001", "-1e14"]), "0.00000333333333333333"),
+        (exact_arithmetic.std(["1", "2", "3", "4"]), "1.11803398874989"),
+        (exact_arithmetic.std(["5", "5"]), "0"),
+        (exact_arithmetic.std(["3", "5"]), "1"),
+    ],
+)
+def test_known_answers(expression: str, expected: str) -> None:
+    assert expression == expected
+
+
+@pytest.mark.parametrize(
+    ("base", "exponent"), [("-2", "0.5"), ("0", "-1"), ("0", "0"), ("2", "1000"), ("x", "2")]
+)
+def test_undefined_powers_are_rejected(base: str, exponent: str) -> None:
+    with pytest.raises(ValueError):
+        exact_arithmetic.power(base, exponent)
+
+
+@pytest.mark.parametrize(
+    ("number", "inside"),
+    [
+        ("0", True),
+        ("0.00000000000001", True),
+        ("-0.00000000000001", True),
+        ("0.000000000000009", False),
+        ("999999999999999", True),
+        ("1000000000000000", False),
+        ("-1000000000000000", False),
+    ],
+)
+def test_range(number: str, inside: bool) -> None:
+    assert exact_arithmetic.in_range(number) is inside

@@ -1,0 +1,278 @@
+"""Tasks of other packages: one declaration and one entry point are enough."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import islice
+from math import gcd
+from pathlib import Path
+
+import pytest
+
+from numbench.dataset.audit import audit
+from numbench.dataset.generate import generate
+from numbench.dataset.settings import DatasetSettings, parse_tasks
+from numbench.dataset.store import Dataset
+from numbench.describe import describe
+from numbench.errors import BadInput
+from numbench.records import Response
+from numbench.runner.few_shot import examples
+from numbench.scoring.exact_protocol import score_exact
+from numbench.tasks import PAPER_TASKS, TASKS, SampledQuestion, Task, TaskPrompts
+from numbench.tasks.prompts import load_prompt_set
+from numbench.tasks.shards import Shard, generate_items
+from tests.tasks.gcd_task import GCD
+
+SETTINGS = DatasetSettings(name="plugin", tasks=("gcd",), size=30)
+
+
+@pytest.fixture
+def install(monkeypatch: pytest.MonkeyPatch) -> Iterator[object]:
+    """A function that adds a task to the registry."""
+
+    def add(task: Task) -> None:
+        monkeypatch.setitem(TASKS, task.name, task)
+        load_prompt_set.cache_clear()
+
+    yield add
+    load_prompt_set.cache_clear()
+
+
+@pytest.fixture
+def gcd_task(install) -> Task:
+    install(GCD)
+    return GCD
+
+
+@pytest.fixture
+def dataset(gcd_task: Task, tmp_path: Path) -> Dataset:
+    return generate(SETTINGS, tmp_path / "data").dataset
+
+
+def test_a_minimal_declaration_has_sensible_defaults() -> None:
+    assert (GCD.display, GCD.answer_kind, GCD.metric) == ("Gcd", "number", "log_smape")
+    assert GCD.chance_accuracy(2) == 0
+    assert GCD.difficulty("gcd", ("12", "345"), "3").base10 == 5
+
+
+def test_items_of_a_plugin_task_have_exact_answers_and_escaped_prompts(dataset: Dataset) -> None:
+    items = dataset.by_task["gcd"]
+    assert len(items) == 30
+    for item in items:
+        a, b = item.operands
+        assert item.answer == str(gcd(int(a), int(b)))
+        assert item.prompt == f'What is the "greatest common divisor" of {a} and {b}?\n'
+
+
+def test_parquet_has_the_items_of_jsonl(dataset: Dataset, tmp_path: Path) -> None:
+    parquet = generate(SETTINGS._replace(format="parquet"), tmp_path / "parquet").dataset
+    assert parquet.by_task == dataset.by_task
+
+
+def test_sampling_parameters_are_stored_in_both_formats(install, tmp_path: Path) -> None:
+    install(
+        replace(
+            GCD,
+            sample=lambda words, _: SampledQuestion(
+                "gcd", ("1", str(words.randint(2, 10**9))), {"k": words.randint(0, 9)}
+            ),
+        )
+    )
+    jsonl = generate(SETTINGS, tmp_path / "jsonl").dataset
+    parquet = generate(SETTINGS._replace(format="parquet"), tmp_path / "parquet").dataset
+    assert jsonl.by_task == parquet.by_task
+    assert all(0 <= item.params["k"] <= 9 for item in jsonl.by_task["gcd"])
+
+
+def test_more_rows_than_a_pool_are_the_first_items_of_the_shard(
+    gcd_task: Task, tmp_path: Path
+) -> None:
+    dataset = generate(SETTINGS._replace(size=10_001), tmp_path / "large").dataset
+    first = list(islice(generate_items(Shard("gcd")), 20))
+    assert dataset.by_task["gcd"][:20] == first
+
+
+def test_a_dataset_of_a_plugin_task_can_be_audited(dataset: Dataset) -> None:
+    result = audit(dataset.path)
+    assert result.checked == {"gcd": 30} and not result.wrong
+
+
+def test_few_shot_examples_exist_for_a_plugin_task(dataset: Dataset) -> None:
+    shown = examples(dataset, ("gcd",), 3)["gcd"]
+    assert len({item.id for item in shown}) == 3
+    assert not {item.id for item in shown} & dataset.by_id.keys()
+
+
+def test_answers_to_a_plugin_task_are_scored(dataset: Dataset) -> None:
+    item = dataset.by_task["gcd"][0]
+    right = Response(item_id=item.id, text=f'{{"answer": {item.answer}}}')
+    wrong = Response(item_id=item.id, text='{"answer": 123456789}')
+    assert score_exact(item, right).exact_match
+    assert not score_exact(item, wrong).exact_match
+
+
+def test_a_plugin_task_is_described(dataset: Dataset, tmp_path: Path) -> None:
+    names = {path.stem for path in describe(dataset.path, tmp_path / "figures")}
+    assert names == {"digits", "difficulty", "difficulty_base2"}
+
+
+def test_a_plugin_task_changes_no_default(gcd_task: Task) -> None:
+    assert parse_tasks(["all"]) == tuple(PAPER_TASKS)
+    assert DatasetSettings().tasks == tuple(PAPER_TASKS)
+    assert parse_tasks(["gcd", "mean"]) == ("mean", "gcd")
+
+
+def test_a_dataset_of_a_missing_plugin_names_the_task(
+    dataset: Dataset, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delitem(TASKS, "gcd")
+    with pytest.raises(BadInput, match="task 'gcd' is not installed; install the package"):
+        Dataset(dataset.path).by_task  # noqa: B018
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"name": "Greatest divisor"}, "use lower-case letters"),
+        ({"operators": ()}, "at least one operator"),
+        ({"operators": ("gcd", "lcm")}, "prompts.questions lacks 'lcm'"),
+        ({"answer_kind": "list"}, "log_smape needs answers that are numbers"),
+    ],
+)
+def test_an_inconsistent_declaration_is_rejected(change: dict[str, object], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        replace(GCD, **change)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("template", ["No field", "{b} alone", "{x} and {y}", "{a} of {list}"])
+def test_a_question_template_needs_known_fields(template: str) -> None:
+    with pytest.raises(ValueError, match="use the fields"):
+        TaskPrompts("system", {"gcd": template})
+
+
+@pytest.mark.parametrize(
+    ("template", "operands"),
+    [
+        ("What is the square of {a}?", ("-1.5",)),
+        ("Is {a} + {b} = {c}?", ("1", "2", "3")),
+        ("Is {a} equal to {a}?", ("7",)),
+        ("What is the median of [{list}]?", ("1", "2.5", "-3", "4")),
+    ],
+)
+def test_prompts_with_any_number_of_operands_are_parsed_back(
+    install, template: str, operands: tuple[str, ...]
+) -> None:
+    install(replace(GCD, prompts=TaskPrompts("system", {"gcd": template})))
+    prompt = load_prompt_set().format_question("gcd", "gcd", operands)
+    assert load_prompt_set().parse_question(prompt) == ("gcd", "gcd", operands)
+
+
+def test_a_question_of_another_task_is_rejected(install) -> None:
+    install(replace(GCD, prompts=TaskPrompts("system", {"gcd": "What is {a} + {b}?"})))
+    with pytest.raises(BadInput, match="'gcd' has the same question as task 'addition'"):
+        load_prompt_set()
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"words_per_attempt": 1}, "increase Task.words_per_attempt"),
+        ({"exact_answer": lambda *_: "many"}, "correct Task.sample or Task.exact_answer"),
+        ({"exact_answer": lambda *_: str(1 / 0)}, "division by zero; correct Task.sample"),
+        ({"sample": lambda *_: SampledQuestion("gcd", ("one", "2"))}, "'one' is not a decimal"),
+    ],
+)
+def test_a_faulty_plugin_task_is_bad_input(
+    install, tmp_path: Path, change: dict[str, object], message: str
+) -> None:
+    install(replace(GCD, **change))  # type: ignore[arg-type]
+    with pytest.raises(BadInput, match=message):
+        generate(SETTINGS, tmp_path / "data")
+
+
+def test_uneven_params_are_bad_input(install, tmp_path: Path) -> None:
+    def uneven(words, _settings):
+        number = words.randint(1, 10**12)
+        return SampledQuestion("gcd", (str(number), "6"), {f"key_{number % 2}": 1})
+
+    install(replace(GCD, sample=uneven))
+    with pytest.raises(BadInput, match="has to return the same keys"):
+        generate(SETTINGS, tmp_path / "data")
+
+
+SCRIPT = """
+import json
+from pathlib import Path
+from numbench.dataset.generate import generate
+from numbench.dataset.settings import DatasetSettings
+from numbench.tasks import TASKS
+if __name__ == "__main__":
+    settings = DatasetSettings(name="g", tasks=("gcd", "mean"), size=5)
+    dataset = generate(settings, Path("g"), workers=2).dataset
+    print(json.dumps([list(TASKS), list(dataset.tasks), len(dataset.by_id)]))
+"""
+
+
+def _install_package(folder: Path, entry_point: str) -> dict[str, str]:
+    """Create the metadata of a package with one entry point; return the environment for it."""
+    info = folder / "gcd_package-1.0.dist-info"
+    info.mkdir(parents=True)
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: gcd-package\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text(f"[numbench.tasks]\ngcd = {entry_point}\n")
+    return os.environ | {"PYTHONPATH": os.pathsep.join([str(folder), *sys.path])}
+
+
+def test_a_plugin_module_can_be_imported_first(tmp_path: Path) -> None:
+    code = (
+        "import tests.tasks.gcd_task as plugin; from numbench.tasks import TASKS; "
+        "print(TASKS['gcd'] is plugin.GCD)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env=_install_package(tmp_path / "site", "tests.tasks.gcd_task:GCD"),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout == "True\n"
+
+
+def test_an_installed_package_adds_its_task_in_every_process(tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(SCRIPT)
+    done = subprocess.run(
+        [sys.executable, script],
+        env=_install_package(tmp_path / "site", "tests.tasks.gcd_task:GCD"),
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert json.loads(done.stdout) == [[*PAPER_TASKS, "gcd"], ["mean", "gcd"], 10]
+
+
+@pytest.mark.parametrize(
+    ("entry_point", "message"),
+    [
+        ("numbench.tasks.arithmetic:MEAN", "a task of this name exists already; rename it"),
+        ("numbench.tasks:PAPER_TASKS", "is a dict, not a Task; fix or uninstall it"),
+    ],
+)
+def test_a_broken_plugin_is_one_line_of_the_command(
+    tmp_path: Path, entry_point: str, message: str
+) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", "from numbench.cli import main; main()", "generate"],
+        env=_install_package(tmp_path / "site", entry_point),
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 2, done.stderr
+    assert message in done.stderr and len(done.stderr.splitlines()) == 1

@@ -1,0 +1,134 @@
+"""The public API: what the documentation promises works with plain arguments."""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+import sys
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+import numbench as nb
+
+MODELS = ("baseline/float32", "baseline/bfloat16")
+
+
+@pytest.fixture(scope="module")
+def dataset(tmp_path_factory: pytest.TempPathFactory) -> nb.Dataset:
+    out = tmp_path_factory.mktemp("data") / "small"
+    return nb.generate("small", size=6, tasks=["addition", "sorting"], seed=3, out=out)
+
+
+@pytest.fixture(scope="module")
+def runs(dataset: nb.Dataset, tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    folder = tmp_path_factory.mktemp("runs")
+    return [
+        nb.run(model, dataset=dataset.path, out=folder / model.rpartition("/")[2]).path
+        for model in MODELS
+    ]
+
+
+def test_every_public_name_can_be_imported() -> None:
+    for name in nb.__all__:
+        assert getattr(nb, name) is not None
+    assert set(nb.__all__) == set(dir(nb))
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        nb.nothing  # noqa: B018
+
+
+def test_public_functions_are_not_hidden_by_modules_of_their_name() -> None:
+    code = (
+        "import pkgutil, importlib, numbench\n"
+        "names = {module.name for module in pkgutil.iter_modules(numbench.__path__)}\n"
+        "print(sorted(names & set(numbench.__all__)))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_importing_the_package_loads_no_library() -> None:
+    code = (
+        "import sys; before = set(sys.modules); import numbench\n"
+        "heavy = {'numpy', 'pandas', 'pyarrow', 'matplotlib', 'msgspec', 'openai', 'rich'}\n"
+        "print(sorted(heavy & (set(sys.modules) - before)), 'numbench.api' in sys.modules)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[] False"
+
+
+def test_a_generated_dataset_is_the_one_that_loads(dataset: nb.Dataset) -> None:
+    again = nb.load_dataset(dataset.path)
+    assert {task: len(items) for task, items in again.by_task.items()} == {
+        "sorting": 6,
+        "addition": 6,
+    }
+    assert isinstance(again.by_task["addition"][0], nb.Item)
+
+
+def test_scores_load_as_one_row_per_response(runs: list[Path]) -> None:
+    scores = nb.load_scores(runs)
+    assert len(scores) == 24
+    assert isinstance(scores, pd.DataFrame)
+    by_task = scores.groupby(["model", "task"])["log_smape"].mean()
+    exact = [
+        sum(row.score.log_smape or 0.0 for row in nb.score(path).rows["addition"]) / 6
+        for path in runs
+    ]
+    names = ["float32 arithmetic", "bfloat16 arithmetic"]
+    assert [by_task[name, "addition"] for name in names] == pytest.approx(exact)
+    # Baselines count no tokens: unknown is missing, not 0.
+    assert scores["generated_tokens"].isna().all()
+
+
+def test_two_runs_are_compared(runs: list[Path]) -> None:
+    assert not nb.compare(runs[0], runs[0]).failures
+    assert isinstance(nb.compare(*runs).failures, tuple)
+
+
+def test_a_plan_counts_what_a_run_would_ask(dataset: nb.Dataset, tmp_path: Path) -> None:
+    planned = nb.plan(
+        "openai/any", base_url="http://127.0.0.1:1/v1", dataset=dataset.path, out=tmp_path
+    )
+    assert planned.requests == 12
+    assert not list(tmp_path.iterdir())
+
+
+def test_items_are_printed(runs: list[Path], capsys: pytest.CaptureFixture[str]) -> None:
+    nb.show(runs[1], tasks=["addition"], wrong=True, limit=1)
+    assert "What is" in capsys.readouterr().out
+
+
+def test_labels_are_audited(dataset: nb.Dataset) -> None:
+    result = nb.audit(dataset.path)
+    assert sum(result.checked.values()) == 12
+    assert not result.wrong
+
+
+def test_a_report_is_written(runs: list[Path], tmp_path: Path) -> None:
+    messages: list[str] = []
+    result = nb.report(runs, out=tmp_path, published=False, on_progress=messages.append)
+    assert (result.out / "report.html").is_file()
+    assert messages
+
+
+def test_run_works_inside_an_event_loop(dataset: nb.Dataset, tmp_path: Path) -> None:
+    async def notebook_cell() -> nb.RunReport:
+        return nb.run(MODELS[0], dataset=dataset.path, out=tmp_path / "sync")
+
+    assert asyncio.run(notebook_cell()).answered == 12
+
+
+def test_arun_is_awaitable(dataset: nb.Dataset, tmp_path: Path) -> None:
+    async def both() -> list[nb.RunReport]:
+        return await asyncio.gather(
+            *(nb.arun(model, dataset=dataset.path, out=tmp_path / model) for model in MODELS)
+        )
+
+    assert [report.answered for report in asyncio.run(both())] == [12, 12]
+
+
+def test_bad_input_is_raised_as_such() -> None:
+    with pytest.raises(nb.BadInput, match="addition"):
+        nb.generate("other", tasks=["Add"])

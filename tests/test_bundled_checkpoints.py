@@ -1,0 +1,45 @@
+"""The bundled small models."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from numbench.bundled_checkpoints import bundled_checkpoint_names, checkpoint_folder
+from numbench.dataset.generate import generate
+from numbench.dataset.settings import DatasetSettings
+from numbench.models import open_model
+from numbench.resources import resource_folder
+from numbench.runner import run
+from numbench.runner.spec import RunSpec
+from numbench.scoring import score_run, summarize
+
+
+def test_a_name_is_a_bundled_model_and_a_path_a_local_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "small").mkdir()
+    assert bundled_checkpoint_names() == ["small"]
+    assert checkpoint_folder("small") == resource_folder("checkpoints") / "small"
+    assert checkpoint_folder("./small").resolve() == tmp_path / "small"
+    assert checkpoint_folder("~/small") == Path.home() / "small"
+
+
+def test_the_bundled_model_is_better_than_chance_on_new_items(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    settings = DatasetSettings(
+        name="other", tasks=("minmax", "interval"), size=100, seed=77, max_digits=4
+    )
+    generate(settings, tmp_path / "datasets/other")
+    run(RunSpec("checkpoint/small", dataset="other", out=tmp_path / "run"))
+    cells = summarize(score_run(tmp_path / "run"))
+    assert all(cell.counted == 100 for cell in cells.values())
+    assert (cells["minmax"].score or 0) > 50 and (cells["interval"].score or 0) > 40
+
+
+def test_the_bundled_model_has_the_display_name_of_the_project() -> None:
+    assert open_model("checkpoint/small").description.display == "numbench small"

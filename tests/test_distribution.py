@@ -1,0 +1,145 @@
+"""What is published: the wheel and the sdist, installed outside the repository."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tarfile
+import venv
+import zipfile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+
+
+@pytest.fixture(scope="module")
+def archives(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the sdist, and the wheel built from it."""
+    out = tmp_path_factory.mktemp("dist")
+    subprocess.run(
+        [sys.executable, "-m", "build", "--no-isolation", "--outdir", out, ROOT],
+        check=True,
+        capture_output=True,
+        timeout=600,
+    )
+    return out
+
+
+@pytest.fixture(scope="module")
+def wheel(archives: Path) -> Path:
+    (path,) = archives.glob("*.whl")
+    return path
+
+
+class Installation:
+    """A virtual environment with the wheel; its dependencies are those of the test environment."""
+
+    def __init__(self, folder: Path, wheel: Path) -> None:
+        self.home = folder / "home"
+        self.home.mkdir()
+        venv.create(folder / "venv", with_pip=False)
+        self._bin = folder / "venv" / "bin"
+        pip = [sys.executable, "-m", "pip", "--python", str(self._bin / "python")]
+        install = ["install", "--quiet", "--no-deps", "--no-index", str(wheel)]
+        subprocess.run([*pip, *install], check=True, timeout=600)
+        # After the environment's own packages, and without the .pth file of the checkout.
+        (packages,) = (folder / "venv" / "lib").glob("python*/site-packages")
+        shared = [path for path in sys.path if path.endswith("site-packages")]
+        (packages / "dependencies.pth").write_text("\n".join(shared))
+
+    def __call__(self, *command: str, code: int = 0) -> str:
+        """The standard output of a command run in the home folder; its exit code must be `code`."""
+        environment = {
+            "PATH": f"{self._bin}:/usr/bin:/bin",
+            "HOME": str(self.home),
+            "MPLCONFIGDIR": str(self.home / ".matplotlib"),
+            "COLUMNS": "80",
+            "LANG": "C.UTF-8",
+        }
+        if "LD_LIBRARY_PATH" in os.environ:
+            environment["LD_LIBRARY_PATH"] = os.environ["LD_LIBRARY_PATH"]
+        done = subprocess.run(
+            [str(self._bin / command[0]), *command[1:]],
+            cwd=self.home,
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=600,
+        )
+        assert done.returncode == code, done.stdout + done.stderr
+        return done.stdout
+
+
+@pytest.fixture(scope="module")
+def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Installation:
+    return Installation(tmp_path_factory.mktemp("installed"), wheel)
+
+
+def wrong_labels(audit: str) -> list[str]:
+    """The column `Wrong` of the table that `numbench audit` prints."""
+    return [line.split()[2] for line in audit.splitlines()[1:] if line.strip()]
+
+
+def test_the_wheel_installs_nothing_but_numbench(wheel: Path) -> None:
+    names = zipfile.ZipFile(wheel).namelist()
+    top = {name.partition("/")[0] for name in names}
+    assert {name for name in top if not name.endswith(".dist-info")} == {"numbench"}
+    for data in ("prompts/paper/questions.toml", "datasets/v1/manifest.json", "recipes/cpu.toml"):
+        assert f"numbench/_data/{data}" in names
+    assert not [name for name in names if "__pycache__" in name or name.endswith(".pyc")]
+
+
+def test_the_sdist_has_what_a_build_and_the_tests_need(archives: Path) -> None:
+    (path,) = archives.glob("*.tar.gz")
+    with tarfile.open(path) as archive:
+        names = {name.partition("/")[2] for name in archive.getnames()}
+    for name in ("pyproject.toml", "Makefile", "README.md", "LICENSE", "tests/conftest.py"):
+        assert name in names
+    assert "bench/numbench/py.typed" in names
+
+
+def test_the_package_is_the_installed_one(installed: Installation) -> None:
+    code = "import numbench; print(numbench.__file__); print(numbench.__version__)"
+    path, version = installed("python", "-c", code).split()
+    assert "site-packages/numbench" in path
+    assert str(ROOT) not in path
+    assert installed("numbench", "--version").strip() == f"numbench {version}"
+    assert installed("python", "-m", "numbench", "--version").strip() == f"numbench {version}"
+
+
+def test_the_main_job_runs_outside_the_repository(installed: Installation) -> None:
+    home = installed.home
+    installed("numbench", "generate", "--name", "tiny", "--size", "4", "--seed", "7")
+    assert (home / "datasets" / "tiny" / "manifest.json").is_file()
+    for model in ("baseline/float32", "baseline/bfloat16"):
+        installed("numbench", "run", "--model", model, "--dataset", "tiny")
+    installed("numbench", "report")
+    assert (home / "results" / "report" / "report.html").is_file()
+    runs = sorted(str(path.parent) for path in (home / "results").rglob("run.json"))
+    assert len(runs) == 2
+    assert "What is" in installed("numbench", "show", runs[0], "--limit", "1")
+    assert wrong_labels(installed("numbench", "audit", "tiny")) == ["0"] * 9
+    installed("numbench", "describe", "tiny", "--out", "figures")
+    assert list((home / "figures").glob("*.png"))
+    installed("numbench", "export", "--to", "huggingface", "--out", "exported", "tiny")
+    assert any((home / "exported").iterdir())
+
+
+def test_models_and_the_released_dataset_are_bundled(installed: Installation) -> None:
+    assert "gpt-5" in installed("numbench", "models")
+    assert wrong_labels(installed("numbench", "audit", "v1")) == ["0"] * 9
+    installed("numbench", "describe", "v1")
+    assert list((installed.home / "results" / "describe" / "v1").glob("*.png"))
+
+
+def test_the_demo_runs_outside_the_repository(installed: Installation) -> None:
+    installed("numbench", "generate", "--name", "smallest", "--size", "3")
+    tables = installed("numbench", "demo", "--dataset", "smallest")
+    assert "float64 arithmetic" in tables and "published (paper)" in tables
+    assert "numbench small" in tables.partition("published (paper)")[0]
+    report = installed.home / "results" / "demo" / "report"
+    assert (report / "report.html").is_file()
+    assert (report / "figures" / "radar.png").stat().st_size > 10_000

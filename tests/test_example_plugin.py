@@ -1,0 +1,139 @@
+"""The example plugin, installed as its README says, works with every command."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.command_line import CommandLine, install
+
+ROOT = Path(__file__).parents[1]
+EXAMPLE = ROOT / "examples" / "numbench-example"
+
+
+@pytest.fixture(scope="module")
+def packages(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder of installed packages with nothing but the plugin."""
+    folder = tmp_path_factory.mktemp("packages")
+    source = shutil.copytree(EXAMPLE, folder.parent / "numbench-example")
+    return install(Path(source), folder)
+
+
+@pytest.fixture(scope="module")
+def numbench(packages: Path, tmp_path_factory: pytest.TempPathFactory) -> CommandLine:
+    """The command line with the plugin, and a dataset of its task and two of the paper's."""
+    command = CommandLine(tmp_path_factory.mktemp("with"), packages)
+    command("generate", "--name", "mixed", "--size", "6", "--tasks", "addition,sorting,modulo")
+    for arguments in (
+        ("--model", "baseline/float64"),
+        ("--model", "echo/last", "--reasoning", "none"),
+        ("--model", "parrot"),
+    ):
+        command("run", *arguments, "--dataset", "mixed")
+    return command
+
+
+def test_the_dataset_has_exact_answers(numbench: CommandLine) -> None:
+    lines = (numbench.folder / "datasets" / "mixed" / "modulo.jsonl").read_text().splitlines()
+    items = [json.loads(line) for line in lines]
+    assert len(items) == 6
+    for item in items:
+        a, b = map(int, item["operands"])
+        assert item["prompt"] == f"What is {a} mod {b}?"
+        assert int(item["answer"]) == a - b * (a // b)
+    assert "Mod" in numbench("audit", "mixed")
+
+
+def test_the_baseline_computes_the_new_task(numbench: CommandLine) -> None:
+    output = numbench("show", "results/baseline-float64_none_mixed", "--tasks", "modulo")
+    assert "6 of 6 items" in output
+    wrong = numbench("show", "results/baseline-float64_none_mixed", "--tasks", "modulo", "--wrong")
+    assert "0 of 6 items" in wrong
+
+
+def test_models_lists_the_provider_and_its_named_model(numbench: CommandLine) -> None:
+    output = numbench("models")
+    assert "parrot" in output
+    assert "echo/" in output
+
+
+def test_an_unknown_model_of_the_provider_is_one_line(numbench: CommandLine) -> None:
+    output = numbench("run", "--model", "echo/middle", "--dataset", "mixed", code=2)
+    assert "echo/first or echo/last" in output
+    assert len(output.splitlines()) == 1
+
+
+def test_the_price_of_the_plugin_is_used(numbench: CommandLine) -> None:
+    plan = numbench("run", "--model", "parrot", "--dataset", "mixed", "--out", "new", "--dry-run")
+    assert "$1" in plan
+    lines = (numbench.folder / "results" / "parrot_none_mixed" / "responses.jsonl").read_text()
+    assert len(lines.splitlines()) == 18
+
+
+def test_the_report_has_the_task_the_figure_and_the_table(numbench: CommandLine) -> None:
+    numbench("report", "--out", "report")
+    folder = numbench.folder / "report"
+    assert (folder / "figures" / "answer_length.svg").is_file()
+    assert "Characters per response" in (folder / "tables" / "answer_length.csv").read_text()
+    page = (folder / "report.html").read_text()
+    assert "Mean length of the responses of each run." in page
+    assert "Mod" in page
+    summary = json.loads((folder / "report.json").read_text())
+    assert any("modulo" in json.dumps(run) for run in summary["runs"])
+
+
+def test_examples_before_the_question_are_of_the_task(numbench: CommandLine) -> None:
+    numbench(
+        "run", "--model", "echo/first", "--reasoning", "high", "--dataset", "mixed",
+        "--tasks", "modulo", "--few-shot", "2", "--out", "shots",
+    )  # fmt: skip
+    info = json.loads((numbench.folder / "shots" / "run.json").read_text())
+    assert info["settings"]["few_shot"] == 2
+    assert set(info["prompt"]["tasks"]) == {"modulo"}
+
+
+def test_describe_compare_export_and_demo_accept_the_task(numbench: CommandLine) -> None:
+    numbench("describe", "mixed", "--out", "figures")
+    assert (numbench.folder / "figures" / "digits.svg").is_file()
+    run = "results/baseline-float64_none_mixed"
+    numbench("report", "--compare", run, run)
+    numbench("export", "--to", "huggingface", "--out", "exported", "mixed")
+    numbench("demo", "--dataset", "mixed", "--out", "demo")
+    assert (numbench.folder / "demo" / "report" / "report.html").is_file()
+
+
+def test_a_run_from_before_the_plugin_resumes_after_it(packages: Path, tmp_path: Path) -> None:
+    without, with_plugin = CommandLine(tmp_path, None), CommandLine(tmp_path, packages)
+    arguments = ("run", "--model", "baseline/float32", "--out", "run")
+    without(*arguments, "--limit", "1")
+    assert "unknown model" in without("run", "--model", "echo/last", code=2)
+    before = without("report", "run", "--out", "before", "--no-published")
+    after = with_plugin("report", "run", "--out", "after", "--no-published")
+    for table in ("log_smape.csv", "coverage.csv"):
+        first, second = (tmp_path / name / "tables" / table for name in ("before", "after"))
+        assert first.read_text() == second.read_text()
+    tables, *figures = after.split("drawing figure")
+    assert before.replace("before", "after").startswith(tables)
+    assert len(figures) == before.count("drawing figure") + 1
+    assert "9 answered" in with_plugin(*arguments, "--limit", "2")
+    lines = (tmp_path / "run" / "responses.jsonl").read_text().splitlines()
+    assert len({json.loads(line)["item_id"] for line in lines}) == len(lines) == 18
+
+
+def test_generating_v1_is_not_changed_by_the_plugin(packages: Path, tmp_path: Path) -> None:
+    CommandLine(tmp_path, packages)("generate", "--name", "all-tasks", "--size", "2")
+    files = sorted(path.stem for path in (tmp_path / "datasets" / "all-tasks").glob("*.jsonl"))
+    assert len(files) == 9
+    assert "modulo" not in files
+
+
+def test_a_broken_plugin_is_named_in_one_line(packages: Path, tmp_path: Path) -> None:
+    broken = Path(shutil.copytree(packages, tmp_path / "broken"))
+    (broken / "numbench_example" / "modulo.py").write_text("MODULO = 1\n")
+    output = CommandLine(tmp_path, broken)("generate", "--name", "x", "--size", "1", code=2)
+    assert "modulo" in output
+    assert "numbench-example" in output
+    assert len(output.splitlines()) == 1

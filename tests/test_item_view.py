@@ -1,0 +1,79 @@
+"""`numbench show`: items of a run as text."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+
+from numbench.errors import BadInput
+from numbench.item_view import ItemFilter, show_items
+from tests.reporting import runs
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Path:
+    """Addition: 10 correct, 200 instead of 20, 30 correct, and a text without a number."""
+    data = runs.dataset(tmp_path, tasks=("addition", "minmax"))
+    answers = {key: value for key, value in runs.all_right().items() if key[:3] in ("add", "min")}
+    answers["addition-1"] = runs.said("addition", 1, '{"answer": 200}')
+    hostile = runs.said("addition", 3, "\x1b[31mI \u202eused a tool\x07")
+    reasoning = "I use a calculator.\x1b[2J Then more."
+    answers["addition-3"] = replace(hostile, reasoning_text=reasoning)
+    return runs.run(tmp_path / "run", data, answers, tasks=("addition", "minmax"))
+
+
+def plain(run: Path, **item_filter: object) -> str:
+    return "\n".join(text.plain for text in show_items(run, ItemFilter(**item_filter)))  # type: ignore[arg-type]
+
+
+def test_each_task_starts_with_counts_and_signature(run: Path) -> None:
+    output = plain(run)
+    assert output.startswith("4 of 4 items  numbench:")
+    assert output.count("|protocol:exact|") == 2
+    assert output.count("exact match") == 6
+
+
+def test_items_are_filtered_by_task_result_kind_difficulty_id_and_limit(run: Path) -> None:
+    assert plain(run, tasks=("addition",), wrong=True).count("question") == 2
+    assert "wrong power of ten" in plain(run, kinds=("magnitude",))
+    assert plain(run, kinds=("magnitude", "format")).count("question") == 2
+    assert plain(run, ids=("addition-1", "minmax-")).count("question") == 5
+    assert plain(run, limit=1).count("question") == 2
+    assert plain(run, difficulty=(10**6, 10**7)).count("question") == 0
+
+
+def test_the_answer_is_aligned_with_the_truth(run: Path) -> None:
+    lines = plain(run, kinds=("magnitude",)).splitlines()
+    assert [line for line in lines if "truth" in line or "answer  " in line] == [
+        "  truth      20",
+        "  answer    200",
+    ]
+
+
+def test_control_characters_are_escaped(run: Path) -> None:
+    output = plain(run, kinds=("format",))
+    assert "response  \\x1b[31mI \\u202eused a tool\\x07" in output
+    assert "its reasoning mentions a tool: “I use a calculator.\\x1b[2J" in output
+    assert "\x1b" not in output
+
+
+@pytest.mark.parametrize(
+    ("item_filter", "message"),
+    [
+        (ItemFilter(kinds=("typo",)), "unknown kind 'typo': use right, operand"),
+        (ItemFilter(tasks=("mean",)), "has no task 'mean': it has minmax, addition"),
+    ],
+)
+def test_unknown_tasks_and_kinds_are_reported(
+    run: Path, item_filter: ItemFilter, message: str
+) -> None:
+    with pytest.raises(BadInput, match=message):
+        list(show_items(run, item_filter))
+
+
+def test_the_paper_protocol_has_no_kinds_of_errors(run: Path) -> None:
+    with pytest.raises(BadInput, match="omit --kind"):
+        list(show_items(run, ItemFilter(kinds=("carry",)), "paper"))
+    assert any("wrong" in text.plain for text in show_items(run, ItemFilter(), "paper"))

@@ -1,0 +1,100 @@
+"""This version reads, resumes and reports files of version 0.1.0."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from numbench.dataset.store import Dataset, open_dataset
+from numbench.errors import BadInput
+from numbench.journal import read_run
+from numbench.reporting import report
+from numbench.runner import run
+from numbench.runner.spec import RunSpec
+from numbench.scoring.scored_run import score_run, summarize
+from numbench.tasks import PAPER_TASKS
+from tests.servers import Asked, Reply, chat, serve
+
+FIXTURES = Path(__file__).parent / "fixtures"
+SERVED, BASELINE = FIXTURES / "run-0.1.0-served", FIXTURES / "run-0.1.0-baseline"
+LOG_SMAPE_OF_0_1 = {
+    "served": [100.0, 33.3, 66.7, 33.4, 100.0, 66.7, 66.7, 66.7, 100.0],
+    "baseline": [0.0, 66.7, 0.0, 60.3, 53.8, 54.0, 48.5, 53.4, 20.1],
+}
+"""The table that version 0.1.0 printed for the two runs, in the order of the tasks."""
+
+
+@pytest.fixture
+def served(tmp_path: Path) -> Path:
+    return Path(shutil.copytree(SERVED, tmp_path / "served"))
+
+
+@pytest.fixture
+def baseline(tmp_path: Path) -> Path:
+    return Path(shutil.copytree(BASELINE, tmp_path / "baseline"))
+
+
+@pytest.mark.parametrize("name", LOG_SMAPE_OF_0_1)
+def test_scores_of_an_older_run_are_unchanged(name: str) -> None:
+    scored = score_run(FIXTURES / f"run-0.1.0-{name}")
+    scores = summarize(scored)
+    assert list(scores) == list(PAPER_TASKS)
+    assert [round(cell.score or 0.0, 1) for cell in scores.values()] == LOG_SMAPE_OF_0_1[name]
+
+
+def test_an_older_run_is_resumed_without_repeating_an_item(served: Path) -> None:
+    info = json.loads((served / "run.json").read_text())
+    lines = (served / "responses.jsonl").read_bytes().splitlines(keepends=True)
+    (served / "responses.jsonl").write_bytes(b"".join(lines[:20]) + lines[20][:30])
+
+    async def script(_asked: Asked) -> Reply:
+        return chat()
+
+    with serve(script) as server:
+        info["settings"]["base_url"] = f"{server.url}/v1"
+        (served / "run.json").write_text(json.dumps(info))
+        spec = RunSpec("openai/served", base_url=f"{server.url}/v1", limit=3, out=served)
+        done = run(spec)
+        assert (done.answered, done.skipped, len(server.asked)) == (7, 20, 7)
+    after = read_run(served)
+    assert len(after.responses) == 27
+    assert after.info.versions["numbench"].startswith("0.1.0")
+    assert (served / "responses.jsonl").read_bytes().startswith(b"".join(lines[:20]))
+    assert set(after.info.prompt.tasks) == set(PAPER_TASKS)
+
+
+def test_an_older_run_of_a_baseline_can_be_extended(baseline: Path) -> None:
+    done = run(RunSpec("baseline/float32", limit=4, out=baseline))
+    assert (done.answered, done.skipped) == (9, 27)
+
+
+def test_older_runs_are_reported(served: Path, baseline: Path, tmp_path: Path) -> None:
+    done = report([served, baseline], out=tmp_path / "report")
+    assert (done.out / "report.html").is_file()
+
+
+def test_an_older_dataset_is_read() -> None:
+    dataset = Dataset(FIXTURES / "dataset-0.1.0")
+    assert {task: len(items) for task, items in dataset.by_task.items()} == {
+        "addition": 4,
+        "mean": 4,
+    }
+
+
+def test_a_run_whose_prompts_have_changed_is_refused(served: Path) -> None:
+    info = json.loads((served / "run.json").read_text())
+    info["prompt"]["sha256"] = "0" * 64
+    (served / "run.json").write_text(json.dumps(info))
+    with pytest.raises(BadInput, match="different prompts"):
+        run(
+            RunSpec(
+                "openai/served",
+                base_url=info["settings"]["base_url"],
+                dataset=open_dataset("v1").path,
+                limit=3,
+                out=served,
+            )
+        )

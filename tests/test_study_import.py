@@ -1,0 +1,319 @@
+"""Import of the study's raw files: content, names, and errors."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from numbench.dataset.store import Dataset
+from numbench.errors import BadInput
+from numbench.journal import read_run
+from numbench.records import Usage
+from numbench.scoring import score_run, summarize
+from numbench.study_import import import_study
+
+BENCHMARK = "{}_decimal_uniform_test_500_shuffle.csv"
+RESPONSES = "{}_decimal_uniform_test_500_shuffle_{}_re_{}.csv"
+QUESTIONS = [
+    {"text_prompt": "What is 1.5 + 2.25?", "answer": "3.75"},
+    {"text_prompt": "What is 2 - 0.5?", "answer": "1.4999"},
+    {"text_prompt": "What is 7 + 1?", "answer": "8"},
+]
+RIGHT = ['{"answer": 3.75}', '{"answer": 1.5}', '{"answer": 8}']
+
+
+def _write(folder: Path, name: str, rows: Sequence[dict[str, str]]) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    with open(folder / name, "w", newline="", encoding="utf-8") as file:
+        columns = list(dict.fromkeys(column for row in rows for column in row))
+        writer = csv.DictWriter(file, columns, restval="")
+        writer.writeheader()
+        writer.writerows(rows)
+    return folder / name
+
+
+def _benchmark(folder: Path, questions: Sequence[dict[str, str]] = QUESTIONS) -> None:
+    _write(folder, BENCHMARK.format("Addition"), questions)
+
+
+def _responses(
+    folder: Path,
+    texts: Sequence[str] = RIGHT,
+    vendor: str = "openai__gpt-5",
+    effort: str = "high",
+    extra: Sequence[dict[str, str]] = ({}, {}, {}),
+) -> None:
+    rows = [
+        {**question, "raw_response": text, "tokens": "7", **more}
+        for question, text, more in zip(QUESTIONS, texts, extra, strict=False)
+    ]
+    _write(folder, RESPONSES.format("Addition", vendor, effort), rows)
+
+
+class _Messages(list[str]):
+    def __call__(self, message: str) -> None:
+        self.append(message)
+
+
+def _imported(tmp_path: Path, messages: _Messages | None = None) -> list[Path]:
+    return import_study(
+        tmp_path / "csv", tmp_path / "out", messages if messages is not None else _Messages()
+    )
+
+
+def test_a_file_becomes_a_dataset_and_a_run(tmp_path: Path) -> None:
+    _benchmark(tmp_path / "csv")
+    _responses(tmp_path / "csv")
+    (folder,) = _imported(tmp_path)
+    assert folder == tmp_path / "out" / "gpt-5_maximal"
+    run = read_run(folder)
+    assert (run.info.model, run.info.display, run.info.reasoning) == ("gpt-5", "GPT 5", "maximal")
+    assert (run.info.tasks, run.info.source, run.info.limit) == (("addition",), "imported", None)
+    items = Dataset(tmp_path / "out" / "dataset").by_task["addition"]
+    assert [item.prompt for item in items] == [row["text_prompt"] for row in QUESTIONS]
+    assert [item.answer for item in items] == ["3.75", "1.5", "8"]
+    assert [run.responses[item.id].text for item in items] == RIGHT
+    assert {response.extra["study_tokens"] for response in run.responses.values()} == {7}
+
+
+def test_wrong_labels_count_only_under_the_paper_protocol(tmp_path: Path) -> None:
+    _benchmark(tmp_path / "csv")
+    _responses(tmp_path / "csv")
+    (folder,) = _imported(tmp_path)
+    assert summarize(score_run(folder))["addition"].exact_match == 100
+    paper = summarize(score_run(folder, "paper"))["addition"]
+    assert paper.exact_match == pytest.approx(200 / 3)
+    assert paper.tokens == 7
+
+
+def test_a_file_with_other_labels_is_scored_by_its_own(tmp_path: Path) -> None:
+    _benchmark(tmp_path / "csv")
+    _responses(tmp_path / "csv", extra=[{}, {"answer": "1.5"}, {}])
+    messages = _Messages()
+    (folder,) = _imported(tmp_path, messages)
+    assert summarize(score_run(folder, "paper"))["addition"].exact_match == 100
+    assert "1 labels differ" in messages[0]
+
+
+def test_importing_again_writes_the_same_bytes(tmp_path: Path) -> None:
+    _benchmark(tmp_path / "csv")
+    _responses(tmp_path / "csv")
+
+    def contents() -> dict[str, bytes]:
+        files = sorted(path for path in (tmp_path / "out").rglob("*.json*") if path.is_file())
+        return {str(path): path.read_bytes() for path in files}
+
+    _imported(tmp_path)
+    first = contents()
+    assert len(first) == 5
+    _imported(tmp_path)
+    assert contents() == first
+
+
+@pytest.mark.parametrize(
+    ("vendor", "effort", "folder", "display"),
+    [
+        ("openai__gpt-oss-120b", "high", "gpt-oss-120b_maximal", "GPT OSS 120B"),
+        ("google__gemini-2.5-pro", "minimal", "gemini-2.5-pro_minimal", "Gemini 2.5 Pro"),
+        ("google__gemini-2.5-flash", "none", "gemini-2.5-flash_none", "Gemini 2.5 Flash"),
+        ("qwen__qwen3-235b-a22b-2507", "none", "qwen3-235b-2507_none", "Qwen3 235B 2507"),
+        ("qwen__qwen3-235b-a22b-thinking-2507", "none", "qwen3-235b-2507_maximal",
+         "Qwen3 235B 2507"),
+        ("deepseek__deepseek-chat-v3.1", "high", "deepseek-v3.1_maximal", "DeepSeek v3.1"),
+        ("deepseek__deepseek-v3.1", "none", "deepseek-v3.1_none", "DeepSeek v3.1"),
+        ("moonshotai__kimi-k2-0905", "none", "kimi-k2-0905_none", "Kimi K2 0905"),
+        ("meta-llama__llama-4-maverick", "none", "llama-4-maverick_none", "Llama 4 Maverick"),
+    ],
+)  # fmt: skip
+def test_vendor_names_become_catalogue_names(
+    tmp_path: Path, vendor: str, effort: str, folder: str, display: str
+) -> None:
+    _responses(tmp_path / "csv", vendor=vendor, effort=effort)
+    messages = _Messages()
+    (path,) = _imported(tmp_path, messages)
+    assert path.name == folder
+    info = read_run(path).info
+    assert info.display == display
+    assert info.settings == {"served_model": vendor.replace("__", "/"), "effort": effort}
+    assert messages == []
+
+
+def test_an_unknown_model_keeps_its_name_and_is_mentioned(tmp_path: Path) -> None:
+    _responses(tmp_path / "csv", vendor="acme__solver", effort="low")
+    messages = _Messages()
+    (path,) = _imported(tmp_path, messages)
+    assert path.name == "acme__solver_low"
+    assert "acme__solver" in messages[0]
+
+
+def test_two_files_never_share_a_run(tmp_path: Path) -> None:
+    _responses(tmp_path / "csv", vendor="deepseek__deepseek-chat-v3.1", effort="none")
+    _responses(tmp_path / "csv", ["1", "2", "3"], vendor="deepseek__deepseek-v3.1", effort="none")
+    messages = _Messages()
+    names = [path.name for path in _imported(tmp_path, messages)]
+    assert names == ["deepseek-v3.1_none", "deepseek__deepseek-v3.1_none"]
+    assert "deepseek__deepseek-v3.1" in messages[0]
+
+
+def test_a_question_asked_twice_keeps_both_rows(tmp_path: Path) -> None:
+    twice = [QUESTIONS[0], QUESTIONS[1], QUESTIONS[0]]
+    _benchmark(tmp_path / "csv", twice)
+    rows = [{**question, "raw_response": str(n)} for n, question in enumerate(twice)]
+    _write(tmp_path / "csv", RESPONSES.format("Addition", "openai__gpt-5", "none"), rows)
+    (folder,) = _imported(tmp_path)
+    items = Dataset(tmp_path / "out" / "dataset").by_task["addition"]
+    assert items[2].id == f"{items[0].id}-2"
+    responses = read_run(folder).responses
+    assert [responses[item.id].text for item in items] == ["0", "1", "2"]
+
+
+def test_benchmark_or_response_files_alone_are_enough(tmp_path: Path) -> None:
+    _benchmark(tmp_path / "a" / "csv")
+    assert _imported(tmp_path / "a") == []
+    _responses(tmp_path / "b" / "csv")
+    _imported(tmp_path / "b")
+    data = [Dataset(tmp_path / side / "out" / "dataset").manifest.sha256 for side in "ab"]
+    assert data[0] == data[1]
+
+
+def test_a_shorter_response_file_leaves_items_missing(tmp_path: Path) -> None:
+    _benchmark(tmp_path / "csv")
+    _responses(tmp_path / "csv", RIGHT[:2])
+    (folder,) = _imported(tmp_path)
+    assert summarize(score_run(folder))["addition"].statuses == {"ok": 2, "missing": 1}
+
+
+def test_malformed_responses_are_stored_verbatim(tmp_path: Path) -> None:
+    texts = ['{"answer": 0.' + "0" * 300_000, "Token limit reached", 'a\x00b\r\n"c", ü']
+    _benchmark(tmp_path / "csv")
+    more = [{"reasoning": "why\nnot"}, {"tokens": "-1"}, {"tokens": "nan"}]
+    _responses(tmp_path / "csv", texts, extra=more)
+    (folder,) = _imported(tmp_path)
+    responses = list(read_run(folder).responses.values())
+    assert [response.text for response in responses] == texts
+    assert [response.finish_reason for response in responses] == [None, "length", None]
+    assert [response.reasoning_text for response in responses] == ["why\nnot", None, None]
+    assert [response.extra for response in responses] == [
+        {"study_tokens": 7},
+        {"study_tokens": -1},
+        {},
+    ]
+
+
+def test_usage_has_the_same_meaning_for_every_provider(tmp_path: Path) -> None:
+    gemini = "usage.usage_metadata."
+    rows = [
+        {
+            "usage.completion_tokens": "102.0",
+            "usage.prompt_tokens": "144",
+            "usage.completion_tokens_details.reasoning_tokens": "76",
+        },
+        {
+            f"{gemini}prompt_token_count": "141",
+            f"{gemini}candidates_token_count": "17",
+            f"{gemini}thoughts_token_count": "224",
+            f"{gemini}total_token_count": "382",
+            "usage.completion_tokens": "17",
+        },
+        {
+            f"{gemini}prompt_token_count": "139",
+            f"{gemini}candidates_token_count": "20",
+            f"{gemini}total_token_count": "159",
+        },
+    ]
+    _responses(tmp_path / "csv", extra=rows)
+    (folder,) = _imported(tmp_path)
+    usages = [response.usage for response in read_run(folder).responses.values()]
+    assert usages == [
+        Usage(input=144, reasoning=76, visible=26, generated=102, source="reported"),
+        Usage(input=141, reasoning=224, visible=17, generated=241, source="reported"),
+        Usage(input=139, reasoning=0, visible=20, generated=20, source="reported"),
+    ]
+
+
+def test_unknown_usage_stays_unknown(tmp_path: Path) -> None:
+    contradiction = {
+        "usage.completion_tokens": "5",
+        "usage.completion_tokens_details.reasoning_tokens": "9",
+    }
+    _responses(tmp_path / "csv", extra=[{}, {"usage.completion_tokens": "5"}, contradiction])
+    (folder,) = _imported(tmp_path)
+    usages = [response.usage for response in read_run(folder).responses.values()]
+    assert usages == [Usage(), *[Usage(generated=5, source="reported")] * 2]
+
+
+def test_the_cost_is_the_price_of_the_inference_and_not_the_router_fee(tmp_path: Path) -> None:
+    upstream = "usage.cost_details.upstream_inference_cost"
+    rows = [
+        {"usage.cost": "0.5", "usage.is_byok": "False"},
+        {"usage.cost": "0.025", "usage.is_byok": "True", upstream: "0.5"},
+        {},
+    ]
+    _responses(tmp_path / "csv", extra=rows)
+    (folder,) = _imported(tmp_path)
+    assert [r.cost for r in read_run(folder).responses.values()] == [0.5, 0.5, None]
+
+
+def _refused(tmp_path: Path) -> str:
+    with pytest.raises(BadInput) as error:
+        _imported(tmp_path)
+    return str(error.value)
+
+
+def test_files_with_different_questions_are_refused(tmp_path: Path) -> None:
+    _benchmark(tmp_path / "csv", [QUESTIONS[0], QUESTIONS[2], QUESTIONS[1]])
+    _responses(tmp_path / "csv")
+    assert "line 3 (row 2): the question is 'What is 2 - 0.5?'" in _refused(tmp_path)
+
+
+def test_more_rows_than_the_benchmark_are_refused(tmp_path: Path) -> None:
+    _benchmark(tmp_path / "csv", QUESTIONS[:2])
+    _responses(tmp_path / "csv")
+    assert "line 4: more rows than the benchmark's 2" in _refused(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "line 1: column text_prompt, answer, raw_response is missing"),
+        (b"text_prompt,answer\na,b\n", "line 1: column raw_response is missing"),
+        (b"text_prompt,answer,raw_response\nWhat is 1.5 + 2.25?,3.75\n", "line 2: 2 fields"),
+        (b"text_prompt,answer,raw_response\n\xff\xfe,b,c\n", "not UTF-8 text"),
+        (b"text_prompt,answer,raw_response,tokens\nWhat is 1.5 + 2.25?,3.75,c,many\n",
+         "line 2, column tokens: 'many' is not a number"),
+    ],
+)  # fmt: skip
+def test_a_broken_file_is_reported_with_its_line(
+    tmp_path: Path, content: bytes, message: str
+) -> None:
+    _benchmark(tmp_path / "csv")
+    name = RESPONSES.format("Addition", "openai__gpt-5", "high")
+    (tmp_path / "csv" / name).write_bytes(content)
+    error = _refused(tmp_path)
+    assert name in error
+    assert message in error
+
+
+def test_a_question_of_another_task_is_refused(tmp_path: Path) -> None:
+    _benchmark(tmp_path / "csv", [QUESTIONS[0], {"text_prompt": "What is 2 * 3?", "answer": "6"}])
+    assert "line 3, column text_prompt: a question of the task multiplication" in _refused(tmp_path)
+    _benchmark(tmp_path / "csv", [{"text_prompt": "How are you?", "answer": "6"}])
+    assert "line 2, column text_prompt" in _refused(tmp_path)
+
+
+def test_a_folder_without_the_study_s_files_is_refused(tmp_path: Path) -> None:
+    assert "no such folder" in _refused(tmp_path)
+    _write(tmp_path / "csv", "other.csv", QUESTIONS)
+    assert "none of the study's files here" in _refused(tmp_path)
+
+
+def test_the_real_files_have_500_items_per_task(paper_results: Path, tmp_path: Path) -> None:
+    import_study(paper_results, tmp_path, _Messages())
+    dataset = Dataset(tmp_path / "dataset")
+    assert {task: len(items) for task, items in dataset.by_task.items()} == dict.fromkeys(
+        dataset.tasks, 500
+    )
+    assert len(dataset.by_id) == 500 * len(dataset.tasks)
