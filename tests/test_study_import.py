@@ -203,6 +203,64 @@ def test_malformed_responses_are_stored_verbatim(tmp_path: Path) -> None:
     ]
 
 
+GEMINI = "usage.usage_metadata."
+
+
+@pytest.mark.parametrize("total", [{f"{GEMINI}total_token_count": "65700"}, {}])
+def test_reasoning_up_to_the_output_limit_is_truncated_and_not_empty(
+    tmp_path: Path, total: dict[str, str]
+) -> None:
+    usage = {f"{GEMINI}prompt_token_count": "165", f"{GEMINI}thoughts_token_count": "65535"}
+    _responses(tmp_path / "csv", ["", "Token limit reached"], extra=[usage | total] * 2)
+    (folder,) = _imported(tmp_path)
+    first, second = list(read_run(folder).responses.values())
+    limit = Usage(input=165, reasoning=65535, visible=0, generated=65535, source="reported")
+    assert (first.finish_reason, first.usage) == ("length", limit)
+    assert (second.finish_reason, second.usage) == ("length", limit)
+    summary = summarize(score_run(folder))["addition"]
+    assert (summary.statuses, summary.tokens) == ({"truncated": 2}, 65535)
+
+
+@pytest.mark.parametrize(
+    ("text", "tokens", "status"),
+    [
+        ("Let me compute 1.5 + 2", 4096, "truncated"),
+        ("Let me compute 1.5 + 2", 8000, "truncated"),
+        ("Let me compute 1.5 + 2", 65522, "truncated"),
+        ("Let me compute 1.5 + 2", 65535, "truncated"),
+        ("Let me compute 1.5 + 2", 4097, "unparseable"),
+        ("Let me compute 1.5 + 2", 4080, "unparseable"),
+        ("Let me compute 1.5 + 2 {} ", 4096, "unparseable"),
+        ("", 4096, "truncated"),
+        ("", 30, "empty"),
+    ],
+)
+def test_an_incomplete_response_with_the_tokens_of_an_output_limit_is_truncated(
+    tmp_path: Path, text: str, tokens: int, status: str
+) -> None:
+    _responses(tmp_path / "csv", [text], extra=[{"usage.completion_tokens": str(tokens)}])
+    (folder,) = _imported(tmp_path)
+    assert summarize(score_run(folder))["addition"].statuses[status] == 1
+
+
+@pytest.mark.parametrize("text", ["", " ", "{", '{"', '{"ans', '{"answer":', '{"answer": ['])
+def test_a_reply_without_usage_and_answer_is_a_failed_request(tmp_path: Path, text: str) -> None:
+    _benchmark(tmp_path / "csv")
+    _responses(tmp_path / "csv", [text, *RIGHT[1:]], extra=[{"tokens": "-1"}, {}, {}])
+    (folder,) = _imported(tmp_path)
+    exact, paper = (summarize(score_run(folder, p))["addition"] for p in ("exact", "paper"))
+    assert exact.statuses == {"error": 1, "ok": 2}
+    assert (exact.counted, exact.exact_match) == (2, 100)
+    assert (paper.counted, paper.exact_match) == (3, pytest.approx(100 / 3))
+
+
+@pytest.mark.parametrize("text", ['{"answer": 3.', "3", '{"answer": ""}', "no"])
+def test_a_reply_without_usage_but_with_an_answer_is_scored(tmp_path: Path, text: str) -> None:
+    _responses(tmp_path / "csv", [text], extra=[{"tokens": "-1"}])
+    (folder,) = _imported(tmp_path)
+    assert "error" not in summarize(score_run(folder))["addition"].statuses
+
+
 def test_usage_has_the_same_meaning_for_every_provider(tmp_path: Path) -> None:
     gemini = "usage.usage_metadata."
     rows = [

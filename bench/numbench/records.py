@@ -127,8 +127,9 @@ class Job(Struct, frozen=True, kw_only=True):
 
 Status = Literal["ok", "unparseable", "empty", "truncated", "refused", "error", "missing"]
 ErrorKind = Literal[
-    "sign", "magnitude", "rounding", "precision", "carry", "swap", "digit", "other",
-    "order", "count", "altered", "choice", "operand", "notation", "format",
+    "sample_std", "sign", "magnitude", "rounding", "precision", "carry", "swap", "digit",
+    "rough", "other", "order", "count", "altered", "choice", "operand", "notation", "fragment",
+    "format",
 ]  # fmt: skip
 """How an answer is wrong; `numbench.scoring.taxonomy` defines each kind."""
 

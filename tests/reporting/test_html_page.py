@@ -103,7 +103,7 @@ def test_every_response_is_in_the_page_with_its_score(tmp_path: Path) -> None:
     by_id = {row["id"]: row for row in rows}
     wrong = by_id["addition-2"]
     assert (wrong["truth"], wrong["parsed"], wrong["text"]) == ("30", "33", '{"answer": 33}')
-    assert (wrong["right"], wrong["status"], wrong["kind"]) == (0, "ok", "digit")
+    assert (wrong["right"], wrong["status"], wrong["kind"]) == (0, "ok", "rough")
     assert (wrong["shift"], wrong["first_difference"], wrong["digits"], wrong["rule"]) == (
         0,
         1,

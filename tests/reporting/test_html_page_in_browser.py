@@ -125,10 +125,10 @@ def test_an_item_shows_the_response_and_its_first_difference(open_page: Open, pl
     page = open_page(plain, "#item=addition-2&run=gpt-5")
     detail = page.text("#detail")
     facts = ("What is addition 2?", '{"answer": 33}', "First difference: significant digit 2.")
-    (kind,) = [one for one in CATEGORIES if one.name == "digit"]
+    (kind,) = [one for one in CATEGORIES if one.name == "rough"]
     for fact in (
         *facts,
-        "incorrect: digit",
+        "incorrect: rough",
         kind.definition,
         "δ₁₀ = 2, δ₂ = 4",
         "10 generated",

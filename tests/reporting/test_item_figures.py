@@ -170,8 +170,9 @@ def test_the_colour_of_a_kind_does_not_depend_on_other_kinds() -> None:
 
 def test_failures_of_a_run_are_shares_of_its_counted_items(mixed: list[MeasuredRun]) -> None:
     (result,) = failure_shares(mixed)
-    # Of 34 counted items three are wrong: 33 for 30, 9 for 4, and a text without an answer.
+    # Of 34 counted items three are wrong: 33 for 30 and 9 for 4 of the right order of magnitude,
+    # and a text without an answer.
     assert sum(result.shares.values()) == pytest.approx(300 / 34)
-    assert set(result.shares.values()) == {100 / 34}
+    assert sorted(result.shares.values()) == [100 / 34, 200 / 34]
     assert result.shares["Unreadable"] == pytest.approx(100 / 34)
     assert result.bounds.low < 300 / 34 < result.bounds.high

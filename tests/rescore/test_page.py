@@ -13,7 +13,14 @@ import pytest
 
 from numbench.reporting.table_model import to_csv
 from numbench.rescore.analysis import StudyAnalysis
-from numbench.rescore.page import HEADER, render, reproduced, score_rows
+from numbench.rescore.page import (
+    CHANGES_HEADER,
+    HEADER,
+    change_rows,
+    render,
+    reproduced,
+    score_rows,
+)
 from numbench.rescore.page_figures import FORMATS
 from numbench.rescore.page_tables import files_csv
 from numbench.tasks import TASKS
@@ -43,6 +50,8 @@ def test_committed_page_is_reproduced_from_the_files(committed: StudyAnalysis) -
     page = (COMMITTED / "README.md").read_text(encoding="utf-8")
     assert render(committed) == page, REGENERATE
     assert _csv(committed) == (COMMITTED / "rescored.csv").read_text(encoding="utf-8"), REGENERATE
+    changes = to_csv(CHANGES_HEADER, list(change_rows(committed)))
+    assert changes == (COMMITTED / "changes.csv").read_text(encoding="utf-8"), REGENERATE
 
 
 def test_committed_page_shows_the_committed_figures() -> None:
@@ -121,6 +130,28 @@ def test_changes_add_up_in_the_csv(small: StudyAnalysis) -> None:
         assert len(changes) == 4
         assert Decimal(row["study_scoring"]) + sum(changes) == Decimal(row["exact"])
         assert sum(changes) == Decimal(row["change"])
+
+
+def test_std_has_a_score_with_either_convention(tmp_path: Path) -> None:
+    """One answer by the population, one by the sample deviation."""
+    question = "What is the std of the list [1, 3]?"
+    rows = [
+        Row(question, "1", '{"answer": 1}'),
+        Row("What is the std of the list [1, 5]?", "2", '{"answer": 2.82842712474619}'),
+    ]
+    write_responses(tmp_path / "csv", "Std", rows)
+    study = read(tmp_path / "csv", tmp_path / "runs")
+    assert "| Std | GPT 5 (maximal) | 1 of 2 | 52.6 | **100.0** | 50.0 | **100.0** |" in render(
+        study
+    )
+    values = [row["either_convention"] for row in csv.DictReader(io.StringIO(_csv(study)))]
+    assert values == ["100.0000", "100.0000"]
+
+
+def test_page_without_std_has_no_conventions(small: StudyAnalysis) -> None:
+    assert "## Two conventions" not in render(small)
+    rows = csv.DictReader(io.StringIO(_csv(small)))
+    assert {row["either_convention"] for row in rows} == {""}
 
 
 def test_page_contains_every_claim_with_three_results(small: StudyAnalysis) -> None:

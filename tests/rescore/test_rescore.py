@@ -48,7 +48,7 @@ def test_output_contains_page_figures_scores_and_reports(done: RescoreResult) ->
     assert figures == {f"{name}.{form}" for name in NAMES for form in FORMATS}
     assert (out / "files.csv").read_text().count("\n") == 5
     assert {path.name for path in out.iterdir()} == {
-        "README.md", "figures", "files.csv", "report", "rescored.csv", "runs",
+        "README.md", "changes.csv", "figures", "files.csv", "report", "rescored.csv", "runs",
     }  # fmt: skip
 
 

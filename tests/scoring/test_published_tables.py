@@ -54,14 +54,16 @@ def test_paper_protocol_reproduces_every_published_cell(runs: Runs, name: str) -
         assert cells == {task: published[key][task] for task in cells}, key
 
 
+# Failed requests do not count: one of Llama 4 Maverick in addition (79.1 and 54.4 with it), two of
+# GPT OSS 120B in exponentiation (57.1 and 14.2).
 REFERENCE = [
     ("GPT 5", "minimal", "mean", "59.8", "45.0"),
     ("GPT 5", "minimal", "std", "17.1", "6.2"),
     ("GPT 5", "minimal", "addition", "93.7", "88.0"),
     ("GPT OSS 120B", "maximal", "std", "51.5", "23.2"),
-    ("GPT OSS 120B", "maximal", "exponentiation", "57.1", "14.2"),
+    ("GPT OSS 120B", "maximal", "exponentiation", "57.3", "14.3"),
     ("Gemini 2.5 Pro", "minimal", "mean", "85.1", "82.4"),
-    ("Llama 4 Maverick", "none", "addition", "79.1", "54.4"),
+    ("Llama 4 Maverick", "none", "addition", "79.3", "54.5"),
     ("GPT OSS 120B", "maximal", "mean", "99.4", "96.8"),
 ]
 

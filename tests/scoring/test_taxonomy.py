@@ -35,6 +35,7 @@ ITEMS = [
     make_item("multiplication", "*", ("37", "43"), {}),
     make_item("multiplication", "*", ("123", "456"), {}),
     make_item("exponentiation", "^", ("1.5", "3"), {}),
+    make_item("std", "std", ("1", "2", "4"), {}),
 ]
 BY_PROMPT = {item.prompt: item for item in ITEMS}
 
@@ -94,7 +95,7 @@ def test_another_number_of_the_question_is_an_operand_error(chosen: str) -> None
 
 
 def test_operand_errors_exist_only_in_comparison_tasks() -> None:
-    assert score_exact(SUM, answer_response(SUM, "1.5")).error_kind == "other"
+    assert score_exact(SUM, answer_response(SUM, "1.5")).error_kind == "rough"
 
 
 def _has_consistent_kind(item: Item, score: Score) -> bool:
@@ -102,12 +103,14 @@ def _has_consistent_kind(item: Item, score: Score) -> bool:
     wrong = not score.exact_match and score.status in ("ok", "unparseable")
     letters = {"choice"} if item.task == "interval" else set()
     lists = {"order", "count", "altered"} if item.task == "sorting" else set()
-    unparsed = {"notation", "format"}
+    unparsed = {"notation", "fragment", "format"}
     numbers = set(get_args(ErrorKind)) - {"choice", "order", "count", "altered"} - unparsed
     if score.status == "unparseable":
         return score.error_kind in unparsed
     if item.task != "minmax":
         numbers -= {"operand"}
+    if item.task != "std":
+        numbers -= {"sample_std"}
     return score.error_kind in (letters or lists or numbers) if wrong else score.error_kind is None
 
 

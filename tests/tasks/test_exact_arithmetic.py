@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from fractions import Fraction
 from itertools import islice
+from statistics import variance
 
 import pytest
 from hypothesis import given
@@ -77,6 +79,24 @@ def test_any_list_gives_exact_mean_and_std(numbers: list[str]) -> None:
     assert Fraction(std) == reference_answers.answer(f"What is the std of the list [{shown}]?")
 
 
+@given(st.lists(OPERANDS, min_size=2, max_size=6))
+def test_any_list_gives_the_exact_sample_deviation(numbers: list[str]) -> None:
+    """The correctly rounded root of the exact sample variance: between its neighbours' squares."""
+    exact = variance([Fraction(number) for number in numbers])
+    root = exact_arithmetic.sample_std(numbers)
+    half = Fraction(10) ** (Decimal(root).adjusted() - 14) / 2
+    if exact == 0:
+        assert root == "0"
+    else:
+        assert (Fraction(root) - half) ** 2 <= exact <= (Fraction(root) + half) ** 2
+        assert len(Decimal(root).normalize().as_tuple().digits) <= 15
+
+
+def test_a_sample_deviation_needs_two_numbers() -> None:
+    with pytest.raises(ValueError, match="at least two numbers"):
+        exact_arithmetic.sample_std(["5"])
+
+
 @given(st.integers(1, 10**8), st.integers(-8, 4), st.integers(1, 40), st.sampled_from([1, 2, 3]))
 def test_powers_of_perfect_squares_and_others_are_exact(
     significand: int, exponent: int, tenths: int, degree: int
@@ -111,6 +131,9 @@ def test_powers_of_perfect_squares_and_others_are_exact(
         (exact_arithmetic.std(["1", "2", "3", "4"]), "1.11803398874989"),
         (exact_arithmetic.std(["5", "5"]), "0"),
         (exact_arithmetic.std(["3", "5"]), "1"),
+        (exact_arithmetic.sample_std(["1", "2", "3", "4"]), "1.29099444873581"),
+        (exact_arithmetic.sample_std(["5", "5"]), "0"),
+        (exact_arithmetic.sample_std(["3", "5"]), "1.4142135623731"),
     ],
 )
 def test_known_answers(expression: str, expected: str) -> None:

@@ -127,8 +127,8 @@ def rescore(
     Examples:
       numbench rescore PATH/TO/frontier_results
 
-    Writes to --out: README.md (which scores change, and why), figures/, rescored.csv, files.csv,
-    runs/ (the imported runs) and report/ (reports under both protocols).
+    Writes to --out: README.md (which scores change, and why), figures/, rescored.csv, changes.csv,
+    files.csv, runs/ (the imported runs) and report/ (reports under both protocols).
     """
     from numbench.rescore import rescore as rescore_study
 

@@ -14,6 +14,7 @@ from numbench.journal import find_runs
 from numbench.records import ProtocolName
 from numbench.reporting import ReportResult
 from numbench.reporting.comparison_tables import comparisons_json
+from numbench.reporting.convention_table import conventions_json
 from numbench.reporting.entries import MeasuredRun, dataset_label, measure, published_entries
 from numbench.reporting.html_page import render
 from numbench.reporting.rendering import render_figures, write_figures
@@ -90,12 +91,13 @@ def _summary(
         "warnings": warnings,
         "figures_left_out": omitted,
         "versions": {"numbench": __version__, "python": platform.python_version(), **versions},
-        "runs": [_run_summary(run) for run in data.runs],
+        "runs": [_run_summary(run, data) for run in data.runs],
         "comparisons": comparisons_json(data.runs, data.comparisons),
     }
 
 
-def _run_summary(run: MeasuredRun) -> dict[str, object]:
+def _run_summary(run: MeasuredRun, data: ReportData) -> dict[str, object]:
+    conventions = conventions_json([cell for cell in data.conventions if cell.run is run])
     info = run.scored.info
     return {
         "path": run.scored.path.as_posix(),
@@ -105,7 +107,7 @@ def _run_summary(run: MeasuredRun) -> dict[str, object]:
         "source": info.source,
         "dataset": dataset_label(run.scored),
         "created": info.created,
-        "tasks": {task: _cell_summary(run, task) for task in run.cells},
+        "tasks": {task: _cell_summary(run, task) | conventions.get(task, {}) for task in run.cells},
     }
 
 

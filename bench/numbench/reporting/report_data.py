@@ -7,6 +7,11 @@ from functools import cached_property
 
 from numbench.records import ProtocolName
 from numbench.reporting.comparisons import Comparisons, compare_runs, detectable_difference_note
+from numbench.reporting.convention_table import (
+    ConventionCell,
+    convention_cells,
+    convention_warnings,
+)
 from numbench.reporting.coverage import coverage_warnings
 from numbench.reporting.entries import MeasuredRun, dataset_label, dataset_tasks, max_counted_items
 from numbench.reporting.table_model import LOG_SMAPE, Entry, TableContext
@@ -72,8 +77,13 @@ class ReportData:
 
     @cached_property
     def warnings(self) -> tuple[str, ...]:
-        """The warnings about coverage."""
-        return coverage_warnings(self.runs)
+        """The warnings about coverage and conventions."""
+        return (*coverage_warnings(self.runs), *convention_warnings(self.conventions))
+
+    @cached_property
+    def conventions(self) -> list[ConventionCell]:
+        """The tasks with several conventions; empty under the protocol `paper`."""
+        return convention_cells(self.runs)
 
     @cached_property
     def context(self) -> TableContext:

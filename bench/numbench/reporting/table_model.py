@@ -106,8 +106,9 @@ LOG_SMAPE = ScoreTableSpec(
     "log-sMAPE",
     _columns(_PAPER_COLUMN_ORDER, sorting="Sort"),
     1,
-    "Mean log-sMAPE in percent (100 is perfect to 15 significant digits); for the comparison "
-    "tasks MinMax, Interval and Sort, exact-match accuracy in percent.",
+    "Mean log-sMAPE in percent (100: every answer is correct to 15 significant digits, except for "
+    "one or two units of the last one); for the comparison tasks MinMax, Interval and Sort, "
+    "exact-match accuracy in percent.",
 )
 EXACT_MATCH = ScoreTableSpec(
     "exact_match",

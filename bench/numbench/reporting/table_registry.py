@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from numbench.plugins import load_plugins
-from numbench.reporting import comparison_tables, score_tables
+from numbench.reporting import comparison_tables, convention_table, score_tables
 from numbench.reporting.coverage import COVERAGE_CAPTION, COVERAGE_HEADER, coverage_rows
 from numbench.reporting.registration import check_names, describe_error
 from numbench.reporting.report_data import ReportData
@@ -48,14 +48,15 @@ class TableSpec(NamedTuple):
     """A table of the report.
 
     name: stem of its files, of lower-case letters, digits, `_` and `-`. title, caption: shown
-    above it. build: makes its content. on_page: whether `report.html` shows it. row_per_run:
-    whether it has one row for each run in their order, so that the page can filter by run.
+    above it. build: makes its content, None if the table does not apply to the runs. on_page:
+    whether `report.html` shows it. row_per_run: whether it has one row for each run in their
+    order, so that the page can filter by run.
     """
 
     name: str
     title: str
     caption: str
-    build: Callable[[ReportData], TableContent]
+    build: Callable[[ReportData], TableContent | None]
     on_page: bool = True
     row_per_run: bool = False
 
@@ -107,6 +108,17 @@ def _coverage(data: ReportData) -> TableContent:
     return TableContent(COVERAGE_HEADER, groups, text_columns=4)
 
 
+def _conventions(data: ReportData) -> TableContent | None:
+    if not data.conventions:
+        return None
+    return TableContent(
+        convention_table.CONVENTIONS_HEADER,
+        [RowGroup(data.heading, convention_table.convention_rows(data.conventions))],
+        text_columns=convention_table.CONVENTIONS_TEXT_COLUMNS,
+        notes=[score_tables.BOUNDS_NOTE],
+    )
+
+
 def _comparisons(data: ReportData) -> TableContent:
     return TableContent(
         comparison_tables.COMPARISONS_HEADER,
@@ -142,6 +154,12 @@ COVERAGE = TableSpec("coverage", "Coverage", COVERAGE_CAPTION, _coverage, on_pag
 TABLES: tuple[TableSpec, ...] = (
     *(table(spec) for spec in SCORE_TABLES for table in (_value_table, _bounds_table)),
     TableSpec(
+        "conventions",
+        convention_table.CONVENTIONS_TITLE,
+        convention_table.CONVENTIONS_CAPTION,
+        _conventions,
+    ),
+    TableSpec(
         "comparisons",
         "Comparisons",
         comparison_tables.COMPARISONS_CAPTION,
@@ -172,22 +190,30 @@ def all_tables() -> list[TableSpec]:
 
 
 def build_tables(data: ReportData) -> tuple[list[BuiltTable], list[str]]:
-    """Build all tables; return them, and a warning for each failed table of another package."""
+    """Build all tables that apply, and a warning for each failed table of another package."""
     tables: list[BuiltTable] = []
     warnings: list[str] = []
     for spec in all_tables():
         try:
-            tables.append(build_table(spec, data))
+            table = build_table(spec, data)
         except Exception as error:
             if spec in TABLES:
                 raise
             warnings.append(f"Table {spec.name} omitted: {describe_error(error)}")
+            continue
+        if table is not None:
+            tables.append(table)
     return tables, warnings
 
 
-def build_table(spec: TableSpec, data: ReportData) -> BuiltTable:
-    """Build one table with its files. Raises ValueError if a row is not as long as the header."""
+def build_table(spec: TableSpec, data: ReportData) -> BuiltTable | None:
+    """Build one table with its files, None if it does not apply.
+
+    Raises ValueError if a row is not as long as the header.
+    """
     content = spec.build(data)
+    if content is None:
+        return None
     for row in (row for group in content.row_groups for row in group.rows):
         if len(row) != len(content.header):
             raise ValueError(f"a row has {len(row)} cells, the header {len(content.header)}")

@@ -30,9 +30,10 @@ def rescore(
     """Import the study's files in `folder`, audit their labels, re-score them and write `out`.
 
     Writes the page `out/README.md`, its figures `out/figures/`, all scores `out/rescored.csv`,
-    the input files `out/files.csv`, the imported runs `out/runs/` and the full reports
-    `out/report/`. The same files give the same page. `on_message` receives notes about the import;
-    by default they are printed to stderr.
+    what moved since the first version of the page `out/changes.csv`, the input files
+    `out/files.csv`, the imported runs `out/runs/` and the full reports `out/report/`. The same
+    files give the same page. `on_message` receives notes about the import; by default they are
+    printed to stderr.
 
     Raises BadInput if the folder has no such files or a file cannot be read.
     """

@@ -10,9 +10,11 @@ from typing import NamedTuple
 
 from numbench.dataset.store import Dataset
 from numbench.errors import BadInput
+from numbench.reporting.convention_table import ConventionCell, convention_cells
 from numbench.reporting.entries import MeasuredRun, measure, published_entries
 from numbench.reporting.table_model import EXACT_MATCH, LOG_SMAPE, Entry, Estimate
 from numbench.rescore.pairwise_changes import PairwiseChange, pairwise_changes
+from numbench.rescore.score_changes import ScoreChange, file_digest_key, score_changes
 from numbench.rescore.score_decomposition import (
     LabelAudit,
     ScoreDecomposition,
@@ -69,6 +71,8 @@ class StudyAnalysis(NamedTuple):
     exact: Sequence[MeasuredRun]
     scores: Sequence[RescoredCell]
     pairwise_changes: Sequence[PairwiseChange]
+    score_changes: Sequence[ScoreChange]
+    conventions: Sequence[ConventionCell]
     notes: Sequence[str]
 
     @property
@@ -110,8 +114,10 @@ def analyze_study(folder: Path, runs: Path, on_message: Callable[[str], None]) -
         for by_study, by_truth in zip(paper, exact, strict=True)
         for decomposition in decompose_scores(by_study.scored, by_truth.scored, wrong)
     ]
+    files = [_input_file(source) for source in sources]
+    digests = {file_digest_key(file.source): file.digest for file in files}
     return StudyAnalysis(
-        [_input_file(source) for source in sources],
+        files,
         [run.scored.path for run in exact],
         dataset,
         labels,
@@ -119,6 +125,8 @@ def analyze_study(folder: Path, runs: Path, on_message: Callable[[str], None]) -
         exact,
         scores,
         pairwise_changes(paper, exact),
+        score_changes(exact, digests),
+        convention_cells(exact),
         notes,
     )
 

@@ -54,6 +54,8 @@ def render(study: StudyAnalysis) -> str:
         examples=page_tables.examples(study.labels),
         unreproduced=_unreproduced(study),
         scores=[_scores(study, spec) for spec in _specs(study)],
+        conventions=page_tables.conventions(study.conventions),
+        changes=page_tables.score_changes(study.score_changes),
         corrections=[_corrections(study, spec) for spec in _specs(study)],
         claims=list(_claims(study)),
         comparisons=[_comparisons(study, spec) for spec in _specs(study)],
@@ -239,6 +241,8 @@ def build(folder: Path, out: Path, on_message: Callable[[str], None] | None) -> 
     _write_figures(draw(study), out / "figures")
     scores = to_csv(HEADER, list(score_rows(study)))
     jsonl.write_atomically(out / "rescored.csv", scores.encode())
+    changes = to_csv(CHANGES_HEADER, list(change_rows(study)))
+    jsonl.write_atomically(out / "changes.csv", changes.encode())
     files = to_csv(("file", "task", "bytes", "sha256"), files_csv(study))
     jsonl.write_atomically(out / "files.csv", files.encode())
     page = out / "README.md"
@@ -263,12 +267,33 @@ HEADER = (
     "n",
     *(f"change_{correction.name}" for correction in CORRECTIONS),
     "change",
+    "either_convention",
 )
-"""Columns of `rescored.csv`: scores in percent, changes in points; `published` as in the paper."""
+"""Columns of `rescored.csv`: scores in percent, changes in points; `published` as in the paper.
+`either_convention` is empty for tasks with one convention."""
+
+CHANGES_HEADER = (
+    "Model",
+    "Reasoning",
+    "Task",
+    "Measure",
+    "before",
+    "after",
+    "change",
+    "change_counting",
+    "change_parsing",
+    "reason",
+)
+"""Columns of `changes.csv`: means in percent or tokens; empty if only statuses changed."""
 
 
 def score_rows(study: StudyAnalysis) -> Iterator[list[str]]:
     """Yield one row per configuration, task and metric; the changes of a row add up exactly."""
+    either = {
+        (config_of(cell.run.entry), cell.task, metric): f"{estimate.value:.4f}"
+        for cell in study.conventions
+        for metric, estimate in (("log_smape", cell.log_smape), ("exact_match", cell.exact_match))
+    }
     for score in study.scores:
         decomposition = score.decomposition
         bounds = (score.estimate.low, score.estimate.high)
@@ -282,6 +307,21 @@ def score_rows(study: StudyAnalysis) -> Iterator[list[str]]:
             str(decomposition.n),
             *map(str, decomposition.changes),
             str(decomposition.exact - decomposition.published),
+            either.get((score.config, decomposition.task, decomposition.metric), ""),
+        ]
+
+
+def change_rows(study: StudyAnalysis) -> Iterator[list[str]]:
+    """Yield one row per mean that moved since the first version of the re-scored study."""
+    for change in study.score_changes:
+        moved = None
+        if change.after is not None and change.before is not None:
+            moved = change.after - change.before
+        numbers = (change.before, change.after, moved, change.by_counting, change.by_parsing)
+        yield [
+            *change[:4],
+            *("" if number is None else f"{number:z.4f}" for number in numbers),
+            change.reason,
         ]
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from decimal import Decimal
 from statistics import fmean
 
+from numbench.reporting.convention_table import ConventionCell
 from numbench.reporting.entries import published_entries
 from numbench.reporting.escape import escape_markdown
 from numbench.reporting.table_model import EXACT_MATCH, LOG_SMAPE, Entry, ScoreTableSpec
@@ -19,6 +20,7 @@ from numbench.rescore.analysis import (
 )
 from numbench.rescore.claims import ClaimResult
 from numbench.rescore.pairwise_changes import PairwiseChange
+from numbench.rescore.score_changes import ScoreChange
 from numbench.rescore.score_decomposition import CORRECTIONS, LabelAudit, ScoreDecomposition
 from numbench.tasks import PAPER_TASKS, TASKS
 
@@ -250,6 +252,49 @@ def changed_comparisons(pairs: Sequence[PairwiseChange], spec: ScoreTableSpec) -
     ]
     header = ("Task", "Pair", "study's scoring", "exact", "Change")
     return table(header, rows, 2) if rows else ""
+
+
+def conventions(cells: Sequence[ConventionCell]) -> str:
+    """Tabulate the scores with either convention; empty if there is none."""
+    rows = []
+    for cell in cells:
+        own = cell.run.entry.tables
+        match = own[EXACT_MATCH.name].get(cell.task)
+        rows.append(
+            [
+                TASKS[cell.task].display,
+                config_name(config_of(cell.run.entry)),
+                f"{cell.followed} of {cell.counted}",
+                format_score(own[LOG_SMAPE.name][cell.task].value),
+                f"**{format_score(cell.log_smape.value)}**",
+                "–" if match is None else format_score(match.value),
+                f"**{format_score(cell.exact_match.value)}**",
+            ]
+        )
+    header = ("Task", "Configuration", "By the other convention", "log-sMAPE", "either convention")
+    return table((*header, "Exact match", "either convention"), rows, 2) if rows else ""
+
+
+def score_changes(changes: Sequence[ScoreChange]) -> str:
+    """Tabulate the means that moved since the first version of the page; empty if none did."""
+    names = {"log_smape": "log-sMAPE", "exact_match": "exact match", "statuses": "statuses only"}
+    rows = []
+    for change in changes:
+        decimals = 0 if change.measure == "tokens" else 2
+        rows.append(
+            [
+                TASKS[change.task].display,
+                config_name((change.model, change.reasoning)),
+                names.get(change.measure, change.measure),
+                change.reason,
+                *(
+                    "–" if value is None else f"{value:.{decimals}f}"
+                    for value in (change.before, change.after)
+                ),
+            ]
+        )
+    header = ("Task", "Configuration", "Measure", "Reason", "Before", "After")
+    return table(header, rows, 4) if rows else ""
 
 
 def files_csv(study: StudyAnalysis) -> list[list[str]]:

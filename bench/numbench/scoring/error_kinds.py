@@ -1,4 +1,4 @@
-"""Classify wrong numbers and lists.
+"""Classify wrong numbers, wrong lists and unreadable texts.
 
 The first kind that applies is returned, in the order of `numbench/scoring/taxonomy.py`, which
 defines the kinds; `docs/errors.md` shows an example of each.
@@ -10,15 +10,23 @@ are exponents relative to that unit: position 0 is its 15th digit.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from decimal import Decimal
 from typing import NamedTuple
 
-from numbench.records import ErrorKind
+from numbench.records import ErrorKind, Item
+from numbench.scoring.free_text import contains_correct_answer
 from numbench.scoring.metrics import SIGNIFICANT_DIGITS, round_significant
 
 _MAX_EXPONENT_GAP = SIGNIFICANT_DIGITS - 1
 _POWERS_OF_TEN: tuple[int, ...] = tuple(10**k for k in range(4 * SIGNIFICANT_DIGITS))
+
+_CLOSE = 100
+_CONVENTION = 1000
+# Fewer unchanged digits than these could agree by chance.
+_MIN_UNCHANGED_DIGITS = 2
+_MIN_UNCHANGED_DIGITS_IF_SHORTENED = 3
 
 
 def number_error(answer: Decimal, truth: Decimal) -> ErrorKind:
@@ -26,23 +34,47 @@ def number_error(answer: Decimal, truth: Decimal) -> ErrorKind:
     given, wanted = _to_scientific(answer), _to_scientific(truth)
     if not given.significand or not wanted.significand:
         return "other"
-    same_sign = given.negative == wanted.negative
-    if given.significand == wanted.significand:
-        if given.exponent == wanted.exponent:
-            # Equal after rounding, but a copy that had to match in all its digits.
-            return "digit" if same_sign else "sign"
-        if same_sign:
-            return "magnitude"
-    if not same_sign or abs(given.exponent - wanted.exponent) > _MAX_EXPONENT_GAP:
+    is_close = _is_near(given, wanted, _CLOSE)
+    if given.negative != wanted.negative:
+        return "sign" if is_close else "other"
+    if not is_close and _is_power_of_ten(given, wanted):
+        return "magnitude"
+    if abs(given.exponent - wanted.exponent) > _MAX_EXPONENT_GAP:
         return "other"
-    return _same_sign_error(given, wanted)
+    return _digits_error(given, wanted, is_close)
+
+
+def follows_convention(answer: Decimal, alternative: Decimal, truth: Decimal) -> bool:
+    """Return whether an answer is within 0.1 % of an alternative, and closer to it than to truth.
+
+    Of the same sign; all values are rounded to 15 digits first.
+    """
+    given, other, wanted = map(_to_scientific, (answer, alternative, truth))
+    if not given.significand or not other.significand or given.negative != other.negative:
+        return False
+    if not _is_near(given, other, _CONVENTION):
+        return False
+    # Values that are not within 1 % of each other are further apart than 0.1 %.
+    if given.negative != wanted.negative or not _is_near(given, wanted, _CLOSE):
+        return True
+    return abs(answer - alternative) < abs(answer - truth)
 
 
 def list_error(answer: Sequence[Decimal], truth: Sequence[Decimal]) -> ErrorKind:
     """Return the error kind of a wrong list; both contain the values as they are compared."""
-    if len(answer) != len(truth):
+    given, wanted = Counter(answer), Counter(truth)
+    if given == wanted:
+        return "order"
+    if len(answer) != len(truth) or given.keys() <= wanted.keys():
         return "count"
-    return "order" if sorted(answer) == sorted(truth) else "altered"
+    return "altered"
+
+
+def unparsed_error(text: str, item: Item) -> ErrorKind:
+    """Return the error kind of a text from which the parser reads no answer."""
+    if contains_correct_answer(text, item):
+        return "notation"
+    return "format" if text.count("{") == text.count("}") else "fragment"
 
 
 class _Scientific(NamedTuple):
@@ -66,27 +98,46 @@ def _to_scientific(value: Decimal) -> _Scientific:
     return _Scientific(bool(sign), significand, value.adjusted())
 
 
-def _same_sign_error(answer: _Scientific, truth: _Scientific) -> ErrorKind:
-    """Return the kind for two numbers with the same sign and different digits."""
+def _is_near(answer: _Scientific, target: _Scientific, parts: int) -> bool:
+    """Return whether two absolute values differ by at most 1 / parts of the target."""
+    if abs(answer.exponent - target.exponent) > 1:
+        return False
+    unit_exponent = min(answer.exponent, target.exponent) - SIGNIFICANT_DIGITS + 1
+    given, wanted = _as_integer(answer, unit_exponent), _as_integer(target, unit_exponent)
+    return parts * abs(given - wanted) <= wanted
+
+
+def _is_power_of_ten(answer: _Scientific, truth: _Scientific) -> bool:
+    """Return whether the answer is within 1 % of the truth times some power of ten."""
+    return any(
+        _is_near(answer, truth._replace(exponent=answer.exponent + step), _CLOSE)
+        for step in (-1, 0, 1)
+    )
+
+
+def _digits_error(answer: _Scientific, truth: _Scientific, is_close: bool) -> ErrorKind:
+    """Return the kind for two numbers with the same sign and similar exponents."""
     unit_exponent = min(answer.exponent, truth.exponent) - SIGNIFICANT_DIGITS + 1
     given, wanted = _as_integer(answer, unit_exponent), _as_integer(truth, unit_exponent)
-    gap = abs(given - wanted)
     first = truth.exponent - unit_exponent
+    gap = abs(given - wanted)
     # A gap of 1 is the last digit of the smaller number: 999.999999999999 instead of 1000.
     if gap in (1, _POWERS_OF_TEN[first - SIGNIFICANT_DIGITS + 1]):
         return "rounding"
-    if _is_shortened(given, wanted, _last_digit_position(answer, unit_exponent), first):
+    last_given = _last_digit_position(answer, unit_exponent)
+    last_wanted = _last_digit_position(truth, unit_exponent)
+    # If the answer equals the truth, it is a copy that had to match in all its digits.
+    if gap and _is_shortened(given, wanted, last_given, first):
         return "precision"
-    # Plain notation prints an integer down to its units.
-    last_printed = min(_last_digit_position(truth, unit_exponent), -unit_exponent)
-    if _is_carry(gap, last_printed, first):
+    if gap and _is_carry(given, wanted, last_given, last_wanted, first):
         return "carry"
-    if answer.exponent == truth.exponent:
-        if _is_swap(wanted, wanted - given, last_printed, first):
-            return "swap"
-        if given // _POWERS_OF_TEN[first] == wanted // _POWERS_OF_TEN[first]:
-            return "digit"
-    return "other"
+    # Plain notation prints an integer down to its units.
+    last_printed = min(last_wanted, -unit_exponent)
+    if answer.exponent == truth.exponent and _is_swap(wanted, wanted - given, last_printed, first):
+        return "swap"
+    if is_close:
+        return "digit"
+    return "rough" if given < 10 * wanted and wanted < 10 * given else "other"
 
 
 def _as_integer(number: _Scientific, unit_exponent: int) -> int:
@@ -111,17 +162,37 @@ def _is_shortened(given: int, wanted: int, last: int, first: int) -> bool:
     return 2 * abs(given - wanted) <= unit or 0 < wanted - given < unit
 
 
-def _is_carry(gap: int, last_printed: int, first: int) -> bool:
-    """Return whether the gap is one unit of a printed position other than the last."""
-    digits = str(gap)
-    return digits.rstrip("0") == "1" and last_printed < len(digits) - 1 <= first
+def _is_carry(given: int, wanted: int, last_given: int, last_wanted: int, first: int) -> bool:
+    """Return whether one unit of a position separates the answer from the truth.
+
+    The digits after the position are those of the truth; the answer may have fewer of them.
+    """
+    difference = given - wanted
+    digits = len(str(abs(difference)))
+    # One unit, rounded or truncated, has as many digits as the unit, or one fewer.
+    for position in (digits - 1, digits):
+        after = position - max(last_given, last_wanted)
+        if position > first or after < _MIN_UNCHANGED_DIGITS:
+            continue
+        unit = _POWERS_OF_TEN[position]
+        shifted = wanted + (unit if difference > 0 else -unit)
+        if given == shifted:
+            return True
+        if after >= _MIN_UNCHANGED_DIGITS_IF_SHORTENED and _is_shortened(
+            given, shifted, last_given, first
+        ):
+            return True
+    return False
 
 
 def _is_swap(wanted: int, decrease: int, last_printed: int, first: int) -> bool:
     """Return whether exchanging two neighbouring digits of `wanted` lowers it by `decrease`.
 
-    With digit a at position k + 1 and digit b at k, the exchange subtracts 9 (a − b) · 10^k.
+    At least two more digits are printed. With digit a at position k + 1 and digit b at k, the
+    exchange subtracts 9 (a − b) · 10^k.
     """
+    if first - last_printed + 1 < 2 + _MIN_UNCHANGED_DIGITS:
+        return False
     ninth, remainder = divmod(abs(decrease), 9)
     position = len(str(ninth)) - 1
     if remainder or ninth % _POWERS_OF_TEN[position] or not last_printed <= position < first:

@@ -6,8 +6,8 @@ from decimal import Decimal
 
 from numbench.records import Answer, Completion, ErrorKind, Item, Score, Status
 from numbench.scoring.answer_parser import AnswerValue, ParsedAnswer, parse_answer
-from numbench.scoring.error_kinds import list_error, number_error
-from numbench.scoring.free_text import contains_correct_answer
+from numbench.scoring.conventions import convention_error
+from numbench.scoring.error_kinds import list_error, number_error, unparsed_error
 from numbench.scoring.metrics import comparison_key, correct_digits, log_smape, round_significant
 from numbench.scoring.notation import format_number
 from numbench.scoring.taxonomy import UNANSWERED_STATUSES, unparsed_status
@@ -31,9 +31,7 @@ def score_exact(item: Item, response: Completion | None) -> Score:
     status = unparsed_status(response)
     if status != "unparseable":
         return _score_unparsed(item, status, None)
-    return _score_unparsed(
-        item, status, "notation" if contains_correct_answer(response.text, item) else "format"
-    )
+    return _score_unparsed(item, status, unparsed_error(response.text, item))
 
 
 def is_correct(item: Item, completion: Completion) -> bool | None:
@@ -91,7 +89,7 @@ def _number_error(item: Item, value: Decimal) -> ErrorKind | None:
     is_copy = not _has_log_smape(item)
     if is_copy and key(value) in {key(Decimal(operand)) for operand in item.operands}:
         return "operand"
-    return number_error(value, truth)
+    return convention_error(item, value) or number_error(value, truth)
 
 
 def _list_error(item: Item, values: tuple[Decimal, ...]) -> ErrorKind | None:

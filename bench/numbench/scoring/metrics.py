@@ -37,7 +37,10 @@ def quotient(numerator: Decimal, denominator: Decimal) -> Decimal:
 
 
 def log_smape(predicted: Decimal, truth: Decimal) -> float:
-    """Return the log-sMAPE of two rounded numbers, in [0, 1]; 1 if all 15 digits are correct.
+    """Return the log-sMAPE of two rounded numbers, in [0, 1].
+
+    1 means an sMAPE of at most 10⁻¹⁵: all 15 digits are correct, or the last one is off by one or
+    two units.
 
     min(1, lg(|ŷ−y| / (|y|+|ŷ|+ε) + ε) / −15) with ε = 1e−100 (paper, "Metrics"). The quotient
     has 60 digits; only its logarithm is computed in float64.

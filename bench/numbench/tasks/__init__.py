@@ -13,7 +13,7 @@ from functools import cached_property
 from numbench.errors import BadInput
 from numbench.plugins import load_plugins
 from numbench.tasks.arithmetic import ADDITION, DIVISION, EXPONENTIATION, MEAN, MULTIPLICATION, STD
-from numbench.tasks.base import SampledQuestion, SamplingSettings, Task, TaskPrompts
+from numbench.tasks.base import Convention, SampledQuestion, SamplingSettings, Task, TaskPrompts
 from numbench.tasks.comparison import INTERVAL, MINMAX, SORTING
 from numbench.tasks.random_words import RandomWords
 
@@ -93,6 +93,7 @@ def check_task_name(name: str) -> None:
 __all__ = [
     "PAPER_TASKS",
     "TASKS",
+    "Convention",
     "RandomWords",
     "SampledQuestion",
     "SamplingSettings",

@@ -7,7 +7,7 @@ from decimal import ROUND_HALF_EVEN, Context, Decimal
 
 from numbench.decimal_numbers import DecimalNumber, format_decimal, from_decimal
 from numbench.tasks import difficulty, exact_arithmetic, number_sampling
-from numbench.tasks.base import SampledQuestion, SamplingSettings, Task
+from numbench.tasks.base import Convention, SampledQuestion, SamplingSettings, Task
 from numbench.tasks.number_sampling import (
     randomly_swapped,
     sample_digit_counts,
@@ -196,6 +196,13 @@ STD = Task(
     operators=("std",),
     sample=lambda words, settings: _sample_list(words, settings, "std"),
     exact_answer=lambda _operator, operands: exact_arithmetic.std(operands),
+    conventions=(
+        Convention(
+            "sample deviation",
+            lambda _operator, operands: exact_arithmetic.sample_std(operands),
+            error_kind="sample_std",
+        ),
+    ),
     difficulty=difficulty.of_moments,
     words_per_attempt=number_sampling.WORDS_PER_LIST,
     stream_name="lists",

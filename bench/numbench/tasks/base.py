@@ -33,7 +33,7 @@ from dataclasses import dataclass
 from string import ascii_lowercase
 from typing import Literal, NamedTuple
 
-from numbench.records import Answer, Difficulty
+from numbench.records import Answer, Difficulty, ErrorKind
 from numbench.tasks.difficulty import of_printed_digits
 from numbench.tasks.random_words import RandomWords
 
@@ -84,6 +84,21 @@ class TaskPrompts:
                 )
 
 
+class Convention(NamedTuple):
+    """Another convention by which a question can be understood, with its own exact answer.
+
+    Such an answer is wrong; a report shows in addition the score if it were accepted.
+
+    display: the name of its answer in tables, such as `sample deviation`. exact_answer: like
+    `Task.exact_answer`; raises ValueError if the convention has no answer to the question.
+    error_kind: the kind of error of an answer by this convention.
+    """
+
+    display: str
+    exact_answer: Callable[[str, Sequence[str]], str]
+    error_kind: ErrorKind = "other"
+
+
 def _no_chance(_operand_count: int) -> float:
     return 0.0
 
@@ -110,6 +125,8 @@ class Task:
     stream_name: the name of the random stream; tasks that share one ask about the same numbers.
     system_prompt: name of a file in `prompts/<set>/system/`, without `.txt`.
     chance_accuracy: the probability in [0, 1] that a guess is right, from the number of operands.
+    conventions: other conventions of a task whose answers are numbers. `exact_answer` has the
+        definition by which answers are scored.
     approximate: the answer in floating-point arithmetic for the arithmetic baselines, from
         operator, operands, and a function that rounds an intermediate result. None: no baseline.
     operand_names: names of the operands in `numbench describe`; the last one covers the rest.
@@ -128,6 +145,7 @@ class Task:
     stream_name: str | None = None
     system_prompt: str = ""
     chance_accuracy: Callable[[int], float] = _no_chance
+    conventions: tuple[Convention, ...] = ()
     approximate: Callable[[str, Sequence[float], Callable[[float], float]], float] | None = None
     operand_names: tuple[str, ...] = ("elements",)
 
@@ -138,6 +156,8 @@ class Task:
             raise ValueError(f"task {self.name!r} needs at least one operator")
         if self.metric == "log_smape" and self.answer_kind != "number":
             raise ValueError(f"task {self.name!r}: metric log_smape needs answers that are numbers")
+        if self.conventions and self.metric != "log_smape":
+            raise ValueError(f"task {self.name!r}: conventions need metric log_smape")
         if self.prompts and (missing := set(self.operators) - self.prompts.questions.keys()):
             operators = ", ".join(map(repr, sorted(missing)))
             raise ValueError(f"task {self.name!r}: prompts.questions lacks {operators}")

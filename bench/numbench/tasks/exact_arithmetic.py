@@ -82,8 +82,24 @@ def std(numbers: Sequence[str]) -> str:
     """Return the population standard deviation: √ of the mean squared deviation from the mean."""
     units, exponent = align_exponents([parse_decimal(number) for number in numbers])
     n = len(units)
-    scaled_variance = n * sum(unit * unit for unit in units) - sum(units) ** 2
-    return _to_text(_sqrt_quotient(scaled_variance, n, exponent))
+    return _to_text(_sqrt_quotient(_scaled_variance(units), n * n, exponent))
+
+
+def sample_std(numbers: Sequence[str]) -> str:
+    """Return the sample standard deviation, whose divisor is n − 1.
+
+    Raises ValueError with fewer than two numbers.
+    """
+    units, exponent = align_exponents([parse_decimal(number) for number in numbers])
+    n = len(units)
+    if n < 2:
+        raise ValueError("the sample standard deviation needs at least two numbers")
+    return _to_text(_sqrt_quotient(_scaled_variance(units), n * (n - 1), exponent))
+
+
+def _scaled_variance(units: Sequence[int]) -> int:
+    """Return n² times the mean squared deviation from the mean."""
+    return len(units) * sum(unit * unit for unit in units) - sum(units) ** 2
 
 
 def in_range(answer: str) -> bool:
@@ -92,10 +108,10 @@ def in_range(answer: str) -> bool:
     return not value or MIN_ANSWER <= value < MAX_ANSWER
 
 
-def _sqrt_quotient(square: int, divisor: int, exponent: int) -> Decimal:
-    """Return √square / divisor · 10^exponent, rounded once."""
-    shift = max(0, 2 * DIGITS + 4 - len(str(square)) // 2 + len(str(divisor)))
-    scaled, remainder = divmod(square * 100**shift, divisor * divisor)
+def _sqrt_quotient(numerator: int, denominator: int, exponent: int) -> Decimal:
+    """Return √(numerator / denominator) · 10^exponent, rounded once."""
+    shift = max(0, 2 * DIGITS + 4 - len(str(numerator)) // 2 + len(str(denominator)))
+    scaled, remainder = divmod(numerator * 100**shift, denominator)
     root = isqrt(scaled)
     exact = not remainder and root * root == scaled
     return _rounded_with_sticky(root, exact, exponent - shift)
