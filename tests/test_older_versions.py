@@ -71,6 +71,39 @@ def test_an_older_run_of_a_baseline_can_be_extended(baseline: Path) -> None:
     assert (done.answered, done.skipped) == (9, 27)
 
 
+def test_an_older_run_gets_further_samples_and_keeps_its_answers(served: Path) -> None:
+    info = json.loads((served / "run.json").read_text())
+    lines = (served / "responses.jsonl").read_bytes()
+    before = read_run(served).responses
+
+    async def script(_asked: Asked) -> Reply:
+        return chat()
+
+    with serve(script) as server:
+        info["settings"]["base_url"] = f"{server.url}/v1"
+        (served / "run.json").write_text(json.dumps(info))
+        temperature = info["settings"]["temperature"]
+        spec = RunSpec(
+            "openai/served",
+            base_url=f"{server.url}/v1",
+            limit=3,
+            out=served,
+            samples=2,
+            temperature=temperature,
+        )
+        done = run(spec)
+    assert (done.answered, done.skipped) == (27, 27)
+    assert (served / "responses.jsonl").read_bytes().startswith(lines)
+    after = read_run(served)
+    assert after.info.samples == 2
+    assert {key: after.responses[key] for key in before} == before
+    assert {response.sample for response in before.values()} == {0}
+    scored = score_run(served)
+    first = [row.score for rows in scored.rows.values() for row in rows if row.sample == 0]
+    once = score_run(SERVED)
+    assert first == [row.score for rows in once.rows.values() for row in rows]
+
+
 def test_older_runs_are_reported(served: Path, baseline: Path, tmp_path: Path) -> None:
     done = report([served, baseline], out=tmp_path / "report")
     assert (done.out / "report.html").is_file()

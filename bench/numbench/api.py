@@ -87,6 +87,8 @@ def run(
     base_url: str | None = None,
     api: Api = "chat",
     out: PathLike | None = None,
+    samples: int = 1,
+    temperature: float | None = None,
     concurrency: int | None = None,
     retry_errors: bool = False,
     timeout: float = DEFAULT_TIMEOUT_SECONDS,
@@ -98,7 +100,8 @@ def run(
     """Evaluate a model on a dataset and store every response; `RunReport.path` is the run folder.
 
     The same call resumes an interrupted run and never repeats an answered item. `limit` counts
-    items per task. `timeout` (of one request) and `time_limit` (of the run) are in seconds,
+    items per task, `samples` answers per item, which need a `temperature` above 0 unless the model
+    accepts none. `timeout` (of one request) and `time_limit` (of the run) are in seconds,
     `max_cost` in US dollars. Without `on_progress`, progress is displayed on stderr. Works in a
     notebook, where an event loop already runs.
 
@@ -106,9 +109,20 @@ def run(
     is full, and CostLimitReached, TimeLimitReached or RunInterrupted (`numbench.runner`) if the
     run stops early; all that was answered is kept.
     """
-    folder = None if out is None else Path(out)
     spec = RunSpec(
-        model, reasoning, dataset, tasks, limit, few_shot, max_tokens, seed, base_url, api, folder
+        model,
+        reasoning,
+        dataset,
+        tasks,
+        limit,
+        few_shot,
+        max_tokens,
+        seed,
+        base_url,
+        api,
+        None if out is None else Path(out),
+        samples,
+        temperature,
     )
     return run_sync(
         spec,
@@ -136,6 +150,8 @@ async def arun(
     base_url: str | None = None,
     api: Api = "chat",
     out: PathLike | None = None,
+    samples: int = 1,
+    temperature: float | None = None,
     concurrency: int | None = None,
     retry_errors: bool = False,
     timeout: float = DEFAULT_TIMEOUT_SECONDS,
@@ -145,9 +161,20 @@ async def arun(
     on_progress: ProgressCallback | None = None,
 ) -> RunReport:
     """Do the same as `run`, as a coroutine in the running event loop."""
-    folder = None if out is None else Path(out)
     spec = RunSpec(
-        model, reasoning, dataset, tasks, limit, few_shot, max_tokens, seed, base_url, api, folder
+        model,
+        reasoning,
+        dataset,
+        tasks,
+        limit,
+        few_shot,
+        max_tokens,
+        seed,
+        base_url,
+        api,
+        None if out is None else Path(out),
+        samples,
+        temperature,
     )
     return await run_async(
         spec,
@@ -175,13 +202,26 @@ def plan(
     base_url: str | None = None,
     api: Api = "chat",
     out: PathLike | None = None,
+    samples: int = 1,
+    temperature: float | None = None,
     retry_errors: bool = False,
     batch: bool = False,
 ) -> Plan:
     """Return what `run` with the same arguments would request and cost. Needs no API key."""
-    folder = None if out is None else Path(out)
     spec = RunSpec(
-        model, reasoning, dataset, tasks, limit, few_shot, max_tokens, seed, base_url, api, folder
+        model,
+        reasoning,
+        dataset,
+        tasks,
+        limit,
+        few_shot,
+        max_tokens,
+        seed,
+        base_url,
+        api,
+        None if out is None else Path(out),
+        samples,
+        temperature,
     )
     return plan_run(spec, retry_errors, batch)
 
@@ -236,7 +276,7 @@ def score(run: PathLike, *, protocol: ProtocolName = "exact") -> ScoredRun:
 def load_scores(
     runs: PathLike | Iterable[PathLike] | None = None, *, protocol: ProtocolName = "exact"
 ) -> pd.DataFrame:
-    """Return the scores of runs as a data frame with one row per response.
+    """Return the scores of runs as a data frame with one row per item and sample.
 
     The columns are those of `scores.parquet` (docs/report.md). Unknown values are missing, never
     0. `runs` as in `report`.

@@ -1,4 +1,4 @@
-"""Items of a run as text: question, truth, answer, and the first digit that differs."""
+"""Items of a run as text: question, truth, answers, and the first digit that differs."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from numbench.errors import BadInput, printable
 from numbench.records import Answer, ProtocolName
 from numbench.reporting.digit_alignment import align_digits
 from numbench.scoring import ScoredItem, score_run, signature
+from numbench.scoring.scored_run import item_groups
 from numbench.scoring.taxonomy import CATEGORIES, categorize
 from numbench.scoring.tool_mentions import find_tool_mentions
 
@@ -39,7 +40,7 @@ def show_items(
     item_filter: ItemFilter = ItemFilter(),  # noqa: B008 - immutable
     protocol: ProtocolName = "exact",
 ) -> Iterator[Text]:
-    """Yield a heading per task with the signature of its scores, then one text per item.
+    """Yield a heading per task with the signature of its scores, then one text per item and sample.
 
     Raises BadInput if the folder is not a run, or for an unknown task or kind.
     """
@@ -53,10 +54,12 @@ def show_items(
         if task not in scored.rows:
             raise BadInput(f"{run} has no task {task!r}: it has {', '.join(scored.rows)}")
         rows = [row for row in scored.rows[task] if _matches(row, item_filter)]
-        shown = rows[: item_filter.limit]
-        counts = f"{len(shown)} of {len(scored.rows[task])} items"
+        shown = [row for group in item_groups(rows)[: item_filter.limit] for row in group]
+        samples = scored.info.samples
+        unit = "items" if samples == 1 else "samples"
+        counts = f"{len(shown)} of {len(scored.rows[task])} {unit}"
         yield Text(printable(f"{counts}  {signature(scored, task)}"), style="bold")
-        yield from map(_item, shown)
+        yield from (_item(row, samples) for row in shown)
 
 
 def _matches(row: ScoredItem, item_filter: ItemFilter) -> bool:
@@ -73,10 +76,12 @@ def _matches(row: ScoredItem, item_filter: ItemFilter) -> bool:
     return smallest <= item.difficulty.base10 <= largest
 
 
-def _item(row: ScoredItem) -> Text:
+def _item(row: ScoredItem, samples: int) -> Text:
     item, response, score = row
     text = Text()
     text.append(printable(item.id), style="bold")
+    if samples > 1:
+        text.append(f"  sample {row.sample + 1} of {samples}")
     text.append(f"  δ={item.difficulty.base10}{_usage(row)}\n", style="dim")
     text.append(f"  question  {printable(item.prompt)}\n")
     if score.parsed is not None:

@@ -34,7 +34,10 @@ WRITER = ".writer"
 
 
 class Run(NamedTuple):
-    """A run as read from its folder, with at most one response per item."""
+    """A run as read from its folder.
+
+    responses: at most one per item and sample, by `records.request_id`.
+    """
 
     path: Path
     info: RunInfo
@@ -252,10 +255,10 @@ def _writer_pid(folder: Path) -> str:
 
 
 def _keep_best_response(responses: dict[str, Response], response: Response) -> None:
-    """Store `response`, unless it is an error and the item has an answer."""
-    previous = responses.get(response.item_id)
+    """Store `response`, unless it is an error and the request has an answer."""
+    previous = responses.get(response.request_id)
     if previous is None or previous.error is not None or response.error is None:
-        responses[response.item_id] = response
+        responses[response.request_id] = response
 
 
 def _check_compatible(folder: Path, stored: RunInfo, info: RunInfo) -> None:
@@ -267,7 +270,7 @@ def _check_compatible(folder: Path, stored: RunInfo, info: RunInfo) -> None:
         "reasoning": (stored.reasoning, info.reasoning),
         "dataset hash": (stored.dataset.sha256, info.dataset.sha256),
     }
-    for key in sorted(stored.settings.keys() | settings.keys()):
+    for key in sorted((stored.settings.keys() | settings.keys()) - {"samples"}):
         pairs[f"settings.{key}"] = (stored.settings.get(key), settings.get(key))
     for field, (before, now) in pairs.items():
         if before != now:
@@ -288,35 +291,48 @@ def _shortened(value: object) -> str:
 
 
 def _merge_run_info(folder: Path, stored: RunInfo, info: RunInfo) -> RunInfo:
-    """Return `info` with the tasks and the limit of both descriptions.
+    """Return `info` with the tasks, the limit and the samples of both descriptions.
 
-    A run has the same number of items for each of its tasks, so that no item is reported as
-    missing that was never requested. Raises BadInput if the two descriptions do not allow that.
+    A run has the same number of items for each of its tasks and of samples for each of its items,
+    so that nothing is reported as missing that was never requested. Raises BadInput if the two
+    descriptions do not allow that.
     """
     stored_tasks, new_tasks = set(stored.tasks), set(info.tasks)
     new_limit, stored_limit = _limit_as_float(info.limit), _limit_as_float(stored.limit)
-    nested = (stored_tasks <= new_tasks and stored_limit <= new_limit) or (
-        new_tasks <= stored_tasks and new_limit <= stored_limit
-    )
-    if not nested and new_limit != stored_limit:
+    stored_size, new_size = (stored_limit, stored.samples), (new_limit, info.samples)
+    includes_stored = stored_tasks <= new_tasks and _is_at_most(stored_size, new_size)
+    is_included = new_tasks <= stored_tasks and _is_at_most(new_size, stored_size)
+    if not includes_stored and not is_included and new_size != stored_size:
+        options = "--limit" if stored.samples == info.samples else "--limit and --samples"
         raise BadInput(
-            f"{folder} holds tasks {','.join(stored.tasks)} with limit {stored.limit}, this run "
-            f"has tasks {','.join(info.tasks)} with limit {info.limit}; give the same --limit, "
-            "or choose another --out"
+            f"{folder} holds {_describe_size(stored)}, this run has {_describe_size(info)}; give "
+            f"the same {options}, or choose another --out"
         )
     tasks = stored.tasks + tuple(task for task in info.tasks if task not in stored_tasks)
     versions = dict(info.versions)
     for name, version in stored.versions.items():
         latest = versions.get(name, version)
         versions[name] = version if latest in version.split(", ") else f"{version}, {latest}"
+    samples = max(stored.samples, info.samples)
     return msgspec.structs.replace(
         info,
         tasks=tasks,
+        settings=info.settings | ({"samples": samples} if samples > 1 else {}),
         prompt=msgspec.structs.replace(info.prompt, tasks=stored.prompt.tasks | info.prompt.tasks),
         limit=info.limit if new_limit >= stored_limit else stored.limit,
         versions=versions,
         created=stored.created,
     )
+
+
+def _is_at_most(size: tuple[float, int], other: tuple[float, int]) -> bool:
+    """Return whether a run with one limit and number of samples is part of one with the other."""
+    return size[0] <= other[0] and size[1] <= other[1]
+
+
+def _describe_size(info: RunInfo) -> str:
+    samples = f" and {info.samples} samples" if info.samples > 1 else ""
+    return f"tasks {','.join(info.tasks)} with limit {info.limit}{samples}"
 
 
 def _limit_as_float(limit: int | None) -> float:

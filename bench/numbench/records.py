@@ -7,7 +7,7 @@ reader can read a newer file of the same `schema`.
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from msgspec import Struct
 
@@ -42,6 +42,28 @@ class Item(Struct, frozen=True, kw_only=True):
     difficulty: Difficulty
     params: dict[str, int] = {}
     schema: int = SCHEMA
+
+
+def request_id(item_id: str, sample: int) -> str:
+    """Return the id of the request for one sample of an item: the item's own id for sample 0."""
+    return f"{item_id}-sample-{sample}" if sample else item_id
+
+
+class ItemSample(NamedTuple):
+    """One request of a run: an item, and which of its samples, from 0."""
+
+    item: Item
+    sample: int = 0
+
+    @property
+    def id(self) -> str:
+        """The id of the request, unique within the run."""
+        return request_id(self.item.id, self.sample)
+
+    @property
+    def task(self) -> str:
+        """The task of the item."""
+        return self.item.task
 
 
 class Usage(Struct, frozen=True, kw_only=True):
@@ -93,12 +115,21 @@ class Completion(Struct, frozen=True, kw_only=True):
 
 
 class Response(Completion, frozen=True, kw_only=True):
-    """A Completion as stored in the journal: one line of `responses.jsonl`."""
+    """A Completion as stored in the journal: one line of `responses.jsonl`.
+
+    sample: the index of the sample, 0 in lines of versions before 0.2.
+    """
 
     item_id: str
+    sample: int = 0
     attempts: int = 1
     at: str | None = None
     schema: int = SCHEMA
+
+    @property
+    def request_id(self) -> str:
+        """The id of the request that this is the response to."""
+        return request_id(self.item_id, self.sample)
 
 
 JobState = Literal["planned", "submitted", "collected", "lost"]
@@ -108,7 +139,7 @@ class Job(Struct, frozen=True, kw_only=True):
     """A batch job of a run: one line of `jobs.jsonl` per change of state; the last line is current.
 
     key: numbench's own key, stored in the job at the provider, so that a job can be found even if
-    its id was not saved. id: the provider's id. items: the ids of its items, in the first line
+    its id was not saved. id: the provider's id. items: the ids of its requests, in the first line
     only. state lost: the job was never created, so nothing was billed.
     """
 
@@ -139,6 +170,7 @@ ProtocolName = Literal["exact", "paper"]
 class Score(Struct, frozen=True, kw_only=True):
     """The score of one response to one item under one protocol.
 
+    sample: the index of the response among those to the item.
     status missing: an item of the run without a response. rule: the parsing rule that matched (1
     to 4 for `exact`). log_smape: in [0, 1], None for the comparison tasks. correct_digits: leading
     significant digits that agree with the truth. error_kind: only under `exact`, for wrong answers
@@ -154,6 +186,7 @@ class Score(Struct, frozen=True, kw_only=True):
     rule: int | None = None
     error_kind: ErrorKind | None = None
     correct_digits: int | None = None
+    sample: int = 0
     schema: int = SCHEMA
 
 
@@ -208,7 +241,8 @@ class PromptRef(Struct, frozen=True, kw_only=True):
 class RunInfo(Struct, frozen=True, kw_only=True):
     """`run.json` of a run folder.
 
-    settings: everything that shapes a request (temperature, token limit, level parameters).
+    settings: everything that shapes a request (temperature, token limit, level parameters), and
+    the number of `samples` per item if it is more than one.
     limit: the number of items per task, None for all. source: "measured" by numbench, or
     "imported" from other files.
     """
@@ -225,3 +259,9 @@ class RunInfo(Struct, frozen=True, kw_only=True):
     created: str
     source: Literal["measured", "imported"] = "measured"
     schema: int = SCHEMA
+
+    @property
+    def samples(self) -> int:
+        """The number of samples per item."""
+        samples = self.settings.get("samples")
+        return samples if isinstance(samples, int) and samples > 1 else 1

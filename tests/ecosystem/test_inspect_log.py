@@ -93,6 +93,34 @@ def test_inspect_recomputes_the_same_results(tmp_path: Path) -> None:
     assert_same_metrics(recomputed, log)
 
 
+def test_samples_of_an_item_are_epochs(tmp_path: Path) -> None:
+    items = open_dataset("v1").by_task["addition"][:2]
+    texts = {
+        items[0].id: (canned.correct(items[0]), '{"answer": 3}', canned.correct(items[0])),
+        items[1].id: ('{"answer": 3}', canned.correct(items[1])),
+    }
+    responses = [
+        Response(item_id=item_id, sample=sample, text=text)
+        for item_id, of_item in texts.items()
+        for sample, text in enumerate(of_item)
+    ]
+    run = addition_run(tmp_path / "run", *responses, limit=2, settings={"samples": 3})
+    log = export_log(run, tmp_path / "out")
+    assert (log.eval.config.epochs, log.eval.dataset.samples) == (3, 2)
+    assert log.eval.dataset.sample_ids == [item.id for item in items]
+    epochs = {(sample.id, sample.epoch) for sample in log.samples}
+    assert epochs == {(items[0].id, n) for n in (1, 2, 3)} | {(items[1].id, n) for n in (1, 2)}
+    assert (log.results.total_samples, log.results.completed_samples) == (6, 5)
+    values = metric_values(log)["exact_match"]
+    assert values["addition"] == pytest.approx((2 / 3 + 1 / 2) / 2)
+    summary = summarize(score_run(run))["addition"]
+    assert summary.exact_match == pytest.approx(100 * values["addition"])
+    recomputed = log.model_copy(deep=True)
+    recomputed.results = None
+    recompute_metrics(recomputed)
+    assert_same_metrics(recomputed, log)
+
+
 def test_sample_contains_text_reasoning_tokens_and_times(tmp_path: Path) -> None:
     response = Response(
         item_id=first_id(),

@@ -85,9 +85,11 @@ def run(
     limit: int | None = None,
     few_shot: int = 0,
     model: str = "gpt-5",
+    samples: int = 1,
 ) -> Path:
-    """Write a run folder and return it."""
+    """Write a run folder and return it. The keys of the responses do not matter."""
     folder.mkdir(parents=True)
+    settings = {"few_shot": few_shot} if few_shot else {}
     info = RunInfo(
         model=model,
         display=display,
@@ -96,7 +98,7 @@ def run(
         prompt=PromptRef(name="paper", sha256="ab" * 32),
         tasks=tasks,
         limit=limit,
-        settings={"few_shot": few_shot} if few_shot else {},
+        settings=settings | ({"samples": samples} if samples > 1 else {}),
         versions={},
         created="2025-01-01T00:00:00Z",
     )

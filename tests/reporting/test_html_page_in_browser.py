@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from numbench.dataset.store import Dataset
@@ -265,6 +266,28 @@ def test_the_link_of_an_item_can_be_copied(open_page: Open, plain: Path) -> None
     page.page.locator("#detail button", has_text="Copy link").click()
     page.wait_until("window.copied")
     assert page.page.evaluate("window.copied") == f"{page.url}#item=mean-2&run=zebra"
+
+
+def test_each_sample_of_an_item_has_its_own_entry_and_link(
+    open_page: Open, tmp_path: Path, placeholder_figures: None
+) -> None:
+    data = runs.dataset(tmp_path, tasks=("addition",))
+    texts = {"0": '{"answer": 10}', "1": '{"answer": 12}'}
+    responses = {
+        sample: msgspec.structs.replace(runs.said("addition", 0, text), sample=int(sample))
+        for sample, text in texts.items()
+    }
+    runs.run(tmp_path / "runs" / "two", data, responses, tasks=("addition",), samples=2)
+    path = report([tmp_path / "runs"], out=tmp_path / "out").out / "report.html"
+    page = open_page(path, "#item=addition-0&run=two&sample=1")
+    assert page.text("#detail h3").endswith("sample 2 of 2")
+    assert '{"answer": 12}' in page.text("#detail")
+    assert page.status().startswith("8 of 8 responses")
+    page.page.locator("#detail button", has_text="Previous").click()
+    assert page.page.url.endswith("#item=addition-0&run=two")
+    assert '{"answer": 10}' in page.text("#detail")
+    page.page.locator("#detail button", has_text="Next").click()
+    assert page.page.url.endswith("#item=addition-0&run=two&sample=1")
 
 
 def test_a_link_to_an_unknown_item_shows_a_message(open_page: Open, plain: Path) -> None:

@@ -70,6 +70,16 @@ def run(
         int | None,
         typer.Option(help="Sampling seed, if the API has one. [default: the catalogue's]"),
     ] = None,
+    samples: Annotated[
+        int,
+        typer.Option(metavar="K", help="Ask for K answers to each item, to measure how they vary."),
+    ] = 1,
+    temperature: Annotated[
+        float | None,
+        typer.Option(
+            metavar="T", help="Sampling temperature. [default: 0, if the model accepts one]"
+        ),
+    ] = None,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -134,11 +144,13 @@ def run(
       numbench run --model gpt-5 --reasoning minimal --limit 5   a first test
       numbench run --model gpt-5 --reasoning high --dry-run      cost estimate
       numbench run --model gpt-5 --reasoning high --batch        half the price
+      numbench run --model openai/NAME --samples 5 --temperature 0.7
       numbench run --model openai/NAME --base-url http://127.0.0.1:8000/v1
       numbench run --suite paper --max-cost 500 --time-limit 8h
 
     Writes one run folder (--out): run.json (settings), responses.jsonl (every response) and, with
-    --batch, jobs.jsonl. The same command again resumes the run and never repeats an answered item.
+    --batch, jobs.jsonl. The same command again resumes the run and never repeats an answered item;
+    with a larger --limit or --samples it adds the missing ones.
     Ctrl-C stops sending requests and waits up to 20 seconds for those in flight; a second Ctrl-C
     exits at once. API keys are read from the environment or from ./.env.
     """
@@ -157,9 +169,11 @@ def run(
         base_url=base_url,
         api=api.value,
         out=out,
+        samples=samples,
+        temperature=temperature,
     )
     options = RunOptions(concurrency, retry_errors, timeout, time_limit, max_cost)
-    _check_model_or_suite(model, suite, reasoning, batch, api)
+    _check_model_or_suite(spec, suite, batch)
     try:
         if suite is not None:
             _run_suite(spec, options, dry_run)
@@ -188,21 +202,17 @@ def models() -> None:
     console().print(catalogue_table())
 
 
-def _check_model_or_suite(
-    model: str | None,
-    suite: Suite | None,
-    reasoning: Reasoning | None,
-    batch: bool,
-    api: ApiName,
-) -> None:
-    if suite is None and model is None:
+def _check_model_or_suite(spec: RunSpec, suite: Suite | None, batch: bool) -> None:
+    if suite is None and not spec.model:
         raise BadInput("give --model NAME or --suite paper (see numbench run --help)")
     if suite is None:
         return
-    if model is not None or reasoning is not None:
+    if spec.model or spec.reasoning is not None:
         raise BadInput("--suite sets models and levels: omit --model and --reasoning")
-    if batch or api is not ApiName.chat:
+    if batch or spec.api != "chat":
         raise BadInput("--batch and --api need a single --model: omit them with --suite")
+    if spec.samples > 1 or spec.temperature is not None:
+        raise BadInput("--samples and --temperature need a single --model: omit them with --suite")
 
 
 def _run_model(spec: RunSpec, options: RunOptions, batch: bool) -> None:

@@ -54,8 +54,9 @@ def export_runs(paths: Sequence[Path], out: Path) -> Iterator[Path]:
 def to_log(run: ScoredRun) -> EvalLog:
     """Return a run, scored under the `exact` protocol, as a log of the task `numbench/v1`.
 
-    Items without a response are left out, but counted in `results.total_samples`. Failed items
-    have an error and no score, and are not included in the means.
+    The samples of an item are its epochs. Samples without a response are left out, but counted in
+    `results.total_samples`. Failed ones have an error and no score, and are not included in the
+    means, which are over items, of the means over their epochs.
     """
     from inspect_ai.log import EvalLog
 
@@ -102,7 +103,7 @@ def _sample(
     usage = output.usage
     return EvalSample(
         id=sample.id,
-        epoch=1,
+        epoch=row.sample + 1,
         input=sample.input,
         target=sample.target,
         metadata=sample.metadata | {"response": _response_metadata(response)},
@@ -204,13 +205,13 @@ def _spec(run: ScoredRun, rows: Sequence[ScoredItem], complete: bool) -> EvalSpe
         task_args_passed=arguments,
         dataset=EvalDataset(
             name=source.name,
-            samples=len(rows),
-            sample_ids=[row.item.id for row in rows],
+            samples=len(rows) // info.samples,
+            sample_ids=[row.item.id for row in rows if row.sample == 0],
             shuffled=False,
         ),
         model=info.model,
         model_generate_config=GenerateConfig(**_generation_settings(info)),
-        config=EvalConfig(epochs=1, fail_on_error=False),
+        config=EvalConfig(epochs=info.samples, fail_on_error=False),
         packages=info.versions,
         scorers=[{"name": name, "metrics": [{"name": BY_TASK_METRIC}]} for name in METRIC_NAMES],
         metadata={
@@ -222,22 +223,29 @@ def _spec(run: ScoredRun, rows: Sequence[ScoredItem], complete: bool) -> EvalSpe
 
 
 def _results(samples: Sequence[EvalSample], total: int) -> EvalResults:
-    """Return the results as computed by the same metric in an evaluation by Inspect."""
+    """Return the results as computed by the same metric in an evaluation by Inspect.
+
+    The epochs of an item are reduced to their mean first.
+    """
     from inspect_ai.log import EvalMetric, EvalResults, EvalScore
-    from inspect_ai.scorer import SampleScore
+    from inspect_ai.scorer import SampleScore, mean_score
 
     from numbench.ecosystem.inspect_task import BY_TASK_METRIC, by_task
 
     group = BY_TASK_METRIC.rpartition("/")[2]
+    epochs_by_id: dict[str | int, list[EvalSample]] = {}
+    for sample in samples:
+        if sample.scores:
+            epochs_by_id.setdefault(sample.id, []).append(sample)
+    reduce = mean_score()
     results = []
     for name in METRIC_NAMES:
-        scored = [
-            SampleScore(
-                score=sample.scores[name], sample_id=sample.id, sample_metadata=sample.metadata
-            )
-            for sample in samples
-            if sample.scores
-        ]
+        scored = []
+        for sample_id, epochs in epochs_by_id.items():
+            scores = [epoch.scores[name] for epoch in epochs if epoch.scores]
+            score = scores[0] if len(scores) == 1 else reduce(scores)
+            metadata = epochs[0].metadata
+            scored.append(SampleScore(score=score, sample_id=sample_id, sample_metadata=metadata))
         metrics = {
             metric: EvalMetric(name=metric, group=group, value=value)
             for metric, value in by_task()(scored).items()

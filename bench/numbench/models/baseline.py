@@ -185,6 +185,7 @@ PROVIDER = ProviderPlugin(
     open_model=BaselineModel,
     examples=tuple(FLOAT_FORMATS),
     in_process=True,
+    deterministic=True,
     levels={"none": ReasoningLevel()},
     takes_prompts=False,
 )

@@ -158,6 +158,7 @@ PROVIDER = ProviderPlugin(
     open_model=CheckpointModel,
     examples=("PATH",),
     in_process=True,
+    deterministic=True,
     levels={"none": ReasoningLevel()},
     takes_prompts=False,
     concurrency=MAX_BATCH_SIZE,

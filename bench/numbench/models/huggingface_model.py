@@ -345,5 +345,6 @@ PROVIDER = ProviderPlugin(
     open_model=HuggingFaceModel,
     examples=("PATH",),
     in_process=True,
+    deterministic=True,
     sdk="transformers",
 )

@@ -41,6 +41,7 @@ class ModelDescription(NamedTuple):
     batch_discount: the share of the price that the batch API takes off, None if there is none.
     concurrency: the default number of concurrent requests.
     takes_prompts: whether the model reads system prompts and worked examples.
+    is_deterministic: whether the same request gets the same answer every time.
     """
 
     display: str
@@ -53,6 +54,7 @@ class ModelDescription(NamedTuple):
     batch_discount: float | None = None
     concurrency: int = 16
     takes_prompts: bool = True
+    is_deterministic: bool = False
 
     @property
     def route(self) -> str | None:
@@ -151,6 +153,7 @@ def _describe(
         batch_discount=provider.batch_discount if provider.open_batch else None,
         concurrency=provider.concurrency,
         takes_prompts=provider.takes_prompts,
+        is_deterministic=provider.deterministic,
     )
 
 
@@ -177,6 +180,7 @@ def _open_in_process(
         sdk=provider.sdk,
         concurrency=provider.concurrency,
         takes_prompts=provider.takes_prompts,
+        is_deterministic=provider.deterministic,
     )
     return OpenedModel(model, description)
 

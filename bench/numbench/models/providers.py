@@ -145,6 +145,8 @@ class ProviderPlugin:
     apis: the formats of OpenAI's protocol that `--api` may select.
     sdk: the installed distribution that makes the requests; its version is written to `run.json`.
     takes_prompts: whether models read system prompts and worked examples.
+    deterministic: whether a model gives the same answer to the same request every time, so that
+        `--samples` and `--temperature` are refused.
     concurrency: the default number of concurrent requests.
     """
 
@@ -165,6 +167,7 @@ class ProviderPlugin:
     apis: tuple[Api, ...] = ("chat",)
     sdk: str | None = None
     takes_prompts: bool = True
+    deterministic: bool = False
     concurrency: int = 16
 
     def __post_init__(self) -> None:

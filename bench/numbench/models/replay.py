@@ -55,5 +55,6 @@ PROVIDER = ProviderPlugin(
     open_model=ReplayModel,
     examples=("RUN",),
     in_process=True,
+    deterministic=True,
     takes_prompts=False,
 )

@@ -18,9 +18,10 @@ from numbench.reporting.convention_table import conventions_json
 from numbench.reporting.entries import MeasuredRun, dataset_label, measure, published_entries
 from numbench.reporting.html_page import render
 from numbench.reporting.rendering import render_figures, write_figures
+from numbench.reporting.repeated_samples import repeated_samples_json
 from numbench.reporting.report_data import ReportData
 from numbench.reporting.scores_parquet import scores_parquet
-from numbench.reporting.table_registry import build_tables
+from numbench.reporting.table_registry import build_tables, write_tables
 from numbench.scoring import ScoredRun, score_run
 
 DEFAULT_RUNS = Path("results")
@@ -42,9 +43,7 @@ def build(
         on_progress(f"comparing {len(data.runs)} runs")
     tables, table_warnings = build_tables(data)
     warnings = (*data.warnings, *table_warnings)
-    for table in tables:
-        for name, text in table.files.items():
-            jsonl.write_atomically(out / "tables" / name, text.encode())
+    write_tables(tables, out / "tables")
     figures, omitted = render_figures(data, on_progress)
     write_figures(figures, out / "figures")
     on_progress("writing scores.parquet")
@@ -93,6 +92,7 @@ def _summary(
         "versions": {"numbench": __version__, "python": platform.python_version(), **versions},
         "runs": [_run_summary(run, data) for run in data.runs],
         "comparisons": comparisons_json(data.runs, data.comparisons),
+        "repeated_samples": repeated_samples_json(data.runs, data.repeated_samples),
     }
 
 
@@ -107,6 +107,7 @@ def _run_summary(run: MeasuredRun, data: ReportData) -> dict[str, object]:
         "source": info.source,
         "dataset": dataset_label(run.scored),
         "created": info.created,
+        "samples": info.samples,
         "tasks": {task: _cell_summary(run, task) | conventions.get(task, {}) for task in run.cells},
     }
 

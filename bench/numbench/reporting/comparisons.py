@@ -43,9 +43,9 @@ class Contrast(NamedTuple):
 
     first, second: indices of the runs. table: whose metric (`log_smape` for the headline one).
     result: None without common items. discordant: numbers of items that only the first and only
-    the second run has correct; None for `OVERALL`. means: of both runs over the common items.
-    p_tasks, p_pairs: p-value after Holm's correction over the tasks of this pair, and over all
-    pairs of this task.
+    the second run has correct; None for `OVERALL` and with several samples per item. means: of
+    both runs over the common items. p_tasks, p_pairs: p-value after Holm's correction over the
+    tasks of this pair, and over all pairs of this task.
     """
 
     first: int
@@ -118,7 +118,8 @@ def compare_runs(runs: Sequence[ScoredRun]) -> Comparisons:
                 overall[index] = estimate
         # The mean over a single task would be the same test a second time.
         include_overall = has_all_tasks and len(scores) > 1
-        of_group = _add_corrected_p_values(_contrasts(scores, pairs, comparison, include_overall))
+        of_pairs = _contrasts(scores, pairs, comparison, include_overall)
+        of_group = _add_corrected_p_values(_with_repeated_samples(of_pairs, scores, pairs))
         for task, ranks_of_task in _ranks(of_group).items():
             for member, rank in ranks_of_task.items():
                 ranks[group[member]][task] = rank
@@ -199,6 +200,42 @@ def _exact_match_contrast(
     )
     discordant = (counts.first_only, counts.second_only)
     return Contrast(*pair, table, task, difference, discordant, _means(both))
+
+
+def _with_repeated_samples(
+    contrasts: Sequence[Contrast],
+    scores: dict[str, ScoreMatrices],
+    pairs: Sequence[tuple[int, int]],
+) -> list[Contrast]:
+    """Compare exact matches as means where a run has several samples per item.
+
+    The mean over the samples of an item is neither 0 nor 1, so that there are no discordant items
+    to count: the differences are compared as those of log-sMAPE are.
+    """
+    repeated = {
+        task: matrices.matches
+        for task, matrices in scores.items()
+        if not _is_all_or_nothing(matrices.matches)
+    }
+    if not repeated:
+        return list(contrasts)
+    strata = [Stratum(task, matches) for task, matches in repeated.items()]
+    comparison = compare(strata, pairs, _MAX_SCORE_DIFFERENCE)
+    differences = dict(zip(repeated, comparison.strata, strict=True))
+    result = []
+    for contrast in contrasts:
+        task, pair = contrast.task, (contrast.first, contrast.second)
+        if task in repeated and not _is_all_or_nothing(repeated[task][:, pair]):
+            contrast = contrast._replace(discordant=None)
+            if contrast.table == EXACT_MATCH.name or TASKS[task].metric != "log_smape":
+                contrast = contrast._replace(result=differences[task][pairs.index(pair)])
+        result.append(contrast)
+    return result
+
+
+def _is_all_or_nothing(matches: Matrix) -> bool:
+    """Return whether all known values are 0 or 100."""
+    return bool((np.isnan(matches) | np.isin(matches, (0.0, 100.0))).all())
 
 
 def _means(both: Matrix) -> tuple[float, float]:

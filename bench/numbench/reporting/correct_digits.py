@@ -21,7 +21,8 @@ from numbench.reporting.panels import (
     legend_label,
     panels,
 )
-from numbench.scoring.scored_run import counted_rows
+from numbench.scoring import ScoredItem
+from numbench.scoring.scored_run import counted_rows, item_groups, item_means
 from numbench.stats.intervals import Interval, bootstrap_means
 from numbench.stats.rank_statistics import FloatArray
 from numbench.tasks import TASKS
@@ -71,28 +72,35 @@ def correct_digits(tasks: dict[str, list[DigitDistribution]]) -> Figure:
 
 def digit_distributions(runs: Sequence[MeasuredRun]) -> dict[str, list[DigitDistribution]]:
     """Return task → the runs with counted digits; only tasks with a numeric answer have any."""
-    digits = {
-        (task, index): [row.score.correct_digits for row in counted_rows(run.scored, task)]
+    items = {
+        (task, index): item_groups(counted_rows(run.scored, task))
         for task in TASKS
         for index, run in enumerate(runs)
         if task in run.scored.rows
     }
     columns = {
         key: np.array(known)
-        for key, values in digits.items()
-        if (known := [float(value) for value in values if value is not None])
+        for key, groups in items.items()
+        if (known := item_means(groups, lambda row: row.score.correct_digits))
     }
     distributions: dict[str, list[DigitDistribution]] = {}
     intervals = bootstrap_means(list(columns.values()))
     for ((task, index), column), interval in zip(columns.items(), intervals, strict=True):
-        bins = [0 if value is None else value + 1 for value in digits[task, index]]
-        shares = 100 * np.bincount(bins, minlength=DIGITS + 2) / len(bins)
+        shares = _shares(items[task, index])
         distributions.setdefault(task, []).append(
             DigitDistribution(
                 index, legend_label(runs[index].label), shares, float(column.mean()), interval
             )
         )
     return distributions
+
+
+def _shares(items: Sequence[Sequence[ScoredItem]]) -> FloatArray:
+    """Return the shares of `DigitDistribution`; every item has the same weight."""
+    digits = [(row.score.correct_digits, 1 / len(samples)) for samples in items for row in samples]
+    bins = [0 if value is None else value + 1 for value, _ in digits]
+    weights = [weight for _, weight in digits]
+    return 100 * np.bincount(bins, weights, minlength=DIGITS + 2) / len(items)
 
 
 def _draw(

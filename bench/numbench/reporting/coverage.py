@@ -9,6 +9,7 @@ from numbench.records import Status
 from numbench.reporting.entries import MeasuredRun, dataset_label
 from numbench.reporting.table_model import format_value
 from numbench.scoring import paper_protocol
+from numbench.scoring.scored_run import counted_rows
 from numbench.scoring.taxonomy import UNANSWERED_STATUSES
 from numbench.scoring.tool_mentions import find_tool_mentions
 from numbench.tasks import TASKS
@@ -28,9 +29,9 @@ COVERAGE_HEADER = (
     "tool mentioned",
 )
 COVERAGE_CAPTION = (
-    "n: items in the run; counted: items included in the means; then items per status, format "
-    "compliance in percent, responses without a token count, and responses whose reasoning "
-    "mentions a calculator, code or search."
+    "n: items in the run; counted: items included in the means; then items per status (in a run "
+    "with several samples per item: samples), format compliance in percent, responses without a "
+    "token count, and responses whose reasoning mentions a calculator, code or search."
 )
 _BASELINE_PREFIX = "baseline/"
 """Prefix of the models that compute answers without generating tokens."""
@@ -103,7 +104,7 @@ def _run_warnings(run: MeasuredRun) -> Iterator[str]:
 
 def _token_warnings(run: MeasuredRun) -> Iterator[str]:
     unknown = {task: cell.tokens_unknown for task, cell in run.cells.items()}
-    if sum(unknown.values()) == sum(cell.counted for cell in run.cells.values()) > 0:
+    if sum(unknown.values()) == sum(len(counted_rows(run.scored, task)) for task in unknown) > 0:
         yield "token counts are not available."
     elif any(unknown.values()):
         excluded = ""
@@ -137,7 +138,8 @@ def _item_limit_warnings(run: MeasuredRun) -> Iterator[str]:
 def _status_warning(run: MeasuredRun, status: Status) -> str:
     is_excluded = run.scored.protocol == "exact" and status in UNANSWERED_STATUSES
     consequence = "excluded from the means" if is_excluded else "scored as incorrect"
-    nouns = {"missing": "items without a response", "error": "failed requests"}
+    unit = "items" if run.scored.info.samples == 1 else "samples"
+    nouns = {"missing": f"{unit} without a response", "error": "failed requests"}
     return f"{nouns.get(status, f'{status} responses')} {consequence}"
 
 

@@ -21,10 +21,17 @@ from numbench.reporting.table_model import (
     level_rank,
     one_line,
 )
+from numbench.reporting.task_scores import exact_match_interval, headline_column
 from numbench.resources import resource_folder
-from numbench.scoring import ScoredRun, TaskSummary, headline_percent, signature, summarize
-from numbench.scoring.scored_run import counted_rows, few_shot_count, token_counts
-from numbench.stats.intervals import Interval, bootstrap_means, wilson
+from numbench.scoring import ScoredRun, TaskSummary, signature, summarize
+from numbench.scoring.scored_run import (
+    counted_rows,
+    few_shot_count,
+    item_groups,
+    item_means,
+    item_token_counts,
+)
+from numbench.stats.intervals import bootstrap_means
 from numbench.stats.resampling import Column
 from numbench.tasks import TASKS
 
@@ -128,19 +135,20 @@ def _estimates(
     columns_to_bootstrap: dict[_CellKey, Column] = {}
     for index, (run, summary) in enumerate(zip(runs, cells, strict=True)):
         for task, cell in summary.items():
-            rows = counted_rows(run, task)
+            items = item_groups(counted_rows(run, task))
             is_number = TASKS[task].metric == "log_smape"
             if cell.exact_match is not None:
                 spec = EXACT_MATCH if is_number else LOG_SMAPE
-                bounds = wilson(sum(row.score.exact_match for row in rows), len(rows))
-                tables[index][spec.name][task] = _percent_estimate(cell.exact_match, bounds)
+                matches = np.array(item_means(items, lambda row: 100 * row.score.exact_match))
+                bounds = exact_match_interval(matches)
+                tables[index][spec.name][task] = Estimate(cell.exact_match, *bounds)
             if is_number and cell.score is not None:
-                columns_to_bootstrap[_CellKey(index, LOG_SMAPE.name, task)] = np.array(
-                    [headline_percent(task, row.score) for row in rows]
+                columns_to_bootstrap[_CellKey(index, LOG_SMAPE.name, task)] = headline_column(
+                    task, items
                 )
             if cell.tokens is not None:
                 columns_to_bootstrap[_CellKey(index, TOKENS.name, task)] = np.array(
-                    token_counts(run, rows)
+                    item_token_counts(run, items)
                 )
     # All at once, because columns of the same length share the bootstrap draws.
     intervals = bootstrap_means(list(columns_to_bootstrap.values()))
@@ -150,10 +158,6 @@ def _estimates(
         assert value is not None
         tables[key.run][key.table][key.task] = Estimate(value, *interval)
     return tables
-
-
-def _percent_estimate(value: float, bounds: Interval) -> Estimate:
-    return Estimate(value, 100 * bounds.low, 100 * bounds.high)
 
 
 @cache

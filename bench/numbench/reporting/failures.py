@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
@@ -17,9 +18,10 @@ from numbench.reporting.panels import (
     legend,
     legend_label,
 )
-from numbench.scoring.scored_run import counted_rows
-from numbench.scoring.taxonomy import CATEGORIES, count_categories
-from numbench.stats.intervals import Interval, wilson
+from numbench.reporting.task_scores import exact_match_interval
+from numbench.scoring.scored_run import counted_rows, item_groups, item_means
+from numbench.scoring.taxonomy import CATEGORIES, categorize
+from numbench.stats.intervals import Interval
 
 _RIGHT = "right"
 FAILURE_KINDS = tuple(category.display for category in CATEGORIES if category.name != _RIGHT)
@@ -85,16 +87,19 @@ def failure_shares(runs: Sequence[MeasuredRun]) -> list[FailureShares]:
     names = {category.name: category.display for category in CATEGORIES}
     all_shares = []
     for run in runs:
-        scores = [row.score for task in run.scored.rows for row in counted_rows(run.scored, task)]
-        if not scores:
+        rows = [row for task in run.scored.rows for row in counted_rows(run.scored, task)]
+        items = item_groups(rows)
+        if not items:
             continue
-        counts = count_categories(scores)
-        wrong = len(scores) - counts.pop(_RIGHT)
-        shares = {names[kind]: 100 * n / len(scores) for kind, n in counts.items() if n}
-        bounds = wilson(wrong, len(scores))
-        all_shares.append(
-            FailureShares(run.label, shares, Interval(100 * bounds.low, 100 * bounds.high))
-        )
+        weights = dict.fromkeys(names, 0.0)
+        for samples in items:
+            for row in samples:
+                weights[categorize(row.score)] += 1 / len(samples)
+        del weights[_RIGHT]
+        shares = {names[kind]: 100 * n / len(items) for kind, n in weights.items() if n}
+        wrong = item_means(items, lambda row: 100 * (not row.score.exact_match))
+        bounds = exact_match_interval(np.array(wrong))
+        all_shares.append(FailureShares(run.label, shares, bounds))
     return all_shares
 
 

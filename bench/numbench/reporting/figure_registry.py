@@ -23,6 +23,7 @@ from numbench.reporting.pareto import cost_points, pareto, token_points
 from numbench.reporting.radar import MIN_TASKS, overview, radar
 from numbench.reporting.registration import check_names
 from numbench.reporting.report_data import ReportData
+from numbench.reporting.sample_curves import sample_curves
 from numbench.reporting.sample_size import score_vs_items, subset_means
 from numbench.reporting.scatter import tokens_vs_score
 from numbench.reporting.table_model import Entry, model_names
@@ -140,6 +141,18 @@ def _sample_size(data: ReportData) -> FigureResult:
     return _split_by_runs("score_vs_items", data.scores, lambda s: score_vs_items(s, means))
 
 
+def _pass_at_k(data: ReportData) -> FigureResult:
+    statistics = data.repeated_samples
+    if not statistics:
+        return SkippedFigure("no run has several samples per item")
+    indices = list(dict.fromkeys(row.run_index for row in statistics))
+    labels = {index: data.runs[index].label for index in indices}
+    return {
+        stem: sample_curves([row for row in statistics if row.run_index in part], labels)
+        for stem, part in _parts("pass_at_k", indices).items()
+    }
+
+
 def _mean_difficulty(data: ReportData) -> FigureResult:
     scores = [task for task in data.scores if task.task == "mean"]
     if not scores:
@@ -161,12 +174,17 @@ def _split_by_runs(
     indices = sorted({run.run_index for task in scores for run in task.runs})
     if not indices:
         return _NO_COUNTED_ANSWERS
+    parts = _parts(name, indices)
+    return {stem: draw(select_runs(scores, set(part))) for stem, part in parts.items()}
+
+
+def _parts(name: str, indices: Sequence[int]) -> dict[str, Sequence[int]]:
+    """Return stem → runs for one figure of up to eight runs, or several of about equally many."""
     count = -(-len(indices) // MAX_RUNS_PER_FIGURE)
     size = -(-len(indices) // count)
     parts = [indices[start : start + size] for start in range(0, len(indices), size)]
     return {
-        name if count == 1 else f"{name}_{number}": draw(select_runs(scores, set(part)))
-        for number, part in enumerate(parts, 1)
+        name if count == 1 else f"{name}_{number}": part for number, part in enumerate(parts, 1)
     }
 
 
@@ -229,6 +247,13 @@ FIGURES: tuple[FigureSpec, ...] = (
         "Mean score of growing random subsets of the items, with the 95 % bounds of each subset: "
         "how more items narrow the bounds.",
         _sample_size,
+    ),
+    FigureSpec(
+        "pass_at_k",
+        "Runs with several samples per item: pass@k (solid), the percentage of items with a "
+        "correct answer among k samples, and the accuracy of the most frequent answer among k "
+        "samples (dashed).",
+        _pass_at_k,
     ),
     FigureSpec(
         "mean_map",

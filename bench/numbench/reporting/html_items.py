@@ -191,6 +191,7 @@ def _short_answer(answer: Answer | None) -> Answer | None:
 
 
 _SCORE_COLUMNS: dict[str, Callable[[Score], object]] = {
+    "sample": lambda score: score.sample,
     "status": lambda score: score.status,
     "right": lambda score: int(score.exact_match),
     "kind": lambda score: score.error_kind,

@@ -122,6 +122,7 @@ def _page_data(data: ReportData, items: ItemData) -> dict[str, object]:
                 "key": key,
                 "label": escape_invisible(run.label),
                 "protocol": run.scored.protocol,
+                "samples": run.scored.info.samples,
                 "signatures": run.signatures,
                 "cells": {
                     task: {

@@ -18,8 +18,8 @@ from matplotlib.patches import Rectangle
 from numbench.plot_style import BLACK, FULL_WIDTH, SMALL_FONT_SIZE
 from numbench.reporting.entries import MeasuredRun
 from numbench.reporting.panels import fit_text, label_axes, legend, legend_label, panels
-from numbench.scoring import headline_percent
-from numbench.scoring.scored_run import counted_rows
+from numbench.reporting.task_scores import headline_column
+from numbench.scoring.scored_run import counted_rows, item_groups
 from numbench.stats.rank_statistics import FloatArray, IntArray
 
 TASK = "mean"
@@ -90,11 +90,12 @@ def mean_items(runs: Sequence[MeasuredRun]) -> list[MeanItems]:
     """
     all_items = []
     for run in runs:
-        rows = counted_rows(run.scored, TASK) if TASK in run.scored.rows else []
+        groups = item_groups(counted_rows(run.scored, TASK) if TASK in run.scored.rows else [])
+        scores = headline_column(TASK, groups).tolist()
         items = [
-            (x, row.item.difficulty.base10 + x - 15, headline_percent(TASK, row.score))
-            for row in rows
-            if (x := magnitude(str(row.item.answer))) is not None
+            (x, item.difficulty.base10 + x - 15, score)
+            for item, score in zip((group[0].item for group in groups), scores, strict=True)
+            if (x := magnitude(str(item.answer))) is not None
         ]
         if items:
             columns = (np.array(column) for column in zip(*items, strict=True))

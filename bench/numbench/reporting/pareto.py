@@ -28,7 +28,8 @@ from numbench.reporting.panels import (
     text_width,
 )
 from numbench.reporting.table_model import LOG_SMAPE, TOKENS, Entry, Estimate
-from numbench.scoring.scored_run import counted_rows
+from numbench.scoring import ScoredItem
+from numbench.scoring.scored_run import counted_rows, item_groups, item_means
 from numbench.stats.intervals import bootstrap_means
 from numbench.stats.rank_statistics import FloatArray
 
@@ -299,16 +300,21 @@ def mean_over_tasks(estimates: Sequence[Estimate]) -> Estimate:
     return Estimate(mean, mean - below, mean + above)
 
 
+def _cost(row: ScoredItem) -> float | None:
+    """Return the US dollars of a response, None if there is none or they are unknown."""
+    return None if row.response is None else row.response.cost
+
+
 def _costs(runs: Sequence[MeasuredRun]) -> list[dict[str, Estimate]]:
     """Return, per run, task → dollars per 1,000 items if the costs are known."""
     columns: dict[tuple[int, str], FloatArray] = {}
     for index, run in enumerate(runs):
         for task in run.scored.rows:
             rows = counted_rows(run.scored, task)
-            costs = [row.response.cost for row in rows if row.response is not None]
-            known = [COST_PER_ITEMS * cost for cost in costs if cost is not None]
-            if known and len(known) >= (1 - _MAX_UNKNOWN_COST_SHARE) * len(rows):
-                columns[index, task] = np.array(known)
+            known = sum(_cost(row) is not None for row in rows)
+            if known and known >= (1 - _MAX_UNKNOWN_COST_SHARE) * len(rows):
+                costs = item_means(item_groups(rows), _cost)
+                columns[index, task] = COST_PER_ITEMS * np.array(costs)
     by_run: list[dict[str, Estimate]] = [{} for _ in runs]
     intervals = bootstrap_means(list(columns.values()))
     for ((index, task), column), bounds in zip(columns.items(), intervals, strict=True):

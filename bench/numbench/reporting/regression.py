@@ -20,8 +20,8 @@ from numbench.reporting.comparisons import (
 )
 from numbench.reporting.entries import dataset_label
 from numbench.reporting.table_model import LOG_SMAPE, format_value
-from numbench.scoring import ScoredItem, ScoredRun, score_run
-from numbench.scoring.taxonomy import UNANSWERED_STATUSES
+from numbench.scoring import ScoredRun, score_run
+from numbench.scoring.scored_run import item_count, item_groups
 from numbench.tasks.prompts import changed_prompts
 
 MIN_ANSWERED_SHARE = 0.95
@@ -58,7 +58,7 @@ def find_regression(
         )
     if not set(old_run.rows) & set(new_run.rows):
         raise BadInput(f"{old} and {new} have no task in common")
-    if not any(_is_answered(row) for rows in old_run.rows.values() for row in rows):
+    if not any(any(_answered(old_run, task)) for task in old_run.rows):
         raise BadInput(f"{old}: no answered items to compare with")
     contrasts = tuple(
         contrast
@@ -83,8 +83,9 @@ def _run_folder(path: Path) -> Path:
     return folders[0]
 
 
-def _is_answered(row: ScoredItem) -> bool:
-    return row.score.status not in UNANSWERED_STATUSES
+def _answered(run: ScoredRun, task: str) -> list[bool]:
+    """Return for each item of a task whether any of its samples has an answer."""
+    return [any(row.is_answered for row in samples) for samples in item_groups(run.rows[task])]
 
 
 def _is_regression(contrast: Contrast, fail_below: float | None) -> bool:
@@ -118,9 +119,9 @@ def _detectable_difference_notes(contrasts: Iterable[Contrast]) -> Iterator[str]
 
 def _share_answers(old_run: ScoredRun, new_run: ScoredRun) -> bool:
     return any(
-        _is_answered(old_row) and _is_answered(new_row)
-        for _, old_rows, new_rows in _common_rows(old_run, new_run)
-        for old_row, new_row in zip(old_rows, new_rows, strict=True)
+        old_item and new_item
+        for _, old_items, new_items in _common_items(old_run, new_run)
+        for old_item, new_item in zip(old_items, new_items, strict=True)
     )
 
 
@@ -135,12 +136,13 @@ def _missing_tasks(old_run: ScoredRun, new_run: ScoredRun) -> Iterator[str]:
 def _missing_answers(old_run: ScoredRun, new_run: ScoredRun) -> Iterator[str]:
     """Check the tasks of both runs; an item that the new run does not include has no answer."""
     answered_again: dict[str, tuple[int, int]] = {}
-    for task, old_rows in old_run.rows.items():
+    for task in old_run.rows:
         if task not in new_run.rows:
             continue
-        answered = sum(map(_is_answered, old_rows))
-        pairs = zip(old_rows, new_run.rows[task], strict=False)
-        again = sum(_is_answered(old_row) and _is_answered(new_row) for old_row, new_row in pairs)
+        old_items = _answered(old_run, task)
+        answered = sum(old_items)
+        pairs = zip(old_items, _answered(new_run, task), strict=False)
+        again = sum(old_item and new_item for old_item, new_item in pairs)
         if again < MIN_ANSWERED_SHARE * answered:
             answered_again[task] = again, answered
     if answered_again:
@@ -159,8 +161,8 @@ def _notes(old_run: ScoredRun, new_run: ScoredRun) -> Iterator[str]:
         if tasks:
             yield f"Only the {name} run includes {', '.join(tasks)}: not compared."
     lengths = {
-        (len(old_run.rows[task]), len(new_run.rows[task]), len(old_rows))
-        for task, old_rows, _ in _common_rows(old_run, new_run)
+        (item_count(old_run, task), item_count(new_run, task), len(old_items))
+        for task, old_items, _ in _common_items(old_run, new_run)
     }
     for old_length, new_length, compared in sorted(lengths):
         if old_length != new_length:
@@ -168,10 +170,16 @@ def _notes(old_run: ScoredRun, new_run: ScoredRun) -> Iterator[str]:
                 f"Items per task: {old_length} (old), {new_length} (new); compared: the first "
                 f"{compared}."
             )
+    old_samples, new_samples = old_run.info.samples, new_run.info.samples
+    if old_samples != new_samples:
+        yield (
+            f"Samples per item: {old_samples} (old), {new_samples} (new); compared: their means "
+            "per item."
+        )
     answered_once = sum(
-        _is_answered(old_row) != _is_answered(new_row)
-        for _, old_rows, new_rows in _common_rows(old_run, new_run)
-        for old_row, new_row in zip(old_rows, new_rows, strict=True)
+        old_item != new_item
+        for _, old_items, new_items in _common_items(old_run, new_run)
+        for old_item, new_item in zip(old_items, new_items, strict=True)
     )
     if answered_once:
         yield f"Items answered by only one run: {answered_once}."
@@ -180,12 +188,13 @@ def _notes(old_run: ScoredRun, new_run: ScoredRun) -> Iterator[str]:
         yield f"Prompts differ: {old_prompt} (old), {new_prompt} (new)."
 
 
-def _common_rows(
+def _common_items(
     old_run: ScoredRun, new_run: ScoredRun
-) -> Iterator[tuple[str, list[ScoredItem], list[ScoredItem]]]:
-    """Yield each task of both runs, with the rows of the items that both include."""
-    for task, old_rows in old_run.rows.items():
-        new_rows = new_run.rows.get(task, [])
-        count = min(len(old_rows), len(new_rows))
-        if count:
-            yield task, old_rows[:count], new_rows[:count]
+) -> Iterator[tuple[str, list[bool], list[bool]]]:
+    """Yield each task of both runs, with whether each run answered the items that both include."""
+    for task in old_run.rows:
+        if task in new_run.rows:
+            old_items, new_items = _answered(old_run, task), _answered(new_run, task)
+            count = min(len(old_items), len(new_items))
+            if count:
+                yield task, old_items[:count], new_items[:count]

@@ -14,6 +14,7 @@ from numbench.reporting.convention_table import (
 )
 from numbench.reporting.coverage import coverage_warnings
 from numbench.reporting.entries import MeasuredRun, dataset_label, dataset_tasks, max_counted_items
+from numbench.reporting.repeated_samples import RepeatedSamples, repeated_samples
 from numbench.reporting.table_model import LOG_SMAPE, Entry, TableContext
 from numbench.reporting.task_scores import TaskScores, task_scores
 
@@ -69,6 +70,11 @@ class ReportData:
         """Scores and difficulties of every task with counted items."""
         by_task = (task_scores(task, self.runs) for task in self.tasks)
         return [scores for scores in by_task if scores is not None]
+
+    @cached_property
+    def repeated_samples(self) -> list[RepeatedSamples]:
+        """The statistics of the runs with several samples per item."""
+        return repeated_samples(self.runs)
 
     @cached_property
     def comparisons(self) -> Comparisons:

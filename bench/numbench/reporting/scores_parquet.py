@@ -1,4 +1,4 @@
-"""`scores.parquet`: one row per item and run, for further analyses."""
+"""`scores.parquet`: one row per sample of an item and run, for further analyses."""
 
 from __future__ import annotations
 
@@ -32,6 +32,7 @@ _COLUMNS: dict[str, tuple[pa.DataType, _Getter]] = {
     "dataset": (pa.string(), lambda run, task, row: dataset_label(run)),
     "task": (pa.string(), lambda run, task, row: task),
     "item_id": (pa.string(), lambda run, task, row: row.item.id),
+    "sample": (pa.int32(), lambda run, task, row: row.sample),
     "prompt": (pa.string(), lambda run, task, row: row.item.prompt),
     "answer": (pa.string(), lambda run, task, row: _answer_text(row.item.answer)),
     "parsed": (pa.string(), lambda run, task, row: _answer_text(row.score.parsed)),

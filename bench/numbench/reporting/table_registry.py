@@ -8,10 +8,17 @@ A table of another package is a `TableSpec`, registered as an entry point in the
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import NamedTuple
 
+from numbench import jsonl
 from numbench.plugins import load_plugins
-from numbench.reporting import comparison_tables, convention_table, score_tables
+from numbench.reporting import (
+    comparison_tables,
+    convention_table,
+    repeated_samples,
+    score_tables,
+)
 from numbench.reporting.coverage import COVERAGE_CAPTION, COVERAGE_HEADER, coverage_rows
 from numbench.reporting.registration import check_names, describe_error
 from numbench.reporting.report_data import ReportData
@@ -27,6 +34,8 @@ from numbench.reporting.table_model import (
 )
 
 ENTRY_POINTS = "numbench.tables"
+
+FORMATS = ("csv", "md", "tex")
 
 
 class TableContent(NamedTuple):
@@ -150,6 +159,24 @@ def _ranks(data: ReportData) -> TableContent:
     )
 
 
+def _samples(data: ReportData) -> TableContent | None:
+    if not data.repeated_samples:
+        return None
+    rows = repeated_samples.samples_rows(data.runs, data.repeated_samples)
+    groups = [RowGroup(data.heading, rows)]
+    return TableContent(repeated_samples.SAMPLES_HEADER, groups, text_columns=3)
+
+
+def _pass_at_k(data: ReportData) -> TableContent | None:
+    if not data.repeated_samples:
+        return None
+    header = repeated_samples.pass_at_k_header(data.repeated_samples)
+    rows = repeated_samples.pass_at_k_rows(data.runs, data.repeated_samples)
+    is_incomplete = any(row.complete < row.items for row in data.repeated_samples)
+    notes = [repeated_samples.INCOMPLETE_NOTE] if is_incomplete else []
+    return TableContent(header, [RowGroup(data.heading, rows)], text_columns=3, notes=notes)
+
+
 COVERAGE = TableSpec("coverage", "Coverage", COVERAGE_CAPTION, _coverage, on_page=False)
 TABLES: tuple[TableSpec, ...] = (
     *(table(spec) for spec in SCORE_TABLES for table in (_value_table, _bounds_table)),
@@ -174,6 +201,18 @@ TABLES: tuple[TableSpec, ...] = (
         row_per_run=True,
     ),
     TableSpec("ranks", "Ranks", comparison_tables.RANKS_CAPTION, _ranks, row_per_run=True),
+    TableSpec(
+        "samples",
+        "Repeated samples",
+        repeated_samples.SAMPLES_CAPTION,
+        _samples,
+    ),
+    TableSpec(
+        "pass_at_k",
+        "pass@k and majority vote",
+        repeated_samples.PASS_AT_K_CAPTION,
+        _pass_at_k,
+    ),
     COVERAGE,
 )
 """The built-in tables, in the order of the page."""
@@ -204,6 +243,18 @@ def build_tables(data: ReportData) -> tuple[list[BuiltTable], list[str]]:
         if table is not None:
             tables.append(table)
     return tables, warnings
+
+
+def write_tables(tables: Sequence[BuiltTable], folder: Path) -> None:
+    """Write the tables, and remove those that only an earlier report wrote to `folder`."""
+    for table in tables:
+        for name, text in table.files.items():
+            jsonl.write_atomically(folder / name, text.encode())
+    written = {table.spec.name for table in tables}
+    for spec in all_tables():
+        if spec.name not in written:
+            for ending in FORMATS:
+                (folder / f"{spec.name}.{ending}").unlink(missing_ok=True)
 
 
 def build_table(spec: TableSpec, data: ReportData) -> BuiltTable | None:

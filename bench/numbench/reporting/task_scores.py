@@ -9,9 +9,9 @@ import numpy as np
 
 from numbench.records import Difficulty
 from numbench.reporting.table_model import LOG_SMAPE
-from numbench.scoring import ScoredRun, headline_percent
-from numbench.scoring.scored_run import counted_rows
-from numbench.stats.intervals import Interval, wilson
+from numbench.scoring import ScoredItem, ScoredRun, headline_percent
+from numbench.scoring.scored_run import counted_rows, item_count, item_groups, item_means
+from numbench.stats.intervals import Interval, bootstrap_means, wilson
 from numbench.stats.rank_statistics import FloatArray
 from numbench.stats.resampling import Matrix
 
@@ -26,8 +26,8 @@ POOLED_INDEX = -1
 class RunScores(NamedTuple):
     """One task of one run, or of the mean over the runs.
 
-    score: headline score of each item, 0 … 100; base10, base2: its difficulty; all of shape
-    (items,). run_index: index of the run, `POOLED_INDEX` for the mean.
+    score: headline score of each item, the mean over its samples, 0 … 100; base10, base2: its
+    difficulty; all of shape (items,). run_index: index of the run, `POOLED_INDEX` for the mean.
     """
 
     model: str
@@ -55,8 +55,11 @@ def task_scores(task: str, measured: Sequence[MeasuredRun]) -> TaskScores | None
     for index, run in enumerate(measured):
         rows = counted_rows(run.scored, task) if task in run.scored.rows else []
         if rows:
-            scores = {row.item.id: headline_percent(task, row.score) for row in rows}
-            difficulties = {row.item.id: row.item.difficulty for row in rows}
+            groups = item_groups(rows)
+            items = [group[0].item for group in groups]
+            values = headline_column(task, groups).tolist()
+            scores = {item.id: value for item, value in zip(items, values, strict=True)}
+            difficulties = {item.id: item.difficulty for item in items}
             by_run.append((index, run, scores, difficulties))
     if not by_run:
         return None
@@ -104,8 +107,19 @@ def _run_scores(
     )
 
 
+def headline_column(task: str, items: Sequence[list[ScoredItem]]) -> FloatArray:
+    """Return the headline score of each item in percent, the mean over its samples."""
+    return np.array(item_means(items, lambda row: headline_percent(task, row.score)))
+
+
 def exact_match_interval(scores: FloatArray) -> Interval:
-    """Return Wilson's bounds for the share of full scores (100), in percent."""
+    """Return the bounds of the mean of exact matches in percent, one value per item.
+
+    Wilson's for values of 0 and 100. Others are means over samples, which are no proportion of
+    independent outcomes: the item is the unit of a percentile bootstrap.
+    """
+    if not np.isin(scores, (0.0, 100.0)).all():
+        return bootstrap_means([scores])[0]
     share = wilson(int((scores == 100).sum()), scores.size)
     return Interval(100 * share.low, 100 * share.high)
 
@@ -113,8 +127,8 @@ def exact_match_interval(scores: FloatArray) -> Interval:
 class ScoreMatrices(NamedTuple):
     """Scores in percent of shape (items, runs), NaN if an item does not count for a run.
 
-    The row of an item is its index in the dataset. headline: the task's headline metric.
-    matches: exact match.
+    A score is the mean over the samples of the item that count. The row of an item is its index in
+    the dataset. headline: the task's headline metric. matches: exact match.
     """
 
     headline: Matrix
@@ -140,15 +154,18 @@ def score_matrices(runs: Sequence[ScoredRun]) -> dict[str, ScoreMatrices]:
 
 
 def _score_matrices(task: str, runs: Sequence[ScoredRun]) -> ScoreMatrices:
-    shape = (max(len(run.rows.get(task, ())) for run in runs), len(runs))
+    runs_with_task = [run for run in runs if task in run.rows]
+    shape = (max(item_count(run, task) for run in runs_with_task), len(runs))
     matrices = ScoreMatrices(np.full(shape, np.nan), np.full(shape, np.nan))
     for column, run in enumerate(runs):
         if task not in run.rows:
             continue
         # A run has the first items of its dataset, so an index is the same item in all runs.
-        counted = {id(row) for row in counted_rows(run, task)}
-        for index, row in enumerate(run.rows[task]):
-            if id(row) in counted:
-                matrices.headline[index, column] = headline_percent(task, row.score)
-                matrices.matches[index, column] = 100 * row.score.exact_match
+        counted = item_groups(counted_rows(run, task))
+        index_of = {items[0].item.id: i for i, items in enumerate(item_groups(run.rows[task]))}
+        rows = [index_of[items[0].item.id] for items in counted]
+        matrices.headline[rows, column] = headline_column(task, counted)
+        matrices.matches[rows, column] = item_means(
+            counted, lambda row: 100 * row.score.exact_match
+        )
     return matrices

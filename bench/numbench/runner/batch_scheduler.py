@@ -18,7 +18,7 @@ from numbench.errors import NumbenchError
 from numbench.journal import JOBS, read_jobs
 from numbench.models.base import BatchRequest, BatchService, BatchStatus
 from numbench.models.provider_errors import ProviderError, transient_failure
-from numbench.records import Completion, Item, Job
+from numbench.records import Completion, ItemSample, Job
 from numbench.runner.progress import RunProgress
 from numbench.runner.scheduler import RunContext, is_retryable, make_response, timestamp
 
@@ -46,7 +46,7 @@ class BatchScheduler:
             context.policy,
             context.budget,
         )
-        self._open = {item.id: item for item in context.items}
+        self._open = {requested.id: requested for requested in context.requests}
         self._attempts: Counter[str] = Counter()
         self._active_jobs: dict[str, Job] = {}
         self._status: dict[str, BatchStatus] = {}
@@ -118,14 +118,12 @@ class BatchScheduler:
             await asyncio.sleep(self._policy.poll_interval)
 
     async def _submit_open(self) -> None:
-        """Submit every open item that is in no active job, as far as limits allow."""
+        """Submit every open request that is in no active job, as far as limits allow."""
         if self._one_job_at_a_time and self._active_jobs:
             return
-        submitted = {item_id for job in self._active_jobs.values() for item_id in job.items}
-        waiting = [item for item_id, item in self._open.items() if item_id not in submitted]
-        affordable = [
-            item for item in waiting if self._budget is None or self._budget.try_admit(item)
-        ]
+        submitted = {request_id for job in self._active_jobs.values() for request_id in job.items}
+        waiting = [r for request_id, r in self._open.items() if request_id not in submitted]
+        affordable = [r for r in waiting if self._budget is None or self._budget.try_admit(r)]
         if self._budget is not None and not affordable and waiting and not self._active_jobs:
             self._budget.exhausted = True
         for requests in self._split_into_jobs(affordable):
@@ -154,10 +152,10 @@ class BatchScheduler:
 
     def _track(self, job: Job) -> None:
         self._active_jobs[job.key] = job
-        for item_id in job.items:
-            self._attempts[item_id] += 1
-            if self._budget is not None and item_id in self._open:
-                self._budget.reserve(self._open[item_id])
+        for request_id in job.items:
+            self._attempts[request_id] += 1
+            if self._budget is not None and request_id in self._open:
+                self._budget.reserve(self._open[request_id])
         self._report_progress()
 
     async def _wait_for_one(self) -> Job:
@@ -182,9 +180,9 @@ class BatchScheduler:
         elif not results and error is not None and error.kind != "transient":
             self._close(job)
             raise NumbenchError(f"the batch job {_job_id(job)} failed: {error.message}")
-        for item_id in job.items:
-            if item_id in self._open:
-                await self._complete(item_id, results.get(item_id), job)
+        for request_id in job.items:
+            if request_id in self._open:
+                await self._complete(request_id, results.get(request_id), job)
         self._close(job)
 
     def _reduce_load(self, job: Job) -> None:
@@ -196,41 +194,41 @@ class BatchScheduler:
 
     async def _results(self, job: Job) -> dict[str, Completion]:
         results = self._service.results(_job_id(job), job.items)
-        return {item_id: completion async for item_id, completion in results}
+        return {request_id: completion async for request_id, completion in results}
 
     def _close(self, job: Job) -> None:
         self._journal.record_job(Job(key=job.key, state="collected", id=job.id, at=timestamp()))
         del self._active_jobs[job.key]
         if self._budget is not None:
-            for item_id in job.items:
-                self._budget.release(item_id)
+            for request_id in job.items:
+                self._budget.release(request_id)
 
-    async def _complete(self, item_id: str, result: Completion | None, job: Job) -> None:
-        """Store the result of an item, unless the item is to be submitted again."""
+    async def _complete(self, request_id: str, result: Completion | None, job: Job) -> None:
+        """Store the result of a request, unless it is to be submitted again."""
         if result is None:
             result = Completion(
                 error=transient_failure("the batch job ended without a result for this item")
             )
-        attempts = self._attempts[item_id]
+        attempts = self._attempts[request_id]
         if is_retryable(result.error) and attempts < self._policy.max_batch_attempts:
             self.retries += 1
             return
-        item, completion = self._open[item_id], self._context.with_cost(result)
+        requested, completion = self._open[request_id], self._context.with_cost(result)
         await self._journal.append(
-            make_response(item_id, completion, attempts, batch_job=_job_id(job))
+            make_response(requested, completion, attempts, batch_job=_job_id(job))
         )
-        del self._open[item_id]
+        del self._open[request_id]
         if self._budget is not None:
-            self._budget.count(item, completion)
-        self.stats.count(item, completion)
+            self._budget.count(requested, completion)
+        self.stats.count(requested.item, completion)
         self._report_progress()
 
-    def _split_into_jobs(self, items: Iterable[Item]) -> Iterator[list[BatchRequest]]:
-        """Yield the requests of `items` in lists that respect the provider's limits per job."""
+    def _split_into_jobs(self, unsent: Iterable[ItemSample]) -> Iterator[list[BatchRequest]]:
+        """Yield the requests in lists that respect the provider's limits per job."""
         requests: list[BatchRequest] = []
         total_bytes = 0
-        for item in items:
-            request = BatchRequest(item.id, *self._context.build_request(item))
+        for requested in unsent:
+            request = BatchRequest(requested.id, *self._context.build_request(requested))
             request_bytes = self._service.size(request)
             is_full = len(requests) == self._max_requests_per_job
             if requests and (is_full or total_bytes + request_bytes > self._service.max_bytes):

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from numbench.errors import BadInput
 from numbench.journal import iter_responses
 from numbench.models.providers import find_provider
-from numbench.records import Completion, Item, Response
+from numbench.records import Completion, ItemSample, Response
 from numbench.runner.planning import plan_task, published_tokens
 from numbench.runner.prices import USER_PRICE_TABLE, Price, with_cost
 from numbench.runner.spec import ResolvedRun
@@ -40,7 +40,7 @@ class Budget:
         self.cost_unknown = False
         self._expected = expected
         self._highest_cost: dict[str, float] = {}
-        self._in_flight: dict[str, Item] = {}
+        self._in_flight: dict[str, ItemSample] = {}
         self._changed = asyncio.Event()
         for task, cost in spent:
             self.add_cost(task, cost)
@@ -50,14 +50,14 @@ class Budget:
         """Whether no more requests may be sent."""
         return self.exhausted or self.cost_unknown
 
-    async def admit(self, item: Item) -> bool:
-        """Reserve the cost of `item`, and wait for requests in flight if that may make it fit.
+    async def admit(self, requested: ItemSample) -> bool:
+        """Reserve the cost of a request, and wait for those in flight if that may make it fit.
 
-        Returns False, then and for every later item, if the item does not fit although no request
-        is in flight.
+        Returns False, then and for every later request, if it does not fit although no request is
+        in flight.
         """
         while not self.is_closed:
-            if self.try_admit(item):
+            if self.try_admit(requested):
                 return True
             if not self._in_flight:
                 self.exhausted = True
@@ -70,30 +70,30 @@ class Budget:
         self.spent += cost
         self._highest_cost[task] = max(cost, self._highest_cost.get(task, 0.0))
 
-    def count(self, item: Item, completion: Completion, paid: float = 0.0) -> None:
-        """Add the cost of `item` less what has already been added for it (`paid`).
+    def count(self, requested: ItemSample, completion: Completion, paid: float = 0.0) -> None:
+        """Add the cost of a request less what has already been added for it (`paid`).
 
         An answer of unknown cost closes the budget; a failure without a cost counts as free.
         """
         if completion.cost is not None:
-            self.add_cost(item.task, completion.cost - paid)
+            self.add_cost(requested.task, completion.cost - paid)
         elif completion.error is None:
             self.cost_unknown = True
 
-    def try_admit(self, item: Item) -> bool:
-        """Reserve the cost of `item` if it fits, and return whether it does."""
-        fits = self._fits(item.task)
+    def try_admit(self, requested: ItemSample) -> bool:
+        """Reserve the cost of a request if it fits, and return whether it does."""
+        fits = self._fits(requested.task)
         if fits:
-            self.reserve(item)
+            self.reserve(requested)
         return fits
 
-    def reserve(self, item: Item) -> None:
-        """Count `item` as in flight, whether or not it fits."""
-        self._in_flight[item.id] = item
+    def reserve(self, requested: ItemSample) -> None:
+        """Count a request as in flight, whether or not it fits."""
+        self._in_flight[requested.id] = requested
 
-    def release(self, item_id: str) -> None:
-        """Count the item as no longer in flight."""
-        self._in_flight.pop(item_id, None)
+    def release(self, request_id: str) -> None:
+        """Count the request as no longer in flight."""
+        self._in_flight.pop(request_id, None)
         self._wake()
 
     def estimate(self, task: str) -> float | None:
@@ -103,7 +103,7 @@ class Budget:
         return max(known) if known else None
 
     def _fits(self, task: str) -> bool:
-        estimates = [self.estimate(item.task) for item in self._in_flight.values()]
+        estimates = [self.estimate(request.task) for request in self._in_flight.values()]
         estimate = self.estimate(task)
         if estimate is None and None in estimates:
             return False
@@ -178,7 +178,7 @@ def _expected_costs(resolved: ResolvedRun, price: Price | None) -> dict[str, flo
     """Return the expected US dollars per request of each task, as far as they are known."""
     averages = published_tokens(resolved.spec.model, resolved.description.level)
     plans = [
-        plan_task(resolved, task, items, averages, price)
-        for task, items in resolved.items_by_task.items()
+        plan_task(resolved, task, requests, averages, price)
+        for task, requests in resolved.requests_by_task.items()
     ]
     return {plan.task: plan.cost / plan.requests for plan in plans if plan.cost and plan.requests}

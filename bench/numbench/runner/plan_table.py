@@ -35,10 +35,12 @@ def plan_table(plan: Plan, max_cost: float | None = None) -> RenderableType:
             _format_count(row.generated_tokens),
             NO_VALUE if plan.is_local else format_dollars(row.cost),
         )
-    notes = [estimate_basis(plan)]
+    notes = [f"Samples per item: {plan.samples}."] if plan.samples > 1 else []
+    notes.append(estimate_basis(plan))
     if plan.items_in_jobs:
         notes.append(
-            f"{plan.items_in_jobs:,} further items are in active batch jobs; --batch collects them."
+            f"{plan.items_in_jobs:,} further requests are in active batch jobs; "
+            "--batch collects them."
         )
     if max_cost is not None and not plan.is_local:
         notes.append(_cost_limit_note([plan.cost], plan.spent, max_cost))

@@ -11,10 +11,10 @@ from typing import NamedTuple
 from numbench.journal import check_compatible, iter_responses, read_jobs
 from numbench.models import ModelDescription
 from numbench.models.catalogue import load_catalogue
-from numbench.records import Item
+from numbench.records import ItemSample
 from numbench.resources import resource_folder
 from numbench.runner.prices import Price, find_price, with_cost
-from numbench.runner.spec import ResolvedRun, RunSpec, item_outcomes, open_items, resolve
+from numbench.runner.spec import ResolvedRun, RunSpec, item_outcomes, open_requests, resolve
 from numbench.tasks import PAPER_TASKS
 
 CHARACTERS_PER_TOKEN = 3
@@ -39,8 +39,9 @@ class Plan(NamedTuple):
     """What a run would do.
 
     price: None if unknown. is_local: whether the model runs in this process. items_in_jobs: number
-    of items that active batch jobs contain already. discount: the share of the price that a batch
-    job saves. spent: US dollars that the run folder has cost so far, as far as they are known.
+    of requests that active batch jobs contain already. discount: the share of the price that a
+    batch job saves. spent: US dollars that the run folder has cost so far, as far as they are
+    known. samples: answers per item.
     """
 
     model: str
@@ -54,6 +55,7 @@ class Plan(NamedTuple):
     items_in_jobs: int
     discount: float
     spent: float
+    samples: int = 1
 
     @property
     def requests(self) -> int:
@@ -87,9 +89,9 @@ def plan(spec: RunSpec, retry_errors: bool = False, batch: bool = False) -> Plan
     price, discount = price_for(description), discount_for(description, batch)
     averages = published_tokens(spec.model, description.level)
     tasks = []
-    for task, items in resolved.items_by_task.items():
-        remaining = open_items(items, outcomes, retry_errors)
-        remaining = [item for item in remaining if item.id not in ids_in_jobs]
+    for task, requests in resolved.requests_by_task.items():
+        remaining = open_requests(requests, outcomes, retry_errors)
+        remaining = [request for request in remaining if request.id not in ids_in_jobs]
         tasks.append(plan_task(resolved, task, remaining, averages, price, discount))
     return Plan(
         model=spec.model,
@@ -103,26 +105,28 @@ def plan(spec: RunSpec, retry_errors: bool = False, batch: bool = False) -> Plan
         items_in_jobs=len(ids_in_jobs - outcomes.keys()),
         discount=discount,
         spent=sum(with_cost(line, price).cost or 0.0 for line in iter_responses(resolved.folder)),
+        samples=spec.samples,
     )
 
 
 def plan_task(
     resolved: ResolvedRun,
     task: str,
-    items: Sequence[Item],
+    requests: Sequence[ItemSample],
     averages: Mapping[str, float],
     price: Price | None,
     discount: float = 0.0,
 ) -> TaskPlan:
-    """Return what `items` of one task take. averages: generated tokens per request, by task."""
+    """Return what `requests` of one task take. averages: generated tokens per request, by task."""
     prefix = sum(len(message.content) for message in resolved.prompt_prefix(task))
-    input_tokens = sum(prefix + len(item.prompt) for item in items) / CHARACTERS_PER_TOKEN
-    generated = averages[task] * len(items) if task in averages else None
+    characters = sum(prefix + len(request.item.prompt) for request in requests)
+    input_tokens = characters / CHARACTERS_PER_TOKEN
+    generated = averages[task] * len(requests) if task in averages else None
     cost = None
     if generated is not None and price is not None:
         full_cost = (input_tokens * price.input + generated * price.output) / 1e6
         cost = full_cost * (1 - discount)
-    return TaskPlan(task, len(items), input_tokens, generated, cost)
+    return TaskPlan(task, len(requests), input_tokens, generated, cost)
 
 
 def price_for(description: ModelDescription) -> Price | None:

@@ -13,9 +13,10 @@ from numbench.records import Completion, Item
 class TaskProgress(NamedTuple):
     """Progress of one task, with the results of earlier calls of the same run.
 
-    answered, errors: completed items. scored, correct: answers that were scored, and how many of
-    them match. generated_tokens: a sum over `answers_with_tokens` answers. cost: US dollars; both
-    are None if nothing was reported. unknown_costs: number of answers of unknown cost.
+    Counts are of requests: one per item, or per sample of an item. answered, errors: completed.
+    scored, correct: answers that were scored, and how many of them match. generated_tokens: a sum
+    over `answers_with_tokens` answers. cost: US dollars; both are None if nothing was reported.
+    unknown_costs: number of answers of unknown cost.
     """
 
     task: str
@@ -50,7 +51,8 @@ class TaskProgress(NamedTuple):
 class RunProgress(NamedTuple):
     """Progress of a run: of the whole run in `tasks`, of this call in the other fields.
 
-    previously_done: items that earlier calls completed. rate: recent items per second. seconds:
+    Counts are of requests: one per item, or per sample of an item. previously_done: requests that
+    earlier calls completed. rate: recent requests per second. seconds:
     elapsed seconds. in_flight, concurrency_limit, max_concurrency: requests in flight, their
     present limit and the requested one (0 if there is no limit to report). pause_seconds: seconds
     for which the provider still accepts no requests. has_scores: whether answers are scored.

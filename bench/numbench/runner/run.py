@@ -18,7 +18,7 @@ from numbench.errors import BadInput, NumbenchError
 from numbench.journal import Journal, iter_responses, read_jobs
 from numbench.models import Model, open_batch, open_model
 from numbench.models.base import DEFAULT_TIMEOUT_SECONDS, BatchService
-from numbench.records import Completion, Item
+from numbench.records import Completion, ItemSample
 from numbench.runner.batch_scheduler import BatchScheduler
 from numbench.runner.budget import Budget, check_cost_limit, open_budget
 from numbench.runner.live import run_title, show_progress
@@ -31,7 +31,7 @@ from numbench.runner.spec import (
     RunSpec,
     interleave,
     item_outcomes,
-    open_items,
+    open_requests,
     resolve,
 )
 from numbench.signals import stop_on_signals
@@ -40,8 +40,10 @@ from numbench.signals import stop_on_signals
 class RunReport(NamedTuple):
     """The result of one call of `run`.
 
-    completed: items for which this call stored a result: answered + errors. skipped: items that
-    earlier calls completed. permanent_errors: errors that only `retry_errors` retries. last_error:
+    Counts are of requests, one per item and sample.
+
+    completed: results stored by this call: answered + errors. skipped: requests that earlier calls
+    completed. permanent_errors: errors that only `retry_errors` retries. last_error:
     message of the latest error. input_tokens, generated_tokens, cost (US dollars): sums over the
     reported values, None if none was reported. seconds: elapsed time of this call. interrupted:
     whether a signal ended it early; the same call resumes the run.
@@ -217,8 +219,9 @@ def _run_context(
     """Return what the schedulers need: open items, requests, costs, statistics."""
     description, folder = resolved.description, resolved.folder
     discount = discount_for(description, options.batch)
-    all_items = list(interleave(resolved.items_by_task.values()))
-    items = open_items(all_items, item_outcomes(iter_responses(folder)), options.retry_errors)
+    all_requests = list(interleave(resolved.requests_by_task.values()))
+    outcomes = item_outcomes(iter_responses(folder))
+    requests = open_requests(all_requests, outcomes, options.retry_errors)
     budget = None
     if options.max_cost is not None:
         budget = open_budget(options.max_cost, resolved, price, discount, options.batch)
@@ -230,14 +233,14 @@ def _run_context(
         time_limit=options.time_limit,
     )
     return RunContext(
-        items=items,
+        requests=requests,
         build_request=partial(resolved.request, timeout=options.timeout),
         journal=journal,
         policy=policy,
         on_progress=on_progress,
         with_cost=add_cost,
         budget=budget,
-        stats=_initial_stats(all_items, items, folder, add_cost, options.judge),
+        stats=_initial_stats(all_requests, requests, folder, add_cost, options.judge),
     )
 
 
@@ -251,30 +254,31 @@ def _check_no_open_batch_job(folder: Path) -> None:
 
 
 def _initial_stats(
-    all_items: Sequence[Item],
-    items: Sequence[Item],
+    all_requests: Sequence[ItemSample],
+    unanswered: Sequence[ItemSample],
     folder: Path,
     add_cost: Callable[[Completion], Completion],
     judge: ScoreCallback | None,
 ) -> RunStats:
     """Return the statistics of a run with what is on disk; every recorded response was paid for."""
-    stats = RunStats(all_items, judge)
-    by_id = {item.id: item for item in all_items}
-    settled = by_id.keys() - {item.id for item in items}
+    stats = RunStats((request.item for request in all_requests), judge)
+    item_of = {request.id: request.item for request in all_requests}
+    settled = item_of.keys() - {request.id for request in unanswered}
     failures: dict[str, Completion] = {}
     for response in iter_responses(folder):
-        if (item := by_id.get(response.item_id)) is None:
+        request_id = response.request_id
+        if (item := item_of.get(request_id)) is None:
             continue
         completion = add_cost(response)
-        if response.error is None and item.id in settled:
-            settled.discard(item.id)
+        if response.error is None and request_id in settled:
+            settled.discard(request_id)
             stats.count_previous(item, completion)
             continue
         if completion.cost is not None:
             stats.add_previous_cost(item, completion.cost)
-        failures[item.id] = msgspec.structs.replace(completion, cost=None)
-    for item_id in settled:
-        stats.count_previous(by_id[item_id], failures[item_id])
+        failures[request_id] = msgspec.structs.replace(completion, cost=None)
+    for request_id in settled:
+        stats.count_previous(item_of[request_id], failures[request_id])
     return stats
 
 
@@ -323,7 +327,7 @@ class _Execution:
     def result(self) -> RunReport:
         """Return the report. Raises RunInterrupted, CostLimitReached or TimeLimitReached."""
         report, budget = self._report(), self._context.budget
-        open_count = len(self._context.items) - report.completed
+        open_count = len(self._context.requests) - report.completed
         if report.interrupted:
             raise RunInterrupted(report)
         if budget is not None and budget.is_closed and open_count:
@@ -335,12 +339,12 @@ class _Execution:
 
     def _report(self) -> RunReport:
         stats = self._scheduler.stats
-        item_count = sum(len(items) for items in self._resolved.items_by_task.values())
+        requests = sum(map(len, self._resolved.requests_by_task.values()))
         return RunReport(
             path=self._resolved.folder,
             completed=stats.answered + stats.errors,
             answered=stats.answered,
-            skipped=item_count - len(self._context.items),
+            skipped=requests - len(self._context.requests),
             errors=stats.errors,
             permanent_errors=stats.permanent_errors,
             last_error=stats.last_error,

@@ -15,7 +15,7 @@ from tenacity import AsyncRetrying, RetryCallState, retry_if_result, wait_random
 from numbench.errors import NumbenchError
 from numbench.journal import Journal
 from numbench.models.base import DEFAULT_TIMEOUT_SECONDS, Model, Request
-from numbench.records import Completion, Failure, Item, Response
+from numbench.records import Completion, Failure, ItemSample, Response
 from numbench.runner.budget import Budget
 from numbench.runner.progress import ProgressCallback, RunProgress, RunStats
 from numbench.runner.throttle import Throttle
@@ -69,13 +69,14 @@ class RetryPolicy:
 class RunContext:
     """What a scheduler needs of a run.
 
-    items: the open items, in the order in which to send them. build_request: returns the request
-    for an item. on_progress: called after every change. with_cost: adds the cost to a completion,
-    as far as it is known. stats: counts the whole run, of which `items` are the rest.
+    requests: the open requests, in the order in which to send them. build_request: returns the
+    messages and settings of one. on_progress: called after every change. with_cost: adds the cost
+    to a completion, as far as it is known. stats: counts the whole run, of which `requests` are
+    the rest.
     """
 
-    items: Sequence[Item]
-    build_request: Callable[[Item], Request]
+    requests: Sequence[ItemSample]
+    build_request: Callable[[ItemSample], Request]
     journal: Journal
     policy: RetryPolicy
     on_progress: ProgressCallback
@@ -97,12 +98,12 @@ class RequestScheduler:
         self.reached_time_limit = False
         self._model, self._context = model, context
         self._policy, self._budget = context.policy, context.budget
-        self._items = iter(context.items)
+        self._requests = iter(context.requests)
         self._stop, self._interrupted = asyncio.Event(), asyncio.Event()
         self._throttle = Throttle(self._policy.concurrency, self._policy.max_retry_after)
         self._consecutive_failures = 0
         self._last_answer: float | None = None
-        self._failing_items: set[str] = set()
+        self._failing: set[str] = set()
         self._backoff = wait_random_exponential(
             multiplier=self._policy.backoff, max=self._policy.max_backoff
         )
@@ -110,7 +111,7 @@ class RequestScheduler:
     async def run(self) -> None:
         """Send all items, or until interrupted. Raises NumbenchError if none can be answered."""
         self._report_progress()
-        count = min(self._policy.concurrency, len(self._context.items))
+        count = min(self._policy.concurrency, len(self._context.requests))
         workers = [asyncio.create_task(self._work()) for _ in range(count)]
         all_workers: asyncio.Future[list[None]] = asyncio.gather(*workers)
         # Marks an exception as retrieved.
@@ -164,32 +165,32 @@ class RequestScheduler:
         await asyncio.wait(workers, timeout=self._policy.interrupt_grace)
 
     async def _work(self) -> None:
-        """Send items until there are none left or the run stops."""
-        for item in self._items:
-            if self._budget and not await self._budget.admit(item):
+        """Send requests until there are none left or the run stops."""
+        for requested in self._requests:
+            if self._budget and not await self._budget.admit(requested):
                 return
             try:
                 if self._stop.is_set():
                     return
-                await self._complete(item)
+                await self._complete(requested)
             except _Stopped:
                 return
             finally:
                 if self._budget:
-                    self._budget.release(item.id)
+                    self._budget.release(requested.id)
             if self._stop.is_set():
                 return
 
-    async def _complete(self, item: Item) -> None:
-        """Request an item until it is answered or has failed, and store the result."""
-        completion, attempts, failed_cost = await self._request(item)
+    async def _complete(self, requested: ItemSample) -> None:
+        """Request a sample until it is answered or has failed, and store the result."""
+        completion, attempts, failed_cost = await self._request(requested)
         if completion.error is not None and completion.error.kind == "run":
             self._stop.set()
             raise NumbenchError(f"{self._model.name}: {_describe(completion.error)}")
-        await self._context.journal.append(make_response(item.id, completion, attempts))
+        await self._context.journal.append(make_response(requested, completion, attempts))
         if self._budget:
-            self._budget.count(item, completion, paid=failed_cost)
-        self._count(item, completion)
+            self._budget.count(requested, completion, paid=failed_cost)
+        self._count(requested, completion)
         if completion.error is not None and self._consecutive_failures >= MAX_CONSECUTIVE_FAILURES:
             self._stop.set()
             raise NumbenchError(
@@ -197,21 +198,21 @@ class RequestScheduler:
                 f"with: {completion.error.message}; run the same command again to retry them"
             )
 
-    async def _request(self, item: Item) -> tuple[Completion, int, float]:
-        """Return the completion of an item, the number of attempts, and what failed ones cost."""
-        request, failed_cost = self._context.build_request(item), 0.0
+    async def _request(self, requested: ItemSample) -> tuple[Completion, int, float]:
+        """Return the completion of a request, the number of attempts, and what failed ones cost."""
+        request, failed_cost = self._context.build_request(requested), 0.0
 
         async def attempt() -> Completion:
             nonlocal failed_cost
             completion = self._context.with_cost(await self._attempt(request))
             if completion.error is None:
-                self._failing_items.clear()
+                self._failing.clear()
             else:
-                self._failing_items.add(item.id)
+                self._failing.add(requested.id)
             if completion.error is not None and completion.cost is not None:
                 failed_cost += completion.cost
                 if self._budget:
-                    self._budget.add_cost(item.task, completion.cost)
+                    self._budget.add_cost(requested.task, completion.cost)
             elif failed_cost:
                 completion = _with_failed_cost(completion, failed_cost)
             return completion
@@ -255,8 +256,7 @@ class RequestScheduler:
             max_attempts *= RATE_LIMIT_ATTEMPTS_FACTOR
         since_answer = time.monotonic() - self._last_answer
         is_outage = (
-            len(self._failing_items) >= OUTAGE_THRESHOLD
-            and since_answer < self._policy.outage_timeout
+            len(self._failing) >= OUTAGE_THRESHOLD and since_answer < self._policy.outage_timeout
         )
         return state.attempt_number >= max_attempts and not is_outage
 
@@ -278,13 +278,13 @@ class RequestScheduler:
         self.retries += 1
         self._report_progress()
 
-    def _count(self, item: Item, completion: Completion) -> None:
+    def _count(self, requested: ItemSample, completion: Completion) -> None:
         if completion.error is None:
             self._consecutive_failures = 0
             self._last_answer = time.monotonic()
         else:
             self._consecutive_failures += completion.error.kind != "item"
-        self.stats.count(item, completion)
+        self.stats.count(requested.item, completion)
         self._report_progress()
 
     async def _report_periodically(self) -> None:
@@ -296,11 +296,19 @@ class RequestScheduler:
         self._context.on_progress(self.progress)
 
 
-def make_response(item_id: str, completion: Completion, attempts: int, **extra: str) -> Response:
+def make_response(
+    requested: ItemSample, completion: Completion, attempts: int, **extra: str
+) -> Response:
     """Return the journal record of a completion, stamped with the current time."""
     fields = {name: getattr(completion, name) for name in Completion.__struct_fields__}
     fields["extra"] = completion.extra | extra
-    return Response(item_id=item_id, attempts=attempts, at=timestamp(), **fields)
+    return Response(
+        item_id=requested.item.id,
+        sample=requested.sample,
+        attempts=attempts,
+        at=timestamp(),
+        **fields,
+    )
 
 
 def timestamp() -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import platform
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -11,12 +12,13 @@ from functools import cached_property
 from importlib.metadata import version
 from itertools import zip_longest
 from pathlib import Path
+from typing import TypeVar
 
 from numbench._version import __version__
 from numbench.dataset.store import Dataset, open_dataset
 from numbench.errors import BadInput
 from numbench.models import Api, Message, ModelDescription, Request, RequestSettings, describe_model
-from numbench.records import FailureKind, Item, Response, RunInfo
+from numbench.records import FailureKind, Item, ItemSample, Response, RunInfo
 from numbench.runner.few_shot import Examples, example_messages, examples, examples_sha256
 from numbench.tasks import TASKS
 from numbench.tasks.prompts import load_prompt_set
@@ -24,7 +26,9 @@ from numbench.tasks.prompts import load_prompt_set
 PROMPT_SET = "paper"
 
 Outcomes = dict[str, FailureKind | None]
-"""Item id to the kind of its failure, None if it is answered."""
+"""Request id to the kind of its failure, None if it is answered."""
+
+_T = TypeVar("_T")
 
 
 @dataclass(frozen=True)
@@ -35,6 +39,7 @@ class RunSpec:
     tasks: None for all of the dataset. limit: items per task, None for all.
     few_shot: number of worked examples before each question.
     max_tokens, seed: of each answer; None for the defaults of the model and the catalogue.
+    samples: number of answers per item. temperature: None for 0, if the model accepts one.
     base_url: another server with the model's protocol. api: the format of OpenAI's protocol.
     out: the run folder, None for `results/MODEL_LEVEL_DATASET`.
     """
@@ -50,6 +55,8 @@ class RunSpec:
     base_url: str | None = None
     api: Api = "chat"
     out: Path | None = None
+    samples: int = 1
+    temperature: float | None = None
 
     def describe(self) -> ModelDescription:
         """Return the description of the model. Raises BadInput for an unknown model or level."""
@@ -79,6 +86,16 @@ class ResolvedRun:
         return {task: self.dataset.by_task[task][:limit] for task in self.tasks}
 
     @cached_property
+    def requests_by_task(self) -> dict[str, list[ItemSample]]:
+        """The requests of each task: the first sample of every item, then the second, and so on."""
+        return {
+            task: [
+                ItemSample(item, sample) for sample in range(self.spec.samples) for item in items
+            ]
+            for task, items in self.items_by_task.items()
+        }
+
+    @cached_property
     def task_of(self) -> dict[str, str]:
         """The task of every item of the dataset, by item id."""
         return {item.id: item.task for items in self.dataset.by_task.values() for item in items}
@@ -88,10 +105,17 @@ class ResolvedRun:
         system_prompt = load_prompt_set(PROMPT_SET).system_prompt(task)
         return Message("system", system_prompt), *example_messages(self.examples.get(task, ()))
 
-    def request(self, item: Item, timeout: float) -> Request:
-        """Return the request for `item`; `timeout` in seconds."""
-        prefix, settings = self._request_templates[item.task]
-        return Request((*prefix, Message("user", item.prompt)), replace(settings, timeout=timeout))
+    def request(self, requested: ItemSample, timeout: float) -> Request:
+        """Return the request for one sample of an item; `timeout` in seconds.
+
+        A seed differs between samples, because the same seed may give the same answer.
+        """
+        prefix, settings = self._request_templates[requested.task]
+        seed = None if settings.seed is None else settings.seed + requested.sample
+        return Request(
+            (*prefix, Message("user", requested.item.prompt)),
+            replace(settings, timeout=timeout, seed=seed),
+        )
 
     @cached_property
     def _request_templates(self) -> dict[str, tuple[tuple[Message, ...], RequestSettings]]:
@@ -109,9 +133,14 @@ def resolve(spec: RunSpec, description: ModelDescription) -> ResolvedRun:
 
     Raises BadInput for wrong arguments.
     """
-    for name, number in (("--limit", spec.limit), ("--max-tokens", spec.max_tokens)):
+    for name, number in (
+        ("--limit", spec.limit),
+        ("--max-tokens", spec.max_tokens),
+        ("--samples", spec.samples),
+    ):
         if number is not None and number < 1:
             raise BadInput(f"{name} {number}: give 1 or more")
+    _check_sampling(spec, description)
     settings = _settings(spec, description)
     dataset = open_dataset(spec.dataset)
     tasks = select_tasks(dataset, spec.tasks)
@@ -134,7 +163,32 @@ def _settings(spec: RunSpec, description: ModelDescription) -> RequestSettings:
         settings = replace(settings, max_tokens=spec.max_tokens)
     if spec.seed is not None:
         settings = replace(settings, seed=spec.seed)
+    if spec.temperature is not None:
+        settings = replace(settings, temperature=spec.temperature)
     return settings
+
+
+def _check_sampling(spec: RunSpec, description: ModelDescription) -> None:
+    """Raise BadInput for a temperature or repeated samples that the model cannot have.
+
+    Samples at temperature 0 are refused unless the user gave that temperature, e.g. to measure
+    how far a server is from deterministic.
+    """
+    temperature = spec.temperature
+    options = {"--samples": spec.samples > 1, "--temperature": temperature is not None}
+    given = " and ".join(name for name, is_given in options.items() if is_given)
+    if given and description.is_deterministic:
+        raise BadInput(f"{spec.model} gives the same answer every time: omit {given}")
+    if temperature is not None:
+        if not 0 <= temperature < math.inf:
+            raise BadInput(f"--temperature {temperature:g}: give 0 or more")
+        if description.settings.temperature is None:
+            raise BadInput(f"{spec.model} accepts no temperature: omit --temperature")
+    elif spec.samples > 1 and description.settings.temperature == 0:
+        raise BadInput(
+            f"--samples {spec.samples}: at temperature 0 the answers hardly differ; add "
+            "--temperature T, for example 0.7 (or --temperature 0, if that is what you measure)"
+        )
 
 
 def _info(
@@ -150,6 +204,8 @@ def _info(
     for name in ("answer_kind", "timeout"):
         # These belong to a single request, not to the run.
         del recorded[name]
+    if spec.samples > 1:
+        recorded["samples"] = spec.samples
     if shown:
         recorded |= {"few_shot": spec.few_shot, "few_shot_sha256": examples_sha256(shown)}
     versions = {"numbench": __version__, "python": platform.python_version()}
@@ -197,30 +253,32 @@ def select_tasks(source: Dataset, tasks: Sequence[str] | None) -> tuple[str, ...
     return tuple(task for task in source.tasks if tasks is None or task in tasks)
 
 
-def interleave(groups: Iterable[Sequence[Item]]) -> Iterator[Item]:
-    """Yield one item of each task in turn, so that a partial run covers every task."""
+def interleave(groups: Iterable[Sequence[_T]]) -> Iterator[_T]:
+    """Yield one element of each group in turn, so that a partial run covers every task."""
     for group in zip_longest(*groups):
-        yield from (item for item in group if item is not None)
+        yield from (element for element in group if element is not None)
 
 
 def item_outcomes(responses: Iterable[Response]) -> Outcomes:
-    """Return the outcome of each item with a response; an error never replaces an answer."""
+    """Return the outcome of each request with a response; an error never replaces an answer."""
     outcomes: Outcomes = {}
     for response in responses:
         if response.error is None:
-            outcomes[response.item_id] = None
-        elif outcomes.get(response.item_id, "run") is not None:
-            outcomes[response.item_id] = response.error.kind
+            outcomes[response.request_id] = None
+        elif outcomes.get(response.request_id, "run") is not None:
+            outcomes[response.request_id] = response.error.kind
     return outcomes
 
 
-def open_items(items: Iterable[Item], outcomes: Outcomes, retry_errors: bool) -> list[Item]:
-    """Return the items to send: new ones, temporary failures, others only if `retry_errors`."""
-    return [item for item in items if _is_open(outcomes, item.id, retry_errors)]
+def open_requests(
+    requests: Iterable[ItemSample], outcomes: Outcomes, retry_errors: bool
+) -> list[ItemSample]:
+    """Return the requests to send: new ones, temporary failures, others only if `retry_errors`."""
+    return [request for request in requests if _is_open(outcomes, request.id, retry_errors)]
 
 
-def _is_open(outcomes: Outcomes, item_id: str, retry_errors: bool) -> bool:
-    if item_id not in outcomes:
+def _is_open(outcomes: Outcomes, request_id: str, retry_errors: bool) -> bool:
+    if request_id not in outcomes:
         return True
-    failure = outcomes[item_id]
+    failure = outcomes[request_id]
     return failure is not None and (retry_errors or failure != "item")

@@ -3,15 +3,25 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
+
+import msgspec
 
 from numbench._version import __version__
 from numbench.dataset.store import Dataset, open_run_dataset
 from numbench.errors import BadInput
 from numbench.journal import Run, read_run
-from numbench.records import Item, ProtocolName, Response, RunInfo, Score, Status
+from numbench.records import (
+    Item,
+    ProtocolName,
+    Response,
+    RunInfo,
+    Score,
+    Status,
+    request_id,
+)
 from numbench.scoring import paper_protocol
 from numbench.scoring.exact_protocol import score_exact
 from numbench.scoring.published_labels import read_published_labels
@@ -20,11 +30,16 @@ from numbench.tasks import TASKS
 
 
 class ScoredItem(NamedTuple):
-    """One item of a run with its response (None if there is none) and score."""
+    """One sample of an item of a run, with its response (None if there is none) and score."""
 
     item: Item
     response: Response | None
     score: Score
+
+    @property
+    def sample(self) -> int:
+        """The index of the sample, 0 for the first."""
+        return self.score.sample
 
     @property
     def is_answered(self) -> bool:
@@ -33,7 +48,11 @@ class ScoredItem(NamedTuple):
 
 
 class ScoredRun(NamedTuple):
-    """A run under one protocol. rows: task → scored items, both in the dataset's order."""
+    """A run under one protocol.
+
+    rows: task → scored items, both in the dataset's order. The samples of an item are next to each
+    other, in their order.
+    """
 
     path: Path
     info: RunInfo
@@ -45,15 +64,17 @@ class ScoredRun(NamedTuple):
 class TaskSummary(NamedTuple):
     """The summary of one task of a run.
 
+    All means are over items, of the means over the samples of each item.
+
     n: items of the run.
-    counted: items included in the means; `exact` leaves out items with the status missing or
-        error, `paper` takes the first 500 items with any status.
+    counted: items included in the means; `exact` leaves out samples with the status missing or
+        error, and items without any other; `paper` takes the first 500 items with any status.
     score: mean of the task's headline metric (log-sMAPE or exact match), 0 … 100; None, like
         exact_match, if no item is counted.
     tokens: mean generated tokens over the responses with a token count, None if no response has
         one; for `paper` the token counts that the study averaged.
     tokens_unknown: counted responses that are not included in that mean.
-    statuses: number of items per status.
+    statuses: number of samples per status: of items, with one sample per item.
     compliance: percentage of responses in the requested format (rule 1), 0 … 100; None if no
         item is counted, and for `paper`.
     """
@@ -111,12 +132,15 @@ def _score_items(
 ) -> list[ScoredItem]:
     rows = []
     for item in items:
-        response = run.responses.get(item.id)
-        if protocol == "paper":
-            score = paper_protocol.score_paper(item, response, labels.get(item.id))
-        else:
-            score = score_exact(item, response)
-        rows.append(ScoredItem(item, response, score))
+        for sample in range(run.info.samples):
+            response = run.responses.get(request_id(item.id, sample))
+            if protocol == "paper":
+                score = paper_protocol.score_paper(item, response, labels.get(item.id))
+            else:
+                score = score_exact(item, response)
+            if sample:
+                score = msgspec.structs.replace(score, sample=sample)
+            rows.append(ScoredItem(item, response, score))
     return rows
 
 
@@ -126,10 +150,35 @@ def summarize(run: ScoredRun) -> dict[str, TaskSummary]:
 
 
 def counted_rows(run: ScoredRun, task: str) -> list[ScoredItem]:
-    """Return the items that are included in a task's means (see `TaskSummary`)."""
+    """Return the samples that are included in a task's means (see `TaskSummary`)."""
     if run.protocol == "paper":
-        return run.rows[task][: paper_protocol.ITEMS_PER_TASK]
+        return run.rows[task][: paper_protocol.ITEMS_PER_TASK * run.info.samples]
     return [row for row in run.rows[task] if row.is_answered]
+
+
+def item_groups(rows: Iterable[ScoredItem]) -> list[list[ScoredItem]]:
+    """Return the samples of each item. Those of one item must be next to each other in `rows`."""
+    groups: list[list[ScoredItem]] = []
+    last = ""
+    for row in rows:
+        if row.item.id == last:
+            groups[-1].append(row)
+        else:
+            groups.append([row])
+            last = row.item.id
+    return groups
+
+
+def item_means(
+    groups: Iterable[list[ScoredItem]], value: Callable[[ScoredItem], float | None]
+) -> list[float]:
+    """Return the mean of the known values of each item; items without one are left out."""
+    means = []
+    for group in groups:
+        values = [known for row in group if (known := value(row)) is not None]
+        if values:
+            means.append(sum(values) / len(values))
+    return means
 
 
 def token_counts(run: ScoredRun, rows: Iterable[ScoredItem]) -> list[float]:
@@ -141,19 +190,30 @@ def token_counts(run: ScoredRun, rows: Iterable[ScoredItem]) -> list[float]:
     return [float(count) for count in counts if count is not None]
 
 
+def item_token_counts(run: ScoredRun, groups: Iterable[list[ScoredItem]]) -> list[float]:
+    """Return the mean known token count of each item that has any."""
+    if run.info.samples == 1:
+        return token_counts(run, (row for group in groups for row in group))
+    counts = (token_counts(run, group) for group in groups)
+    return [sum(known) / len(known) for known in counts if known]
+
+
 def _summarize_task(run: ScoredRun, task: str) -> TaskSummary:
     rows, counted = run.rows[task], counted_rows(run, task)
-    tokens = token_counts(run, counted)
+    items = item_groups(counted)
+    scores = item_means(items, lambda row: headline_score(task, row.score))
+    tokens = item_token_counts(run, items)
     compliance = None
     if run.protocol == "exact":
-        compliance = _percent([row.score.rule == 1 for row in counted])
+        compliance = _percent(item_means(items, lambda row: row.score.rule == 1))
+    responses = sum(row.response is not None for row in counted)
     return TaskSummary(
-        n=len(rows),
-        counted=len(counted),
-        score=_percent([headline_score(task, row.score) for row in counted]),
-        exact_match=_percent([row.score.exact_match for row in counted]),
+        n=item_count(run, task),
+        counted=len(scores),
+        score=_percent(scores),
+        exact_match=_percent(item_means(items, lambda row: row.score.exact_match)),
         tokens=sum(tokens) / len(tokens) if tokens else None,
-        tokens_unknown=sum(row.response is not None for row in counted) - len(tokens),
+        tokens_unknown=responses - len(token_counts(run, counted)),
         statuses=dict(Counter(row.score.status for row in rows)),
         compliance=compliance,
     )
@@ -171,8 +231,13 @@ def headline_percent(task: str, score: Score) -> float:
     return 100 * headline_score(task, score)
 
 
-def _percent(shares: list[bool] | list[float]) -> float | None:
+def _percent(shares: Sequence[float]) -> float | None:
     return 100 * sum(shares) / len(shares) if shares else None
+
+
+def item_count(run: ScoredRun, task: str) -> int:
+    """Return the number of items of a task of a run, whatever the number of samples."""
+    return len(run.rows[task]) // run.info.samples
 
 
 def few_shot_count(info: RunInfo) -> int:
@@ -189,7 +254,8 @@ def signature(run: ScoredRun, task: str) -> str:
         ("data", f"{run.dataset.name}@{run.dataset.manifest.sha256[:6]}"),
         ("prompt", info.prompt.name),
         ("protocol", run.protocol),
-        ("n", str(len(run.rows[task]))),
+        ("n", str(item_count(run, task))),
+        *([("samples", str(info.samples))] if info.samples > 1 else []),
         ("model", info.model),
         ("reasoning", info.reasoning),
         *([("shots", str(few_shot_count(info)))] if few_shot_count(info) else []),

@@ -35,6 +35,11 @@ async function readItems(showStatus) {
     return Array.isArray(column) ? column[number - data.starts[run]] : column.same;
   };
   data.of = (number, name) => items[name][data.item[number]];
+  // `, sample 2 of 5` for a run with several samples per item, from 1.
+  data.sampleText = (number) => {
+    const { samples } = pageData.runs[data.run[number]];
+    return samples > 1 ? `, sample ${data.get(number, 'sample') + 1} of ${samples}` : '';
+  };
   data.outcome = (number) => {
     if (data.get(number, 'right')) return 'right';
     const status = data.get(number, 'status');

@@ -5,6 +5,7 @@ function itemBrowser(data) {
   const state = byId('items-state');
   const link = (number) => {
     const target = { item: data.of(number, 'id'), run: pageData.runs[data.run[number]].key };
+    if (data.get(number, 'sample')) target.sample = data.get(number, 'sample');
     return `#${new URLSearchParams(target)}`;
   };
   const actions = {
@@ -35,7 +36,7 @@ function itemBrowser(data) {
   const followLink = () => {
     const target = new URLSearchParams(location.hash.slice(1));
     if (!target.has('item')) return;
-    const number = find(data, target.get('item'), target.get('run'));
+    const number = find(data, target.get('item'), target.get('run'), Number(target.get('sample')));
     if (number < 0) {
       state.textContent = 'This link points to a response that is not in this report.';
       return;
@@ -57,10 +58,11 @@ function itemBrowser(data) {
   };
 }
 
-function find(data, id, key) {
+function find(data, id, key, sample) {
   const run = pageData.runs.findIndex((entry) => entry.key === key);
   for (let number = 0; number < data.total; number += 1) {
-    if ((run < 0 ? key === null : data.run[number] === run) && data.of(number, 'id') === id) return number;
+    const isRun = run < 0 ? key === null : data.run[number] === run;
+    if (isRun && data.of(number, 'id') === id && data.get(number, 'sample') === sample) return number;
   }
   return -1;
 }

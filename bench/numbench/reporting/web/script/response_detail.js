@@ -9,7 +9,7 @@ function showDetail(data, number, actions) {
   const outcome = data.outcome(number);
   const kind = get('kind');
   detail.replaceChildren(
-    textElement('h3', {}, `${taskName(task)}: ${run.label}`),
+    textElement('h3', {}, `${taskName(task)}: ${run.label}${data.sampleText(number)}`),
     element('p', {}, textElement('span', { class: `badge ${outcome === 'right' ? 'good' : 'bad'}` }, data.outcomeText(number)), ' ', textElement('code', {}, data.of(number, 'id'))),
     actionRow(actions),
     block('Question', data.of(number, 'prompt')),

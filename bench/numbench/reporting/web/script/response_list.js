@@ -99,7 +99,7 @@ function option(data, numbers, index) {
   row.style.top = `${index * ROW}px`;
   row.append(
     textElement('span', { class: `badge ${outcome === 'right' ? 'good' : 'bad'}` }, data.outcomeText(number)),
-    textElement('span', { class: 'what' }, `${taskName(data.of(number, 'task'))} · δ ${data.of(number, 'base10')} · ${pageData.runs[data.run[number]].label}`),
+    textElement('span', { class: 'what' }, `${taskName(data.of(number, 'task'))} · δ ${data.of(number, 'base10')} · ${pageData.runs[data.run[number]].label}${data.sampleText(number)}`),
     textElement('span', { class: 'question' }, data.of(number, 'prompt').slice(0, 160)),
   );
   return row;

@@ -1,0 +1,187 @@
+"""Statistics of repeated samples: several answers of a model to each item.
+
+Values are matrices of shape (items, samples), NaN for a sample that does not count. Items are
+independent of each other, the samples of one item are not, so the item is the unit of every error.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import lru_cache
+from statistics import NormalDist
+from typing import NamedTuple
+
+import numpy as np
+
+from numbench.stats.rank_statistics import FloatArray
+
+_Z = NormalDist().inv_cdf(0.975)
+
+
+class VarianceComponents(NamedTuple):
+    """The variances of a sample's value, in the squared unit of the values.
+
+    between: of the items' expected values. within: of the samples of one item, mean over the
+    items. Both are unbiased, so that `between` is negative for some data with a true value near 0.
+    """
+
+    between: float
+    within: float
+
+    def standard_error(self, items: int, samples: int) -> float:
+        """Return the standard error of the mean over `items` items with `samples` samples each."""
+        return math.sqrt(self._variance_of_item_mean(samples) / items)
+
+    def items_needed(self, half_width: float, samples: int) -> int:
+        """Return the number of items for a 95 % interval of ± `half_width`, with `samples` each."""
+        needed = self._variance_of_item_mean(samples) * (_Z / half_width) ** 2
+        return max(1, math.ceil(needed))
+
+    def _variance_of_item_mean(self, samples: int) -> float:
+        return max(0.0, self.between) + self.within / samples
+
+
+class VoteCounts(NamedTuple):
+    """The responses to one item, by their answer.
+
+    correct: responses with the correct answer. others: responses with each of the other answers.
+    blank: responses without an answer, which do not vote.
+    """
+
+    correct: int
+    others: tuple[int, ...] = ()
+    blank: int = 0
+
+    @property
+    def responses(self) -> int:
+        """The number of responses."""
+        return self.correct + sum(self.others) + self.blank
+
+    @property
+    def differ(self) -> bool:
+        """Whether the responses have different answers; having none counts as one of them."""
+        return (self.correct > 0) + len(self.others) + (self.blank > 0) > 1
+
+
+def item_means(values: FloatArray) -> FloatArray:
+    """Return the mean of each item with a known value, in their order."""
+    counts = np.count_nonzero(~np.isnan(values), axis=1)
+    known = counts > 0
+    return np.asarray(np.nansum(values[known], axis=1) / counts[known])
+
+
+def standard_error(values: FloatArray) -> float | None:
+    """Return the standard error of the mean of the items' means; None for fewer than two items.
+
+    The items' means include the noise of the samples, so their variance needs no addition for it.
+    """
+    means = item_means(values)
+    if len(means) < 2:
+        return None
+    return float(means.std(ddof=1)) / math.sqrt(len(means))
+
+
+def variance_components(values: FloatArray) -> VarianceComponents | None:
+    """Return the variance components by the one-way analysis of variance, unbiased.
+
+    Items may have different numbers of samples. None for fewer than two items, or if none has two
+    samples.
+
+    Source: S. R. Searle, G. Casella, C. E. McCulloch, Variance Components (1992), section 3.6.
+    """
+    counts = np.count_nonzero(~np.isnan(values), axis=1)
+    values, counts = values[counts > 0], counts[counts > 0]
+    items, total = len(counts), int(counts.sum())
+    if items < 2 or total == items:
+        return None
+    means = np.nansum(values, axis=1) / counts
+    grand_mean = np.nansum(values) / total
+    within = float(np.nansum((values - means[:, None]) ** 2)) / (total - items)
+    between_squares = float((counts * (means - grand_mean) ** 2).sum()) / (items - 1)
+    samples_per_item = (total - float((counts.astype(float) ** 2).sum()) / total) / (items - 1)
+    return VarianceComponents((between_squares - within) / samples_per_item, within)
+
+
+def pass_at_k(correct: FloatArray, k: int) -> float | None:
+    """Return the probability that at least one of `k` samples of an item is correct, unbiased.
+
+    correct: 1 or 0. The mean over the items with at least `k` samples; None if there is none. Of
+    the n samples of an item c are correct, and 1 - C(n - c, k) / C(n, k) of all choices of k
+    samples contain one of these.
+
+    Source: M. Chen et al., Evaluating Large Language Models Trained on Code (2021), section 2.1.
+    """
+    counts = np.count_nonzero(~np.isnan(correct), axis=1).tolist()
+    correct_counts = np.nansum(correct, axis=1).astype(int).tolist()
+    chances = [
+        1 - math.comb(n - c, k) / math.comb(n, k)
+        for n, c in zip(counts, correct_counts, strict=True)
+        if n >= k
+    ]
+    return math.fsum(chances) / len(chances) if chances else None
+
+
+def majority_accuracy(votes: Sequence[VoteCounts], k: int) -> float | None:
+    """Return the expected accuracy of the most frequent answer among `k` samples of an item.
+
+    If several answers are equally frequent, one of them is chosen at random. The mean over the
+    items with at least `k` responses, and over all choices of `k` of them; None if there is none.
+    """
+    chances = [_vote_curve(item)[k - 1] for item in votes if item.responses >= k]
+    return math.fsum(chances) / len(chances) if chances else None
+
+
+@lru_cache(1 << 14)
+def _vote_curve(votes: VoteCounts) -> tuple[float, ...]:
+    """Return the expected accuracy of a vote of k of the responses, for k = 1 … all of them.
+
+    The correct answer wins with t votes if no other has more, and with probability 1 / (1 + r) if
+    r others have as many. Counts the choices of k responses by t and r.
+    """
+    total = votes.responses
+    won = [0.0] * (total + 1)
+    for t in range(1, votes.correct + 1):
+        choices = _choices_of_others(votes.others, t)
+        for (drawn, ties), count in choices.items():
+            weight = math.comb(votes.correct, t) * count / (1 + ties)
+            for blank in range(votes.blank + 1):
+                won[t + drawn + blank] += weight * math.comb(votes.blank, blank)
+    return tuple(won[k] / math.comb(total, k) for k in range(1, total + 1))
+
+
+def _choices_of_others(others: Sequence[int], most: int) -> dict[tuple[int, int], int]:
+    """Count the choices of responses with the other answers, none with more than `most` votes.
+
+    Returns (responses chosen, answers with exactly `most` votes) → number of choices.
+    """
+    choices = {(0, 0): 1}
+    for count in others:
+        extended: dict[tuple[int, int], int] = {}
+        for (drawn, ties), ways in choices.items():
+            for chosen in range(min(count, most) + 1):
+                key = drawn + chosen, ties + (chosen == most)
+                extended[key] = extended.get(key, 0) + ways * math.comb(count, chosen)
+        choices = extended
+    return choices
+
+
+def sometimes_correct_share(correct: FloatArray) -> float | None:
+    """Return the share of items that are correct in some of their samples and wrong in others.
+
+    Over the items with at least two samples; None if there is none.
+    """
+    repeated = correct[np.count_nonzero(~np.isnan(correct), axis=1) >= 2]
+    if not len(repeated):
+        return None
+    means = item_means(repeated)
+    return float(np.mean((means > 0) & (means < 1)))
+
+
+def inconsistent_share(votes: Sequence[VoteCounts]) -> float | None:
+    """Return the share of items whose responses have different answers.
+
+    Over the items with at least two responses; None if there is none.
+    """
+    repeated = [item.differ for item in votes if item.responses >= 2]
+    return sum(repeated) / len(repeated) if repeated else None

@@ -1,0 +1,123 @@
+"""Coverage and bias of the statistics of repeated samples, by simulation: `make heavy`."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from numbench.stats.rank_statistics import FloatArray
+from numbench.stats.samples import (
+    VoteCounts,
+    majority_accuracy,
+    pass_at_k,
+    standard_error,
+    variance_components,
+)
+
+pytestmark = pytest.mark.heavy
+
+ITEMS = 500
+RUNS = 4000
+Z = 1.959964
+STEEPNESS = 10.0
+
+
+def probabilities(generator: np.random.Generator, count: int) -> FloatArray:
+    """Return the success probabilities of random items: easy, hard, and some in between."""
+    difficulty = generator.random(count)
+    return 1 / (1 + np.exp(STEEPNESS * (difficulty - 0.4)))
+
+
+def known() -> FloatArray:
+    """Return the probabilities of a fine grid of items, for expected values."""
+    difficulty = (np.arange(100_000) + 0.5) / 100_000
+    return 1 / (1 + np.exp(STEEPNESS * (difficulty - 0.4)))
+
+
+def simulate(generator: np.random.Generator, samples: int, missing: float = 0.0) -> FloatArray:
+    """Return one run: 100 for correct samples, 0 for others, NaN for missing ones."""
+    p = probabilities(generator, ITEMS)[:, None]
+    values = 100.0 * (generator.random((ITEMS, samples)) < p)
+    values[generator.random(values.shape) < missing] = math.nan
+    return values
+
+
+@pytest.mark.parametrize(
+    ("samples", "missing"), [(1, 0.0), (2, 0.0), (5, 0.0), (20, 0.0), (5, 0.2)]
+)
+def test_the_standard_error_covers_the_true_mean(samples: int, missing: float) -> None:
+    generator = np.random.default_rng(samples)
+    truth = 100 * known().mean()
+    covered = covered_by_responses = 0
+    for _ in range(RUNS):
+        values = simulate(generator, samples, missing)
+        counts = (~np.isnan(values)).sum(axis=1)
+        mean = float((np.nansum(values, axis=1)[counts > 0] / counts[counts > 0]).mean())
+        error = standard_error(values)
+        assert error is not None
+        covered += abs(mean - truth) <= Z * error
+        # What treating the responses as independent would give.
+        pooled = float(np.nanstd(values, ddof=1)) / math.sqrt(counts.sum())
+        covered_by_responses += abs(mean - truth) <= Z * pooled
+    print(f"{samples} samples, {missing:.0%} missing: coverage {covered / RUNS:.1%}, with")
+    print(f"    responses as the unit {covered_by_responses / RUNS:.1%}")
+    assert 0.94 <= covered / RUNS <= 0.96
+    if samples >= 5:
+        assert covered_by_responses / RUNS < 0.85
+
+
+def test_components_predict_the_standard_error_of_another_number_of_samples() -> None:
+    generator = np.random.default_rng(31)
+    p = known()
+    within, between = 1e4 * float((p * (1 - p)).mean()), 1e4 * float(p.var())
+    estimates = np.array([variance_components(simulate(generator, 3, 0.1)) for _ in range(RUNS)])
+    errors = estimates.std(axis=0) / math.sqrt(RUNS)
+    assert np.all(np.abs(estimates.mean(axis=0) - (between, within)) < 4 * errors)
+    for samples in (1, 10):
+        means = [simulate(generator, samples).mean() for _ in range(RUNS)]
+        expected = math.sqrt((between + within / samples) / ITEMS)
+        assert np.std(means, ddof=1) == pytest.approx(expected, rel=4 / math.sqrt(2 * RUNS))
+
+
+def test_pass_at_k_and_the_vote_are_unbiased() -> None:
+    generator = np.random.default_rng(41)
+    p, repetitions = known(), RUNS // 8
+    passed = np.empty((repetitions, 5))
+    voted = np.empty((repetitions, 5))
+    for run in range(repetitions):
+        chances = probabilities(generator, ITEMS)[:, None]
+        draws = generator.random((ITEMS, 5))
+        # 0 is correct; all wrong answers are one of two others.
+        answers = np.where(draws < chances, 0, 1 + generator.integers(0, 2, draws.shape))
+        correct = (answers == 0).astype(float)
+        votes = [
+            VoteCounts(c, tuple(sorted(n for n in (a, b) if n)))
+            for c, a, b in zip(
+                *((answers == n).sum(axis=1).tolist() for n in range(3)), strict=True
+            )
+        ]
+        for k in range(1, 6):
+            passed[run, k - 1] = pass_at_k(correct, k)
+            voted[run, k - 1] = majority_accuracy(votes, k)
+    for k in range(1, 6):
+        error = passed[:, k - 1].std() / math.sqrt(repetitions)
+        assert abs(passed[:, k - 1].mean() - (1 - (1 - p) ** k).mean()) < 4 * error
+        # New runs with exactly k samples have the same expected vote.
+        truth = expected_vote(p, k)
+        error = voted[:, k - 1].std() / math.sqrt(repetitions)
+        assert abs(voted[:, k - 1].mean() - truth) < 4 * error
+
+
+def expected_vote(p: FloatArray, k: int) -> float:
+    """Return the expected accuracy of a vote of k answers, from the multinomial distribution."""
+    total = np.zeros_like(p)
+    for c in range(k + 1):
+        for a in range(k - c + 1):
+            b = k - c - a
+            ways = math.factorial(k) / (math.factorial(c) * math.factorial(a) * math.factorial(b))
+            most = max(c, a, b)
+            credit = (c == most) / [c, a, b].count(most)
+            total += credit * ways * p**c * ((1 - p) / 2) ** (a + b)
+    return float(total.mean())

@@ -1,0 +1,159 @@
+"""Statistics of repeated samples, against brute force over subsets, numpy and simulation."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from itertools import combinations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from numbench.stats.samples import (
+    VarianceComponents,
+    VoteCounts,
+    inconsistent_share,
+    item_means,
+    majority_accuracy,
+    pass_at_k,
+    sometimes_correct_share,
+    standard_error,
+    variance_components,
+)
+
+NAN = math.nan
+
+answers_of_items = st.lists(st.lists(st.sampled_from("cabx-"), min_size=1, max_size=7), min_size=1)
+"""Per item the answers to it: `c` is the correct one, `-` is none."""
+
+
+def correct_matrix(answers: list[list[str]]) -> np.ndarray:
+    matrix = np.full((len(answers), max(map(len, answers))), NAN)
+    for row, item in zip(matrix, answers, strict=True):
+        row[: len(item)] = [answer == "c" for answer in item]
+    return matrix
+
+
+def vote_counts(answers: list[str]) -> VoteCounts:
+    counts = Counter(answers)
+    others = tuple(count for answer, count in sorted(counts.items()) if answer not in "c-")
+    return VoteCounts(counts["c"], others, counts["-"])
+
+
+def vote_of(chosen: tuple[str, ...]) -> float:
+    """Return the expected accuracy of the most frequent of some answers."""
+    counts = Counter(answer for answer in chosen if answer != "-")
+    if not counts:
+        return 0.0
+    winners = [answer for answer, count in counts.items() if count == max(counts.values())]
+    return ("c" in winners) / len(winners)
+
+
+@given(answers_of_items, st.integers(1, 7))
+def test_pass_at_k_is_the_share_of_subsets_with_a_correct_sample(
+    answers: list[list[str]], k: int
+) -> None:
+    chances = [
+        np.mean(["c" in subset for subset in combinations(item, k)])
+        for item in answers
+        if len(item) >= k
+    ]
+    result = pass_at_k(correct_matrix(answers), k)
+    assert result == (pytest.approx(np.mean(chances)) if chances else None)
+
+
+@given(answers_of_items, st.integers(1, 7))
+def test_the_majority_vote_is_the_mean_over_all_subsets(answers: list[list[str]], k: int) -> None:
+    chances = [
+        np.mean([vote_of(subset) for subset in combinations(item, k)])
+        for item in answers
+        if len(item) >= k
+    ]
+    result = majority_accuracy([vote_counts(item) for item in answers], k)
+    assert result == (pytest.approx(np.mean(chances)) if chances else None)
+
+
+@given(answers_of_items)
+def test_shares_of_inconsistent_items(answers: list[list[str]]) -> None:
+    repeated = [item for item in answers if len(item) >= 2]
+    votes = [vote_counts(item) for item in answers]
+    if not repeated:
+        assert inconsistent_share(votes) is None
+        assert sometimes_correct_share(correct_matrix(answers)) is None
+        return
+    differ = [len(set(item)) > 1 for item in repeated]
+    mixed = [0 < item.count("c") < len(item) for item in repeated]
+    assert inconsistent_share(votes) == pytest.approx(np.mean(differ))
+    assert sometimes_correct_share(correct_matrix(answers)) == pytest.approx(np.mean(mixed))
+
+
+def test_a_vote_of_many_different_answers_is_fast() -> None:
+    votes = VoteCounts(3, (1,) * 97)
+    assert majority_accuracy([votes], 1) == pytest.approx(0.03)
+    # All 100: the only answer that occurs more than once.
+    assert majority_accuracy([votes], 100) == 1.0
+
+
+@given(
+    arrays(np.float64, st.tuples(st.integers(2, 6), st.integers(2, 5)), elements=st.floats(0, 100))
+)
+def test_with_equal_numbers_of_samples_the_components_are_the_textbook_ones(
+    values: np.ndarray,
+) -> None:
+    items, samples = values.shape
+    components = variance_components(values)
+    assert components is not None
+    within = values.var(axis=1, ddof=1).mean()
+    between = values.mean(axis=1).var(ddof=1) - within / samples
+    assert components.within == pytest.approx(within, abs=1e-6)
+    assert components.between == pytest.approx(between, abs=1e-6)
+    # The standard error of these very items follows from the components.
+    if components.between >= 0:
+        error = components.standard_error(items, samples)
+        assert standard_error(values) == pytest.approx(error, abs=1e-6)
+
+
+def test_components_are_unbiased_with_missing_samples() -> None:
+    generator = np.random.default_rng(11)
+    items, samples, repetitions = 12, 4, 4000
+    between, within = 9.0, 4.0
+    shape = (repetitions, items, samples)
+    centers = generator.normal(50, math.sqrt(between), (repetitions, items, 1))
+    values = centers + generator.normal(0, math.sqrt(within), shape)
+    values[generator.random(shape) < 0.3] = NAN
+    found = [c for matrix in values if (c := variance_components(matrix)) is not None]
+    assert len(found) == repetitions
+    means = np.array(found).mean(axis=0)
+    errors = np.array(found).std(axis=0) / math.sqrt(repetitions)
+    assert abs(means[0] - between) < 4 * errors[0]
+    assert abs(means[1] - within) < 4 * errors[1]
+
+
+def test_what_cannot_be_computed_is_none() -> None:
+    once = np.array([[1.0], [0.0]])
+    assert variance_components(once) is None
+    assert variance_components(np.array([[1.0, 0.0], [NAN, NAN]])) is None
+    assert standard_error(np.array([[1.0, 0.0]])) is None
+    assert pass_at_k(once, 2) is None
+    assert majority_accuracy([VoteCounts(1)], 2) is None
+    assert pass_at_k(np.full((2, 3), NAN), 1) is None
+
+
+def test_an_item_counts_once_however_many_samples_it_has() -> None:
+    values = np.array([[1.0, 1.0, 1.0, 1.0], [0.0, NAN, NAN, NAN], [NAN] * 4])
+    assert item_means(values).tolist() == [1.0, 0.0]
+    assert standard_error(values) == pytest.approx(0.5)
+    assert pass_at_k(values, 1) == 0.5
+
+
+def test_items_and_samples_for_a_precision() -> None:
+    components = VarianceComponents(between=900.0, within=400.0)
+    needed = [components.items_needed(1.0, samples) for samples in (1, 4, 10**9)]
+    assert needed == [4994, 3842, 3458]
+    for samples, items in zip((1, 4), needed, strict=False):
+        assert 1.959964 * components.standard_error(items, samples) <= 1.0
+        assert 1.959963 * components.standard_error(items - 1, samples) > 1.0
+    assert VarianceComponents(-5.0, 0.0).items_needed(1.0, 1) == 1
