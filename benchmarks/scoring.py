@@ -3,8 +3,9 @@
     python benchmarks/scoring.py [--study FOLDER] [--rows 58500]
 
 Without the study's raw files (`frontier_results` of its repository) the responses are synthetic
-answers to the dataset `v1`: correct, wrong, in other notations and in prose. The responses are
-repeated up to the number of rows, run by run, as `numbench report` reads them.
+answers to the dataset `v1`: correct, wrong, in other notations, in prose, after thinking, and some
+that never end, in shares like the study's. The responses are repeated up to the number of rows, run
+by run, as `numbench report` reads them.
 """
 
 from __future__ import annotations
@@ -27,8 +28,10 @@ from numbench.records import DatasetRef, Item, PromptRef, ProtocolName, Response
 from numbench.scoring import (
     ScoredRun,
     TaskSummary,
+    exact_protocol,
     metrics,
     score_exact,
+    score_lenient,
     score_paper,
     score_run,
     summarize,
@@ -38,7 +41,7 @@ from numbench.study_import import import_study
 CONFIGURATIONS = 6
 REPEATS = 3
 """Repetitions per stage; the fastest one counts."""
-CACHES = (metrics._rounding_collides,)
+CACHES = (metrics._rounding_collides, exact_protocol._truth)
 
 T = TypeVar("T")
 
@@ -100,6 +103,12 @@ def synthetic_text(item: Item, draws: random.Random) -> str:
         return f'{{"answer": {truth}}}'
     if draw < 0.57:
         return f"The answer is {truth}"
+    if draw < 0.572:
+        return f'{{"answer": {truth}{"" if "." in truth else "."}{"0" * 65_000}'
+    if draw < 0.58:
+        return (
+            f'<think>{item.prompt} {truth}? {"Let me check. " * 200}</think>{{"answer": {truth}}}'
+        )
     index = draws.choice([i for i, digit in enumerate(truth) if digit.isdigit()])
     wrong = f"{truth[:index]}{draws.randrange(1, 10)}{truth[index + 1 :]}"
     return f'{{"answer": {wrong if draw < 0.92 else repr(float(wrong))}}}'
@@ -165,6 +174,7 @@ def measure(folders: list[Path], rows: int) -> tuple[int, list[Stage]]:
     once = list({item.id: (item, response) for item, response in mixed}.values())
     share = len(pairs) / len(once)
     add("`exact`, every item once", lambda: [score_exact(*pair) for pair in once], share)
+    add("parse and score, `lenient`", lambda: [score_lenient(*pair) for pair in pairs])
     add("parse and score, `paper`", lambda: [score_paper(*pair) for pair in pairs])
     for protocol in get_args(ProtocolName):
         scored = [score_run(folder, protocol) for folder in folders]

@@ -47,7 +47,7 @@ def show_items(
     for kind in item_filter.kinds or ():
         if kind not in _DISPLAY:
             raise BadInput(f"unknown kind {kind!r}: use {', '.join(_DISPLAY)}")
-    if item_filter.kinds and protocol != "exact":
+    if item_filter.kinds and protocol == "paper":
         raise BadInput(f"the {protocol} protocol has no kinds of errors: omit --kind")
     scored = score_run(run, protocol)
     for task in item_filter.tasks or tuple(scored.rows):
@@ -124,7 +124,7 @@ def _result_label(row: ScoredItem) -> str:
     score = row.score
     if score.exact_match:
         return "exact match"
-    if score.protocol == "exact":
+    if score.protocol != "paper":
         return _DISPLAY[categorize(score)].lower()
     return "wrong" if score.status == "ok" else score.status
 

@@ -164,7 +164,7 @@ ErrorKind = Literal[
 ]  # fmt: skip
 """How an answer is wrong; `numbench.scoring.taxonomy` defines each kind."""
 
-ProtocolName = Literal["exact", "paper"]
+ProtocolName = Literal["exact", "lenient", "paper"]
 
 
 class Score(Struct, frozen=True, kw_only=True):
@@ -172,9 +172,9 @@ class Score(Struct, frozen=True, kw_only=True):
 
     sample: the index of the response among those to the item.
     status missing: an item of the run without a response. rule: the parsing rule that matched (1
-    to 4 for `exact`). log_smape: in [0, 1], None for the comparison tasks. correct_digits: leading
-    significant digits that agree with the truth. error_kind: only under `exact`, for wrong answers
-    and unparseable texts.
+    to 4 for `exact`, also 5 to 12 for `lenient`). log_smape: in [0, 1], None for the comparison
+    tasks. correct_digits: leading significant digits that agree with the truth. error_kind: for
+    wrong answers and unparseable texts, None under `paper`.
     """
 
     item_id: str

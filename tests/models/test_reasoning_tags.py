@@ -16,7 +16,7 @@ def characters(tokens: Sequence[int]) -> str:
 def split_text(text: str, opened: bool = False) -> tuple[str, str | None]:
     """Return the answer and the reasoning in `text`, with one token per character."""
     split = split_reasoning([ord(letter) for letter in text], characters, opened)
-    return text[split.reasoning_tokens :], split.reasoning_text
+    return characters(split.answer), split.reasoning_text
 
 
 @pytest.mark.parametrize(
@@ -26,12 +26,12 @@ def split_text(text: str, opened: bool = False) -> tuple[str, str | None]:
         ("a b\n</think>7", True, "7", "a b"),
         ("a b</think>7", False, "7", "a b"),
         ("<think></think>7", False, "7", ""),
-        ("<think>a</think> <think>b</think>7", False, "7", "a</think> <think>b"),
-        ("<think>a</think>7 </think> 8", False, "7 </think> 8", "a"),
+        ("<think>a</think> <think>b</think>7", False, " 7", "a\n\nb"),
+        ("<think>a</think>7 </think> 8", False, " 8", "a\n\n7"),
         ("<think>a", False, "", "a"),
         ("a 7", True, "", "a 7"),
         ("7", False, "7", None),
-        ("7 <think>", False, "7 <think>", None),
+        ("7 <think>", False, "7 ", ""),
         ("", False, "", None),
         ("", True, "", ""),
     ],
@@ -48,4 +48,4 @@ def test_a_token_with_the_closing_tag_counts_as_reasoning() -> None:
     def decode(tokens: Sequence[int]) -> str:
         return "".join(pieces[token] for token in tokens)
 
-    assert split_reasoning(range(4), decode, False) == (3, "a")
+    assert split_reasoning(range(4), decode, False) == ([3], "a")

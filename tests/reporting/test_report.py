@@ -264,7 +264,7 @@ def test_otherwise_equal_runs_are_labelled_by_folder(tmp_path: Path) -> None:
 def test_truncated_but_parsed_answers_are_a_warning(tmp_path: Path) -> None:
     data = runs.dataset(tmp_path)
     answers = runs.all_right()
-    cut = runs.said("addition", 1, '{"answer": 2')
+    cut = runs.said("addition", 1, '{"answer": 2, "note": "so')
     answers["addition-1"] = replace(cut, finish_reason="length")
     runs.run(tmp_path / "run", data, answers)
     done = report([tmp_path / "run"], out=tmp_path / "out")

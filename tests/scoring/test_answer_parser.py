@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from numbench.scoring.answer_parser import parse_answer
+from numbench.scoring.answer_parser import MAX_CHARACTERS, ends_inside_object, parse_answer
 from numbench.scoring.notation import format_number, read_number
 from numbench.tasks.base import AnswerKind
 
@@ -19,6 +19,9 @@ NUMBERS = [
     ('{"answer": "−7"}', 1, "-7"),
     ('{"answer": 5, "answer": 5}', 1, "5"),
     ('{"answer": 1e400}', 1, "1e400"),
+    ('{"answer": 9.9e999999}', 1, "9.9e999999"),
+    ('{"answer": -1e-999999}', 1, "-1e-999999"),
+    ('{"answer": 0e999999999}', 1, "0"),
     ('```json\n{"answer": 5}\n```', 2, "5"),
     ('First I thought {"answer": 4}, but {"answer": 5} it is', 2, "5"),
     ('{"result": {"answer": 5}}', 2, "5"),
@@ -32,15 +35,33 @@ NUMBERS = [
     (r'{"answer": 1.5 \times 10^{-7}}', 2, "1.5e-7"),
     ('{"answer": −5} no, {"answer": −6}', 2, "-6"),
     ('{"answer": −5, "unit": "m"}', 2, "-5"),
-    ('{"answer": 12', 3, "12"),
-    ('{"answer": "0.5', 3, "0.5"),
+    ('{"answer": 5}\n\nQuestion: What is 3 + 4?\n{"answer": 7}', 2, "5"),
+    ('{"answer": 5}\n**User**: What is 3 + 4?\n{"answer": 7}', 2, "5"),
+    ('{"answer": 5}<|im_end|>\n<|im_start|>user\n{"answer": 7}', 2, "5"),
+    ('{"answer": 5}</s>{"answer": 7}', 2, "5"),
+    ('Question: What is 3 + 4?\n{"answer": 7}', 2, "7"),
+    ('Not 4 but {"answer": 5}.', 2, "5"),
+    ('"answer": 5}', 2, "5"),
+    ('Sum: "answer": "5", "unit": "m"}', 2, "5"),
+    ('{"answer": 5} {"answer":', 2, "5"),
+    ('{"answer": 5} {"answer": 5', 2, "5"),
+    ('{"answer": 5.5} {"answer": 5.', 2, "5.5"),
+    ('{"answer": 5}\nThe "answer": key has the sum 6', 2, "5"),
+    ('{"answer": "0.5"', 3, "0.5"),
+    ('"answer": "0.5"', 3, "0.5"),
+    ('{"answer": 12\n', 3, "12"),
+    ('{"answer": 12</s>', 3, "12"),
+    ('{"answer": 0.12' + "0" * 64, 3, "0.12"),
     ('{"answer": 0.12' + "0" * 9000, 3, "0.12"),
-    ('{"answer": 12.', 3, "12"),
+    ('{"answer": "0.12' + "0" * 9000, 3, "0.12"),
+    ('{"answer": 7.' + "0" * 9000, 3, "7"),
+    ('{"answer": 0.' + "0" * 9000, 3, "0"),
     ('{"answer": 0.12' + "0" * 9000 + "He", 3, "0.12"),
     ('{"answer": 0.12' + "0" * 9000 + ' {"answer":', 3, "0.12"),
     ('{"answer": 12\n\nSo it is twelve', 3, "12"),
     ('{"answer": 12, "unit": 3', 3, "12"),
     ("5", 4, "5"),
+    ('"5"}', 4, "5"),
     ('"5"', 4, "5"),
     ("```\n-5.0\n```", 4, "-5.0"),
     ("```5```", 4, "5"),
@@ -83,6 +104,27 @@ NOT_NUMBERS = [
     '{"answer": 1.5 × 10^',
     '{"answer": 5 {"answer": 6',
     '"answer": 5',
+    'Write it as, for example, {"answer": 5}',
+    'It is {"answer": 6}, not {"answer": 5}',
+    'A number such as {"answer": 5} is expected',
+    '{"answer": 5} Wait, the carry is missing.',
+    '{"answer": 5}\n\nActually, it is 6.',
+    '{"answer": 5} is wrong.',
+    '{"answer": 208867',
+    '{"answer": 12.',
+    '{"answer": 12 ',
+    '{"answer": "12',
+    '{"answer": 1.5e-7',
+    '{"answer": 0.12' + "0" * 63,
+    '{"answer": 0.12' + "8" * 9000,
+    '{"answer": 12' + "0" * 9000,
+    '{"answer": 0.12' + "0" * 9000 + "e5",
+    '{"answer": 0.12' + "0" * 9000 + " × 10",
+    '{"answer": 5} {"answer": 6',
+    '{"answer": 5} {"answer": 5.25',
+    '{"answer": 5,} {"answer": 6',
+    "0.839215600945800}",
+    "5}",
     "00000.00000000000528}",
     "5 6",
     "5 or 6",
@@ -97,6 +139,11 @@ NOT_NUMBERS = [
     "B",
     "1e99999999999999999999",
     '{"answer": 1e99999999999999999999}',
+    "1e1000000",
+    '{"answer": 1e-1000000}',
+    '{"answer": 9.99999999999999999e999999999999999999}',
+    '{"answer": 1e-999999999999999999}',
+    '{"answer": 1' + "0" * 999_988 + "e13}",
 ]
 
 LETTERS = [
@@ -104,6 +151,8 @@ LETTERS = [
     ('{"answer": "b"}', 1, "B"),
     ('{"answer": B}', 2, "B"),
     ('{"answer": "B"', 3, "B"),
+    ('"answer": "B"}', 2, "B"),
+    ('"C"}', 4, "C"),
     ("B", 4, "B"),
     ("(b)", 4, "B"),
     ("B:", 4, "B"),
@@ -111,7 +160,7 @@ LETTERS = [
     ("The correct answer is: **B**", 4, "B"),
 ]
 
-NOT_LETTERS = ['{"answer": "B', '{"answer": "G"}', '{"answer": ["B"]}', '{"answer": 5}', '"C"}',
+NOT_LETTERS = ['{"answer": "B', '{"answer": "G"}', '{"answer": ["B"]}', '{"answer": 5}', "C}",
                "It is a B", "A or B", "BAD", "G", '{"answer": "B: x < 5"}']  # fmt: skip
 
 LISTS = [
@@ -122,6 +171,13 @@ LISTS = [
     ('{"answer": [1, .2]}', 2, ("1", "0.2")),
     ('{"answer": [−1, 2]}', 2, ("-1", "2")),
     ('{"answer": [1, 2]', 3, ("1", "2")),
+    ('{"answer": [1., 2]}', 2, ("1", "2")),
+    ('{"answer": []}', 1, ()),
+    ('{"answer": [ ]', 3, ()),
+    ("[]", 4, ()),
+    ("[1, 2]}", 4, ("1", "2")),
+    ("0.5,0.25, 3", 4, ("0.5", "0.25", "3")),
+    ("0,5", 4, ("0", "5")),
     ("[1, 2]", 4, ("1", "2")),
     ("```json\n[1,\n 2]\n```", 4, ("1", "2")),
     ("1, 2", 4, ("1", "2")),
@@ -129,17 +185,21 @@ LISTS = [
     ("100, 200", 4, ("100", "200")),
 ]
 
-NOT_LISTS = ['{"answer": [1, 2', '{"answer": [1, [2]]}', '{"answer": [1, null]}', '{"answer": []}',
-             '{"answer": 5}', '{"answer": "5"}', "5", "[]", "100,200", "1,234, 5,678",
+NOT_LISTS = ['{"answer": [1, 2', '{"answer": [1, [2]]}', '{"answer": [1, null]}',
+             '{"answer": "0,5, 0,25"}', "0,5, 0,25", "[0,5, 0,25]", '{"answer": [0,5, .25]}',
+             "97343, 0.00017]}",
+             '{"answer": "[1, 2], [3]"}', "[" + "1," * 10_000 + "1]",
+             '{"answer": [' + "1," * 10_000 + "1]}",
+             '{"answer": 5}', '{"answer": "5"}', "5", "100,200", "1,234, 5,678",
              "[1,234, 5,678]", "[1, 25", "1, 25]", "1 2 3", "1, 2, and 3", "0.5, 0.7]}"]  # fmt: skip  # noqa: E501
 
 
-@pytest.mark.parametrize(("text", "rule", "value"), NUMBERS)
+@pytest.mark.parametrize(("text", "rule", "value"), NUMBERS, ids=lambda value: str(value)[:40])
 def test_number_is_read_by_its_rule(text: str, rule: int, value: str) -> None:
     assert parse_answer(text, "number") == (Decimal(value), rule)
 
 
-@pytest.mark.parametrize("text", NOT_NUMBERS)
+@pytest.mark.parametrize("text", NOT_NUMBERS, ids=lambda text: text[:40])
 def test_other_text_is_not_a_number(text: str) -> None:
     assert parse_answer(text, "number") is None
 
@@ -159,7 +219,7 @@ def test_list_is_read_by_its_rule(text: str, rule: int, values: tuple[str, ...])
     assert parse_answer(text, "list") == (tuple(map(Decimal, values)), rule)
 
 
-@pytest.mark.parametrize("text", NOT_LISTS)
+@pytest.mark.parametrize("text", NOT_LISTS, ids=lambda text: text[:40])
 def test_other_text_is_not_a_list(text: str) -> None:
     assert parse_answer(text, "list") is None
 
@@ -237,30 +297,55 @@ def test_two_bare_numbers_are_never_an_answer(one: Decimal, other: Decimal) -> N
         assert parse_answer(text, "number") is None
 
 
-_LENGTH = 300_000
-HOSTILE = [
-    '{"answer": 0.' + "0" * _LENGTH,
-    '{"answer": ' + "1" * _LENGTH + "}",
-    '{"answer": 1e' + "9" * _LENGTH + "}",
-    "1" * _LENGTH,
-    "1," + "000," * (_LENGTH // 4),
-    '{"answer":' * (_LENGTH // 10),
-    '{"answer": 5}' * (_LENGTH // 13),
-    '{"answer": ' + "[" * _LENGTH + "}",
-    '{"a":' * (_LENGTH // 5) + '"answer": 5',
-    '{"k":' * 32 + "[" + "1," * (_LENGTH // 2) + '"answer": ' * 40,
-    "**answer" + " " * _LENGTH + "x",
-    "the " * (_LENGTH // 4),
-    '{"answer" ' + " " * _LENGTH + "5",
-    ',"' * (_LENGTH // 2) + '{"answer": 5' + ',"a' * (_LENGTH // 3) + "}",
-    '{"answer": [' + "1," * (_LENGTH // 2) + "]}",
-    "{" + " " * _LENGTH + '"answer": 5}',
-    '{"answer": 5' + " " * _LENGTH,
-]
+@pytest.mark.parametrize(("text", "kind"), [("5", "number"), ("12.", "number"), ("B", "letter"),
+                                            ("1, 2", "list"), ("```\n5", "number")])  # fmt: skip
+def test_value_at_the_token_limit_may_go_on(text: str, kind: AnswerKind) -> None:
+    assert parse_answer(text, kind, is_cut_off=True) is None
 
 
-@pytest.mark.parametrize("text", HOSTILE, ids=lambda text: text[:20])
-def test_hostile_text_is_parsed_in_linear_time(text: str) -> None:
-    """Quadratic effort would take many minutes and hit the watchdog."""
-    for kind in ("number", "letter", "list"):
-        parse_answer(text, kind)
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [("**5**", "number"), ("```\n5\n```", "number"), ('"B"', "letter"), ("[1, 2]", "list"),
+     ('{"answer": 5} and', "number"), ('{"answer": 5}', "number")],
+)  # fmt: skip
+def test_value_that_has_ended_counts_at_the_token_limit(text: str, kind: AnswerKind) -> None:
+    assert parse_answer(text, kind, is_cut_off=True) == parse_answer(text, kind) is not None
+
+
+def test_only_the_end_of_a_very_long_text_is_read() -> None:
+    answer = '{"answer": 5}'
+    assert parse_answer("x" * MAX_CHARACTERS + answer, "number") == (Decimal(5), 2)
+    assert parse_answer(answer + "x" * MAX_CHARACTERS, "number") is None
+    # The rest of a number, or of a list, is not the answer.
+    assert parse_answer("1" * (MAX_CHARACTERS + 1), "number") is None
+    assert parse_answer("1, " * MAX_CHARACTERS + "1", "list") is None
+    assert parse_answer('{"answer": 1' + "0" * MAX_CHARACTERS + "}", "number") is None
+
+
+@pytest.mark.parametrize(
+    ("text", "is_inside"),
+    [
+        ('{"', True),
+        ('{"answer":', True),
+        ('{"answer": 208867', True),
+        ('{"a": 1} {', True),
+        ('{"answer": [1, 2', True),
+        ('{"answer": 5}', False),
+        ("", False),
+        ("208867", False),
+        ("a set {1, 2", False),
+    ],
+)
+def test_text_ends_inside_an_object_that_has_begun(text: str, is_inside: bool) -> None:
+    assert ends_inside_object(text) is is_inside
+
+
+@given(finite.map("{:f}".format), st.integers(0, 60))
+def test_no_prefix_of_an_answer_is_read_as_another_number(number: str, length: int) -> None:
+    for text in (
+        f'{{"answer": {number}}}',
+        f'{{"answer": "{number}"}}',
+        f'{{"answer":{number}\n}}',
+    ):
+        parsed = parse_answer(text[:length], "number")
+        assert parsed is None or parsed.value == Decimal(number)

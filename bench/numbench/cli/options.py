@@ -36,6 +36,7 @@ class Engine(str, Enum):  # noqa: UP042
 
 class Protocol(str, Enum):  # noqa: UP042
     exact = "exact"
+    lenient = "lenient"
     paper = "paper"
 
 
@@ -78,7 +79,8 @@ Tasks = Annotated[
 ScoringProtocol = Annotated[
     Protocol,
     typer.Option(
-        help="exact: exact truth and a strict parser. paper: the scoring of the paper's study."
+        help="exact: exact truth and a strict parser. lenient: the same, and answers in other "
+        "formats are read too. paper: the scoring of the paper's study."
     ),
 ]
 

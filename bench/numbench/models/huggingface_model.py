@@ -11,8 +11,7 @@ Without a template the prompt is the system prompt, a blank line, then one line 
 
 from __future__ import annotations
 
-import re
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -37,6 +36,7 @@ from numbench.models.providers import (
     ReasoningLevel,
 )
 from numbench.records import Completion, Usage
+from numbench.thinking_text import find_thinking, separate_spans
 
 DEFAULT_MAX_TOKENS = 4096
 """The default limit of new tokens; it is lower if the context is full earlier."""
@@ -203,11 +203,11 @@ class HuggingFaceModel(LocalModel[_BatchItem, list[int]]):
         ended = bool(output) and output[-1] in self._end_token_ids
         if not ended and len(output) < item.limit:
             return self._unfinished(item, len(output))
-        reasoning_tokens, reasoning_text = split_reasoning(
+        answer, reasoning_text = split_reasoning(
             output, self._decode_with_special_tokens, item.opened
         )
         text = self._tokenizer.decode(
-            output[reasoning_tokens:], skip_special_tokens=True, clean_up_tokenization_spaces=False
+            answer, skip_special_tokens=True, clean_up_tokenization_spaces=False
         )
         return Completion(
             text=text if reasoning_text is None else text.strip(),
@@ -215,8 +215,8 @@ class HuggingFaceModel(LocalModel[_BatchItem, list[int]]):
             finish_reason="stop" if ended else "length",
             usage=Usage(
                 input=len(item.tokens),
-                reasoning=reasoning_tokens,
-                visible=len(output) - reasoning_tokens,
+                reasoning=len(output) - len(answer),
+                visible=len(answer),
                 generated=len(output),
                 source="counted",
             ),
@@ -300,44 +300,41 @@ def _model_files(folder: Path) -> list[Path]:
     return [path for path in folder.iterdir() if path.suffix in kinds and path.is_file()]
 
 
-OPENING_TAG, CLOSING_TAG = "<think>", "</think>"
-
-_REASONING_BLOCK = re.compile(r".*?</think>(?:\s*<think>.*?</think>)*", re.DOTALL)
+OPENING_TAG = "<think>"
 
 
 class ReasoningSplit(NamedTuple):
-    """Generated tokens in two parts: `tokens[:reasoning_tokens]` is reasoning, the rest the answer.
+    """Generated tokens in two parts. answer: the tokens of the answer; the others are reasoning.
 
-    reasoning_text: without its outermost tags; None if there is no reasoning.
+    reasoning_text: without its tags; None if there is no reasoning.
     """
 
-    reasoning_tokens: int
+    answer: list[int]
     reasoning_text: str | None
 
 
 def split_reasoning(
     tokens: Sequence[int], decode: Callable[[Sequence[int]], str], opened: bool
 ) -> ReasoningSplit:
-    """Split `tokens` after the closing reasoning tag, which counts as reasoning.
+    """Split `tokens` where `find_thinking` splits their text; tags count as reasoning.
 
     `decode` must keep special tokens, because the tags are such in some tokenizers. `opened`: the
-    prompt ends in an opening tag, so that only the closing one is generated. If the reasoning is
-    never closed, everything is reasoning and the answer is empty.
+    prompt ends in an opening tag, so that only the closing one is generated.
     """
     text = decode(tokens)
-    if block := _REASONING_BLOCK.match(text):
-        reasoning = block.group()
-        end = bisect_left(
-            range(len(tokens)), True, key=lambda n: decode(tokens[:n]).startswith(reasoning)
-        )
-        return ReasoningSplit(end, _without_tags(reasoning))
-    if opened or text.lstrip().startswith(OPENING_TAG):
-        return ReasoningSplit(len(tokens), _without_tags(text))
-    return ReasoningSplit(0, None)
+    spans = find_thinking(text, opened)
+    if spans is None:
+        return ReasoningSplit(list(tokens), None)
 
+    def decoded_length(count: int) -> int:
+        return len(decode(tokens[:count]))
 
-def _without_tags(reasoning: str) -> str:
-    return reasoning.strip().removeprefix(OPENING_TAG).removesuffix(CLOSING_TAG).strip()
+    counts = range(len(tokens) + 1)
+    answer: list[int] = []
+    for start, end in spans.answer:
+        first = bisect_left(counts, start, key=decoded_length)
+        answer += tokens[first : bisect_right(counts, end, key=decoded_length) - 1]
+    return ReasoningSplit(answer, separate_spans(text, spans).thinking)
 
 
 PROVIDER = ProviderPlugin(

@@ -11,6 +11,7 @@ import msgspec
 from numbench.errors import NumbenchError, printable
 from numbench.models.credentials import mask_secrets
 from numbench.records import Completion, Failure, FailureKind, Usage
+from numbench.thinking_text import move_thinking
 
 _Text = TypeVar("_Text", str, str | None)
 
@@ -95,9 +96,10 @@ def failed_completion(
 def sanitize_completion(completion: Completion, secrets: Sequence[str]) -> Completion:
     """Return `completion` in the form in which it may leave an adapter.
 
-    Secrets that a server may echo are masked, lone surrogates, which UTF-8 cannot encode, are
-    replaced, and a failure's message is one short line.
+    Thinking in the text is moved to the reasoning. Secrets that a server may echo are masked, lone
+    surrogates, which UTF-8 cannot encode, are replaced, and a failure's message is one short line.
     """
+    completion = move_thinking(completion)
     error = completion.error
     return msgspec.structs.replace(
         completion,

@@ -13,6 +13,7 @@ from numbench.errors import BadInput
 from numbench.journal import find_runs
 from numbench.records import ProtocolName
 from numbench.reporting import ReportResult
+from numbench.reporting.answer_formats import format_scores
 from numbench.reporting.comparison_tables import comparisons_json
 from numbench.reporting.convention_table import conventions_json
 from numbench.reporting.entries import MeasuredRun, dataset_label, measure, published_entries
@@ -114,12 +115,14 @@ def _run_summary(run: MeasuredRun, data: ReportData) -> dict[str, object]:
 
 def _cell_summary(run: MeasuredRun, task: str) -> dict[str, object]:
     cell = run.cells[task]
+    formats = format_scores(run, task)
     return {
         "signature": run.signatures[task],
         "n": cell.n,
         "counted": cell.counted,
         "statuses": dict(sorted(cell.statuses.items())),
         "compliance": cell.compliance,
+        "lenient_exact_match": formats and formats.lenient,
         "tokens_unknown": cell.tokens_unknown,
         **{table: row[task]._asdict() for table, row in run.entry.tables.items() if task in row},
     }

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import get_args
 
 from numbench.records import Status
+from numbench.reporting.answer_formats import FormatScores, format_scores
 from numbench.reporting.entries import MeasuredRun, dataset_label
 from numbench.reporting.table_model import format_value
 from numbench.scoring import paper_protocol
@@ -25,12 +26,15 @@ COVERAGE_HEADER = (
     "counted",
     *STATUSES,
     "compliance",
+    "exact",
+    "lenient",
     "tokens unknown",
     "tool mentioned",
 )
 COVERAGE_CAPTION = (
     "n: items in the run; counted: items included in the means; then items per status (in a run "
-    "with several samples per item: samples), format compliance in percent, responses without a "
+    "with several samples per item: samples); format compliance, exact match, and exact match if "
+    "answers in other formats are read too (protocol lenient), in percent; responses without a "
     "token count, and responses whose reasoning mentions a calculator, code or search."
 )
 _BASELINE_PREFIX = "baseline/"
@@ -49,12 +53,19 @@ def coverage_rows(runs: Iterable[MeasuredRun]) -> list[list[str]]:
             str(cell.counted),
             *(str(cell.statuses.get(status, 0)) for status in STATUSES),
             format_value(cell.compliance, 1),
+            *_format_cells(format_scores(run, task)),
             str(cell.tokens_unknown),
             str(count_tool_mentions(run, task)),
         ]
         for run in runs
         for task, cell in run.cells.items()
     ]
+
+
+def _format_cells(scores: FormatScores | None) -> tuple[str, str]:
+    if scores is None:
+        return "", ""
+    return format_value(scores.exact, 1), format_value(scores.lenient, 1)
 
 
 def count_tool_mentions(run: MeasuredRun, task: str) -> int:
@@ -92,6 +103,7 @@ def _run_warnings(run: MeasuredRun) -> Iterator[str]:
         counts = {task: cell.statuses.get(status, 0) for task, cell in run.cells.items()}
         if any(counts.values()):
             yield f"{_status_warning(run, status)} ({_per_task(counts)})."
+    yield from _format_warnings(run)
     truncated = {task: _count_truncated_but_parsed(run, task) for task in run.cells}
     if any(truncated.values()):
         yield f"truncated at the token limit but scored ({_per_task(truncated)})."
@@ -100,6 +112,24 @@ def _run_warnings(run: MeasuredRun) -> Iterator[str]:
         yield f"reasoning mentions a calculator, code or search ({_per_task(tools)})."
     if not run.scored.info.model.startswith(_BASELINE_PREFIX):
         yield from _token_warnings(run)
+
+
+def _format_warnings(run: MeasuredRun) -> Iterator[str]:
+    scores = {task: result for task in run.cells if (result := format_scores(run, task))}
+    counts = {task: result.only_lenient for task, result in scores.items()}
+    if not any(counts.values()):
+        return
+    changes = ", ".join(
+        f"{TASKS[task].display} {format_value(result.lenient, 1)} instead of "
+        f"{format_value(result.exact, 1)}"
+        for task, result in scores.items()
+        if result.lenient != result.exact
+    )
+    consequence = "scored as incorrect" if run.scored.protocol == "exact" else "read nevertheless"
+    yield (
+        f"answers that only the protocol lenient reads, {consequence} ({_per_task(counts)})"
+        + (f"; with them, exact match is {changes}." if changes else ".")
+    )
 
 
 def _token_warnings(run: MeasuredRun) -> Iterator[str]:
@@ -136,7 +166,7 @@ def _item_limit_warnings(run: MeasuredRun) -> Iterator[str]:
 
 
 def _status_warning(run: MeasuredRun, status: Status) -> str:
-    is_excluded = run.scored.protocol == "exact" and status in UNANSWERED_STATUSES
+    is_excluded = run.scored.protocol != "paper" and status in UNANSWERED_STATUSES
     consequence = "excluded from the means" if is_excluded else "scored as incorrect"
     unit = "items" if run.scored.info.samples == 1 else "samples"
     nouns = {"missing": f"{unit} without a response", "error": "failed requests"}

@@ -82,7 +82,7 @@ def failure_kinds(runs: Sequence[FailureShares], categories: Sequence[str]) -> F
 def failure_shares(runs: Sequence[MeasuredRun]) -> list[FailureShares]:
     """Return the error kinds of every run with counted items, over all its tasks.
 
-    The scores must be of the exact protocol.
+    The scores must not be of the paper protocol.
     """
     names = {category.name: category.display for category in CATEGORIES}
     all_shares = []

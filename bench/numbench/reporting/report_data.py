@@ -20,6 +20,7 @@ from numbench.reporting.task_scores import TaskScores, task_scores
 
 _PROTOCOL_NOTES: dict[ProtocolName, str] = {
     "exact": "Protocol exact: answers scored against exact truth, rounded to 15 digits.",
+    "lenient": "Protocol lenient: like exact, and answers in other formats are read too.",
     "paper": "Protocol paper: the published study's own scoring, including its known errors.",
 }
 _COVERAGE_REFERENCE = "Omitted or unreadable answers: see Coverage."

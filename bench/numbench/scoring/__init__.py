@@ -1,6 +1,6 @@
 """Scoring: pure functions from items and responses to scores."""
 
-from numbench.scoring.exact_protocol import is_correct, score_exact
+from numbench.scoring.exact_protocol import is_correct, score_exact, score_lenient
 from numbench.scoring.paper_protocol import score_paper
 from numbench.scoring.scored_run import (
     ScoredItem,
@@ -26,6 +26,7 @@ __all__ = [
     "headline_score",
     "is_correct",
     "score_exact",
+    "score_lenient",
     "score_paper",
     "score_run",
     "signature",

@@ -1,25 +1,38 @@
 """The parser of the `exact` protocol: read the answer from a response, or nothing.
 
-The rules are tried in this order. The first rule that finds an answer object or a value decides,
-and the value must be of the kind that the task requires (a list of one number is not a number):
+The text is the response without its thinking (`numbench.thinking_text`). The rules are tried in
+this order. The first rule that finds an answer object or a value decides, and the value must be of
+the kind that the task requires (a list of one number is not a number):
 
 1. The whole text is a JSON object with the key `answer`.
-2. The last closed object with that key inside the text, in a code fence or not. The notation of
-   its value may depart from JSON (`-.5`, `−5`, `1.5 × 10^-7`, an unquoted letter). If the value
-   cannot be read, the text has no answer: an earlier object may be a draft.
-3. A truncated object: its value has started, but the object never closes. A number counts if its
-   literal is complete: it is followed by the end of the text, a line break, a new `{`, a backtick
-   or `<`, or the next key of the object. A runaway literal (more than 64 characters) may be
-   followed by anything except an operator. If the text ends right after the decimal point
-   (`12.`), the number before it counts. `-`, `1e` and `1,` are not complete, and neither is a
-   literal that is followed by any further digit, unless a next key comes first.
-   A letter counts if its quotes are closed, a list if its bracket is closed. If the text has
-   several truncated objects, all complete values must be equal.
+2. The last closed object with that key inside the text, in a code fence or not; its opening brace
+   may be missing. The notation of its value may depart from JSON (`-.5`, `−5`, `1.5 × 10^-7`, an
+   unquoted letter). There is no answer if the value cannot be read (an earlier object may be a
+   draft), if the words before the object say `for example`, `such as`, `not` or `instead of`, if
+   the words after it take it back (`wait`, `actually`, `correction`, `wrong`, …), or if another
+   object begins after it, never closes, and differs from it as far as it is written.
+3. A truncated object: its value has started, but the object never closes. The value counts if it
+   has ended: a string at its closing quote, a list at its closing bracket, and any other number at
+   a line break, a `{`, a backtick or `<`, or the next key of the object. The end of the text ends
+   nothing: `12`, `12.`, `"12` and `1e5` may all have been cut off. A number whose decimals end in
+   at least 64 zeros counts too; what follows must not be an operator. No value counts that is
+   followed by any further digit, unless a next key comes first. If the text has several truncated
+   objects, all values that count must be equal.
 4. The text is only one number, letter or list, optionally with a label (`Answer:`,
-   `The answer is`, `**Final answer:**`), a code fence, quotes or emphasis around it.
+   `The answer is`, `**Final answer:**`), a code fence, quotes or emphasis around it, or, after a
+   quoted value or a list, the closing brace of an object whose beginning is missing. If the output
+   ended at the token limit, the value must have ended, as in rule 3.
+
+After the first key `answer`, the text ends at an end-of-turn token (`<|im_end|>`, `</s>`, …) or a
+line that starts a next question (`Question:`, `User:`): what follows was invented by the model.
 
 A JSON string counts as its content. `null`, booleans, NaN, infinities and objects are not
-answers. If one object has the key twice with different values, there is no answer.
+answers. If one object has the key twice with different values, there is no answer. `[]` is an
+empty list.
+
+Time and memory are linear in the length of the text. Of a text of more than 1,000,000 characters
+only the last 1,000,000 are read, and only by rules 2 and 3. A list of more than 10,000 numbers,
+and a number outside 10^±999,999, cannot be read.
 """
 
 from __future__ import annotations
@@ -31,6 +44,7 @@ from decimal import Decimal
 from typing import NamedTuple
 
 from numbench.scoring.notation import (
+    MAX_LIST_LENGTH,
     NUMBER_LITERAL,
     read_letter,
     read_list,
@@ -50,42 +64,49 @@ class ParsedAnswer(NamedTuple):
     rule: int
 
 
-class _NumberLiteral(str):
-    """A JSON number in its original notation."""
-
-
-class _JsonObject(NamedTuple):
-    """A decoded JSON object and the index at which its text ends."""
-
-    fields: dict[str, object]
-    end: int
-
-
 class _RawAnswer(NamedTuple):
     """The value under `answer` in a closed object, before it is interpreted."""
 
     raw: object
 
 
+MAX_CHARACTERS = 1_000_000
+"""The number of characters, from the end of the text, that are read."""
+
 # Limits of the effort for hostile text: `"answer":` keys considered, opening braces tried per key,
 # and characters decoded without success, as a multiple of the text's length.
 _MAX_KEYS = 32
 _MAX_BRACES_PER_KEY = 32
 _MAX_WASTED_RATIO = 2
-_RUNAWAY_LENGTH = 64
+_ENDLESS_ZEROS = "0" * 64
 
 _KEY = re.compile(r'"answer"\s*+:\s*+')
 _NEXT_KEY = re.compile(r',\s*+"[^"]*+"\s*+:')
-_BEFORE_NEXT_KEY = re.compile(r'"?\s*+,\s*+"')
-_AFTER_COMPLETE_LITERAL = re.compile(r'"?[^\S\n]*+(?:[\n{`<]|$)')
-_OPERATOR = re.compile(r'"?\s*+[-+*/^%×·⋅÷=.,eExX]')
+_BEFORE_NEXT_KEY = re.compile(r'\s*+,\s*+"')
+_AFTER_ENDED_NUMBER = re.compile(r"\.?+[^\S\n]*+[\n{}`<]")
+_OPERATOR = re.compile(r"\s*+[-+*/^%×·⋅÷=.,eExX]")
+# A model that goes on after its answer may write the next question and answer itself.
+_NEXT_TURN = re.compile(
+    r"(?=<\|(?:im_end|im_start|eot_id|endoftext|end_of_text)\|>|</s>|<end_of_turn>|\[/?INST\])"
+    r"|(?<=\n)(?=[ \t]{0,9}(?:\*\*)?(?:User|Human|Question|Problem|Q)(?:\*\*)?[ \t]?:)"
+)
+_NOT_MEANT = re.compile(
+    r"(?:for example|for instance|\be\.g\.|such as|instead of|rather than|\bnot)[,:]?\s*\Z",
+    re.IGNORECASE,
+)
+_RETRACTION = re.compile(
+    r"\b(?:wait|actually|correction|mistake|wrong|incorrect|sorry|oops|hmm+)\b", re.IGNORECASE
+)
+_ANY_DIGIT = re.compile("[0-9]")
 _QUOTED_LETTER = re.compile(r'"\s*+([A-Fa-f])\s*+"')
 _CLOSED_LIST = re.compile(r"\[[^\[\]{}]*+\]")
+_START_OF_OBJECT = re.compile(r'\{\s*+(?:"|\Z)')
 _LABEL_WORDS = (
     r"(?:the\s++)?(?:final\s++|correct\s++)?(?:answer|result)\b(?:\s++is\b)?+\s*+[:=]?+\s*+"
 )
 _LABEL = re.compile(rf"\*\*{_LABEL_WORDS}\*\*\s*+[:=]?\s*+|{_LABEL_WORDS}", re.IGNORECASE)
 _FENCE = re.compile(r"```(?:[A-Za-z]*+[^\S\n]*+\n)?+")
+_CLOSING = frozenset("\"'`*_]}")
 
 
 def _object_from_pairs(pairs: list[tuple[str, object]]) -> dict[str, object]:
@@ -96,66 +117,86 @@ def _object_from_pairs(pairs: list[tuple[str, object]]) -> dict[str, object]:
     return values
 
 
-_JSON_DECODER = json.JSONDecoder(
-    parse_float=_NumberLiteral,
-    parse_int=_NumberLiteral,
-    object_pairs_hook=_object_from_pairs,
+# Numbers keep their notation. The decoder that checks repeated keys is slower.
+_DECODER = json.JSONDecoder(parse_float=str, parse_int=str)
+_CHECKING_DECODER = json.JSONDecoder(
+    parse_float=str, parse_int=str, object_pairs_hook=_object_from_pairs
 )
 
 
-def parse_answer(text: str, kind: AnswerKind) -> ParsedAnswer | None:
+def parse_answer(text: str, kind: AnswerKind, is_cut_off: bool = False) -> ParsedAnswer | None:
     """Return the answer of the given kind in `text` and its rule; None for unparseable text.
 
-    Never raises; runs in linear time.
+    is_cut_off: whether the output ended at the token limit. Never raises; runs in linear time.
     """
-    text = text.strip()
-    if text.startswith("{") and text.endswith("}"):
-        whole = _decode_whole(text)
-        if whole is not None:
-            return _with_rule(_read_json_value(whole.raw, kind), 1)
+    is_whole = len(text) <= MAX_CHARACTERS
+    text = text.lstrip() if is_whole else text[-MAX_CHARACTERS:]
+    stripped = text.rstrip()
+    if is_whole and text.startswith("{") and stripped.endswith("}"):
+        may_repeat_key = stripped.count('"answer"') > 1 or "\\" in stripped
+        whole = _decode(stripped, 0, _CHECKING_DECODER if may_repeat_key else _DECODER)
+        if not isinstance(whole, int) and whole[1] == len(stripped) and "answer" in whole[0]:
+            return _with_rule(_read_json_value(whole[0]["answer"], kind), 1)
+    text = _without_next_turn(text)
     keys = list(deque(_KEY.finditer(text), _MAX_KEYS))
     if keys:
-        last = _read_last_closed_object(text, keys)
+        last = _read_last_closed_object(text, keys, kind)
         if last is not None:
             return _with_rule(_read_json_value(last.raw, kind), 2)
         return _with_rule(_read_unclosed_objects(text, keys, kind), 3)
-    return _with_rule(_read_bare_value(text, kind), 4)
+    if not is_whole or (is_cut_off and stripped[-1:] not in _CLOSING):
+        return None
+    return _with_rule(_read_bare_value(stripped, kind), 4)
+
+
+def _without_next_turn(text: str) -> str:
+    """Return `text` up to what a model invented after its answer."""
+    if not any(sign in text for sign in ("\n", "<", "INST]")):
+        return text
+    key = _KEY.search(text)
+    turn = _NEXT_TURN.search(text, key.end()) if key else None
+    return text[: turn.start()] + "\n" if turn else text
+
+
+def ends_inside_object(text: str) -> bool:
+    """Return whether `text` ends after the start of a JSON object and before its end."""
+    start = text.rfind("{")
+    return start >= 0 and "}" not in text[start:] and bool(_START_OF_OBJECT.match(text, start))
 
 
 def _with_rule(value: AnswerValue | None, rule: int) -> ParsedAnswer | None:
     return None if value is None else ParsedAnswer(value, rule)
 
 
-def _decode_whole(text: str) -> _RawAnswer | None:
-    decoded = _decode(text, 0)
-    if isinstance(decoded, int) or decoded.end != len(text) or "answer" not in decoded.fields:
-        return None
-    return _RawAnswer(decoded.fields["answer"])
+def _decode(
+    text: str, start: int, decoder: json.JSONDecoder = _CHECKING_DECODER
+) -> tuple[dict[str, object], int] | int:
+    """Decode the JSON object at `start`; return it and the index at which its text ends.
 
-
-def _decode(text: str, start: int) -> _JsonObject | int:
-    """Decode the JSON object at `start`; on failure return the number of characters read.
-
-    Nesting beyond Python's recursion limit is a failure.
+    On failure return the number of characters read. Nesting beyond Python's recursion limit is a
+    failure.
     """
     try:
-        value, end = _JSON_DECODER.raw_decode(text, start)
+        return decoder.raw_decode(text, start)
     except json.JSONDecodeError as error:
         return error.pos - start
     except RecursionError:
         return len(text) - start
-    return _JsonObject(value, end)
 
 
 def _read_json_value(raw: object, kind: AnswerKind) -> AnswerValue | None:
     """Return a decoded JSON value as an answer; None if it is not of the kind."""
     if kind == "list" and isinstance(raw, list):
+        if len(raw) > MAX_LIST_LENGTH:
+            return None
         values = [read_list_element(v.strip()) if isinstance(v, str) else None for v in raw]
         present = [value for value in values if value is not None]
-        return tuple(present) if present and len(present) == len(values) else None
-    if not isinstance(raw, str) or (kind == "letter" and isinstance(raw, _NumberLiteral)):
+        return tuple(present) if len(present) == len(values) else None
+    if not isinstance(raw, str):
         return None
-    return _read_text(raw.strip().removesuffix(".") if kind == "number" else raw.strip(), kind)
+    if kind == "number":
+        return read_number(raw.strip().removesuffix("."))
+    return _read_text(raw.strip(), kind)
 
 
 def _read_text(text: str, kind: AnswerKind) -> AnswerValue | None:
@@ -164,18 +205,50 @@ def _read_text(text: str, kind: AnswerKind) -> AnswerValue | None:
     return read_letter(text) if kind == "letter" else read_list(text)
 
 
-def _read_last_closed_object(text: str, keys: list[re.Match[str]]) -> _RawAnswer | None:
+def _read_last_closed_object(
+    text: str, keys: list[re.Match[str]], kind: AnswerKind
+) -> _RawAnswer | None:
     """Rule 2: return the value in the last closed object; None if no object closes."""
-    decoded: dict[int, _JsonObject | int] = {}
-    for key in reversed(keys):
+    decoded: dict[int, tuple[dict[str, object], int] | int] = {}
+    last_brace = text.rfind("}")
+    for index, key in reversed(list(enumerate(keys))):
+        if key.end() > last_brace:
+            continue
         answer = _read_enclosing_object(text, key, decoded) or _read_malformed_object(text, key)
         if answer is not None:
-            return answer
+            value = _read_json_value(answer.raw, kind) if _is_meant(text, key) else None
+            if value is not None and all(
+                _repeats(text, key, later, value, kind) for later in keys[index + 1 :]
+            ):
+                return answer
+            return _RawAnswer(None)
     return None
 
 
+def _is_meant(text: str, key: re.Match[str]) -> bool:
+    """Return whether the text around a closed object leaves its value the answer."""
+    opening = max(text.rfind("{", 0, key.start()), 0)
+    after = text[text.find("}", key.end()) + 1 :]
+    return not (
+        _NOT_MEANT.search(text[max(opening - 60, 0) : opening]) or _RETRACTION.search(after)
+    )
+
+
+def _repeats(
+    text: str, key: re.Match[str], later: re.Match[str], value: AnswerValue, kind: AnswerKind
+) -> bool:
+    """Return whether a later object that never closes has the same value, as far as written."""
+    if text.find("{", key.end(), later.start()) < 0:
+        # Not an object.
+        return True
+    unclosed = text[later.end() :].strip()
+    if text.startswith(unclosed, key.end()):
+        return True
+    return _read_unclosed_value(unclosed, kind) == value
+
+
 def _read_enclosing_object(
-    text: str, key: re.Match[str], decoded: dict[int, _JsonObject | int]
+    text: str, key: re.Match[str], decoded: dict[int, tuple[dict[str, object], int] | int]
 ) -> _RawAnswer | None:
     """Return the value in the outermost JSON object around `key` that has the key itself.
 
@@ -190,16 +263,16 @@ def _read_enclosing_object(
         if brace not in decoded:
             decoded[brace] = _decode(text, brace)
         result = decoded[brace]
-        if isinstance(result, _JsonObject) and result.end > key.end() and "answer" in result.fields:
-            answer = _RawAnswer(result.fields["answer"])
+        if not isinstance(result, int) and result[1] > key.end() and "answer" in result[0]:
+            answer = _RawAnswer(result[0]["answer"])
     return answer
 
 
 def _read_malformed_object(text: str, key: re.Match[str]) -> _RawAnswer | None:
     """Return the value of a closed object that is not JSON, up to its next key or its brace."""
-    opening = text.rfind("{", 0, key.start())
+    opening = max(text.rfind("{", 0, key.start()), 0)
     closing = text.find("}", key.end())
-    if opening < 0 or text.find("}", opening, key.start()) >= 0 or closing < 0:
+    if text.find("}", opening, key.start()) >= 0 or closing < 0:
         return None
     if text.find("{", key.end(), closing) >= 0 and not text.startswith("{", key.end()):
         return _read_braced_exponent(text, key, closing)
@@ -220,8 +293,6 @@ def _read_unclosed_objects(
     text: str, keys: list[re.Match[str]], kind: AnswerKind
 ) -> AnswerValue | None:
     """Rule 3: return the value that all truncated objects with a complete value share."""
-    if text.find("{", 0, keys[-1].start()) < 0:
-        return None
     starts = [max(text.rfind("{", 0, key.start()), 0) for key in keys[1:]]
     stops = [*starts, len(text)]
     values = [
@@ -233,29 +304,43 @@ def _read_unclosed_objects(
 
 
 def _read_unclosed_value(text: str, kind: AnswerKind) -> AnswerValue | None:
-    """Return the value at the start of `text` if its literal is complete."""
+    """Return the value at the start of `text` if it has ended (rule 3)."""
     pattern = {"number": NUMBER_LITERAL, "letter": _QUOTED_LETTER, "list": _CLOSED_LIST}[kind]
-    start = 1 if kind == "number" and text.startswith('"') else 0
-    match = pattern.match(text, start)
-    if match is None or not _is_complete(text[match.end() :], match.end()):
+    is_quoted = kind == "number" and text.startswith('"')
+    match = pattern.match(text, is_quoted)
+    if match is None:
         return None
-    return _read_text(match[1] if kind == "letter" else match.group(), kind)
+    value = match[1] if kind == "letter" else match.group()
+    rest = text[match.end() :]
+    if is_quoted and (closed := rest.lstrip().startswith('"')):
+        rest = rest.lstrip()[1:]
+    if kind == "number" and not (closed if is_quoted else _has_ended(rest)):
+        if not _has_endless_zeros(match) or _OPERATOR.match(rest):
+            return None
+        value = value.rstrip("0").removesuffix(".")
+    if _ANY_DIGIT.search(rest) and not _BEFORE_NEXT_KEY.match(rest):
+        return None
+    return _read_text(value, kind)
 
 
-def _is_complete(rest: str, length: int) -> bool:
-    """Return whether a literal of `length` characters is complete, given the text after it."""
-    if _BEFORE_NEXT_KEY.match(rest) or rest.strip() == ".":
-        return True
-    if re.search("[0-9]", rest):
-        return False
-    return bool(_AFTER_COMPLETE_LITERAL.match(rest)) or (
-        length > _RUNAWAY_LENGTH and not _OPERATOR.match(rest)
+def _has_ended(rest: str) -> bool:
+    """Return whether an unquoted number has ended, given the text after it."""
+    return bool(_AFTER_ENDED_NUMBER.match(rest) or _BEFORE_NEXT_KEY.match(rest))
+
+
+def _has_endless_zeros(literal: re.Match[str]) -> bool:
+    """Return whether a literal has decimals that end in zeros only, and no exponent."""
+    mantissa = literal["plain"] or literal["grouped"]
+    return literal.group().endswith(mantissa) and (
+        "." in mantissa[: -len(_ENDLESS_ZEROS)] and mantissa.endswith(_ENDLESS_ZEROS)
     )
 
 
 def _read_bare_value(text: str, kind: AnswerKind) -> AnswerValue | None:
     """Rule 4: return the value of a text that consists of it, a label and markup."""
     labelled = False
+    if text.endswith("}") and text.startswith(('"', "[")):
+        text = text[:-1].rstrip()
     for _ in range(2):
         label = _LABEL.match(text)
         if label:

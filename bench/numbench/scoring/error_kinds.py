@@ -93,9 +93,8 @@ def _to_scientific(value: Decimal) -> _Scientific:
     value = round_significant(value)
     if not value:
         return _Scientific(False, 0, 0)
-    sign, digits, _ = value.as_tuple()
-    significand = int("".join(map(str, digits)).ljust(SIGNIFICANT_DIGITS, "0"))
-    return _Scientific(bool(sign), significand, value.adjusted())
+    digits, _, exponent = f"{value.copy_abs():.14e}".partition("e")
+    return _Scientific(value.is_signed(), int(digits[0] + digits[2:]), int(exponent))
 
 
 def _is_near(answer: _Scientific, target: _Scientific, parts: int) -> bool:

@@ -27,14 +27,21 @@ _LETTER = re.compile(r"(?<!\w)[A-F](?!\w)")
 _DIGIT = re.compile(r"[0-9]")
 
 
+MAX_CHARACTERS = 100_000
+"""A longer text is not searched."""
+
+
 def contains_correct_answer(text: str, item: Item) -> bool:
     """Return whether the one distinct number, letter or list in an unparseable text is correct.
 
-    Number: every literal in the text can be read as the truth; a quotient counts as its value,
-    and a comma may be a decimal or a thousands separator. List: all literals, in their order,
-    are the truth, once or repeated. Letter: no other letter from A to F stands alone. Never
-    raises; runs in linear time.
+    text: the response without its thinking. Number: every literal in the text can be read as the
+    truth; a quotient counts as its value, and a comma may be a decimal or a thousands separator.
+    List: all literals, in their order, are the truth, once or repeated. Letter: no other letter
+    from A to F stands alone. False for more than 100,000 characters. Never raises; runs in linear
+    time.
     """
+    if len(text) > MAX_CHARACTERS:
+        return False
     if TASKS[item.task].answer_kind == "letter":
         return set(_LETTER.findall(text)) == {item.answer}
     text = _FRACTION.sub(r"\1/\2", text)
@@ -44,7 +51,7 @@ def contains_correct_answer(text: str, item: Item) -> bool:
     key = comparison_key(item)
     if isinstance(item.answer, str):
         truth = key(Decimal(item.answer))
-        return all(truth in map(key, _possible_values(literal)) for literal in literals)
+        return all(truth in map(key, _possible_values(literal)) for literal in set(literals))
     truths = [key(Decimal(number)) for number in item.answer]
     separated = [part for literal in literals for part in literal.split(",")]
     return _repeats(separated, truths, key) or _repeats(literals, truths, key)

@@ -70,8 +70,9 @@ def correct_digits(predicted: Decimal, truth: Decimal) -> int:
 
 
 def _padded_digits(value: Decimal) -> str:
-    digits = "".join(map(str, value.as_tuple().digits))
-    return digits.ljust(SIGNIFICANT_DIGITS, "0")
+    """Return the 15 digits of a rounded positive or negative number."""
+    digits = f"{value.copy_abs():.14e}"
+    return digits[0] + digits[2:16]
 
 
 def comparison_key(item: Item) -> Callable[[Decimal], Decimal]:

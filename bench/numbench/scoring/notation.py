@@ -9,23 +9,31 @@ from __future__ import annotations
 import re
 from decimal import MAX_EMAX, MIN_EMIN, ROUND_05UP, Context, Decimal
 
+MAX_EXPONENT = 999_999
+"""The largest decimal exponent of a value, as in Python's default decimal context."""
+
+MAX_LIST_LENGTH = 10_000
+"""The largest number of elements of a list."""
+
 _MAX_PARSED_DIGITS = 40
 # ROUND_05UP (sticky rounding) keeps a second rounding to fewer digits correct.
 _PARSING_CONTEXT = Context(
     prec=_MAX_PARSED_DIGITS, rounding=ROUND_05UP, Emax=MAX_EMAX, Emin=MIN_EMIN, traps=[]
 )
 
+_ZERO = Decimal(0)
+
 _MINUS_SIGNS = "−–﹣－"
 SIGN_PATTERN = rf"[+\-{_MINUS_SIGNS}]"
-# `Decimal` supports exponents of up to 18 digits.
-_EXPONENT_VALUE = rf"{SIGN_PATTERN}?[0-9]{{1,18}}+"
+# With longer exponents, `Decimal` would round to 0 or infinity.
+_EXPONENT_VALUE = rf"{SIGN_PATTERN}?[0-9]{{1,9}}+"
 EXPONENT_PATTERN = rf"""
     [eE](?P<e>{_EXPONENT_VALUE})
     | \s*+ (?:[×x*·⋅]|\\times|\\cdot) \s*+ 10
       (?: \s*+ (?:\^|\*\*) \s*+ (?: \{{(?P<braces>{_EXPONENT_VALUE})\}}
                                  | \((?P<round>{_EXPONENT_VALUE})\)
                                  | (?P<bare>{_EXPONENT_VALUE}) )
-        | (?P<super>[⁺⁻]?[⁰¹²³⁴⁵⁶⁷⁸⁹]{{1,18}}+) )
+        | (?P<super>[⁺⁻]?[⁰¹²³⁴⁵⁶⁷⁸⁹]{{1,9}}+) )
 """
 _GROUPED = (
     r"[1-9][0-9]{0,2} (?P<comma>[,\u00a0\u2009\u202f]) [0-9]{3} (?: (?P=comma) [0-9]{3} )*+ "
@@ -41,13 +49,14 @@ NUMBER_LITERAL = re.compile(
 )
 """A number literal in the notations of `read_number`; match it at the index where it starts."""
 
-_ASCII_NUMBER = re.compile(r"[+-]?(?:[0-9]++(?:\.[0-9]++)?+|\.[0-9]++)(?:[eE][+-]?[0-9]{1,18})?")
+_ASCII_NUMBER = re.compile(r"[+-]?(?:[0-9]++(?:\.[0-9]++)?+|\.[0-9]++)(?:[eE][+-]?[0-9]{1,9})?")
 _TO_ASCII = str.maketrans(dict.fromkeys(_MINUS_SIGNS, "-"))
 _SUPERSCRIPTS = str.maketrans("⁺⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "+-0123456789")
 _LETTER = re.compile(r"\(([A-Fa-f])\)|([A-Fa-f])[:.)]?")
 # A comma without a space, followed by exactly three digits, may be a thousands separator.
 _TIGHT_COMMA = re.compile(r"(?<=[0-9]),[0-9]{3}(?![0-9])")
 _LOOSE_COMMA = re.compile(r",\s")
+_DECIMAL_COMMA = re.compile(r"(?<![0-9.])[0-9]++,[0-9]++(?!\.)")
 _MARKUP = ("**", "__", "*", "`", '"', "'")
 
 
@@ -60,8 +69,8 @@ def read_number(text: str) -> Decimal | None:
     to three digits and without a leading 0. `1,234` is therefore 1234, and `0,123` is not a number.
 
     The value is exact up to 40 significant digits. A longer one is shortened so that rounding it
-    to 39 digits or fewer gives the same result as rounding the text. None for exponents beyond
-    ±10¹⁸.
+    to 39 digits or fewer gives the same result as rounding the text. None for values outside
+    10^±999,999; every zero is the same.
     """
     if _ASCII_NUMBER.fullmatch(text):
         return _decimal(text)
@@ -78,8 +87,11 @@ def read_number(text: str) -> Decimal | None:
 
 
 def read_list_element(text: str) -> Decimal | None:
-    """Return the value of a list element; unlike in `read_number`, no comma is allowed."""
-    return None if "," in text else read_number(text)
+    """Return the value of a list element.
+
+    Unlike in `read_number`, no comma is allowed; the decimal point may be at the end (`5.`).
+    """
+    return None if "," in text else read_number(text.removesuffix("."))
 
 
 def read_letter(text: str) -> str | None:
@@ -91,13 +103,20 @@ def read_letter(text: str) -> str | None:
 def read_list(text: str) -> tuple[Decimal, ...] | None:
     """Return the numbers of `[a, b]`, or of `a, b, c` with at least two numbers.
 
-    None if a comma could be a thousands separator: without brackets, a comma without a space
-    before exactly three digits; with brackets, such a comma if other commas have a space.
+    None for more than 10,000 numbers, and if a comma could be part of a number. It could be a
+    thousands separator if it has no space and is followed by exactly three digits, unless the list
+    has brackets and no comma has a space. It could be a decimal comma if it has no space and is
+    between integers (`0,5`), and other commas have a space.
     """
+    if text.count(",") >= MAX_LIST_LENGTH:
+        return None
     bracketed = text.startswith("[") and text.endswith("]")
     tight = _TIGHT_COMMA.search(text) is not None
-    if tight and (not bracketed or _LOOSE_COMMA.search(text)):
+    loose = _LOOSE_COMMA.search(text) is not None
+    if (tight and (loose or not bracketed)) or (loose and _DECIMAL_COMMA.search(text)):
         return None
+    if bracketed and not text[1:-1].strip():
+        return ()
     parts = (text[1:-1] if bracketed else text).split(",")
     if len(parts) < 2 and not bracketed:
         return None
@@ -128,4 +147,6 @@ def format_number(value: Decimal) -> str:
 
 def _decimal(literal: str) -> Decimal | None:
     value = _PARSING_CONTEXT.create_decimal(literal)
-    return value if value.is_finite() else None
+    if not value:
+        return _ZERO
+    return value if -MAX_EXPONENT <= value.adjusted() <= MAX_EXPONENT else None

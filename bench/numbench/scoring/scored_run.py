@@ -23,7 +23,7 @@ from numbench.records import (
     request_id,
 )
 from numbench.scoring import paper_protocol
-from numbench.scoring.exact_protocol import score_exact
+from numbench.scoring.exact_protocol import score_exact, score_lenient
 from numbench.scoring.published_labels import read_published_labels
 from numbench.scoring.taxonomy import UNANSWERED_STATUSES
 from numbench.tasks import TASKS
@@ -67,8 +67,9 @@ class TaskSummary(NamedTuple):
     All means are over items, of the means over the samples of each item.
 
     n: items of the run.
-    counted: items included in the means; `exact` leaves out samples with the status missing or
-        error, and items without any other; `paper` takes the first 500 items with any status.
+    counted: items included in the means; `exact` and `lenient` leave out samples with the status
+        missing or error, and items without any other; `paper` takes the first 500 items with any
+        status.
     score: mean of the task's headline metric (log-sMAPE or exact match), 0 … 100; None, like
         exact_match, if no item is counted.
     tokens: mean generated tokens over the responses with a token count, None if no response has
@@ -136,6 +137,8 @@ def _score_items(
             response = run.responses.get(request_id(item.id, sample))
             if protocol == "paper":
                 score = paper_protocol.score_paper(item, response, labels.get(item.id))
+            elif protocol == "lenient":
+                score = score_lenient(item, response)
             else:
                 score = score_exact(item, response)
             if sample:
@@ -204,7 +207,7 @@ def _summarize_task(run: ScoredRun, task: str) -> TaskSummary:
     scores = item_means(items, lambda row: headline_score(task, row.score))
     tokens = item_token_counts(run, items)
     compliance = None
-    if run.protocol == "exact":
+    if run.protocol != "paper":
         compliance = _percent(item_means(items, lambda row: row.score.rule == 1))
     responses = sum(row.response is not None for row in counted)
     return TaskSummary(

@@ -62,7 +62,8 @@ CATEGORIES: tuple[Category, ...] = (
     Category("fragment", "Incomplete text",
              "The parser's rules find no answer, and a brace is not closed or not opened."),
     Category("format", "Unreadable", "Any other text in which the parser's rules find no answer."),
-    Category("truncated", "Truncated", "No answer, and the output ended at the token limit."),
+    Category("truncated", "Truncated",
+             "No answer, and the output ended at the token limit, or inside its JSON object."),
     Category("refused", "Refused", "No answer, and the model or its provider refused."),
     Category("empty", "Empty", "No answer, and no text."),
     Category("error", "Failed request", "The request failed; not counted."),
@@ -72,11 +73,11 @@ CATEGORIES: tuple[Category, ...] = (
 
 
 def categorize(score: Score) -> str:
-    """Return the name of the category of a score under the `exact` protocol.
+    """Return the name of the category of a score under the `exact` or `lenient` protocol.
 
     Raises ValueError for the `paper` protocol, which does not classify errors.
     """
-    if score.protocol != "exact":
+    if score.protocol == "paper":
         raise ValueError(
             f"the {score.protocol} protocol does not classify errors; use protocol exact"
         )

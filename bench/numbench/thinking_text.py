@@ -1,0 +1,164 @@
+"""Separate the thinking that some servers leave in the text of a response from the answer.
+
+A server that is configured for its model returns the thinking in a field of its own. Others leave
+it in the text, between tags or in the channels of OpenAI's harmony format.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+import msgspec
+
+from numbench.records import Completion
+
+_TAG = re.compile(
+    r"(?i:<(?P<end>/?)(?P<name>think|thinking|thought|reasoning)(?:\s[^<>]{0,99})?>)"
+    r"|\[(?P<bracket_end>/?)THINK\]"
+)
+_HARMONY_TOKEN = re.compile(r"<\|(channel|message|start|end|return|call)\|>")
+_CHANNEL_NAME = re.compile(r"\s*+(\w*+)")
+# Harmony as it is printed by a decoder that leaves out special tokens.
+_BARE_ANALYSIS = re.compile(r"\s*+analysis")
+_BARE_FINAL = "assistantfinal"
+
+
+class Span(NamedTuple):
+    """The part `text[start:end]` of a text."""
+
+    start: int
+    end: int
+
+
+class ThinkingSpans(NamedTuple):
+    """Where answer and thinking are in a text, each without tags.
+
+    is_open: the text ends inside the thinking.
+    """
+
+    answer: list[Span]
+    thinking: list[Span]
+    is_open: bool
+
+
+class SeparatedText(NamedTuple):
+    """The answer and the thinking of a text; see `separate_thinking`."""
+
+    answer: str
+    thinking: str | None
+    is_open: bool
+
+
+def separate_thinking(text: str) -> SeparatedText:
+    """Return the answer and the thinking in `text`.
+
+    - `<think>`, `<thinking>`, `<thought>`, `<reasoning>` (in either case) and `[THINK]` open a
+      block of thinking, which reaches to the closing tag of the same name or else to the end.
+    - All text before a closing tag without an opening one is thinking: such blocks are opened by
+      the prompt.
+    - If the text has harmony channels, the answer is the content of the channel `final`, also if
+      the special tokens are missing (`analysis…assistantfinal…`).
+
+    thinking: None, and the answer is the whole text, if there is none of these. is_open: the text
+    ends inside the thinking. Never raises; runs in linear time.
+    """
+    spans = find_thinking(text)
+    return SeparatedText(text, None, False) if spans is None else separate_spans(text, spans)
+
+
+def separate_spans(text: str, spans: ThinkingSpans) -> SeparatedText:
+    """Return the answer and the thinking at `spans` of `text`."""
+    answer, thinking = (
+        [stripped for start, end in part if (stripped := text[start:end].strip())]
+        for part in (spans.answer, spans.thinking)
+    )
+    # Joined by a line break, so that the parts of a number do not become another number.
+    return SeparatedText("\n".join(answer), "\n\n".join(thinking), spans.is_open)
+
+
+def find_thinking(text: str, is_open: bool = False) -> ThinkingSpans | None:
+    """Return where the thinking is, None if there is none.
+
+    is_open: the prompt ended in an opening tag, so that the text starts inside the thinking.
+    """
+    has_tags = "<" in text or "THINK]" in text
+    if has_tags and "<|channel|>" in text:
+        return _find_channels(text)
+    if _BARE_FINAL in text and (bare := _BARE_ANALYSIS.match(text)):
+        final = text.rfind(_BARE_FINAL)
+        answer = Span(final + len(_BARE_FINAL), len(text))
+        return ThinkingSpans([answer], [Span(bare.end(), final)], False)
+    if is_open or has_tags:
+        return _find_blocks(text, is_open)
+    return None
+
+
+def move_thinking(completion: Completion) -> Completion:
+    """Return `completion` with the thinking moved from `text` to `reasoning_text`.
+
+    The usage is unchanged: whether its visible tokens include the thinking is not known here.
+    """
+    answer, thinking, _ = separate_thinking(completion.text)
+    if thinking is None:
+        return completion
+    parts = [part for part in (completion.reasoning_text, thinking) if part]
+    return msgspec.structs.replace(
+        completion, text=answer, reasoning_text="\n\n".join(parts) or None
+    )
+
+
+def _find_blocks(text: str, is_open: bool) -> ThinkingSpans | None:
+    """Find the blocks between tags; None if there is no tag and `is_open` is false."""
+    tags = list(_TAG.finditer(text))
+    if not tags and not is_open:
+        return None
+    if tags and not _is_closing(tags[0]) and not text[: tags[0].start()].strip():
+        # The model repeats the tag that opened the block.
+        is_open = False
+    answer: list[Span] = []
+    thinking: list[Span] = []
+    # The tag of the open block: empty if the prompt has it, None outside a block.
+    block: str | None = "" if is_open else None
+    start = 0
+    for tag in tags:
+        name = (tag["name"] or "THINK").lower()
+        if not _is_closing(tag):
+            if block is None:
+                answer.append(Span(start, tag.start()))
+                block, start = name, tag.end()
+        elif block is None:
+            # What seemed to be the answer is thinking.
+            thinking += [*answer, Span(start, tag.start())]
+            answer = []
+            start = tag.end()
+        elif block in (name, ""):
+            thinking.append(Span(start, tag.start()))
+            block, start = None, tag.end()
+    (answer if block is None else thinking).append(Span(start, len(text)))
+    return ThinkingSpans(answer, sorted(thinking), block is not None)
+
+
+def _is_closing(tag: re.Match[str]) -> bool:
+    return bool(tag["end"] or tag["bracket_end"])
+
+
+def _find_channels(text: str) -> ThinkingSpans:
+    """Find the messages of harmony's channels; text before the first token is thinking."""
+    answer: list[Span] = []
+    thinking: list[Span] = []
+    # Where the current part goes to: None for what is not a message, such as a role.
+    part: list[Span] | None = thinking
+    start = 0
+    header: re.Match[str] | None = None
+    for token in _HARMONY_TOKEN.finditer(text):
+        if part is not None:
+            part.append(Span(start, token.start()))
+        start = token.end()
+        part = None
+        if token[1] == "message":
+            part = answer if header is not None and header[1] == "final" else thinking
+        header = _CHANNEL_NAME.match(text, start) if token[1] == "channel" else None
+    if part is not None:
+        part.append(Span(start, len(text)))
+    return ThinkingSpans(answer, thinking, not answer)

@@ -1,0 +1,73 @@
+"""Hostile texts: nothing raises under any protocol, and the values are within bounds."""
+
+from __future__ import annotations
+
+import math
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from numbench.records import Item, Response, Score
+from numbench.scoring import categorize, score_exact, score_lenient, score_paper
+from numbench.tasks.items import make_item
+from tests.scoring.hostile_texts import hostile_texts, long_texts, short_texts
+from tests.scoring.items import LARGEST, LETTER, ORDER, SEVENTH, SUM, text_response
+
+ITEMS = [SUM, SEVENTH, LARGEST, LETTER, ORDER, make_item("exponentiation", "^", ("2", "-40"), {})]
+PROTOCOLS = (score_exact, score_lenient, score_paper)
+
+
+def check(item: Item, response: Response) -> None:
+    for score_response in PROTOCOLS:
+        score = score_response(item, response)
+        assert score.exact_match <= (score.status == "ok")
+        if score.log_smape is not None:
+            assert 0 <= score.log_smape <= 1
+        if score.protocol != "paper":
+            assert categorize(score)
+            assert msgspec.json.decode(msgspec.json.encode(score), type=Score) == score
+            parsed = score.parsed if isinstance(score.parsed, str) else " ".join(score.parsed or ())
+            assert len(parsed) <= 60 * (1 + parsed.count(" "))
+
+
+@pytest.mark.parametrize("item", ITEMS, ids=lambda item: item.task)
+def test_no_short_hostile_text_raises(item: Item) -> None:
+    for text in short_texts():
+        check(item, text_response(item, text))
+
+
+@pytest.mark.parametrize("text", long_texts(), ids=lambda text: ascii(text[:24]))
+def test_no_long_hostile_text_raises(text: str) -> None:
+    """Quadratic effort would take minutes."""
+    for item in (SUM, LETTER, ORDER):
+        for score_response in (score_exact, score_lenient):
+            score_response(item, text_response(item, text))
+
+
+@given(hostile_texts, st.sampled_from(ITEMS), st.sampled_from([None, "stop", "length", "other"]))
+def test_no_random_hostile_text_raises(text: str, item: Item, reason: str | None) -> None:
+    check(item, Response(item_id=item.id, text=text, finish_reason=reason))  # type: ignore[arg-type]
+
+
+@given(hostile_texts, st.sampled_from(ITEMS))
+def test_lenient_only_adds_readings(text: str, item: Item) -> None:
+    exact = score_exact(item, text_response(item, text))
+    lenient = score_lenient(item, text_response(item, text))
+    if exact.status == "ok":
+        assert msgspec.structs.replace(lenient, protocol="exact") == exact
+    elif lenient.status == "ok":
+        assert lenient.rule is not None
+        assert lenient.rule > 4
+
+
+@given(st.integers(0, 10**40), st.integers(-(10**20), 10**20))
+def test_number_is_read_with_its_exponent_or_not_at_all(significand: int, exponent: int) -> None:
+    score = score_exact(SUM, text_response(SUM, f'{{"answer": {significand}e{exponent}}}'))
+    magnitude = exponent + len(str(significand)) - 1
+    if significand and abs(magnitude) > 999_999:
+        assert score.status == "unparseable"
+    if score.status == "ok" and significand:
+        assert score.log_smape is not None
+        assert math.isfinite(score.log_smape)
