@@ -37,6 +37,8 @@ bench: $(VENV)/.dev-ready $(INSPECT)/.ready
 	$(BIN)/python benchmarks/runner.py --inspect $(INSPECT)/bin/python | tee benchmarks/runner.md
 	$(BIN)/python benchmarks/memory.py | tee benchmarks/memory.md
 	$(BIN)/python benchmarks/scoring.py | tee benchmarks/scoring.md
+	$(BIN)/python benchmarks/intervals.py --figure docs/assets/coverage.svg \
+	  | tee benchmarks/intervals.md
 	$(BIN)/python benchmarks/report_page.py | tee benchmarks/report_page.md
 	$(BIN)/python benchmarks/encodings.py | tee benchmarks/encodings.md
 	$(BIN)/python benchmarks/small_models.py | tee benchmarks/small_models.md

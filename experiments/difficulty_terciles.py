@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from experiments.results_store import ScoreEstimate
 from numbench.scoring import ScoredItem, ScoredRun, headline_score
-from numbench.stats.intervals import bootstrap_means, wilson
+from numbench.stats.intervals import score_interval
 from numbench.stats.rank_statistics import quantile_bins
 from numbench.tasks import TASKS
 
@@ -46,10 +46,7 @@ def _terciles_of_task(task: str, rows: Sequence[ScoredItem]) -> list[DifficultyT
 
 def _score_tercile(task: str, rows: Sequence[ScoredItem]) -> DifficultyTercile:
     scores = np.array([headline_score(task, row.score) for row in rows])
-    if TASKS[task].metric == "exact_match":
-        low, high = wilson(int(scores.sum()), len(scores))
-    else:
-        ((low, high),) = bootstrap_means([scores])
+    low, high = score_interval(scores, maximum=1.0)
     chance_accuracy = TASKS[task].chance_accuracy
     chance = float(np.mean([chance_accuracy(len(row.item.operands)) for row in rows]))
     levels = [row.item.difficulty.base10 for row in rows]

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
         load_dataset,
         load_scores,
         plan,
+        plan_precision,
         report,
         run,
         score,
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
         Score,
         Usage,
     )
+    from numbench.reporting.precision_plan import PrecisionPlan
     from numbench.runner import Plan, RunReport
     from numbench.scoring import ScoredRun
     from numbench.tasks import PAPER_TASKS, TASKS, Task, TaskPrompts
@@ -55,6 +57,7 @@ __all__ = [
     "Manifest",
     "NumbenchError",
     "Plan",
+    "PrecisionPlan",
     "Response",
     "RunInfo",
     "RunReport",
@@ -71,6 +74,7 @@ __all__ = [
     "load_dataset",
     "load_scores",
     "plan",
+    "plan_precision",
     "report",
     "run",
     "score",
@@ -91,6 +95,7 @@ _MODULES = {
         "Score",
         "Usage",
     ),
+    "numbench.reporting.precision_plan": ("PrecisionPlan",),
     "numbench.runner": ("Plan", "RunReport"),
     "numbench.scoring": ("ScoredRun",),
     "numbench.tasks": ("PAPER_TASKS", "TASKS", "Task", "TaskPrompts"),

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
     from numbench.dataset.audit import AuditResult
     from numbench.reporting import ReportResult
+    from numbench.reporting.precision_plan import PrecisionPlan
     from numbench.reporting.regression import Regression
 
 PathLike = str | Path
@@ -226,6 +227,33 @@ def plan(
     return plan_run(spec, retry_errors, batch)
 
 
+def plan_precision(
+    model: str = "",
+    *,
+    reasoning: str | None = None,
+    precision: float = 1.0,
+    difference: float | None = None,
+    samples: int = 1,
+    pilot: PathLike | None = None,
+    dataset: PathLike = "v1",
+    tasks: Sequence[str] | None = None,
+    few_shot: int = 0,
+    base_url: str | None = None,
+    batch: bool = False,
+) -> PrecisionPlan:
+    """Return how many items, tokens and dollars a precision takes, like `numbench plan`.
+
+    `precision` is the half-width of each task's 95 % interval and `difference` one to be detected
+    with 80 % power, both in points. Scores, spread and tokens are those of the run `pilot`, or the
+    published ones. Raises BadInput for invalid arguments.
+    """
+    from numbench.reporting.precision_plan import plan_precision as plan_items
+
+    spec = RunSpec(model, reasoning, dataset, tasks, few_shot=few_shot, base_url=base_url)
+    run_folder = None if pilot is None else Path(pilot)
+    return plan_items(spec, precision, difference, samples, run_folder, batch)
+
+
 def report(
     runs: PathLike | Iterable[PathLike] | None = None,
     *,
@@ -251,18 +279,20 @@ def compare(
     *,
     protocol: ProtocolName = "exact",
     fail_below: float | None = None,
+    margin: float | None = None,
     partial: bool = False,
 ) -> Regression:
     """Test whether run `new` scores lower than run `old`; `Regression.failures` says where.
 
     A task fails if the paired test with Holm's correction over the tasks is significant and, if
-    `fail_below` is given, the score is lower by more than that many points. Tasks or items
-    missing from `new` fail too, unless `partial` is true. Raises BadInput for runs that cannot be
-    compared.
+    `fail_below` is given, the score is lower by more than that many points. With `margin`, the
+    question is reversed: a task fails unless a regression of more than `margin` points is
+    excluded. Tasks or items missing from `new` fail too, unless `partial` is true. Raises BadInput
+    for runs that cannot be compared, or if both `fail_below` and `margin` are given.
     """
     from numbench.reporting import compare as compare_runs
 
-    return compare_runs(Path(old), Path(new), protocol, fail_below, partial)
+    return compare_runs(Path(old), Path(new), protocol, fail_below, partial, margin)
 
 
 def score(run: PathLike, *, protocol: ProtocolName = "exact") -> ScoredRun:

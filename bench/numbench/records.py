@@ -159,7 +159,7 @@ class Job(Struct, frozen=True, kw_only=True):
 Status = Literal["ok", "unparseable", "empty", "truncated", "refused", "error", "missing"]
 ErrorKind = Literal[
     "sample_std", "sign", "magnitude", "rounding", "precision", "carry", "swap", "digit",
-    "rough", "other", "order", "count", "altered", "choice", "operand", "notation", "fragment",
+    "rough", "other", "order", "count", "altered", "choice", "operand", "notation",
     "format",
 ]  # fmt: skip
 """How an answer is wrong; `numbench.scoring.taxonomy` defines each kind."""

@@ -7,12 +7,18 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from numbench.dataset.generate import generate
-from numbench.dataset.settings import DatasetSettings, ShardFile, parse_tasks
+from numbench.dataset.settings import (
+    DatasetSettings,
+    ShardFile,
+    parse_tasks,
+    strata_share_per_item,
+)
 from numbench.dataset.shard_files import stratified_sample
-from numbench.dataset.store import open_dataset
+from numbench.dataset.store import RELEASED_DATASETS, open_dataset, released_dataset
 from numbench.errors import BadInput
 from numbench.records import FileEntry
 from numbench.resources import resource_folder
@@ -182,3 +188,21 @@ def test_a_stratified_subset_follows_the_difficulties_of_the_whole(size: int) ->
 def test_a_subset_cannot_exceed_the_whole() -> None:
     with pytest.raises(ValueError, match="cannot choose 3 of 2"):
         stratified_sample([1, 1], 3, next(attempts(RandomStream(1, "s", "t", 0), 9)))
+
+
+def test_design_follows_from_the_manifest() -> None:
+    for name in RELEASED_DATASETS:
+        manifest = released_dataset(name).manifest
+        assert strata_share_per_item(manifest) == pytest.approx(1 / 500 - 1 / 10_000)
+    for settings, expected in (
+        ({"size": 100}, 1 / 100 - 1 / 10_000),
+        ({"size": 9_999}, 1 / 9_999 - 1 / 10_000),
+        ({"size": 10_000}, 0.0),
+        ({"size": 20_000}, 0.0),
+        ({"size": "500"}, 0.0),
+        ({}, 0.0),
+    ):
+        changed = msgspec.structs.replace(manifest, settings=settings)
+        assert strata_share_per_item(changed) == pytest.approx(expected)
+    other = msgspec.structs.replace(manifest, generator="another")
+    assert strata_share_per_item(other) == 0.0

@@ -34,6 +34,20 @@ def run(
     prompt: str = "ab",
 ) -> Path:
     """A run named like its folder."""
+    asked = ((task, index) for task in tasks for index in range(limit or ITEMS))
+    result = (_response(task, index, says(task, index)) for task, index in asked)
+    return write(folder, data, [r for r in result if r], tasks, limit, prompt)
+
+
+def write(
+    folder: Path,
+    data: Dataset,
+    responses: Iterable[Response],
+    tasks: Iterable[str],
+    limit: int | None = None,
+    prompt: str = "ab",
+) -> Path:
+    """A run with these responses."""
     folder.mkdir(parents=True)
     info = RunInfo(
         model=folder.name,
@@ -47,9 +61,7 @@ def run(
         versions={},
         created="",
     )
-    asked = ((task, index) for task in tasks for index in range(limit or ITEMS))
-    result = (_response(task, index, says(task, index)) for task, index in asked)
-    write_run(folder, info, [response for response in result if response])
+    write_run(folder, info, list(responses))
     return folder
 
 

@@ -10,10 +10,20 @@ from typing import Any
 
 import pytest
 
+from numbench.dataset.generate import generate
+from numbench.dataset.settings import DatasetSettings
+from numbench.records import Response
 from numbench.reporting import report
-from numbench.reporting.comparisons import OVERALL, compare_runs, verdict
+from numbench.reporting.comparisons import (
+    OVERALL,
+    Contrast,
+    compare_runs,
+    verdict,
+)
+from numbench.reporting.entries import measure
 from numbench.scoring import score_run
-from numbench.stats.mcnemar import mcnemar
+from numbench.stats.intervals import wilson
+from numbench.stats.mcnemar import DiscordantCounts, mcnemar, tango_interval
 from numbench.stats.paired import Difference
 from tests.reporting import large_runs, runs
 
@@ -279,7 +289,9 @@ def test_one_run_has_no_comparisons(two: list[Path], tmp_path: Path) -> None:
     assert rows(tmp_path / "out", "comparisons") == []
     result = summary(tmp_path / "out")
     assert (result["pairs"], result["runs"][0]["ranks"]) == ([], {})
-    assert result["smallest_difference"]["note"].endswith("(15.0 points) cannot be detected.")
+    assert result["smallest_difference"]["note"].endswith(
+        "and true differences below 19.0 points less often than in 80 %."
+    )
 
 
 def test_hostile_names_are_escaped(tmp_path: Path) -> None:
@@ -298,3 +310,59 @@ def test_published_rows_are_never_compared(two: list[Path], tmp_path: Path) -> N
     report(two, published=True, out=tmp_path / "out")
     for name in ("comparisons", "ranks", "overall"):
         assert "Kimi" not in (tmp_path / "out" / "tables" / f"{name}.md").read_text()
+
+
+def test_rank_sets_hold_for_all_tasks_at_once(tmp_path: Path) -> None:
+    data = large_runs.dataset(tmp_path, PAIR)
+    for name, wrong in (("a", 0), ("b", 2), ("c", 9), ("d", 30)):
+        large_runs.run(tmp_path / "runs" / name, data, lambda _, n, w=wrong: n >= w, tasks=PAIR)  # type: ignore[misc]
+    report([tmp_path / "runs"], out=tmp_path / "out")
+    result = rows(tmp_path / "out", "rank_sets")
+    # Nine items between a and c are significant among 18 tests, seven between b and c are not.
+    assert [(row["Model"], row["MinMax"]) for row in result] == [
+        ("a", "1-2"),
+        ("b", "1-3"),
+        ("c", "2-3"),
+        ("d", "4"),
+    ]
+    pairs = [p for p in summary(tmp_path / "out")["pairs"] if p["table"] == "log_smape"]
+    assert len(pairs) == 18
+    smallest = min(pairs, key=lambda pair: pair["p"])
+    assert smallest["p_over_pairs_and_tasks"] == pytest.approx(18 * smallest["p"])
+    (first, *_) = summary(tmp_path / "out")["runs"]
+    assert first["rank_sets"]["minmax"] == [1, 2]
+    assert OVERALL in first["rank_sets"]
+
+
+def test_items_of_a_generated_dataset_are_compared_by_its_design(tmp_path: Path) -> None:
+    data = generate(
+        DatasetSettings("drawn", ("multiplication",), size=60), tmp_path / "drawn"
+    ).dataset
+    difficulty = {item.id: item.difficulty.base10 for item in data.by_task["multiplication"]}
+    limit = sorted(difficulty.values())[30]
+
+    def write(name: str, hardest: int) -> Path:
+        responses = [
+            Response(
+                item_id=item.id,
+                text=f'{{"answer": {item.answer if difficulty[item.id] <= hardest else 7}}}',
+                finish_reason="stop",
+            )
+            for item in data.by_task["multiplication"]
+        ]
+        return large_runs.write(tmp_path / name, data, responses, ("multiplication",))
+
+    folders = [write("good", 99), write("half", limit)]
+    (designed,) = (c for c in _compared(folders) if c.table == "exact_match")
+    independent = DiscordantCounts(*designed.discordant, 60)
+    assert designed.result
+    low, high = (100 * bound for bound in tango_interval(independent))
+    assert designed.result.high - designed.result.low < 0.6 * (high - low)
+    entry = measure([score_run(folders[1])])[0].entry
+    estimate = entry.tables["exact_match"]["multiplication"]
+    bounds = wilson(round(0.6 * estimate.value), 60)
+    assert estimate.high - estimate.low < 60 * (bounds.high - bounds.low)
+
+
+def _compared(folders: list[Path]) -> list[Contrast]:
+    return compare_runs([score_run(folder) for folder in folders]).contrasts

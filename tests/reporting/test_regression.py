@@ -92,6 +92,41 @@ def test_a_drop_below_the_given_points_passes(old: Path, tmp_path: Path, numbenc
     assert passed.code == 0 and "worse" in passed.out
 
 
+def test_margin_passes_only_if_a_larger_regression_is_excluded(
+    old: Path,
+    tmp_path: Path,
+    numbench,  # type: ignore[no-untyped-def]
+) -> None:
+    fallen = new(tmp_path, lambda t, n: n >= (7 if t == "minmax" else 2))
+    wide = numbench("report", "--compare", old, fallen, "--margin", "30")
+    assert (wide.code, wide.err) == (0, "")
+    assert max(map(len, wide.out.splitlines())) <= 80
+    assert "Regression > 30" in wide.out
+    # Not significantly worse, but forty items do not exclude a regression of 15 points.
+    assert compare(old, fallen).failures == ()
+    narrow = numbench("report", "--compare", old, fallen, "--margin", "15")
+    assert narrow.code == 1
+    (line,) = narrow.err.splitlines()
+    assert "MinMax: a regression of more than 15 points is not excluded (-12.5, with 95 %" in line
+    assert "Interval" not in line
+    (row,) = (row for row in narrow.out.splitlines() if row.startswith("MinMax"))
+    assert row.rstrip().endswith("not excluded") and row.split()[7] == "-23.5"
+    assert any("excluded, equivalent" in row for row in narrow.out.splitlines())
+    # Beyond the two-sided bound of -26.1, but not the one-sided one.
+    assert compare(old, fallen, margin=25.0).failures == ()
+
+
+def test_improvement_is_not_equivalent_and_passes_any_margin(old: Path, tmp_path: Path) -> None:
+    worse = new(tmp_path, lambda t, n: n >= 30)
+    result = compare(worse, old, margin=0.5)
+    assert (result.failures, result.margin) == ((), 0.5)
+
+
+def test_margin_fails_if_answers_are_missing(old: Path, tmp_path: Path) -> None:
+    half = new(tmp_path, lambda t, n: True if n < 20 or t != "std" else None)
+    assert any("answered again" in failure for failure in compare(old, half, margin=50).failures)
+
+
 def test_a_drop_that_is_not_significant_passes(old: Path, tmp_path: Path) -> None:
     # Five of forty items are 12.5 points and may be noise.
     fallen = new(tmp_path, lambda t, n: n >= (7 if t == "minmax" else 2))
@@ -210,6 +245,10 @@ def test_a_partial_comparison_notes_what_was_not_compared(old: Path, tmp_path: P
         (["--compare", "old", "old", "--fail-below", "-1"], "0 or more"),
         (["--compare", "old", "old", "--fail-below", "nan"], "0 or more"),
         (["--compare", "old", "old", "--fail-below", "few"], "--fail-below"),
+        (["--margin", "1"], "needs --compare"),
+        (["--compare", "old", "old", "--margin", "0"], "between 0 and 100"),
+        (["--compare", "old", "old", "--margin", "nan"], "between 0 and 100"),
+        (["--compare", "old", "old", "--margin", "1", "--fail-below", "1"], "use one of them"),
     ],
 )
 def test_wrong_use_is_one_line_and_code_2(

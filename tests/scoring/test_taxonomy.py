@@ -103,7 +103,7 @@ def _has_consistent_kind(item: Item, score: Score) -> bool:
     wrong = not score.exact_match and score.status in ("ok", "unparseable")
     letters = {"choice"} if item.task == "interval" else set()
     lists = {"order", "count", "altered"} if item.task == "sorting" else set()
-    unparsed = {"notation", "fragment", "format"}
+    unparsed = {"notation", "format"}
     numbers = set(get_args(ErrorKind)) - {"choice", "order", "count", "altered"} - unparsed
     if score.status == "unparseable":
         return score.error_kind in unparsed

@@ -10,7 +10,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from numbench.stats.intervals import bootstrap_means, wilson
+from numbench.stats.design import Design, Stratum
+from numbench.stats.intervals import (
+    bootstrap_means,
+    difference_intervals,
+    mean_intervals,
+    score_interval,
+    wilson,
+)
 
 Z = 1.959963984540054
 
@@ -84,3 +91,134 @@ def test_long_columns_are_drawn_in_chunks() -> None:
     half = Z * 0.5 / math.sqrt(2_000)
     assert interval.low == pytest.approx(0.5 - half, abs=1e-3)
     assert interval.high == pytest.approx(0.5 + half, abs=1e-3)
+
+
+def test_bootstrap_of_a_stratified_sample_has_its_standard_error() -> None:
+    column = np.repeat([900.0, 100.0], 150) + np.tile([0.0, 30.0], 150)
+    design = Design(np.arange(300), 1 / 300)
+    plain, stratified = bootstrap_means([column, column], [None, design])
+    squares = float(np.sum(np.diff(column) ** 2)) / 2
+    half = Z * math.sqrt(squares) / 300
+    assert stratified.high - stratified.low == pytest.approx(2 * half, rel=0.03)
+    assert plain.high - plain.low > 5 * half
+    assert stratified.low < column.mean() < stratified.high
+
+
+@given(st.integers(4, 500), st.data())
+def test_interval_of_correct_and_wrong_answers_is_wilsons(n: int, data: st.DataObject) -> None:
+    correct = data.draw(st.integers(0, n))
+    scores = np.array([100.0] * correct + [0.0] * (n - correct))
+    low, high = score_interval(scores)
+    expected = wilson(correct, n)
+    if correct > 3 or correct > n / 10 or not correct:
+        assert low == pytest.approx(100 * expected.low)
+    if n - correct > 3 or n - correct > n / 10 or correct == n:
+        assert high == pytest.approx(100 * expected.high)
+    assert low <= 100 * expected.low + 1e-9
+    assert high >= 100 * expected.high - 1e-9
+
+
+def test_bounds_of_few_errors_are_those_of_a_poisson_number() -> None:
+    for errors in (1, 2, 3):
+        scores = np.array([1.0] * (500 - errors) + [0.0] * errors)
+        _, high = score_interval(scores, 1.0)
+        expected = 500 * (1 - high)
+        fewer = sum(math.exp(-expected) * expected**k / math.factorial(k) for k in range(errors))
+        assert 1 - fewer == pytest.approx(0.05, abs=1e-5)
+
+
+SCORES = st.lists(st.floats(0, 1), min_size=1, max_size=40)
+
+
+@given(SCORES, st.booleans())
+def test_score_interval_includes_the_mean_and_has_a_width(
+    scores: list[float], stratified: bool
+) -> None:
+    column = np.array(scores)
+    design = Design(np.arange(len(scores)), 1 / len(scores)) if stratified else None
+    low, high = score_interval(column, 1.0, design)
+    assert -1e-12 <= low <= column.mean() + 1e-12
+    assert column.mean() - 1e-12 <= high <= 1 + 1e-12
+    assert high - low > 1e-3
+    mirrored = score_interval(1 - column, 1.0, design)
+    assert (1 - mirrored.high, 1 - mirrored.low) == pytest.approx((low, high), abs=1e-9)
+
+
+@given(st.lists(st.floats(-1, 1), min_size=1, max_size=40))
+def test_difference_interval_includes_the_mean_and_has_a_width(values: list[float]) -> None:
+    column = np.array(values)[:, None]
+    mean, low, high = difference_intervals([Stratum("", column)], 1.0)
+    assert -1 <= low[0] <= mean[0] <= high[0] <= 1
+    assert high[0] - low[0] > 1e-2
+
+
+def test_difference_interval_of_matches_has_the_standard_error_of_bonett_and_price() -> None:
+    n, first, second = 500, 12, 5
+    values = np.array([1.0] * first + [-1.0] * second + [0.0] * (n - first - second))
+    mean, low, high = difference_intervals([Stratum("", values[:, None])], 1.0)
+    # With one more item in each direction.
+    discordance = (first + second + 2) / n
+    expected = Z * math.sqrt((discordance - mean[0] ** 2) / n)
+    assert (high[0] - low[0]) / 2 == pytest.approx(expected, rel=1e-6)
+
+
+def test_many_unequal_scores_have_the_normal_interval() -> None:
+    scores = np.random.default_rng(3).random(4000)
+    low, high = score_interval(scores, 1.0)
+    half = Z * float(scores.std()) / math.sqrt(4000)
+    assert (low, high) == pytest.approx((scores.mean() - half, scores.mean() + half), abs=1e-4)
+
+
+def _mean_of_strata(strata: list[Stratum]) -> tuple[float, float]:
+    mean, low, high = mean_intervals(strata, 1.0)
+    return float(mean[0]), float(high[0] - low[0])
+
+
+def test_mean_of_strata_is_unweighted_and_its_error_is_that_of_independent_means() -> None:
+    rng = np.random.default_rng(4)
+    first, second = rng.random((400, 1)), 0.2 * rng.random((900, 1))
+    mean, width = _mean_of_strata([Stratum("a", first), Stratum("b", second)])
+    assert mean == pytest.approx((first.mean() + second.mean()) / 2)
+    error = math.sqrt(float(first.var()) / 400 + float(second.var()) / 900) / 2
+    assert width == pytest.approx(2 * Z * error, rel=0.01)
+
+
+def test_strata_of_the_same_items_are_one_sample() -> None:
+    scores = np.random.default_rng(5).random((600, 1))
+    order = np.random.default_rng(6).permutation(600)
+    for design in (None, Design(np.argsort(scores[:, 0] + scores[::-1, 0]), 1 / 600)):
+        permuted = design and Design(np.argsort(order)[design.order], design.share_per_item)
+        pair = [
+            Stratum("a", scores, design, range(600)),
+            Stratum("b", scores[order], permuted, order.tolist()),
+        ]
+        _, alone = _mean_of_strata(pair[:1])
+        _, together = _mean_of_strata(pair)
+        apart = [stratum._replace(clusters=None) for stratum in pair]
+        assert together == pytest.approx(alone, rel=0.01)
+        assert _mean_of_strata(apart)[1] == pytest.approx(alone / math.sqrt(2), rel=0.01)
+
+
+def test_mean_of_strata_is_unknown_without_items_in_one_of_them() -> None:
+    empty = np.full((3, 1), np.nan)
+    result = mean_intervals([Stratum("a", np.ones((3, 1))), Stratum("b", empty)])
+    assert np.isnan(np.array(result)).all()
+    with pytest.raises(ValueError, match="no items"):
+        mean_intervals([])
+    with pytest.raises(ValueError, match="no items"):
+        difference_intervals([])
+
+
+def test_single_items_have_a_wide_interval() -> None:
+    strata = [Stratum(name, np.array([[90.0]])) for name in "abc"]
+    mean, low, high = mean_intervals(strata)
+    assert low[0] < 60 < mean[0] < high[0] <= 100
+
+
+def test_gaps_do_not_count() -> None:
+    values = np.linspace(0, 1, 50)
+    gaps = np.insert(values, [0, 7, 50], np.nan)
+    expected = mean_intervals([Stratum("", values[:, None])], 1.0)
+    result = mean_intervals([Stratum("", gaps[:, None])], 1.0)
+    for a, b in zip(expected, result, strict=True):
+        assert a == pytest.approx(b)

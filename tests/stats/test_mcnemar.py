@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import random
 from fractions import Fraction
 from itertools import product
 
@@ -16,8 +15,6 @@ from scipy.stats import binomtest
 from numbench.stats.mcnemar import (
     DiscordantCounts,
     mcnemar,
-    min_significant_discordant,
-    minimum_detectable_difference,
     tango_interval,
 )
 
@@ -115,11 +112,6 @@ def test_impossible_counts_are_rejected(counts: tuple[int, int, int]) -> None:
         tango_interval(DiscordantCounts(*counts))
 
 
-def _draw(rng: random.Random, n: int, first: float, second: float) -> DiscordantCounts:
-    kinds = rng.choices((0, 1, 2), (first, second, 1 - first - second), k=n)
-    return DiscordantCounts(kinds.count(0), kinds.count(1), n)
-
-
 @pytest.mark.parametrize(
     ("n", "first", "second"), [(200, 0.02, 0.01), (500, 0.02, 0.005), (50, 0.2, 0.1)]
 )
@@ -141,43 +133,18 @@ def test_intervals_cover_the_true_difference_in_95_percent(
     assert 0.935 <= coverage <= 0.965
 
 
-def test_minimum_detectable_difference_solves_its_equation() -> None:
-    counts = DiscordantCounts(60, 40, 500)
-    detectable, psi = minimum_detectable_difference(counts), 0.2
-    assert detectable
-    z_power = 0.8416212335729143
-    right = Z * math.sqrt(psi) + z_power * math.sqrt(psi - detectable**2)
-    assert detectable * math.sqrt(500) == pytest.approx(right)
-    assert detectable == pytest.approx(0.0558997, abs=1e-7)
+@given(st.integers(0, 20), st.integers(0, 20), st.integers(1, 60), st.integers(2, 5))
+def test_design_effect_is_that_of_as_many_times_fewer_items(
+    first: int, second: int, rest: int, ratio: int
+) -> None:
+    n = first + second + rest
+    more = DiscordantCounts(ratio * first, ratio * second, ratio * n)
+    expected = tango_interval(DiscordantCounts(first, second, n))
+    assert tango_interval(more, design_effect=ratio) == pytest.approx(expected, abs=1e-9)
 
 
-def test_minimum_detectable_difference_has_a_power_of_80_percent() -> None:
-    n, psi = 2_000, 0.1
-    true = minimum_detectable_difference(DiscordantCounts(110, 90, n))
-    assert true
-    rng = random.Random(12)
-    samples = [_draw(rng, n, (psi + true) / 2, (psi - true) / 2) for _ in range(300)]
-    significant = sum(mcnemar(s.first_only, s.second_only) <= 0.05 for s in samples)
-    assert 0.7 <= significant / 300 <= 0.87
-
-
-def test_differences_of_fewer_than_6_correct_answers_cannot_be_detected() -> None:
-    assert min_significant_discordant() == 6
-    assert minimum_detectable_difference(DiscordantCounts(0, 0, 500)) == 6 / 500
-    assert minimum_detectable_difference(DiscordantCounts(2, 0, 200)) == 6 / 200
-
-
-@pytest.mark.parametrize("n", [1, 3, 5])
-def test_fewer_than_6_items_detect_no_difference(n: int) -> None:
-    assert minimum_detectable_difference(DiscordantCounts(n, 0, n)) is None
-    assert minimum_detectable_difference(DiscordantCounts(0, 0, n)) is None
-
-
-def test_minimum_detectable_difference_is_at_most_1() -> None:
-    detectable = [
-        minimum_detectable_difference(DiscordantCounts(only, 0, n))
-        for n in range(6, 30)
-        for only in range(n + 1)
-    ]
-    assert all(value is None or value <= 1 for value in detectable)
-    assert detectable[0] == 1
+def test_narrower_bounds_have_a_lower_critical_value() -> None:
+    counts = DiscordantCounts(12, 5, 300)
+    low, high = tango_interval(counts)
+    narrow_low, narrow_high = tango_interval(counts, 1.644854)
+    assert low < narrow_low < counts.difference < narrow_high < high

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from numbench.stats.multiple_testing import holm, significance_ranks
+from numbench.stats.multiple_testing import RankSet, holm, rank_sets, significance_ranks
 
 p_values = st.lists(st.integers(0, 64).map(lambda n: n / 64), min_size=1, max_size=12)
 
@@ -74,3 +74,24 @@ def test_higher_score_never_has_a_worse_rank(scores: dict[int, float], noise: fl
         for b in scores:
             if scores[a] >= scores[b]:
                 assert ranks[a] <= ranks[b]
+
+
+def test_rank_sets_of_a_worked_example() -> None:
+    # 1 is better than 3 and 4, 2 is better than 4.
+    assert rank_sets([1, 2, 3, 4], [(3, 1), (4, 1), (4, 2)]) == {
+        1: RankSet(1, 2),
+        2: RankSet(1, 3),
+        3: RankSet(2, 4),
+        4: RankSet(3, 4),
+    }
+    assert rank_sets([1, 2], [(1, 9), (9, 2)]) == {1: RankSet(1, 2), 2: RankSet(1, 2)}
+
+
+@given(st.permutations(range(6)), st.sets(st.tuples(st.integers(0, 5), st.integers(0, 5))))
+def test_true_ranks_are_in_their_sets_if_no_pair_is_wrong(
+    order: list[int], pairs: set[tuple[int, int]]
+) -> None:
+    right = [(order[max(a, b)], order[min(a, b)]) for a, b in pairs if a != b]
+    sets = rank_sets(list(range(6)), right)
+    for position, member in enumerate(order):
+        assert sets[member].best <= position + 1 <= sets[member].worst

@@ -7,8 +7,9 @@ import math
 import numpy as np
 import pytest
 
-from numbench.stats.paired import compare, minimum_detectable_mean_difference
-from numbench.stats.resampling import Column, Stratum
+from numbench.stats.design import Column, Design, Stratum
+from numbench.stats.mcnemar import DiscordantCounts, mcnemar, tango_interval
+from numbench.stats.paired import compare, compare_matches
 
 NAN = math.nan
 
@@ -28,7 +29,7 @@ def test_only_items_that_count_for_both_models_are_paired() -> None:
 
 
 def test_difference_is_first_minus_second_and_changes_sign_with_the_order(scores: Column) -> None:
-    result = compare([Stratum("a", scores)], [(0, 1), (1, 0)])
+    result = compare([Stratum("a", scores)], [(0, 1), (1, 0)], 1.5)
     first, second = result.strata[0]
     assert first and second
     assert first.difference == pytest.approx(float((scores[:, 0] - scores[:, 1]).mean()))
@@ -48,7 +49,7 @@ def test_pairing_detects_a_difference_smaller_than_the_spread_of_items() -> None
     rng = np.random.default_rng(21)
     hard = rng.random((100, 1))
     values = np.hstack([hard, hard - 0.02 + rng.normal(0, 0.02, (100, 1))])
-    (((result,),), _, _) = compare([Stratum("a", values)], [(0, 1)])
+    (((result,),), _, _) = compare([Stratum("a", values)], [(0, 1)], 1.0)
     assert result and result.low > 0 and result.p < 0.001
 
 
@@ -75,77 +76,11 @@ def test_single_model_has_a_mean_and_no_pair() -> None:
     assert result.means.mean.tolist() == [0.5]
 
 
-def test_minimum_detectable_difference_is_a_multiple_of_the_standard_error(scores: Column) -> None:
-    (result,) = compare([Stratum("a", scores)], [(0, 1)]).strata[0]
-    spread = float(np.std(scores[:, 0] - scores[:, 1], ddof=1))
-    assert result and result.minimum_detectable == pytest.approx(
-        (1.959963984540054 + 0.8416212335729143) * spread / math.sqrt(200)
-    )
-    # Squared errors of independent strata add up.
-    combined = compare([Stratum("a", scores), Stratum("b", scores)], [(0, 1)]).overall[0]
-    assert combined and combined.minimum_detectable == pytest.approx(
-        result.minimum_detectable / math.sqrt(2)
-    )
-
-
-def test_equal_scores_have_no_minimum_detectable_difference() -> None:
-    assert minimum_detectable_mean_difference(0.0, np.zeros(9)) is None
-    assert minimum_detectable_mean_difference(NAN, np.ones(9)) is None
-    (result,) = compare([Stratum("a", np.ones((9, 2)))], [(0, 1)]).strata[0]
-    assert result and (result.p, result.minimum_detectable) == (1.0, None)
-
-
-def test_minimum_detectable_difference_is_at_least_six_differing_items() -> None:
-    values = np.zeros((200, 2))
-    values[:2, 0] = 0.1, -0.3
-    (result,) = compare([Stratum("a", values)], [(0, 1)]).strata[0]
-    assert result and result.p >= 0.5
-    assert result.minimum_detectable == pytest.approx(6 / 200 * 0.2)
-    # In the mean of strata an item contributes in inverse proportion to the size of its stratum.
-    strata = [Stratum("a", values[1:]), Stratum("b", values[1:101])]
-    (combined,) = compare(strata, [(0, 1)]).overall
-    assert combined and combined.minimum_detectable == pytest.approx(
-        6 * 0.3 * (1 / 398 + 1 / 200) / 2
-    )
-
-
-def test_constant_differences_have_a_minimum_detectable_difference() -> None:
-    values = np.array([[0.5, 0.25]] * 12)
-    (result,) = compare([Stratum("a", values)], [(0, 1)]).strata[0]
-    assert result and result.minimum_detectable == pytest.approx(6 / 12 * 0.25)
-
-
-@pytest.mark.parametrize("n", [1, 3, 5])
-def test_fewer_than_6_items_detect_no_difference(n: int) -> None:
-    values = np.column_stack([np.arange(1.0, n + 1), np.zeros(n)])
-    (result,) = compare([Stratum("a", values)], [(0, 1)]).strata[0]
-    assert result and result.p > 0.05 and result.minimum_detectable is None
-
-
-def test_undetectable_difference_above_the_maximum_is_none() -> None:
-    values = np.array([[100.0, 0.0], [0.0, 100.0]] * 3)
-    (unlimited,) = compare([Stratum("a", values)], [(0, 1)]).strata[0]
-    assert unlimited and unlimited.minimum_detectable and unlimited.minimum_detectable > 100
-    (limited,) = compare([Stratum("a", values)], [(0, 1)], 100.0).strata[0]
-    assert limited and limited.minimum_detectable is None
-
-
-def test_minimum_detectable_mean_difference_has_a_power_of_80_percent() -> None:
-    rng = np.random.default_rng(22)
-    true = minimum_detectable_mean_difference(1 / math.sqrt(150), np.full(150, 1 / 150))
-    assert true
-    first = rng.normal(true, 1, size=(150, 300))
-    values = np.hstack([first, np.zeros((150, 1))])
-    results = compare([Stratum("a", values)], [(column, 300) for column in range(300)]).strata[0]
-    power = np.mean([result is not None and result.p <= 0.05 for result in results])
-    assert 0.72 <= power <= 0.88
-
-
 def test_comparison_is_reproducible() -> None:
     values = np.array([[(7 * i) % 11 / 10, (5 * i) % 13 / 12] for i in range(40)])
-    (difference,) = compare([Stratum("addition", values)], [(0, 1)]).strata[0]
-    assert difference and difference == pytest.approx(
-        (40, 0.0175, -0.112083333, 0.144583333, 0.7966, 0.185457846)
+    (difference,) = compare([Stratum("addition", values)], [(0, 1)], 1.0).strata[0]
+    assert difference and difference[:6] == pytest.approx(
+        (40, 0.0175, -0.1142383, 0.1492383, 0.7966, 0.1767961), abs=1e-7
     )
 
 
@@ -154,15 +89,32 @@ def test_comparison_without_a_stratum_is_rejected() -> None:
         compare([], [])
 
 
-def test_stratum_of_two_items_has_a_standard_error() -> None:
-    rng = np.random.default_rng(23)
-    strata = [Stratum("a", rng.random((40, 2))), Stratum("b", rng.random((2, 2)))]
-    result = compare(strata, [(0, 1)])
-    variances = [
-        float(np.var(stratum.values[:, 0] - stratum.values[:, 1], ddof=1)) / len(stratum.values)
-        for stratum in strata
-    ]
-    (overall,) = result.overall
-    assert overall and overall.minimum_detectable == pytest.approx(
-        (1.959963984540054 + 0.8416212335729143) * math.sqrt(sum(variances)) / 2
-    )
+def test_one_sided_bounds_are_within_the_two_sided_ones(scores: Column) -> None:
+    (result,) = compare([Stratum("a", scores)], [(0, 1)], 1.5).strata[0]
+    assert result
+    assert result.low < result.at_least < result.difference < result.at_most < result.high
+    ratio = (result.difference - result.at_least) / (result.difference - result.low)
+    assert ratio == pytest.approx(1.6448536 / 1.9599640)
+
+
+def test_matches_have_the_exact_test_and_tangos_bounds() -> None:
+    values = np.zeros((60, 2))
+    values[:9, 0] = values[5:12, 1] = 1
+    values[50:] = NAN
+    result, counts = compare_matches(Stratum("a", values))
+    assert counts == DiscordantCounts(5, 3, 50)
+    assert (result.n, result.difference, result.p) == (50, 2 / 50, mcnemar(5, 3))
+    assert (result.low, result.high) == tango_interval(counts)
+    bounds = tango_interval(counts, 1.6448536269514722)
+    assert (result.at_least, result.at_most) == pytest.approx(bounds)
+    with pytest.raises(ValueError, match="no items"):
+        compare_matches(Stratum("a", np.full((3, 2), NAN)))
+
+
+def test_difference_that_difficulty_explains_has_narrow_bounds() -> None:
+    values = np.zeros((500, 2))
+    values[:250, 0] = 1
+    plain, _ = compare_matches(Stratum("a", values))
+    stratified, _ = compare_matches(Stratum("a", values, Design(np.arange(500), 1 / 500)))
+    assert stratified.high - stratified.low < 0.25 * (plain.high - plain.low)
+    assert stratified.p == plain.p

@@ -12,10 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from numbench.stats.bootstrap import bootstrap
+from numbench.stats.design import Column, Stratum
+from numbench.stats.intervals import bootstrap_means
 from numbench.stats.mcnemar import mcnemar
 from numbench.stats.permutation import PERMUTATIONS, _exact_p_value, permutation_test
-from numbench.stats.resampling import Column, Stratum
 
 EIGHTHS = st.lists(st.integers(-8, 8).map(lambda n: n / 8), min_size=1, max_size=8)
 
@@ -60,8 +60,60 @@ def test_p_of_many_differing_items_is_close_to_the_exact_one(first: int, second:
     )
 
 
-def test_p_is_never_0() -> None:
-    assert p_of([1.0] * 500) == [1 / (1 + PERMUTATIONS)] == [1 / 20_000]
+def test_p_is_never_0_and_can_be_less_than_the_number_of_permutations_allows() -> None:
+    few, many = p_of([1.0] * 16 + [0.0] * 99, [1.0] * 115)
+    # Of 2^16 permutations, two are as extreme.
+    assert 2 / 2**16 <= few <= 5 / PERMUTATIONS
+    assert many == pytest.approx(2 * np.exp(-115 / 2), rel=1e-9)
+    assert p_of([1.0] * 5000)[0] > 0
+
+
+def test_p_below_the_resolution_is_at_least_the_exact_p() -> None:
+    # Of 2^n permutations of n positive values, two are as extreme.
+    rng = np.random.default_rng(15)
+    columns = [rng.integers(1, 9, size=n).astype(float) for n in range(17, 60, 3)]
+    for values in columns:
+        (p,) = p_of(values.tolist())
+        assert 2.0 ** (1 - len(values)) <= p <= 2 / (1 + PERMUTATIONS)
+    assert p < 1e-6
+
+
+def test_items_that_were_drawn_together_are_swapped_together() -> None:
+    # Nine clusters of two: the signs of both are the same in every permutation.
+    rng = np.random.default_rng(11)
+    first = rng.normal(1, 1, size=(9, 1))
+    keys = list("abcdefghi")
+    together = permutation_test(
+        [Stratum("a", first, None, keys), Stratum("b", first[::-1], None, keys[::-1])]
+    )
+    assert together.overall.tolist() == p_of(first[:, 0].tolist())
+    apart = permutation_test([Stratum("a", first), Stratum("b", first[::-1])])
+    assert apart.overall[0] < together.overall[0]
+
+
+def test_swaps_of_clusters_in_random_permutations() -> None:
+    rng = np.random.default_rng(12)
+    first = rng.normal(0.3, 1, size=(80, 1))
+    keys = list(range(80))
+    order = rng.permutation(80)
+    strata = [
+        Stratum("a", first, None, keys),
+        # Half of the second stratum's items are in the first, in another order.
+        Stratum("b", first[order], None, [int(k) if k < 40 else f"own {k}" for k in order]),
+    ]
+    sums = np.concatenate([first[:40] * 2, first[40:], first[40:]])
+    (expected,) = p_of(sums[:, 0].tolist())
+    assert permutation_test(strata).overall[0] == pytest.approx(expected, abs=0.01)
+
+
+def test_a_key_that_repeats_within_a_stratum_does_not_tie_items() -> None:
+    rng = np.random.default_rng(13)
+    values = rng.normal(0.4, 1, size=(40, 1))
+    plain = permutation_test([Stratum("a", values), Stratum("b", values)])
+    repeated = permutation_test(
+        [Stratum("a", values, None, ["x"] * 40), Stratum("b", values, None, ["x"] * 40)]
+    )
+    assert plain.overall.tolist() == repeated.overall.tolist()
 
 
 def test_items_that_do_not_count_change_no_p_value(differences: Column) -> None:
@@ -120,8 +172,8 @@ def test_level_is_5_percent_with_few_differing_items_unlike_the_bootstrap() -> N
     values = rng.normal(size=(500, 400)) * (rng.random((500, 400)) < 0.014)
     strata = [Stratum("a", values)]
     rejected = np.mean(permutation_test(strata).strata[0] <= 0.05)
-    bounds = bootstrap(strata).strata[0]
-    rejected_by_bootstrap = np.mean((bounds.low > 0) | (bounds.high < 0))
+    bounds = bootstrap_means(list(values.T))
+    rejected_by_bootstrap = np.mean([low > 0 or high < 0 for low, high in bounds])
     assert rejected <= 0.07
     assert rejected_by_bootstrap > rejected
 

@@ -52,6 +52,13 @@ def report(
             help="With --compare: fail only if NEW is worse by more than this many points.",
         ),
     ] = None,
+    margin: Annotated[
+        float | None,
+        typer.Option(
+            metavar="POINTS",
+            help="With --compare: fail unless a regression larger than this is excluded.",
+        ),
+    ] = None,
     partial: Annotated[
         bool,
         typer.Option("--partial", help="With --compare: do not fail for missing tasks or answers."),
@@ -65,18 +72,21 @@ def report(
       numbench report results/RUN1 results/RUN2 --out results/comparison
       numbench report --protocol paper --no-published
       numbench report --compare results/OLD results/NEW --fail-below 2
+      numbench report --compare results/OLD results/NEW --margin 2
 
     Writes to --out: report.html (one page, open it in a browser), tables/ (CSV, Markdown, LaTeX),
     figures/ (PNG, PDF, SVG), scores.parquet (every score) and report.json. With --compare, the exit
-    code is 1 if NEW is worse.
+    code is 1 if NEW is worse; with --margin, if NEW may be worse by more than the margin.
     """
     if compare:
         if runs:
             raise typer.BadParameter("--compare takes two runs, OLD and NEW, and no others")
-        _compare(*compare, protocol, fail_below, partial)
+        _compare(*compare, protocol, fail_below, margin, partial)
         return
     if fail_below is not None:
         raise typer.BadParameter("--fail-below needs --compare OLD NEW")
+    if margin is not None:
+        raise typer.BadParameter("--margin needs --compare OLD NEW")
     if partial:
         raise typer.BadParameter("--partial needs --compare OLD NEW")
     from numbench.reporting import report as write_report
@@ -209,15 +219,17 @@ def demo(
 
 
 def _compare(
-    old: Path, new: Path, protocol: Protocol, fail_below: float | None, partial: bool
+    old: Path,
+    new: Path,
+    protocol: Protocol,
+    fail_below: float | None,
+    margin: float | None,
+    partial: bool,
 ) -> None:
     from numbench.reporting import compare
     from numbench.reporting.console import regression_table
 
-    # The comparison is also false for NaN.
-    if fail_below is not None and not fail_below >= 0:
-        raise typer.BadParameter(f"--fail-below {fail_below}: give points, 0 or more")
-    result = compare(old, new, protocol.value, fail_below, partial)
+    result = compare(old, new, protocol.value, fail_below, partial, margin)
     console().print(regression_table(result))
     if result.failures:
         raise NumbenchError(f"{new} falls short of {old}: {'; '.join(result.failures)}")

@@ -187,6 +187,58 @@ def run(
         raise typer.Exit(130) from None
 
 
+def plan(
+    model: Annotated[
+        str | None,
+        typer.Option(help="A name from `numbench models`, or a route. [default: the pilot's]"),
+    ] = None,
+    reasoning: Annotated[
+        Reasoning | None,
+        typer.Option(help="Reasoning level; needed if the model has more than one."),
+    ] = None,
+    precision: Annotated[
+        float, typer.Option(metavar="POINTS", help="Half-width of each task's 95 % interval.")
+    ] = 1.0,
+    difference: Annotated[
+        float | None,
+        typer.Option(metavar="POINTS", help="Difference to detect with 80 % power."),
+    ] = None,
+    samples: Annotated[int, typer.Option(metavar="K", help="Samples per item.")] = 1,
+    pilot: Annotated[
+        Path | None,
+        typer.Option(metavar="RUN", help="Run with the scores to expect. [default: published]"),
+    ] = None,
+    dataset: Annotated[str, typer.Option(help="Name or folder of a dataset.")] = "v1",
+    tasks: Tasks = "all",
+    few_shot: Annotated[
+        int, typer.Option(metavar="N", help="Worked examples before each question.")
+    ] = 0,
+    batch: Annotated[bool, typer.Option("--batch", help="Prices of the batch API.")] = False,
+) -> None:
+    """Show how many items, tokens and dollars a precision takes. Sends nothing.
+
+    \b
+    Examples:
+      numbench plan --model gpt-5 --reasoning minimal --precision 1
+      numbench plan --pilot results/RUN --precision 0.5 --difference 2
+
+    The numbers assume the scores, the spread and the tokens of the run --pilot, or else those that
+    the paper published for the model. Writes no files. Needs no API key.
+    """
+    from numbench.reporting.precision_plan import plan_precision, precision_table
+    from numbench.runner.spec import RunSpec
+
+    spec = RunSpec(
+        model=model or "",
+        reasoning=reasoning and reasoning.value,
+        dataset=dataset,
+        tasks=selected_tasks(tasks),
+        few_shot=few_shot,
+    )
+    result = plan_precision(spec, precision, difference, samples, pilot, batch)
+    console().print(precision_table(result))
+
+
 def models() -> None:
     """List the models: reasoning levels, prices, API key status.
 

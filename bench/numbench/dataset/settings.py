@@ -75,6 +75,20 @@ def matches_manifest(manifest: Manifest, settings: DatasetSettings) -> bool:
     )
 
 
+def strata_share_per_item(manifest: Manifest) -> float:
+    """Return the share of the variance between strata of difficulty that each item removes.
+
+    `GENERATOR_VERSION` draws up to `POOL_SIZE` items per task as a stratified sample, one item
+    from each of as many strata of difficulty as there are items: n items remove n/size of the
+    variance between strata, less the n/`POOL_SIZE` that the pool itself has. 0 for the independent
+    items of larger sets and of other generators.
+    """
+    size = manifest.settings.get("size")
+    if manifest.generator != GENERATOR_VERSION or not isinstance(size, int):
+        return 0.0
+    return 1 / size - 1 / POOL_SIZE if 1 <= size < POOL_SIZE else 0.0
+
+
 def parse_tasks(names: Sequence[str]) -> tuple[str, ...]:
     """Return task names in registry order; `all` means the nine tasks of the paper.
 

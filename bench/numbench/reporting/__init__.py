@@ -62,16 +62,18 @@ def compare(
     protocol: ProtocolName = "exact",
     fail_below: float | None = None,
     partial: bool = False,
+    margin: float | None = None,
 ) -> Regression:
     """Compare run `new` with run `old`: is it significantly worse? Writes nothing.
 
     A task fails if the paired test, with Holm's correction over the tasks, shows that the new
-    run is worse, and by more than `fail_below` points if this is given. A task also fails if the
-    new run does not include it or too few of the previously answered items; with `partial`, this
-    is only a note.
+    run is worse, and by more than `fail_below` points if this is given. With `margin`, a task
+    fails instead unless a regression of more than `margin` points is excluded (one-sided test at
+    the 5 % level). A task also fails if the new run does not include it or too few of the
+    previously answered items; with `partial`, this is only a note.
 
-    Raises BadInput if the runs cannot be compared.
+    Raises BadInput if the runs cannot be compared, or for `margin` together with `fail_below`.
     """
     from numbench.reporting.regression import find_regression
 
-    return find_regression(old, new, protocol, fail_below, partial)
+    return find_regression(old, new, protocol, fail_below, partial, margin)

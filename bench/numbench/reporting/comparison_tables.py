@@ -22,8 +22,10 @@ from numbench.reporting.table_model import (
     format_value,
 )
 from numbench.stats.bootstrap import CONFIDENCE_LEVEL, RESAMPLES
-from numbench.stats.mcnemar import ALPHA, POWER, min_significant_discordant
+from numbench.stats.mcnemar import ALPHA, min_significant_discordant
+from numbench.stats.multiple_testing import RankSet
 from numbench.stats.permutation import PERMUTATIONS
+from numbench.stats.power import POWER
 from numbench.stats.resampling import SEED
 from numbench.tasks import TASKS
 
@@ -46,7 +48,7 @@ COMPARISONS_CAPTION = (
     "discordant items (correct for only one of the two), difference in points with 95 % bounds, "
     "and p-values: unadjusted, Holm-adjusted over the tasks of the pair, and Holm-adjusted over "
     "all pairs of the task. Exact match: exact McNemar test and Tango's interval; log-sMAPE: "
-    "paired bootstrap over items and randomisation test. Smallest: minimum detectable difference "
+    "randomisation test and paired interval. Smallest: minimum detectable difference "
     "(80 % power, before Holm's correction), empty if unknown. Verdict: A is significantly better "
     "or worse (p over tasks at most 0.05, and the bounds exclude 0); dash: not significantly "
     "different."
@@ -56,9 +58,15 @@ RANKS_CAPTION = (
     "(p over pairs at most 0.05, and the bounds exclude 0). Runs that are not significantly "
     "different may share a rank; a shared rank does not prove that they are equal."
 )
+RANK_SETS_CAPTION = (
+    "The ranks that each run may have, among the runs on the same dataset with the task: from 1 + "
+    "the number of significantly better runs to the number of runs that are not significantly "
+    "worse (Holm-adjusted over all pairs and tasks at once). All sets of the table contain the "
+    "true ranks with a probability of at least 95 %."
+)
 OVERALL_CAPTION = (
     "Unweighted mean over all tasks of the dataset in percent (log-sMAPE; for comparison tasks "
-    "exact match) with 95 % bounds, bootstrapped over items within each task, and the rank. Empty "
+    "exact match) with 95 % bounds over items, and the rank. Empty "
     "unless the run includes all tasks of its dataset."
 )
 
@@ -91,6 +99,23 @@ def ranks_rows(data: ReportData) -> list[list[str]]:
         [*_run_columns(run), *(str(ranks.get(task, "")) for _, task in _ranked_columns(data))]
         for run, ranks in zip(data.runs, data.comparisons.ranks, strict=True)
     ]
+
+
+def rank_set_rows(data: ReportData) -> list[list[str]]:
+    """Return one row per run, with sets like `2-4`; empty if there is no other run."""
+    return [
+        [
+            *_run_columns(run),
+            *(_format_rank_set(sets.get(task)) for _, task in _ranked_columns(data)),
+        ]
+        for run, sets in zip(data.runs, data.comparisons.rank_sets, strict=True)
+    ]
+
+
+def _format_rank_set(ranks: RankSet | None) -> str:
+    if ranks is None:
+        return ""
+    return str(ranks.best) if ranks.best == ranks.worst else f"{ranks.best}-{ranks.worst}"
 
 
 def overall_rows(data: ReportData) -> list[list[str]]:
@@ -227,9 +252,14 @@ def comparisons_json(runs: Sequence[MeasuredRun], comparisons: Comparisons) -> d
                 "overall": overall._asdict() if overall else None,
                 "rank": ranks.get(OVERALL),
                 "ranks": {task: rank for task, rank in ranks.items() if task != OVERALL},
+                "rank_sets": {task: list(ranks) for task, ranks in sets.items()},
             }
-            for path, overall, ranks in zip(
-                paths, comparisons.overall, comparisons.ranks, strict=True
+            for path, overall, ranks, sets in zip(
+                paths,
+                comparisons.overall,
+                comparisons.ranks,
+                comparisons.rank_sets,
+                strict=True,
             )
         ],
         "pairs": [_pair_json(contrast, paths) for contrast in contrasts],
@@ -256,6 +286,9 @@ def _pair_json(contrast: Contrast, paths: Sequence[str]) -> dict[str, object]:
         "p": result.p if result else None,
         "p_over_tasks": contrast.p_tasks,
         "p_over_pairs": contrast.p_pairs,
+        "p_over_pairs_and_tasks": contrast.p_all,
+        "at_least": result.at_least if result else None,
+        "at_most": result.at_most if result else None,
         "smallest": result.minimum_detectable if result else None,
         "verdict": contrast.verdict,
     }

@@ -11,21 +11,17 @@ from typing import NamedTuple
 
 import numpy as np
 
+from numbench.dataset.store import Dataset
+from numbench.reporting.sampling_design import sampling_design, shared_operands
 from numbench.reporting.table_model import EXACT_MATCH, LOG_SMAPE, Estimate
 from numbench.reporting.task_scores import ScoreMatrices, group_by_dataset, score_matrices
 from numbench.scoring import ScoredRun
-from numbench.stats.bootstrap import MeanIntervals
-from numbench.stats.mcnemar import (
-    ALPHA,
-    DiscordantCounts,
-    mcnemar,
-    min_significant_discordant,
-    minimum_detectable_difference,
-    tango_interval,
-)
-from numbench.stats.multiple_testing import holm, significance_ranks
-from numbench.stats.paired import Comparison, Difference, compare
-from numbench.stats.resampling import Matrix, Stratum
+from numbench.stats.design import Matrix, Stratum
+from numbench.stats.intervals import MeanIntervals
+from numbench.stats.mcnemar import ALPHA, DiscordantCounts, min_significant_discordant
+from numbench.stats.multiple_testing import RankSet, holm, rank_sets, significance_ranks
+from numbench.stats.paired import Comparison, Difference, compare, compare_matches
+from numbench.stats.power import minimum_detectable_difference
 from numbench.tasks import TASKS
 
 OVERALL = "overall"
@@ -34,8 +30,7 @@ OVERALL = "overall"
 BETTER, WORSE, NOT_SIGNIFICANT = "better", "worse", "no difference shown"
 """Verdicts, as CSV and JSON files contain them."""
 
-_MAX_SCORE_DIFFERENCE = 100.0
-"""Scores are in percent, so no two differ by more."""
+_MAX_SCORE = 100.0
 
 
 class Contrast(NamedTuple):
@@ -43,9 +38,10 @@ class Contrast(NamedTuple):
 
     first, second: indices of the runs. table: whose metric (`log_smape` for the headline one).
     result: None without common items. discordant: numbers of items that only the first and only
-    the second run has correct; None for `OVERALL` and with several samples per item. means: of
-    both runs over the common items. p_tasks, p_pairs: p-value after Holm's correction over the
-    tasks of this pair, and over all pairs of this task.
+    the second run has correct; None for `OVERALL` and for means over repeated samples.
+    means: of both runs over the common items. p_tasks, p_pairs, p_all: p-value after Holm's
+    correction over the tasks of this pair, over all pairs of this task, and over all pairs and
+    tasks.
     """
 
     first: int
@@ -57,6 +53,7 @@ class Contrast(NamedTuple):
     means: tuple[float, float] | None = None
     p_tasks: float | None = None
     p_pairs: float | None = None
+    p_all: float | None = None
 
     @property
     def verdict(self) -> str:
@@ -68,13 +65,15 @@ class Comparisons(NamedTuple):
     """Comparisons of all runs, which are given by their indices.
 
     groups: runs on the same dataset; only those are compared. ranks: per run, task → rank, for
-    tasks with at least two runs. overall: per run, the mean over all tasks of its dataset, None
-    unless the run includes all of them.
+    tasks with at least two runs. rank_sets: the ranks that a run may have; all sets of a group are
+    right at once with a probability of at least 95 %. overall: per run, the mean over all tasks of
+    its dataset, None unless the run includes all of them.
     """
 
     groups: list[list[int]]
     contrasts: list[Contrast]
     ranks: list[dict[str, int]]
+    rank_sets: list[dict[str, RankSet]]
     overall: list[Estimate | None]
 
     @property
@@ -99,32 +98,55 @@ def verdict(difference: Difference | None, p: float | None) -> str:
     return BETTER if difference.difference > 0 else WORSE
 
 
+def excludes_regression(contrast: Contrast, margin: float) -> bool:
+    """Return whether the first run is not worse than the second by `margin` points or more.
+
+    The one-sided test at the 5 % level, by the 95 % one-sided lower bound of the difference.
+    """
+    return contrast.result is not None and contrast.result.at_least > -margin
+
+
+def is_equivalent(contrast: Contrast, margin: float) -> bool:
+    """Return whether the runs differ by less than `margin` points: two one-sided tests."""
+    result = contrast.result
+    return result is not None and result.at_least > -margin and result.at_most < margin
+
+
 def compare_runs(runs: Sequence[ScoredRun]) -> Comparisons:
     """Compare every two runs on the same dataset, the earlier one with the later."""
     groups = group_by_dataset(runs)
     contrasts: list[Contrast] = []
     overall: list[Estimate | None] = [None] * len(runs)
     ranks: list[dict[str, int]] = [{} for _ in runs]
+    sets: list[dict[str, RankSet]] = [{} for _ in runs]
     for group in groups:
         scores = score_matrices([runs[index] for index in group])
         if not scores:
             continue
         pairs = list(combinations(range(len(group)), 2))
-        strata = [Stratum(task, matrices.headline) for task, matrices in scores.items()]
-        comparison = compare(strata, pairs, _MAX_SCORE_DIFFERENCE)
+        strata = [
+            _stratum(runs[group[0]].dataset, task, matrices) for task, matrices in scores.items()
+        ]
+        comparison = compare(strata, pairs, _MAX_SCORE)
         has_all_tasks = set(scores) == set(runs[group[0]].dataset.tasks)
         if has_all_tasks:
             for index, estimate in zip(group, _estimates(comparison.means), strict=True):
                 overall[index] = estimate
         # The mean over a single task would be the same test a second time.
         include_overall = has_all_tasks and len(scores) > 1
-        of_pairs = _contrasts(scores, pairs, comparison, include_overall)
-        of_group = _add_corrected_p_values(_with_repeated_samples(of_pairs, scores, pairs))
-        for task, ranks_of_task in _ranks(of_group).items():
-            for member, rank in ranks_of_task.items():
+        of_pairs = _contrasts(strata, scores, pairs, comparison, include_overall)
+        of_group = _add_corrected_p_values(_with_repeated_samples(of_pairs, strata, scores, pairs))
+        for task, members in _members(of_group).items():
+            of_task = [c for c in of_group if c.table == LOG_SMAPE.name and c.task == task]
+            by_pairs = _beaten_by(of_task, lambda c: c.p_pairs)
+            for member, rank in significance_ranks(members, by_pairs).items():
                 ranks[group[member]][task] = rank
+            for member, rank_set in rank_sets(
+                members, _beaten_by(of_task, lambda c: c.p_all)
+            ).items():
+                sets[group[member]][task] = rank_set
         contrasts += [c._replace(first=group[c.first], second=group[c.second]) for c in of_group]
-    return Comparisons(groups, contrasts, ranks, overall)
+    return Comparisons(groups, contrasts, ranks, sets, overall)
 
 
 def _estimates(means: MeanIntervals) -> list[Estimate | None]:
@@ -132,7 +154,13 @@ def _estimates(means: MeanIntervals) -> list[Estimate | None]:
     return [None if math.isnan(mean) else Estimate(mean, low, high) for mean, low, high in rows]
 
 
+def _stratum(dataset: Dataset, task: str, scores: ScoreMatrices) -> Stratum:
+    items = dataset.by_task[task][: len(scores.headline)]
+    return Stratum(task, scores.headline, sampling_design(dataset, items), shared_operands(items))
+
+
 def _contrasts(
+    strata: Sequence[Stratum],
     scores: dict[str, ScoreMatrices],
     pairs: Sequence[tuple[int, int]],
     comparison: Comparison,
@@ -142,16 +170,16 @@ def _contrasts(
     contrasts = []
     for index, pair in enumerate(pairs):
         headline = [
-            _task_contrast(pair, task, matrices, differences[index])
-            for (task, matrices), differences in zip(scores.items(), comparison.strata, strict=True)
+            _task_contrast(pair, stratum, scores[stratum.name], differences[index])
+            for stratum, differences in zip(strata, comparison.strata, strict=True)
         ]
         contrasts += headline
         if include_overall:
             contrasts.append(_overall_contrast(pair, headline, comparison.overall[index]))
         contrasts += [
-            _exact_match_contrast(pair, EXACT_MATCH.name, task, matrices)
-            for task, matrices in scores.items()
-            if TASKS[task].metric == "log_smape"
+            _exact_match_contrast(pair, EXACT_MATCH.name, stratum, scores[stratum.name])
+            for stratum in strata
+            if TASKS[stratum.name].metric == "log_smape"
         ]
     return contrasts
 
@@ -167,43 +195,50 @@ def _overall_contrast(
 
 
 def _task_contrast(
-    pair: tuple[int, int], task: str, scores: ScoreMatrices, difference: Difference | None
+    pair: tuple[int, int], stratum: Stratum, scores: ScoreMatrices, difference: Difference | None
 ) -> Contrast:
     """Compare two runs in the task's headline metric."""
-    matches = _exact_match_contrast(pair, LOG_SMAPE.name, task, scores)
-    if TASKS[task].metric != "log_smape" or difference is None:
+    matches = _exact_match_contrast(pair, LOG_SMAPE.name, stratum, scores)
+    if TASKS[stratum.name].metric != "log_smape" or difference is None:
         return matches
     return matches._replace(result=difference, means=_means(scores.headline[:, pair]))
 
 
 def _exact_match_contrast(
-    pair: tuple[int, int], table: str, task: str, scores: ScoreMatrices
+    pair: tuple[int, int], table: str, stratum: Stratum, scores: ScoreMatrices
 ) -> Contrast:
-    both = scores.matches[:, pair]
-    known = both[~np.isnan(both).any(axis=1)] > 0
-    if not len(known):
+    task, both = stratum.name, scores.matches[:, pair]
+    if np.isnan(both).any(axis=1).all():
         return Contrast(*pair, table, task, None)
-    counts = DiscordantCounts(
-        int(np.count_nonzero(known[:, 0] & ~known[:, 1])),
-        int(np.count_nonzero(known[:, 1] & ~known[:, 0])),
-        len(known),
+    shares, counts = compare_matches(stratum.with_values(both / _MAX_SCORE))
+    return Contrast(
+        *pair,
+        table,
+        task,
+        _in_percent(shares),
+        (int(counts.first_only), int(counts.second_only)),
+        _means(both),
     )
-    low, high = tango_interval(counts)
-    detectable = minimum_detectable_difference(counts)
-    difference = Difference(
-        n=counts.n,
-        difference=100 * counts.difference,
-        low=100 * low,
-        high=100 * high,
-        p=mcnemar(counts.first_only, counts.second_only),
-        minimum_detectable=None if detectable is None else 100 * detectable,
+
+
+def _in_percent(shares: Difference) -> Difference:
+    """Return a difference of shares in points."""
+    detectable = shares.minimum_detectable
+    return Difference(
+        shares.n,
+        100 * shares.difference,
+        100 * shares.low,
+        100 * shares.high,
+        shares.p,
+        None if detectable is None else 100 * detectable,
+        100 * shares.at_least,
+        100 * shares.at_most,
     )
-    discordant = (counts.first_only, counts.second_only)
-    return Contrast(*pair, table, task, difference, discordant, _means(both))
 
 
 def _with_repeated_samples(
     contrasts: Sequence[Contrast],
+    strata: Sequence[Stratum],
     scores: dict[str, ScoreMatrices],
     pairs: Sequence[tuple[int, int]],
 ) -> list[Contrast]:
@@ -212,20 +247,16 @@ def _with_repeated_samples(
     The mean over the samples of an item is neither 0 nor 1, so that there are no discordant items
     to count: the differences are compared as those of log-sMAPE are.
     """
-    repeated = {
-        task: matrices.matches
-        for task, matrices in scores.items()
-        if not _is_all_or_nothing(matrices.matches)
-    }
+    matches = [stratum.with_values(scores[stratum.name].matches) for stratum in strata]
+    repeated = {one.name: one for one in matches if not _is_all_or_nothing(one.values)}
     if not repeated:
         return list(contrasts)
-    strata = [Stratum(task, matches) for task, matches in repeated.items()]
-    comparison = compare(strata, pairs, _MAX_SCORE_DIFFERENCE)
+    comparison = compare(list(repeated.values()), pairs, _MAX_SCORE)
     differences = dict(zip(repeated, comparison.strata, strict=True))
     result = []
     for contrast in contrasts:
         task, pair = contrast.task, (contrast.first, contrast.second)
-        if task in repeated and not _is_all_or_nothing(repeated[task][:, pair]):
+        if task in repeated and not _is_all_or_nothing(repeated[task].values[:, pair]):
             contrast = contrast._replace(discordant=None)
             if contrast.table == EXACT_MATCH.name or TASKS[task].metric != "log_smape":
                 contrast = contrast._replace(result=differences[task][pairs.index(pair)])
@@ -235,7 +266,7 @@ def _with_repeated_samples(
 
 def _is_all_or_nothing(matches: Matrix) -> bool:
     """Return whether all known values are 0 or 100."""
-    return bool((np.isnan(matches) | np.isin(matches, (0.0, 100.0))).all())
+    return bool((np.isnan(matches) | np.isin(matches, (0.0, _MAX_SCORE))).all())
 
 
 def _means(both: Matrix) -> tuple[float, float]:
@@ -247,8 +278,15 @@ def _means(both: Matrix) -> tuple[float, float]:
 def _add_corrected_p_values(contrasts: Sequence[Contrast]) -> list[Contrast]:
     tasks = _holm(contrasts, lambda c: (c.first, c.second, c.table))
     pairs = _holm(contrasts, lambda c: (c.table, c.task))
+    everything = _holm(
+        # Ranks use the headline metric only.
+        [c if c.table == LOG_SMAPE.name else c._replace(result=None) for c in contrasts],
+        lambda c: None,
+    )
     return [
-        contrast._replace(p_tasks=tasks.get(index), p_pairs=pairs.get(index))
+        contrast._replace(
+            p_tasks=tasks.get(index), p_pairs=pairs.get(index), p_all=everything.get(index)
+        )
         for index, contrast in enumerate(contrasts)
     ]
 
@@ -268,21 +306,26 @@ def _holm(
     }
 
 
-def _ranks(contrasts: Sequence[Contrast]) -> dict[str, dict[int, int]]:
-    """Return task → run → rank, in the headline metric."""
+def _members(contrasts: Sequence[Contrast]) -> dict[str, list[int]]:
+    """Return task → runs with a comparison in the headline metric."""
     members: dict[str, dict[int, None]] = defaultdict(dict)
-    worse_than: dict[str, list[tuple[int, int]]] = defaultdict(list)
     for contrast in contrasts:
-        if contrast.table != LOG_SMAPE.name or contrast.result is None:
-            continue
-        pair = (contrast.first, contrast.second)
-        members[contrast.task].update(dict.fromkeys(pair))
-        result = verdict(contrast.result, contrast.p_pairs)
+        if contrast.table == LOG_SMAPE.name and contrast.result is not None:
+            members[contrast.task].update(dict.fromkeys((contrast.first, contrast.second)))
+    return {task: list(runs) for task, runs in members.items()}
+
+
+def _beaten_by(
+    contrasts: Sequence[Contrast], p_value: Callable[[Contrast], float | None]
+) -> list[tuple[int, int]]:
+    """Return the pairs (worse, better) that differ significantly by an adjusted p-value."""
+    pairs = []
+    for contrast in contrasts:
+        result = verdict(contrast.result, p_value(contrast))
         if result != NOT_SIGNIFICANT:
-            worse_than[contrast.task].append(pair if result == WORSE else (pair[1], pair[0]))
-    return {
-        task: significance_ranks(list(runs), worse_than[task]) for task, runs in members.items()
-    }
+            pair = (contrast.first, contrast.second)
+            pairs.append(pair if result == WORSE else (pair[1], pair[0]))
+    return pairs
 
 
 def detectable_differences(contrasts: Iterable[Contrast]) -> dict[str, DetectableDifference]:
@@ -308,7 +351,7 @@ def too_few_items(contrasts: Iterable[Contrast]) -> list[str]:
         and (result := contrast.result)
         and result.minimum_detectable is None
         # With enough items it is also None if all scores are equal.
-        and (result.n < min_significant_discordant() or result.low < result.high)
+        and (result.n < min_significant_discordant() or result.p < 1)
     ]
 
 
@@ -329,6 +372,9 @@ def detectable_difference_note(items: int, contrasts: Sequence[Contrast]) -> str
         f"With {items} items per task, differences of fewer than {fewest} correct answers "
         f"({100 * fewest / items:.1f} points) cannot be detected"
     )
+    least = minimum_detectable_difference(DiscordantCounts(0, 0, items))
+    if least is not None:
+        note += f", and true differences below {100 * least:.1f} points less often than in 80 %"
     by_task = detectable_differences(contrasts)
     medians = [detectable.median for task, detectable in by_task.items() if task != OVERALL]
     if not medians:

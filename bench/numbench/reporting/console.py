@@ -10,7 +10,15 @@ from rich.text import Text
 
 from numbench.reporting import ReportResult
 from numbench.reporting.comparison_tables import format_difference, format_p_value, task_name
-from numbench.reporting.comparisons import BETTER, NOT_SIGNIFICANT, OVERALL, WORSE
+from numbench.reporting.comparisons import (
+    BETTER,
+    NOT_SIGNIFICANT,
+    OVERALL,
+    WORSE,
+    Contrast,
+    excludes_regression,
+    is_equivalent,
+)
 from numbench.reporting.regression import Regression
 from numbench.reporting.table_model import LOG_SMAPE, PUBLISHED_HEADING, Entry, format_value
 from numbench.tasks import TASKS
@@ -18,7 +26,13 @@ from numbench.tasks import TASKS
 _LEVEL_ABBREVIATIONS = {"maximal": "max", "minimal": "min", "medium": "med"}
 _MAX_MODEL_WIDTH = 20
 _MAX_LEVEL_WIDTH = 5
-_VERDICT_STYLES = {BETTER: "green", WORSE: "red"}
+_VERDICT_STYLES = {
+    BETTER: "green",
+    WORSE: "red",
+    "excluded, equivalent": "green",
+    "excluded": "green",
+    "not excluded": "red",
+}
 
 
 def terminal_table(result: ReportResult) -> RenderableType:
@@ -43,19 +57,23 @@ def regression_table(regression: Regression) -> RenderableType:
     """Return the comparison of a new run with an old one, a row per task, and the notes below."""
     table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0), header_style="bold")
     table.add_column("Task", no_wrap=True)
-    for name in ("Items", "Old", "New", "New - old", "Holm p"):
+    margin = regression.margin
+    for name in ("Items", "Old", "New", "New - old", "Holm p" if margin is None else "At least"):
         table.add_column(name, justify="right", no_wrap=True)
-    table.add_column("Verdict", no_wrap=True)
+    table.add_column("Verdict" if margin is None else f"Regression > {margin:g}", no_wrap=True)
     for contrast in regression.contrasts:
         new, old = contrast.means or (None, None)
-        verdict = contrast.verdict
+        result = contrast.result
+        verdict = contrast.verdict if margin is None else _margin_verdict(contrast, margin)
         table.add_row(
             "All" if contrast.task == OVERALL else task_name(contrast.task),
-            str(contrast.result.n if contrast.result else 0),
+            str(result.n if result else 0),
             format_value(old, 1),
             format_value(new, 1),
             Text(format_difference(contrast)),
-            format_p_value(contrast.p_tasks),
+            format_p_value(contrast.p_tasks)
+            if margin is None
+            else format_value(result.at_least if result else None, 1),
             Text(
                 "not significant" if verdict == NOT_SIGNIFICANT else verdict,
                 style=_VERDICT_STYLES.get(verdict, ""),
@@ -63,6 +81,15 @@ def regression_table(regression: Regression) -> RenderableType:
         )
     notes = [Text(f"! {note}", style="yellow") for note in regression.notes]
     return Group(table, *notes)
+
+
+def _margin_verdict(contrast: Contrast, margin: float) -> str:
+    """Return whether a regression of more than `margin` points is excluded."""
+    if contrast.result is None:
+        return ""
+    if is_equivalent(contrast, margin):
+        return "excluded, equivalent"
+    return "excluded" if excludes_regression(contrast, margin) else "not excluded"
 
 
 def _title(result: ReportResult) -> str:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from statistics import fmean
 from typing import NamedTuple
 
 import numpy as np
 
 from numbench.reporting.entries import MeasuredRun
+from numbench.reporting.sampling_design import sampling_design
 from numbench.reporting.table_model import (
     EXACT_MATCH,
     LOG_SMAPE,
@@ -16,8 +17,8 @@ from numbench.reporting.table_model import (
     format_estimate,
 )
 from numbench.scoring.conventions import ConventionScore, score_with_conventions
-from numbench.scoring.scored_run import counted_rows
-from numbench.stats.intervals import bootstrap_means
+from numbench.scoring.scored_run import counted_rows, item_groups
+from numbench.stats.intervals import score_interval
 from numbench.tasks import TASKS
 
 CONVENTIONS_TITLE = "Conventions"
@@ -47,7 +48,7 @@ MAX_DIFFERENCE = 2.0
 class ConventionCell(NamedTuple):
     """A task with conventions in one run.
 
-    counted: items included in the means. followed: wrong answers by another convention.
+    counted: items included in the means. followed: wrong responses by another convention.
     log_smape, exact_match: in percent, with every convention accepted.
     """
 
@@ -66,41 +67,28 @@ class ConventionCell(NamedTuple):
 
 def convention_cells(runs: Sequence[MeasuredRun]) -> list[ConventionCell]:
     """Return a cell per run and task with conventions and counted items; none under `paper`."""
-    scores: dict[tuple[int, str], list[list[ConventionScore]]] = {}
-    for index, run in enumerate(runs):
-        for task in run.cells:
-            by_item = _scores_by_item(run, task)
-            if by_item:
-                scores[index, task] = by_item
-    columns = [_item_means(items) for items in scores.values()]
-    intervals = iter(bootstrap_means([column for pair in columns for column in pair]))
-    return [
-        ConventionCell(
-            runs[index],
-            task,
-            sum(map(len, items)),
-            sum(score.follows for item in items for score in item),
-            *(Estimate(float(column.mean()), *next(intervals)) for column in pair),
-        )
-        for ((index, task), items), pair in zip(scores.items(), columns, strict=True)
-    ]
+    cells = (_cell(run, task) for run in runs for task in run.cells if TASKS[task].conventions)
+    return [cell for cell in cells if cell is not None]
 
 
-def _scores_by_item(run: MeasuredRun, task: str) -> list[list[ConventionScore]]:
-    """Return the scores of every counted item of a task, empty if it has no conventions."""
-    if run.scored.protocol == "paper" or not TASKS[task].conventions:
-        return []
-    by_item: dict[str, list[ConventionScore]] = {}
-    for row in counted_rows(run.scored, task):
-        by_item.setdefault(row.item.id, []).append(score_with_conventions(row.item, row.score))
-    return list(by_item.values())
+def _cell(run: MeasuredRun, task: str) -> ConventionCell | None:
+    groups = item_groups(counted_rows(run.scored, task))
+    if run.scored.protocol == "paper" or not groups:
+        return None
+    design = sampling_design(run.scored.dataset, [group[0].item for group in groups])
+    scores = [[score_with_conventions(row.item, row.score) for row in group] for group in groups]
 
+    def estimate(value: Callable[[ConventionScore], float]) -> Estimate:
+        means = np.array([100 * fmean(map(value, samples)) for samples in scores])
+        return Estimate(float(means.mean()), *score_interval(means, design=design))
 
-def _item_means(items: Sequence[Sequence[ConventionScore]]) -> tuple[np.ndarray, np.ndarray]:
-    """Return the mean log-sMAPE and exact match of each item, 0 … 100."""
-    return (
-        np.array([100 * fmean(score.log_smape for score in item) for item in items]),
-        np.array([100 * fmean(score.exact_match for score in item) for item in items]),
+    return ConventionCell(
+        run,
+        task,
+        len(groups),
+        sum(score.follows for samples in scores for score in samples),
+        estimate(lambda score: score.log_smape),
+        estimate(lambda score: score.exact_match),
     )
 
 

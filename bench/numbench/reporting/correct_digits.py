@@ -23,7 +23,7 @@ from numbench.reporting.panels import (
 )
 from numbench.scoring import ScoredItem
 from numbench.scoring.scored_run import counted_rows, item_groups, item_means
-from numbench.stats.intervals import Interval, bootstrap_means
+from numbench.stats.intervals import Interval, score_interval
 from numbench.stats.rank_statistics import FloatArray
 from numbench.tasks import TASKS
 
@@ -84,8 +84,8 @@ def digit_distributions(runs: Sequence[MeasuredRun]) -> dict[str, list[DigitDist
         if (known := item_means(groups, lambda row: row.score.correct_digits))
     }
     distributions: dict[str, list[DigitDistribution]] = {}
-    intervals = bootstrap_means(list(columns.values()))
-    for ((task, index), column), interval in zip(columns.items(), intervals, strict=True):
+    for (task, index), column in columns.items():
+        interval = score_interval(column, maximum=DIGITS)
         shares = _shares(items[task, index])
         distributions.setdefault(task, []).append(
             DigitDistribution(

@@ -27,11 +27,9 @@ from numbench.reporting.task_scores import (
     POOLED_LABEL,
     RunScores,
     TaskScores,
-    exact_match_interval,
 )
-from numbench.stats.intervals import bootstrap_means
+from numbench.stats.intervals import score_interval
 from numbench.stats.rank_statistics import FloatArray, IntArray, quantile_bins
-from numbench.tasks import TASKS
 
 BINS = 8
 EQUAL_SPREAD_DIFFICULTY = 15
@@ -75,8 +73,7 @@ def difficulty_curves(
 def binned_curves(scores: Sequence[TaskScores]) -> dict[tuple[str, int], Curve]:
     """Return task and run index → curve, also for the mean over the runs.
 
-    Mean scores in bins with about equal numbers of items, with 95 % bounds over items: Wilson's
-    for exact match of a run, otherwise a percentile bootstrap.
+    Mean scores in bins with about equal numbers of items, with 95 % bounds over items.
     """
     series = [(task.task, run) for task in scores for run in _all_scores(task)]
     bins = [quantile_bins(run.base10, BINS) for _, run in series]
@@ -84,28 +81,9 @@ def binned_curves(scores: Sequence[TaskScores]) -> dict[tuple[str, int], Curve]:
         [run.score[bin_of == index] for index in range(int(bin_of.max()) + 1)]
         for (_, run), bin_of in zip(series, bins, strict=True)
     ]
-    is_exact_match = [
-        TASKS[task].metric == "exact_match" and run.run_index != POOLED_INDEX
-        for task, run in series
-    ]
-    # All at once, because columns of the same size share the bootstrap draws.
-    bootstrapped = iter(
-        bootstrap_means(
-            [
-                column
-                for of_run, exact in zip(columns, is_exact_match, strict=True)
-                if not exact
-                for column in of_run
-            ]
-        )
-    )
     curves = {}
-    for (task, run), bin_of, of_run, exact in zip(
-        series, bins, columns, is_exact_match, strict=True
-    ):
-        bounds = [
-            exact_match_interval(column) if exact else next(bootstrapped) for column in of_run
-        ]
+    for (task, run), bin_of, of_run in zip(series, bins, columns, strict=True):
+        bounds = [score_interval(column) for column in of_run]
         curves[task, run.run_index] = Curve(
             _bin_means(run.base10, bin_of),
             _bin_means(run.score, bin_of),
@@ -209,11 +187,9 @@ def _grouped_curves(runs: Sequence[RunScores]) -> list[Curve]:
         ]
         for run in runs
     ]
-    columns = [run.score[mask] for run, of_run in zip(runs, masks, strict=True) for mask in of_run]
-    bounds = iter(bootstrap_means(columns))
     curves = []
     for run, of_run in zip(runs, masks, strict=True):
-        low, high = zip(*(next(bounds) for _ in of_run), strict=True)
+        low, high = zip(*(score_interval(run.score[mask]) for mask in of_run), strict=True)
         curves.append(
             Curve(
                 np.array([run.base10[mask].mean() for mask in of_run]),

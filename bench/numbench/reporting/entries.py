@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from numbench.errors import BadInput
+from numbench.reporting.sampling_design import sampling_design
 from numbench.reporting.table_model import (
     EXACT_MATCH,
     LOG_SMAPE,
@@ -21,7 +22,7 @@ from numbench.reporting.table_model import (
     level_rank,
     one_line,
 )
-from numbench.reporting.task_scores import exact_match_interval, headline_column
+from numbench.reporting.task_scores import headline_column
 from numbench.resources import resource_folder
 from numbench.scoring import ScoredRun, TaskSummary, signature, summarize
 from numbench.scoring.scored_run import (
@@ -31,8 +32,8 @@ from numbench.scoring.scored_run import (
     item_means,
     item_token_counts,
 )
-from numbench.stats.intervals import bootstrap_means
-from numbench.stats.resampling import Column
+from numbench.stats.design import Column, Design
+from numbench.stats.intervals import bootstrap_means, score_interval
 from numbench.tasks import TASKS
 
 
@@ -52,10 +53,9 @@ class MeasuredRun(NamedTuple):
 
 
 class _CellKey(NamedTuple):
-    """The cell that a bootstrapped interval belongs to."""
+    """The cell of the token table that a bootstrapped interval belongs to."""
 
     run: int
-    table: str
     task: str
 
 
@@ -132,31 +132,32 @@ def _estimates(
     tables: list[dict[str, dict[str, Estimate]]] = [
         {spec.name: {} for spec in SCORE_TABLES} for _ in runs
     ]
-    columns_to_bootstrap: dict[_CellKey, Column] = {}
+    tokens: dict[_CellKey, Column] = {}
+    token_designs: dict[_CellKey, Design | None] = {}
     for index, (run, summary) in enumerate(zip(runs, cells, strict=True)):
         for task, cell in summary.items():
             items = item_groups(counted_rows(run, task))
+            design = sampling_design(run.dataset, [group[0].item for group in items])
             is_number = TASKS[task].metric == "log_smape"
             if cell.exact_match is not None:
                 spec = EXACT_MATCH if is_number else LOG_SMAPE
                 matches = np.array(item_means(items, lambda row: 100 * row.score.exact_match))
-                bounds = exact_match_interval(matches)
+                bounds = score_interval(matches, design=design)
                 tables[index][spec.name][task] = Estimate(cell.exact_match, *bounds)
             if is_number and cell.score is not None:
-                columns_to_bootstrap[_CellKey(index, LOG_SMAPE.name, task)] = headline_column(
-                    task, items
-                )
+                bounds = score_interval(headline_column(task, items), design=design)
+                tables[index][LOG_SMAPE.name][task] = Estimate(cell.score, *bounds)
             if cell.tokens is not None:
-                columns_to_bootstrap[_CellKey(index, TOKENS.name, task)] = np.array(
-                    item_token_counts(run, items)
-                )
+                key = _CellKey(index, task)
+                tokens[key] = np.array(item_token_counts(run, items))
+                # Without a count for every item, it is not known which items the counts are of.
+                token_designs[key] = design if len(tokens[key]) == len(items) else None
     # All at once, because columns of the same length share the bootstrap draws.
-    intervals = bootstrap_means(list(columns_to_bootstrap.values()))
-    for key, interval in zip(columns_to_bootstrap, intervals, strict=True):
-        cell = cells[key.run][key.task]
-        value = cell.tokens if key.table == TOKENS.name else cell.score
-        assert value is not None
-        tables[key.run][key.table][key.task] = Estimate(value, *interval)
+    intervals = bootstrap_means(list(tokens.values()), list(token_designs.values()))
+    for key, bounds in zip(tokens, intervals, strict=True):
+        mean = cells[key.run][key.task].tokens
+        assert mean is not None
+        tables[key.run][TOKENS.name][key.task] = Estimate(mean, *bounds)
     return tables
 
 

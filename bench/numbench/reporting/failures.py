@@ -18,10 +18,9 @@ from numbench.reporting.panels import (
     legend,
     legend_label,
 )
-from numbench.reporting.task_scores import exact_match_interval
 from numbench.scoring.scored_run import counted_rows, item_groups, item_means
 from numbench.scoring.taxonomy import CATEGORIES, categorize
-from numbench.stats.intervals import Interval
+from numbench.stats.intervals import Interval, score_interval
 
 _RIGHT = "right"
 FAILURE_KINDS = tuple(category.display for category in CATEGORIES if category.name != _RIGHT)
@@ -98,7 +97,7 @@ def failure_shares(runs: Sequence[MeasuredRun]) -> list[FailureShares]:
         del weights[_RIGHT]
         shares = {names[kind]: 100 * n / len(items) for kind, n in weights.items() if n}
         wrong = item_means(items, lambda row: 100 * (not row.score.exact_match))
-        bounds = exact_match_interval(np.array(wrong))
+        bounds = score_interval(np.array(wrong))
         all_shares.append(FailureShares(run.label, shares, bounds))
     return all_shares
 

@@ -16,6 +16,7 @@ from numbench.reporting.comparisons import (
     Contrast,
     compare_runs,
     detectable_differences,
+    excludes_regression,
     too_few_items,
 )
 from numbench.reporting.entries import dataset_label
@@ -32,24 +33,33 @@ class Regression(NamedTuple):
     """Comparison of a new run with an old one; the new run is the first in each contrast.
 
     notes: facts about what was compared. failures: why the new run does not pass, empty if it
-    does.
+    does. margin: the largest acceptable regression in points, None if differences were tested.
     """
 
     contrasts: tuple[Contrast, ...]
     notes: tuple[str, ...]
     failures: tuple[str, ...]
+    margin: float | None = None
 
 
 def find_regression(
-    old: Path, new: Path, protocol: ProtocolName, fail_below: float | None, partial: bool
+    old: Path,
+    new: Path,
+    protocol: ProtocolName,
+    fail_below: float | None,
+    partial: bool,
+    margin: float | None = None,
 ) -> Regression:
     """Compare two runs task by task, and their means of tasks if both include all tasks.
 
     A task fails if the new run is significantly worse, and by more than `fail_below` points if
-    this is given. Tasks and answers that only the old run has also fail; with `partial` they are
-    notes, unless both runs answered no common item. Raises BadInput if the runs use different
-    datasets or have no task in common.
+    this is given. With `margin`, a task fails instead unless a regression of more than `margin`
+    points is excluded. Tasks and answers that only the old run has also fail; with `partial` they
+    are notes, unless both runs answered no common item. Raises BadInput if the runs use different
+    datasets or have no task in common, if a number of points is out of range, or for `fail_below`
+    together with `margin`.
     """
+    _check_points(fail_below, margin)
     old_run, new_run = (score_run(_run_folder(path), protocol) for path in (old, new))
     if old_run.dataset.manifest.sha256 != new_run.dataset.manifest.sha256:
         raise BadInput(
@@ -66,14 +76,34 @@ def find_regression(
         if contrast.table == LOG_SMAPE.name
         and (contrast.task == OVERALL or contrast.task in old_run.rows.keys() & new_run.rows.keys())
     )
-    failures = [_regression_message(c) for c in contrasts if _is_regression(c, fail_below)]
+    if margin is None:
+        failures = [_regression_message(c) for c in contrasts if _is_regression(c, fail_below)]
+    else:
+        failures = [
+            _not_excluded_message(c, margin)
+            for c in contrasts
+            if c.result and not excludes_regression(c, margin)
+        ]
     notes = [*_detectable_difference_notes(contrasts), *_notes(old_run, new_run)]
     gaps = [*_missing_tasks(old_run, new_run), *_missing_answers(old_run, new_run)]
     if partial and _share_answers(old_run, new_run):
         notes += [f"Partial: {gap}." for gap in gaps]
     else:
         failures += gaps
-    return Regression(contrasts, tuple(notes), tuple(failures))
+    return Regression(contrasts, tuple(notes), tuple(failures), margin)
+
+
+def _check_points(fail_below: float | None, margin: float | None) -> None:
+    # The comparisons are also false for NaN.
+    if fail_below is not None and not fail_below >= 0:
+        raise BadInput(f"--fail-below {fail_below}: give points, 0 or more")
+    if margin is not None and not 0 < margin < 100:
+        raise BadInput(f"--margin {margin}: give points between 0 and 100")
+    if fail_below is not None and margin is not None:
+        raise BadInput(
+            "--margin and --fail-below are different tests: --margin fails unless a larger "
+            "regression is excluded, --fail-below only if one is shown; use one of them"
+        )
 
 
 def _run_folder(path: Path) -> Path:
@@ -92,6 +122,15 @@ def _is_regression(contrast: Contrast, fail_below: float | None) -> bool:
     if contrast.result is None or contrast.verdict != WORSE:
         return False
     return fail_below is None or contrast.result.difference < -fail_below
+
+
+def _not_excluded_message(contrast: Contrast, margin: float) -> str:
+    assert contrast.result
+    return (
+        f"{task_name(contrast.task)}: a regression of more than {margin:g} points is not excluded "
+        f"({format_value(contrast.result.difference, 1)}, with 95 % confidence at least "
+        f"{format_value(contrast.result.at_least, 1)} points, {contrast.result.n} items)"
+    )
 
 
 def _regression_message(contrast: Contrast) -> str:

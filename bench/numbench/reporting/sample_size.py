@@ -21,10 +21,10 @@ from numbench.reporting.panels import (
     run_handles,
     score_axis,
 )
-from numbench.reporting.task_scores import RunScores, TaskScores, exact_match_interval
-from numbench.stats.intervals import Interval, bootstrap_means
-from numbench.stats.rank_statistics import FloatArray
-from numbench.tasks import TASKS
+from numbench.reporting.task_scores import RunScores, TaskScores
+from numbench.stats.design import Design
+from numbench.stats.intervals import Interval, score_interval
+from numbench.stats.rank_statistics import IntArray
 
 PAPER_ITEMS = 500
 SHUFFLE_SEED = 20_250_602
@@ -63,26 +63,21 @@ def score_vs_items(scores: Sequence[TaskScores], means: Mapping[_TaskRun, Subset
 
 def subset_means(scores: Sequence[TaskScores]) -> dict[_TaskRun, SubsetMeans]:
     """Return the means of growing subsets for each task of each run."""
-    columns = {(task.task, run.run_index): _shuffled(run) for task in scores for run in task.runs}
-    subsets = {
-        (task, index, size): column[:size]
-        for (task, index), column in columns.items()
-        for size in subset_sizes(column.size)
-    }
-    # All at once, because subsets of the same size share the bootstrap draws.
-    to_bootstrap = [key for key in subsets if TASKS[key[0]].metric != "exact_match"]
-    intervals = bootstrap_means([subsets[key] for key in to_bootstrap])
-    bounds = dict(zip(to_bootstrap, intervals, strict=True))
-    means = {}
-    for (task, index), column in columns.items():
-        sizes = subset_sizes(column.size)
-        keys = [(task, index, size) for size in sizes]
-        means[task, index] = SubsetMeans(
-            sizes,
-            [float(subsets[key].mean()) for key in keys],
-            [bounds.get(key) or exact_match_interval(subsets[key]) for key in keys],
-        )
-    return means
+    return {(task.task, run.run_index): _subset_means(run) for task in scores for run in task.runs}
+
+
+def _subset_means(run: RunScores) -> SubsetMeans:
+    order, sizes = _shuffled_order(run.score.size), subset_sizes(run.score.size)
+    return SubsetMeans(
+        sizes,
+        [float(run.score[order[:size]].mean()) for size in sizes],
+        [_interval(run, order[:size]) for size in sizes],
+    )
+
+
+def _interval(run: RunScores, items: IntArray) -> Interval:
+    order = np.argsort(run.base10[items], kind="stable")
+    return score_interval(run.score[items], design=Design(order, run.share_per_item))
 
 
 def subset_sizes(items: int) -> list[int]:
@@ -94,10 +89,10 @@ def subset_sizes(items: int) -> list[int]:
     return [*(size for size in sizes if size < items), items]
 
 
-def _shuffled(run: RunScores) -> FloatArray:
+def _shuffled_order(items: int) -> IntArray:
     # numpy guarantees the same raw words, and no other stream, across versions.
-    words = np.random.Philox(np.random.SeedSequence([SHUFFLE_SEED, run.score.size]))
-    return run.score[np.argsort(words.random_raw(run.score.size), kind="stable")]
+    words = np.random.Philox(np.random.SeedSequence([SHUFFLE_SEED, items]))
+    return np.argsort(words.random_raw(items), kind="stable")
 
 
 def _draw(axes: Axes, subsets: SubsetMeans, style: RunStyle) -> None:

@@ -20,8 +20,8 @@ PUBLISHED_NOTE = (
     "labels)."
 )
 BOUNDS_NOTE = (
-    "Value with 95 % bounds over items: Wilson's interval for proportions, percentile bootstrap "
-    "with 10,000 resamples for other means."
+    "Value with 95 % bounds over items: Wilson's interval with an effective number of items for "
+    "scores, percentile bootstrap with 10,000 resamples for tokens."
 )
 
 

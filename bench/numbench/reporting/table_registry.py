@@ -159,6 +159,15 @@ def _ranks(data: ReportData) -> TableContent:
     )
 
 
+def _rank_sets(data: ReportData) -> TableContent:
+    return TableContent(
+        comparison_tables.ranks_header(data),
+        [RowGroup(data.heading, comparison_tables.rank_set_rows(data))],
+        text_columns=3,
+        notes=comparison_tables.not_compared_notes(data),
+    )
+
+
 def _samples(data: ReportData) -> TableContent | None:
     if not data.repeated_samples:
         return None
@@ -201,6 +210,13 @@ TABLES: tuple[TableSpec, ...] = (
         row_per_run=True,
     ),
     TableSpec("ranks", "Ranks", comparison_tables.RANKS_CAPTION, _ranks, row_per_run=True),
+    TableSpec(
+        "rank_sets",
+        "Rank sets",
+        comparison_tables.RANK_SETS_CAPTION,
+        _rank_sets,
+        row_per_run=True,
+    ),
     TableSpec(
         "samples",
         "Repeated samples",

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from numbench.dataset.settings import strata_share_per_item
 from numbench.records import Difficulty
 from numbench.reporting.table_model import LOG_SMAPE
 from numbench.scoring import ScoredItem, ScoredRun, headline_percent
 from numbench.scoring.scored_run import counted_rows, item_count, item_groups, item_means
-from numbench.stats.intervals import Interval, bootstrap_means, wilson
+from numbench.stats.design import Matrix
 from numbench.stats.rank_statistics import FloatArray
-from numbench.stats.resampling import Matrix
 
 if TYPE_CHECKING:
     from numbench.reporting.entries import MeasuredRun
@@ -28,6 +28,7 @@ class RunScores(NamedTuple):
 
     score: headline score of each item, the mean over its samples, 0 … 100; base10, base2: its
     difficulty; all of shape (items,). run_index: index of the run, `POOLED_INDEX` for the mean.
+    share_per_item: as in `Design`, 0 if the items are not stratified by difficulty.
     """
 
     model: str
@@ -36,6 +37,7 @@ class RunScores(NamedTuple):
     base10: FloatArray
     base2: FloatArray
     run_index: int = 0
+    share_per_item: float = 0.0
 
 
 class TaskScores(NamedTuple):
@@ -64,7 +66,9 @@ def task_scores(task: str, measured: Sequence[MeasuredRun]) -> TaskScores | None
     if not by_run:
         return None
     runs = tuple(
-        _run_scores(run.entry.name, run.entry.reasoning, scores, difficulties, index)
+        _run_scores(run.entry.name, run.entry.reasoning, scores, difficulties, index)._replace(
+            share_per_item=strata_share_per_item(run.scored.dataset.manifest)
+        )
         for index, run, scores, difficulties in by_run
     )
     _, _, first, difficulties = by_run[0]
@@ -110,18 +114,6 @@ def _run_scores(
 def headline_column(task: str, items: Sequence[list[ScoredItem]]) -> FloatArray:
     """Return the headline score of each item in percent, the mean over its samples."""
     return np.array(item_means(items, lambda row: headline_percent(task, row.score)))
-
-
-def exact_match_interval(scores: FloatArray) -> Interval:
-    """Return the bounds of the mean of exact matches in percent, one value per item.
-
-    Wilson's for values of 0 and 100. Others are means over samples, which are no proportion of
-    independent outcomes: the item is the unit of a percentile bootstrap.
-    """
-    if not np.isin(scores, (0.0, 100.0)).all():
-        return bootstrap_means([scores])[0]
-    share = wilson(int((scores == 100).sum()), scores.size)
-    return Interval(100 * share.low, 100 * share.high)
 
 
 class ScoreMatrices(NamedTuple):

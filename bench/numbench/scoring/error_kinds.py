@@ -72,9 +72,7 @@ def list_error(answer: Sequence[Decimal], truth: Sequence[Decimal]) -> ErrorKind
 
 def unparsed_error(text: str, item: Item) -> ErrorKind:
     """Return the error kind of a text from which the parser reads no answer."""
-    if contains_correct_answer(text, item):
-        return "notation"
-    return "format" if text.count("{") == text.count("}") else "fragment"
+    return "notation" if contains_correct_answer(text, item) else "format"
 
 
 class _Scientific(NamedTuple):

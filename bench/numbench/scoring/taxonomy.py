@@ -59,8 +59,6 @@ CATEGORIES: tuple[Category, ...] = (
     Category("notation", "Correct value, wrong notation",
              "The parser's rules find no answer, but the only distinct number, letter or list in "
              "the text is the truth."),
-    Category("fragment", "Incomplete text",
-             "The parser's rules find no answer, and a brace is not closed or not opened."),
     Category("format", "Unreadable", "Any other text in which the parser's rules find no answer."),
     Category("truncated", "Truncated",
              "No answer, and the output ended at the token limit, or inside its JSON object."),

@@ -1,7 +1,7 @@
-"""95 % intervals of a mean over items, for the sampling error of the items.
+"""Intervals of mean scores, of differences between them, and of other means.
 
-Proportions use Wilson's score interval, other means a percentile bootstrap over items. The
-intervals do not include the variation between repeated requests to the same model.
+A response is one sample of what a model says to an item, so the spread over items includes the
+variation between repeated requests: all intervals cover both.
 """
 
 from __future__ import annotations
@@ -11,10 +11,28 @@ from collections.abc import Sequence
 from statistics import NormalDist
 from typing import NamedTuple
 
-from numbench.stats.bootstrap import CONFIDENCE_LEVEL, percentile_bounds, resampled_means
-from numbench.stats.resampling import Column
+import numpy as np
 
-_Z = NormalDist().inv_cdf((1 + CONFIDENCE_LEVEL) / 2)
+from numbench.stats.bootstrap import CONFIDENCE_LEVEL, percentile_bounds, resampled_means
+from numbench.stats.design import (
+    Column,
+    Design,
+    Indices,
+    Stratum,
+    cluster_pairs,
+    residual_products,
+    residual_squares,
+)
+
+Z_TWO_SIDED = NormalDist().inv_cdf((1 + CONFIDENCE_LEVEL) / 2)
+Z_ONE_SIDED = NormalDist().inv_cdf(CONFIDENCE_LEVEL)
+
+_FEW = np.array([0.0, 1.0, 2.0, 3.0])
+# The expected number of events for which so few or more have a probability of 5 %: half the 5 %
+# quantile of χ² with 2·events degrees of freedom (Brown, Cai and DasGupta 2001).
+_POISSON_BOUNDS = np.array([0.0, 0.051293, 0.355362, 0.817691])
+_RARE = 0.1
+"""Up to this proportion, numbers of events are close to Poisson ones."""
 
 
 class Interval(NamedTuple):
@@ -24,6 +42,14 @@ class Interval(NamedTuple):
     high: float
 
 
+class MeanIntervals(NamedTuple):
+    """Mean and bounds per column, NaN for a column without items."""
+
+    mean: Column
+    low: Column
+    high: Column
+
+
 def wilson(successes: int, n: int) -> Interval:
     """Return Wilson's score interval of the proportion successes / n, within [0, 1].
 
@@ -31,27 +57,180 @@ def wilson(successes: int, n: int) -> Interval:
     """
     if not 0 <= successes <= n or n == 0:
         raise ValueError(f"{successes} successes in {n} observations")
-    p = successes / n
-    center = (p + _Z * _Z / (2 * n)) / (1 + _Z * _Z / n)
-    half = _Z * math.sqrt(p * (1 - p) / n + (_Z / (2 * n)) ** 2) / (1 + _Z * _Z / n)
-    # These bounds are exactly 0 and 1; floating point only approaches them.
-    low = 0.0 if successes == 0 else center - half
-    high = 1.0 if successes == n else center + half
-    return Interval(low, high)
+    low, high = _wilson_bounds(np.array([successes / n]), np.array([float(n)]))
+    return Interval(float(low[0]), float(high[0]))
 
 
-def bootstrap_means(columns: Sequence[Column]) -> list[Interval]:
+def score_interval(
+    scores: Column, maximum: float = 100.0, design: Design | None = None
+) -> Interval:
+    """Return the 95 % interval of the mean of scores in [0, maximum]; see `mean_intervals`.
+
+    Raises ValueError if there are no scores.
+    """
+    if not len(scores):
+        raise ValueError("a column without values has no interval")
+    _, low, high = mean_intervals([Stratum("", scores[:, None], design)], maximum)
+    return Interval(float(low[0]), float(high[0]))
+
+
+def mean_intervals(strata: Sequence[Stratum], maximum: float = 100.0) -> MeanIntervals:
+    """Return 95 % intervals of the unweighted mean of the strata's means, for each column.
+
+    Scores are in [0, maximum]. The bounds are Wilson's with an effective number of items: that of
+    correct and wrong answers with the same standard error. The standard error includes two
+    pseudo-items, 0 and `maximum`, so that no interval has zero width. With one stratum of
+    independent scores of 0 and maximum this is Wilson's interval. With three effective errors
+    or fewer (or correct answers) that are at most a tenth, the bound next to the end is that of
+    Brown, Cai and DasGupta.
+
+    Raises ValueError if there is no stratum.
+    """
+    if not strata:
+        raise ValueError("no items to average")
+    scaled = [stratum.with_values(stratum.values / maximum) for stratum in strata]
+    mean, items = _mean_of_means(scaled), np.sum([stratum.n for stratum in scaled], axis=0)
+    # `squares` belongs to a single set of `items`: the variance of the mean times items².
+    squares = _variance_of_mean(scaled, largest_variance=0.25) * items**2
+    with np.errstate(invalid="ignore", divide="ignore"):
+        pseudo_mean = (items * mean + 1) / (items + 2)
+        pseudo_squares = squares + mean**2 + (1 - mean) ** 2
+        pseudo_squares -= (items + 2) * (mean - pseudo_mean) ** 2
+        binary_squares = (items + 2) * pseudo_mean * (1 - pseudo_mean)
+        effective = items * binary_squares / pseudo_squares
+        low, high = _wilson_bounds(mean, effective)
+        low = np.minimum(low, _low_of_rare(mean, effective))
+        high = np.maximum(high, 1 - _low_of_rare(1 - mean, effective))
+    return MeanIntervals(mean * maximum, low * maximum, high * maximum)
+
+
+def difference_intervals(
+    strata: Sequence[Stratum], maximum: float = 100.0, z: float = Z_TWO_SIDED
+) -> MeanIntervals:
+    """Return intervals of the mean of the strata's mean differences, for each column.
+
+    Differences are in [−maximum, maximum]. The bounds are mean ± z · standard error. Like Bonett
+    and Price (2012) for proportions, the standard error includes two pseudo-items, one in each
+    direction; their size is the root mean square of the items that differ and of one difference
+    of `maximum`.
+
+    Raises ValueError if there is no stratum.
+    """
+    if not strata:
+        raise ValueError("no items to compare")
+    mean = _mean_of_means(strata)
+    contributions = item_contributions(strata)
+    items = np.sum([stratum.n for stratum in strata], axis=0)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        largest = maximum / items
+        differing = np.count_nonzero(np.nan_to_num(contributions), axis=0)
+        pseudo = (np.nansum(contributions**2, axis=0) + largest**2) / (differing + 1)
+        variance = _variance_of_mean(strata, largest_variance=maximum**2) + 2 * pseudo
+        half = z * np.sqrt(variance)
+    return MeanIntervals(mean, np.maximum(mean - half, -maximum), np.minimum(mean + half, maximum))
+
+
+def item_contributions(strata: Sequence[Stratum]) -> Column:
+    """Return what each item contributes to the mean of the strata's means, shape (items, columns).
+
+    The items of all strata follow each other; NaN if an item does not count.
+    """
+    return np.concatenate(
+        [stratum.values / (len(strata) * np.maximum(stratum.n, 1)) for stratum in strata]
+    )
+
+
+def bootstrap_means(
+    columns: Sequence[Column], designs: Sequence[Design | None] | None = None
+) -> list[Interval]:
     """Return the percentile interval of each column's mean, from 10,000 resamples.
 
-    The columns may differ in length. An interval depends only on its own column.
+    For means without a known maximum, like tokens. The columns may differ in length. An interval
+    depends only on its own column. With a design, the resampled means are drawn towards their
+    centre until they have the design's standard error.
 
     Raises ValueError if a column is empty.
     """
     if any(len(column) == 0 for column in columns):
         raise ValueError("a column without values has no interval")
+    ratios = [1.0] * len(columns)
+    if designs is not None:
+        ratios = [
+            _design_ratio(column, design) for column, design in zip(columns, designs, strict=True)
+        ]
     intervals: dict[int, Interval] = {}
-    for indices, means in resampled_means("", columns):
+    for indices, means in resampled_means(columns):
         lows, highs = percentile_bounds(means)
         for index, low, high in zip(indices, lows.tolist(), highs.tolist(), strict=True):
-            intervals[index] = Interval(low, high)
+            mean, ratio = float(columns[index].mean()), ratios[index]
+            intervals[index] = Interval(
+                mean + ratio * (low - mean) if ratio != 1.0 else low,
+                mean + ratio * (high - mean) if ratio != 1.0 else high,
+            )
     return [intervals[index] for index in range(len(columns))]
+
+
+def _design_ratio(column: Column, design: Design | None) -> float:
+    """Return the standard error under the design as a share of that of independent items."""
+    stratum = Stratum("", column[:, None], design)
+    independent = float(residual_squares(stratum._replace(design=None))[0])
+    return math.sqrt(float(residual_squares(stratum)[0]) / independent) if independent else 1.0
+
+
+def _mean_of_means(strata: Sequence[Stratum]) -> Column:
+    # The NaN of a column without items in one stratum propagates.
+    return np.asarray(np.sum([stratum.means for stratum in strata], axis=0) / len(strata))
+
+
+def _variance_of_mean(strata: Sequence[Stratum], largest_variance: float) -> Column:
+    """Return the variance of the mean of the strata's means, per column.
+
+    Items that were drawn together add the covariance of their scores. A single item shows no
+    variance; it gets the largest possible one.
+    """
+    count = len(strata)
+    variance = np.zeros(strata[0].values.shape[1])
+    for index, stratum in enumerate(strata):
+        n = np.maximum(stratum.n, 1)
+        squares = residual_squares(stratum)
+        if count > 1:
+            # A single stratum keeps Wilson's form, which has no such correction.
+            squares = np.where(n > 1, squares * n / np.maximum(n - 1, 1), largest_variance)
+        variance += squares / n**2
+        for other in strata[:index]:
+            here, there = cluster_pairs(stratum, other)
+            if len(here) > 1:
+                products = _cluster_products(stratum, here, other, there)
+                variance += 2 * products / (n * np.maximum(other.n, 1))
+    return np.asarray(np.maximum(variance, 0.0) / count**2)
+
+
+def _cluster_products(first: Stratum, here: Indices, second: Stratum, there: Indices) -> Column:
+    """Return the estimated covariance of the sums of two strata that share items."""
+    design = first.design
+    if design is not None:
+        position = np.full(len(first.values), -1)
+        position[here] = np.arange(len(here))
+        order = position[design.order]
+        design = design._replace(order=order[order >= 0])
+    return residual_products(first.values[here], second.values[there], design)
+
+
+def _wilson_bounds(p: Column, n: Column) -> tuple[Column, Column]:
+    """Return Wilson's bounds of proportions `p` of `n` items, which may be fractional."""
+    z = Z_TWO_SIDED
+    center = (p + z * z / (2 * n)) / (1 + z * z / n)
+    half = z * np.sqrt(np.maximum(p * (1 - p), 0) / n + (z / (2 * n)) ** 2) / (1 + z * z / n)
+    # These bounds are exactly 0 and 1; floating point only approaches them.
+    low = np.where(p <= 0, 0.0, np.minimum(center - half, p))
+    high = np.where(p >= 1, 1.0, np.maximum(center + half, p))
+    return low, high
+
+
+def _low_of_rare(p: Column, n: Column) -> Column:
+    """Return the lower bound of proportions of up to three in n events, infinite for others."""
+    events = p * n
+    bounds = np.minimum(np.interp(events, _FEW, _POISSON_BOUNDS), events) / n
+    # The tolerance includes integers that are not exact.
+    rare = (events <= _FEW[-1] + 1e-6) & (p <= _RARE)
+    return np.where(rare, bounds, np.inf)

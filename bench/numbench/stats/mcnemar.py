@@ -1,4 +1,4 @@
-"""Paired correct and wrong answers of two models: exact test, interval, detectable difference.
+"""Paired correct and wrong answers of two models: exact test and interval.
 
 Only the discordant items carry information: those that exactly one of the two models answers
 correctly.
@@ -14,9 +14,7 @@ from statistics import NormalDist
 from typing import NamedTuple
 
 ALPHA = 0.05
-POWER = 0.80
 Z_CONFIDENCE = NormalDist().inv_cdf(1 - ALPHA / 2)
-Z_POWER = NormalDist().inv_cdf(POWER)
 
 _BISECTION_STEPS = 60
 
@@ -51,11 +49,15 @@ def mcnemar(first_only: int, second_only: int) -> float:
     return min(1.0, max(p, sys.float_info.min))
 
 
-def tango_interval(counts: DiscordantCounts) -> tuple[float, float]:
-    """Return Tango's 95 % score interval of the difference, within [-1, 1] (Tango 1998).
+def tango_interval(
+    counts: DiscordantCounts, z: float = Z_CONFIDENCE, design_effect: float = 1.0
+) -> tuple[float, float]:
+    """Return Tango's score interval of the difference, within [-1, 1] (Tango 1998).
 
-    It contains the differences that the score test does not reject, with the nuisance parameter
-    at its maximum-likelihood estimate. Its width is positive even without discordant items.
+    It contains the differences that the score test does not reject at the critical value `z` (by
+    default 95 %), with the nuisance parameter at its maximum-likelihood estimate. Its width is
+    positive even without discordant items. design_effect: variance of the difference as a
+    multiple of that of independent items; all counts are divided by it.
 
     Raises ValueError if n is 0 or the counts are impossible.
     """
@@ -63,15 +65,17 @@ def tango_interval(counts: DiscordantCounts) -> tuple[float, float]:
     if n <= 0 or min(first_only, second_only) < 0 or first_only + second_only > n:
         raise ValueError(f"{first_only} and {second_only} discordant of {n} items")
     exchanged = DiscordantCounts(second_only, first_only, n)
-    return -_upper_bound(exchanged), _upper_bound(counts)
+    # Dividing all counts by a number divides the statistic by its root.
+    critical = z * math.sqrt(design_effect)
+    return -_upper_bound(exchanged, critical), _upper_bound(counts, critical)
 
 
-def _upper_bound(counts: DiscordantCounts) -> float:
+def _upper_bound(counts: DiscordantCounts, critical: float) -> float:
     """Return the largest difference that is not rejected, by bisection; the test is monotone."""
     low, high = counts.difference, 1.0
     for _ in range(_BISECTION_STEPS):
         middle = (low + high) / 2
-        if _tango_statistic(counts, middle) > -Z_CONFIDENCE:
+        if _tango_statistic(counts, middle) > -critical:
             low = middle
         else:
             high = middle
@@ -99,21 +103,3 @@ def _tango_statistic(counts: DiscordantCounts, difference: float) -> float:
 def min_significant_discordant() -> int:
     """Return how many items one model must have correct, and the other none, for p ≤ 0.05."""
     return next(count for count in itertools.count(1) if mcnemar(count, 0) <= ALPHA)
-
-
-def minimum_detectable_difference(counts: DiscordantCounts) -> float | None:
-    """Return the true difference (a share) detected with 80 % power at the 5 % level.
-
-    Solves d·√n = z₀.₉₇₅·√ψ + z₀.₈·√(ψ − d²) with the observed discordance ψ (Connor 1987). The
-    result is at least the smallest difference for which the exact test can reach 5 %. None if no
-    difference up to 1 is detectable, as with fewer items than that test needs.
-    """
-    n = counts.n
-    if n < min_significant_discordant():
-        return None
-    psi = (counts.first_only + counts.second_only) / n
-    radicand = n * Z_CONFIDENCE**2 - (n + Z_POWER**2) * (Z_CONFIDENCE**2 - Z_POWER**2)
-    root = math.sqrt(max(0.0, radicand))
-    solution = math.sqrt(psi) * (math.sqrt(n) * Z_CONFIDENCE + root) / (n + Z_POWER**2)
-    detectable = max(solution, min_significant_discordant() / n)
-    return detectable if detectable <= 1 else None

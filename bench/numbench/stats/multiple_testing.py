@@ -3,6 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+
+class RankSet(NamedTuple):
+    """The best and the worst rank that a member may have."""
+
+    best: int
+    worst: int
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
@@ -34,3 +42,18 @@ def significance_ranks(
         if worse in ranks and better in ranks:
             ranks[worse] += 1
     return ranks
+
+
+def rank_sets(members: Sequence[int], beaten_by: Iterable[tuple[int, int]]) -> dict[int, RankSet]:
+    """Return the ranks that each member may have, given pairs (worse, better).
+
+    A member is behind all significantly better ones and ahead of all significantly worse ones. If
+    the probability of any wrong pair is at most 5 %, all sets contain the true ranks with a
+    probability of at least 95 %.
+    """
+    better, worse = dict.fromkeys(members, 0), dict.fromkeys(members, 0)
+    for loser, winner in set(beaten_by):
+        if loser in better and winner in better:
+            better[loser] += 1
+            worse[winner] += 1
+    return {member: RankSet(1 + better[member], len(better) - worse[member]) for member in members}

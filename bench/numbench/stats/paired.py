@@ -8,18 +8,25 @@ from typing import NamedTuple
 
 import numpy as np
 
-from numbench.stats.bootstrap import MeanIntervals, bootstrap
-from numbench.stats.mcnemar import Z_CONFIDENCE, Z_POWER, min_significant_discordant
+from numbench.stats.design import Column, Counts, Stratum, residual_squares
+from numbench.stats.intervals import (
+    Z_ONE_SIDED,
+    MeanIntervals,
+    difference_intervals,
+    item_contributions,
+    mean_intervals,
+)
+from numbench.stats.mcnemar import DiscordantCounts, mcnemar, tango_interval
 from numbench.stats.permutation import permutation_test
-from numbench.stats.resampling import Column, Counts, Stratum
+from numbench.stats.power import minimum_detectable_difference, minimum_detectable_mean_difference
 
 
 class Difference(NamedTuple):
     """A mean difference over n items with its 95 % bounds, in the unit of the scores.
 
-    p: two-sided p-value of the randomisation test.
-    minimum_detectable: the true difference detected with 80 % power at the 5 % level; None if it
-        cannot be estimated from the items.
+    p: two-sided p-value of the randomisation test. minimum_detectable: the true difference
+    detected with 80 % power at the 5 % level; None if it cannot be estimated from the items.
+    at_least, at_most: 95 % one-sided bounds, each of which holds alone.
     """
 
     n: int
@@ -28,6 +35,8 @@ class Difference(NamedTuple):
     high: float
     p: float
     minimum_detectable: float | None
+    at_least: float = -math.inf
+    at_most: float = math.inf
 
 
 class Comparison(NamedTuple):
@@ -43,107 +52,82 @@ class Comparison(NamedTuple):
 
 
 def compare(
-    scores: Sequence[Stratum], pairs: Sequence[tuple[int, int]], max_difference: float = math.inf
+    scores: Sequence[Stratum], pairs: Sequence[tuple[int, int]], maximum: float = 100.0
 ) -> Comparison:
     """Subtract the second model's scores from the first's, for each pair of columns of `scores`.
 
-    An item counts for a pair if it counts for both models. max_difference: the largest possible
-    difference of two scores.
+    An item counts for a pair if it counts for both models. Scores are in [0, maximum].
 
     Raises ValueError if there is no stratum.
     """
     if not scores:
         raise ValueError("no items to compare")
     differences = [_differences(stratum, pairs) for stratum in scores]
-    # Models and pairs share one bootstrap because the draws take most of the time.
-    models = scores[0].values.shape[1]
-    intervals = bootstrap(
-        [
-            Stratum(stratum.name, np.concatenate([stratum.values, difference.values], axis=1))
-            for stratum, difference in zip(scores, differences, strict=True)
-        ]
-    )
     p_values = permutation_test(differences)
-    variances = [_variance_of_mean(stratum) for stratum in differences]
-    counts = [stratum.n for stratum in differences]
-    of_pairs = slice(models, None)
-    strata = [
-        _to_differences(
-            counts[index],
-            intervals.strata[index].select_columns(of_pairs),
-            p_values.strata[index],
-            _minimum_detectable([stratum], [variances[index]], max_difference),
-        )
-        for index, stratum in enumerate(differences)
-    ]
-    overall = _to_differences(
-        np.sum(counts, axis=0),
-        intervals.overall.select_columns(of_pairs),
-        p_values.overall,
-        _minimum_detectable(differences, variances, max_difference),
+    return Comparison(
+        [
+            _to_differences([stratum], p, maximum)
+            for stratum, p in zip(differences, p_values.strata, strict=True)
+        ],
+        _to_differences(differences, p_values.overall, maximum),
+        mean_intervals(scores, maximum),
     )
-    return Comparison(strata, overall, intervals.overall.select_columns(slice(models)))
 
 
-def minimum_detectable_mean_difference(
-    standard_error: float, shares: Column, max_difference: float = math.inf
-) -> float | None:
-    """Return the true mean difference detected with 80 % power at the 5 % level.
+def compare_matches(matches: Stratum) -> tuple[Difference, DiscordantCounts]:
+    """Return the difference of two columns of 0 and 1, and the numbers of discordant items.
 
-    standard_error: of the mean difference, sd/√n. shares: contribution of each item that counts
-    to the mean difference, its difference/n.
+    p is that of the exact McNemar test. The bounds are Tango's with the design effect, which
+    includes two pseudo-items, one in each direction.
 
-    The result is the larger of (z₀.₉₇₅ + z₀.₈) · standard_error and six times the mean absolute
-    contribution of the differing items: with fewer than six differing items the randomisation
-    test cannot reach 5 %. None if there are fewer than six items, if no item differs (equal scores
-    do not show how much differences vary), if the error is unknown, or if the result exceeds
-    `max_difference`.
+    Raises ValueError if no item counts for both.
     """
-    differing = np.abs(shares[shares != 0])
-    if (
-        len(shares) < min_significant_discordant()
-        or not len(differing)
-        or math.isnan(standard_error)
-    ):
-        return None
-    floor = min_significant_discordant() * float(differing.mean())
-    detectable = max((Z_CONFIDENCE + Z_POWER) * standard_error, floor)
-    return detectable if detectable <= max_difference else None
+    first, second = matches.values.T
+    differences = first - second
+    counted = differences[~np.isnan(differences)]
+    if not len(counted):
+        raise ValueError("no items to compare")
+    counts = DiscordantCounts(
+        int(np.count_nonzero(counted > 0)), int(np.count_nonzero(counted < 0)), len(counted)
+    )
+    design_effect = _design_effect(matches.with_values(differences[:, None]))
+    detectable = minimum_detectable_difference(counts)
+    result = Difference(
+        counts.n,
+        counts.difference,
+        *tango_interval(counts, design_effect=design_effect),
+        mcnemar(counts.first_only, counts.second_only),
+        detectable,
+        *tango_interval(counts, Z_ONE_SIDED, design_effect),
+    )
+    return result, counts
+
+
+def _design_effect(differences: Stratum) -> float:
+    independent = residual_squares(differences._replace(design=None))[0]
+    return float((residual_squares(differences)[0] + 2) / (independent + 2))
 
 
 def _differences(scores: Stratum, pairs: Sequence[tuple[int, int]]) -> Stratum:
     first, second = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
-    return Stratum(scores.name, scores.values[:, first] - scores.values[:, second])
-
-
-def _minimum_detectable(
-    differences: Sequence[Stratum], variances: Sequence[Column], max_difference: float
-) -> list[float | None]:
-    """Return the minimum detectable difference of the mean over the strata, per column."""
-    errors = np.sqrt(np.sum(variances, axis=0)) / len(differences)
-    shares = np.concatenate(
-        [stratum.values / (len(differences) * np.maximum(stratum.n, 1)) for stratum in differences]
-    )
-    return [
-        minimum_detectable_mean_difference(error, column[~np.isnan(column)], max_difference)
-        for error, column in zip(errors.tolist(), shares.T, strict=True)
-    ]
+    return scores.with_values(scores.values[:, first] - scores.values[:, second])
 
 
 def _to_differences(
-    n: Counts, bounds: MeanIntervals, p_values: Column, detectable: Sequence[float | None]
+    strata: Sequence[Stratum], p_values: Column, maximum: float
 ) -> list[Difference | None]:
-    columns = (column.tolist() for column in (n, *bounds, p_values))
-    return [
-        None if math.isnan(mean) else Difference(count, mean, low, high, p, minimum)
-        for count, mean, low, high, p, minimum in zip(*columns, detectable, strict=True)
+    """Return the differences of the mean over the strata, per column."""
+    two_sided = difference_intervals(strata, maximum)
+    one_sided = difference_intervals(strata, maximum, Z_ONE_SIDED)
+    n: Counts = np.sum([stratum.n for stratum in strata], axis=0)
+    detectable = [
+        minimum_detectable_mean_difference(column[~np.isnan(column)], maximum)
+        for column in item_contributions(strata).T
     ]
-
-
-def _variance_of_mean(stratum: Stratum) -> Column:
-    """Return the squared standard error of each column's mean; NaN with fewer than two items."""
-    n = stratum.n
-    at_least_two = np.where(n > 1, n, 2)
-    centred = stratum.values - np.nansum(stratum.values, axis=0) / np.maximum(n, 1)
-    variance = np.nansum(centred**2, axis=0) / (at_least_two - 1) / at_least_two
-    return np.asarray(np.where(n > 1, variance, np.nan))
+    columns = (column.tolist() for column in (n, *two_sided, p_values, *one_sided[1:]))
+    return [
+        None if math.isnan(mean) else Difference(count, mean, low, high, p, least, lowest, highest)
+        for count, mean, low, high, p, lowest, highest, least in zip(
+            *columns, detectable, strict=True
+        )
+    ]

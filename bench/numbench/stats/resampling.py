@@ -1,4 +1,4 @@
-"""Strata of scores, exact sums and seeded random draws, for the bootstrap and permutation tests.
+"""Exact sums and seeded random draws, for the bootstrap and permutation tests.
 
 The draws are the same on every machine and for every chunk size.
 """
@@ -6,38 +6,14 @@ The draws are the same on every machine and for every chunk size.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
+
+from numbench.stats.design import Matrix, Stratum
 
 SEED = 20_250_601
 _MAX_DRAWS_PER_CHUNK = 2_000_000
 _COLUMNS_PER_BATCH = 256
-
-Matrix = npt.NDArray[np.float64]
-Column = npt.NDArray[np.float64]
-Counts = npt.NDArray[np.int64]
-
-
-class Stratum(NamedTuple):
-    """One group of items; `values` of shape (items, columns), NaN if an item does not count.
-
-    A column contains one model's scores, or the difference of two models' scores, per item. The
-    name selects the random stream: strata with different names are drawn independently.
-    """
-
-    name: str
-    values: Matrix
-
-    @property
-    def n(self) -> Counts:
-        """Number of items that count, per column."""
-        return np.asarray(np.count_nonzero(~np.isnan(self.values), axis=0))
-
-    def select_columns(self, part: slice) -> Stratum:
-        """Return a stratum with only the columns in `part`."""
-        return Stratum(self.name, self.values[:, part])
 
 
 def column_batches(strata: Sequence[Stratum]) -> Iterator[list[Stratum]]:
@@ -57,12 +33,6 @@ def round_for_exact_sums(values: Matrix) -> Matrix:
     bits = 51 - len(values).bit_length()
     unit = np.ldexp(1.0, np.frexp(largest)[1] - bits)
     return np.asarray(np.round(values / unit) * unit)
-
-
-def column_means(values: Matrix) -> Column:
-    """Return the mean of each column, NaN for a column without items."""
-    n = np.count_nonzero(~np.isnan(values), axis=0)
-    return np.asarray(np.nansum(values, axis=0) / np.where(n == 0, np.nan, n))
 
 
 def bootstrap_weights(items: int, resamples: int, stream: str = "") -> Iterator[Matrix]:

@@ -1,0 +1,99 @@
+"""Numbers of items and samples: inversion of the variance, simulation and worked examples."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from numbench.stats.design import Design
+from numbench.stats.mcnemar import DiscordantCounts
+from numbench.stats.power import minimum_detectable_difference
+from numbench.stats.sample_size import (
+    ItemVariance,
+    item_variance,
+    items_for_difference,
+    items_for_precision,
+    largest_variance,
+)
+
+Z = 1.959963984540054
+
+
+@given(
+    st.floats(1, 2500), st.floats(0, 2500), st.floats(0, 1), st.integers(1, 8),
+    st.sampled_from([None, 10_000]), st.floats(0.2, 5),
+)  # fmt: skip
+def test_items_are_the_fewest_with_the_precision(
+    between: float,
+    within: float,
+    residual: float,
+    samples: int,
+    pool: int | None,
+    half_width: float,
+) -> None:
+    variance = ItemVariance(between, within, residual)
+    items = items_for_precision(variance, half_width, samples, pool)
+    assert Z * math.sqrt(variance.of_mean(items, samples, pool)) <= half_width * (1 + 1e-9)
+    if items > 1 and (pool is None or items < pool):
+        fewer = variance.of_mean(items - 1, samples, pool)
+        assert Z * math.sqrt(fewer) > half_width * (1 - 1e-9)
+
+
+def test_worked_examples() -> None:
+    assert largest_variance(50.0) == ItemVariance(2500.0)
+    assert items_for_precision(largest_variance(50.0), 5.0) == 385
+    # Four samples of an item: (900 + 1600 / 4) / n.
+    assert items_for_precision(ItemVariance(900.0, 1600.0), 1.0, samples=4) == math.ceil(
+        1300 * Z**2
+    )
+    assert items_for_difference(ItemVariance(2 * 400.0), 2.0) == math.ceil(
+        800 * (Z + 0.8416212335729143) ** 2 / 4
+    )
+
+
+def test_a_small_difference_of_correct_answers_needs_enough_items_for_the_exact_test() -> None:
+    items = items_for_difference(ItemVariance(1.0), 1.0, full_errors=True)
+    least = [minimum_detectable_difference(DiscordantCounts(0, 0, n)) for n in (items, items - 1)]
+    assert least[0] and least[1]
+    assert least[0] <= 0.01 < least[1]
+    assert 780 <= items <= 800
+
+
+@pytest.mark.parametrize("samples", [1, 4])
+def test_variance_of_simulated_samples(samples: int) -> None:
+    rng = np.random.default_rng(1)
+    p = rng.beta(2, 1, 4000)
+    scores = (100.0 * (rng.random((4000, samples)) < p[:, None])).tolist()
+    variance = item_variance(scores)
+    total = 100**2 * (2 / 3) * (1 / 3)
+    assert variance.between + variance.within == pytest.approx(total, rel=0.05)
+    expected = 100**2 * float(p.var()) if samples > 1 else total
+    assert variance.between == pytest.approx(expected, rel=0.1)
+    assert variance.residual == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("samples", [1, 3])
+def test_residual_is_the_share_that_difficulty_does_not_explain(samples: int) -> None:
+    rng = np.random.default_rng(2)
+    p = np.linspace(1, 0, 3000)
+    scores = (100.0 * (rng.random((3000, samples)) < p[:, None])).tolist()
+    variance = item_variance(scores, Design(np.arange(3000), 1 / 3000))
+    remaining = variance.between * variance.residual + variance.within
+    assert remaining == pytest.approx(100**2 * float(np.mean(p * (1 - p))), rel=0.08)
+
+
+def test_perfect_scores_still_vary() -> None:
+    assert item_variance([[100.0]] * 50).between == pytest.approx(100**2 / 50)
+
+
+def test_wrong_arguments_are_rejected() -> None:
+    with pytest.raises(ValueError, match="half-width"):
+        items_for_precision(ItemVariance(1.0), 0.0)
+    with pytest.raises(ValueError, match="difference"):
+        items_for_difference(ItemVariance(1.0), -1.0)
+    with pytest.raises(ValueError, match="no scores"):
+        item_variance([])
