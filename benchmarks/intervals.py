@@ -381,9 +381,21 @@ def false_non_inferiority(samples: int = SAMPLES, margin: float = 1.0) -> Iterat
         u = draw_difficulties(rng, samples)
         first, second = draw_pair(rng, pair, u)
         stratum = Stratum("", first.scores - second.scores, design())
-        low = difference_intervals([stratum], 1.0, Z_ONE_SIDED).low
+        low = difference_intervals([stratum], 1.0, Z_ONE_SIDED, unseen=1.0).low
         rate = float(np.mean(low > -margin / 100))
         yield Power(f"log-sMAPE, {errors} and {errors + more:.0f} errors", margin, rate)
+    # Rare losses among many small differences, of independent items.
+    for loss, share, size, of_margin in (
+        (1.0, 0.2, 0.07, 2.0), (0.6, 0.2, 0.07, 1.0), (1.0, 0.0, 0.0, 0.5),
+        (1.0, 0.2, 0.07, 0.5), (1.0, 0.04, 0.05, 0.3),
+    ):  # fmt: skip
+        drawn = np.where(rng.random((ITEMS, samples)) < of_margin / 100 / loss, -loss, 0.0)
+        noise = rng.choice([-size, size], drawn.shape) * (rng.random(drawn.shape) < share)
+        stratum = Stratum("", np.where(drawn < 0, drawn, noise))
+        low = difference_intervals([stratum], 1.0, Z_ONE_SIDED, unseen=1.0).low
+        rate = float(np.mean(low > -of_margin / 100))
+        name = f"log-sMAPE, losses of {100 * loss:.0f}, {share:.0%} of the items ± {100 * size:.0f}"
+        yield Power(name, of_margin, rate)
     for errors in (0, 5, 50):
         pair = (constant(errors + 5 * margin, 0.5), constant(errors, 0.5))
         first, second = draw_pair(rng, pair, draw_difficulties(rng, min(samples, 2000)))

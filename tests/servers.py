@@ -14,14 +14,14 @@ from typing import Any
 from aiohttp import web
 
 Reply = web.StreamResponse
-Script = Callable[["Asked"], Awaitable[Reply]]
+Script = Callable[["ReceivedRequest"], Awaitable[Reply]]
 
 FOR_EVER = 3600.0
 """Seconds that a server sleeps where nobody is to wait for it; a test that does is ended."""
 
 
 @dataclass(frozen=True)
-class Asked:
+class ReceivedRequest:
     """One request as the server saw it. `number` counts the requests for the same prompt."""
 
     prompt: str
@@ -34,17 +34,17 @@ class Asked:
 
 @dataclass
 class Server:
-    """A running server: where it is, and all it was asked."""
+    """A running server: where it is, and all requests that it received."""
 
     url: str
-    asked: list[Asked] = field(default_factory=list)
+    received: list[ReceivedRequest] = field(default_factory=list)
     in_flight: int = 0
     most_in_flight: int = 0
 
     @property
     def counts(self) -> Counter[str]:
         """Requests per prompt."""
-        return Counter(asked.prompt for asked in self.asked)
+        return Counter(received.prompt for received in self.received)
 
 
 @contextmanager
@@ -58,13 +58,13 @@ def serve(script: Script) -> Iterator[Server]:
         body = await request.json() if holds_json else {}
         prompt = _prompt(body)
         headers = {key.lower(): value for key, value in request.headers.items()}
-        number = server.counts[prompt] if len(server.asked) < 2000 else 0
-        asked = Asked(prompt, number, body, headers, request.path, request)
-        server.asked.append(asked)
+        number = server.counts[prompt] if len(server.received) < 2000 else 0
+        received = ReceivedRequest(prompt, number, body, headers, request.path, request)
+        server.received.append(received)
         server.in_flight += 1
         server.most_in_flight = max(server.most_in_flight, server.in_flight)
         try:
-            return await script(asked)
+            return await script(received)
         finally:
             server.in_flight -= 1
 
@@ -167,17 +167,17 @@ def error(
     return web.json_response(body, status=status, headers=headers)
 
 
-async def torn(asked: Asked) -> Reply:
+async def torn(received: ReceivedRequest) -> Reply:
     """Promise a body, send half of it, drop the connection."""
     reply = web.StreamResponse(headers={"Content-Length": "1000"})
-    await reply.prepare(asked.request)
+    await reply.prepare(received.request)
     await reply.write(json.dumps({"choices": []}).encode()[:6])
-    assert asked.request.transport is not None
-    asked.request.transport.abort()
+    assert received.request.transport is not None
+    received.request.transport.abort()
     return reply
 
 
-async def garbage(asked: Asked) -> Reply:
+async def garbage(received: ReceivedRequest) -> Reply:
     """A body that is not JSON, under a header that says so."""
     return web.Response(body=b'{"choices": [{"mess', content_type="application/json")
 

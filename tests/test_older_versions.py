@@ -16,7 +16,7 @@ from numbench.runner import run
 from numbench.runner.spec import RunSpec
 from numbench.scoring.scored_run import score_run, summarize
 from numbench.tasks import PAPER_TASKS
-from tests.servers import Asked, Reply, chat, serve
+from tests.servers import ReceivedRequest, Reply, chat, serve
 
 FIXTURES = Path(__file__).parent / "fixtures"
 SERVED, BASELINE = FIXTURES / "run-0.1.0-served", FIXTURES / "run-0.1.0-baseline"
@@ -50,7 +50,7 @@ def test_an_older_run_is_resumed_without_repeating_an_item(served: Path) -> None
     lines = (served / "responses.jsonl").read_bytes().splitlines(keepends=True)
     (served / "responses.jsonl").write_bytes(b"".join(lines[:20]) + lines[20][:30])
 
-    async def script(_asked: Asked) -> Reply:
+    async def script(_asked: ReceivedRequest) -> Reply:
         return chat()
 
     with serve(script) as server:
@@ -58,7 +58,7 @@ def test_an_older_run_is_resumed_without_repeating_an_item(served: Path) -> None
         (served / "run.json").write_text(json.dumps(info))
         spec = RunSpec("openai/served", base_url=f"{server.url}/v1", limit=3, out=served)
         done = run(spec)
-        assert (done.answered, done.skipped, len(server.asked)) == (7, 20, 7)
+        assert (done.answered, done.skipped, len(server.received)) == (7, 20, 7)
     after = read_run(served)
     assert len(after.responses) == 27
     assert after.info.versions["numbench"].startswith("0.1.0")
@@ -76,7 +76,7 @@ def test_an_older_run_gets_further_samples_and_keeps_its_answers(served: Path) -
     lines = (served / "responses.jsonl").read_bytes()
     before = read_run(served).responses
 
-    async def script(_asked: Asked) -> Reply:
+    async def script(_asked: ReceivedRequest) -> Reply:
         return chat()
 
     with serve(script) as server:

@@ -51,7 +51,7 @@ def test_80_percent_power_is_80_percent() -> None:
 
 def test_regressions_of_the_margin_are_rarely_excluded() -> None:
     for row in intervals.false_non_inferiority():
-        assert row.power <= 0.07, row
+        assert row.power <= 0.085, row
 
 
 def test_rank_sets_are_all_right_in_95_percent() -> None:

@@ -9,7 +9,7 @@ from numbench.models import Api, Message, open_model
 from numbench.models.base import RequestSettings
 from numbench.records import Completion
 from tests import servers
-from tests.servers import Asked, Reply, Script, serve
+from tests.servers import ReceivedRequest, Reply, Script, serve
 
 KEY = "sk-planted-0123456789"
 MESSAGES = (Message("system", "Answer in JSON."), Message("user", "What is 1 + 1?"))
@@ -24,7 +24,7 @@ def call_adapter(
     *,
     api: Api = "chat",
     **settings: Any,
-) -> tuple[Completion, Asked]:
+) -> tuple[Completion, ReceivedRequest]:
     """Return the completion of `model` at a server that follows `script`, and its request."""
 
     async def once(url: str) -> Completion:
@@ -36,12 +36,12 @@ def call_adapter(
 
     with serve(script) as server:
         completion = asyncio.run(once(server.url))
-        assert len(server.asked) == 1, "an adapter never retries a request"
-        return completion, server.asked[0]
+        assert len(server.received) == 1, "an adapter never retries a request"
+        return completion, server.received[0]
 
 
-async def valid_reply(asked: Asked) -> Reply:
+async def valid_reply(received: ReceivedRequest) -> Reply:
     """Answer a request in its own format."""
-    if "input" in asked.body:
+    if "input" in received.body:
         return servers.responses()
-    return servers.gemini() if "contents" in asked.body else servers.chat()
+    return servers.gemini() if "contents" in received.body else servers.chat()

@@ -9,7 +9,7 @@ from typing import Any
 from aiohttp import web
 
 from tests import servers
-from tests.servers import Asked, Reply
+from tests.servers import ReceivedRequest, Reply
 
 
 @dataclass
@@ -34,41 +34,43 @@ class OpenAIJobs:
                 self.files[name] = content
                 self.jobs[0][name] = name
 
-    async def __call__(self, asked: Asked) -> Reply:
-        method, parts = asked.request.method, asked.path.strip("/").split("/")
+    async def __call__(self, received: ReceivedRequest) -> Reply:
+        method, parts = received.request.method, received.path.strip("/").split("/")
         match method, parts:
             case "POST", ["files"]:
-                return await self._upload(asked)
+                return await self._upload(received)
             case "GET", ["files", name, "content"]:
                 if name not in self.files:
                     return servers.error(404, f"no file {name}")
                 return web.Response(body=self.files[name])
             case "POST", ["batches"]:
                 number = len(self.jobs)
-                self.jobs.insert(0, asked.body | {"id": f"batch-{number}", "status": "validating"})
+                self.jobs.insert(
+                    0, received.body | {"id": f"batch-{number}", "status": "validating"}
+                )
                 return web.json_response(self.jobs[0])
             case "GET", ["batches"]:
-                return self._list(asked)
+                return self._list(received)
             case "GET", ["batches", name]:
                 return web.json_response(self._job(name))
             case "POST", ["batches", name, "cancel"]:
                 self._job(name)["status"] = "cancelling"
                 return web.json_response(self._job(name))
-        return servers.error(404, f"{method} {asked.path}")
+        return servers.error(404, f"{method} {received.path}")
 
     def _job(self, name: str) -> dict[str, Any]:
         return next(job for job in self.jobs if job["id"] == name)
 
-    def _list(self, asked: Asked) -> Reply:
+    def _list(self, received: ReceivedRequest) -> Reply:
         names = [job["id"] for job in self.jobs]
-        after = asked.request.query.get("after")
+        after = received.request.query.get("after")
         start = names.index(after) + 1 if after else 0
         listed = self.jobs[start : start + self.page]
         more = start + self.page < len(self.jobs)
         return web.json_response({"object": "list", "data": listed, "has_more": more})
 
-    async def _upload(self, asked: Asked) -> Reply:
-        form = await asked.request.post()
+    async def _upload(self, received: ReceivedRequest) -> Reply:
+        form = await received.request.post()
         file = form["file"]
         assert isinstance(file, web.FileField)
         name = f"file-{len(self.uploads)}"
@@ -95,13 +97,13 @@ class GeminiJobs:
         if results is not None:
             job["metadata"]["output"] = {"inlinedResponses": {"inlinedResponses": results}}
 
-    async def __call__(self, asked: Asked) -> Reply:
-        method, path = asked.request.method, asked.path.removeprefix("/v1beta/")
+    async def __call__(self, received: ReceivedRequest) -> Reply:
+        method, path = received.request.method, received.path.removeprefix("/v1beta/")
         if method == "POST" and path.endswith(":batchGenerateContent"):
-            self.sizes.append(len(await asked.request.read()))
-            return web.json_response(self._start(asked.body))
+            self.sizes.append(len(await received.request.read()))
+            return web.json_response(self._start(received.body))
         if method == "GET" and path == "batches":
-            start = int(asked.request.query.get("pageToken") or 0)
+            start = int(received.request.query.get("pageToken") or 0)
             body: dict[str, Any] = {"operations": self.jobs[start : start + self.page]}
             if start + self.page < len(self.jobs):
                 body["nextPageToken"] = str(start + self.page)
@@ -109,7 +111,7 @@ class GeminiJobs:
         name = path.removesuffix(":cancel")
         job = next((job for job in self.jobs if job["name"] == name), None)
         if job is None:
-            return servers.error(404, f"{method} {asked.path}", status="NOT_FOUND")
+            return servers.error(404, f"{method} {received.path}", status="NOT_FOUND")
         if method == "POST":
             job["metadata"]["state"] = "BATCH_STATE_CANCELLED"
             return web.json_response({})

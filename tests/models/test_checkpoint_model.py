@@ -82,7 +82,8 @@ def says(model: Any, monkeypatch: pytest.MonkeyPatch, *pieces: str | float) -> N
     values = [p for p in pieces if isinstance(p, float)]
     answer = GeneratedAnswer([*tokens, token_ids.eos_id], values, True)
     monkeypatch.setattr(
-        "numbench.bittoken.generation.generate", lambda net, lex, asked, *_: [answer] * len(asked)
+        "numbench.bittoken.generation.generate",
+        lambda net, lex, received, *_: [answer] * len(received),
     )
 
 
@@ -193,7 +194,7 @@ def test_closing_stops_a_running_batch(folder: Path, monkeypatch: pytest.MonkeyP
     async def go() -> Completion:
         loop = asyncio.get_running_loop()
 
-        def endless(network: Any, token_ids: Any, asked: Any, limits: Any, stopped: Any) -> Any:
+        def endless(network: Any, token_ids: Any, received: Any, limits: Any, stopped: Any) -> Any:
             from numbench.bittoken.generation import GeneratedAnswer
 
             loop.call_soon_threadsafe(begun.set)
@@ -201,7 +202,7 @@ def test_closing_stops_a_running_batch(folder: Path, monkeypatch: pytest.MonkeyP
             deadline = time.monotonic() + 120
             while not stopped() and time.monotonic() < deadline:
                 time.sleep(0.001)
-            return [GeneratedAnswer([5], [], False)] * len(asked)
+            return [GeneratedAnswer([5], [], False)] * len(received)
 
         monkeypatch.setattr("numbench.bittoken.generation.generate", endless)
         question = Message("user", QUESTIONS[0])
@@ -282,10 +283,10 @@ def test_correct_answers_match_exactly(
         settings={},
     )
 
-    def known(network: Any, token_ids: TokenIds, asked: Any, *_: Any) -> list[GeneratedAnswer]:
+    def known(network: Any, token_ids: TokenIds, received: Any, *_: Any) -> list[GeneratedAnswer]:
         encoding = token_ids.vocabulary.encoding
         answers = []
-        for question in asked:
+        for question in received:
             numbers = question.codes[question.tokens == token_ids.number_id]
             assert encoding is not None
             values = encoding.decode(numbers).tolist()

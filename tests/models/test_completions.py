@@ -12,7 +12,7 @@ from numbench.models import open_model
 from numbench.records import Usage
 from tests import servers
 from tests.models.adapter_calls import CHAT_MODEL, GEMINI_MODEL, KEY, call_adapter, valid_reply
-from tests.servers import Asked, Reply
+from tests.servers import ReceivedRequest, Reply
 
 
 @pytest.mark.parametrize(
@@ -60,7 +60,7 @@ from tests.servers import Asked, Reply
 def test_chat_usage_includes_reasoning_and_missing_counts_are_unknown(
     reported: dict[str, Any] | None, usage: Usage
 ) -> None:
-    async def script(asked: Asked) -> Reply:
+    async def script(received: ReceivedRequest) -> Reply:
         return servers.chat(usage=reported)
 
     assert call_adapter(script)[0].usage == usage
@@ -103,7 +103,7 @@ def test_chat_usage_includes_reasoning_and_missing_counts_are_unknown(
 def test_gemini_usage_is_the_sum_of_answer_and_reasoning(
     reported: dict[str, Any] | None, usage: Usage
 ) -> None:
-    async def script(asked: Asked) -> Reply:
+    async def script(received: ReceivedRequest) -> Reply:
         return servers.gemini(usage=reported)
 
     assert call_adapter(script, GEMINI_MODEL)[0].usage == usage
@@ -118,7 +118,7 @@ def test_openrouters_fee_for_a_users_own_key_is_not_the_cost(
 ) -> None:
     usage = {"prompt_tokens": 1, "completion_tokens": 2, "cost": 0.01, "is_byok": True}
 
-    async def script(asked: Asked) -> Reply:
+    async def script(received: ReceivedRequest) -> Reply:
         return servers.chat(usage=usage | {"cost_details": details})
 
     completion, _ = call_adapter(script)
@@ -136,7 +136,7 @@ def test_a_malformed_cost_is_unknown(cost: str, more: str) -> None:
             continue
         body = f'{{"choices": [{{}}], "usage": {{"cost": {charged}, {upstream}{more}}}}}'
 
-        async def script(asked: Asked, body: str = body) -> Reply:
+        async def script(received: ReceivedRequest, body: str = body) -> Reply:
             return web.Response(text=body, content_type="application/json")
 
         completion, _ = call_adapter(script)
@@ -144,7 +144,7 @@ def test_a_malformed_cost_is_unknown(cost: str, more: str) -> None:
 
 
 def test_cost_provider_and_reasoning_of_openrouter_are_read() -> None:
-    async def script(asked: Asked) -> Reply:
+    async def script(received: ReceivedRequest) -> Reply:
         return servers.chat(
             usage={"prompt_tokens": 1, "completion_tokens": 2, "cost": 0.25},
             message={"reasoning": "because"},
@@ -167,14 +167,14 @@ def test_cost_provider_and_reasoning_of_openrouter_are_read() -> None:
     ],
 )
 def test_reasoning_text_is_read_under_each_of_its_names(message: dict[str, Any]) -> None:
-    async def script(asked: Asked) -> Reply:
+    async def script(received: ReceivedRequest) -> Reply:
         return servers.chat(message=message)
 
     assert call_adapter(script)[0].reasoning_text == "because"
 
 
 def test_gemini_reasoning_is_separate_from_the_answer() -> None:
-    async def script(asked: Asked) -> Reply:
+    async def script(received: ReceivedRequest) -> Reply:
         return servers.gemini("4", thought="two and two")
 
     completion, _ = call_adapter(script, GEMINI_MODEL)
@@ -187,20 +187,20 @@ def test_gemini_reasoning_is_separate_from_the_answer() -> None:
     [("stop", "stop"), ("length", "length"), ("content_filter", "refusal"), ("tool", "other")],
 )
 def test_chat_finish_reasons(finish: str, reason: str) -> None:
-    async def script(asked: Asked) -> Reply:
+    async def script(received: ReceivedRequest) -> Reply:
         return servers.chat(finish=finish)
 
     assert call_adapter(script)[0].finish_reason == reason
 
 
 def test_refusals_are_reported_as_such() -> None:
-    async def refusing(asked: Asked) -> Reply:
+    async def refusing(received: ReceivedRequest) -> Reply:
         return servers.chat("", message={"content": None, "refusal": "I will not"})
 
-    async def blocked(asked: Asked) -> Reply:
+    async def blocked(received: ReceivedRequest) -> Reply:
         return web.json_response({"promptFeedback": {"blockReason": "SAFETY"}})
 
-    async def safety(asked: Asked) -> Reply:
+    async def safety(received: ReceivedRequest) -> Reply:
         return servers.gemini(finish="SAFETY")
 
     completion, _ = call_adapter(refusing)
@@ -213,10 +213,10 @@ def test_refusals_are_reported_as_such() -> None:
 
 @pytest.mark.parametrize("model", [CHAT_MODEL, GEMINI_MODEL])
 def test_a_key_that_a_server_echoes_is_masked_everywhere(model: str) -> None:
-    async def refuse(asked: Asked) -> Reply:
+    async def refuse(received: ReceivedRequest) -> Reply:
         return servers.error(401, f"bad key {KEY}")
 
-    async def echo(asked: Asked) -> Reply:
+    async def echo(received: ReceivedRequest) -> Reply:
         text = f"your key is {KEY}"
         return servers.gemini(text) if model == GEMINI_MODEL else servers.chat(text, id=KEY)
 
@@ -231,7 +231,7 @@ def test_a_short_placeholder_key_is_not_masked(monkeypatch: pytest.MonkeyPatch) 
     assert call_adapter(valid_reply)[0].text == '{"answer": 1}'
     monkeypatch.delenv("OPENAI_API_KEY")
 
-    async def says_none(asked: Asked) -> Reply:
+    async def says_none(received: ReceivedRequest) -> Reply:
         return servers.chat("none")
 
     assert call_adapter(says_none)[0].text == "none"
@@ -249,23 +249,23 @@ def test_litellm_answers_and_classifies_failures() -> None:
         ),
     }
 
-    async def fine(asked: Asked) -> Reply:
+    async def fine(received: ReceivedRequest) -> Reply:
         return replies["ok"]
 
-    async def limited(asked: Asked) -> Reply:
+    async def limited(received: ReceivedRequest) -> Reply:
         return servers.error(429, "slow", headers={"Retry-After": "3"})
 
-    async def unauthorised(asked: Asked) -> Reply:
+    async def unauthorised(received: ReceivedRequest) -> Reply:
         return servers.error(401, f"bad key {KEY}")
 
     model = "litellm/openai/some"
-    completion, asked = call_adapter(fine, model, "low")
+    completion, received = call_adapter(fine, model, "low")
     assert completion.text == '{"answer": 1}'
     assert completion.usage == Usage(
         input=3, generated=9, reasoning=4, visible=5, source="reported"
     )
     assert completion.cost is None
-    assert asked.body["reasoning_effort"] == "low"
+    assert received.body["reasoning_effort"] == "low"
     error = call_adapter(limited, model)[0].error
     assert error is not None
     assert (error.kind, error.retry_after) == ("rate_limit", 3.0)

@@ -16,7 +16,7 @@ from numbench.records import Completion, Usage
 from tests import servers
 from tests.models.adapter_calls import KEY
 from tests.models.batch_servers import GeminiJobs
-from tests.servers import Asked, Reply, Script, serve
+from tests.servers import ReceivedRequest, Reply, Script, serve
 
 T = TypeVar("T")
 IDS = ("a", "b", "c")
@@ -75,9 +75,9 @@ def texts(completions: dict[str, Completion]) -> dict[str, str]:
 
 def test_a_job_contains_the_bodies_of_single_requests() -> None:
     provider = GeminiJobs()
-    requests_seen: list[Asked] = []
+    requests_seen: list[ReceivedRequest] = []
 
-    async def script(request: Asked) -> Reply:
+    async def script(request: ReceivedRequest) -> Reply:
         requests_seen.append(request)
         if request.path.endswith(":generateContent"):
             return servers.gemini()
@@ -208,7 +208,7 @@ def test_the_error_of_a_job_is_one_line_without_the_key() -> None:
 @pytest.mark.parametrize("start", [b"", b'{"name": ', b'{"error": '])
 @pytest.mark.parametrize("status", [200, 400])
 def test_a_deeply_nested_body_raises_a_provider_error(start: bytes, status: int) -> None:
-    async def script(asked: Asked) -> Reply:
+    async def script(received: ReceivedRequest) -> Reply:
         body = start + b"[" * 100_000
         return web.Response(body=body, status=status, content_type="application/json")
 
@@ -248,7 +248,7 @@ def test_a_job_is_found_by_its_key() -> None:
 
 
 def test_a_list_of_jobs_that_repeats_itself_raises_a_provider_error() -> None:
-    async def script(asked: Asked) -> Reply:
+    async def script(received: ReceivedRequest) -> Reply:
         return web.json_response({"operations": [{"name": "batches/0"}], "nextPageToken": "t"})
 
     with pytest.raises(ProviderError, match="the same jobs again"):
@@ -297,14 +297,14 @@ def test_an_error_of_the_provider_is_raised_without_retry_and_without_the_key(
 ) -> None:
     asked_paths: list[str] = []
 
-    async def limited(asked: Asked) -> Reply:
-        asked_paths.append(asked.path)
+    async def limited(received: ReceivedRequest) -> Reply:
+        asked_paths.append(received.path)
         return servers.error(429, f"slow down, {KEY}", headers={"Retry-After": "7"})
 
-    async def unauthorised(asked: Asked) -> Reply:
+    async def unauthorised(received: ReceivedRequest) -> Reply:
         return servers.error(401, f"bad key {KEY}")
 
-    async def gateway(asked: Asked) -> Reply:
+    async def gateway(received: ReceivedRequest) -> Reply:
         return web.Response(status=502, text="<html>bad gateway</html>", content_type="text/html")
 
     with pytest.raises(ProviderError, match=r"HTTP 429: slow down, \[key\]") as caught:
@@ -330,7 +330,7 @@ def test_an_unreadable_response_is_a_transient_failure(
 
 
 def test_a_job_without_a_name_raises_a_provider_error() -> None:
-    async def nothing(asked: Asked) -> Reply:
+    async def nothing(received: ReceivedRequest) -> Reply:
         return web.json_response({})
 
     with pytest.raises(ProviderError, match="no job name"):

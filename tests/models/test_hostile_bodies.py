@@ -16,7 +16,7 @@ from numbench.models.provider_errors import provider_error, transient_failure
 from numbench.records import Completion
 from tests import servers
 from tests.models.adapter_calls import CHAT_MODEL, GEMINI_MODEL, KEY, call_adapter
-from tests.servers import Asked, Reply
+from tests.servers import ReceivedRequest, Reply
 
 LITELLM = "litellm/openai/some"
 DEEP = b"[" * 100_000
@@ -34,12 +34,12 @@ everywhere = pytest.mark.parametrize(("model", "api"), ROUTES)
 def answer(model: str, api: Api, change: Callable[[bytes], bytes], text: str = "4") -> Completion:
     """Return the completion for a valid response whose body was changed."""
 
-    async def script(asked: Asked) -> Reply:
+    async def script(received: ReceivedRequest) -> Reply:
         reply = (
             servers.responses(text)
-            if "input" in asked.body
+            if "input" in received.body
             else servers.gemini(text, thought=text)
-            if "contents" in asked.body
+            if "contents" in received.body
             else servers.chat(text, system_fingerprint=text)
         )
         assert isinstance(reply, web.Response)
@@ -53,7 +53,7 @@ def answer(model: str, api: Api, change: Callable[[bytes], bytes], text: str = "
 def refusal(model: str, api: Api, message: object, **more: object) -> str:
     """Return the message of the failure for an error response."""
 
-    async def script(asked: Asked) -> Reply:
+    async def script(received: ReceivedRequest) -> Reply:
         return web.json_response({"error": {"message": message} | more}, status=500)
 
     error = call_adapter(script, model, api=api)[0].error
@@ -81,12 +81,12 @@ def test_a_byte_that_is_not_utf8_loses_no_answer(model: str, api: Api) -> None:
 
 @pytest.mark.parametrize(("model", "api"), ROUTES[:3])
 def test_a_header_that_is_not_ascii_loses_no_answer(model: str, api: Api) -> None:
-    async def script(asked: Asked) -> Reply:
+    async def script(received: ReceivedRequest) -> Reply:
         reply = (
             servers.responses("4")
-            if "input" in asked.body
+            if "input" in received.body
             else servers.gemini("4")
-            if "contents" in asked.body
+            if "contents" in received.body
             else servers.chat("4")
         )
         reply.headers["x-where"] = "Z\u00fcrich"
@@ -101,7 +101,7 @@ def test_a_header_that_is_not_ascii_loses_no_answer(model: str, api: Api) -> Non
     "start", [b"", b'{"error": ', b'{"candidates": ', b'{"error": {"message": ']
 )
 def test_a_deeply_nested_body_is_a_failure(model: str, api: Api, status: int, start: bytes) -> None:
-    async def script(asked: Asked) -> Reply:
+    async def script(received: ReceivedRequest) -> Reply:
         return web.Response(body=start + DEEP, status=status, content_type="application/json")
 
     assert call_adapter(script, model, api=api)[0].error is not None
@@ -116,7 +116,7 @@ def test_a_deeply_nested_body_is_a_failure(model: str, api: Api, status: int, st
     ],
 )
 def test_malformed_gemini_bodies_are_empty_answers(body: object) -> None:
-    async def script(asked: Asked) -> Reply:
+    async def script(received: ReceivedRequest) -> Reply:
         return web.json_response(body)
 
     completion, _ = call_adapter(script, GEMINI_MODEL)
@@ -124,7 +124,7 @@ def test_malformed_gemini_bodies_are_empty_answers(body: object) -> None:
 
 
 def test_an_error_before_the_request_is_raised() -> None:
-    async def script(asked: Asked) -> Reply:
+    async def script(received: ReceivedRequest) -> Reply:
         raise AssertionError("a request was sent")
 
     for model, shape in ((GEMINI_MODEL, {"temperature": {}}), (CHAT_MODEL, {"request": None})):
@@ -188,7 +188,7 @@ def test_a_secret_that_is_not_utf8_loses_no_answer(
 def test_no_warning_quotes_the_server(
     capfd: pytest.CaptureFixture[str], recwarn: pytest.WarningsRecorder, model: str, api: Api
 ) -> None:
-    async def script(asked: Asked) -> Reply:
+    async def script(received: ReceivedRequest) -> Reply:
         body = {
             "promptFeedback": {"blockReason": KEY},
             "candidates": [{"finishReason": KEY, "content": {"parts": [{"text": "1"}]}}],

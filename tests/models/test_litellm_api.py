@@ -16,7 +16,7 @@ from numbench.models import open_model
 from numbench.records import Completion, Usage
 from tests import servers
 from tests.models.adapter_calls import KEY, MESSAGES, call_adapter
-from tests.servers import Asked, Reply, serve
+from tests.servers import ReceivedRequest, Reply, serve
 
 OPENAI = "litellm/openai/some"
 
@@ -44,7 +44,7 @@ OPENAI = "litellm/openai/some"
 def test_counts_that_a_server_does_not_report_are_unknown(
     reported: dict[str, Any] | None, usage: Usage
 ) -> None:
-    async def script(asked: Asked) -> Reply:
+    async def script(received: ReceivedRequest) -> Reply:
         return servers.chat(usage=reported)
 
     assert call_adapter(script, OPENAI)[0].usage == usage
@@ -61,7 +61,7 @@ def test_counts_that_a_server_does_not_report_are_unknown(
     ],
 )
 def test_litellms_own_count_is_not_reported(counts: dict[str, int], usage: Usage) -> None:
-    async def script(asked: Asked) -> Reply:
+    async def script(received: ReceivedRequest) -> Reply:
         message = {"role": "assistant", "content": "four is it"}
         return web.json_response({"model": "x", "message": message, "done": True} | counts)
 
@@ -97,7 +97,7 @@ def test_anthropics_reasoning_tokens_are_unknown_unless_reported(
         {"type": "text", "text": "4"},
     ]
 
-    async def script(asked: Asked) -> Reply:
+    async def script(received: ReceivedRequest) -> Reply:
         body = {"id": "m", "type": "message", "role": "assistant", "model": "served"}
         body |= {"stop_reason": "end_turn"}
         numbers = {"input_tokens": 10, "output_tokens": 50} | details
@@ -126,7 +126,7 @@ def test_a_count_is_confirmed_only_by_a_field_of_its_meaning(
         "cache_read_input_tokens": 0,
     }
 
-    async def script(asked: Asked) -> Reply:
+    async def script(received: ReceivedRequest) -> Reply:
         body = {"id": "m", "type": "message", "role": "assistant", "model": "served"}
         return web.json_response(
             body | {"stop_reason": "end_turn", "content": content, "usage": numbers}
@@ -140,7 +140,7 @@ def test_anthropics_cache_is_part_of_the_input(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setenv("ANTHROPIC_API_KEY", KEY)
     cached = {"cache_creation_input_tokens": 100, "cache_read_input_tokens": 50}
 
-    async def script(asked: Asked) -> Reply:
+    async def script(received: ReceivedRequest) -> Reply:
         body = {"id": "m", "type": "message", "role": "assistant", "model": "served"}
         body |= {"stop_reason": "end_turn"}
         content = [{"type": "text", "text": "4"}]
@@ -180,14 +180,14 @@ def test_equal_numbers_in_other_fields_confirm_nothing() -> None:
 )
 @pytest.mark.parametrize("status", [200, 400, 500])
 def test_an_error_of_any_form_is_a_failure(error: object, status: int) -> None:
-    async def script(asked: Asked) -> Reply:
+    async def script(received: ReceivedRequest) -> Reply:
         return web.json_response({"error": error}, status=status)
 
     assert call_adapter(script, OPENAI)[0].error is not None
 
 
 def test_a_sum_of_geminis_counts_is_kept() -> None:
-    async def script(asked: Asked) -> Reply:
+    async def script(received: ReceivedRequest) -> Reply:
         counts = {"promptTokenCount": 3, "candidatesTokenCount": 5, "thoughtsTokenCount": 7}
         return servers.gemini(usage=counts | {"totalTokenCount": 15})
 
@@ -197,7 +197,7 @@ def test_a_sum_of_geminis_counts_is_kept() -> None:
 
 
 def test_an_exhausted_rate_limit_is_reported() -> None:
-    async def script(asked: Asked) -> Reply:
+    async def script(received: ReceivedRequest) -> Reply:
         reply = servers.chat()
         reply.headers["x-ratelimit-remaining-requests"] = "0"
         reply.headers["x-ratelimit-reset-requests"] = "3s"

@@ -18,7 +18,7 @@ from numbench.records import Completion, Usage
 from tests import servers
 from tests.models.adapter_calls import KEY
 from tests.models.batch_servers import OpenAIJobs
-from tests.servers import Asked, Reply, Script, serve
+from tests.servers import ReceivedRequest, Reply, Script, serve
 
 T = TypeVar("T")
 IDS = ("a", "b", "c")
@@ -92,12 +92,12 @@ def test_a_job_is_a_file_with_the_bodies_of_single_requests(api: Api, path: str)
     provider = OpenAIJobs()
     single: list[dict[str, Any]] = []
 
-    async def script(asked: Asked) -> Reply:
-        if asked.path == path:
-            single.append(asked.body)
+    async def script(received: ReceivedRequest) -> Reply:
+        if received.path == path:
+            single.append(received.body)
             return servers.chat()
-        assert asked.headers["authorization"] == f"Bearer {KEY}"
-        return await provider(asked)
+        assert received.headers["authorization"] == f"Bearer {KEY}"
+        return await provider(received)
 
     async def work(service: BatchService) -> str:
         sizes = [service.size(request) for request in requests()]
@@ -264,7 +264,7 @@ def test_a_job_is_found_by_its_key() -> None:
 
 
 def test_a_list_of_jobs_that_repeats_itself_raises_a_provider_error() -> None:
-    async def script(asked: Asked) -> Reply:
+    async def script(received: ReceivedRequest) -> Reply:
         return web.json_response({"data": [{"id": "batch-0"}], "has_more": True})
 
     with pytest.raises(ProviderError, match="the same jobs again"):
@@ -314,11 +314,11 @@ def test_an_error_of_the_provider_is_raised_without_retry_and_without_the_key(
 ) -> None:
     asked_paths: list[str] = []
 
-    async def limited(asked: Asked) -> Reply:
-        asked_paths.append(asked.path)
+    async def limited(received: ReceivedRequest) -> Reply:
+        asked_paths.append(received.path)
         return servers.error(429, f"slow down, {KEY}", headers={"Retry-After": "7"})
 
-    async def unauthorised(asked: Asked) -> Reply:
+    async def unauthorised(received: ReceivedRequest) -> Reply:
         return servers.error(401, f"bad key {KEY}")
 
     with pytest.raises(ProviderError, match=r"HTTP 429: slow down, \[key\]") as caught:
@@ -330,7 +330,7 @@ def test_an_error_of_the_provider_is_raised_without_retry_and_without_the_key(
     assert caught.value.failure.kind == "run"
 
 
-async def _nothing(asked: Asked) -> Reply:
+async def _nothing(received: ReceivedRequest) -> Reply:
     return web.json_response({})
 
 

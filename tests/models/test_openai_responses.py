@@ -12,23 +12,23 @@ from numbench.models import Api, describe_model, open_model
 from numbench.records import Completion, Usage
 from tests import servers
 from tests.models.adapter_calls import CHAT_MODEL, KEY, call_adapter, valid_reply
-from tests.servers import Asked, Reply, Script
+from tests.servers import ReceivedRequest, Reply, Script
 
 
 def answer_to(**reply: Any) -> Completion:
     """Return the completion of the adapter for this response."""
 
-    async def script(asked: Asked) -> Reply:
+    async def script(received: ReceivedRequest) -> Reply:
         return servers.responses(**reply)
 
     return call_adapter(script, CHAT_MODEL, api="responses")[0]
 
 
 def test_a_request_without_a_level_has_a_temperature_and_no_reasoning() -> None:
-    _, asked = call_adapter(valid_reply, "openai/any", api="responses", seed=4, max_tokens=99)
-    assert asked.path == "/responses"
-    assert asked.headers["authorization"] == f"Bearer {KEY}"
-    assert asked.body == {
+    _, received = call_adapter(valid_reply, "openai/any", api="responses", seed=4, max_tokens=99)
+    assert received.path == "/responses"
+    assert received.headers["authorization"] == f"Bearer {KEY}"
+    assert received.body == {
         "model": "any",
         "input": [
             {"role": "system", "content": "Answer in JSON."},
@@ -45,8 +45,8 @@ def test_a_request_without_a_level_has_a_temperature_and_no_reasoning() -> None:
     [("letter", {"type": "string"}), ("list", {"type": "array", "items": {"type": "number"}})],
 )
 def test_the_schema_depends_on_the_kind_of_answer(kind: str, schema: dict[str, object]) -> None:
-    _, asked = call_adapter(valid_reply, "gpt-5", "minimal", api="responses", answer_kind=kind)
-    sent = asked.body["text"]["format"]["schema"]
+    _, received = call_adapter(valid_reply, "gpt-5", "minimal", api="responses", answer_kind=kind)
+    sent = received.body["text"]["format"]["schema"]
     assert sent["properties"] == {"answer": schema}
 
 
@@ -174,15 +174,15 @@ def test_an_unfinished_response_is_a_transient_failure() -> None:
     assert (error.kind, error.message) == ("transient", "the response is in_progress")
 
 
-async def _nothing(asked: Asked) -> Reply:
+async def _nothing(received: ReceivedRequest) -> Reply:
     return web.json_response({})
 
 
-async def _list(asked: Asked) -> Reply:
+async def _list(received: ReceivedRequest) -> Reply:
     return web.json_response([])
 
 
-async def _chat(asked: Asked) -> Reply:
+async def _chat(received: ReceivedRequest) -> Reply:
     return servers.chat()
 
 
@@ -203,7 +203,7 @@ def test_a_malformed_output_is_an_empty_answer(output: list[object]) -> None:
 
 
 def test_errors_and_keys_are_handled_as_in_chat() -> None:
-    async def refuse(asked: Asked) -> Reply:
+    async def refuse(received: ReceivedRequest) -> Reply:
         return servers.error(401, f"bad key {KEY}")
 
     error = call_adapter(refuse, CHAT_MODEL, api="responses")[0].error

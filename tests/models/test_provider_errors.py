@@ -13,7 +13,7 @@ from numbench.models import Api, RequestSettings, open_model
 from numbench.records import Completion, Usage
 from tests import servers
 from tests.models.adapter_calls import CHAT_MODEL, GEMINI_MODEL, MESSAGES, call_adapter, valid_reply
-from tests.servers import Asked, Reply, Script, serve
+from tests.servers import ReceivedRequest, Reply, Script, serve
 
 
 @pytest.mark.parametrize(
@@ -46,7 +46,7 @@ def test_the_code_of_an_error_in_a_successful_response_counts_as_a_status(
     error = {"error": {"message": message, "code": code}}
     usage = {"prompt_tokens": 4, "completion_tokens": 6, "cost": 0.25}
 
-    async def script(asked: Asked) -> Reply:
+    async def script(received: ReceivedRequest) -> Reply:
         body = {"choices": [error | {"message": {}}]} if inside else error
         return web.json_response(body | {"usage": usage})
 
@@ -61,7 +61,7 @@ def test_the_code_of_an_error_in_a_successful_response_counts_as_a_status(
 def test_a_failed_request_has_usage_and_cost() -> None:
     usage = {"input_tokens": 4, "prompt_tokens": 4, "cost": 0.25}
 
-    async def script(asked: Asked) -> Reply:
+    async def script(received: ReceivedRequest) -> Reply:
         body = {"error": {"message": "oops"}, "usage": usage}
         return web.json_response(body | {"usageMetadata": {"promptTokenCount": 4}}, status=500)
 
@@ -81,7 +81,7 @@ def test_the_retry_after_of_openrouters_provider_is_used() -> None:
     headers = {"Retry-After": "7"}
     error = {"message": "slow", "code": 429, "metadata": {"headers": headers}}
 
-    async def script(asked: Asked) -> Reply:
+    async def script(received: ReceivedRequest) -> Reply:
         return web.json_response({"error": error})
 
     failure = call_adapter(script)[0].error
@@ -92,10 +92,10 @@ def test_the_retry_after_of_openrouters_provider_is_used() -> None:
 def test_failures_of_gemini_have_usage() -> None:
     usage = {"usageMetadata": {"promptTokenCount": 4}}
 
-    async def none(asked: Asked) -> Reply:
+    async def none(received: ReceivedRequest) -> Reply:
         return web.json_response(usage)
 
-    async def error(asked: Asked) -> Reply:
+    async def error(received: ReceivedRequest) -> Reply:
         return web.json_response(usage | {"error": {"code": 401, "message": "no"}})
 
     for script, kind in ((none, "transient"), (error, "run")):
@@ -139,7 +139,7 @@ def test_failures_of_gemini_have_usage() -> None:
 def test_each_http_status_has_its_kind_of_failure(
     model: str, status: int, message: str, kind: str
 ) -> None:
-    async def script(asked: Asked) -> Reply:
+    async def script(received: ReceivedRequest) -> Reply:
         return servers.error(status, message)
 
     completion, _ = call_adapter(script, model)
@@ -151,14 +151,14 @@ def test_each_http_status_has_its_kind_of_failure(
 
 @pytest.mark.parametrize("model", [CHAT_MODEL, GEMINI_MODEL])
 def test_retry_after_may_be_seconds_or_a_date(model: str) -> None:
-    async def seconds(asked: Asked) -> Reply:
+    async def seconds(received: ReceivedRequest) -> Reply:
         return servers.error(429, headers={"Retry-After": "7"})
 
-    async def date(asked: Asked) -> Reply:
+    async def date(received: ReceivedRequest) -> Reply:
         then = format_datetime(datetime.now(UTC) + timedelta(seconds=10_000), usegmt=True)
         return servers.error(429, headers={"Retry-After": then})
 
-    async def nonsense(asked: Asked) -> Reply:
+    async def nonsense(received: ReceivedRequest) -> Reply:
         return servers.error(429, headers={"Retry-After": "soon"})
 
     waits = []
@@ -172,7 +172,7 @@ def test_retry_after_may_be_seconds_or_a_date(model: str) -> None:
 
 
 def test_gemini_reports_its_delay_in_the_body() -> None:
-    async def script(asked: Asked) -> Reply:
+    async def script(received: ReceivedRequest) -> Reply:
         return servers.error(429, details=[{"@type": "RetryInfo", "retryDelay": "17s"}])
 
     error = call_adapter(script, GEMINI_MODEL)[0].error
@@ -180,19 +180,19 @@ def test_gemini_reports_its_delay_in_the_body() -> None:
     assert error.retry_after == 17.0
 
 
-async def _nothing(asked: Asked) -> Reply:
+async def _nothing(received: ReceivedRequest) -> Reply:
     return web.json_response({})
 
 
-async def _number(asked: Asked) -> Reply:
+async def _number(received: ReceivedRequest) -> Reply:
     return web.json_response(3)
 
 
-async def _html(asked: Asked) -> Reply:
+async def _html(received: ReceivedRequest) -> Reply:
     return web.Response(text="<html>bad gateway</html>", content_type="text/html")
 
 
-async def _error_in_a_successful_response(asked: Asked) -> Reply:
+async def _error_in_a_successful_response(received: ReceivedRequest) -> Reply:
     return web.json_response({"error": {"message": "upstream died", "code": 502}})
 
 
@@ -217,7 +217,7 @@ def test_an_unreadable_response_is_a_transient_failure(model: str, script: Scrip
 
 @pytest.mark.parametrize("model", [CHAT_MODEL, GEMINI_MODEL])
 def test_a_request_ends_at_its_time_limit(model: str) -> None:
-    async def never(asked: Asked) -> Reply:
+    async def never(received: ReceivedRequest) -> Reply:
         await asyncio.sleep(servers.FOR_EVER)
         return servers.chat()
 
@@ -233,9 +233,9 @@ def test_a_request_ends_at_its_time_limit(model: str) -> None:
             error = asyncio.run(once(server.url, seconds)).error
             assert error is not None
             assert (error.kind, error.message) == ("transient", f"no answer within {seconds:g} s")
-            if server.asked:
+            if server.received:
                 break
-        assert len(server.asked) == 1
+        assert len(server.received) == 1
 
 
 @pytest.mark.parametrize("model", [CHAT_MODEL, GEMINI_MODEL])

@@ -244,7 +244,7 @@ def test_a_plugin_may_have_a_batch_api(
     assert describe_model("acme/large").batch_discount == 0.25
     with serve(GeminiJobs()) as server:
         assert asyncio.run(find(server.url)) is None
-        assert len(server.asked) == 1
+        assert len(server.received) == 1
     install(hosted())
     assert describe_model("acme/large").batch_discount is None
     with pytest.raises(BadInput, match=r"acme has no batch API \(openai and gemini have one\)"):

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from numbench.models.rate_limit_headers import retry_after, seconds_until_reset
 from tests import servers
 from tests.models.adapter_calls import call_adapter
-from tests.servers import Asked, Reply
+from tests.servers import ReceivedRequest, Reply
 
 SLACK = 120.0
 """Seconds that may pass between writing and reading a header on a slow machine."""
@@ -135,7 +135,7 @@ def test_no_header_raises(headers: dict[str, str]) -> None:
 def test_a_successful_response_reports_the_limit_that_it_exhausted(
     headers: dict[str, str], seconds: float | None
 ) -> None:
-    async def script(asked: Asked) -> Reply:
+    async def script(received: ReceivedRequest) -> Reply:
         reply = servers.chat()
         reply.headers.update(headers)
         return reply
@@ -147,11 +147,11 @@ def test_a_successful_response_reports_the_limit_that_it_exhausted(
 
 
 def test_a_rejected_request_waits_for_the_exhausted_limit() -> None:
-    async def openai(asked: Asked) -> Reply:
+    async def openai(received: ReceivedRequest) -> Reply:
         headers = {"x-ratelimit-remaining-tokens": "0", "x-ratelimit-reset-tokens": "2h46m40s"}
         return servers.error(429, headers=headers)
 
-    async def openrouter(asked: Asked) -> Reply:
+    async def openrouter(received: ReceivedRequest) -> Reply:
         reset = str(int(1000 * (time.time() + 10_000)))
         headers = {"X-RateLimit-Limit": "20", "X-RateLimit-Remaining": "0"}
         return servers.error(429, metadata={"headers": headers | {"X-RateLimit-Reset": reset}})

@@ -85,9 +85,9 @@ def test_this_file_checks_every_level_of_the_catalogue() -> None:
 def test_the_papers_chat_configurations_send_exactly_this(
     model: str, level: str, served: str, rest: dict[str, object]
 ) -> None:
-    completion, asked = call_adapter(valid_reply, model, level)
+    completion, received = call_adapter(valid_reply, model, level)
     assert completion.text == '{"answer": 1}'
-    assert asked.body == {
+    assert received.body == {
         "model": served,
         "messages": [
             {"role": "system", "content": "Answer in JSON."},
@@ -95,15 +95,15 @@ def test_the_papers_chat_configurations_send_exactly_this(
         ],
         **rest,
     }
-    assert asked.path == "/chat/completions"
-    assert asked.headers["authorization"] == f"Bearer {KEY}"
+    assert received.path == "/chat/completions"
+    assert received.headers["authorization"] == f"Bearer {KEY}"
 
 
 @pytest.mark.parametrize(("level", "effort"), GPT_5_LEVELS)
 def test_gpt_5_in_the_responses_format_sends_exactly_this(level: str, effort: str) -> None:
-    completion, asked = call_adapter(valid_reply, "gpt-5", level, api="responses")
+    completion, received = call_adapter(valid_reply, "gpt-5", level, api="responses")
     assert completion.text == '{"answer": 1}'
-    assert asked.body == {
+    assert received.body == {
         "model": "gpt-5",
         "input": [
             {"role": "system", "content": "Answer in JSON."},
@@ -115,7 +115,7 @@ def test_gpt_5_in_the_responses_format_sends_exactly_this(level: str, effort: st
         },
         "reasoning": {"effort": effort, "summary": "auto"},
     }
-    assert asked.path == "/responses"
+    assert received.path == "/responses"
 
 
 def _camel_case(name: str) -> str:
@@ -127,13 +127,13 @@ def _camel_case(name: str) -> str:
 def test_the_papers_gemini_configurations_send_exactly_this(
     model: str, level: str, thinking: dict[str, object]
 ) -> None:
-    completion, asked = call_adapter(valid_reply, model, level)
+    completion, received = call_adapter(valid_reply, model, level)
     assert completion.text == '{"answer": 1}'
-    assert asked.path == f"/v1beta/models/{model}:generateContent"
-    assert asked.headers["x-goog-api-key"] == KEY
-    assert asked.body["systemInstruction"]["parts"] == [{"text": "Answer in JSON."}]
-    assert asked.body["contents"] == [{"role": "user", "parts": [{"text": "What is 1 + 1?"}]}]
-    generation = asked.body["generationConfig"]
+    assert received.path == f"/v1beta/models/{model}:generateContent"
+    assert received.headers["x-goog-api-key"] == KEY
+    assert received.body["systemInstruction"]["parts"] == [{"text": "Answer in JSON."}]
+    assert received.body["contents"] == [{"role": "user", "parts": [{"text": "What is 1 + 1?"}]}]
+    generation = received.body["generationConfig"]
     # The SDK may write the fields of this object in snake case, which Google accepts too.
     sent = generation.pop("thinkingConfig")
     assert {_camel_case(key): value for key, value in sent.items()} == thinking
@@ -150,18 +150,18 @@ def test_the_papers_gemini_configurations_send_exactly_this(
     [("letter", {"type": "string"}), ("list", {"type": "array", "items": {"type": "number"}})],
 )
 def test_the_schema_depends_on_the_kind_of_answer(kind: str, schema: dict[str, object]) -> None:
-    _, asked = call_adapter(valid_reply, "gpt-5", "minimal", answer_kind=kind)
-    sent = asked.body["response_format"]["json_schema"]["schema"]
+    _, received = call_adapter(valid_reply, "gpt-5", "minimal", answer_kind=kind)
+    sent = received.body["response_format"]["json_schema"]["schema"]
     assert sent["properties"] == {"answer": schema}
 
 
 def test_token_limit_and_seed_have_the_names_of_each_api() -> None:
-    _, asked = call_adapter(valid_reply, "gpt-5", "low", max_tokens=9, seed=4)
-    assert (asked.body["max_completion_tokens"], asked.body["seed"]) == (9, 4)
-    _, asked = call_adapter(valid_reply, CHAT_MODEL, max_tokens=9)
-    assert asked.body["max_tokens"] == 9
-    _, asked = call_adapter(valid_reply, GEMINI_MODEL, max_tokens=9, seed=4)
-    assert asked.body["generationConfig"]["maxOutputTokens"] == 9
+    _, received = call_adapter(valid_reply, "gpt-5", "low", max_tokens=9, seed=4)
+    assert (received.body["max_completion_tokens"], received.body["seed"]) == (9, 4)
+    _, received = call_adapter(valid_reply, CHAT_MODEL, max_tokens=9)
+    assert received.body["max_tokens"] == 9
+    _, received = call_adapter(valid_reply, GEMINI_MODEL, max_tokens=9, seed=4)
+    assert received.body["generationConfig"]["maxOutputTokens"] == 9
 
 
 @pytest.mark.parametrize(
@@ -181,8 +181,8 @@ def test_token_limit_and_seed_have_the_names_of_each_api() -> None:
 def test_routes_send_the_parameters_of_a_level_only_if_one_is_given(
     model: str, level: str | None, sent: dict[str, object]
 ) -> None:
-    _, asked = call_adapter(valid_reply, model, level)
-    assert {k: v for k, v in asked.body.items() if k not in ("model", "messages")} == ZERO | sent
+    _, received = call_adapter(valid_reply, model, level)
+    assert {k: v for k, v in received.body.items() if k not in ("model", "messages")} == ZERO | sent
 
 
 def test_models_that_reject_a_temperature_get_none() -> None:

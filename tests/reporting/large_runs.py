@@ -34,8 +34,8 @@ def run(
     prompt: str = "ab",
 ) -> Path:
     """A run named like its folder."""
-    asked = ((task, index) for task in tasks for index in range(limit or ITEMS))
-    result = (_response(task, index, says(task, index)) for task, index in asked)
+    received = ((task, index) for task in tasks for index in range(limit or ITEMS))
+    result = (_response(task, index, says(task, index)) for task, index in received)
     return write(folder, data, [r for r in result if r], tasks, limit, prompt)
 
 

@@ -17,7 +17,7 @@ from numbench.records import Item, ProtocolName
 from numbench.tasks.items import make_item
 from tests import servers
 from tests.scoring.hostile_texts import long_texts, short_texts
-from tests.servers import Asked, Reply, serve
+from tests.servers import ReceivedRequest, Reply, serve
 
 TEXTS = [*short_texts()[::4], *long_texts(4000)]
 
@@ -47,7 +47,7 @@ def run_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     )
     remaining = list(TEXTS)
 
-    async def script(asked: Asked) -> Reply:
+    async def script(received: ReceivedRequest) -> Reply:
         return servers.chat(remaining.pop(), usage={"prompt_tokens": 5, "completion_tokens": 9})
 
     with serve(script) as server:

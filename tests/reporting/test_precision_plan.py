@@ -13,6 +13,7 @@ from numbench.dataset.settings import POOL_SIZE
 from numbench.errors import BadInput
 from numbench.runner.planning import plan as plan_run
 from numbench.runner.spec import RunSpec
+from numbench.stats.intervals import wilson
 from tests.reporting import large_runs
 
 Z = 1.959963984540054
@@ -34,7 +35,8 @@ def test_published_scores_give_the_largest_spread_and_the_costs_of_a_run() -> No
     variance = 98.8 * 1.2
     assert minmax.variance and minmax.variance.between == pytest.approx(variance)
     # v1 is stratified, but how much difficulty explains is not published.
-    assert minmax.items == pytest.approx(variance * Z**2, abs=1)
+    low, high = wilson(round(0.988 * minmax.items), minmax.items)
+    assert 50 * (high - low) == pytest.approx(1, rel=0.02)
     whole = plan_run(RunSpec("gpt-5", "minimal"))
     (of_run,) = (task for task in whole.tasks if task.task == "minmax")
     assert of_run.cost and minmax.cost == pytest.approx(of_run.cost * minmax.items / 500)
@@ -57,7 +59,8 @@ def test_pilot_gives_scores_and_spread(pilot: Path, tmp_path: Path) -> None:
     assert (minmax.score, minmax.is_published) == (75.0, False)
     variance = 100**2 * (0.75 * 0.25 + (0.75**2 + 0.25**2) / 40)
     assert minmax.variance and minmax.variance.between == pytest.approx(variance)
-    assert minmax.items == pytest.approx(variance * (Z / 5) ** 2, abs=1)
+    low, high = wilson(round(0.75 * minmax.items), minmax.items)
+    assert 50 * (high - low) == pytest.approx(5, rel=0.04)
     assert minmax.difference_items and minmax.difference_items == pytest.approx(
         2 * variance * ((Z + 0.8416) / 10) ** 2, abs=1
     )

@@ -167,9 +167,9 @@ def test_figures_of_models_no_longer_reported_are_removed(mixed: Path, tmp_path:
 
 def test_cells_of_tasks_that_a_run_lacks_are_empty(tmp_path: Path) -> None:
     data = runs.dataset(tmp_path)
-    asked = ("addition", "sorting")
-    responses = {key: r for key, r in runs.all_right().items() if key.split("-")[0] in asked}
-    folder = runs.run(tmp_path / "run", data, responses, tasks=asked)
+    received = ("addition", "sorting")
+    responses = {key: r for key, r in runs.all_right().items() if key.split("-")[0] in received}
+    folder = runs.run(tmp_path / "run", data, responses, tasks=received)
     done = report([folder], out=tmp_path / "out")
     assert table(tmp_path / "out", "log_smape.csv").splitlines()[1] == (
         "GPT 5,minimal,100.0,,,,,,,100.0,"

@@ -19,7 +19,7 @@ from numbench.runner import RunInterrupted, RunReport, RunSpec, arun, run
 from numbench.runner.progress import RunProgress
 from tests import servers
 from tests.runner.test_run import MODEL, _quick, dataset, good
-from tests.servers import Asked, Reply, serve
+from tests.servers import ReceivedRequest, Reply, serve
 
 __all__ = ["_quick", "dataset"]
 
@@ -43,7 +43,7 @@ def test_a_run_within_an_event_loop_stores_and_resumes(
         spec = RunSpec(MODEL, dataset=dataset, out=tmp_path / "run", base_url=server.url)
         first = asyncio.run(call(replace(spec, limit=2)))
         second = asyncio.run(call(spec))
-        assert len(server.asked) == 10
+        assert len(server.received) == 10
     assert (first.answered, second.answered, second.skipped) == (4, 6, 4)
     assert len(read_run(tmp_path / "run").responses) == 10
 
@@ -70,7 +70,7 @@ def test_several_runs_can_be_awaited_together(dataset: Path, tmp_path: Path) -> 
 def test_a_failed_run_raises_within_an_event_loop(
     dataset: Path, tmp_path: Path, call: Call
 ) -> None:
-    async def refuse(asked: Asked) -> Reply:
+    async def refuse(received: ReceivedRequest) -> Reply:
         return servers.error(401, "no such key")
 
     with serve(refuse) as server:
@@ -83,10 +83,10 @@ def test_a_failed_run_raises_within_an_event_loop(
 def test_an_interrupt_ends_a_run_within_an_event_loop(
     dataset: Path, tmp_path: Path, call: Call
 ) -> None:
-    async def interrupt(asked: Asked) -> Reply:
-        if len(server.asked) == 4:
+    async def interrupt(received: ReceivedRequest) -> Reply:
+        if len(server.received) == 4:
             os.kill(os.getpid(), signal.SIGINT)
-        return await good(asked)
+        return await good(received)
 
     before = signal.getsignal(signal.SIGINT)
     with serve(interrupt) as server:
@@ -105,7 +105,7 @@ async def _one_at_a_time(call: Call, spec: RunSpec) -> RunReport:
 
 
 def test_a_second_interrupt_ends_a_run_in_a_thread_at_once(dataset: Path, tmp_path: Path) -> None:
-    async def never(asked: Asked) -> Reply:
+    async def never(received: ReceivedRequest) -> Reply:
         os.kill(os.getpid(), signal.SIGINT)
         await asyncio.sleep(0.2)
         os.kill(os.getpid(), signal.SIGINT)
@@ -124,7 +124,7 @@ def test_a_cancelled_task_ends_its_run_and_unlocks_the_folder(
 ) -> None:
     requested = threading.Event()
 
-    async def never(asked: Asked) -> Reply:
+    async def never(received: ReceivedRequest) -> Reply:
         requested.set()
         await asyncio.sleep(servers.FOR_EVER)
         return servers.chat()

@@ -28,7 +28,7 @@ from numbench.runner.spec import RunSpec
 from tests import servers
 from tests.models.batch_servers import GeminiJobs, OpenAIJobs
 from tests.runner.test_run import KEY, MODEL, ROOT, RUN_MODULE, dataset, go, small_dataset
-from tests.servers import Asked, Reply, serve
+from tests.servers import ReceivedRequest, Reply, serve
 
 __all__ = ["dataset"]
 
@@ -48,13 +48,13 @@ class Provider(OpenAIJobs):
 
     answer: Answer = good
     polls: int = 1
-    asked: Counter[str] = field(default_factory=Counter)
+    received: Counter[str] = field(default_factory=Counter)
     seen: Counter[str] = field(default_factory=Counter)
     before: Callable[[str, list[str]], None] = lambda method, parts: None
     refuse: list[Callable[[], Reply]] = field(default_factory=list)
 
-    async def __call__(self, asked: Asked) -> Reply:
-        method, parts = asked.request.method, asked.path.strip("/").split("/")
+    async def __call__(self, received: ReceivedRequest) -> Reply:
+        method, parts = received.request.method, received.path.strip("/").split("/")
         self.before(method, parts)
         if self.refuse and (method, parts) == ("POST", ["batches"]):
             return self.refuse.pop(0)()
@@ -62,7 +62,7 @@ class Provider(OpenAIJobs):
             self.seen[parts[1]] += 1
             if self.seen[parts[1]] == self.polls:
                 self._finish(parts[1])
-        return await super().__call__(asked)
+        return await super().__call__(received)
 
     def requests(self, name: str) -> list[dict[str, Any]]:
         """The requests of a job."""
@@ -75,8 +75,8 @@ class Provider(OpenAIJobs):
             return
         results = []
         for request in reversed(self.requests(name)):
-            self.asked[request["custom_id"]] += 1
-            response = self.answer(request, self.asked[request["custom_id"]])
+            self.received[request["custom_id"]] += 1
+            response = self.answer(request, self.received[request["custom_id"]])
             if response is not None:
                 line = {"custom_id": request["custom_id"], "response": response, "error": None}
                 results.append(json.dumps(line))
@@ -116,7 +116,7 @@ def test_a_batch_answers_every_item_once_and_fills_the_same_journal(
         assert (report.answered, report.errors, report.generated_tokens) == (10, 0, 40)
         assert go(server, dataset, tmp_path / "run", batch=True).skipped == 10
         assert go(server, dataset, tmp_path / "run").skipped == 10
-    assert set(provider.asked.values()) == {1}
+    assert set(provider.received.values()) == {1}
     assert len(provider.jobs) == 1
     assert states(tmp_path / "run") == ["collected"]
     recorded = read_run(tmp_path / "run")
@@ -154,7 +154,7 @@ def test_only_failed_items_are_resubmitted_and_given_up_after_three_jobs(
         }
         assert sorted(errors.values()) == ["item", "transient"]
         assert len(provider.jobs) == 3
-        assert max(provider.asked.values()) == 3
+        assert max(provider.received.values()) == 3
         # The next call retries temporary failures, but not permanent ones.
         provider.answer = good
         assert go(server, dataset, tmp_path / "run", batch=True).completed == 1
@@ -215,9 +215,11 @@ def test_a_failed_job_ends_the_run_with_the_providers_message(
 def test_a_job_whose_id_was_lost_is_found_by_its_key(dataset: Path, tmp_path: Path) -> None:
     provider = Provider()
 
-    async def script(asked: Asked) -> Reply:
-        reply = await provider(asked)
-        if (asked.request.method, asked.path) == ("POST", "/batches") and len(provider.jobs) == 1:
+    async def script(received: ReceivedRequest) -> Reply:
+        reply = await provider(received)
+        if (received.request.method, received.path) == ("POST", "/batches") and len(
+            provider.jobs
+        ) == 1:
             # The job exists; the response with its id is lost.
             return servers.error(502)
         return reply
@@ -225,7 +227,7 @@ def test_a_job_whose_id_was_lost_is_found_by_its_key(dataset: Path, tmp_path: Pa
     with serve(script) as server:
         assert go(server, dataset, tmp_path / "run", batch=True).answered == 10
     assert len(provider.jobs) == 1
-    assert set(provider.asked.values()) == {1}
+    assert set(provider.received.values()) == {1}
 
 
 @pytest.mark.parametrize(("polls", "lookup_timeout"), [(2, 100.0), (10**9, 0.1)])
@@ -240,16 +242,16 @@ def test_a_job_that_is_listed_late_is_not_submitted_twice(
     use_policy(monkeypatch, job_lookup_timeout=lookup_timeout)
     provider, lists = Provider(), 0
 
-    async def script(asked: Asked) -> Reply:
+    async def script(received: ReceivedRequest) -> Reply:
         nonlocal lists
-        if (asked.request.method, asked.path) == ("POST", "/batches") and not provider.jobs:
-            await provider(asked)
+        if (received.request.method, received.path) == ("POST", "/batches") and not provider.jobs:
+            await provider(received)
             return servers.error(401)
-        if (asked.request.method, asked.path) == ("GET", "/batches"):
+        if (received.request.method, received.path) == ("GET", "/batches"):
             lists += 1
             if lists < polls:
                 return web.json_response({"data": [], "has_more": False})
-        return await provider(asked)
+        return await provider(received)
 
     with serve(script) as server:
         with pytest.raises(NumbenchError, match="401"):
@@ -332,15 +334,15 @@ def test_after_a_kill_at_any_step_nothing_is_paid_twice(
     provider, killed = Provider(), threading.Event()
     processes: list[subprocess.Popen[bytes]] = []
 
-    async def script(asked: Asked) -> Reply:
-        step = (asked.request.method, asked.path.strip("/").split("/")) == (method, path)
+    async def script(received: ReceivedRequest) -> Reply:
+        step = (received.request.method, received.path.strip("/").split("/")) == (method, path)
         if step and not killed.is_set():
             if moment == "behind":
-                await provider(asked)
+                await provider(received)
             killed.set()
             processes[0].send_signal(signal.SIGKILL)
             await asyncio.sleep(servers.FOR_EVER)
-        return await provider(asked)
+        return await provider(received)
 
     with serve(script) as server:
         command = [sys.executable, "-c", CALL, server.url, str(dataset), str(out)]
@@ -349,7 +351,7 @@ def test_after_a_kill_at_any_step_nothing_is_paid_twice(
         assert processes[0].wait() == -signal.SIGKILL
         assert go(server, dataset, out, batch=True).answered == 200
     assert len(provider.jobs) == 1
-    assert set(provider.asked.values()) == {1}
+    assert set(provider.received.values()) == {1}
     assert len(read_run(out).responses) == 200
     assert KEY.encode() not in b"".join(
         file.read_bytes() for file in out.rglob("*") if file.is_file()
@@ -392,10 +394,10 @@ def test_a_cost_limit_holds_for_batches(
     prices(tmp_path, monkeypatch)
     provider = Provider()
 
-    async def either(asked: Asked) -> Reply:
-        if asked.path == "/chat/completions":
+    async def either(received: ReceivedRequest) -> Reply:
+        if received.path == "/chat/completions":
             return servers.chat(usage={"prompt_tokens": 10, "completion_tokens": 4})
-        return await provider(asked)
+        return await provider(received)
 
     with serve(either) as server:
         with pytest.raises(BadInput, match="the cost per item of minmax, addition is unknown"):
@@ -424,15 +426,15 @@ def test_a_model_without_a_batch_api_is_refused(dataset: Path, tmp_path: Path) -
 def test_gemini_batch_jobs(dataset: Path, tmp_path: Path) -> None:
     jobs = GeminiJobs()
 
-    async def script(asked: Asked) -> Reply:
-        if asked.request.method == "GET" and asked.path.endswith("job0"):
-            count = len(jobs.jobs[0]["asked"])
+    async def script(received: ReceivedRequest) -> Reply:
+        if received.request.method == "GET" and received.path.endswith("job0"):
+            count = len(jobs.jobs[0]["received"])
             answer = {"content": {"parts": [{"text": '{"answer": 2}'}]}, "finishReason": "STOP"}
             jobs.end([{"response": {"candidates": [answer]}} for _ in range(count)])
-        reply = await jobs(asked)
-        if asked.path.endswith(":batchGenerateContent"):
-            requests = asked.body["batch"]["inputConfig"]["requests"]["requests"]
-            jobs.jobs[-1]["asked"] = requests
+        reply = await jobs(received)
+        if received.path.endswith(":batchGenerateContent"):
+            requests = received.body["batch"]["inputConfig"]["requests"]["requests"]
+            jobs.jobs[-1]["received"] = requests
         return reply
 
     with serve(script) as server:

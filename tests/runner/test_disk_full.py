@@ -18,7 +18,7 @@ from numbench.journal import read_run
 from numbench.records import Response
 from tests import servers
 from tests.runner.test_run import ROOT, questions, small_dataset
-from tests.servers import Asked, Reply, serve
+from tests.servers import ReceivedRequest, Reply, serve
 
 NUMBENCH = shlex.join([sys.executable, "-c", "from numbench.cli import main; main()"])
 PAGE = os.sysconf("SC_PAGE_SIZE")
@@ -98,7 +98,7 @@ class Acts:
         return self.kept / act / "run"
 
 
-async def talkative(asked: Asked) -> Reply:
+async def talkative(received: ReceivedRequest) -> Reply:
     return servers.chat(f'{{"answer": 1, "because": "{LONG}"}}')
 
 
@@ -133,7 +133,7 @@ def test_a_full_disk_leaves_whole_lines_and_the_run_can_be_resumed(
 def test_a_disk_full_at_the_start_leaves_no_partial_file(tmp_path: Path, free: int) -> None:
     with serve(talkative) as server:
         acts = Acts(tmp_path, server, pages=8, free=free)
-        asked = len(server.asked)
+        received = len(server.received)
     assert acts.code("full") == 1
     output = acts.failure("full")
     assert f"{acts.disk}/run" in output
@@ -146,4 +146,4 @@ def test_a_disk_full_at_the_start_leaves_no_partial_file(tmp_path: Path, free: i
     assert not list(acts.run("full").glob(".run.json.*"))
     assert acts.code("roomy") == 0
     assert len(read_run(acts.run("roomy")).responses) == 60
-    assert asked <= 60 + 4
+    assert received <= 60 + 4

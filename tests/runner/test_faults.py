@@ -25,7 +25,7 @@ from numbench.runner import RunReport
 from numbench.runner.scheduler import RetryPolicy
 from tests import servers
 from tests.runner.test_run import KEY, QUICK, RUN_MODULE, go, questions, small_dataset
-from tests.servers import Asked, Reply, Script, serve
+from tests.servers import ReceivedRequest, Reply, Script, serve
 
 CHAT, GEMINI = "openai/some", "gemini/some"
 BOTH = pytest.mark.parametrize("model", [CHAT, GEMINI])
@@ -44,102 +44,102 @@ def _quick(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     yield
 
 
-def good(asked: Asked, text: str = '{"answer": 1}') -> Reply:
+def good(received: ReceivedRequest, text: str = '{"answer": 1}') -> Reply:
     """Return an answer in the API of the request."""
-    return servers.gemini(text) if "contents" in asked.body else servers.chat(text)
+    return servers.gemini(text) if "contents" in received.body else servers.chat(text)
 
 
-def plain(asked: Asked, text: str = '{"answer": 1}') -> dict[str, Any]:
+def plain(received: ReceivedRequest, text: str = '{"answer": 1}') -> dict[str, Any]:
     """Return the body of such an answer."""
-    reply = good(asked, text)
+    reply = good(received, text)
     assert isinstance(reply, web.Response)
     assert isinstance(reply.body, bytes)
     body: dict[str, Any] = json.loads(reply.body)
     return body
 
 
-def hang_up(asked: Asked) -> None:
+def hang_up(received: ReceivedRequest) -> None:
     """Drop the connection; it is reset if there are unread bytes."""
-    assert asked.request.transport is not None
-    asked.request.transport.abort()
+    assert received.request.transport is not None
+    received.request.transport.abort()
 
 
-async def limited(asked: Asked) -> Reply:
+async def limited(received: ReceivedRequest) -> Reply:
     return servers.error(429, "slow down")
 
 
-async def limited_for_a_time(asked: Asked) -> Reply:
+async def limited_for_a_time(received: ReceivedRequest) -> Reply:
     return servers.error(429, "slow down", headers={"Retry-After": "0.1"})
 
 
-async def limited_in_the_body(asked: Asked) -> Reply:
+async def limited_in_the_body(received: ReceivedRequest) -> Reply:
     return web.json_response({"error": {"message": "slow down", "code": 429}})
 
 
-async def broken(asked: Asked) -> Reply:
+async def broken(received: ReceivedRequest) -> Reply:
     return servers.error(500, "oops")
 
 
-async def overloaded_page(asked: Asked) -> Reply:
+async def overloaded_page(received: ReceivedRequest) -> Reply:
     page = "<html>" + "overloaded " * 100_000
     return web.Response(status=503, text=page, content_type="text/html")
 
 
-async def reset_in_the_body(asked: Asked) -> Reply:
-    return await servers.torn(asked)
+async def reset_in_the_body(received: ReceivedRequest) -> Reply:
+    return await servers.torn(received)
 
 
-async def reset_in_a_chunk(asked: Asked) -> Reply:
+async def reset_in_a_chunk(received: ReceivedRequest) -> Reply:
     reply = web.StreamResponse(headers={"Content-Type": "application/json"})
     reply.enable_chunked_encoding()
-    await reply.prepare(asked.request)
+    await reply.prepare(received.request)
     await reply.write(b'{"cho')
-    hang_up(asked)
+    hang_up(received)
     return reply
 
 
-async def reset_before_the_headers(asked: Asked) -> Reply:
-    hang_up(asked)
+async def reset_before_the_headers(received: ReceivedRequest) -> Reply:
+    hang_up(received)
     return web.Response()
 
 
-async def truncated(asked: Asked) -> Reply:
-    whole = json.dumps(plain(asked)).encode()
+async def truncated(received: ReceivedRequest) -> Reply:
+    whole = json.dumps(plain(received)).encode()
     return web.Response(body=whole[: len(whole) // 2], content_type="application/json")
 
 
-async def page(asked: Asked) -> Reply:
+async def page(received: ReceivedRequest) -> Reply:
     return web.Response(text="<html>bad gateway</html>", content_type="text/html")
 
 
-async def nothing(asked: Asked) -> Reply:
+async def nothing(received: ReceivedRequest) -> Reply:
     return web.Response(body=b"", content_type="application/json")
 
 
-async def not_what_it_says(asked: Asked) -> Reply:
+async def not_what_it_says(received: ReceivedRequest) -> Reply:
     return web.Response(body=b"{}", headers={"Content-Encoding": "gzip"})
 
 
-async def error_in_the_body(asked: Asked) -> Reply:
+async def error_in_the_body(received: ReceivedRequest) -> Reply:
     return web.json_response({"error": {"message": "upstream died", "code": 502}})
 
 
-async def no_choices(asked: Asked) -> Reply:
-    return web.json_response(plain(asked) | {"choices": [], "candidates": []})
+async def no_choices(received: ReceivedRequest) -> Reply:
+    return web.json_response(plain(received) | {"choices": [], "candidates": []})
 
 
-async def too_long(asked: Asked) -> Reply:
+async def too_long(received: ReceivedRequest) -> Reply:
     return servers.error(400, "maximum context length is 8 tokens")
 
 
-async def too_long_in_the_body(asked: Asked) -> Reply:
+async def too_long_in_the_body(received: ReceivedRequest) -> Reply:
     return web.json_response({"error": {"message": "maximum context length is 8", "code": 400}})
 
 
 class Fault(NamedTuple):
     """What a server does, and the recorded failure if it always does so.
 
-    Kind, part of the message and status of the failure; `item` failures are asked only once.
+    Kind, part of the message and status of the failure; `item` failures are sent only once.
     """
 
     script: Script
@@ -181,10 +181,10 @@ FAULTS = (
 def test_a_fault_costs_an_attempt_and_a_permanent_one_is_recorded(
     tmp_path: Path, fault: Fault, model: str
 ) -> None:
-    async def script(asked: Asked) -> Reply:
-        if asked.number == 0 or "minimum" in asked.prompt:
-            return await fault.script(asked)
-        return good(asked)
+    async def script(received: ReceivedRequest) -> Reply:
+        if received.number == 0 or "minimum" in received.prompt:
+            return await fault.script(received)
+        return good(received)
 
     report, responses, counts = whole_run(tmp_path, script, model)
     lost = {item for item in responses if TASKS[item] == "minmax" or fault.kind == "item"}
@@ -228,11 +228,11 @@ def whole_run(
 @BOTH
 @pytest.mark.parametrize("way", ["stall", "trickle"])
 def test_a_response_that_never_ends_times_out(tmp_path: Path, model: str, way: str) -> None:
-    async def script(asked: Asked) -> Reply:
+    async def script(received: ReceivedRequest) -> Reply:
         if way == "stall":
             await asyncio.sleep(servers.FOR_EVER)
         reply = web.StreamResponse(headers={"Content-Type": "application/json"})
-        await reply.prepare(asked.request)
+        await reply.prepare(received.request)
         while True:
             await reply.write(b" ")
             await asyncio.sleep(0.02)
@@ -250,24 +250,24 @@ def test_a_response_that_never_ends_times_out(tmp_path: Path, model: str, way: s
         )
 
 
-async def trickling(asked: Asked) -> Reply:
+async def trickling(received: ReceivedRequest) -> Reply:
     reply = web.StreamResponse(headers={"Content-Type": "application/json"})
-    await reply.prepare(asked.request)
-    for byte in json.dumps(plain(asked)).encode():
+    await reply.prepare(received.request)
+    for byte in json.dumps(plain(received)).encode():
         await reply.write(bytes([byte]))
     return reply
 
 
-async def compressed(asked: Asked) -> Reply:
-    body = gzip.compress(json.dumps(plain(asked)).encode())
+async def compressed(received: ReceivedRequest) -> Reply:
+    body = gzip.compress(json.dumps(plain(received)).encode())
     return web.Response(
         body=body, content_type="application/json", headers={"Content-Encoding": "gzip"}
     )
 
 
-async def in_parts(asked: Asked) -> Reply:
-    body = plain(asked)
-    if "contents" in asked.body:
+async def in_parts(received: ReceivedRequest) -> Reply:
+    body = plain(received)
+    if "contents" in received.body:
         body["candidates"][0]["content"]["parts"] = [{"text": '{"answer"'}, {"text": ": 1}"}]
     else:
         parts = [{"type": "text", "text": '{"answer"'}, {"type": "text", "text": ": 1}"}]
@@ -275,28 +275,28 @@ async def in_parts(asked: Asked) -> Reply:
     return web.json_response(body)
 
 
-async def without_content(asked: Asked) -> Reply:
-    body = plain(asked)
-    if "contents" in asked.body:
+async def without_content(received: ReceivedRequest) -> Reply:
+    body = plain(received)
+    if "contents" in received.body:
         body["candidates"][0]["content"] = {"role": "model"}
     else:
         body["choices"][0]["message"]["content"] = None
     return web.json_response(body)
 
 
-async def under_another_type(asked: Asked) -> Reply:
-    return web.Response(text=json.dumps(plain(asked)), content_type="text/plain")
+async def under_another_type(received: ReceivedRequest) -> Reply:
+    return web.Response(text=json.dumps(plain(received)), content_type="text/plain")
 
 
-async def plainly(asked: Asked) -> Reply:
-    return good(asked)
+async def plainly(received: ReceivedRequest) -> Reply:
+    return good(received)
 
 
 HUGE = "9" * 5_000_000
 
 
-async def huge(asked: Asked) -> Reply:
-    return good(asked, HUGE)
+async def huge(received: ReceivedRequest) -> Reply:
+    return good(received, HUGE)
 
 
 @BOTH
@@ -326,8 +326,8 @@ def test_an_unusual_response_is_one_answer_and_missing_usage_is_unknown(
 
 
 def test_responses_with_equal_ids_are_kept_apart(tmp_path: Path) -> None:
-    async def script(asked: Asked) -> Reply:
-        return servers.chat(asked.prompt, id="always-the-same")
+    async def script(received: ReceivedRequest) -> Reply:
+        return servers.chat(received.prompt, id="always-the-same")
 
     _, responses, _ = whole_run(tmp_path, script, CHAT)
     assert {item: response.text for item, response in responses.items()} == {
@@ -341,7 +341,7 @@ def test_responses_with_equal_ids_are_kept_apart(tmp_path: Path) -> None:
 def test_a_refusing_server_gets_no_request_beyond_those_in_flight(
     tmp_path: Path, model: str, status: int
 ) -> None:
-    async def script(asked: Asked) -> Reply:
+    async def script(received: ReceivedRequest) -> Reply:
         return servers.error(status, f"refused {KEY}")
 
     message, requests = lost_run(tmp_path, script, model)
@@ -351,16 +351,16 @@ def test_a_refusing_server_gets_no_request_beyond_those_in_flight(
 
 @BOTH
 def test_a_redirect_ends_the_run_and_gets_no_key(tmp_path: Path, model: str) -> None:
-    async def elsewhere(asked: Asked) -> Reply:
-        return good(asked)
+    async def elsewhere(received: ReceivedRequest) -> Reply:
+        return good(received)
 
     with serve(elsewhere) as other:
 
-        async def script(asked: Asked) -> Reply:
-            return web.Response(status=307, headers={"Location": other.url + asked.path})
+        async def script(received: ReceivedRequest) -> Reply:
+            return web.Response(status=307, headers={"Location": other.url + received.path})
 
         message, requests = lost_run(tmp_path, script, model)
-        assert not other.asked
+        assert not other.received
     assert "HTTP 307: the server redirects to another URL" in message
     assert "check --base-url" in message
     assert requests <= 8
@@ -396,7 +396,7 @@ def lost_run(tmp_path: Path, script: Script, model: str) -> tuple[str, int]:
     with serve(script) as server:
         with pytest.raises(NumbenchError) as caught:
             go(server, dataset, tmp_path / "run", model=model, concurrency=8)
-        requests = len(server.asked)
+        requests = len(server.received)
     assert read_run(tmp_path / "run").responses == {}
     assert "\n" not in str(caught.value)
     assert KEY not in str(caught.value)

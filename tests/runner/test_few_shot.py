@@ -16,7 +16,7 @@ from numbench.tasks import TASKS
 from numbench.tasks.items import content_hash, split_of
 from tests import servers
 from tests.runner.test_run import _quick, dataset, go
-from tests.servers import Asked, Reply, serve
+from tests.servers import ReceivedRequest, Reply, serve
 
 __all__ = ["_quick", "dataset"]
 
@@ -47,8 +47,8 @@ def test_examples_never_share_operands_with_a_question(
         settings={"max_digits": 15},
     )
     (shown,) = examples(other, ("addition",), 4).values()
-    asked = {content_hash(item.operands) for item in (first, second)}
-    assert not asked & {content_hash(item.operands) for item in shown}
+    received = {content_hash(item.operands) for item in (first, second)}
+    assert not received & {content_hash(item.operands) for item in shown}
     assert len(shown) == 4
 
 
@@ -57,18 +57,18 @@ def test_examples_precede_every_question(
 ) -> None:
     monkeypatch.chdir(tmp_path)
 
-    async def script(asked: Asked) -> Reply:
+    async def script(received: ReceivedRequest) -> Reply:
         return servers.chat()
 
     with serve(script) as server:
         report = go(server, dataset, None, few_shot=2)
         assert report.path == Path("results/openai-some_default_small_2-shot")
-        for asked in server.asked:
-            roles = [message["role"] for message in asked.body["messages"]]
+        for received in server.received:
+            roles = [message["role"] for message in received.body["messages"]]
             assert roles == ["system", *["user", "assistant"] * 2, "user"]
-            told = [message["content"] for message in asked.body["messages"]]
+            told = [message["content"] for message in received.body["messages"]]
             assert told[-1] not in told[:-1]
-        assert len({asked.prompt for asked in server.asked}) == 10
+        assert len({received.prompt for received in server.received}) == 10
         assert go(server, dataset, None, few_shot=2).completed == 0
         settings = read_run(report.path).info.settings
         assert settings["few_shot"] == 2

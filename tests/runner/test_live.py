@@ -25,7 +25,7 @@ from numbench.runner.progress import RunProgress, TaskProgress
 from numbench.tasks import TASKS
 from tests import servers
 from tests.runner.test_run import KEY, ROOT, small_dataset
-from tests.servers import Asked, Reply, serve
+from tests.servers import ReceivedRequest, Reply, serve
 
 CALL = (
     "import sys; from pathlib import Path; from numbench.runner import *\n"
@@ -213,7 +213,7 @@ def read_all(terminal: IO[bytes]) -> str:
     return re.sub(r"\x1b\[[0-9;]*m", "", output.decode())
 
 
-async def good(asked: Asked) -> Reply:
+async def good(received: ReceivedRequest) -> Reply:
     return servers.chat(usage={"prompt_tokens": 10, "completion_tokens": 4, "cost": 0.5})
 
 
@@ -237,19 +237,19 @@ def test_after_an_interrupt_the_table_stays_and_the_cursor_is_restored(tmp_path:
     dataset = small_dataset(tmp_path / "data", 50)
     process: subprocess.Popen[str] | None = None
 
-    async def script(asked: Asked) -> Reply:
-        if len(server.asked) == 10:
+    async def script(received: ReceivedRequest) -> Reply:
+        if len(server.received) == 10:
             assert process is not None
             process.send_signal(signal.SIGINT)
             await asyncio.sleep(0.3)
-        return await good(asked)
+        return await good(received)
 
     with serve(script) as server:
         process, terminal = start(server, dataset, tmp_path / "run")
         output = read_all(terminal)
         process.communicate()
         assert process.returncode != 0
-        assert len(server.asked) < 100
+        assert len(server.received) < 100
     assert output.count(HIDE) == output.count(SHOW) == 1
     ended = output[: output.rindex(SHOW)]
     # The ending run may have refused one request; answered ones are shown.

@@ -18,7 +18,7 @@ from numbench.runner.spec import RunSpec
 from numbench.runner.suite import plan_suite, run_suite
 from tests import servers
 from tests.runner.test_run import good, small_dataset
-from tests.servers import Asked, Reply, serve
+from tests.servers import ReceivedRequest, Reply, serve
 from tests.test_cli import numbench
 
 KEYS = ("OPENAI_API_KEY", "OPENROUTER_API_KEY", "GEMINI_API_KEY", "GOOGLE_API_KEY")
@@ -138,8 +138,8 @@ def test_the_suite_has_the_papers_configurations(dataset: Path, tmp_path: Path) 
     assert sorted(tmp_path.rglob("*")) == before
 
 
-async def _either(asked: Asked) -> Reply:
-    return servers.gemini() if "contents" in asked.body else await good(asked)
+async def _either(received: ReceivedRequest) -> Reply:
+    return servers.gemini() if "contents" in received.body else await good(received)
 
 
 def test_a_suite_runs_all_members_and_resumes(dataset: Path, tmp_path: Path) -> None:
@@ -149,7 +149,7 @@ def test_a_suite_runs_all_members_and_resumes(dataset: Path, tmp_path: Path) -> 
         reports = run_suite(members)
         assert [report.answered for report in reports] == [2] * 13
         assert [report.path for report in reports] == [member.plan.path for member in members]
-        assert len(server.asked) == 26
+        assert len(server.received) == 26
         members = plan_suite(RunSpec("", dataset=dataset, limit=1, out=out, base_url=server.url))
         assert run_suite(members) == ()
     assert (out / "gemini-2.5-flash_none_small/run.json").is_file()
@@ -196,12 +196,12 @@ def test_the_cost_limit_of_a_suite_is_for_all_runs(dataset: Path, tmp_path: Path
         )[:3]
         with pytest.raises(NumbenchError, match="the suite stopped at qwen3-235b-2507 none before"):
             run_suite(router, max_cost=2.5)
-        assert len(server.asked) == 5
+        assert len(server.received) == 5
         with pytest.raises(NumbenchError, match=r"before exceeding --max-cost 2\.5"):
             run_suite(router, max_cost=2.5)
-        assert len(server.asked) == 5
+        assert len(server.received) == 5
         run_suite(router, max_cost=3)
-        assert len(server.asked) == 6
+        assert len(server.received) == 6
 
 
 def test_the_suite_on_the_command_line(dataset: Path, tmp_path: Path) -> None:

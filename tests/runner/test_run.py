@@ -22,7 +22,7 @@ from numbench.runner.scheduler import RetryPolicy
 from numbench.runner.spec import RunSpec
 from numbench.tasks.items import make_item
 from tests import servers
-from tests.servers import Asked, Reply, Script, serve
+from tests.servers import ReceivedRequest, Reply, Script, serve
 
 RUN_MODULE = importlib.import_module("numbench.runner.run")
 """The module; as an attribute of its package, `run` is the function."""
@@ -84,7 +84,7 @@ def run_with(**arguments: Any) -> RunReport:
     return run(spec, **({"on_progress": lambda now: None} | arguments))
 
 
-async def good(asked: Asked) -> Reply:
+async def good(received: ReceivedRequest) -> Reply:
     usage = {
         "prompt_tokens": 10,
         "completion_tokens": 4,
@@ -103,7 +103,7 @@ def test_a_run_stores_every_answer_and_is_not_repeated(dataset: Path, tmp_path: 
         assert set(server.counts.values()) == {1}
         again = go(server, dataset, out)
         assert (again.completed, again.skipped) == (0, 10)
-        assert len(server.asked) == 10
+        assert len(server.received) == 10
     recorded = read_run(out)
     assert set(recorded.responses) == {i.id for items in questions(5).values() for i in items}
     response = next(iter(recorded.responses.values()))
@@ -121,7 +121,7 @@ def test_a_run_stores_every_answer_and_is_not_repeated(dataset: Path, tmp_path: 
 
 
 def test_a_gemini_run(dataset: Path, tmp_path: Path) -> None:
-    async def script(asked: Asked) -> Reply:
+    async def script(received: ReceivedRequest) -> Reply:
         return servers.gemini(
             usage={"promptTokenCount": 3, "candidatesTokenCount": 2, "thoughtsTokenCount": 5}
         )
@@ -134,9 +134,9 @@ def test_a_gemini_run(dataset: Path, tmp_path: Path) -> None:
 def test_limit_and_tasks_select_items_in_turn(dataset: Path, tmp_path: Path) -> None:
     with serve(good) as server:
         go(server, dataset, tmp_path / "run", limit=2, concurrency=1)
-        assert ["minimum" in asked.prompt for asked in server.asked] == [True, False] * 2
+        assert ["minimum" in received.prompt for received in server.received] == [True, False] * 2
         go(server, dataset, tmp_path / "run", tasks=["addition"], limit=2)
-        assert len(server.asked) == 4
+        assert len(server.received) == 4
         report = go(server, dataset, tmp_path / "run", limit=3)
         assert (report.completed, report.skipped) == (2, 4)
     assert read_run(tmp_path / "run").info.limit == 3
@@ -146,28 +146,28 @@ def test_each_task_gets_its_system_prompt(dataset: Path, tmp_path: Path) -> None
     with serve(good) as server:
         go(server, dataset, tmp_path / "run")
         systems = {
-            "minimum" in asked.prompt: asked.body["messages"][0]["content"]
-            for asked in server.asked
+            "minimum" in received.prompt: received.body["messages"][0]["content"]
+            for received in server.received
         }
     prompts = ROOT / "prompts" / "paper" / "system"
     assert systems[True] == (prompts / "minmax.txt").read_text().rstrip("\n")
     assert systems[False] == (prompts / "arithmetic.txt").read_text().rstrip("\n")
 
 
-async def _rate_limited(asked: Asked) -> Reply:
-    return servers.error(429) if asked.number == 0 else servers.chat()
+async def _rate_limited(received: ReceivedRequest) -> Reply:
+    return servers.error(429) if received.number == 0 else servers.chat()
 
 
-async def _down_for_a_moment(asked: Asked) -> Reply:
-    return servers.error(500) if asked.number < 2 else servers.chat()
+async def _down_for_a_moment(received: ReceivedRequest) -> Reply:
+    return servers.error(500) if received.number < 2 else servers.chat()
 
 
-async def _torn_once(asked: Asked) -> Reply:
-    return await servers.torn(asked) if asked.number == 0 else servers.chat()
+async def _torn_once(received: ReceivedRequest) -> Reply:
+    return await servers.torn(received) if received.number == 0 else servers.chat()
 
 
-async def _garbage_once(asked: Asked) -> Reply:
-    return await servers.garbage(asked) if asked.number == 0 else servers.chat()
+async def _garbage_once(received: ReceivedRequest) -> Reply:
+    return await servers.garbage(received) if received.number == 0 else servers.chat()
 
 
 @pytest.mark.parametrize(
@@ -189,9 +189,9 @@ def test_temporary_failures_are_retried_and_attempts_recorded(
 def test_retry_after_is_honoured(dataset: Path, tmp_path: Path) -> None:
     times: dict[str, list[float]] = {}
 
-    async def script(asked: Asked) -> Reply:
-        times.setdefault(asked.prompt, []).append(time.monotonic())
-        if asked.number == 0:
+    async def script(received: ReceivedRequest) -> Reply:
+        times.setdefault(received.prompt, []).append(time.monotonic())
+        if received.number == 0:
             return servers.error(429, headers={"Retry-After": "0.7"})
         return servers.chat()
 
@@ -205,8 +205,8 @@ def test_a_lasting_failure_is_recorded_and_retried_by_the_next_call(
 ) -> None:
     broken = True
 
-    async def script(asked: Asked) -> Reply:
-        return servers.error(503) if broken and "minimum" in asked.prompt else servers.chat()
+    async def script(received: ReceivedRequest) -> Reply:
+        return servers.error(503) if broken and "minimum" in received.prompt else servers.chat()
 
     with serve(script) as server:
         report = go(server, dataset, tmp_path / "run", max_attempts=3)
@@ -220,8 +220,8 @@ def test_a_lasting_failure_is_recorded_and_retried_by_the_next_call(
 
 
 def test_a_permanent_failure_is_retried_only_on_request(dataset: Path, tmp_path: Path) -> None:
-    async def script(asked: Asked) -> Reply:
-        if "minimum" in asked.prompt:
+    async def script(received: ReceivedRequest) -> Reply:
+        if "minimum" in received.prompt:
             return servers.error(400, "content_filter")
         return servers.chat()
 
@@ -230,7 +230,7 @@ def test_a_permanent_failure_is_retried_only_on_request(dataset: Path, tmp_path:
         assert (report.answered, report.errors, report.retries) == (5, 5, 0)
         assert go(server, dataset, tmp_path / "run").completed == 0
         assert go(server, dataset, tmp_path / "run", retry_errors=True).errors == 5
-        assert len(server.asked) == 15
+        assert len(server.received) == 15
 
 
 @pytest.mark.parametrize("model", [MODEL, "gemini/some"])
@@ -240,8 +240,8 @@ def test_a_bad_key_ends_the_run_without_waiting_for_other_requests(
 ) -> None:
     dataset = small_dataset(tmp_path / "data", 100)
 
-    async def script(asked: Asked) -> Reply:
-        if "What is 1 +" in asked.prompt or "[1," in asked.prompt:
+    async def script(received: ReceivedRequest) -> Reply:
+        if "What is 1 +" in received.prompt or "[1," in received.prompt:
             return servers.error(status, f"Incorrect API key provided: {KEY}")
         await asyncio.sleep(servers.FOR_EVER)
         return servers.chat()
@@ -249,7 +249,7 @@ def test_a_bad_key_ends_the_run_without_waiting_for_other_requests(
     with serve(script) as server:
         with pytest.raises(NumbenchError, match=f"HTTP {status}: Incorrect") as caught:
             go(server, dataset, tmp_path / "run", model=model, concurrency=8)
-        assert len(server.asked) <= 8
+        assert len(server.received) <= 8
     assert KEY not in str(caught.value)
     assert "\n" not in str(caught.value)
     assert read_run(tmp_path / "run").responses == {}
@@ -258,8 +258,8 @@ def test_a_bad_key_ends_the_run_without_waiting_for_other_requests(
 def test_answers_that_arrive_while_a_run_fails_are_stored(tmp_path: Path) -> None:
     dataset = small_dataset(tmp_path / "data", 5)
 
-    async def script(asked: Asked) -> Reply:
-        if "minimum" in asked.prompt:
+    async def script(received: ReceivedRequest) -> Reply:
+        if "minimum" in received.prompt:
             return servers.error(402, "no credits")
         await asyncio.sleep(0.2)
         return servers.chat()
@@ -270,7 +270,7 @@ def test_answers_that_arrive_while_a_run_fails_are_stored(tmp_path: Path) -> Non
 
 
 def test_no_more_requests_are_in_flight_than_allowed(dataset: Path, tmp_path: Path) -> None:
-    async def script(asked: Asked) -> Reply:
+    async def script(received: ReceivedRequest) -> Reply:
         await asyncio.sleep(0.05)
         return servers.chat()
 
@@ -293,8 +293,8 @@ def test_progress_counts_up_to_the_total(dataset: Path, tmp_path: Path) -> None:
 
 
 def test_a_resumed_run_shows_the_progress_of_earlier_calls(dataset: Path, tmp_path: Path) -> None:
-    async def script(asked: Asked) -> Reply:
-        return servers.error(401) if len(server.asked) == 5 else await good(asked)
+    async def script(received: ReceivedRequest) -> Reply:
+        return servers.error(401) if len(server.received) == 5 else await good(received)
 
     seen: list[RunProgress] = []
     with serve(script) as server:
@@ -355,7 +355,7 @@ def test_a_malformed_journal_line_is_reported_before_any_request(
         path.write_bytes(path.read_bytes().replace(b'"text"', b'"tixt', 1))
         with pytest.raises(BadInput, match=r"responses\.jsonl, line 1: "):
             go(server, dataset, out)
-        assert len(server.asked) == 2
+        assert len(server.received) == 2
 
 
 def test_the_default_folder_is_named_after_the_run(

@@ -15,12 +15,12 @@ from numbench.runner import CostLimitReached, run
 from numbench.runner.spec import RunSpec
 from tests import servers
 from tests.runner.test_run import MODEL, _quick, dataset, go, good
-from tests.servers import Asked, Reply, serve
+from tests.servers import ReceivedRequest, Reply, serve
 
 __all__ = ["_quick", "dataset"]
 
 
-async def _without_cost(asked: Asked) -> Reply:
+async def _without_cost(received: ReceivedRequest) -> Reply:
     return servers.chat(usage={"prompt_tokens": 10, "completion_tokens": 4})
 
 
@@ -83,7 +83,7 @@ def test_a_run_stops_before_its_limit_and_resumes_with_a_larger_one(
         assert _limited(server, dataset, out, max_cost=2.7).report.completed == 0
         assert _limited(server, dataset, out, max_cost=4).report.completed == 3
         assert go(server, dataset, out, model=ROUTER, max_cost=5).completed == 2
-        assert len(server.asked) == 10
+        assert len(server.received) == 10
         # Everything is answered, so no limit can be exceeded.
         assert go(server, dataset, out, model=ROUTER, max_cost=0.1).skipped == 10
 
@@ -92,24 +92,24 @@ def test_a_run_stops_before_its_limit_and_resumes_with_a_larger_one(
 def test_requests_in_flight_count_against_the_limit(
     dataset: Path, tmp_path: Path, concurrency: int
 ) -> None:
-    async def script(asked: Asked) -> Reply:
+    async def script(received: ReceivedRequest) -> Reply:
         await asyncio.sleep(0.05)
-        return await good(asked)
+        return await good(received)
 
     with serve(script) as server:
         stopped = _limited(server, dataset, tmp_path / "run", max_cost=4, concurrency=concurrency)
         assert stopped.report.cost == 4.0
-        assert len(server.asked) == 8
+        assert len(server.received) == 8
         assert server.most_in_flight <= concurrency
 
 
 def test_a_failure_without_a_cost_is_free_and_releases_its_reservation(
     dataset: Path, tmp_path: Path
 ) -> None:
-    async def script(asked: Asked) -> Reply:
-        if "minimum" in asked.prompt:
+    async def script(received: ReceivedRequest) -> Reply:
+        if "minimum" in received.prompt:
             return servers.error(400, "content_filter")
-        return await good(asked)
+        return await good(received)
 
     with serve(script) as server:
         report = go(server, dataset, tmp_path / "run", model=ROUTER, max_cost=2.5)
@@ -143,10 +143,10 @@ def test_an_answer_without_a_cost_ends_a_limited_run(dataset: Path, tmp_path: Pa
     with serve(_without_cost) as server:
         stopped = _limited(server, dataset, out, max_cost=10)
         assert "the provider reported no cost for an answer" in str(stopped)
-        assert len(server.asked) == 1
+        assert len(server.received) == 1
         with pytest.raises(BadInput, match="the run contains an answer of unknown cost"):
             go(server, dataset, out, model=ROUTER, max_cost=10)
-        assert len(server.asked) == 1
+        assert len(server.received) == 1
 
 
 @pytest.mark.parametrize(
@@ -171,11 +171,11 @@ def test_a_limit_that_cannot_be_enforced_is_refused(
 def test_the_cost_of_failed_attempts_counts_against_the_limit(
     dataset: Path, tmp_path: Path
 ) -> None:
-    async def script(asked: Asked) -> Reply:
-        if asked.number < 2:
+    async def script(received: ReceivedRequest) -> Reply:
+        if received.number < 2:
             error = {"message": "overloaded", "code": 503}
             return web.json_response({"error": error, "usage": {"cost": 0.25}})
-        return await good(asked)
+        return await good(received)
 
     out = tmp_path / "run"
     with serve(script) as server:

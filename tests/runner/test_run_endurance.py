@@ -15,7 +15,7 @@ from numbench.runner import RunInterrupted, TimeLimitReached
 from numbench.runner.scheduler import RetryPolicy
 from tests import servers
 from tests.runner.test_run import RUN_MODULE, _quick, dataset, go, good, small_dataset
-from tests.servers import Asked, Reply, serve
+from tests.servers import ReceivedRequest, Reply, serve
 
 __all__ = ["_quick", "dataset"]
 
@@ -23,7 +23,7 @@ __all__ = ["_quick", "dataset"]
 def test_at_the_time_limit_no_new_request_is_sent_and_answers_in_flight_are_stored(
     dataset: Path, tmp_path: Path
 ) -> None:
-    async def slow(asked: Asked) -> Reply:
+    async def slow(received: ReceivedRequest) -> Reply:
         await asyncio.sleep(0.3)
         return servers.chat()
 
@@ -32,12 +32,12 @@ def test_at_the_time_limit_no_new_request_is_sent_and_answers_in_flight_are_stor
             TimeLimitReached, match="stopped at --time-limit: 2 answered now, 8 still"
         ):
             go(server, dataset, tmp_path / "run", concurrency=2, time_limit=0.1)
-        assert (len(server.asked), len(read_run(tmp_path / "run").responses)) == (2, 2)
+        assert (len(server.received), len(read_run(tmp_path / "run").responses)) == (2, 2)
         assert go(server, dataset, tmp_path / "run", time_limit=60).answered == 8
 
 
 def test_the_time_limit_ends_the_wait_for_a_retry(dataset: Path, tmp_path: Path) -> None:
-    async def busy(asked: Asked) -> Reply:
+    async def busy(received: ReceivedRequest) -> Reply:
         return servers.error(429, headers={"Retry-After": "3600"})
 
     with serve(busy) as server, pytest.raises(TimeLimitReached, match="10 still open"):
@@ -52,7 +52,7 @@ def test_an_interrupt_after_the_time_limit_ends_the_wait_for_answers(
         RUN_MODULE, "RetryPolicy", lambda **changes: RetryPolicy(interrupt_grace=0.05, **changes)
     )
 
-    async def never(asked: Asked) -> Reply:
+    async def never(received: ReceivedRequest) -> Reply:
         await asyncio.sleep(servers.FOR_EVER)
         return servers.chat()
 
@@ -71,10 +71,10 @@ def test_a_run_waits_out_an_outage_without_failed_items(
     )
     asked_in_all = 0
 
-    async def script(asked: Asked) -> Reply:
+    async def script(received: ReceivedRequest) -> Reply:
         nonlocal asked_in_all
         asked_in_all += 1
-        return servers.error(503) if 5 <= asked_in_all < 100 else await good(asked)
+        return servers.error(503) if 5 <= asked_in_all < 100 else await good(received)
 
     with serve(script) as server:
         report = go(server, dataset, tmp_path / "run", concurrency=4)
@@ -90,8 +90,8 @@ def test_a_lasting_outage_ends_the_run(
     )
     data = small_dataset(tmp_path / "more", 30)
 
-    async def script(asked: Asked) -> Reply:
-        return await good(asked) if len(server.asked) < 5 else servers.error(503)
+    async def script(received: ReceivedRequest) -> Reply:
+        return await good(received) if len(server.received) < 5 else servers.error(503)
 
     with serve(script) as server, pytest.raises(NumbenchError, match="items in a row failed"):
         go(server, data, tmp_path / "run", concurrency=4)
@@ -100,8 +100,8 @@ def test_a_lasting_outage_ends_the_run(
 def test_an_item_that_always_fails_is_given_up_after_max_attempts(
     dataset: Path, tmp_path: Path
 ) -> None:
-    async def script(asked: Asked) -> Reply:
-        return servers.error(503) if "5 + 1" in asked.prompt else await good(asked)
+    async def script(received: ReceivedRequest) -> Reply:
+        return servers.error(503) if "5 + 1" in received.prompt else await good(received)
 
     with serve(script) as server:
         report = go(server, dataset, tmp_path / "run", max_attempts=4)

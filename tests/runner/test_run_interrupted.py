@@ -16,7 +16,7 @@ from numbench.journal import read_run
 from numbench.runner import RunInterrupted
 from tests import servers
 from tests.runner.test_run import KEY, ROOT, go, questions, small_dataset
-from tests.servers import Asked, Reply, serve
+from tests.servers import ReceivedRequest, Reply, serve
 
 
 @pytest.fixture(autouse=True)
@@ -51,9 +51,9 @@ def test_after_kill_9_a_resumed_run_repeats_no_answered_item(
     settled: dict[str, int] = {}
     enough = threading.Event()
 
-    async def script(asked: Asked) -> Reply:
+    async def script(received: ReceivedRequest) -> Reply:
         await asyncio.sleep(0.02)
-        served[asked.prompt] = served.get(asked.prompt, 0) + 1
+        served[received.prompt] = served.get(received.prompt, 0) + 1
         if len(served) % 40 == 0:
             enough.set()
         return servers.chat()
@@ -89,8 +89,8 @@ def test_an_interrupt_waits_for_requests_in_flight_and_stores_them(
 
     eight_requests = threading.Event()
 
-    async def script(asked: Asked) -> Reply:
-        if len(server.asked) == 8:
+    async def script(received: ReceivedRequest) -> Reply:
+        if len(server.received) == 8:
             eight_requests.set()
         await asyncio.sleep(0.5)
         return servers.chat()
@@ -102,7 +102,7 @@ def test_an_interrupt_waits_for_requests_in_flight_and_stores_them(
         _, output = process.communicate(timeout=100)
         assert "RunInterrupted" in output
         assert process.returncode != 0
-        assert len(server.asked) == 8
+        assert len(server.received) == 8
     assert len(read_run(out).responses) == 8
 
 
@@ -111,12 +111,12 @@ def test_a_second_interrupt_ends_the_run_at_once(
 ) -> None:
     dataset, out = small_dataset(tmp_path / "data", 10), tmp_path / "run"
 
-    async def script(asked: Asked) -> Reply:
-        if len(server.asked) == 4:
+    async def script(received: ReceivedRequest) -> Reply:
+        if len(server.received) == 4:
             os.kill(os.getpid(), signal.SIGINT)
             await asyncio.sleep(0.2)
             os.kill(os.getpid(), signal.SIGINT)
-        if len(server.asked) >= 4:
+        if len(server.received) >= 4:
             await asyncio.sleep(servers.FOR_EVER)
         return servers.chat()
 
@@ -132,7 +132,7 @@ def test_a_second_interrupt_ends_the_run_at_once(
 def test_an_interrupt_ends_the_wait_for_a_retry(tmp_path: Path) -> None:
     dataset = small_dataset(tmp_path / "data", 1)
 
-    async def script(asked: Asked) -> Reply:
+    async def script(received: ReceivedRequest) -> Reply:
         threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGTERM)).start()
         return servers.error(429, headers={"Retry-After": "600"})
 
@@ -144,16 +144,16 @@ def test_an_interrupt_ends_the_wait_for_a_retry(tmp_path: Path) -> None:
 def test_the_api_key_is_neither_written_nor_printed(tmp_path: Path) -> None:
     dataset, out = small_dataset(tmp_path / "data", 5), tmp_path / "run"
 
-    async def script(asked: Asked) -> Reply:
-        header = asked.headers["authorization"]
-        if "minimum" in asked.prompt:
+    async def script(received: ReceivedRequest) -> Reply:
+        header = received.headers["authorization"]
+        if "minimum" in received.prompt:
             return servers.error(400, f"content_filter {header}")
-        if asked.number == 0:
+        if received.number == 0:
             return servers.error(500, header)
         return servers.chat(header, message={"reasoning": header}, model=header)
 
-    async def refuse(asked: Asked) -> Reply:
-        return servers.error(401, asked.headers["authorization"])
+    async def refuse(received: ReceivedRequest) -> Reply:
+        return servers.error(401, received.headers["authorization"])
 
     written = b""
     for reply in (script, refuse):

@@ -43,7 +43,7 @@ from tests.runner.test_run import (
     run_with,
     small_dataset,
 )
-from tests.servers import Asked, Reply, serve
+from tests.servers import ReceivedRequest, Reply, serve
 from tests.stats.test_samples import vote_of
 from tests.test_cli import numbench
 
@@ -65,7 +65,7 @@ def _quick(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 def requested(server: servers.Server) -> Counter[tuple[str, int]]:
     """Requests per prompt and sample; the seed tells the sample."""
-    return Counter((asked.prompt, asked.body["seed"] - SEED) for asked in server.asked)
+    return Counter((received.prompt, received.body["seed"] - SEED) for received in server.received)
 
 
 def test_every_item_is_requested_once_per_sample(dataset: Path, tmp_path: Path) -> None:
@@ -76,7 +76,7 @@ def test_every_item_is_requested_once_per_sample(dataset: Path, tmp_path: Path) 
         assert go(server, dataset, out, **SAMPLED).skipped == 30
         assert set(requested(server).values()) == {1}
         assert {sample for _, sample in requested(server)} == {0, 1, 2}
-        assert {asked.body["temperature"] for asked in server.asked} == {0.7}
+        assert {received.body["temperature"] for received in server.received} == {0.7}
     recorded = read_run(out)
     assert (recorded.info.samples, recorded.info.settings["temperature"]) == (3, 0.7)
     assert recorded.info.settings["seed"] == SEED
@@ -90,7 +90,7 @@ def test_the_first_sample_of_every_item_is_sent_before_any_second(
 ) -> None:
     with serve(good) as server:
         go(server, dataset, tmp_path / "run", concurrency=1, **SAMPLED)
-        samples = [asked.body["seed"] - SEED for asked in server.asked]
+        samples = [received.body["seed"] - SEED for received in server.received]
     assert samples == [0] * 10 + [1] * 10 + [2] * 10
 
 
@@ -116,11 +116,11 @@ def test_the_number_of_samples_can_be_raised_and_a_smaller_one_keeps_it(
 def test_a_failed_sample_is_retried_alone(dataset: Path, tmp_path: Path) -> None:
     failing = True
 
-    async def script(asked: Asked) -> Reply:
-        is_last = asked.body["seed"] == SEED + 2 and asked.prompt == "What is 3 + 1?"
+    async def script(received: ReceivedRequest) -> Reply:
+        is_last = received.body["seed"] == SEED + 2 and received.prompt == "What is 3 + 1?"
         if failing and is_last:
             return servers.error(400, "content_filter")
-        return await good(asked)
+        return await good(received)
 
     out = tmp_path / "run"
     with serve(script) as server:
@@ -147,7 +147,7 @@ def test_after_kill_9_a_resumed_run_repeats_no_answered_sample(tmp_path: Path) -
     enough = threading.Event()
     served = 0
 
-    async def script(asked: Asked) -> Reply:
+    async def script(received: ReceivedRequest) -> Reply:
         nonlocal served
         await asyncio.sleep(0.01)
         served += 1
@@ -188,7 +188,7 @@ def test_batch_jobs_contain_every_sample_once(dataset: Path, tmp_path: Path) -> 
         assert go(server, dataset, out, batch=True, **SAMPLED).answered == 30
         assert go(server, dataset, out, batch=True, **(SAMPLED | {"samples": 4})).answered == 10
     assert len(provider.jobs) == 2
-    assert len(provider.asked) == 40 and set(provider.asked.values()) == {1}
+    assert len(provider.received) == 40 and set(provider.received.values()) == {1}
     first, *_ = questions(1)["addition"]
     lines = [line for job in ("batch-0", "batch-1") for line in provider.requests(job)]
     of_first = {
@@ -235,7 +235,7 @@ def test_a_cost_limit_counts_each_sample(
     with serve(good) as server:
         with pytest.raises(CostLimitReached, match=r"18 answered now, 12 still open"):
             go(server, dataset, tmp_path / "run", max_cost=9.0, **routed)
-        assert len(server.asked) == 18
+        assert len(server.received) == 18
         with pytest.raises(CostLimitReached, match=r"\$10.0000 spent, 2 answered now, 10 still"):
             go(server, dataset, tmp_path / "run", max_cost=10.0, **routed)
 
@@ -285,7 +285,7 @@ def test_the_command_and_the_api_take_samples_and_a_temperature(
         assert nb.plan(MODEL, out=tmp_path / "run", **arguments).requests == 20
         report = nb.run(MODEL, out=tmp_path / "run", on_progress=lambda now: None, **arguments)
         assert report.answered == 20
-        assert {asked.body["temperature"] for asked in server.asked} == {0.5}
+        assert {received.body["temperature"] for received in server.received} == {0.5}
     assert len(nb.score(report.path).rows["addition"]) == 10
 
 
@@ -300,10 +300,10 @@ PROBABILITIES = (0.0, 0.2, 0.5, 0.8, 1.0)
 ITEMS = 100
 
 
-async def by_chance(asked: Asked) -> Reply:
+async def by_chance(received: ReceivedRequest) -> Reply:
     """Answer 'What is n + 1?' correctly with probability PROBABILITIES[n % 5]."""
-    number = int(asked.prompt.split()[2])
-    draw = random.Random(f"{number} {asked.body['seed']}")
+    number = int(received.prompt.split()[2])
+    draw = random.Random(f"{number} {received.body['seed']}")
     error = 0
     if draw.random() >= PROBABILITIES[number % 5]:
         error = draw.choice((1, 2))

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from numbench.stats.design import Design
+from numbench.stats.intervals import wilson
 from numbench.stats.mcnemar import DiscordantCounts
 from numbench.stats.power import minimum_detectable_difference
 from numbench.stats.sample_size import (
@@ -37,19 +38,29 @@ def test_items_are_the_fewest_with_the_precision(
 ) -> None:
     variance = ItemVariance(between, within, residual)
     items = items_for_precision(variance, half_width, samples, pool)
-    assert Z * math.sqrt(variance.of_mean(items, samples, pool)) <= half_width * (1 + 1e-9)
-    if items > 1 and (pool is None or items < pool):
+    assert wilson_half_width(variance.of_mean(items, samples, pool), items) <= half_width
+    if items > 1:
         fewer = variance.of_mean(items - 1, samples, pool)
-        assert Z * math.sqrt(fewer) > half_width * (1 - 1e-9)
+        assert wilson_half_width(fewer, items - 1) > half_width
+
+
+def wilson_half_width(variance: float, items: int) -> float:
+    return Z * math.sqrt(variance + (50 * Z / items) ** 2) / (1 + Z**2 / items)
 
 
 def test_worked_examples() -> None:
     assert largest_variance(50.0) == ItemVariance(2500.0)
-    assert items_for_precision(largest_variance(50.0), 5.0) == 385
+    low, high = wilson(381 // 2, 381)
+    assert items_for_precision(largest_variance(50.0), 5.0) == 381
+    assert 50 * (high - low) == pytest.approx(5.0, abs=0.01)
     # Four samples of an item: (900 + 1600 / 4) / n.
-    assert items_for_precision(ItemVariance(900.0, 1600.0), 1.0, samples=4) == math.ceil(
-        1300 * Z**2
+    assert items_for_precision(ItemVariance(900.0, 1600.0), 1.0, samples=4) == pytest.approx(
+        1300 * Z**2, rel=1e-3
     )
+    # A model that was always right, planned for ± 1 point.
+    items = items_for_precision(ItemVariance(0.0), 1.0)
+    low, high = wilson(items, items)
+    assert 50 * (high - low) <= 1.0 < 50 * (1 - wilson(items - 1, items - 1).low)
     assert items_for_difference(ItemVariance(2 * 400.0), 2.0) == math.ceil(
         800 * (Z + 0.8416212335729143) ** 2 / 4
     )

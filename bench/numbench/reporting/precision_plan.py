@@ -35,6 +35,9 @@ from numbench.stats.sample_size import (
 )
 from numbench.tasks import TASKS
 
+_ROUNDED = 0.05
+"""Half a unit of a published score: one of 100.0 may have been 99.95."""
+
 MIN_PILOT_ITEMS = 10
 """Fewer items say too little about the spread of scores."""
 
@@ -180,7 +183,7 @@ def _plan_task(
         values.score,
         variance,
         values.is_published,
-        items_for_precision(variance, precision, samples, pool),
+        items_for_precision(variance, precision, samples, pool, values.score),
         difference_items,
         *[None] * 3,
     )
@@ -210,7 +213,10 @@ def _published_values(model: str, display: str, level: str) -> dict[str, _Planni
     entries = (e for e in published_entries() if (e.model, e.reasoning) == (display, level))
     return {
         task: _PlanningValues(
-            estimate.value, largest_variance(estimate.value), tokens.get(task), True
+            estimate.value,
+            largest_variance(min(max(estimate.value, _ROUNDED), 100 - _ROUNDED)),
+            tokens.get(task),
+            True,
         )
         for entry in entries
         for task, estimate in entry.estimates(LOG_SMAPE).items()
@@ -274,11 +280,11 @@ def _notes(plan: PrecisionPlan) -> list[str]:
             "More samples are not counted as a gain: how much answers to one item vary is\n"
             "unknown. Give --pilot a run with several samples per item."
         )
-    if needed and max(needed) > plan.items_available:
-        size = max(needed)
+    if needed:
         notes.append(
-            f"{plan.dataset} has {plan.items_available:,} items per task. For more: numbench "
-            f"generate --name NAME --size {size}"
+            f"{plan.dataset} has {plan.items_available:,} items per task. The numbers are for "
+            f"a dataset of their size:\nnumbench generate --name NAME --size {max(needed)}. The "
+            f"first items of a larger one (--limit) give less."
         )
     return notes
 

@@ -84,6 +84,9 @@ def find_regression(
             for c in contrasts
             if c.result and not excludes_regression(c, margin)
         ]
+        untested = [task_name(c.task) for c in contrasts if c.result is None]
+        if untested and not partial:
+            failures.append(f"no common answers, so nothing is excluded: {', '.join(untested)}")
     notes = [*_detectable_difference_notes(contrasts), *_notes(old_run, new_run)]
     gaps = [*_missing_tasks(old_run, new_run), *_missing_answers(old_run, new_run)]
     if partial and _share_answers(old_run, new_run):

@@ -25,6 +25,9 @@ from numbench.tasks.prompts import load_prompt_set
 
 PROMPT_SET = "paper"
 
+MAX_SAMPLES = 1000
+"""Samples per item; the votes of more could not be counted in float64."""
+
 Outcomes = dict[str, FailureKind | None]
 """Request id to the kind of its failure, None if it is answered."""
 
@@ -140,6 +143,8 @@ def resolve(spec: RunSpec, description: ModelDescription) -> ResolvedRun:
     ):
         if number is not None and number < 1:
             raise BadInput(f"{name} {number}: give 1 or more")
+    if spec.samples > MAX_SAMPLES:
+        raise BadInput(f"--samples {spec.samples}: give at most {MAX_SAMPLES:,}")
     _check_sampling(spec, description)
     settings = _settings(spec, description)
     dataset = open_dataset(spec.dataset)

@@ -91,13 +91,19 @@ _NEXT_TURN = re.compile(
     r"|(?<=\n)(?=[ \t]{0,9}(?:\*\*)?(?:User|Human|Question|Problem|Q)(?:\*\*)?[ \t]?:)"
 )
 _NOT_MEANT = re.compile(
-    r"(?:for example|for instance|\be\.g\.|such as|instead of|rather than|\bnot)[,:]?\s*\Z",
+    r"(?:for example|for instance|\be\.g\.|such as|instead of|rather than|\bnot|\bnever|\bexample"
+    r"|\btemplate|\bplaceholder|\bdraft|\battempt|\bwrong|\bnaive)[,:]?\s*\Z",
     re.IGNORECASE,
 )
 _RETRACTION = re.compile(
-    r"\b(?:wait|actually|correction|mistake|wrong|incorrect|sorry|oops|hmm+)\b", re.IGNORECASE
+    r"\b(?:wait|actually|correction|corrected|mistake|mistaken|error|wrong|incorrect|false|invalid"
+    r"|sorry|apologies|oops|hmm+|however|hold on|on second thought|scratch that|never ?mind|ignore"
+    r"|disregard|misread|forgot|meant|edit|revised|should be|re-?check|double-check|recompute|redo"
+    r"|recalculate|reconsider|(?:not|isn't|can't be) (?:right|quite|correct))\b|\bNo[.,:]",
+    re.IGNORECASE,
 )
 _ANY_DIGIT = re.compile("[0-9]")
+_ANY_LETTER = re.compile(r"\b[A-F]\b")
 _QUOTED_LETTER = re.compile(r'"\s*+([A-Fa-f])\s*+"')
 _CLOSED_LIST = re.compile(r"\[[^\[\]{}]*+\]")
 _START_OF_OBJECT = re.compile(r'\{\s*+(?:"|\Z)')
@@ -318,7 +324,10 @@ def _read_unclosed_value(text: str, kind: AnswerKind) -> AnswerValue | None:
         if not _has_endless_zeros(match) or _OPERATOR.match(rest):
             return None
         value = value.rstrip("0").removesuffix(".")
-    if _ANY_DIGIT.search(rest) and not _BEFORE_NEXT_KEY.match(rest):
+    other_value = _ANY_LETTER if kind == "letter" else _ANY_DIGIT
+    if other_value.search(rest) and not _BEFORE_NEXT_KEY.match(rest):
+        return None
+    if _RETRACTION.search(rest):
         return None
     return _read_text(value, kind)
 

@@ -56,7 +56,8 @@ _MAX_OBJECT_LENGTH = 10_000
 _QUOTE = r"\\?[\"'`“”‘’]"
 _NAME = r"(?:(?:final|correct|exact|right)[ _]?)?(?:answer|result)"
 _KEY = re.compile(
-    rf"(?<![^\s{{,(])(?:{_QUOTE})?{_NAME}(?:{_QUOTE})?[ \t]*(?:=>|[:=])[ \t]*", re.IGNORECASE
+    rf"(?<![^\s{{,(])(?P<quote>{_QUOTE})?{_NAME}(?(quote){_QUOTE})[ \t]*(?:=>|[:=])[ \t]*",
+    re.IGNORECASE,
 )
 _NEXT_KEY = re.compile(
     rf"[,;]\s{{0,99}}(?:{_QUOTE})?[A-Za-z_]\w{{0,99}}(?:{_QUOTE})?[ \t]{{0,9}}[:=]"
@@ -64,6 +65,16 @@ _NEXT_KEY = re.compile(
 _BRACE = re.compile(r"[{}]")
 _BOX = re.compile(r"\\(?:boxed|fbox)\s*\{")
 _TAG = re.compile(r"<answer>([^<]{0,2000})</answer>", re.IGNORECASE)
+# What stands directly before or after a statement and changes its value: −\boxed{3}, \boxed{3}\%.
+_ATTACHED_BEFORE = re.compile(
+    r"(?:[-−–](?:\$|\\\(|\\\[)?"
+    r"|(?:[+/^_≠×·√0-9]|[\^_]\{|\\(?:sqrt|n?eq?|log|ln|exp|frac)\b\{?)[\s$]{0,9})\Z"
+)
+_ATTACHED_AFTER = re.compile(
+    r"(?:\s|\$|\\\)|\\\]){0,9}+(?:\\?%|!|\^|[0-9]|[+/×·÷]\s{0,9}[\w\\]|\\(?:pi|times|cdot)"
+    r"|(?:percent|hundred|thousand|million|billion|trillion)\b)",
+    re.IGNORECASE,
+)
 
 # A sentence may start with a few words up to a comma, such as “After all carries, the answer …”.
 _LEAD = (
@@ -112,7 +123,8 @@ _NOT_A_STATEMENT = re.compile(
 _TAKEN_BACK = re.compile(
     r"\b(?:wait|actually|but|however|sorry|mistake\w*|wrong|incorrect\w*|correct\w*|oops|hmm+|no|not"
     r"|error|instead|rather|should|let me|let us|let's|revis\w+|reconsider\w*|verif\w+|check\w*"
-    r"|unsure|uncertain|guess|maybe|perhaps|example|format|placeholder|cannot|\w+n['’]t)\b|\?",
+    r"|unsure|uncertain|guess|maybe|perhaps|example|format|placeholder|cannot|\w+n['’]t|false|ignore"
+    r"|disregard|never ?mind|misread|forgot|apologies|invalid|scratch|recheck\w*|draft|lost)\b|\?",
     re.IGNORECASE,
 )
 _ANY_DIGIT = re.compile(r"\d")
@@ -144,9 +156,10 @@ _LETTER = re.compile(
     r"(?:(?:\s*[:)]|\.(?=\s)|\s+\(|,|(?<=\))\s|\s+(?:because|since|as)\s)(.*))?",
     re.DOTALL | re.IGNORECASE,
 )
-_CHAIN = re.compile(r"\s*(<=|>=|<|>|≤|≥)\s*")
+_CHAIN = re.compile("(<=|>=|<|>|≤|≥)")
+_LEADING_ZERO = re.compile(r"[-+−]?0[0-9]")
 _STRICT_SIGNS = str.maketrans("≤≥", "<>")
-_LAST_AND = re.compile(r",?\s+and\s+")
+_LAST_AND = re.compile(r"(?<![\s,]),?\s++and\s+")
 
 _UNWRAPPED = (
     ("**", "**"), ("__", "__"), ("*", "*"), ("`", "`"), ('\\"', '\\"'), ('"', '"'), ("'", "'"),
@@ -236,15 +249,19 @@ def _statements(text: str, kind: AnswerKind, is_cut_off: bool) -> Iterator[_Stat
             return
         if _is_meant(text, opening):
             value = _read_cell(text[key.end() : closing], kind) if closing >= 0 else None
-            yield _Statement(5, opening, end, value)
-    for box in _BOX.finditer(text):
+            yield _Statement(5, opening, end, None if _is_attached(text, opening, end) else value)
+    boxes = (box for box in _BOX.finditer(text) if _is_meant(text, box.start()))
+    for box in islice(boxes, _MAX_STATEMENTS):
         closing = _closing_brace(text, box.end())
-        if _is_meant(text, box.start()):
-            value = _read_value(text[box.end() : closing], kind) if closing >= 0 else None
-            yield _Statement(6, box.start(), max(closing, box.end()) + 1, value)
+        value = _read_value(text[box.end() : closing], kind) if closing >= 0 else None
+        end = max(closing, box.end()) + 1
+        attached = _is_attached(text, box.start(), end)
+        yield _Statement(6, box.start(), end, None if attached else value)
     for tag in _TAG.finditer(text):
         if _is_meant(text, tag.start()):
-            yield _Statement(7, tag.start(), tag.end(), _read_value(tag[1], kind))
+            attached = _is_attached(text, *tag.span())
+            value = None if attached else _read_value(tag[1], kind)
+            yield _Statement(7, tag.start(), tag.end(), value)
     if is_cut_off:
         return
     for label in _LABEL.finditer(text):
@@ -263,6 +280,12 @@ def _is_meant(text: str, start: int) -> bool:
     """Return whether the words before a statement, on its line, leave it a statement."""
     line = text[max(start - 200, 0) : start].rpartition("\n")[2]
     return not _NOT_A_STATEMENT.search(line)
+
+
+def _is_attached(text: str, start: int, end: int) -> bool:
+    """Return whether a sign, an operator or a unit next to a statement changes its value."""
+    before = text[max(start - 20, 0) : start]
+    return bool(_ATTACHED_BEFORE.search(before) or _ATTACHED_AFTER.match(text, end))
 
 
 def _closing_brace(text: str, start: int) -> int:
@@ -438,7 +461,10 @@ def _read_list_notation(text: str, kind: AnswerKind) -> AnswerValue | None:
         return _read_elements(lines)
     words = text.split()
     # Groups of three digits may be one number.
-    if len(words) > 1 and not all(len(word) == 3 and word.isdigit() for word in words[1:]):
+    is_grouped = any(map(_LEADING_ZERO.match, words)) or all(
+        len(word) == 3 and word.isdigit() for word in words[1:]
+    )
+    if len(words) > 1 and not is_grouped:
         values = _read_elements(words) if "," not in text else None
         if values is not None:
             return values

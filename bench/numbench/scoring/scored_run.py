@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
@@ -180,7 +181,7 @@ def item_means(
     for group in groups:
         values = [known for row in group if (known := value(row)) is not None]
         if values:
-            means.append(sum(values) / len(values))
+            means.append(math.fsum(values) / len(values))
     return means
 
 

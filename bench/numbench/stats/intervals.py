@@ -105,14 +105,17 @@ def mean_intervals(strata: Sequence[Stratum], maximum: float = 100.0) -> MeanInt
 
 
 def difference_intervals(
-    strata: Sequence[Stratum], maximum: float = 100.0, z: float = Z_TWO_SIDED
+    strata: Sequence[Stratum],
+    maximum: float = 100.0,
+    z: float = Z_TWO_SIDED,
+    unseen: float | None = None,
 ) -> MeanIntervals:
     """Return intervals of the mean of the strata's mean differences, for each column.
 
     Differences are in [−maximum, maximum]. The bounds are mean ± z · standard error. Like Bonett
     and Price (2012) for proportions, the standard error includes two pseudo-items, one in each
     direction; their size is the root mean square of the items that differ and of one difference
-    of `maximum`.
+    of `maximum`, or `unseen`: the size of differences that may be too rare to have occurred.
 
     Raises ValueError if there is no stratum.
     """
@@ -125,6 +128,8 @@ def difference_intervals(
         largest = maximum / items
         differing = np.count_nonzero(np.nan_to_num(contributions), axis=0)
         pseudo = (np.nansum(contributions**2, axis=0) + largest**2) / (differing + 1)
+        if unseen is not None:
+            pseudo = (unseen / items) ** 2
         variance = _variance_of_mean(strata, largest_variance=maximum**2) + 2 * pseudo
         half = z * np.sqrt(variance)
     return MeanIntervals(mean, np.maximum(mean - half, -maximum), np.minimum(mean + half, maximum))

@@ -20,13 +20,17 @@ from numbench.stats.mcnemar import DiscordantCounts, mcnemar, tango_interval
 from numbench.stats.permutation import permutation_test
 from numbench.stats.power import minimum_detectable_difference, minimum_detectable_mean_difference
 
+_ROUNDING_ERROR = 1e-10
+"""Share of the largest score below which a difference of two scores counts as none."""
+
 
 class Difference(NamedTuple):
     """A mean difference over n items with its 95 % bounds, in the unit of the scores.
 
     p: two-sided p-value of the randomisation test. minimum_detectable: the true difference
     detected with 80 % power at the 5 % level; None if it cannot be estimated from the items.
-    at_least, at_most: 95 % one-sided bounds, each of which holds alone.
+    at_least, at_most: 95 % one-sided bounds, each of which holds alone. Those of means allow for
+        rare differences of the largest size, and may lie outside low … high.
     """
 
     n: int
@@ -62,7 +66,7 @@ def compare(
     """
     if not scores:
         raise ValueError("no items to compare")
-    differences = [_differences(stratum, pairs) for stratum in scores]
+    differences = [_differences(stratum, pairs, maximum) for stratum in scores]
     p_values = permutation_test(differences)
     return Comparison(
         [
@@ -108,9 +112,12 @@ def _design_effect(differences: Stratum) -> float:
     return float((residual_squares(differences)[0] + 2) / (independent + 2))
 
 
-def _differences(scores: Stratum, pairs: Sequence[tuple[int, int]]) -> Stratum:
+def _differences(scores: Stratum, pairs: Sequence[tuple[int, int]], maximum: float) -> Stratum:
+    """Subtract scores; rounding errors of means over samples are no differences."""
     first, second = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
-    return scores.with_values(scores.values[:, first] - scores.values[:, second])
+    differences = scores.values[:, first] - scores.values[:, second]
+    differences[np.abs(differences) < _ROUNDING_ERROR * maximum] = 0.0
+    return scores.with_values(differences)
 
 
 def _to_differences(
@@ -118,7 +125,7 @@ def _to_differences(
 ) -> list[Difference | None]:
     """Return the differences of the mean over the strata, per column."""
     two_sided = difference_intervals(strata, maximum)
-    one_sided = difference_intervals(strata, maximum, Z_ONE_SIDED)
+    one_sided = difference_intervals(strata, maximum, Z_ONE_SIDED, unseen=maximum)
     n: Counts = np.sum([stratum.n for stratum in strata], axis=0)
     detectable = [
         minimum_detectable_mean_difference(column[~np.isnan(column)], maximum)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -71,22 +71,31 @@ def item_variance(
 
 
 def items_for_precision(
-    variance: ItemVariance, half_width: float, samples: int = 1, pool: int | None = None
+    variance: ItemVariance,
+    half_width: float,
+    samples: int = 1,
+    pool: int | None = None,
+    mean: float = 0.0,
 ) -> int:
     """Return the number of items for a 95 % interval of ± half_width around the mean score.
+
+    The half-width is that of Wilson's interval with the effective number of items of a score
+    `mean`, in percent, and at least the number of items. So a variance of 0 takes items, too: at 0
+    and 100 % the half-width is 50 · z² / (n + z²) points.
 
     Raises ValueError if half_width is not positive.
     """
     if not half_width > 0:
         raise ValueError(f"half-width {half_width}")
-    target = (half_width / Z_TWO_SIDED) ** 2
-    within = variance.within / samples
-    if pool is not None:
-        # of_mean(n) is target: linear in n, because the strata thin out the larger the sample.
-        rest = target - variance.between * (1 - variance.residual) / pool
-        if rest > 0 and (variance.between * variance.residual + within) / rest < pool:
-            return max(1, math.ceil((variance.between * variance.residual + within) / rest))
-    return max(1, math.ceil((variance.between + within) / target))
+
+    def is_enough(items: int) -> bool:
+        of_mean = variance.of_mean(items, samples, pool)
+        effective = max(items, mean * (100 - mean) / of_mean) if of_mean else items
+        ratio = Z_TWO_SIDED**2 / effective
+        squared = of_mean + 50**2 * ratio / effective
+        return Z_TWO_SIDED * math.sqrt(squared) / (1 + ratio) <= half_width
+
+    return _least(is_enough)
 
 
 def items_for_difference(
@@ -108,16 +117,17 @@ def items_for_difference(
 
 def _items_of_exact_test(share: float) -> int:
     """Return the least number of items of which this share in one direction is detected."""
-    low, high = 6, 8
-    while (least := _least_share(high)) is None or least > share:
+    return _least(lambda items: (least := _least_share(items)) is not None and least <= share)
+
+
+def _least(is_enough: Callable[[int], bool]) -> int:
+    """Return the least number from 1 that is enough, if all larger ones are too."""
+    low, high = 0, 1
+    while not is_enough(high):
         low, high = high, 2 * high
     while high - low > 1:
         middle = (low + high) // 2
-        least = _least_share(middle)
-        if least is None or least > share:
-            low = middle
-        else:
-            high = middle
+        low, high = (low, middle) if is_enough(middle) else (middle, high)
     return high
 
 
