@@ -127,6 +127,12 @@ def test_margin_fails_if_answers_are_missing(old: Path, tmp_path: Path) -> None:
     assert any("answered again" in failure for failure in compare(old, half, margin=50).failures)
 
 
+def test_margin_fails_for_a_task_without_common_answers(old: Path, tmp_path: Path) -> None:
+    unanswered = new(tmp_path, lambda t, n: None if t == "std" else True)
+    failures = compare(unanswered, old, margin=50).failures
+    assert "no common answers, so nothing is excluded: Std, Mean of tasks" in failures
+
+
 def test_a_drop_that_is_not_significant_passes(old: Path, tmp_path: Path) -> None:
     # Five of forty items are 12.5 points and may be noise.
     fallen = new(tmp_path, lambda t, n: n >= (7 if t == "minmax" else 2))

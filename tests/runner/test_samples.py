@@ -68,6 +68,11 @@ def requested(server: servers.Server) -> Counter[tuple[str, int]]:
     return Counter((received.prompt, received.body["seed"] - SEED) for received in server.received)
 
 
+def test_more_samples_than_can_be_counted_are_refused() -> None:
+    with pytest.raises(BadInput, match="--samples 1001: give at most 1,000"):
+        nb.plan("openai/x", samples=1001, temperature=1.0)
+
+
 def test_every_item_is_requested_once_per_sample(dataset: Path, tmp_path: Path) -> None:
     out = tmp_path / "run"
     with serve(good) as server:

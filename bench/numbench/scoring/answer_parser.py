@@ -7,17 +7,18 @@ the kind that the task requires (a list of one number is not a number):
 1. The whole text is a JSON object with the key `answer`.
 2. The last closed object with that key inside the text, in a code fence or not; its opening brace
    may be missing. The notation of its value may depart from JSON (`-.5`, `−5`, `1.5 × 10^-7`, an
-   unquoted letter). There is no answer if the value cannot be read (an earlier object may be a
-   draft), if the words before the object say `for example`, `such as`, `not` or `instead of`, if
-   the words after it take it back (`wait`, `actually`, `correction`, `wrong`, …), or if another
-   object begins after it, never closes, and differs from it as far as it is written.
+   unquoted letter). There is no answer if the value is unreadable (an earlier object may be a
+   draft), if the words just before the object mark it as an example or a draft (`for example`,
+   `not`, `instead of`, …: `_NOT_MEANT`), if a later word takes it back (`wait`, `however`,
+   `wrong`, …: `_RETRACTION`), or if a later object that never closes has a different value.
 3. A truncated object: its value has started, but the object never closes. The value counts if it
    has ended: a string at its closing quote, a list at its closing bracket, and any other number at
    a line break, a `{`, a backtick or `<`, or the next key of the object. The end of the text ends
    nothing: `12`, `12.`, `"12` and `1e5` may all have been cut off. A number whose decimals end in
    at least 64 zeros counts too; what follows must not be an operator. No value counts that is
-   followed by any further digit, unless a next key comes first. If the text has several truncated
-   objects, all values that count must be equal.
+   followed by a further digit (a letter by another option letter), unless a next key comes first,
+   or that is taken back, as in rule 2. If the text has several truncated objects, all values that
+   count must be equal.
 4. The text is only one number, letter or list, optionally with a label (`Answer:`,
    `The answer is`, `**Final answer:**`), a code fence, quotes or emphasis around it, or, after a
    quoted value or a list, the closing brace of an object whose beginning is missing. If the output
@@ -27,7 +28,7 @@ After the first key `answer`, the text ends at an end-of-turn token (`<|im_end|>
 line that starts a next question (`Question:`, `User:`): what follows was invented by the model.
 
 A JSON string counts as its content. `null`, booleans, NaN, infinities and objects are not
-answers. If one object has the key twice with different values, there is no answer. `[]` is an
+answers. An object that has the key twice with different values has no answer. `[]` is an
 empty list.
 
 Time and memory are linear in the length of the text. Of a text of more than 1,000,000 characters
@@ -85,7 +86,7 @@ _NEXT_KEY = re.compile(r',\s*+"[^"]*+"\s*+:')
 _BEFORE_NEXT_KEY = re.compile(r'\s*+,\s*+"')
 _AFTER_ENDED_NUMBER = re.compile(r"\.?+[^\S\n]*+[\n{}`<]")
 _OPERATOR = re.compile(r"\s*+[-+*/^%×·⋅÷=.,eExX]")
-# A model that goes on after its answer may write the next question and answer itself.
+# A model that continues after its answer may invent the next question and its answer.
 _NEXT_TURN = re.compile(
     r"(?=<\|(?:im_end|im_start|eot_id|endoftext|end_of_text)\|>|</s>|<end_of_turn>|\[/?INST\])"
     r"|(?<=\n)(?=[ \t]{0,9}(?:\*\*)?(?:User|Human|Question|Problem|Q)(?:\*\*)?[ \t]?:)"
