@@ -19,20 +19,15 @@ import numpy.typing as npt
 
 from numbench.dataset.settings import POOL_SIZE
 from numbench.stats.bootstrap import percentile_bounds
-from numbench.stats.design import Design, Stratum
-from numbench.stats.intervals import (
-    Z_ONE_SIDED,
-    difference_intervals,
-    mean_intervals,
-)
+from numbench.stats.design import Design, Stratum, residual_squares
+from numbench.stats.intervals import bootstrap_means, difference_intervals, mean_intervals
 from numbench.stats.mcnemar import DiscordantCounts, mcnemar, tango_interval
 from numbench.stats.multiple_testing import holm
-from numbench.stats.paired import compare_matches
+from numbench.stats.one_sided_bounds import one_sided_bounds
+from numbench.stats.paired import compare, compare_matches
 from numbench.stats.permutation import permutation_test
-from numbench.stats.power import (
-    minimum_detectable_difference,
-    minimum_detectable_mean_difference,
-)
+from numbench.stats.power import minimum_detectable_difference
+from numbench.stats.power_of_means import minimum_detectable_mean_difference
 from numbench.stats.resampling import bootstrap_weights
 from numbench.stats.sample_size import item_variance, items_for_precision
 
@@ -317,16 +312,35 @@ def coverage_of_the_mean_of_tasks(samples: int = SAMPLES) -> Iterator[Coverage]:
         )
 
 
+def coverage_of_tokens(samples: int = 1000) -> Iterator[tuple[str, float]]:
+    """Yield the coverage of the mean of token counts, which are log-normally distributed.
+
+    The counts of a stratified dataset also grow with difficulty, by a factor of e^1.5.
+    """
+    rng = np.random.default_rng(SEED)
+    for items, spread in ((50, 0.5), (50, 1.0), (50, 1.5), (500, 0.5), (500, 1.0), (500, 1.5)):
+        drawn = rng.lognormal(0, spread, (items, samples))
+        bounds = bootstrap_means([Stratum("", column[:, None]) for column in drawn.T])
+        low, high = np.array(bounds).T
+        name = f"{items} items, standard deviation of the logarithm {spread:g}"
+        yield name, covered(low, high, np.exp(spread**2 / 2))
+    u = draw_difficulties(rng, samples)
+    drawn = np.exp(1.5 * u) * rng.lognormal(0, 0.6, u.shape)
+    bounds = bootstrap_means([Stratum("", column[:, None], design()) for column in drawn.T])
+    low, high = np.array(bounds).T
+    yield "500 items of v1, 0.6", covered(low, high, np.expm1(1.5) / 1.5 * np.exp(0.18))
+
+
 class Power(NamedTuple):
-    """A difference in points, and the share of samples in which the test finds it."""
+    """A difference in points, and the share of samples in which it is found."""
 
     name: str
     difference: float
     power: float
 
 
-def simulated_power_of_matches(samples: int = SAMPLES) -> Iterator[Power]:
-    """Yield the simulated power of McNemar's test at the minimum detectable difference."""
+def simulated_power_of_matches(samples: int = SAMPLES // 2) -> Iterator[Power]:
+    """Yield the simulated power of verdicts on exact match at the minimum detectable difference."""
     rng = np.random.default_rng(SEED)
     yield Power("6 of 500 items", 1.2, _match_power(rng, 6 / ITEMS, 6 / ITEMS, samples))
     for discordant in (0, 10, 20, 50, 100, 250):
@@ -340,71 +354,152 @@ def simulated_power_of_matches(samples: int = SAMPLES) -> Iterator[Power]:
 def _match_power(
     rng: np.random.Generator, discordance: float, difference: float, samples: int
 ) -> float:
-    totals = rng.binomial(ITEMS, discordance, samples)
-    better = rng.binomial(totals, (1 + difference / discordance) / 2)
-    found = [
-        mcnemar(first, total - first) <= 0.05 and 2 * first > total
-        for first, total in zip(better.tolist(), totals.tolist(), strict=True)
-    ]
-    return float(np.mean(found))
+    """Return the share of samples of the design of v1 with p ≤ 5 % and an interval above 0."""
+    drawn = np.where(rng.random((ITEMS, samples)) < (1 + difference / discordance) / 2, 1.0, -1.0)
+    drawn *= rng.random(drawn.shape) < discordance
+    ordered, independent = (
+        residual_squares(Stratum("", drawn, items)) for items in (design(), None)
+    )
+    effects = ((ordered + 2) / (independent + 2)).tolist()
+    found = 0
+    for column, effect in zip(drawn.T, effects, strict=True):
+        first, second = int(np.sum(column > 0)), int(np.sum(column < 0))
+        if first > second and mcnemar(first, second) <= 0.05:
+            counts = DiscordantCounts(first, second, ITEMS)
+            found += tango_interval(counts, design_effect=effect)[0] > 0
+    return found / samples
+
+
+SIZES_OF_DIFFERENCES: dict[str, Callable[[np.random.Generator, int], Array]] = {
+    "unequal": lambda rng, count: rng.beta(1, 2, count),
+    "7 points": lambda rng, count: np.full(count, 0.07),
+    "one in ten of 100, others up to 3": lambda rng, count: np.where(
+        np.arange(count) % 10 == 1, 1.0, 0.03 * rng.random(count)
+    ),
+}
+"""Absolute differences of items, of scores in 0 … 1."""
 
 
 def simulated_power_of_scores(samples: int = 1000) -> Iterator[Power]:
-    """Yield the simulated power of the randomisation test at the minimum detectable difference.
+    """Yield the simulated power of verdicts on log-sMAPE at the minimum detectable difference.
 
-    Items differ by amounts of one beta-distributed set, more often in the better model's direction;
-    if all would have to be in that direction, more items differ.
+    Items differ by amounts of one set of sizes, more often in the better model's direction; if all
+    would have to be in that direction, more items differ.
     """
     rng = np.random.default_rng(SEED)
-    for differing in (2, 6, 8, 15, 30, 50, 200):
-        sizes = rng.beta(1, 2, differing)
-        shares = np.zeros(ITEMS)
-        shares[:differing] = sizes * rng.choice([-1, 1], differing) / ITEMS
-        true = minimum_detectable_mean_difference(shares, 1.0)
-        assert true is not None
-        probability = max(differing / ITEMS, true / float(sizes.mean()))
-        direction = min(1.0, true / float(sizes.mean()) / probability)
-        drawn = rng.choice(sizes, (ITEMS, samples))
-        drawn *= np.where(rng.random(drawn.shape) < (1 + direction) / 2, 1, -1)
-        drawn *= rng.random(drawn.shape) < probability
-        p = permutation_test([Stratum("", drawn)]).strata[0]
-        power = float(np.mean((p <= 0.05) & (drawn.sum(axis=0) > 0)))
-        yield Power(f"log-sMAPE, {differing} of 500 differ", 100 * true, power)
+    for name, draw_sizes in SIZES_OF_DIFFERENCES.items():
+        for differing in (2, 8, 15, 30, 60, 200, 500):
+            sizes = draw_sizes(rng, differing)
+            shares = np.zeros(ITEMS)
+            shares[:differing] = sizes / ITEMS
+            true = minimum_detectable_mean_difference(shares, 1 / ITEMS, 1.0)
+            assert true is not None
+            drawn = _draw_differences(rng, sizes, differing / ITEMS, true, samples)
+            power = _share_of_verdicts([Stratum("", drawn, design())])
+            yield Power(f"log-sMAPE, {differing} of 500 differ, {name}", 100 * true, power)
 
 
-def false_non_inferiority(samples: int = SAMPLES, margin: float = 1.0) -> Iterator[Power]:
+def _draw_differences(
+    rng: np.random.Generator, sizes: Array, probability: float, true: float, samples: int
+) -> Array:
+    """Return differences of `sizes` with the mean `true`, shape (items, samples)."""
+    mean = float(sizes.mean())
+    probability = max(probability, true / mean)
+    drawn = rng.choice(sizes, (ITEMS, samples))
+    drawn *= np.where(rng.random(drawn.shape) < (1 + true / mean / probability) / 2, 1, -1)
+    return np.asarray(drawn * (rng.random(drawn.shape) < probability))
+
+
+def _share_of_verdicts(strata: Sequence[Stratum]) -> float:
+    p = permutation_test(strata).overall
+    return float(np.mean((p <= 0.05) & (difference_intervals(strata, 1.0).low > 0)))
+
+
+def simulated_power_of_means(samples: int = 1000) -> Iterator[Power]:
+    """Yield the same for the mean of Mean and Std, with shared lists, and of four other tasks."""
+    rng = np.random.default_rng(SEED)
+    for name, shared, tasks in (("Mean and Std", True, 2), ("four tasks", False, 4)):
+        for differing in (15, 60, 300):
+            sizes = rng.beta(1, 2, differing)
+            pilot = [rng.permutation(np.append(sizes, np.zeros(ITEMS - differing)))] * tasks
+            signs = rng.choice([-1, 1], ITEMS)
+            keys = [[(number * (not shared), key) for key in range(ITEMS)] for number in range(4)]
+            strata = [
+                Stratum(str(number), np.column_stack([np.maximum(values * signs, 0),
+                        np.maximum(-values * signs, 0)]), design(), keys[number])
+                for number, values in enumerate(pilot)
+            ]  # fmt: skip
+            (result,) = compare(strata, [(0, 1)], 1.0).overall
+            assert result is not None and result.minimum_detectable is not None
+            true = result.minimum_detectable
+            drawn = [
+                _draw_differences(rng, sizes, differing / ITEMS, true, samples)
+                for _ in range(1 if shared else tasks)
+            ] * (tasks if shared else 1)
+            again = [
+                Stratum(stratum.name, values, design(), stratum.clusters)
+                for stratum, values in zip(strata, drawn, strict=True)
+            ]
+            power = _share_of_verdicts(again)
+            yield Power(f"mean of {name}, {differing} of 500 differ", 100 * true, power)
+
+
+def false_non_inferiority(samples: int = SAMPLES // 2, margin: float = 1.0) -> Iterator[Power]:
     """Yield how often a regression of exactly `margin` points is wrongly excluded: 5 % at most."""
     rng = np.random.default_rng(SEED)
     for loss, errors in ((0.999, 5), (0.5, 10), (0.5, 30), (0.2, 25), (0.2, 100)):
         more = margin * ITEMS / 100 / loss
         pair = (constant(errors + more, loss, 3), constant(errors, loss, 3))
-        u = draw_difficulties(rng, samples)
-        first, second = draw_pair(rng, pair, u)
-        stratum = Stratum("", first.scores - second.scores, design())
-        low = difference_intervals([stratum], 1.0, Z_ONE_SIDED, unseen=1.0).low
-        rate = float(np.mean(low > -margin / 100))
+        first, second = draw_pair(rng, pair, draw_difficulties(rng, samples))
+        rate = _wrongly_excluded([first.scores - second.scores], margin)
         yield Power(f"log-sMAPE, {errors} and {errors + more:.0f} errors", margin, rate)
+    for name, worse, better in (
+        ("Mult, weak and strong", PROFILES["Mult, weak"], PROFILES["Mult, strong"]),
+        ("Mean and Add, weak", PROFILES["Mean, weak"], PROFILES["Add, weak"]),
+    ):
+        gap = 100 * (better.expected_score - worse.expected_score)
+        first, second = draw_pair(rng, (worse, better), draw_difficulties(rng, samples))
+        rate = _wrongly_excluded([first.scores - second.scores], gap)
+        yield Power(f"log-sMAPE, {name}", gap, rate)
     # Rare losses among many small differences, of independent items.
     for loss, share, size, of_margin in (
-        (1.0, 0.2, 0.07, 2.0), (0.6, 0.2, 0.07, 1.0), (1.0, 0.0, 0.0, 0.5),
-        (1.0, 0.2, 0.07, 0.5), (1.0, 0.04, 0.05, 0.3),
+        (1.0, 0.0, 0.0, 0.5), (1.0, 0.0, 0.0, 0.55), (1.0, 0.0, 0.0, 0.9), (1.0, 0.2, 0.07, 0.5),
+        (1.0, 0.2, 0.07, 2.0), (0.6, 0.2, 0.07, 1.0), (1.0, 0.04, 0.05, 0.3),
     ):  # fmt: skip
         drawn = np.where(rng.random((ITEMS, samples)) < of_margin / 100 / loss, -loss, 0.0)
         noise = rng.choice([-size, size], drawn.shape) * (rng.random(drawn.shape) < share)
-        stratum = Stratum("", np.where(drawn < 0, drawn, noise))
-        low = difference_intervals([stratum], 1.0, Z_ONE_SIDED, unseen=1.0).low
-        rate = float(np.mean(low > -of_margin / 100))
-        name = f"log-sMAPE, losses of {100 * loss:.0f}, {share:.0%} of the items ± {100 * size:.0f}"
+        rate = _wrongly_excluded([np.where(drawn < 0, drawn, noise)], of_margin)
+        name = f"losses of {100 * loss:.0f}, {share:.0%} of the items ± {100 * size:.0f}"
         yield Power(name, of_margin, rate)
-    for errors in (0, 5, 50):
-        pair = (constant(errors + 5 * margin, 0.5), constant(errors, 0.5))
-        first, second = draw_pair(rng, pair, draw_difficulties(rng, min(samples, 2000)))
-        results = [
-            compare_matches(Stratum("", np.column_stack(both), design()))[0].at_least
-            for both in zip(first.matches.T, second.matches.T, strict=True)
-        ]
-        rate = float(np.mean(np.array(results) > -margin / 100))
-        yield Power(f"exact match, {errors} and {errors + 5 * margin:.0f} errors", margin, rate)
+    for errors, of_margin in ((0, 0.55), (0, 1.0), (5, 1.0), (50, 1.0)):
+        pair = (constant(errors + 5 * of_margin, 0.5), constant(errors, 0.5))
+        first, second = draw_pair(rng, pair, draw_difficulties(rng, samples))
+        rate = _wrongly_excluded([first.matches - second.matches], of_margin)
+        name = f"exact match, {errors} and {errors + 5 * of_margin:g} errors"
+        yield Power(name, of_margin, rate)
+    nine = [-1.0 * (rng.random((ITEMS, samples)) < 0.0007) for _ in range(9)]
+    yield Power("mean of nine tasks, losses of 100", 0.07, _wrongly_excluded(nine, 0.07))
+
+
+def _wrongly_excluded(differences: Sequence[Array], margin: float) -> float:
+    strata = [Stratum(str(number), each, design()) for number, each in enumerate(differences)]
+    return float(np.mean(one_sided_bounds(strata, 1.0).at_least > -margin / 100))
+
+
+def wrong_verdicts(samples: int = 1000) -> Iterator[tuple[str, float, float]]:
+    """Yield how often equal models give the verdict better, and a one-sided bound excludes 0.
+
+    Small gains on many items are balanced by losses of 100 that most samples do not contain.
+    """
+    rng = np.random.default_rng(SEED)
+    for share, gain in ((0.03, 0.07), (0.06, 0.07), (0.24, 0.07), (0.2, 0.2), (0.05, 1.0)):
+        u = rng.random((ITEMS, samples))
+        loss = share * gain
+        drawn = np.where(u < loss, -1.0, np.where(u < loss + share, gain, 0.0))
+        strata = [Stratum("", drawn)]
+        name = f"{share:.0%} of the items + {100 * gain:.0f}, {loss:.1%} - 100"
+        excluded = float(np.mean(one_sided_bounds(strata, 1.0).at_least > 0))
+        yield name, _share_of_verdicts(strata), excluded
 
 
 def wrong_rank_sets(samples: int = 400, runs: int = 6, tasks: int = 4) -> float:
@@ -441,7 +536,10 @@ def planned_precision(samples: int = 300) -> Iterator[Precision]:
         profile, planned = PROFILES[name], 1.5
         u = draw_difficulties(rng, samples)
         pilots = 100 * answer(rng, profile, u, rng.random(u.shape)).scores
-        variances = [item_variance(column[:, None].tolist(), design()) for column in pilots.T]
+        variances = [
+            item_variance(scores[:, None], design()).with_pseudo_items(ITEMS, float(scores.mean()))
+            for scores in pilots.T
+        ]
         needed = [items_for_precision(v, planned, pool=POOL_SIZE) for v in variances]
         # Pools are cut into strata of equal size here, so the number has to divide 10,000.
         mean = round(float(np.mean(needed)))
@@ -479,7 +577,11 @@ def main() -> None:
     samples = arguments.samples
     stratified = list(coverage_of_stratified_scores(samples))
     ceiling = list(coverage_near_the_ceiling(samples))
-    powers = [*simulated_power_of_matches(samples), *simulated_power_of_scores()]
+    powers = [
+        *simulated_power_of_matches(samples // 2),
+        *simulated_power_of_scores(),
+        *simulated_power_of_means(),
+    ]
     print("# Coverage and power, simulated")
     print(
         f"\n`python benchmarks/intervals.py --samples {samples}`. Nominal coverage: 95 %. Before:"
@@ -492,9 +594,16 @@ def main() -> None:
     print_coverage("Losing all", list(coverage_near_the_ceiling(samples, 0.999)))
     print_coverage("Differences", list(coverage_of_differences(samples)))
     print_coverage("Mean of tasks", list(coverage_of_the_mean_of_tasks(samples)))
-    print_power("Power at the minimum detectable difference (80 %)", powers, "power")
-    false = list(false_non_inferiority(samples))
+    print("\n## Mean tokens\n\n| | coverage |\n|---|---:|")
+    for name, share in coverage_of_tokens():
+        print(f"| {name} | {share:.1%} |")
+    print_power("Verdicts at the minimum detectable difference (80 %)", powers, "verdicts")
+    false = list(false_non_inferiority(samples // 2))
     print_power("A regression of the margin, wrongly excluded (5 %)", false, "excluded")
+    print("\n## A verdict of better for equal models (2.5 %), and bounds that exclude 0 (5 %)\n")
+    print("| | verdict | at_least > 0 |\n|---|---:|---:|")
+    for name, verdicts, excluded in wrong_verdicts():
+        print(f"| {name} | {verdicts:.1%} | {excluded:.1%} |")
     print(
         f"\nRank sets of six equal runs on four tasks, any of them wrong: {wrong_rank_sets():.1%}"
     )
@@ -534,15 +643,19 @@ def draw_figure(
     middle.set(xlabel="expected errors in 500", title="coverage near the ceiling", ylim=(20, 101))
     middle.axhline(95, c="black", lw=0.7)
     middle.legend(["before", "now"], loc="lower right", frameon=False)
-    for prefix, colour in (("exact", "#D55E00"), ("log-sMAPE", "#0072B2")):
-        shown = [row for row in powers if row.name.startswith(prefix)]
+    for label, part, colour in (
+        ("exact match", "exact match", "#D55E00"),
+        ("log-sMAPE", "unequal", "#0072B2"),
+        ("differences of 7 points", "7 points", "#009E73"),
+    ):
+        shown = [row for row in powers if part in row.name]
         counts = [int(row.name.split(", ")[1].split()[0]) for row in shown]
-        right.plot(counts, [100 * row.power for row in shown], "o-", c=colour, label=prefix)
+        right.plot(counts, [100 * row.power for row in shown], "o-", c=colour, label=label)
     right.plot(
         [0], [100 * powers[0].power], "o", mfc="none", c="#888888", label="six items (before)"
     )
     right.set_xscale("symlog", linthresh=10)
-    right.set(xlabel="items that differ, of 500", title="power at the minimum", ylim=(50, 100))
+    right.set(xlabel="items that differ, of 500", title="verdicts at the minimum", ylim=(50, 100))
     right.axhline(80, c="black", lw=0.7)
     right.legend(loc="upper right", frameon=False)
     figure.tight_layout()

@@ -62,7 +62,7 @@ def test_every_command_exists_with_its_options(page: Path) -> None:
     commands = get_command(app).commands  # type: ignore[attr-defined]
     text = page.read_text(encoding="utf-8")
     for command, arguments in re.findall(
-        r"(?:^    |\$ |`)numbench ([a-z]+)\b([^`#\n]*)", text, re.M
+        r"(?:^    |\$ |`)numbench ([a-z]+(?:-[a-z]+)*)\b([^`#\n]*)", text, re.M
     ):
         assert command in commands, command
         options = {name for p in commands[command].params for name in (*p.opts, *p.secondary_opts)}

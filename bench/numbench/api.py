@@ -241,7 +241,7 @@ def plan_precision(
     base_url: str | None = None,
     batch: bool = False,
 ) -> PrecisionPlan:
-    """Return how many items, tokens and dollars a precision takes, like `numbench plan`.
+    """Return how many items, tokens and dollars a precision takes, like `numbench plan-precision`.
 
     `precision` is the half-width of each task's 95 % interval and `difference` one to be detected
     with 80 % power, both in points. Scores, spread and tokens are those of the run `pilot`, or the

@@ -42,16 +42,33 @@ def test_intervals_of_the_mean_of_tasks() -> None:
     assert all(0.94 <= row.now <= 0.97 for row in intervals.coverage_of_the_mean_of_tasks())
 
 
+def test_intervals_of_tokens_of_500_items() -> None:
+    rows = [row for row in intervals.coverage_of_tokens() if row[0].startswith("500")]
+    assert len(rows) == 4
+    for name, coverage in rows:
+        assert 0.88 <= coverage <= 0.97, name
+
+
 def test_80_percent_power_is_80_percent() -> None:
     before, *now = intervals.simulated_power_of_matches()
     assert 0.53 <= before.power <= 0.58
     assert all(0.78 <= row.power <= 0.82 for row in now), now
-    assert all(0.76 <= row.power <= 0.87 for row in intervals.simulated_power_of_scores())
+    # Five standard errors of 1,000 samples.
+    for row in (*intervals.simulated_power_of_scores(), *intervals.simulated_power_of_means()):
+        assert 0.73 <= row.power <= 0.86, row
 
 
 def test_regressions_of_the_margin_are_rarely_excluded() -> None:
     for row in intervals.false_non_inferiority():
-        assert row.power <= 0.085, row
+        # Three standard errors above 5 %.
+        assert row.power <= 0.065, row
+
+
+def test_verdicts_on_equal_models_are_rare_unless_rare_losses_balance_small_gains() -> None:
+    *skewed, symmetric = intervals.wrong_verdicts()
+    assert symmetric[1] <= 0.045, symmetric
+    assert max(verdicts for _, verdicts, _ in skewed) > 0.2
+    assert all(excluded <= 0.07 for _, _, excluded in (*skewed, symmetric))
 
 
 def test_rank_sets_are_all_right_in_95_percent() -> None:

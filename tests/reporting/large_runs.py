@@ -46,6 +46,7 @@ def write(
     tasks: Iterable[str],
     limit: int | None = None,
     prompt: str = "ab",
+    samples: int = 1,
 ) -> Path:
     """A run with these responses."""
     folder.mkdir(parents=True)
@@ -57,7 +58,7 @@ def write(
         prompt=PromptRef(name="paper", sha256=prompt * 32),
         tasks=tuple(tasks),
         limit=limit,
-        settings={},
+        settings={"samples": samples} if samples > 1 else {},
         versions={},
         created="",
     )

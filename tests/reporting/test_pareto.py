@@ -11,14 +11,9 @@ import pytest
 from numbench.plot_style import PALETTE, plot_style
 from numbench.reporting.entries import measure
 from numbench.reporting.label_placement import Box, LabelledPoint, place_labels
-from numbench.reporting.pareto import (
-    ParetoPoint,
-    cost_points,
-    mean_over_tasks,
-    pareto,
-    pareto_front,
-    token_points,
-)
+from numbench.reporting.pareto import ParetoPoint, pareto, pareto_front
+from numbench.reporting.pareto_points import cost_points, token_points
+from numbench.reporting.report_data import ReportData
 from numbench.reporting.table_model import Entry, Estimate
 from numbench.scoring import score_run
 from numbench.tasks import TASKS
@@ -122,19 +117,20 @@ def test_a_label_avoids_a_line_if_another_position_is_near() -> None:
     assert box is not None and (box.bottom > 100 or box.top < 100 or box.right < 100)
 
 
-def test_a_mean_over_tasks_is_unweighted_and_adds_squared_errors() -> None:
-    mean = mean_over_tasks([Estimate(10, 7, 16), Estimate(30, 26, 38)])
-    assert mean == pytest.approx((20, 20 - 5 / 2, 20 + 10 / 2))
-    assert mean_over_tasks([Estimate(10, 7, 16), Estimate(30)]) == Estimate(20)
-
-
-def test_a_run_without_a_task_or_its_tokens_has_no_point() -> None:
-    some = entry("some", 90, 5, tasks=("mean", "std"))
-    mute = entry("mute", 90, 5)
-    del mute.tables["tokens"]["mean"]
-    (only,) = token_points([some, mute, entry("all", 50, 100)], tuple(TASKS))
-    assert (only.name, only.price.value, only.score.value) == ("all (none)", 100, 50)
-    assert token_points([], tuple(TASKS)) == []
+def test_a_run_without_a_task_or_its_tokens_has_no_point(tmp_path: Path) -> None:
+    data = runs.dataset(tmp_path)
+    mute = {k: r if r.item_id.split("-")[0] != "mean" else runs.right("mean", int(k[-1]), None)
+            for k, r in runs.all_right().items()}  # fmt: skip
+    folders = [
+        runs.run(tmp_path / "some", data, runs.all_right(), display="some", tasks=("mean", "std")),
+        runs.run(tmp_path / "mute", data, mute, display="mute"),
+        runs.run(tmp_path / "all", data, runs.all_right(tokens=100), display="all"),
+    ]
+    published = entry("published", 50, 7)
+    incomplete = entry("incomplete", 50, 7, tasks=("mean", "std"))
+    report = ReportData(measure([score_run(f) for f in folders]), [published, incomplete])
+    points = [(p.name, p.price.value, p.score.value) for p in token_points(report)]
+    assert points == [("all (minimal)", 100, 100), ("published (none)", 7, 50)]
 
 
 def test_costs_are_per_thousand_items_and_need_known_costs(tmp_path: Path) -> None:
@@ -145,7 +141,7 @@ def test_costs_are_per_thousand_items_and_need_known_costs(tmp_path: Path) -> No
         runs.run(tmp_path / name, data, result, display=name)
         for name, result in (("paid", paid), ("some", some), ("free", runs.all_right()))
     ]
-    (point_,) = cost_points(measure([score_run(f) for f in folders]), tuple(TASKS))
+    (point_,) = cost_points(ReportData(measure([score_run(f) for f in folders])))
     assert point_.name == "paid (minimal)"
     assert point_.price.value == pytest.approx(2.0)
     assert point_.score.value == 100

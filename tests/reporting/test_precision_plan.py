@@ -57,10 +57,12 @@ def test_pilot_gives_scores_and_spread(pilot: Path, tmp_path: Path) -> None:
     addition, minmax = sorted(plan.tasks, key=lambda task: task.task)
     assert (addition.score, addition.items, addition.needed) == (None, None, None)
     assert (minmax.score, minmax.is_published) == (75.0, False)
-    variance = 100**2 * (0.75 * 0.25 + (0.75**2 + 0.25**2) / 40)
+    # Unbiased, and two pseudo-items.
+    variance = 100**2 * (0.75 * 0.25 * 40 / 39 + (0.75**2 + 0.25**2) / 40)
     assert minmax.variance and minmax.variance.between == pytest.approx(variance)
     low, high = wilson(round(0.75 * minmax.items), minmax.items)
-    assert 50 * (high - low) == pytest.approx(5, rel=0.04)
+    # The spread includes two pseudo-items in forty.
+    assert 50 * (high - low) == pytest.approx(5, rel=0.06)
     assert minmax.difference_items and minmax.difference_items == pytest.approx(
         2 * variance * ((Z + 0.8416) / 10) ** 2, abs=1
     )
@@ -92,7 +94,7 @@ def test_command_prints_80_columns_and_the_basis(
 ) -> None:
     monkeypatch.setenv("COLUMNS", "80")
     arguments = ["--model", "gpt-5", "--reasoning", "minimal", "--difference", "2"]
-    monkeypatch.setattr(sys, "argv", ["numbench", "plan", *arguments, "--samples", "3"])
+    monkeypatch.setattr(sys, "argv", ["numbench", "plan-precision", *arguments, "--samples", "3"])
     with pytest.raises(SystemExit) as ended:
         main()
     out = capsys.readouterr().out

@@ -174,6 +174,34 @@ def test_the_interval_of_exact_matches_is_over_items(tmp_path: Path) -> None:
     assert (estimate.low, estimate.high) == pytest.approx(tuple(interval))
 
 
+def test_captions_do_not_count_correct_answers(tmp_path: Path, without_figures: None) -> None:
+    """An item of which one sample of three differs is less than a correct answer."""
+    data = large_runs.dataset(tmp_path, ["addition"])
+    paths = [
+        large_runs.write(
+            tmp_path / name,
+            data,
+            [
+                Response(item_id=item.id, sample=k, text=f'{{"answer": {item.answer}}}')
+                for item in data.by_task["addition"]
+                for k in range(samples)
+            ],
+            ["addition"],
+            samples=samples,
+        )
+        for name, samples in (("one", 1), ("three", 3))
+    ]
+    for runs_, expected in (
+        (paths, "differences on fewer than 6 cannot be detected."),
+        (paths[1:], "differences on fewer than 6 cannot be detected."),
+        (paths[:1], "differences of fewer than 6 correct answers"),
+    ):
+        report(runs_, published=False, out=tmp_path / "out")
+        summary = json.loads((tmp_path / "out" / "report.json").read_text())
+        note = summary["comparisons"]["smallest_difference"]["note"]
+        assert note.startswith(f"With 40 items per task, {expected}")
+
+
 def test_with_one_sample_nothing_changes(tmp_path: Path) -> None:
     """A run with one of three samples has the numbers of one without sample indices."""
     once = score_run(write_addition(tmp_path, "once", samples=1))

@@ -346,10 +346,10 @@ def test_known_probabilities_are_recovered(tmp_path: Path) -> None:
     scored = [row.score for row in run.scored.rows["addition"]]
     wrong = [100 * (score.log_smape or 0.0) for score in scored if not score.exact_match]
     gap = 100 - sum(wrong) / len(wrong)
-    assert result.components is not None and result.standard_error is not None
+    assert result.variance is not None and result.standard_error is not None
     within = sum(q * (1 - q) for q in p) / 5 * gap**2
     between = sum((q - 0.5) ** 2 for q in p) / 5 * gap**2
-    assert result.components.within == pytest.approx(within, rel=0.1)
-    assert result.components.between == pytest.approx(between, rel=0.1)
+    assert result.variance.within == pytest.approx(within, rel=0.1)
+    assert result.variance.between == pytest.approx(between, rel=0.1)
     error = math.sqrt((between + within / 5) / ITEMS)
     assert result.standard_error == pytest.approx(error, rel=0.05)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 import random
+from collections.abc import Sequence
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from numbench.stats.design import Design, Stratum
+from numbench.stats.design import Column, Design, Stratum
 from numbench.stats.intervals import (
     bootstrap_means,
     difference_intervals,
@@ -53,11 +54,15 @@ def test_wilson_rejects_impossible_counts(successes: int, n: int) -> None:
         wilson(successes, n)
 
 
+def stratum(values: Sequence[float] | Column, design: Design | None = None) -> Stratum:
+    return Stratum("", np.array(values, dtype=float).reshape(-1, 1), design)
+
+
 def test_bootstrap_agrees_with_a_plain_loop() -> None:
     draw = random.Random(7)
     values = [draw.expovariate(0.01) for _ in range(60)]
     means = sorted(sum(draw.choices(values, k=60)) / 60 for _ in range(20_000))
-    (interval,) = bootstrap_means([np.array(values)])
+    (interval,) = bootstrap_means([stratum(values)])
     spread = means[-500] - means[500]
     assert interval.low == pytest.approx(means[500], abs=0.03 * spread)
     assert interval.high == pytest.approx(means[-500], abs=0.03 * spread)
@@ -65,29 +70,29 @@ def test_bootstrap_agrees_with_a_plain_loop() -> None:
 
 def test_bootstrap_of_two_items_has_the_known_distribution() -> None:
     # Means 0, 1/2, 1 with probabilities 1/4, 1/2, 1/4: both tails exceed 2.5 %.
-    assert bootstrap_means([np.array([0.0, 1.0])]) == [(0.0, 1.0)]
+    assert bootstrap_means([stratum([0.0, 1.0])]) == [(0.0, 1.0)]
 
 
 def test_interval_depends_only_on_its_own_column() -> None:
     values, others = np.linspace(0, 100, 40), np.arange(40.0) ** 2
-    (alone,) = bootstrap_means([values])
-    together = bootstrap_means([others, np.ones(7), values])
+    (alone,) = bootstrap_means([stratum(values)])
+    together = bootstrap_means([stratum(others), stratum(np.ones(7)), stratum(values)])
     assert together[2] == pytest.approx(alone)
     assert together[1] == (1.0, 1.0)
 
 
 def test_bootstrap_interval_is_reproducible() -> None:
-    ((low, high),) = bootstrap_means([np.arange(10.0)])
+    ((low, high),) = bootstrap_means([stratum(np.arange(10.0))])
     assert (low, high) == (pytest.approx(2.8), pytest.approx(6.2))
 
 
 def test_bootstrap_rejects_an_empty_column() -> None:
     with pytest.raises(ValueError, match="without values"):
-        bootstrap_means([np.array([])])
+        bootstrap_means([stratum([])])
 
 
 def test_long_columns_are_drawn_in_chunks() -> None:
-    (interval,) = bootstrap_means([np.tile([0.0, 1.0], 1_000)])
+    (interval,) = bootstrap_means([stratum(np.tile([0.0, 1.0], 1_000))])
     half = Z * 0.5 / math.sqrt(2_000)
     assert interval.low == pytest.approx(0.5 - half, abs=1e-3)
     assert interval.high == pytest.approx(0.5 + half, abs=1e-3)
@@ -96,7 +101,7 @@ def test_long_columns_are_drawn_in_chunks() -> None:
 def test_bootstrap_of_a_stratified_sample_has_its_standard_error() -> None:
     column = np.repeat([900.0, 100.0], 150) + np.tile([0.0, 30.0], 150)
     design = Design(np.arange(300), 1 / 300)
-    plain, stratified = bootstrap_means([column, column], [None, design])
+    plain, stratified = bootstrap_means([stratum(column), stratum(column, design)])
     squares = float(np.sum(np.diff(column) ** 2)) / 2
     half = Z * math.sqrt(squares) / 300
     assert stratified.high - stratified.low == pytest.approx(2 * half, rel=0.03)
@@ -181,6 +186,17 @@ def test_mean_of_strata_is_unweighted_and_its_error_is_that_of_independent_means
     assert mean == pytest.approx((first.mean() + second.mean()) / 2)
     error = math.sqrt(float(first.var()) / 400 + float(second.var()) / 900) / 2
     assert width == pytest.approx(2 * Z * error, rel=0.01)
+
+
+def test_pooled_mean_is_over_all_items() -> None:
+    rng = np.random.default_rng(9)
+    first, second = rng.random((400, 1)), 0.2 * rng.random((900, 1))
+    strata = [Stratum("a", first), Stratum("b", second)]
+    mean, low, high = mean_intervals(strata, 1.0, pooled=True)
+    assert mean[0] == pytest.approx(np.concatenate([first, second]).mean())
+    # Only the variance within the strata.
+    error = math.sqrt(400 * float(first.var()) + 900 * float(second.var())) / 1300
+    assert high[0] - low[0] == pytest.approx(2 * Z * error, rel=0.01)
 
 
 def test_strata_of_the_same_items_are_one_sample() -> None:

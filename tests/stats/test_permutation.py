@@ -9,7 +9,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from numbench.stats.design import Column, Stratum
@@ -25,7 +25,7 @@ def p_of(*columns: Sequence[float]) -> list[float]:
     return p_values
 
 
-def _enumerated(values: Sequence[float]) -> Fraction:
+def _enumerated(values: Sequence[float | Fraction]) -> Fraction:
     """Return the share of all sign patterns with an absolute sum at least as large, exactly."""
     exact = [Fraction(value) for value in values]
     sums = [
@@ -172,10 +172,33 @@ def test_level_is_5_percent_with_few_differing_items_unlike_the_bootstrap() -> N
     values = rng.normal(size=(500, 400)) * (rng.random((500, 400)) < 0.014)
     strata = [Stratum("a", values)]
     rejected = np.mean(permutation_test(strata).strata[0] <= 0.05)
-    bounds = bootstrap_means(list(values.T))
+    bounds = bootstrap_means([Stratum("", column[:, None]) for column in values.T])
     rejected_by_bootstrap = np.mean([low > 0 or high < 0 for low, high in bounds])
     assert rejected <= 0.07
     assert rejected_by_bootstrap > rejected
+
+
+THIRDS = st.lists(st.integers(-3, 3), min_size=1, max_size=10)
+
+
+@given(THIRDS, st.integers(1, 3))
+@settings(max_examples=30)
+def test_means_over_samples_have_exact_ties(thirds: list[int], strata: int) -> None:
+    # As scores of three samples, 100 / 3 and 200 / 3 are not exact, and their sums neither.
+    first = np.array([[100 / 3 * max(n, 0)] for n in thirds])
+    second = np.array([[(0.0 + 100 * max(-n, 0)) / 3] for n in thirds])
+    expected = float(_enumerated([Fraction(n) for n in thirds]))
+    keys = list(range(len(thirds)))
+    same = [Stratum(str(name), first - second, None, keys) for name in range(strata)]
+    result = permutation_test(same)
+    assert result.strata[0].tolist() == result.overall.tolist() == [expected]
+
+
+def test_random_permutations_have_the_ties_of_whole_numbers() -> None:
+    rng = np.random.default_rng(16)
+    thirds = rng.integers(-3, 4, size=(60, 50))
+    scores = np.where(thirds % 2 == 0, thirds / 3 * 100, 100 * thirds / 3)
+    assert p_of(*scores.T) == p_of(*thirds.astype(float).T)
 
 
 def test_test_without_a_stratum_is_rejected() -> None:
@@ -186,4 +209,4 @@ def test_test_without_a_stratum_is_rejected() -> None:
 @given(EIGHTHS)
 def test_exact_p_value_agrees_with_enumeration(values: list[float]) -> None:
     differing = [value for value in values if value]
-    assert _exact_p_value(np.array(differing)) == float(_enumerated(differing))
+    assert _exact_p_value(np.array(differing), 0.0) == float(_enumerated(differing))

@@ -9,9 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from numbench.stats.design import Design
-from numbench.stats.intervals import wilson
+from numbench.stats.design import Design, Matrix, Stratum
+from numbench.stats.intervals import difference_intervals, wilson
 from numbench.stats.mcnemar import DiscordantCounts
+from numbench.stats.permutation import permutation_test
 from numbench.stats.power import minimum_detectable_difference
 from numbench.stats.sample_size import (
     ItemVariance,
@@ -61,9 +62,9 @@ def test_worked_examples() -> None:
     items = items_for_precision(ItemVariance(0.0), 1.0)
     low, high = wilson(items, items)
     assert 50 * (high - low) <= 1.0 < 50 * (1 - wilson(items - 1, items - 1).low)
-    assert items_for_difference(ItemVariance(2 * 400.0), 2.0) == math.ceil(
-        800 * (Z + 0.8416212335729143) ** 2 / 4
-    )
+    normal = math.ceil(800 * (Z + 0.8416212335729143) ** 2 / 4)
+    assert items_for_difference(ItemVariance(2 * 400.0), 2.0, full_errors=True) == normal
+    assert normal < items_for_difference(ItemVariance(2 * 400.0), 2.0) < 1.02 * normal
 
 
 def test_a_small_difference_of_correct_answers_needs_enough_items_for_the_exact_test() -> None:
@@ -78,7 +79,7 @@ def test_a_small_difference_of_correct_answers_needs_enough_items_for_the_exact_
 def test_variance_of_simulated_samples(samples: int) -> None:
     rng = np.random.default_rng(1)
     p = rng.beta(2, 1, 4000)
-    scores = (100.0 * (rng.random((4000, samples)) < p[:, None])).tolist()
+    scores = 100.0 * (rng.random((4000, samples)) < p[:, None])
     variance = item_variance(scores)
     total = 100**2 * (2 / 3) * (1 / 3)
     assert variance.between + variance.within == pytest.approx(total, rel=0.05)
@@ -91,14 +92,35 @@ def test_variance_of_simulated_samples(samples: int) -> None:
 def test_residual_is_the_share_that_difficulty_does_not_explain(samples: int) -> None:
     rng = np.random.default_rng(2)
     p = np.linspace(1, 0, 3000)
-    scores = (100.0 * (rng.random((3000, samples)) < p[:, None])).tolist()
+    scores = 100.0 * (rng.random((3000, samples)) < p[:, None])
     variance = item_variance(scores, Design(np.arange(3000), 1 / 3000))
     remaining = variance.between * variance.residual + variance.within
     assert remaining == pytest.approx(100**2 * float(np.mean(p * (1 - p))), rel=0.08)
 
 
 def test_perfect_scores_still_vary() -> None:
-    assert item_variance([[100.0]] * 50).between == pytest.approx(100**2 / 50)
+    variance = item_variance(np.full((50, 1), 100.0))
+    assert variance.between == 0
+    assert variance.with_pseudo_items(50, 100.0).between == pytest.approx(100**2 / 50)
+
+
+@pytest.mark.parametrize(("errors", "difference"), [(0.002, 1.0), (0.3, 3.0)])
+def test_planned_items_give_a_verdict_in_80_percent(errors: float, difference: float) -> None:
+    rng = np.random.default_rng(5)
+
+    def scores(share: float, items: int, samples: int) -> Matrix:
+        wrong = rng.random((items, samples)) < share
+        return np.asarray(100 * (1 - wrong * rng.beta(1.5, 1.5, wrong.shape)))
+
+    pilot = scores(errors, 20_000, 1)
+    variance = item_variance(pilot).with_pseudo_items(500, float(pilot.mean()))
+    items = items_for_difference(ItemVariance(2 * variance.between), difference)
+    low = max(errors - difference / 100, 0.0)
+    drawn = scores(low, items, 500) - scores(low + difference / 50, items, 500)
+    stratum = Stratum("", drawn)
+    (p,) = permutation_test([stratum]).strata
+    power = np.mean((p <= 0.05) & (difference_intervals([stratum]).low > 0))
+    assert 0.75 <= power <= 0.97
 
 
 def test_wrong_arguments_are_rejected() -> None:
@@ -107,4 +129,4 @@ def test_wrong_arguments_are_rejected() -> None:
     with pytest.raises(ValueError, match="difference"):
         items_for_difference(ItemVariance(1.0), -1.0)
     with pytest.raises(ValueError, match="no scores"):
-        item_variance([])
+        item_variance(np.full((2, 1), np.nan))

@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
+from numbench.stats.sample_size import item_variance
 from numbench.stats.samples import (
-    VarianceComponents,
     VoteCounts,
     inconsistent_share,
     item_means,
@@ -21,7 +21,6 @@ from numbench.stats.samples import (
     pass_at_k,
     sometimes_correct_share,
     standard_error,
-    variance_components,
 )
 
 NAN = math.nan
@@ -104,15 +103,14 @@ def test_with_equal_numbers_of_samples_the_components_are_the_textbook_ones(
     values: np.ndarray,
 ) -> None:
     items, samples = values.shape
-    components = variance_components(values)
-    assert components is not None
+    components = item_variance(values)
     within = values.var(axis=1, ddof=1).mean()
     between = values.mean(axis=1).var(ddof=1) - within / samples
     assert components.within == pytest.approx(within, abs=1e-6)
     assert components.between == pytest.approx(between, abs=1e-6)
     # The standard error of these very items follows from the components.
     if components.between >= 0:
-        error = components.standard_error(items, samples)
+        error = math.sqrt(components.of_mean(items, samples))
         assert standard_error(values) == pytest.approx(error, abs=1e-6)
 
 
@@ -124,8 +122,7 @@ def test_components_are_unbiased_with_missing_samples() -> None:
     centers = generator.normal(50, math.sqrt(between), (repetitions, items, 1))
     values = centers + generator.normal(0, math.sqrt(within), shape)
     values[generator.random(shape) < 0.3] = NAN
-    found = [c for matrix in values if (c := variance_components(matrix)) is not None]
-    assert len(found) == repetitions
+    found = [item_variance(matrix) for matrix in values]
     means = np.array(found).mean(axis=0)
     errors = np.array(found).std(axis=0) / math.sqrt(repetitions)
     assert abs(means[0] - between) < 4 * errors[0]
@@ -134,8 +131,6 @@ def test_components_are_unbiased_with_missing_samples() -> None:
 
 def test_what_cannot_be_computed_is_none() -> None:
     once = np.array([[1.0], [0.0]])
-    assert variance_components(once) is None
-    assert variance_components(np.array([[1.0, 0.0], [NAN, NAN]])) is None
     assert standard_error(np.array([[1.0, 0.0]])) is None
     assert pass_at_k(once, 2) is None
     assert majority_accuracy([VoteCounts(1)], 2) is None
@@ -147,13 +142,3 @@ def test_an_item_counts_once_however_many_samples_it_has() -> None:
     assert item_means(values).tolist() == [1.0, 0.0]
     assert standard_error(values) == pytest.approx(0.5)
     assert pass_at_k(values, 1) == 0.5
-
-
-def test_items_and_samples_for_a_precision() -> None:
-    components = VarianceComponents(between=900.0, within=400.0)
-    needed = [components.items_needed(1.0, samples) for samples in (1, 4, 10**9)]
-    assert needed == [4994, 3842, 3458]
-    for samples, items in zip((1, 4), needed, strict=False):
-        assert 1.959964 * components.standard_error(items, samples) <= 1.0
-        assert 1.959963 * components.standard_error(items - 1, samples) > 1.0
-    assert VarianceComponents(-5.0, 0.0).items_needed(1.0, 1) == 1

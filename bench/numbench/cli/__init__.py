@@ -61,7 +61,7 @@ def _options(
 _COMMANDS: dict[str, Callable[..., None]] = {
     "generate": datasets.generate,
     "run": run.run,
-    "plan": run.plan,
+    "plan-precision": run.plan_precision,
     "report": results.report,
     "import": results.import_,
     "rescore": results.rescore,

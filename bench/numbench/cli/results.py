@@ -64,7 +64,7 @@ def report(
         typer.Option("--partial", help="With --compare: do not fail for missing tasks or answers."),
     ] = False,
 ) -> None:
-    """Write an HTML report with tables and figures, or compare runs.
+    """Write a report with tables and figures, or compare runs.
 
     \b
     Examples:

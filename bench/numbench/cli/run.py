@@ -187,7 +187,7 @@ def run(
         raise typer.Exit(130) from None
 
 
-def plan(
+def plan_precision(
     model: Annotated[
         str | None,
         typer.Option(help="A name from `numbench models`, or a route. [default: the pilot's]"),
@@ -219,13 +219,14 @@ def plan(
 
     \b
     Examples:
-      numbench plan --model gpt-5 --reasoning minimal --precision 1
-      numbench plan --pilot results/RUN --precision 0.5 --difference 2
+      numbench plan-precision --model gpt-5 --reasoning minimal
+      numbench plan-precision --pilot results/RUN --precision 0.5 --difference 2
 
     The numbers assume the scores, the spread and the tokens of the run --pilot, or else those that
     the paper published for the model. Writes no files. Needs no API key.
     """
-    from numbench.reporting.precision_plan import plan_precision, precision_table
+    from numbench.reporting.precision_plan import plan_precision as plan_items
+    from numbench.reporting.precision_plan import precision_table
     from numbench.runner.spec import RunSpec
 
     spec = RunSpec(
@@ -235,7 +236,7 @@ def plan(
         tasks=selected_tasks(tasks),
         few_shot=few_shot,
     )
-    result = plan_precision(spec, precision, difference, samples, pilot, batch)
+    result = plan_items(spec, precision, difference, samples, pilot, batch)
     console().print(precision_table(result))
 
 

@@ -223,6 +223,15 @@ def _p_values(contrast: Contrast) -> Iterator[float | None]:
     yield contrast.p_pairs
 
 
+def detectable_note(runs: Sequence[MeasuredRun], comparisons: Comparisons) -> str:
+    """Describe which differences between the runs can be detected, empty without counted items."""
+    return detectable_difference_note(
+        max_counted_items(runs),
+        comparisons.contrasts,
+        any(run.scored.info.samples > 1 for run in runs),
+    )
+
+
 def comparisons_json(runs: Sequence[MeasuredRun], comparisons: Comparisons) -> dict[str, object]:
     """Return the field `comparisons` of `report.json`.
 
@@ -242,7 +251,7 @@ def comparisons_json(runs: Sequence[MeasuredRun], comparisons: Comparisons) -> d
         },
         "pairs_not_compared": comparisons.not_compared,
         "smallest_difference": {
-            "note": detectable_difference_note(max_counted_items(runs), contrasts),
+            "note": detectable_note(runs, comparisons),
             "fewest_right_answers": min_significant_discordant(),
             "tasks": {task: detectable._asdict() for task, detectable in by_task.items()},
         },

@@ -12,13 +12,13 @@ from typing import NamedTuple
 import numpy as np
 
 from numbench.dataset.store import Dataset
-from numbench.reporting.sampling_design import sampling_design, shared_operands
+from numbench.reporting.sampling_design import stratum_of_items
 from numbench.reporting.table_model import EXACT_MATCH, LOG_SMAPE, Estimate
 from numbench.reporting.task_scores import ScoreMatrices, group_by_dataset, score_matrices
 from numbench.scoring import ScoredRun
 from numbench.stats.design import Matrix, Stratum
 from numbench.stats.intervals import MeanIntervals
-from numbench.stats.mcnemar import ALPHA, DiscordantCounts, min_significant_discordant
+from numbench.stats.mcnemar import DiscordantCounts, min_significant_discordant
 from numbench.stats.multiple_testing import RankSet, holm, rank_sets, significance_ranks
 from numbench.stats.paired import Comparison, Difference, compare, compare_matches
 from numbench.stats.power import minimum_detectable_difference
@@ -92,8 +92,8 @@ class DetectableDifference(NamedTuple):
 
 
 def verdict(difference: Difference | None, p: float | None) -> str:
-    """Return better or worse if p ≤ 0.05 and the interval excludes 0."""
-    if difference is None or p is None or p > ALPHA or difference.low <= 0 <= difference.high:
+    """Return better or worse if the difference is significant by the corrected p-value `p`."""
+    if difference is None or p is None or not difference.is_significant(p):
         return NOT_SIGNIFICANT
     return BETTER if difference.difference > 0 else WORSE
 
@@ -156,7 +156,7 @@ def _estimates(means: MeanIntervals) -> list[Estimate | None]:
 
 def _stratum(dataset: Dataset, task: str, scores: ScoreMatrices) -> Stratum:
     items = dataset.by_task[task][: len(scores.headline)]
-    return Stratum(task, scores.headline, sampling_design(dataset, items), shared_operands(items))
+    return stratum_of_items(dataset, task, items, scores.headline)
 
 
 def _contrasts(
@@ -355,10 +355,13 @@ def too_few_items(contrasts: Iterable[Contrast]) -> list[str]:
     ]
 
 
-def detectable_difference_note(items: int, contrasts: Sequence[Contrast]) -> str:
+def detectable_difference_note(
+    items: int, contrasts: Sequence[Contrast], repeated_samples: bool = False
+) -> str:
     """Describe which differences can be detected with `items` items per task.
 
-    Returns an empty string without items.
+    repeated_samples: whether a run has several samples per item, so that items may differ by less
+    than a correct answer. Returns an empty string without items.
     """
     fewest = min_significant_discordant()
     if not items:
@@ -368,13 +371,14 @@ def detectable_difference_note(items: int, contrasts: Sequence[Contrast]) -> str
             f"No difference on a single task can be detected: {items} counted items per task, "
             f"but at least {fewest} are needed."
         )
-    note = (
-        f"With {items} items per task, differences of fewer than {fewest} correct answers "
-        f"({100 * fewest / items:.1f} points) cannot be detected"
-    )
+    note = f"With {items} items per task, differences on fewer than {fewest} cannot be detected"
     least = minimum_detectable_difference(DiscordantCounts(0, 0, items))
-    if least is not None:
-        note += f", and true differences below {100 * least:.1f} points less often than in 80 %"
+    if least is not None and not repeated_samples:
+        note = (
+            f"With {items} items per task, differences of fewer than {fewest} correct answers "
+            f"({100 * fewest / items:.1f} points) cannot be detected, and true differences of "
+            f"exact match below {100 * least:.1f} points less often than in 80 %"
+        )
     by_task = detectable_differences(contrasts)
     medians = [detectable.median for task, detectable in by_task.items() if task != OVERALL]
     if not medians:

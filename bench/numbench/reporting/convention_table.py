@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from statistics import fmean
 from typing import NamedTuple
 
-import numpy as np
-
 from numbench.reporting.entries import MeasuredRun
-from numbench.reporting.sampling_design import sampling_design
+from numbench.reporting.sampling_design import run_stratum, sample_mean, score_bounds
 from numbench.reporting.table_model import (
     EXACT_MATCH,
     LOG_SMAPE,
@@ -18,7 +15,6 @@ from numbench.reporting.table_model import (
 )
 from numbench.scoring.conventions import ConventionScore, score_with_conventions
 from numbench.scoring.scored_run import counted_rows, item_groups
-from numbench.stats.intervals import score_interval
 from numbench.tasks import TASKS
 
 CONVENTIONS_TITLE = "Conventions"
@@ -75,18 +71,22 @@ def _cell(run: MeasuredRun, task: str) -> ConventionCell | None:
     groups = item_groups(counted_rows(run.scored, task))
     if run.scored.protocol == "paper" or not groups:
         return None
-    design = sampling_design(run.scored.dataset, [group[0].item for group in groups])
-    scores = [[score_with_conventions(row.item, row.score) for row in group] for group in groups]
+    scores = {
+        (row.item.id, row.sample): score_with_conventions(row.item, row.score)
+        for group in groups
+        for row in group
+    }
 
     def estimate(value: Callable[[ConventionScore], float]) -> Estimate:
-        means = np.array([100 * fmean(map(value, samples)) for samples in scores])
-        return Estimate(float(means.mean()), *score_interval(means, design=design))
+        of_item = sample_mean(lambda row: 100 * value(scores[row.item.id, row.sample]))
+        stratum = run_stratum(run.scored, task, of_item)
+        return Estimate(float(stratum.values.mean()), *score_bounds([stratum]))
 
     return ConventionCell(
         run,
         task,
         len(groups),
-        sum(score.follows for samples in scores for score in samples),
+        sum(score.follows for score in scores.values()),
         estimate(lambda score: score.log_smape),
         estimate(lambda score: score.exact_match),
     )

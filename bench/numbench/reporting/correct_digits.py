@@ -21,9 +21,10 @@ from numbench.reporting.panels import (
     legend_label,
     panels,
 )
+from numbench.reporting.sampling_design import run_stratum, sample_mean, score_bounds
 from numbench.scoring import ScoredItem
-from numbench.scoring.scored_run import counted_rows, item_groups, item_means
-from numbench.stats.intervals import Interval, score_interval
+from numbench.scoring.scored_run import counted_rows, item_groups
+from numbench.stats.intervals import Interval
 from numbench.stats.rank_statistics import FloatArray
 from numbench.tasks import TASKS
 
@@ -72,26 +73,24 @@ def correct_digits(tasks: dict[str, list[DigitDistribution]]) -> Figure:
 
 def digit_distributions(runs: Sequence[MeasuredRun]) -> dict[str, list[DigitDistribution]]:
     """Return task → the runs with counted digits; only tasks with a numeric answer have any."""
-    items = {
-        (task, index): item_groups(counted_rows(run.scored, task))
-        for task in TASKS
-        for index, run in enumerate(runs)
-        if task in run.scored.rows
-    }
-    columns = {
-        key: np.array(known)
-        for key, groups in items.items()
-        if (known := item_means(groups, lambda row: row.score.correct_digits))
-    }
     distributions: dict[str, list[DigitDistribution]] = {}
-    for (task, index), column in columns.items():
-        interval = score_interval(column, maximum=DIGITS)
-        shares = _shares(items[task, index])
-        distributions.setdefault(task, []).append(
-            DigitDistribution(
-                index, legend_label(runs[index].label), shares, float(column.mean()), interval
+    for task in TASKS:
+        for index, run in enumerate(runs):
+            if task not in run.scored.rows:
+                continue
+            digits = run_stratum(
+                run.scored, task, sample_mean(lambda row: row.score.correct_digits)
             )
-        )
+            if not len(digits.values):
+                continue
+            distribution = DigitDistribution(
+                index,
+                legend_label(run.label),
+                _shares(item_groups(counted_rows(run.scored, task))),
+                float(digits.values.mean()),
+                score_bounds([digits], DIGITS),
+            )
+            distributions.setdefault(task, []).append(distribution)
     return distributions
 
 

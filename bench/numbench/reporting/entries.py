@@ -8,10 +8,8 @@ from collections.abc import Sequence
 from functools import cache
 from typing import NamedTuple
 
-import numpy as np
-
 from numbench.errors import BadInput
-from numbench.reporting.sampling_design import sampling_design
+from numbench.reporting.sampling_design import run_stratum, sample_mean, score_bounds
 from numbench.reporting.table_model import (
     EXACT_MATCH,
     LOG_SMAPE,
@@ -22,18 +20,18 @@ from numbench.reporting.table_model import (
     level_rank,
     one_line,
 )
-from numbench.reporting.task_scores import headline_column
 from numbench.resources import resource_folder
-from numbench.scoring import ScoredRun, TaskSummary, signature, summarize
-from numbench.scoring.scored_run import (
-    counted_rows,
-    few_shot_count,
-    item_groups,
-    item_means,
-    item_token_counts,
+from numbench.scoring import (
+    ScoredItem,
+    ScoredRun,
+    TaskSummary,
+    headline_percent,
+    signature,
+    summarize,
 )
-from numbench.stats.design import Column, Design
-from numbench.stats.intervals import bootstrap_means, score_interval
+from numbench.scoring.scored_run import few_shot_count, token_counts
+from numbench.stats.design import Stratum
+from numbench.stats.intervals import bootstrap_means
 from numbench.tasks import TASKS
 
 
@@ -132,33 +130,46 @@ def _estimates(
     tables: list[dict[str, dict[str, Estimate]]] = [
         {spec.name: {} for spec in SCORE_TABLES} for _ in runs
     ]
-    tokens: dict[_CellKey, Column] = {}
-    token_designs: dict[_CellKey, Design | None] = {}
+    tokens: dict[_CellKey, Stratum] = {}
     for index, (run, summary) in enumerate(zip(runs, cells, strict=True)):
         for task, cell in summary.items():
-            items = item_groups(counted_rows(run, task))
-            design = sampling_design(run.dataset, [group[0].item for group in items])
             is_number = TASKS[task].metric == "log_smape"
             if cell.exact_match is not None:
                 spec = EXACT_MATCH if is_number else LOG_SMAPE
-                matches = np.array(item_means(items, lambda row: 100 * row.score.exact_match))
-                bounds = score_interval(matches, design=design)
+                bounds = score_bounds([match_stratum(run, task)])
                 tables[index][spec.name][task] = Estimate(cell.exact_match, *bounds)
             if is_number and cell.score is not None:
-                bounds = score_interval(headline_column(task, items), design=design)
+                bounds = score_bounds([headline_stratum(run, task)])
                 tables[index][LOG_SMAPE.name][task] = Estimate(cell.score, *bounds)
             if cell.tokens is not None:
-                key = _CellKey(index, task)
-                tokens[key] = np.array(item_token_counts(run, items))
-                # Without a count for every item, it is not known which items the counts are of.
-                token_designs[key] = design if len(tokens[key]) == len(items) else None
+                tokens[_CellKey(index, task)] = token_stratum(run, task)
     # All at once, because columns of the same length share the bootstrap draws.
-    intervals = bootstrap_means(list(tokens.values()), list(token_designs.values()))
+    intervals = bootstrap_means(list(tokens.values()))
     for key, bounds in zip(tokens, intervals, strict=True):
         mean = cells[key.run][key.task].tokens
         assert mean is not None
         tables[key.run][TOKENS.name][key.task] = Estimate(mean, *bounds)
     return tables
+
+
+def headline_stratum(run: ScoredRun, task: str) -> Stratum:
+    """Return the headline score of each counted item in percent."""
+    return run_stratum(run, task, sample_mean(lambda row: headline_percent(task, row.score)))
+
+
+def match_stratum(run: ScoredRun, task: str) -> Stratum:
+    """Return the percentage of exact matches of each counted item."""
+    return run_stratum(run, task, sample_mean(lambda row: 100 * row.score.exact_match))
+
+
+def token_stratum(run: ScoredRun, task: str) -> Stratum:
+    """Return the mean generated tokens of each counted item with a known count."""
+
+    def mean_tokens(samples: list[ScoredItem]) -> float | None:
+        counts = token_counts(run, samples)
+        return sum(counts) / len(counts) if counts else None
+
+    return run_stratum(run, task, mean_tokens)
 
 
 @cache

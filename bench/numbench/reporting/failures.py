@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
@@ -18,9 +17,10 @@ from numbench.reporting.panels import (
     legend,
     legend_label,
 )
-from numbench.scoring.scored_run import counted_rows, item_groups, item_means
+from numbench.reporting.sampling_design import run_stratum, sample_mean, score_bounds
+from numbench.scoring.scored_run import counted_rows, item_groups
 from numbench.scoring.taxonomy import CATEGORIES, categorize
-from numbench.stats.intervals import Interval, score_interval
+from numbench.stats.intervals import Interval
 
 _RIGHT = "right"
 FAILURE_KINDS = tuple(category.display for category in CATEGORIES if category.name != _RIGHT)
@@ -96,8 +96,14 @@ def failure_shares(runs: Sequence[MeasuredRun]) -> list[FailureShares]:
                 weights[categorize(row.score)] += 1 / len(samples)
         del weights[_RIGHT]
         shares = {names[kind]: 100 * n / len(items) for kind, n in weights.items() if n}
-        wrong = item_means(items, lambda row: 100 * (not row.score.exact_match))
-        bounds = score_interval(np.array(wrong))
+        wrong = [
+            run_stratum(
+                run.scored, task, sample_mean(lambda row: 100 * (not row.score.exact_match))
+            )
+            for task in run.scored.rows
+        ]
+        # Without a counted item, a task has no mean.
+        bounds = score_bounds([stratum for stratum in wrong if len(stratum.values)], pooled=True)
         all_shares.append(FailureShares(run.label, shares, bounds))
     return all_shares
 

@@ -19,7 +19,8 @@ from numbench.reporting.correct_digits import correct_digits, digit_distribution
 from numbench.reporting.difficulty_curves import binned_curves, difficulty_curves, mean_difficulty
 from numbench.reporting.failures import FAILURE_KINDS, failure_kinds, failure_shares
 from numbench.reporting.mean_map import mean_items, mean_map
-from numbench.reporting.pareto import cost_points, pareto, token_points
+from numbench.reporting.pareto import pareto
+from numbench.reporting.pareto_points import cost_points, token_points
 from numbench.reporting.radar import MIN_TASKS, overview, radar
 from numbench.reporting.registration import check_names
 from numbench.reporting.report_data import ReportData
@@ -93,7 +94,7 @@ def _bars(data: ReportData) -> FigureResult:
 
 
 def _pareto_tokens(data: ReportData) -> FigureResult:
-    points = token_points(data.all_entries, data.tasks)
+    points = token_points(data)
     if len(points) < 2:
         return SkippedFigure("fewer than two runs with token counts for every task")
     axis = "mean generated tokens per answer, over the tasks"
@@ -102,7 +103,7 @@ def _pareto_tokens(data: ReportData) -> FigureResult:
 
 
 def _pareto_cost(data: ReportData) -> FigureResult:
-    points = cost_points(data.runs, data.tasks)
+    points = cost_points(data)
     if len(points) < 2:
         return SkippedFigure("fewer than two runs with known costs")
     axis = "US dollars per 1,000 items, mean over the tasks"
@@ -209,8 +210,8 @@ FIGURES: tuple[FigureSpec, ...] = (
     FigureSpec(
         "pareto_tokens",
         "Mean score over the tasks against mean generated tokens; models on the front are not "
-        "dominated by any other. Published points are connected to the measured ones. Bounds "
-        "assume independent tasks.",
+        "dominated by any other. Published points are connected to the measured ones. Scores have "
+        "the bounds of the table overall.",
         _pareto_tokens,
     ),
     FigureSpec(

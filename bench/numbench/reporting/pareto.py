@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, LogLocator
 
 from numbench.plot_style import FULL_WIDTH, PALETTE, SMALL_FONT_SIZE
-from numbench.reporting.entries import MeasuredRun
 from numbench.reporting.label_placement import Box, LabelledPoint, Segment, leader_end, place_labels
 from numbench.reporting.panels import (
     count_axis,
@@ -23,15 +21,10 @@ from numbench.reporting.panels import (
     fit_text,
     legend,
     needs_log_scale,
-    run_label,
     short_count,
     text_width,
 )
-from numbench.reporting.table_model import LOG_SMAPE, TOKENS, Entry, Estimate
-from numbench.scoring import ScoredItem
-from numbench.scoring.scored_run import counted_rows, item_groups, item_means
-from numbench.stats.intervals import bootstrap_means
-from numbench.stats.rank_statistics import FloatArray
+from numbench.reporting.table_model import Estimate
 
 _FRONT = PALETTE[0]
 _DOMINATED = "#8a8a8a"
@@ -253,70 +246,3 @@ def _handles(points: Sequence[ParetoPoint], heading: str) -> list[Line2D]:
     if any(point.price.value_and_bounds or point.score.value_and_bounds for point in points):
         handles.append(error_bar_handle())
     return handles
-
-
-COST_PER_ITEMS = 1_000
-_MAX_UNKNOWN_COST_SHARE = 0.01
-
-
-def token_points(entries: Sequence[Entry], tasks: Sequence[str]) -> list[ParetoPoint]:
-    """Return mean score and mean generated tokens per answer of each entry that has all tasks."""
-    return _points([(entry, entry.estimates(TOKENS)) for entry in entries], tasks)
-
-
-def cost_points(runs: Sequence[MeasuredRun], tasks: Sequence[str]) -> list[ParetoPoint]:
-    """Return mean score and US dollars per 1,000 items of each run with all tasks and costs.
-
-    At most one response in a hundred of a task may lack its cost; the mean is over the others.
-    """
-    return _points(list(zip([run.entry for run in runs], _costs(runs), strict=True)), tasks)
-
-
-def _points(
-    priced: Sequence[tuple[Entry, Mapping[str, Estimate]]], tasks: Sequence[str]
-) -> list[ParetoPoint]:
-    points = []
-    for entry, prices in priced:
-        scores = entry.estimates(LOG_SMAPE)
-        if all(task in scores and task in prices for task in tasks):
-            name = run_label(entry.name, entry.reasoning)
-            price = mean_over_tasks([prices[task] for task in tasks])
-            score = mean_over_tasks([scores[task] for task in tasks])
-            points.append(ParetoPoint(name, price, score, entry.published))
-    return points
-
-
-def mean_over_tasks(estimates: Sequence[Estimate]) -> Estimate:
-    """Return the unweighted mean of the tasks, with bounds that assume independent tasks.
-
-    The squares of the distances between values and bounds are added.
-    """
-    mean = sum(e.value for e in estimates) / len(estimates)
-    known = [bounds for e in estimates if (bounds := e.value_and_bounds) is not None]
-    if len(known) < len(estimates):
-        return Estimate(mean)
-    below = math.hypot(*(value - low for value, low, _ in known)) / len(known)
-    above = math.hypot(*(high - value for value, _, high in known)) / len(known)
-    return Estimate(mean, mean - below, mean + above)
-
-
-def _cost(row: ScoredItem) -> float | None:
-    """Return the US dollars of a response, None if there is none or they are unknown."""
-    return None if row.response is None else row.response.cost
-
-
-def _costs(runs: Sequence[MeasuredRun]) -> list[dict[str, Estimate]]:
-    """Return, per run, task → dollars per 1,000 items if the costs are known."""
-    columns: dict[tuple[int, str], FloatArray] = {}
-    for index, run in enumerate(runs):
-        for task in run.scored.rows:
-            rows = counted_rows(run.scored, task)
-            known = sum(_cost(row) is not None for row in rows)
-            if known and known >= (1 - _MAX_UNKNOWN_COST_SHARE) * len(rows):
-                costs = item_means(item_groups(rows), _cost)
-                columns[index, task] = COST_PER_ITEMS * np.array(costs)
-    by_run: list[dict[str, Estimate]] = [{} for _ in runs]
-    intervals = bootstrap_means(list(columns.values()))
-    for ((index, task), column), bounds in zip(columns.items(), intervals, strict=True):
-        by_run[index][task] = Estimate(float(column.mean()), *bounds)
-    return by_run

@@ -3,32 +3,32 @@
 from __future__ import annotations
 
 import math
-from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
 from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from numbench.dataset.settings import POOL_SIZE, strata_share_per_item
 from numbench.errors import BadInput
 from numbench.progress_display import NO_VALUE
 from numbench.records import ItemSample
 from numbench.reporting.entries import published_entries
-from numbench.reporting.sampling_design import sampling_design
+from numbench.reporting.repeated_samples import run_variance
+from numbench.reporting.sampling_design import stratified_pool
 from numbench.reporting.table_model import LOG_SMAPE
+from numbench.reporting.task_scores import headline_column
 from numbench.runner.plan_table import UNKNOWN, format_dollars
 from numbench.runner.planning import discount_for, plan_task, price_for, published_tokens
 from numbench.runner.prices import Price
 from numbench.runner.spec import RunSpec, resolve
-from numbench.scoring import ScoredRun, headline_percent, score_run
-from numbench.scoring.scored_run import counted_rows, token_counts
+from numbench.scoring import ScoredRun, score_run
+from numbench.scoring.scored_run import counted_rows, item_groups, token_counts
 from numbench.stats.sample_size import (
     ItemVariance,
-    item_variance,
     items_for_difference,
     items_for_precision,
     largest_variance,
@@ -131,7 +131,7 @@ def plan_precision(
     resolved = resolve(spec, description)
     price, discount = price_for(description), discount_for(description, batch)
     published = _published_values(spec.model, description.display, description.level)
-    pool = POOL_SIZE if strata_share_per_item(resolved.dataset.manifest) else None
+    pool = stratified_pool(resolved.dataset)
     tasks = []
     for task, items in resolved.items_by_task.items():
         values = (scored and _pilot_values(scored, task)) or published.get(task)
@@ -176,7 +176,8 @@ def _plan_task(
     if difference is not None:
         # Two models whose errors have nothing to do with each other: the largest spread.
         of_pair = ItemVariance(2 * variance.between, 2 * variance.within)
-        is_match = TASKS[task].metric == "exact_match"
+        # Means over several samples are not 0 or 100.
+        is_match = TASKS[task].metric == "exact_match" and samples == 1
         difference_items = items_for_difference(of_pair, difference, samples, is_match)
     return TaskPrecision(
         task,
@@ -191,18 +192,14 @@ def _plan_task(
 
 def _pilot_values(run: ScoredRun, task: str) -> _PlanningValues | None:
     rows = counted_rows(run, task) if task in run.rows else []
-    by_item: dict[str, list[float]] = defaultdict(list)
-    for row in rows:
-        by_item[row.item.id].append(headline_percent(task, row.score))
-    if len(by_item) < MIN_PILOT_ITEMS:
+    groups = item_groups(rows)
+    if len(groups) < MIN_PILOT_ITEMS:
         return None
-    items = list({row.item.id: row.item for row in rows}.values())
-    scores = list(by_item.values())
-    mean = sum(sum(values) / len(values) for values in scores) / len(scores)
+    mean = float(np.mean(headline_column(task, groups)))
     tokens = token_counts(run, rows)
     return _PlanningValues(
         mean,
-        item_variance(scores, sampling_design(run.dataset, items)),
+        run_variance(run, task).with_pseudo_items(len(groups), mean),
         sum(tokens) / len(tokens) if tokens else None,
         False,
     )

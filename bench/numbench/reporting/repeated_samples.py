@@ -11,20 +11,20 @@ import numpy as np
 
 from numbench.records import Answer, Item
 from numbench.reporting.entries import MeasuredRun
+from numbench.reporting.sampling_design import sampling_design, stratified_pool
 from numbench.reporting.table_model import format_value
 from numbench.scoring import ScoredItem, ScoredRun, headline_percent
 from numbench.scoring.metrics import comparison_key
 from numbench.scoring.scored_run import counted_rows, item_groups
 from numbench.stats.rank_statistics import FloatArray
+from numbench.stats.sample_size import ItemVariance, item_variance, items_for_precision
 from numbench.stats.samples import (
-    VarianceComponents,
     VoteCounts,
     inconsistent_share,
     majority_accuracy,
     pass_at_k,
     sometimes_correct_share,
     standard_error,
-    variance_components,
 )
 from numbench.tasks import TASKS
 
@@ -33,12 +33,13 @@ PRECISION_POINTS = 1.0
 
 SAMPLES_CAPTION = (
     "Runs with several samples per item. Complete: items with all of them. Standard error of the "
-    "mean score, with the item as the unit; unbiased variances of the scores in squared points, "
-    "between the items and within an item (between can be slightly negative if the items hardly "
-    "differ); majority: accuracy of the most frequent answer of all samples, over the complete "
-    "items; inconsistent: items with different answers; sometimes correct: items with correct and "
-    "incorrect answers, both in percent; items needed for a 95 % interval of "
-    f"± {PRECISION_POINTS:g} point with one sample per item, and with the K of the run."
+    "mean score, with the item as the unit and by the sampling design; unbiased variances of the "
+    "scores in squared points, between the items and within an item (between can be slightly "
+    "negative if the items hardly differ); majority: accuracy of the most frequent answer of all "
+    "samples, over the complete items; inconsistent: items with different answers; sometimes "
+    "correct: items with correct and incorrect answers, both in percent; items of a dataset needed "
+    f"for a 95 % interval of ± {PRECISION_POINTS:g} point with one sample per item, and with the K "
+    "of the run."
 )
 SAMPLES_HEADER = (
     "Model",
@@ -74,7 +75,8 @@ class RepeatedSamples(NamedTuple):
     """The statistics of one task of a run with several samples per item.
 
     samples: the number that the run requests per item. complete: items that have all of them.
-    score, standard_error: of the headline metric, in percent; components: in squared points.
+    score, standard_error: of the headline metric, in percent; variance: in squared points. pool:
+    that the items are a stratified sample of, None if they are independent.
     pass_at_k, majority: in percent, for k = 1, 2 … samples; inconsistent, sometimes_correct: shares
     of the items in percent. What cannot be computed is None.
     """
@@ -86,7 +88,8 @@ class RepeatedSamples(NamedTuple):
     complete: int
     score: float
     standard_error: float | None
-    components: VarianceComponents | None
+    variance: ItemVariance | None
+    pool: int | None
     pass_at_k: tuple[float | None, ...]
     majority: tuple[float | None, ...]
     inconsistent: float | None
@@ -94,9 +97,10 @@ class RepeatedSamples(NamedTuple):
 
     def items_needed(self, samples: int) -> int | None:
         """Return the number of items for ± `PRECISION_POINTS` with so many samples of each."""
-        if self.components is None:
+        if self.variance is None:
             return None
-        return self.components.items_needed(PRECISION_POINTS, samples)
+        variance = self.variance.with_pseudo_items(self.items, self.score)
+        return items_for_precision(variance, PRECISION_POINTS, samples, self.pool, self.score)
 
 
 def repeated_samples(runs: Sequence[MeasuredRun]) -> list[RepeatedSamples]:
@@ -117,6 +121,7 @@ def _of_task(index: int, run: MeasuredRun, task: str) -> RepeatedSamples | None:
         return None
     samples = scored.info.samples
     values, correct = _matrix(groups, samples, task), _matrix(groups, samples)
+    design = sampling_design(scored.dataset, [group[0].item for group in groups])
     votes = [vote_counts(scored, group) for group in groups]
     return RepeatedSamples(
         run_index=index,
@@ -125,13 +130,26 @@ def _of_task(index: int, run: MeasuredRun, task: str) -> RepeatedSamples | None:
         samples=samples,
         complete=sum(len(group) == samples for group in groups),
         score=score,
-        standard_error=standard_error(values),
-        components=variance_components(values),
+        standard_error=standard_error(values, design),
+        variance=item_variance(values, design) if _shows_components(groups) else None,
+        pool=stratified_pool(scored.dataset),
         pass_at_k=tuple(_percent(pass_at_k(correct, k)) for k in range(1, samples + 1)),
         majority=tuple(_percent(majority_accuracy(votes, k)) for k in range(1, samples + 1)),
         inconsistent=_percent(inconsistent_share(votes)),
         sometimes_correct=_percent(sometimes_correct_share(correct)),
     )
+
+
+def run_variance(run: ScoredRun, task: str) -> ItemVariance:
+    """Return the variance of the headline score in squared points; see `item_variance`."""
+    groups = item_groups(counted_rows(run, task))
+    design = sampling_design(run.dataset, [group[0].item for group in groups])
+    return item_variance(_matrix(groups, run.info.samples, task), design)
+
+
+def _shows_components(groups: Sequence[Sequence[ScoredItem]]) -> bool:
+    """Return whether there are several items, and several samples of one."""
+    return len(groups) > 1 and any(len(group) > 1 for group in groups)
 
 
 def _matrix(groups: Sequence[Sequence[ScoredItem]], samples: int, task: str = "") -> FloatArray:
@@ -187,8 +205,8 @@ def samples_rows(
             str(row.complete),
             format_value(row.score, 1),
             format_value(row.standard_error, 2),
-            format_value(row.components.between if row.components else None, 1),
-            format_value(row.components.within if row.components else None, 1),
+            format_value(row.variance.between if row.variance else None, 1),
+            format_value(row.variance.within if row.variance else None, 1),
             format_value(row.majority[-1], 1),
             format_value(row.inconsistent, 1),
             format_value(row.sometimes_correct, 1),
@@ -251,8 +269,8 @@ def repeated_samples_json(
             "complete": row.complete,
             "score": row.score,
             "standard_error": row.standard_error,
-            "variance_between": row.components and row.components.between,
-            "variance_within": row.components and row.components.within,
+            "variance_between": row.variance and row.variance.between,
+            "variance_within": row.variance and row.variance.within,
             "pass_at_k": row.pass_at_k,
             "majority": row.majority,
             "inconsistent": row.inconsistent,

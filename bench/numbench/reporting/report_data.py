@@ -6,14 +6,15 @@ from collections.abc import Sequence
 from functools import cached_property
 
 from numbench.records import ProtocolName
-from numbench.reporting.comparisons import Comparisons, compare_runs, detectable_difference_note
+from numbench.reporting.comparison_tables import detectable_note
+from numbench.reporting.comparisons import Comparisons, compare_runs
 from numbench.reporting.convention_table import (
     ConventionCell,
     convention_cells,
     convention_warnings,
 )
 from numbench.reporting.coverage import coverage_warnings
-from numbench.reporting.entries import MeasuredRun, dataset_label, dataset_tasks, max_counted_items
+from numbench.reporting.entries import MeasuredRun, dataset_label, dataset_tasks
 from numbench.reporting.repeated_samples import RepeatedSamples, repeated_samples
 from numbench.reporting.table_model import LOG_SMAPE, Entry, TableContext
 from numbench.reporting.task_scores import TaskScores, task_scores
@@ -95,9 +96,7 @@ class ReportData:
     @cached_property
     def context(self) -> TableContext:
         """Heading and notes of every table."""
-        detectable = detectable_difference_note(
-            max_counted_items(self.runs), self.comparisons.contrasts
-        )
+        detectable = detectable_note(self.runs, self.comparisons)
         notes = (_PROTOCOL_NOTES[self.protocol], self._dataset_note(), detectable)
         return TableContext(self.heading, (*(note for note in notes if note), _COVERAGE_REFERENCE))
 

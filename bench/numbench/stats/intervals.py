@@ -16,8 +16,10 @@ import numpy as np
 from numbench.stats.bootstrap import CONFIDENCE_LEVEL, percentile_bounds, resampled_means
 from numbench.stats.design import (
     Column,
+    Counts,
     Design,
     Indices,
+    Matrix,
     Stratum,
     cluster_pairs,
     residual_products,
@@ -25,7 +27,6 @@ from numbench.stats.design import (
 )
 
 Z_TWO_SIDED = NormalDist().inv_cdf((1 + CONFIDENCE_LEVEL) / 2)
-Z_ONE_SIDED = NormalDist().inv_cdf(CONFIDENCE_LEVEL)
 
 _FEW = np.array([0.0, 1.0, 2.0, 3.0])
 # The expected number of events for which so few or more have a probability of 5 %: half the 5 %
@@ -74,24 +75,28 @@ def score_interval(
     return Interval(float(low[0]), float(high[0]))
 
 
-def mean_intervals(strata: Sequence[Stratum], maximum: float = 100.0) -> MeanIntervals:
+def mean_intervals(
+    strata: Sequence[Stratum], maximum: float = 100.0, pooled: bool = False
+) -> MeanIntervals:
     """Return 95 % intervals of the unweighted mean of the strata's means, for each column.
 
-    Scores are in [0, maximum]. The bounds are Wilson's with an effective number of items: that of
-    correct and wrong answers with the same standard error. The standard error includes two
-    pseudo-items, 0 and `maximum`, so that no interval has zero width. With one stratum of
-    independent scores of 0 and maximum this is Wilson's interval. With three effective errors
-    or fewer (or correct answers) that are at most a tenth, the bound next to the end is that of
-    Brown, Cai and DasGupta.
+    pooled: of the mean over all items of the strata instead. Scores are in [0, maximum]. The bounds
+    are Wilson's with an effective number of items: that of correct and wrong answers with the same
+    standard error. The standard error includes two pseudo-items, 0 and `maximum`, so that no
+    interval has zero width. With one stratum of independent scores of 0 and maximum this is
+    Wilson's interval. With three effective errors or fewer (or correct answers) that are at most a
+    tenth, the bound next to the end is that of Brown, Cai and DasGupta.
 
     Raises ValueError if there is no stratum.
     """
     if not strata:
         raise ValueError("no items to average")
     scaled = [stratum.with_values(stratum.values / maximum) for stratum in strata]
-    mean, items = _mean_of_means(scaled), np.sum([stratum.n for stratum in scaled], axis=0)
+    items = np.sum([stratum.n for stratum in scaled], axis=0)
+    weights = [stratum.n for stratum in scaled] if pooled else None
+    mean = mean_of_means(scaled, weights)
     # `squares` belongs to a single set of `items`: the variance of the mean times items².
-    squares = _variance_of_mean(scaled, largest_variance=0.25) * items**2
+    squares = variance_of_mean(scaled, 0.25, weights) * items**2
     with np.errstate(invalid="ignore", divide="ignore"):
         pseudo_mean = (items * mean + 1) / (items + 2)
         pseudo_squares = squares + mean**2 + (1 - mean) ** 2
@@ -104,65 +109,55 @@ def mean_intervals(strata: Sequence[Stratum], maximum: float = 100.0) -> MeanInt
     return MeanIntervals(mean * maximum, low * maximum, high * maximum)
 
 
-def difference_intervals(
-    strata: Sequence[Stratum],
-    maximum: float = 100.0,
-    z: float = Z_TWO_SIDED,
-    unseen: float | None = None,
-) -> MeanIntervals:
-    """Return intervals of the mean of the strata's mean differences, for each column.
+def difference_intervals(strata: Sequence[Stratum], maximum: float = 100.0) -> MeanIntervals:
+    """Return 95 % intervals of the mean of the strata's mean differences, for each column.
 
-    Differences are in [−maximum, maximum]. The bounds are mean ± z · standard error. Like Bonett
-    and Price (2012) for proportions, the standard error includes two pseudo-items, one in each
-    direction; their size is the root mean square of the items that differ and of one difference
-    of `maximum`, or `unseen`: the size of differences that may be too rare to have occurred.
+    Differences are in [−maximum, maximum]. The bounds are mean ± 1.96 · standard error. Like
+    Bonett and Price (2012) for proportions, the standard error includes two pseudo-items, one in
+    each direction; their size is the root mean square of the items that differ and of one
+    difference of `maximum`.
 
     Raises ValueError if there is no stratum.
     """
     if not strata:
         raise ValueError("no items to compare")
-    mean = _mean_of_means(strata)
-    contributions = item_contributions(strata)
+    mean = mean_of_means(strata)
+    contributions = np.concatenate(item_contributions(strata))
     items = np.sum([stratum.n for stratum in strata], axis=0)
     with np.errstate(invalid="ignore", divide="ignore"):
-        largest = maximum / items
+        squares = np.nansum(contributions**2, axis=0)
         differing = np.count_nonzero(np.nan_to_num(contributions), axis=0)
-        pseudo = (np.nansum(contributions**2, axis=0) + largest**2) / (differing + 1)
-        if unseen is not None:
-            pseudo = (unseen / items) ** 2
-        variance = _variance_of_mean(strata, largest_variance=maximum**2) + 2 * pseudo
-        half = z * np.sqrt(variance)
+        pseudo = pseudo_square(squares, differing, maximum / items)
+        half = Z_TWO_SIDED * np.sqrt(variance_of_mean(strata, maximum**2) + 2 * pseudo)
     return MeanIntervals(mean, np.maximum(mean - half, -maximum), np.minimum(mean + half, maximum))
 
 
-def item_contributions(strata: Sequence[Stratum]) -> Column:
-    """Return what each item contributes to the mean of the strata's means, shape (items, columns).
+def pseudo_square(squares: Column, differing: Column | Counts, largest: Column | float) -> Column:
+    """Return the squared size of a pseudo-item, given the sum of squares of the differing items."""
+    return np.asarray((squares + largest**2) / (differing + 1))
 
-    The items of all strata follow each other; NaN if an item does not count.
+
+def item_contributions(strata: Sequence[Stratum]) -> list[Matrix]:
+    """Return per stratum what each item contributes to the mean of the strata's means.
+
+    NaN if an item does not count.
     """
-    return np.concatenate(
-        [stratum.values / (len(strata) * np.maximum(stratum.n, 1)) for stratum in strata]
-    )
+    return [stratum.values / (len(strata) * np.maximum(stratum.n, 1)) for stratum in strata]
 
 
-def bootstrap_means(
-    columns: Sequence[Column], designs: Sequence[Design | None] | None = None
-) -> list[Interval]:
-    """Return the percentile interval of each column's mean, from 10,000 resamples.
+def bootstrap_means(strata: Sequence[Stratum]) -> list[Interval]:
+    """Return the percentile interval of the mean of each stratum of one column.
 
-    For means without a known maximum, like tokens. The columns may differ in length. An interval
-    depends only on its own column. With a design, the resampled means are drawn towards their
-    centre until they have the design's standard error.
+    From 10,000 resamples, for means without a known maximum, like tokens. The strata may differ in
+    length. An interval depends only on its own stratum. With a design, the resampled means are
+    drawn towards their centre until they have the design's standard error.
 
-    Raises ValueError if a column is empty.
+    Raises ValueError if a stratum is empty.
     """
+    columns = [stratum.values[:, 0] for stratum in strata]
     if any(len(column) == 0 for column in columns):
         raise ValueError("a column without values has no interval")
-    ratios = [1.0] * len(columns)
-    if designs is not None:
-        ratios = [
-            _design_ratio(column, design) for column, design in zip(columns, designs, strict=True)
-        ]
+    ratios = [_design_ratio(stratum) for stratum in strata]
     intervals: dict[int, Interval] = {}
     for indices, means in resampled_means(columns):
         lows, highs = percentile_bounds(means)
@@ -175,39 +170,64 @@ def bootstrap_means(
     return [intervals[index] for index in range(len(columns))]
 
 
-def _design_ratio(column: Column, design: Design | None) -> float:
+def bootstrap_mean_of_means(strata: Sequence[Stratum], intervals: Sequence[Interval]) -> Interval:
+    """Return the interval of the unweighted mean of the means of strata of one column each.
+
+    intervals: those of the strata's means by `bootstrap_means`. The squared distances of their
+    bounds from the means are added, with the covariances of items that were drawn together.
+    """
+    count = len(strata)
+    means = [float(stratum.means[0]) for stratum in strata]
+    below = math.hypot(*(m - low for m, (low, _) in zip(means, intervals, strict=True)))
+    above = math.hypot(*(high - m for m, (_, high) in zip(means, intervals, strict=True)))
+    apart = [stratum._replace(clusters=None) for stratum in strata]
+    independent = float(variance_of_mean(apart, 0.0)[0])
+    ratio = math.sqrt(float(variance_of_mean(strata, 0.0)[0]) / independent) if independent else 1.0
+    mean = math.fsum(means) / count
+    return Interval(mean - ratio * below / count, mean + ratio * above / count)
+
+
+def _design_ratio(stratum: Stratum) -> float:
     """Return the standard error under the design as a share of that of independent items."""
-    stratum = Stratum("", column[:, None], design)
     independent = float(residual_squares(stratum._replace(design=None))[0])
     return math.sqrt(float(residual_squares(stratum)[0]) / independent) if independent else 1.0
 
 
-def _mean_of_means(strata: Sequence[Stratum]) -> Column:
-    # The NaN of a column without items in one stratum propagates.
-    return np.asarray(np.sum([stratum.means for stratum in strata], axis=0) / len(strata))
+def mean_of_means(strata: Sequence[Stratum], weights: Sequence[Counts] | None = None) -> Column:
+    """Return the mean of the strata's means, unweighted by default; NaN if one has no items."""
+    weights = weights or _equal_weights(strata)
+    weighted = [weight * stratum.means for weight, stratum in zip(weights, strata, strict=True)]
+    return np.asarray(np.sum(weighted, axis=0) / np.sum(weights, axis=0))
 
 
-def _variance_of_mean(strata: Sequence[Stratum], largest_variance: float) -> Column:
+def variance_of_mean(
+    strata: Sequence[Stratum], largest_variance: float, weights: Sequence[Counts] | None = None
+) -> Column:
     """Return the variance of the mean of the strata's means, per column.
 
     Items that were drawn together add the covariance of their scores. A single item shows no
-    variance; it gets the largest possible one.
+    variance; it gets `largest_variance`, except in a single stratum.
     """
-    count = len(strata)
+    weights = weights or _equal_weights(strata)
     variance = np.zeros(strata[0].values.shape[1])
     for index, stratum in enumerate(strata):
         n = np.maximum(stratum.n, 1)
         squares = residual_squares(stratum)
-        if count > 1:
+        if len(strata) > 1:
             # A single stratum keeps Wilson's form, which has no such correction.
             squares = np.where(n > 1, squares * n / np.maximum(n - 1, 1), largest_variance)
-        variance += squares / n**2
-        for other in strata[:index]:
+        variance += weights[index] ** 2 * squares / n**2
+        for earlier, other in enumerate(strata[:index]):
             here, there = cluster_pairs(stratum, other)
             if len(here) > 1:
                 products = _cluster_products(stratum, here, other, there)
-                variance += 2 * products / (n * np.maximum(other.n, 1))
-    return np.asarray(np.maximum(variance, 0.0) / count**2)
+                both = weights[index] * weights[earlier]
+                variance += 2 * both * products / (n * np.maximum(other.n, 1))
+    return np.asarray(np.maximum(variance, 0.0) / np.sum(weights, axis=0) ** 2)
+
+
+def _equal_weights(strata: Sequence[Stratum]) -> list[Counts]:
+    return [np.ones(strata[0].values.shape[1], dtype=np.int64)] * len(strata)
 
 
 def _cluster_products(first: Stratum, here: Indices, second: Stratum, there: Indices) -> Column:

@@ -8,17 +8,18 @@ from typing import NamedTuple
 
 import numpy as np
 
-from numbench.stats.design import Column, Counts, Stratum, residual_squares
+from numbench.stats.design import Column, Counts, Stratum, residual_squares, sum_by_draw
 from numbench.stats.intervals import (
-    Z_ONE_SIDED,
     MeanIntervals,
     difference_intervals,
     item_contributions,
     mean_intervals,
 )
-from numbench.stats.mcnemar import DiscordantCounts, mcnemar, tango_interval
+from numbench.stats.mcnemar import ALPHA, DiscordantCounts, mcnemar, tango_interval
+from numbench.stats.one_sided_bounds import one_sided_bounds
 from numbench.stats.permutation import permutation_test
-from numbench.stats.power import minimum_detectable_difference, minimum_detectable_mean_difference
+from numbench.stats.power import minimum_detectable_difference
+from numbench.stats.power_of_means import minimum_detectable_mean_difference
 
 _ROUNDING_ERROR = 1e-10
 """Share of the largest score below which a difference of two scores counts as none."""
@@ -27,10 +28,11 @@ _ROUNDING_ERROR = 1e-10
 class Difference(NamedTuple):
     """A mean difference over n items with its 95 % bounds, in the unit of the scores.
 
-    p: two-sided p-value of the randomisation test. minimum_detectable: the true difference
-    detected with 80 % power at the 5 % level; None if it cannot be estimated from the items.
-    at_least, at_most: 95 % one-sided bounds, each of which holds alone. Those of means allow for
-        rare differences of the largest size, and may lie outside low … high.
+    p: two-sided p-value of the randomisation test. minimum_detectable: the true difference of
+    which 80 % of samples are significant (see `is_significant`), with p for a single test; None if
+    it cannot be estimated from the items. at_least, at_most: 95 % one-sided bounds, each of which
+    holds alone. They allow for rare differences of the largest size that no item showed, so they
+    may lie outside low … high.
     """
 
     n: int
@@ -41,6 +43,14 @@ class Difference(NamedTuple):
     minimum_detectable: float | None
     at_least: float = -math.inf
     at_most: float = math.inf
+
+    def is_significant(self, p: float) -> bool:
+        """Return whether p, the p-value or a corrected one, is at most 5 % and 0 is excluded.
+
+        The test alone compares the distributions of both models' scores. Only the interval allows
+        for rare differences that would change the sign of the mean.
+        """
+        return p <= ALPHA and not self.low <= 0 <= self.high
 
 
 class Comparison(NamedTuple):
@@ -81,8 +91,8 @@ def compare(
 def compare_matches(matches: Stratum) -> tuple[Difference, DiscordantCounts]:
     """Return the difference of two columns of 0 and 1, and the numbers of discordant items.
 
-    p is that of the exact McNemar test. The bounds are Tango's with the design effect, which
-    includes two pseudo-items, one in each direction.
+    p is that of the exact McNemar test. The two-sided bounds are Tango's with the design effect,
+    which includes two pseudo-items, one in each direction.
 
     Raises ValueError if no item counts for both.
     """
@@ -94,15 +104,17 @@ def compare_matches(matches: Stratum) -> tuple[Difference, DiscordantCounts]:
     counts = DiscordantCounts(
         int(np.count_nonzero(counted > 0)), int(np.count_nonzero(counted < 0)), len(counted)
     )
-    design_effect = _design_effect(matches.with_values(differences[:, None]))
+    stratum = matches.with_values(differences[:, None])
+    at_least, at_most = one_sided_bounds([stratum], 1.0)
     detectable = minimum_detectable_difference(counts)
     result = Difference(
         counts.n,
         counts.difference,
-        *tango_interval(counts, design_effect=design_effect),
+        *tango_interval(counts, design_effect=_design_effect(stratum)),
         mcnemar(counts.first_only, counts.second_only),
         detectable,
-        *tango_interval(counts, Z_ONE_SIDED, design_effect),
+        float(at_least[0]),
+        float(at_most[0]),
     )
     return result, counts
 
@@ -124,17 +136,24 @@ def _to_differences(
     strata: Sequence[Stratum], p_values: Column, maximum: float
 ) -> list[Difference | None]:
     """Return the differences of the mean over the strata, per column."""
-    two_sided = difference_intervals(strata, maximum)
-    one_sided = difference_intervals(strata, maximum, Z_ONE_SIDED, unseen=maximum)
     n: Counts = np.sum([stratum.n for stratum in strata], axis=0)
-    detectable = [
-        minimum_detectable_mean_difference(column[~np.isnan(column)], maximum)
-        for column in item_contributions(strata).T
-    ]
-    columns = (column.tolist() for column in (n, *two_sided, p_values, *one_sided[1:]))
+    intervals = difference_intervals(strata, maximum)
+    columns = (*intervals, p_values, *one_sided_bounds(strata, maximum))
+    rows = zip(n.tolist(), *(column.tolist() for column in columns), strict=True)
+    detectable = _minimum_detectable(strata, maximum)
     return [
-        None if math.isnan(mean) else Difference(count, mean, low, high, p, least, lowest, highest)
-        for count, mean, low, high, p, lowest, highest, least in zip(
-            *columns, detectable, strict=True
-        )
+        None if math.isnan(mean) else Difference(n, mean, low, high, p, least, at_least, at_most)
+        for (n, mean, low, high, p, at_least, at_most), least in zip(rows, detectable, strict=True)
+    ]
+
+
+def _minimum_detectable(strata: Sequence[Stratum], maximum: float) -> list[float | None]:
+    """Return the minimum detectable difference per column; draws without counted items drop out."""
+    contributions = item_contributions(strata)
+    sums = sum_by_draw(strata, contributions)
+    counted = sum_by_draw(strata, [(~np.isnan(part)).astype(float) for part in contributions])
+    items = np.sum([stratum.n for stratum in strata], axis=0)
+    return [
+        minimum_detectable_mean_difference(column[is_counted], maximum / max(n, 1), maximum)
+        for column, is_counted, n in zip(sums.T, counted.T > 0, items.tolist(), strict=True)
     ]

@@ -15,16 +15,17 @@ from typing import NamedTuple
 
 import numpy as np
 
-from numbench.stats.design import Column, Indices, Matrix, Stratum, cluster_pairs
-from numbench.stats.resampling import coin_flips, column_batches, round_for_exact_sums
+from numbench.stats.design import Column, DrawIndices, Matrix, Stratum, draw_indices
+from numbench.stats.resampling import (
+    coin_flips,
+    column_batches,
+    round_for_exact_sums,
+    sum_errors,
+)
 
 PERMUTATIONS = 19_999
 MAX_EXACT_ITEMS = 12
 """With at most this many differing items, all permutations are enumerated."""
-
-# The mean of strata is not an exact sum; values within this relative tolerance count as equal,
-# which makes p larger, not smaller.
-_TIE_TOLERANCE = 1e-12
 
 
 class PValues(NamedTuple):
@@ -35,16 +36,6 @@ class PValues(NamedTuple):
 
     strata: list[Column]
     overall: Column
-
-
-class _Swaps(NamedTuple):
-    """Which coin decides about each item of a stratum: the coin's stratum and its index there.
-
-    Items of different strata that were drawn together share a coin.
-    """
-
-    strata: Indices
-    items: Indices
 
 
 def permutation_test(strata: Sequence[Stratum]) -> PValues:
@@ -59,42 +50,24 @@ def permutation_test(strata: Sequence[Stratum]) -> PValues:
     """
     if not strata:
         raise ValueError("no items to compare")
-    swaps = _assign_swaps(strata)
-    parts = [_test_columns(batch, swaps) for batch in column_batches(strata)]
+    draws = draw_indices(strata)
+    parts = [_test_columns(batch, draws) for batch in column_batches(strata)]
     return PValues(
         [np.concatenate([part.strata[index] for part in parts]) for index in range(len(strata))],
         np.concatenate([part.overall for part in parts]),
     )
 
 
-def _assign_swaps(strata: Sequence[Stratum]) -> list[_Swaps]:
-    swaps: list[_Swaps] = []
-    for index, stratum in enumerate(strata):
-        assigned = _Swaps(
-            np.full(len(stratum.values), index), np.arange(len(stratum.values), dtype=np.int64)
-        )
-        for other in range(index):
-            here, there = cluster_pairs(stratum, strata[other])
-            # An item that has a coin of an earlier stratum keeps it.
-            free = assigned.strata[here] == index
-            assigned.strata[here[free]] = swaps[other].strata[there[free]]
-            assigned.items[here[free]] = swaps[other].items[there[free]]
-        swaps.append(assigned)
-    return swaps
-
-
-def _test_columns(strata: Sequence[Stratum], swaps: Sequence[_Swaps]) -> PValues:
+def _test_columns(strata: Sequence[Stratum], draws: Sequence[DrawIndices]) -> PValues:
     columns = strata[0].values.shape[1]
     # Per stratum of coins, the values that its coins swap, one block per stratum of items.
     blocks: dict[int, list[tuple[int, Matrix]]] = defaultdict(list)
-    values_of = []
-    for index, (stratum, assigned) in enumerate(zip(strata, swaps, strict=True)):
-        values = np.nan_to_num(round_for_exact_sums(stratum.values))
-        values_of.append(values)
-        for source in np.unique(assigned.strata).tolist():
-            items = assigned.strata == source
+    values_of = [np.nan_to_num(round_for_exact_sums(stratum.values)) for stratum in strata]
+    for index, (values, of_items) in enumerate(zip(values_of, draws, strict=True)):
+        for source in np.unique(of_items.strata).tolist():
+            items = of_items.strata == source
             block = np.zeros_like(strata[source].values)
-            block[assigned.items[items]] = values[items]
+            block[of_items.items[items]] = values[items]
             blocks[source].append((index, block))
     scales = [1 / (len(strata) * np.maximum(stratum.n, 1)) for stratum in strata]
     sums = [np.tile(values.sum(axis=0), (PERMUTATIONS, 1)) for values in values_of]
@@ -103,12 +76,16 @@ def _test_columns(strata: Sequence[Stratum], swaps: Sequence[_Swaps]) -> PValues
         for number, (index, _) in enumerate(of_coins):
             sums[index] += swapped[:, number * columns : (number + 1) * columns]
     observed = [values.sum(axis=0) for values in values_of]
-    p_values = [_p_values(*each) for each in zip(sums, observed, values_of, strict=True)]
+    errors = [sum_errors(values) for values in values_of]
+    p_values = [_p_values(*each) for each in zip(sums, observed, values_of, errors, strict=True)]
     together = np.concatenate(
         [sum(scales[index] * block for index, block in of_coins) for of_coins in blocks.values()]
     )
     overall = _p_values(
-        _weighted_sum(sums, scales), np.asarray(_weighted_sum(observed, scales)), together
+        _weighted_sum(sums, scales),
+        _weighted_sum(observed, scales),
+        together,
+        _weighted_sum(errors, scales),
     )
     return PValues(p_values, overall)
 
@@ -120,9 +97,13 @@ def _weighted_sum(parts: Sequence[Matrix], weights: Sequence[Column]) -> Matrix:
     return total
 
 
-def _p_values(permuted: Matrix, observed: Column, values: Matrix) -> Column:
-    """Return p per column. values: what each coin swaps, shape (coins, columns)."""
-    extreme = np.abs(permuted) >= np.abs(observed) * (1 - _TIE_TOLERANCE)
+def _p_values(permuted: Matrix, observed: Column, values: Matrix, errors: Column) -> Column:
+    """Return p per column.
+
+    values: what each coin swaps, shape (coins, columns). errors: bounds of rounding errors; sums
+    that differ by less count as equal, which makes p larger, not smaller.
+    """
+    extreme = np.abs(permuted) >= np.abs(observed) - errors
     count = np.count_nonzero(extreme, axis=0)
     p = np.asarray((1 + count) / (1 + len(permuted)))
     unreached = count == 0
@@ -132,7 +113,7 @@ def _p_values(permuted: Matrix, observed: Column, values: Matrix) -> Column:
     differing = np.count_nonzero(values, axis=0)
     for index in np.flatnonzero(differing <= MAX_EXACT_ITEMS).tolist():
         column = values[:, index]
-        p[index] = _exact_p_value(column[column != 0])
+        p[index] = _exact_p_value(column[column != 0], errors[index])
     return p
 
 
@@ -146,11 +127,11 @@ def _swapped_sums(values: Matrix, stream: str) -> Matrix:
     return sums
 
 
-def _exact_p_value(values: Column) -> float:
+def _exact_p_value(values: Column, error: float) -> float:
     if not len(values):
         return 1.0
     sums = _all_sign_patterns(len(values)) @ values
-    return float(np.mean(np.abs(sums) >= abs(values.sum()) * (1 - _TIE_TOLERANCE)))
+    return float(np.mean(np.abs(sums) >= abs(values.sum()) - error))
 
 
 @cache

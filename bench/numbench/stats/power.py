@@ -1,4 +1,4 @@
-"""Minimum detectable differences: the power of the paired tests.
+"""Minimum detectable difference of correct answers: the power of the exact McNemar test.
 
 For two models that differ on a share ψ of the items, the number of discordant items is binomial,
 and given that number, so is the number that only the better model has correct.
@@ -28,8 +28,6 @@ _MAX_ENUMERATED = 1_000
 """With more expected discordant items, the normal approximation is accurate to 1 %."""
 
 _RELATIVE_TOLERANCE = 1e-4
-_BISECTION_STEPS = 30
-_EQUAL = 1e-9
 _TAIL_SDS = 6.0
 
 
@@ -46,13 +44,13 @@ def exact_power(n: int, discordance: float, difference: float) -> float:
         return 0.0
     better = (1 + difference / discordance) / 2
     # All significant outcomes of all totals in one array.
-    critical = np.array([_critical_count(total) for total in totals.tolist()])
+    critical = np.array([critical_count(total) for total in totals.tolist()])
     outcomes = totals - critical + 1
     starts = np.cumsum(outcomes) - outcomes
     total_of = np.repeat(totals, outcomes)
     better_only = np.arange(len(total_of)) + np.repeat(critical - starts, outcomes)
-    found = np.add.reduceat(_binomial(total_of, better_only, better), starts)
-    return float(_binomial(np.asarray(n), totals, discordance) @ found)
+    found = np.add.reduceat(binomial_probabilities(total_of, better_only, better), starts)
+    return float(binomial_probabilities(np.asarray(n), totals, discordance) @ found)
 
 
 def minimum_detectable_difference(counts: DiscordantCounts) -> float | None:
@@ -64,55 +62,6 @@ def minimum_detectable_difference(counts: DiscordantCounts) -> float | None:
     """
     observed = round(counts.first_only + counts.second_only)
     return _minimum_detectable(round(counts.n), observed)
-
-
-def minimum_detectable_mean_difference(
-    contributions: Column, max_difference: float = math.inf
-) -> float | None:
-    """Return the true mean difference detected with 80 % power at the 5 % level.
-
-    contributions: of each item that counts to the mean difference, its difference / n.
-
-    The differing items keep their number and their absolute contributions, and more of them
-    favour the better model. If not even all of them in one direction would be detected, more
-    items of the mean absolute contribution have to differ. Equal contributions make the test that
-    of McNemar, whose power is enumerated; for others, see `_detectable_tilt`. None if no item
-    differs (equal scores do not show how much differences vary), if no difference is detectable,
-    or if the result exceeds `max_difference`.
-    """
-    n, sizes = len(contributions), np.abs(contributions[contributions != 0])
-    if not len(sizes) or (one_direction := _minimum_detectable(n, 0)) is None:
-        return None
-    mean = float(sizes.mean())
-    if np.ptp(sizes) <= _EQUAL * mean:
-        share = _minimum_detectable(n, len(sizes))
-        assert share is not None
-        detectable = share * n * mean
-    else:
-        detectable = mean * max(_detectable_tilt(sizes) * len(sizes), one_direction * n)
-    return detectable if detectable <= max_difference else None
-
-
-def _detectable_tilt(sizes: Column) -> float:
-    """Return the excess, 0 … 1, of items in one direction that is detected with 80 % power.
-
-    The permutation distribution of a sum is close to a normal one with the variance Σx², so the
-    test compares T = Σx / √Σx² with z₀.₉₇₅. With a Poisson number k of items, of moments mᵢ of
-    |x| and the tilt δ, the mean of T is close to t = δ·m₁·√(k / m₂) and, to first order, its
-    variance to 1 − t·δ·m₃ / (√k·m₂^1.5) + t²·m₄ / (4k·m₂²).
-    """
-    k = len(sizes)
-    m1, m2, m3, m4 = (float(np.mean((sizes / sizes.max()) ** power)) for power in (1, 2, 3, 4))
-    low, high = 0.0, 1.0
-    for _ in range(_BISECTION_STEPS):
-        tilt = (low + high) / 2
-        t = tilt * m1 * math.sqrt(k / m2)
-        variance = 1 - t * tilt * m3 / (math.sqrt(k) * m2**1.5) + t * t * m4 / (4 * k * m2 * m2)
-        if t - Z_POWER * math.sqrt(max(variance, 0.0)) < Z_CONFIDENCE:
-            low = tilt
-        else:
-            high = tilt
-    return high
 
 
 @lru_cache(maxsize=10_000)
@@ -167,14 +116,14 @@ def _likely_range(n: int, share: float) -> tuple[int, int]:
 
 
 @cache
-def _critical_count(total: int) -> int:
+def critical_count(total: int) -> int:
     """Return the least number of `total` discordant items in one direction that is significant."""
-    tails = np.cumsum(_binomial(np.asarray(total), np.arange(total // 2 + 1), 0.5))
+    tails = np.cumsum(binomial_probabilities(np.asarray(total), np.arange(total // 2 + 1), 0.5))
     # Relative to rounding, no tail of a fair binomial is this close to 2.5 %.
     return total - int(np.searchsorted(tails, ALPHA / 2 * (1 + 1e-12), side="right")) + 1
 
 
-def _binomial(n: Counts, successes: Counts, p: float) -> Column:
+def binomial_probabilities(n: Counts, successes: Counts, p: float) -> Column:
     """Return the probabilities of numbers of successes in n trials."""
     if p >= 1.0:
         return np.asarray((successes == n).astype(np.float64))

@@ -5,15 +5,17 @@ The draws are the same on every machine and for every chunk size.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from numbench.stats.design import Matrix, Stratum
+from numbench.stats.design import Column, Matrix, Stratum
 
 SEED = 20_250_601
 _MAX_DRAWS_PER_CHUNK = 2_000_000
 _COLUMNS_PER_BATCH = 256
+_SUM_BITS = 51
 
 
 def column_batches(strata: Sequence[Stratum]) -> Iterator[list[Stratum]]:
@@ -30,9 +32,20 @@ def round_for_exact_sums(values: Matrix) -> Matrix:
     bit-identical in any order and on any machine, and equal sums compare equal.
     """
     largest = np.max(np.abs(np.nan_to_num(values)), axis=0, initial=0.0)
-    bits = 51 - len(values).bit_length()
+    bits = _SUM_BITS - len(values).bit_length()
     unit = np.ldexp(1.0, np.frexp(largest)[1] - bits)
     return np.asarray(np.round(values / unit) * unit)
+
+
+def sum_errors(values: Matrix) -> Column:
+    """Return how far two signed sums of each column's values may be apart through rounding.
+
+    values: rounded by `round_for_exact_sums`. Leaves room for errors of the unrounded values, such
+    as those of differences of means over samples.
+    """
+    largest = np.max(np.abs(values), axis=0, initial=0.0)
+    unit = np.ldexp(largest, len(values).bit_length() - _SUM_BITS + 2)
+    return np.asarray(np.count_nonzero(values, axis=0) * unit)
 
 
 def bootstrap_weights(items: int, resamples: int, stream: str = "") -> Iterator[Matrix]:
@@ -42,11 +55,17 @@ def bootstrap_weights(items: int, resamples: int, stream: str = "") -> Iterator[
     """
     generator = _philox(items, stream)
     for count in _chunk_sizes(resamples, items):
-        uniform = (generator.random_raw(count * items) >> np.uint64(11)) * 2.0**-53
+        uniform = _uniform(generator, count * items)
         drawn = (uniform * items).astype(np.int64).reshape(count, items)
         drawn += np.arange(count)[:, None] * items
         times = np.bincount(drawn.ravel(), minlength=count * items)
         yield times.reshape(count, items).astype(np.float64)
+
+
+def uniform_numbers(shape: tuple[int, ...], stream: str) -> Matrix:
+    """Return uniform random numbers, 0 ≤ u < 1."""
+    count = math.prod(shape)
+    return _uniform(_philox(count, stream), count).reshape(shape)
 
 
 def coin_flips(items: int, resamples: int, stream: str = "") -> Iterator[Matrix]:
@@ -64,6 +83,10 @@ def coin_flips(items: int, resamples: int, stream: str = "") -> Iterator[Matrix]
 def _philox(number: int, stream: str) -> np.random.Philox:
     # `random_raw` is the only stream that numpy guarantees to stay the same across versions.
     return np.random.Philox(np.random.SeedSequence([SEED, number, *stream.encode()]))
+
+
+def _uniform(generator: np.random.Philox, count: int) -> Matrix:
+    return np.asarray((generator.random_raw(count) >> np.uint64(11)) * 2.0**-53)
 
 
 def _chunk_sizes(resamples: int, items: int) -> Iterator[int]:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 
-from numbench.stats.design import Column, Design, Stratum, residual_squares
+from numbench.stats.design import Design, Matrix, Stratum, residual_squares
 from numbench.stats.intervals import Z_TWO_SIDED
 from numbench.stats.mcnemar import DiscordantCounts
 from numbench.stats.power import Z_POWER, minimum_detectable_difference
@@ -17,8 +17,9 @@ from numbench.stats.power import Z_POWER, minimum_detectable_difference
 class ItemVariance(NamedTuple):
     """Variance of the score of one sample of an item, in squared units of the scores.
 
-    between: of the items' expected scores. within: of repeated samples of an item. residual: the
-    share of `between` that remains within strata of difficulty, 1 if the items are not stratified.
+    between: of the items' expected scores; an unbiased estimate of a value near 0 may be negative.
+    within: of repeated samples of an item. residual: the share of `between` that remains within
+    strata of difficulty, 1 if the items are not stratified.
     """
 
     between: float
@@ -31,8 +32,18 @@ class ItemVariance(NamedTuple):
         pool: size of the pool whose strata the items are drawn from, None for independent items.
         """
         share = 0.0 if pool is None else max(0.0, 1 - items / pool)
-        between = self.between * (share * self.residual + 1 - share)
+        between = max(self.between, 0.0) * (share * self.residual + 1 - share)
         return (between + self.within / samples) / items
+
+    def with_pseudo_items(self, items: int, mean: float, maximum: float = 100.0) -> ItemVariance:
+        """Return the variance with two more items of `items`, scores of 0 and `maximum`.
+
+        They account for scores that did not occur, as in the intervals of scores.
+        """
+        pseudo = (mean**2 + (maximum - mean) ** 2) / items
+        observed = max(self.between, 0.0)
+        between = observed + pseudo
+        return ItemVariance(between, self.within, (observed * self.residual + pseudo) / between)
 
 
 def largest_variance(mean: float, maximum: float = 100.0) -> ItemVariance:
@@ -40,34 +51,32 @@ def largest_variance(mean: float, maximum: float = 100.0) -> ItemVariance:
     return ItemVariance(max(mean * (maximum - mean), 0.0))
 
 
-def item_variance(
-    samples: Sequence[Sequence[float]], design: Design | None = None, maximum: float = 100.0
-) -> ItemVariance:
-    """Estimate the variance from the scores of each item's samples, in the order of the design.
+def item_variance(values: Matrix, design: Design | None = None) -> ItemVariance:
+    """Estimate the variance from the scores of items and their samples, shape (items, samples).
 
-    If items have several samples, the components are those of the analysis of variance; otherwise
-    the whole variance counts as between items, so that more samples promise nothing. Includes two
-    pseudo-items, 0 and maximum. Raises ValueError without scores.
+    NaN for a sample that does not count. Items with several samples show the variance within, and
+    all components are unbiased; otherwise the whole variance counts as between items, so that more
+    samples promise nothing. Raises ValueError without scores.
+
+    Source: S. R. Searle, G. Casella, C. E. McCulloch, Variance Components (1992), section 3.6, with
+    unweighted means of the items.
     """
-    if not samples or not all(samples):
+    counts = np.count_nonzero(~np.isnan(values), axis=1)
+    items = int(np.count_nonzero(counts))
+    if not items:
         raise ValueError("no scores")
-    means: Column = np.array([float(np.mean(scores)) for scores in samples])
-    n, mean = len(means), float(means.mean())
-    stratum = Stratum("", means[:, None], design)
-    pseudo = mean**2 + (maximum - mean) ** 2
-    of_means = (float(residual_squares(stratum._replace(design=None))[0]) + pseudo) / n
-    ordered = stratum._replace(design=design and design._replace(share_per_item=1 / n))
-    residual_of_means = (float(residual_squares(ordered)[0]) + pseudo) / n
-    repeated = [scores for scores in samples if len(scores) > 1]
-    if not repeated:
-        residual = min(1.0, residual_of_means / of_means)
-        return ItemVariance(of_means, 0.0, residual)
-    freedom = sum(len(scores) - 1 for scores in repeated)
-    within = sum(float(np.var(scores)) * len(scores) for scores in repeated) / freedom
-    noise = within * float(np.mean([1 / len(scores) for scores in samples]))
-    between = max(of_means - noise, 0.0)
-    remaining = max(min(residual_of_means - noise, between), 0.0)
-    return ItemVariance(between, within, remaining / between if between else 1.0)
+    means = np.nansum(values, axis=1) / np.where(counts == 0, np.nan, counts)
+    freedom = int(counts.sum()) - items
+    within = float(np.nansum((values - means[:, None]) ** 2)) / freedom if freedom else 0.0
+    noise = within * float(np.mean(1 / counts[counts > 0]))
+    stratum = Stratum("", means[:, None], design and design._replace(share_per_item=1 / items))
+    all_items, neighbours = (
+        float(residual_squares(part)[0]) / max(items - 1, 1)
+        for part in (stratum._replace(design=None), stratum)
+    )
+    between = all_items - noise
+    residual = min(max((neighbours - noise) / between, 0.0), 1.0) if between > 0 else 1.0
+    return ItemVariance(between, within, residual)
 
 
 def items_for_precision(
@@ -101,17 +110,24 @@ def items_for_precision(
 def items_for_difference(
     variance: ItemVariance, difference: float, samples: int = 1, full_errors: bool = False
 ) -> int:
-    """Return the number of items that show a mean difference with 80 % power at the 5 % level.
+    """Return the number of items of which a mean difference gives a verdict with 80 % power.
 
     variance: of the differences between two models' scores on an item. full_errors: whether
     scores are 0 or 100, so that at least as many items have to differ as the exact test needs.
+    For other scores the interval has to exclude 0, with pseudo-items of 100 points.
 
     Raises ValueError if the difference is not positive.
     """
     if not difference > 0:
         raise ValueError(f"difference {difference}")
-    spread = variance.of_mean(1, samples)
-    items = max(1, math.ceil(spread * ((Z_TWO_SIDED + Z_POWER) / difference) ** 2))
+
+    def is_enough(items: int) -> bool:
+        of_mean = variance.of_mean(items, samples)
+        pseudo = 0.0 if full_errors else 2 * (100 / items) ** 2
+        half_width = Z_TWO_SIDED * math.sqrt(of_mean + pseudo)
+        return half_width + Z_POWER * math.sqrt(of_mean) <= difference
+
+    items = _least(is_enough)
     return max(items, _items_of_exact_test(difference / 100)) if full_errors else items
 
 

@@ -1,7 +1,7 @@
 """Statistics of repeated samples: several answers of a model to each item.
 
-Values are matrices of shape (items, samples), NaN for a sample that does not count. Items are
-independent of each other, the samples of one item are not, so the item is the unit of every error.
+Values are matrices of shape (items, samples), NaN for a sample that does not count. The
+samples of one item are not independent of each other, so the item is the unit of every error.
 """
 
 from __future__ import annotations
@@ -9,37 +9,12 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from functools import lru_cache
-from statistics import NormalDist
 from typing import NamedTuple
 
 import numpy as np
 
+from numbench.stats.design import Design, Stratum, residual_squares
 from numbench.stats.rank_statistics import FloatArray
-
-_Z = NormalDist().inv_cdf(0.975)
-
-
-class VarianceComponents(NamedTuple):
-    """The variances of a sample's value, in the squared unit of the values.
-
-    between: of the items' expected values. within: of the samples of one item, mean over the
-    items. Both are unbiased, so that `between` is negative for some data with a true value near 0.
-    """
-
-    between: float
-    within: float
-
-    def standard_error(self, items: int, samples: int) -> float:
-        """Return the standard error of the mean over `items` items with `samples` samples each."""
-        return math.sqrt(self._variance_of_item_mean(samples) / items)
-
-    def items_needed(self, half_width: float, samples: int) -> int:
-        """Return the number of items for a 95 % interval of ± `half_width`, with `samples` each."""
-        needed = self._variance_of_item_mean(samples) * (_Z / half_width) ** 2
-        return max(1, math.ceil(needed))
-
-    def _variance_of_item_mean(self, samples: int) -> float:
-        return max(0.0, self.between) + self.within / samples
 
 
 class VoteCounts(NamedTuple):
@@ -71,36 +46,19 @@ def item_means(values: FloatArray) -> FloatArray:
     return np.asarray(np.nansum(values[known], axis=1) / counts[known])
 
 
-def standard_error(values: FloatArray) -> float | None:
+def standard_error(values: FloatArray, design: Design | None = None) -> float | None:
     """Return the standard error of the mean of the items' means; None for fewer than two items.
 
-    The items' means include the noise of the samples, so their variance needs no addition for it.
-    """
-    means = item_means(values)
-    if len(means) < 2:
-        return None
-    return float(means.std(ddof=1)) / math.sqrt(len(means))
-
-
-def variance_components(values: FloatArray) -> VarianceComponents | None:
-    """Return the variance components by the one-way analysis of variance, unbiased.
-
-    Items may have different numbers of samples. None for fewer than two items, or if none has two
-    samples.
-
-    Source: S. R. Searle, G. Casella, C. E. McCulloch, Variance Components (1992), section 3.6.
+    design: of the rows of `values`. The items' means include the noise of the samples, so their
+    variance needs no addition for it.
     """
     counts = np.count_nonzero(~np.isnan(values), axis=1)
-    values, counts = values[counts > 0], counts[counts > 0]
-    items, total = len(counts), int(counts.sum())
-    if items < 2 or total == items:
+    items = int(np.count_nonzero(counts))
+    if items < 2:
         return None
-    means = np.nansum(values, axis=1) / counts
-    grand_mean = np.nansum(values) / total
-    within = float(np.nansum((values - means[:, None]) ** 2)) / (total - items)
-    between_squares = float((counts * (means - grand_mean) ** 2).sum()) / (items - 1)
-    samples_per_item = (total - float((counts.astype(float) ** 2).sum()) / total) / (items - 1)
-    return VarianceComponents((between_squares - within) / samples_per_item, within)
+    means = np.nansum(values, axis=1) / np.where(counts == 0, np.nan, counts)
+    squares = float(residual_squares(Stratum("", means[:, None], design))[0])
+    return math.sqrt(squares / (items * (items - 1)))
 
 
 def pass_at_k(correct: FloatArray, k: int) -> float | None:
