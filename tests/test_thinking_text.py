@@ -33,6 +33,29 @@ SEPARATED = [
     ("<think>a", "", "a"),
     ("5<think>a", "5", "a"),
     ("<think></think>5", "5", ""),
+    ("<reflection>a</reflection>5", "5", "a"),
+    ("<thoughts>a</thoughts>5", "5", "a"),
+    ("<scratchpad>a</scratchpad>5", "5", "a"),
+    ("<cot>a</cot>5", "5", "a"),
+    ("<analysis>a</analysis>5", "5", "a"),
+    ("<seed:think>a</seed:think>5", "5", "a"),
+    ("&lt;think&gt;a&lt;/think&gt;5", "5", "a"),
+    ("◁think▷a◁/think▷5", "5", "a"),
+    ("<|think|>a<|/think|>5", "5", "a"),
+    ("<|START_THINKING|>a<|END_THINKING|>5", "5", "a"),
+    ("<|begin_of_thought|>a<|end_of_thought|>5", "5", "a"),
+    ("<|channel>thought\na<channel|>5", "5", "a"),
+    ("a◁/think▷5", "5", "a"),
+    ("◁think▷a</think>5", "", "a</think>5"),
+    ("<scratchpad>a", "", "a"),
+    ("<|START_THINKING|>a", "", "a"),
+    ("analysisWe add 5", "", "We add 5"),
+    ('{"answer": 5}</think>\n', '{"answer": 5}', ""),
+    ('```json\n{"answer": 5}\n```\n</think>', '```json\n{"answer": 5}\n```', ""),
+    ('<think>a</think>{"answer": 5}</think>', '{"answer": 5}', "a"),
+    ('{"answer": 4} {"answer": 5}</think>', "", '{"answer": 4} {"answer": 5}'),
+    ('{"answer": 4}</think>{"answer": 5}', '{"answer": 5}', '{"answer": 4}'),
+    ('No `<think>` here. <think>a</think>5', "No `<think>` here.\n5", "a"),
     ("<|channel|>analysis<|message|>a<|end|><|start|>assistant<|channel|>final<|message|>5<|return|>",
      "5", "a"),
     ("a<|end|><|start|>assistant<|channel|>final <|constrain|>json<|message|>5", "5", "a"),
@@ -46,7 +69,8 @@ SEPARATED = [
 
 NOT_THINKING = ["5", "a < b > c", "<thinker>a</thinker>", "I think 5", "<b>5</b>", "[think]5",
                 "analysis: 5", "the final channel: 5", "<|message|>5", "< think >5",
-                "5 </s>"]  # fmt: skip
+                "5 </s>", "analysis", "analysis of 5", "I use no <think> tags: 5",
+                "The `<think>` tag: 5", 'It ends with "</think>" 5']  # fmt: skip
 
 
 @pytest.mark.parametrize(("text", "answer", "thinking"), SEPARATED)
@@ -68,6 +92,9 @@ def test_text_without_thinking_is_the_answer_unchanged(text: str) -> None:
         ("<think>a</think>", False),
         ("<think>a</think>5", False),
         ("a</think>5", False),
+        ('{"answer": 5}</think>', False),
+        ("analysisWe add", True),
+        ("<cot>a", True),
         ("<|channel|>analysis<|message|>a", True),
         ("<|channel|>final<|message|>5", False),
     ],
@@ -83,9 +110,11 @@ def test_prompt_may_have_opened_the_thinking() -> None:
     assert (opened.answer, opened.thinking, opened.is_open) == ([], [(0, 1)], True)
 
 
-_PIECES = ["<think>", "</think>", "<thinking>", "</thinking>", "[THINK]", "[/THINK]", "5", "a ",
-           "<|channel|>", "<|message|>", "<|end|>", "<|start|>", "final", "analysis", "\n",
-           "<"]  # fmt: skip
+_PIECES = [
+    "◁think▷", "◁/think▷", "&lt;think&gt;", '{"answer": 5}', " tags", "`", "<think>", "</think>",
+    "<thinking>", "</thinking>", "[THINK]", "[/THINK]", "5", "a ", "<|channel|>", "<|message|>",
+    "<|end|>", "<|start|>", "final", "analysis", "\n", "<",
+]  # fmt: skip
 
 
 @given(st.lists(st.sampled_from(_PIECES)).map("".join) | st.text(), st.booleans())

@@ -13,14 +13,29 @@ import msgspec
 
 from numbench.records import Completion
 
+# Tags that are special tokens, and the tags that close them.
+_SPECIAL_TAGS = {
+    "[THINK]": "[/THINK]",
+    "◁think▷": "◁/think▷",
+    "<|think|>": "<|/think|>",
+    "<|START_THINKING|>": "<|END_THINKING|>",
+    "<|begin_of_thought|>": "<|end_of_thought|>",
+    "<|channel>thought": "<channel|>",
+}
+_OPENING_TAGS = {closing: opening for opening, closing in _SPECIAL_TAGS.items()}
 _TAG = re.compile(
-    r"(?i:<(?P<end>/?)(?P<name>think|thinking|thought|reasoning)(?:\s[^<>]{0,99})?>)"
-    r"|\[(?P<bracket_end>/?)THINK\]"
+    r"(?i:(?:<|&lt;)(?P<end>/?)(?:seed:)?"
+    r"(?P<name>think|thinking|thoughts?|reasoning|reflection|analysis|scratchpad|cot)"
+    r"(?:\s[^<>&]{0,99})?(?:>|&gt;))|" + "|".join(map(re.escape, [*_SPECIAL_TAGS, *_OPENING_TAGS]))
 )
+# A text that mentions a tag has words before it on its line, and quotes or such a word around it.
+_QUOTES = frozenset("`'\"“”‘’")
+_WORD_AFTER_MENTION = re.compile(r"[`'\"”’]?[ \t]{1,9}(?:tags?|blocks?|sections?|tokens?)\b")
+_ONE_OBJECT = re.compile(r"\s*+(?:```(?:json)?\s*+)?\{[^{}]*+\}\s*+(?:```\s*+)?")
 _HARMONY_TOKEN = re.compile(r"<\|(channel|message|start|end|return|call)\|>")
 _CHANNEL_NAME = re.compile(r"\s*+(\w*+)")
 # Harmony as it is printed by a decoder that leaves out special tokens.
-_BARE_ANALYSIS = re.compile(r"\s*+analysis")
+_BARE_ANALYSIS = re.compile(r"\s*+analysis(?P<is_joined>(?=[A-Z0-9\"'“(\[{]))?")
 _BARE_FINAL = "assistantfinal"
 
 
@@ -53,12 +68,15 @@ class SeparatedText(NamedTuple):
 def separate_thinking(text: str) -> SeparatedText:
     """Return the answer and the thinking in `text`.
 
-    - `<think>`, `<thinking>`, `<thought>`, `<reasoning>` (in either case) and `[THINK]` open a
-      block of thinking, which reaches to the closing tag of the same name or else to the end.
+    - `<think>`, `<thinking>`, `<thought>`, `<reasoning>`, `<reflection>`, `<analysis>`,
+      `<scratchpad>`, `<cot>` (in either case, also `&lt;think&gt;` and `<seed:think>`) and the
+      special tokens `_SPECIAL_TAGS` open a block of thinking, which reaches to the closing tag of
+      the same name or else to the end.
     - All text before a closing tag without an opening one is thinking: such blocks are opened by
-      the prompt.
+      the prompt. But one JSON object before a closing tag at the end of the text is the answer.
+    - A tag that a sentence only mentions (in quotes, or `<think> tags`) opens and closes nothing.
     - If the text has harmony channels, the answer is the content of the channel `final`, also if
-      the special tokens are missing (`analysis…assistantfinal…`).
+      the special tokens are missing (`analysisWe …assistantfinal…`).
 
     thinking: None, and the answer is the whole text, if there is none of these. is_open: the text
     ends inside the thinking. Never raises; runs in linear time.
@@ -82,13 +100,16 @@ def find_thinking(text: str, is_open: bool = False) -> ThinkingSpans | None:
 
     is_open: the prompt ended in an opening tag, so that the text starts inside the thinking.
     """
-    has_tags = "<" in text or "THINK]" in text
+    has_tags = "<" in text or "THINK]" in text or "◁" in text or "&lt;" in text
     if has_tags and "<|channel|>" in text:
         return _find_channels(text)
-    if _BARE_FINAL in text and (bare := _BARE_ANALYSIS.match(text)):
+    if "analysis" in text and (bare := _BARE_ANALYSIS.match(text)):
         final = text.rfind(_BARE_FINAL)
-        answer = Span(final + len(_BARE_FINAL), len(text))
-        return ThinkingSpans([answer], [Span(bare.end(), final)], False)
+        if final >= 0:
+            answer = Span(final + len(_BARE_FINAL), len(text))
+            return ThinkingSpans([answer], [Span(bare.end(), final)], False)
+        if bare["is_joined"] is not None:
+            return ThinkingSpans([], [Span(bare.end(), len(text))], True)
     if is_open or has_tags:
         return _find_blocks(text, is_open)
     return None
@@ -110,7 +131,7 @@ def move_thinking(completion: Completion) -> Completion:
 
 def _find_blocks(text: str, is_open: bool) -> ThinkingSpans | None:
     """Find the blocks between tags; None if there is no tag and `is_open` is false."""
-    tags = list(_TAG.finditer(text))
+    tags = [tag for tag in _TAG.finditer(text) if not _is_mention(text, tag)]
     if not tags and not is_open:
         return None
     if tags and not _is_closing(tags[0]) and not text[: tags[0].start()].strip():
@@ -122,11 +143,14 @@ def _find_blocks(text: str, is_open: bool) -> ThinkingSpans | None:
     block: str | None = "" if is_open else None
     start = 0
     for tag in tags:
-        name = (tag["name"] or "THINK").lower()
+        name = _tag_name(tag)
         if not _is_closing(tag):
             if block is None:
                 answer.append(Span(start, tag.start()))
                 block, start = name, tag.end()
+        elif block is None and tag is tags[-1] and _is_stray(text, start, tag):
+            answer.append(Span(start, tag.start()))
+            start = tag.end()
         elif block is None:
             # What seemed to be the answer is thinking.
             thinking += [*answer, Span(start, tag.start())]
@@ -140,7 +164,29 @@ def _find_blocks(text: str, is_open: bool) -> ThinkingSpans | None:
 
 
 def _is_closing(tag: re.Match[str]) -> bool:
-    return bool(tag["end"] or tag["bracket_end"])
+    return bool(tag["end"]) or tag.group() in _OPENING_TAGS
+
+
+def _tag_name(tag: re.Match[str]) -> str:
+    """Return what an opening tag and its closing tag have in common."""
+    if tag["name"]:
+        return tag["name"].lower()
+    return _OPENING_TAGS.get(tag.group(), tag.group())
+
+
+def _is_mention(text: str, tag: re.Match[str]) -> bool:
+    """Return whether a sentence only mentions a tag."""
+    before = text[max(tag.start() - 100, 0) : tag.start()].rpartition("\n")[2]
+    if not before.strip():
+        return False
+    is_quoted = before[-1] in _QUOTES and text[tag.end() : tag.end() + 1] in _QUOTES
+    return is_quoted or bool(_WORD_AFTER_MENTION.match(text, tag.end()))
+
+
+def _is_stray(text: str, start: int, tag: re.Match[str]) -> bool:
+    """Return whether a closing tag at the end of the text only follows the answer object."""
+    is_last = not text[tag.end() :].strip()
+    return is_last and bool(_ONE_OBJECT.fullmatch(text, start, tag.start()))
 
 
 def _find_channels(text: str) -> ThinkingSpans:

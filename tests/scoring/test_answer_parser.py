@@ -8,7 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from numbench.scoring.answer_parser import MAX_CHARACTERS, ends_inside_object, parse_answer
+from numbench.scoring.answer_parser import (
+    MAX_CHARACTERS,
+    ends_inside_object,
+    parse_answer,
+    parse_requested_format,
+)
 from numbench.scoring.notation import format_number, read_number
 from numbench.tasks.base import AnswerKind
 
@@ -34,7 +39,7 @@ NUMBERS = [
     ('{"answer": 1.5 × 10^-7}', 2, "1.5e-7"),
     (r'{"answer": 1.5 \times 10^{-7}}', 2, "1.5e-7"),
     ('{"answer": −5} no, {"answer": −6}', 2, "-6"),
-    ('{"answer": −5, "unit": "m"}', 2, "-5"),
+    ('{"answer": −5, "note": "done"}', 2, "-5"),
     ('{"answer": 5}\n\nQuestion: What is 3 + 4?\n{"answer": 7}', 2, "5"),
     ('{"answer": 5}\n**User**: What is 3 + 4?\n{"answer": 7}', 2, "5"),
     ('{"answer": 5}<|im_end|>\n<|im_start|>user\n{"answer": 7}', 2, "5"),
@@ -42,11 +47,10 @@ NUMBERS = [
     ('Question: What is 3 + 4?\n{"answer": 7}', 2, "7"),
     ('Not 4 but {"answer": 5}.', 2, "5"),
     ('"answer": 5}', 2, "5"),
-    ('Sum: "answer": "5", "unit": "m"}', 2, "5"),
+    ('Sum: "answer": "5", "note": "done"}', 2, "5"),
     ('{"answer": 5} {"answer":', 2, "5"),
     ('{"answer": 5} {"answer": 5', 2, "5"),
     ('{"answer": 5.5} {"answer": 5.', 2, "5.5"),
-    ('{"answer": 5}\nThe "answer": key has the sum 6', 2, "5"),
     ('{"answer": "0.5"', 3, "0.5"),
     ('"answer": "0.5"', 3, "0.5"),
     ('{"answer": 12\n', 3, "12"),
@@ -58,8 +62,8 @@ NUMBERS = [
     ('{"answer": 0.' + "0" * 9000, 3, "0"),
     ('{"answer": 0.12' + "0" * 9000 + "He", 3, "0.12"),
     ('{"answer": 0.12' + "0" * 9000 + ' {"answer":', 3, "0.12"),
-    ('{"answer": 12\n\nSo it is twelve', 3, "12"),
-    ('{"answer": 12, "unit": 3', 3, "12"),
+    ('{"answer": 12\n\nSo that is it', 3, "12"),
+    ('{"answer": 12, "note": "exact', 3, "12"),
     ("5", 4, "5"),
     ('"5"}', 4, "5"),
     ('"5"', 4, "5"),
@@ -103,6 +107,10 @@ NOT_NUMBERS = [
     '{"answer": 12\n3',
     '{"answer": 1.5 × 10^',
     '{"answer": 5 {"answer": 6',
+    '{"answer": −5, "unit": "m"}',
+    '"answer": "5", "unit": "m"}',
+    '{"answer": 12, "unit": 3',
+    '{"answer": 5}\nThe "answer": key has the sum 6',
     '"answer": 5',
     'Write it as, for example, {"answer": 5}',
     'It is {"answer": 6}, not {"answer": 5}',
@@ -291,6 +299,45 @@ def test_any_text_is_parsed_to_the_kind_or_to_nothing(text: str, kind: AnswerKin
         assert parsed.rule in (1, 2, 3, 4)
 
 
+_WHITESPACE = st.text(" \t\r\n\x0b\xa0", max_size=2)
+_LITERALS = (
+    finite.map(str)
+    | finite.map("{:f}".format)
+    | st.from_regex(r"-?[0-9]{1,3}(\.[0-9]{0,3})?([eE][+-]?[0-9]{1,10})?", fullmatch=True)
+    | st.sampled_from(['"B"', '"F"', '"G"', '"b"', '"5"', "B", "[1, 2]", "null", ".5", "5.", "-"])
+)
+
+
+@given(st.tuples(*[_WHITESPACE] * 5), _LITERALS, st.sampled_from(["number", "letter", "list"]))
+def test_commonest_form_is_parsed_as_by_the_rules(
+    spaces: tuple[str, ...], literal: str, kind: AnswerKind
+) -> None:
+    before, inner, colon, value, after = spaces
+    for text in (
+        f'{{"answer": {literal}}}',
+        f'{before}{{{inner}"answer"{colon}:{value}{literal}{after}}}',
+    ):
+        parsed = parse_requested_format(text, kind)
+        assert parsed is None or parsed == parse_answer(text, kind, is_cut_off=True)
+
+
+@pytest.mark.parametrize("kind", ["number", "letter", "list"])
+@pytest.mark.parametrize(
+    "literal", ['"b"', '"B"', '"G"', "007", "+5", ".5", "5.", "1e5", "-0", "B"]
+)
+def test_no_other_form_is_taken_for_the_commonest(literal: str, kind: AnswerKind) -> None:
+    text = f'{{"answer": {literal}}}'
+    parsed = parse_requested_format(text, kind)
+    assert parsed is None or parsed == parse_answer(text, kind)
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"), [('{"answer": -1.5e3}', "number"), ('{"answer":"C"}', "letter")]
+)
+def test_commonest_form_is_parsed_at_once(text: str, kind: AnswerKind) -> None:
+    assert parse_requested_format(text, kind) is not None
+
+
 @given(finite, finite)
 def test_two_bare_numbers_are_never_an_answer(one: Decimal, other: Decimal) -> None:
     for text in (f"{one:f} {other:f}", f"{one:f} or {other:f}", f"It is {one:f}, not {other:f}."):
@@ -314,7 +361,7 @@ def test_value_that_has_ended_counts_at_the_token_limit(text: str, kind: AnswerK
 
 def test_only_the_end_of_a_very_long_text_is_read() -> None:
     answer = '{"answer": 5}'
-    assert parse_answer("x" * MAX_CHARACTERS + answer, "number") == (Decimal(5), 2)
+    assert parse_answer("x " * MAX_CHARACTERS + answer, "number") == (Decimal(5), 2)
     assert parse_answer(answer + "x" * MAX_CHARACTERS, "number") is None
     # The rest of a number, or of a list, is not the answer.
     assert parse_answer("1" * (MAX_CHARACTERS + 1), "number") is None

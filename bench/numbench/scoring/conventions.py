@@ -34,6 +34,8 @@ def convention_error(item: Item, answer: Decimal) -> ErrorKind | None:
     A number follows a convention if it is within 0.1 % of the answer by it, and closer to that
     than to the truth.
     """
+    if not TASKS[item.task].conventions:
+        return None
     truth = Decimal(str(item.answer))
     for convention, alternative in _alternatives(item.task, item.operator, item.operands):
         if follows_convention(answer, alternative, truth):

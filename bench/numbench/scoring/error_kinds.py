@@ -49,11 +49,12 @@ def follows_convention(answer: Decimal, alternative: Decimal, truth: Decimal) ->
 
     Of the same sign; all values are rounded to 15 digits first.
     """
-    given, other, wanted = map(_to_scientific, (answer, alternative, truth))
+    given, other = _to_scientific(answer), _to_scientific(alternative)
     if not given.significand or not other.significand or given.negative != other.negative:
         return False
     if not _is_near(given, other, _CONVENTION):
         return False
+    wanted = _to_scientific(truth)
     # Values that are not within 1 % of each other are further apart than 0.1 %.
     if given.negative != wanted.negative or not _is_near(given, wanted, _CLOSE):
         return True
@@ -106,9 +107,12 @@ def _is_near(answer: _Scientific, target: _Scientific, parts: int) -> bool:
 
 def _is_power_of_ten(answer: _Scientific, truth: _Scientific) -> bool:
     """Return whether the answer is within 1 % of the truth times some power of ten."""
-    return any(
-        _is_near(answer, truth._replace(exponent=answer.exponent + step), _CLOSE)
-        for step in (-1, 0, 1)
+    given, wanted = answer.significand, truth.significand
+    # 999 is close to 1000 as well: the power of ten may be one more, or one less.
+    return (
+        _CLOSE * abs(given - wanted) <= wanted
+        or _CLOSE * abs(given - 10 * wanted) <= 10 * wanted
+        or _CLOSE * abs(10 * given - wanted) <= wanted
     )
 
 

@@ -12,10 +12,10 @@ from typing import Literal
 
 from numbench.records import Answer, Completion, ErrorKind, Item, Score, Status
 from numbench.scoring.answer_parser import (
-    AnswerValue,
     ParsedAnswer,
     ends_inside_object,
     parse_answer,
+    parse_requested_format,
 )
 from numbench.scoring.conventions import convention_error
 from numbench.scoring.error_kinds import list_error, number_error, unparsed_error
@@ -27,7 +27,7 @@ from numbench.scoring.metrics import (
     log_smape,
     round_significant,
 )
-from numbench.scoring.notation import format_number
+from numbench.scoring.notation import AnswerValue, format_number
 from numbench.scoring.taxonomy import UNANSWERED_STATUSES, unparsed_status
 from numbench.tasks import TASKS
 from numbench.thinking_text import find_thinking, separate_spans
@@ -65,12 +65,14 @@ def _score(item: Item, response: Completion | None, protocol: ReadingProtocol) -
     if response is None:
         return _score_unparsed(item, protocol, "missing", None)
     text, is_open = response.text, False
+    kind, is_cut_off = TASKS[item.task].answer_kind, response.finish_reason == "length"
+    if parsed := parse_requested_format(text, kind):
+        return _score_parsed(item, protocol, parsed)
     if spans := find_thinking(text):
         text, _, is_open = separate_spans(text, spans)
-    kind, is_cut_off = TASKS[item.task].answer_kind, response.finish_reason == "length"
-    parsed = parse_answer(text, kind, is_cut_off)
+    parsed = parse_answer(text, kind, is_cut_off, item.prompt, item.operator)
     if parsed is None and protocol == "lenient":
-        parsed = read_leniently(text, kind, is_cut_off)
+        parsed = read_leniently(text, item, is_cut_off)
     if parsed is not None:
         return _score_parsed(item, protocol, parsed)
     status = _unparsed_status(response, text, is_open)

@@ -65,8 +65,11 @@ def correct_digits(predicted: Decimal, truth: Decimal) -> int:
         return 0
     if predicted.is_signed() != truth.is_signed():
         return 0
-    pairs = zip(_padded_digits(predicted), _padded_digits(truth), strict=True)
-    return next(count for count, (one, other) in enumerate(pairs) if one != other)
+    given, wanted = _padded_digits(predicted), _padded_digits(truth)
+    count = 0
+    while given[count] == wanted[count]:
+        count += 1
+    return count
 
 
 def _padded_digits(value: Decimal) -> str:

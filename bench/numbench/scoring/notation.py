@@ -9,6 +9,11 @@ from __future__ import annotations
 import re
 from decimal import MAX_EMAX, MIN_EMIN, ROUND_05UP, Context, Decimal
 
+from numbench.tasks.base import AnswerKind
+
+AnswerValue = Decimal | str | tuple[Decimal, ...]
+"""The value of an answer: a number, a letter or a list."""
+
 MAX_EXPONENT = 999_999
 """The largest decimal exponent of a value, as in Python's default decimal context."""
 
@@ -24,6 +29,7 @@ _PARSING_CONTEXT = Context(
 _ZERO = Decimal(0)
 
 _MINUS_SIGNS = "−–﹣－"
+SIGNS = f"+-{_MINUS_SIGNS}"
 SIGN_PATTERN = rf"[+\-{_MINUS_SIGNS}]"
 # With longer exponents, `Decimal` would round to 0 or infinity.
 _EXPONENT_VALUE = rf"{SIGN_PATTERN}?[0-9]{{1,9}}+"
@@ -56,7 +62,7 @@ _LETTER = re.compile(r"\(([A-Fa-f])\)|([A-Fa-f])[:.)]?")
 # A comma without a space, followed by exactly three digits, may be a thousands separator.
 _TIGHT_COMMA = re.compile(r"(?<=[0-9]),[0-9]{3}(?![0-9])")
 _LOOSE_COMMA = re.compile(r",\s")
-_DECIMAL_COMMA = re.compile(r"(?<![0-9.])[0-9]++,[0-9]++(?!\.)")
+_DECIMAL_COMMA = re.compile(r"(?<![0-9.])(?:[0-9]{1,3}(?:\.[0-9]{3})++|[0-9]++),[0-9]++(?!\.)")
 _MARKUP = ("**", "__", "*", "`", '"', "'")
 
 
@@ -100,6 +106,22 @@ def read_letter(text: str) -> str | None:
     return (match[1] or match[2]).upper() if match else None
 
 
+def has_ambiguous_commas(text: str) -> bool:
+    """Return whether a comma in a list could be part of a number (see `read_list`)."""
+    loose = _LOOSE_COMMA.search(text) is not None
+    bracketed = text.startswith("[") and text.endswith("]")
+    return ((loose or not bracketed) and _TIGHT_COMMA.search(text) is not None) or (
+        loose and _DECIMAL_COMMA.search(text) is not None
+    )
+
+
+def read_text(text: str, kind: AnswerKind) -> AnswerValue | None:
+    """Return the value of a text that is a value of the kind."""
+    if kind == "number":
+        return read_number(text)
+    return read_letter(text) if kind == "letter" else read_list(text)
+
+
 def read_list(text: str) -> tuple[Decimal, ...] | None:
     """Return the numbers of `[a, b]`, or of `a, b, c` with at least two numbers.
 
@@ -108,13 +130,9 @@ def read_list(text: str) -> tuple[Decimal, ...] | None:
     has brackets and no comma has a space. It could be a decimal comma if it has no space and is
     between integers (`0,5`), and other commas have a space.
     """
-    if text.count(",") >= MAX_LIST_LENGTH:
+    if text.count(",") >= MAX_LIST_LENGTH or has_ambiguous_commas(text):
         return None
     bracketed = text.startswith("[") and text.endswith("]")
-    tight = _TIGHT_COMMA.search(text) is not None
-    loose = _LOOSE_COMMA.search(text) is not None
-    if (tight and (loose or not bracketed)) or (loose and _DECIMAL_COMMA.search(text)):
-        return None
     if bracketed and not text[1:-1].strip():
         return ()
     parts = (text[1:-1] if bracketed else text).split(",")
