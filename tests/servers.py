@@ -155,6 +155,67 @@ def gemini(
     return web.json_response(body | ({"usageMetadata": usage} if usage else {}))
 
 
+def is_streamed(received: ReceivedRequest) -> bool:
+    """Whether a request asks for a stream."""
+    return received.body.get("stream") is True or "streamGenerateContent" in received.path
+
+
+def events(reply: Reply, cuts: Callable[[str], list[str]] = list) -> list[bytes]:
+    """The server-sent events that are equivalent to a good response, its texts cut by `cuts`."""
+    assert isinstance(reply, web.Response) and isinstance(reply.body, bytes)
+    body = json.loads(reply.body)
+    if "candidates" in body:
+        return [_event(chunk) for chunk in _gemini_chunks(body, cuts)]
+    if "output" in body:
+        deltas = [{"type": "response.output_text.delta", "delta": "1"}]
+        end = {"type": f"response.{body.get('status', 'completed')}", "response": body}
+        return [_event(event) for event in (*deltas, end)]
+    return [*(_event(chunk) for chunk in _chat_chunks(body, cuts)), b"data: [DONE]\n\n"]
+
+
+async def send_events(received: ReceivedRequest, events: list[bytes]) -> Reply:
+    """Send a stream of events."""
+    reply = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
+    await reply.prepare(received.request)
+    for event in events:
+        await reply.write(event)
+    return reply
+
+
+def _event(body: dict[str, Any]) -> bytes:
+    return b": a comment\n\ndata: " + json.dumps(body).encode() + b"\n\n"
+
+
+def _chat_chunks(
+    body: dict[str, Any], cuts: Callable[[str], list[str]]
+) -> Iterator[dict[str, Any]]:
+    choice, usage = body["choices"][0], body.pop("usage", None)
+    head = {key: value for key, value in body.items() if key != "choices"}
+    message = dict(choice["message"])
+    deltas = [{"role": message.pop("role", "assistant")}]
+    for key, value in message.items():
+        pieces = cuts(value) if isinstance(value, str) else [value]
+        deltas += [{key: piece} for piece in pieces]
+    for delta in deltas:
+        yield head | {"choices": [{"index": 0, "delta": delta, "finish_reason": None}]}
+    last = {"index": 0, "delta": {}, "finish_reason": choice["finish_reason"]}
+    yield head | {"choices": [last]}
+    if usage is not None:
+        yield head | {"choices": [], "usage": usage}
+
+
+def _gemini_chunks(
+    body: dict[str, Any], cuts: Callable[[str], list[str]]
+) -> Iterator[dict[str, Any]]:
+    candidate, usage = body["candidates"][0], body.get("usageMetadata")
+    for part in candidate["content"].get("parts", []):
+        for piece in cuts(part["text"]):
+            content = {"role": "model", "parts": [part | {"text": piece}]}
+            chunk = {"candidates": [{"content": content, "index": 0}]}
+            yield chunk | ({"usageMetadata": {"promptTokenCount": 1}} if usage else {})
+    yield body | {"candidates": [{"content": {}, "finishReason": candidate["finishReason"]}]}
+
+
 def error(
     status: int,
     message: str = "scripted",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import io
+from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
 import pytest
@@ -40,6 +41,16 @@ def terminal(file: io.StringIO, seconds: float = 0.25) -> TerminalDisplay[State]
     return TerminalDisplay(FORMAT, ThrottledLive(console, seconds))
 
 
+def logged(capsys: pytest.CaptureFixture[str]) -> list[str]:
+    """The lines on stderr without their times, which are those of now."""
+    lines = []
+    for line in capsys.readouterr().err.splitlines():
+        time, text = line[:25], line[26:]
+        assert abs(datetime.now(UTC) - datetime.fromisoformat(time)) < timedelta(hours=1)
+        lines.append(text)
+    return lines
+
+
 def test_a_log_has_a_line_per_interval_and_a_final_one(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
@@ -48,7 +59,7 @@ def test_a_log_has_a_line_per_interval_and_a_final_one(
         log.update(State(float(second), done=second))
     log.close()
     log.close()
-    assert capsys.readouterr().err.splitlines() == [
+    assert logged(capsys) == [
         "work: 1 done",
         "work: 31 done",
         "work: 61 done",
@@ -69,7 +80,7 @@ def test_a_notice_is_printed_once(capsys: pytest.CaptureFixture[str]) -> None:
     log = LogDisplay("work", FORMAT)
     for second in range(5):
         log.update(State(float(second), done=0, notice="stopping\x1b[2J" if second > 2 else ""))
-    assert capsys.readouterr().err == "work: stopping\\x1b[2J\n"
+    assert logged(capsys) == ["work: stopping\\x1b[2J"]
 
 
 def test_a_table_is_redrawn_a_few_times_per_second_and_left_at_the_end() -> None:
@@ -113,4 +124,4 @@ def test_a_closed_terminal_does_not_end_the_work() -> None:
 def test_without_a_terminal_states_are_logged(capsys: pytest.CaptureFixture[str]) -> None:
     with show_states("work", FORMAT) as show:
         show(State(0.0, 7))
-    assert capsys.readouterr().err == "work: 7 done\n"
+    assert logged(capsys) == ["work: 7 done"]

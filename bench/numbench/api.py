@@ -5,7 +5,7 @@ Each corresponds to a command of the same name and returns what the command prin
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -90,8 +90,11 @@ def run(
     out: PathLike | None = None,
     samples: int = 1,
     temperature: float | None = None,
+    api_key_env: str | None = None,
+    allow_http: bool = False,
     concurrency: int | None = None,
     retry_errors: bool = False,
+    retry: Collection[str] = (),
     timeout: float = DEFAULT_TIMEOUT_SECONDS,
     time_limit: float | None = None,
     max_cost: float | None = None,
@@ -103,8 +106,9 @@ def run(
     The same call resumes an interrupted run and never repeats an answered item. `limit` counts
     items per task, `samples` answers per item, which need a `temperature` above 0 unless the model
     accepts none. `timeout` (of one request) and `time_limit` (of the run) are in seconds,
-    `max_cost` in US dollars. Without `on_progress`, progress is displayed on stderr. Works in a
-    notebook, where an event loop already runs.
+    `max_cost` in US dollars. `api_key_env` names the environment variable with the key of
+    `base_url`. `retry` names kinds of responses to request again. Without `on_progress`, progress
+    is displayed on stderr. Works in a notebook, where an event loop already runs.
 
     Raises BadInput for invalid arguments, NumbenchError if no item can be answered or the disk
     is full, and CostLimitReached, TimeLimitReached or RunInterrupted (`numbench.runner`) if the
@@ -124,11 +128,14 @@ def run(
         None if out is None else Path(out),
         samples,
         temperature,
+        api_key_env,
+        allow_http,
     )
     return run_sync(
         spec,
         concurrency=concurrency,
         retry_errors=retry_errors,
+        retry=retry,
         timeout=timeout,
         time_limit=time_limit,
         max_cost=max_cost,
@@ -153,8 +160,11 @@ async def arun(
     out: PathLike | None = None,
     samples: int = 1,
     temperature: float | None = None,
+    api_key_env: str | None = None,
+    allow_http: bool = False,
     concurrency: int | None = None,
     retry_errors: bool = False,
+    retry: Collection[str] = (),
     timeout: float = DEFAULT_TIMEOUT_SECONDS,
     time_limit: float | None = None,
     max_cost: float | None = None,
@@ -176,11 +186,14 @@ async def arun(
         None if out is None else Path(out),
         samples,
         temperature,
+        api_key_env,
+        allow_http,
     )
     return await run_async(
         spec,
         concurrency=concurrency,
         retry_errors=retry_errors,
+        retry=retry,
         timeout=timeout,
         time_limit=time_limit,
         max_cost=max_cost,
@@ -206,6 +219,7 @@ def plan(
     samples: int = 1,
     temperature: float | None = None,
     retry_errors: bool = False,
+    retry: Collection[str] = (),
     batch: bool = False,
 ) -> Plan:
     """Return what `run` with the same arguments would request and cost. Needs no API key."""
@@ -224,7 +238,7 @@ def plan(
         samples,
         temperature,
     )
-    return plan_run(spec, retry_errors, batch)
+    return plan_run(spec, retry_errors, batch, retry)
 
 
 def plan_precision(

@@ -7,9 +7,9 @@ folder has one writer at a time, `Journal`; everything else only reads.
 from __future__ import annotations
 
 import asyncio
-import errno
 import os
 import re
+import shutil
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -63,7 +63,7 @@ def write_run(folder: Path, info: RunInfo, responses: Iterable[Response]) -> Non
 
     Raises BadInput if `folder` holds a measured run, whose responses would be lost.
     """
-    with _run_lock(folder):
+    with run_lock(folder):
         path = folder / INFO
         if path.is_file() and jsonl.read_json(path, RunInfo).source == "measured":
             raise BadInput(f"{folder} holds a measured run; choose another folder")
@@ -88,7 +88,10 @@ def iter_responses(folder: Path) -> Iterator[Response]:
 
     An incomplete last line is skipped. Raises BadInput for a broken line.
     """
-    return jsonl.read_lines(folder / RESPONSES, Response, append_only=True)
+    try:
+        yield from jsonl.read_lines(folder / RESPONSES, Response, append_only=True)
+    except BadInput as error:
+        raise BadInput(f"{error}; `numbench verify {folder} --repair` keeps the others") from error
 
 
 def read_jobs(folder: Path) -> dict[str, Job]:
@@ -108,11 +111,18 @@ def check_compatible(folder: Path, info: RunInfo) -> None:
         _merge_run_info(folder, stored, info)
 
 
+_MAX_RESERVED_BYTES, _MIN_RESERVED_BYTES = 1 << 16, 1 << 12
+"""Space to reserve for one response in flight, if the disk has plenty, and at least."""
+
+
 class Journal:
     """The writer of a run folder, used as a context manager. info: the content of `run.json`."""
 
-    def __init__(self, folder: Path, info: RunInfo) -> None:
+    def __init__(self, folder: Path, info: RunInfo, max_in_flight: int = 0) -> None:
         """Open or create the run in `folder`.
+
+        max_in_flight: number of paid responses to reserve space for, so that they can be stored if
+        the disk is full when they arrive.
 
         An incomplete last line is repaired. Raises BadInput if another process writes the run, or
         if it differs from `info` in a setting that shapes an answer.
@@ -120,11 +130,12 @@ class Journal:
         self.folder = folder
         self._waiting: list[tuple[bytes, asyncio.Future[None]]] = []
         self._committing: asyncio.Task[None] | None = None
-        self._lock = _run_lock(folder)
+        self._lock = run_lock(folder)
         self._lock.__enter__()
         try:
             self.info = self._write_run_info(info)
-            self._file = AppendOnlyFile(folder / RESPONSES, Response)
+            reserved = _reserved_bytes(folder, max_in_flight)
+            self._file = AppendOnlyFile(folder / RESPONSES, Response, reserved)
         except OSError as error:
             self._lock.__exit__(None, None, None)
             raise _folder_error(folder, error, NumbenchError) from error
@@ -154,6 +165,21 @@ class Journal:
             file.append(jsonl.encode(job))
         finally:
             file.close()
+
+    @property
+    def path(self) -> Path:
+        """The file of the responses."""
+        return self._file.path
+
+    @property
+    def is_full(self) -> bool:
+        """Whether the disk is full; responses still go to the space that was reserved."""
+        return self._file.is_full
+
+    @property
+    def failed(self) -> bool:
+        """Whether the disk has refused a response, so that no more can be stored."""
+        return self._file.failed
 
     async def append(self, response: Response) -> None:
         """Return once `response` is on disk. Raises NumbenchError if writing fails.
@@ -214,7 +240,7 @@ class Journal:
 
 
 @contextmanager
-def _run_lock(folder: Path) -> Iterator[None]:
+def run_lock(folder: Path) -> Iterator[None]:
     """Hold the lock of a run folder. Raises BadInput if another process holds it."""
     lock = FileLock(folder / LOCK)
     try:
@@ -238,9 +264,16 @@ def _run_lock(folder: Path) -> Iterator[None]:
         lock.release()
 
 
+def _reserved_bytes(folder: Path, responses: int) -> int:
+    """Return the bytes to reserve for some responses: at most half of the free space, if enough."""
+    affordable = shutil.disk_usage(folder).free // 2
+    most, least = responses * _MAX_RESERVED_BYTES, responses * _MIN_RESERVED_BYTES
+    return max(least, min(most, affordable))
+
+
 def _folder_error(folder: Path, error: OSError, kind: type[NumbenchError]) -> NumbenchError:
     """Return the error for a folder that cannot be opened: `kind`, NumbenchError if it is full."""
-    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+    if error.errno in jsonl.DISK_FULL:
         return NumbenchError(
             f"{folder}: {error.strerror}; make room and run the same command again"
         )

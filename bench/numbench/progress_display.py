@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from datetime import datetime
 from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
 from numbench.errors import printable
@@ -49,9 +50,14 @@ class ProgressFormat(Generic[StateT]):
 
 
 @contextmanager
-def show_states(name: str, format_: ProgressFormat[StateT]) -> Iterator[Callable[[StateT], None]]:
-    """Yield a function that shows a state on stderr: as a table, or as lines headed by `name`."""
-    console = interactive_console()
+def show_states(
+    name: str, format_: ProgressFormat[StateT], as_lines: bool = False
+) -> Iterator[Callable[[StateT], None]]:
+    """Yield a function that shows a state on stderr: as a table, or as lines headed by `name`.
+
+    as_lines: lines also on a terminal.
+    """
+    console = None if as_lines else interactive_console()
     display: LogDisplay[StateT] | TerminalDisplay[StateT] = (
         LogDisplay(name, format_)
         if console is None
@@ -101,7 +107,8 @@ class LogDisplay(Generic[StateT]):
         self._print(self._format.line(state, ended))
 
     def _print(self, text: str) -> None:
-        print(f"{printable(self._name)}: {printable(text)}", file=sys.stderr, flush=True)
+        now = datetime.now().astimezone().isoformat(" ", timespec="seconds")
+        print(f"{now} {printable(self._name)}: {printable(text)}", file=sys.stderr, flush=True)
 
 
 class TerminalDisplay(Generic[StateT]):

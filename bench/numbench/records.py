@@ -80,6 +80,9 @@ class Usage(Struct, frozen=True, kw_only=True):
     source: Literal["reported", "counted"] | None = None
 
 
+POSSIBLY_BILLED = "possibly_billed_attempts"
+"""The field of `extra` with the number of attempts that may have been billed without an answer."""
+
 FailureKind = Literal["rate_limit", "transient", "item", "run"]
 
 
@@ -88,12 +91,14 @@ class Failure(Struct, frozen=True, kw_only=True):
 
     rate_limit: wait `retry_after` seconds, then send fewer requests. transient: retry. item: this
     item can never be answered. run: no item can (bad key, unknown model), so stop at once.
+    possibly_billed: whether the provider may have processed the request, as after a timeout.
     """
 
     kind: FailureKind
     message: str
     status: int | None = None
     retry_after: float | None = None
+    possibly_billed: bool = False
 
 
 FinishReason = Literal["stop", "length", "refusal", "other"]
@@ -112,6 +117,12 @@ class Completion(Struct, frozen=True, kw_only=True):
     provider: str | None = None
     error: Failure | None = None
     extra: dict[str, Scalar] = {}
+
+
+def possibly_billed_attempts(completion: Completion) -> int:
+    """Return the number of failed attempts of unknown cost that may have been billed."""
+    count = completion.extra.get(POSSIBLY_BILLED)
+    return count if type(count) is int and count > 0 else 0
 
 
 class Response(Completion, frozen=True, kw_only=True):

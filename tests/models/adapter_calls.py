@@ -15,6 +15,9 @@ KEY = "sk-planted-0123456789"
 MESSAGES = (Message("system", "Answer in JSON."), Message("user", "What is 1 + 1?"))
 CHAT_MODEL = "openai/any"
 GEMINI_MODEL = "gemini/any"
+RESPONSES_STREAM: dict[str, Any] = {"stream": True}
+CHAT_STREAM = RESPONSES_STREAM | {"stream_options": {"include_usage": True}}
+"""What requests contain because answers are streamed."""
 
 
 def call_adapter(

@@ -10,8 +10,11 @@ import pytest
 
 from numbench.errors import BadInput
 from numbench.models import describe_model, open_batch, open_model
+from numbench.models.base import PLACEHOLDER_KEY
 from numbench.models.catalogue import list_models
+from numbench.models.openai_api import OpenAIModel
 from numbench.models.providers import all_providers
+from tests.models.adapter_calls import KEY
 
 PAPER = {
     "gpt-5": "GPT 5",
@@ -220,3 +223,45 @@ def test_a_provider_without_its_package_names_the_package(monkeypatch: pytest.Mo
     monkeypatch.setattr("numbench.models.opening.is_installed", lambda package: False)
     with pytest.raises(BadInput, match="needs the package litellm: pip install litellm"):
         describe_model("litellm/groq/any")
+
+
+KEY_OF_OTHERS = "key-of-another-server-0123"
+
+
+@pytest.mark.parametrize(
+    ("url", "variable", "key"),
+    [
+        ("https://api.openai.com/v1", None, KEY),
+        ("https://eu.api.openai.com/v1", None, KEY),
+        ("http://127.0.0.1:8000/v1", None, KEY),
+        ("http://[::1]:8000/v1", None, KEY),
+        ("http://localhost:8000/v1", None, KEY),
+        ("https://llm.example.com/v1", None, None),
+        ("https://evil-api.openai.com.example.com/v1", None, None),
+        ("https://notapi.openai.com/v1", None, None),
+        ("http://10.0.0.7/v1", None, None),
+        ("http://gpu-box:8000/v1", None, None),
+        ("https://llm.example.com/v1", "OTHER_KEY", KEY_OF_OTHERS),
+        ("http://10.0.0.7/v1", "OTHER_KEY", KEY_OF_OTHERS),
+    ],
+)
+def test_a_providers_key_goes_to_its_own_hosts_only(
+    monkeypatch: pytest.MonkeyPatch, url: str, variable: str | None, key: str | None
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    monkeypatch.setenv("OTHER_KEY", KEY_OF_OTHERS)
+    opened = open_model("openai/x", None, url, "chat", variable).model
+    assert isinstance(opened, OpenAIModel)
+    assert opened._client.api_key == (key or PLACEHOLDER_KEY)
+
+
+@pytest.mark.parametrize("url", ["http://llm.example.com/v1", "http://8.8.8.8/v1"])
+def test_plain_http_on_the_internet_must_be_allowed(url: str) -> None:
+    with pytest.raises(BadInput, match="use https://, or add --allow-http"):
+        open_model("openai/x", None, url)
+    assert open_model("openai/x", None, url, allow_http=True)
+
+
+def test_a_named_key_must_be_set() -> None:
+    with pytest.raises(BadInput, match="set MISSING_KEY in the environment"):
+        open_model("openai/x", None, "https://llm.example.com/v1", api_key_env="MISSING_KEY")

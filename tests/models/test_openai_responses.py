@@ -37,6 +37,7 @@ def test_a_request_without_a_level_has_a_temperature_and_no_reasoning() -> None:
         "store": False,
         "temperature": 0.0,
         "max_output_tokens": 99,
+        "stream": True,
     }
 
 

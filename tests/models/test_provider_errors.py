@@ -27,7 +27,7 @@ from tests.servers import ReceivedRequest, Reply, Script, serve
         ("404", "no such model", "run", 404),
         (429, "slow", "rate_limit", 429),
         ("rate_limit_exceeded", "slow", "rate_limit", 429),
-        (429, "exceeded your current quota", "run", 429),
+        (429, "exceeded your current quota", "rate_limit", 429),
         (500, "oops", "transient", 500),
         (529, "overloaded", "transient", 529),
         (400, "unsupported parameter", "run", 400),
@@ -133,7 +133,7 @@ def test_failures_of_gemini_have_usage() -> None:
         (400, "content_filter", "item"),
         (403, "your input was flagged by moderation", "item"),
         (413, "too large", "item"),
-        (429, "You exceeded your current quota, check your billing", "run"),
+        (429, "You exceeded your current quota, check your billing", "rate_limit"),
     ],
 )
 def test_each_http_status_has_its_kind_of_failure(
@@ -178,6 +178,73 @@ def test_gemini_reports_its_delay_in_the_body() -> None:
     error = call_adapter(script, GEMINI_MODEL)[0].error
     assert error is not None
     assert error.retry_after == 17.0
+
+
+GOOGLE_QUOTA_MESSAGE = (
+    "You exceeded your current quota, please check your plan and billing details."
+)
+
+
+def google_quota(*quota_ids: str, delay: str | None = "26s") -> Reply:
+    """Return Google's rejection because of the quotas with these ids."""
+    violations = [{"quotaId": quota_id, "quotaMetric": "requests"} for quota_id in quota_ids]
+    kind = "type.googleapis.com/google.rpc."
+    details: list[dict[str, object]] = [{"@type": f"{kind}QuotaFailure", "violations": violations}]
+    if delay:
+        details.append({"@type": f"{kind}RetryInfo", "retryDelay": delay})
+    error = {"code": 429, "message": GOOGLE_QUOTA_MESSAGE, "status": "RESOURCE_EXHAUSTED"}
+    return web.json_response({"error": error | {"details": details}}, status=429)
+
+
+PER_MINUTE = "GenerateRequestsPerMinutePerProjectPerModel-FreeTier"
+PER_DAY = "GenerateRequestsPerDayPerProjectPerModel-FreeTier"
+
+
+@pytest.mark.parametrize(
+    ("quota_ids", "delay", "kind"),
+    [
+        ((PER_MINUTE,), "26s", "rate_limit"),
+        ((PER_MINUTE,), None, "rate_limit"),
+        ((PER_DAY,), "26s", "run"),
+        ((PER_MINUTE, PER_DAY), "26s", "run"),
+        ((), None, "rate_limit"),
+    ],
+)
+def test_google_quotas_are_told_apart_by_their_period(
+    quota_ids: tuple[str, ...], delay: str | None, kind: str
+) -> None:
+    async def script(received: ReceivedRequest) -> Reply:
+        return google_quota(*quota_ids, delay=delay)
+
+    error = call_adapter(script, GEMINI_MODEL)[0].error
+    assert error is not None
+    assert (error.kind, error.retry_after) == (kind, 26.0 if delay else None)
+    assert GOOGLE_QUOTA_MESSAGE in error.message
+
+
+@pytest.mark.parametrize(
+    ("code", "headers", "kind"),
+    [
+        ("insufficient_quota", {}, "run"),
+        ("insufficient_quota", {"Retry-After": "20"}, "rate_limit"),
+        ("billing_not_active", {}, "run"),
+        ("rate_limit_exceeded", {}, "rate_limit"),
+        ("tokens", {"x-ratelimit-remaining-tokens": "0"}, "rate_limit"),
+        (None, {}, "rate_limit"),
+    ],
+)
+def test_a_spent_account_is_known_by_its_code(
+    code: str | None, headers: dict[str, str], kind: str
+) -> None:
+    """Groq's and OpenAI's limits per minute mention the billing page, too."""
+    message = "Rate limit reached. Upgrade at https://console.groq.com/settings/billing"
+
+    async def script(received: ReceivedRequest) -> Reply:
+        return servers.error(429, message, headers=headers, code=code, type=code)
+
+    error = call_adapter(script)[0].error
+    assert error is not None
+    assert (error.kind, error.message) == (kind, message)
 
 
 async def _nothing(received: ReceivedRequest) -> Reply:

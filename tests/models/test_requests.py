@@ -6,7 +6,15 @@ import pytest
 
 from numbench.models import open_model
 from numbench.models.catalogue import list_models, resolve_model
-from tests.models.adapter_calls import CHAT_MODEL, GEMINI_MODEL, KEY, call_adapter, valid_reply
+from tests.models.adapter_calls import (
+    CHAT_MODEL,
+    CHAT_STREAM,
+    GEMINI_MODEL,
+    KEY,
+    RESPONSES_STREAM,
+    call_adapter,
+    valid_reply,
+)
 
 NUMBER = {
     "type": "object",
@@ -87,14 +95,18 @@ def test_the_papers_chat_configurations_send_exactly_this(
 ) -> None:
     completion, received = call_adapter(valid_reply, model, level)
     assert completion.text == '{"answer": 1}'
-    assert received.body == {
-        "model": served,
-        "messages": [
-            {"role": "system", "content": "Answer in JSON."},
-            {"role": "user", "content": "What is 1 + 1?"},
-        ],
-        **rest,
-    }
+    assert (
+        received.body
+        == {
+            "model": served,
+            "messages": [
+                {"role": "system", "content": "Answer in JSON."},
+                {"role": "user", "content": "What is 1 + 1?"},
+            ],
+            **rest,
+        }
+        | CHAT_STREAM
+    )
     assert received.path == "/chat/completions"
     assert received.headers["authorization"] == f"Bearer {KEY}"
 
@@ -103,18 +115,27 @@ def test_the_papers_chat_configurations_send_exactly_this(
 def test_gpt_5_in_the_responses_format_sends_exactly_this(level: str, effort: str) -> None:
     completion, received = call_adapter(valid_reply, "gpt-5", level, api="responses")
     assert completion.text == '{"answer": 1}'
-    assert received.body == {
-        "model": "gpt-5",
-        "input": [
-            {"role": "system", "content": "Answer in JSON."},
-            {"role": "user", "content": "What is 1 + 1?"},
-        ],
-        "store": False,
-        "text": {
-            "format": {"type": "json_schema", "name": "answer", "strict": True, "schema": NUMBER}
-        },
-        "reasoning": {"effort": effort, "summary": "auto"},
-    }
+    assert (
+        received.body
+        == {
+            "model": "gpt-5",
+            "input": [
+                {"role": "system", "content": "Answer in JSON."},
+                {"role": "user", "content": "What is 1 + 1?"},
+            ],
+            "store": False,
+            "text": {
+                "format": {
+                    "type": "json_schema",
+                    "name": "answer",
+                    "strict": True,
+                    "schema": NUMBER,
+                }
+            },
+            "reasoning": {"effort": effort, "summary": "auto"},
+        }
+        | RESPONSES_STREAM
+    )
     assert received.path == "/responses"
 
 
@@ -129,7 +150,7 @@ def test_the_papers_gemini_configurations_send_exactly_this(
 ) -> None:
     completion, received = call_adapter(valid_reply, model, level)
     assert completion.text == '{"answer": 1}'
-    assert received.path == f"/v1beta/models/{model}:generateContent"
+    assert received.path == f"/v1beta/models/{model}:streamGenerateContent"
     assert received.headers["x-goog-api-key"] == KEY
     assert received.body["systemInstruction"]["parts"] == [{"text": "Answer in JSON."}]
     assert received.body["contents"] == [{"role": "user", "parts": [{"text": "What is 1 + 1?"}]}]
@@ -182,7 +203,9 @@ def test_routes_send_the_parameters_of_a_level_only_if_one_is_given(
     model: str, level: str | None, sent: dict[str, object]
 ) -> None:
     _, received = call_adapter(valid_reply, model, level)
-    assert {k: v for k, v in received.body.items() if k not in ("model", "messages")} == ZERO | sent
+    stream = {} if model.startswith("litellm/") else CHAT_STREAM
+    parameters = {k: v for k, v in received.body.items() if k not in ("model", "messages")}
+    assert parameters == ZERO | sent | stream
 
 
 def test_models_that_reject_a_temperature_get_none() -> None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 
 import pytest
 
 from numbench.errors import BadInput
-from numbench.runner.budget import Budget, open_budget
+from numbench.runner.budget import Budget, SharedLimit, open_budget
 from numbench.runner.spec import ResolvedRun, RunSpec, resolve
 from numbench.tasks.items import make_item
 from tests.runner.test_run import dataset
@@ -46,3 +47,36 @@ def test_reserved_costs_count_until_they_are_released() -> None:
 def test_the_most_expensive_answer_replaces_a_lower_expectation() -> None:
     budget = Budget(10.0, {"addition": 0.5}, [("addition", 2.0), ("addition", 1.0)])
     assert (budget.spent, budget.estimate("addition"), budget.estimate("mean")) == (3.0, 2.0, None)
+
+
+def shared_budgets(limit: float, recorded: float) -> list[Budget]:
+    folders = [Path("a"), Path("b")]
+    shared = SharedLimit(dict.fromkeys((*folders, Path("c")), recorded))
+    budgets = [Budget(limit, {"addition": 0.5}, [("addition", recorded)]) for _ in folders]
+    for folder, budget in zip(folders, budgets, strict=True):
+        shared.join(folder, budget)
+    return budgets
+
+
+def test_runs_that_share_a_limit_count_together() -> None:
+    one, other = shared_budgets(1.5, 0.25)
+    assert one.try_admit(ITEMS[0])
+    assert not other.try_admit(ITEMS[1])
+    one.release(ITEMS[0].id)
+    assert other.try_admit(ITEMS[1])
+    other.add_possibly_billed("addition")
+    other.release(ITEMS[1].id)
+    assert not one.try_admit(ITEMS[0])
+
+
+def test_a_run_waits_for_the_requests_of_another_that_shares_its_limit() -> None:
+    async def main() -> bool:
+        one, other = shared_budgets(1.5, 0.25)
+        assert await one.admit(ITEMS[0])
+        waiting = asyncio.create_task(other.admit(ITEMS[1]))
+        await asyncio.sleep(0)
+        assert not waiting.done()
+        one.release(ITEMS[0].id)
+        return await waiting
+
+    assert asyncio.run(main())

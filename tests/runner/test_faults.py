@@ -367,6 +367,36 @@ def test_a_redirect_ends_the_run_and_gets_no_key(tmp_path: Path, model: str) -> 
 
 
 @BOTH
+@pytest.mark.parametrize("way", ["no such host", "plain port"])
+def test_a_wrong_server_ends_the_run_without_retries(tmp_path: Path, model: str, way: str) -> None:
+    with serve(plainly) as server:
+        url = server.url.replace("http:", "https:")
+        if way == "no such host":
+            url = "https://no-such-host.invalid/v1"
+        changes = {"model": model, "base_url": url, "concurrency": 1}
+        with pytest.raises(NumbenchError, match=r"connection failed: .*: check --base-url; no"):
+            go(server, small_dataset(tmp_path / "data", 5), tmp_path / "run", **changes)
+    assert read_run(tmp_path / "run").responses == {}
+
+
+def test_a_server_that_rejects_every_item_ends_the_run(tmp_path: Path) -> None:
+    dataset = small_dataset(tmp_path / "data", 100)
+    with serve(too_long) as server:
+        with pytest.raises(NumbenchError, match=r"all of the first 3. items were rejected"):
+            go(server, dataset, tmp_path / "run", model=CHAT, concurrency=4)
+        assert len(server.received) < 30 + 8
+        with pytest.raises(NumbenchError, match="items were rejected"):
+            go(server, dataset, tmp_path / "run", model=CHAT, concurrency=4)
+
+    async def some(received: ReceivedRequest) -> Reply:
+        return good(received) if "minimum" in received.prompt else await too_long(received)
+
+    with serve(some) as server:
+        report = go(server, dataset, tmp_path / "some", model=CHAT)
+    assert (report.answered, report.errors) == (100, 100)
+
+
+@BOTH
 def test_an_unreachable_server_ends_the_run_with_one_line(
     tmp_path: Path, model: str, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -176,7 +176,7 @@ def test_a_log_has_a_first_line_then_one_per_interval_then_a_last(
     output = capsys.readouterr().err.splitlines()
     elapsed = [re.search(r"(\d+:\d+) elapsed", text) for text in output]
     assert [found and found[1] for found in elapsed] == ["0:00", "0:30", "1:00", "1:30", "1:39"]
-    assert all(text.startswith("some: ") for text in output)
+    assert all(text[25:].startswith(" some: ") for text in output)
     assert ["in flight" in text for text in output] == [True] * 4 + [False]
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import io
+import threading
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,7 +13,7 @@ import pytest
 from rich.console import Console
 
 from numbench.errors import BadInput, NumbenchError
-from numbench.runner import run
+from numbench.runner import RunReport, run
 from numbench.runner.plan_table import plan_table
 from numbench.runner.planning import plan, published_tokens
 from numbench.runner.spec import RunSpec
@@ -202,6 +204,49 @@ def test_the_cost_limit_of_a_suite_is_for_all_runs(dataset: Path, tmp_path: Path
         assert len(server.received) == 5
         run_suite(router, max_cost=3)
         assert len(server.received) == 6
+
+
+def test_a_provider_that_fails_ends_no_run_of_another(
+    dataset: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """OpenRouter's account is empty; its first refusal comes before any other answer."""
+    refused = threading.Event()
+
+    async def script(received: ReceivedRequest) -> Reply:
+        if "/" in received.body.get("model", ""):
+            refused.set()
+            return servers.error(402, "no credits")
+        while not refused.is_set():
+            await asyncio.sleep(0.01)
+        return await _either(received)
+
+    failures: list[str] = []
+    done: list[RunReport] = []
+    with serve(script) as server:
+        members = plan_suite(
+            RunSpec("", dataset=dataset, limit=1, out=tmp_path / "runs", base_url=server.url)
+        )
+        with pytest.raises(NumbenchError, match=r"^7 of 13 runs failed \(gpt-oss") as caught:
+            run_suite(members, on_done=done.append, on_failed=failures.append)
+    assert caught.value.exit_code == 1
+    assert [report.answered for report in done] == [2] * 6
+    assert len(failures) == 7 and all("HTTP 402: no credits" in failure for failure in failures)
+
+
+def test_providers_run_at_the_same_time(dataset: Path, tmp_path: Path) -> None:
+    providers: set[str] = set()
+
+    async def script(received: ReceivedRequest) -> Reply:
+        providers.add(received.path.partition(":")[2] or received.body["model"].partition("/")[0])
+        while len(providers) < 3:
+            await asyncio.sleep(0.01)
+        return await _either(received)
+
+    with serve(script) as server:
+        common = RunSpec("", dataset=dataset, out=tmp_path / "runs", base_url=server.url)
+        members = plan_suite(replace(common, limit=1))
+        reports = run_suite(members)
+    assert [report.path for report in reports] == [member.plan.path for member in members]
 
 
 def test_the_suite_on_the_command_line(dataset: Path, tmp_path: Path) -> None:

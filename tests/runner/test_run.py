@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from numbench.dataset.store import write_dataset
 from numbench.errors import BadInput, NumbenchError
@@ -118,6 +119,21 @@ def test_a_run_stores_every_answer_and_is_not_repeated(dataset: Path, tmp_path: 
     assert info.settings["base_url"] == server.url
     assert info.settings["temperature"] == 0.0
     assert "timeout" not in info.settings
+
+
+def test_streamed_answers_are_stored_like_whole_ones(dataset: Path, tmp_path: Path) -> None:
+    async def streamed(received: ReceivedRequest) -> Reply:
+        assert servers.is_streamed(received)
+        return await servers.send_events(received, servers.events(await good(received)))
+
+    records = []
+    for name, script in (("streamed", streamed), ("whole", good)):
+        with serve(script) as server:
+            assert go(server, dataset, tmp_path / name).answered == 10
+        responses = read_run(tmp_path / name).responses
+        records.append({k: replace(r, at=None, latency=None) for k, r in responses.items()})
+    assert records[0] == records[1]
+    assert {response.cost for response in records[0].values()} == {0.5}
 
 
 def test_a_gemini_run(dataset: Path, tmp_path: Path) -> None:

@@ -10,10 +10,13 @@ import pytest
 from aiohttp import web
 
 from numbench.errors import BadInput
-from numbench.journal import read_run
+from numbench.journal import iter_responses, read_run
+from numbench.records import possibly_billed_attempts
 from numbench.runner import CostLimitReached, run
+from numbench.runner.attempts import MAX_LOST_RESPONSES
 from numbench.runner.spec import RunSpec
 from tests import servers
+from tests.runner.cost_scenarios import HIGHEST_COST, Knowledge, simulate
 from tests.runner.test_run import MODEL, _quick, dataset, go, good
 from tests.servers import ReceivedRequest, Reply, serve
 
@@ -114,6 +117,101 @@ def test_a_failure_without_a_cost_is_free_and_releases_its_reservation(
     with serve(script) as server:
         report = go(server, dataset, tmp_path / "run", model=ROUTER, max_cost=2.5)
     assert (report.answered, report.errors, report.cost) == (5, 5, 2.5)
+
+
+@pytest.mark.parametrize("fault", ["timeout", "torn", "error"])
+def test_an_answer_that_is_billed_but_lost_counts_against_the_limit(
+    dataset: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fault: str
+) -> None:
+    """Every request of Add is billed but never answered."""
+    billed = 0.0
+
+    async def script(received: ReceivedRequest) -> Reply:
+        nonlocal billed
+        billed += 0.5
+        if "minimum" in received.prompt:
+            return await good(received)
+        if fault == "timeout":
+            await asyncio.sleep(servers.FOR_EVER)
+        return await servers.torn(received) if fault == "torn" else servers.error(502)
+
+    out = tmp_path / "run"
+    with serve(script) as server:
+        stopped = _limited(server, dataset, out, max_cost=4, concurrency=4, timeout=1.0)
+        assert billed <= 4.0
+        responses = list(iter_responses(out))
+        lost = sum(map(possibly_billed_attempts, responses))
+        assert lost == stopped.report.possibly_billed > 0
+        # The journal knows of everything that was billed, and so does the next call.
+        assert sum(r.cost or 0.0 for r in responses) + 0.5 * lost >= billed
+        assert f"up to ${0.5 * lost:.4f} more billed" in str(stopped)
+        _limited(server, dataset, out, max_cost=4, timeout=1.0)
+        assert billed <= 4.0
+
+
+def test_a_lost_answer_is_requested_only_a_few_times(dataset: Path, tmp_path: Path) -> None:
+    async def script(received: ReceivedRequest) -> Reply:
+        if "1 + 1" in received.prompt:
+            return await servers.torn(received)
+        return await good(received)
+
+    with serve(script) as server:
+        report = go(server, dataset, tmp_path / "run", concurrency=1, max_attempts=20)
+        assert (report.answered, report.errors, report.possibly_billed) == (9, 1, 3)
+        assert max(server.counts.values()) == MAX_LOST_RESPONSES
+    lost = [r for r in read_run(tmp_path / "run").responses.values() if r.error]
+    assert [r.attempts for r in lost] == [r.extra["possibly_billed_attempts"] for r in lost] == [3]
+
+
+def test_requests_that_were_not_processed_are_free(dataset: Path, tmp_path: Path) -> None:
+    async def script(received: ReceivedRequest) -> Reply:
+        if received.number < 4:
+            return servers.error(503 if received.number % 2 else 429)
+        return await good(received)
+
+    with serve(script) as server:
+        report = go(server, dataset, tmp_path / "run", model=ROUTER, max_cost=5)
+    assert (report.answered, report.cost, report.possibly_billed) == (10, 5.0, 0)
+
+
+def test_with_a_price_and_a_token_limit_a_request_counts_at_the_most_it_can_cost(
+    dataset: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    prices = _price_list(tmp_path)
+    prices.write_text(prices.read_text().replace("1e5", "0"))
+    monkeypatch.setenv("NUMBENCH_PRICES", str(prices))
+    with serve(_without_cost) as server:
+        # A dollar per token: an answer costs 4 and may cost 10.
+        stopped = _limited(
+            server, dataset, tmp_path / "run", model=MODEL, max_tokens=10, max_cost=25
+        )
+    assert (stopped.report.answered, stopped.report.cost) == (4, 16.0)
+
+
+def test_a_run_that_loses_every_answer_stops_before_any_cost_is_known(
+    dataset: Path, tmp_path: Path
+) -> None:
+    async def script(received: ReceivedRequest) -> Reply:
+        return servers.error(502)
+
+    with serve(script) as server:
+        stopped = _limited(server, dataset, tmp_path / "run", max_cost=4)
+        assert len(server.received) == stopped.report.possibly_billed <= 6
+    assert "lost answers may have been billed, and no cost is known" in str(stopped)
+
+
+@pytest.mark.parametrize("knowledge", ["highest", "expected", "nothing"])
+def test_a_limit_holds_whatever_a_provider_bills(tmp_path: Path, knowledge: Knowledge) -> None:
+    """Without a bound on the cost of one answer, only an unprecedented answer can exceed it."""
+    exceeded = 0
+    for seed in range(30):
+        outcome = simulate(seed, tmp_path / str(seed), knowledge)
+        assert outcome.journalled == pytest.approx(outcome.ledger.reported)
+        assert outcome.lost >= outcome.ledger.unreported_requests
+        excess = outcome.ledger.billed - outcome.limit * (1 + 1e-9)
+        exceeded += excess > 0
+        assert excess <= (0.0 if knowledge == "highest" else HIGHEST_COST)
+    assert exceeded <= 1
 
 
 @pytest.mark.parametrize("concurrency", [1, 16])

@@ -12,8 +12,9 @@ import pytest
 from numbench.errors import NumbenchError
 from numbench.journal import read_run
 from numbench.runner import RunInterrupted, TimeLimitReached
-from numbench.runner.scheduler import RetryPolicy
+from numbench.runner.scheduler import RATE_LIMIT_ATTEMPTS_FACTOR, RetryPolicy
 from tests import servers
+from tests.models.test_provider_errors import PER_MINUTE, google_quota
 from tests.runner.test_run import RUN_MODULE, _quick, dataset, go, good, small_dataset
 from tests.servers import ReceivedRequest, Reply, serve
 
@@ -95,6 +96,56 @@ def test_a_lasting_outage_ends_the_run(
 
     with serve(script) as server, pytest.raises(NumbenchError, match="items in a row failed"):
         go(server, data, tmp_path / "run", concurrency=4)
+
+
+@pytest.mark.parametrize("model", ["openai/some", "gemini/some"])
+@pytest.mark.parametrize("answered_first", [0, 5])
+def test_a_rate_limit_that_speaks_of_billing_is_waited_out(
+    dataset: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    model: str,
+    answered_first: int,
+) -> None:
+    quick = {"backoff": 0.01, "max_backoff": 0.02, "outage_timeout": 60.0}
+    monkeypatch.setattr(
+        RUN_MODULE, "RetryPolicy", lambda **changes: RetryPolicy(**(quick | changes))
+    )
+
+    async def script(received: ReceivedRequest) -> Reply:
+        if answered_first <= len(server.received) < 150:
+            return google_quota(PER_MINUTE, delay="0.01s")
+        return servers.gemini() if "contents" in received.body else await good(received)
+
+    with serve(script) as server:
+        report = go(server, dataset, tmp_path / "run", concurrency=4, model=model)
+    assert (report.answered, report.errors) == (10, 0)
+    assert report.retries >= 140
+
+
+def test_a_rate_limit_that_never_ends_ends_the_run_after_the_outage_window(
+    dataset: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    quick = {"backoff": 0.01, "max_backoff": 0.02, "outage_timeout": 0.5}
+    monkeypatch.setattr(
+        RUN_MODULE, "RetryPolicy", lambda **changes: RetryPolicy(**(quick | changes))
+    )
+
+    async def script(received: ReceivedRequest) -> Reply:
+        return google_quota(PER_MINUTE, delay="0.01s")
+
+    with serve(script) as server, pytest.raises(NumbenchError, match="items in a row failed"):
+        go(server, small_dataset(tmp_path / "more", 30), tmp_path / "run", concurrency=16)
+
+
+def test_a_rate_limit_of_one_item_alone_is_given_up(dataset: Path, tmp_path: Path) -> None:
+    async def script(received: ReceivedRequest) -> Reply:
+        return servers.error(429) if "5 + 1" in received.prompt else await good(received)
+
+    with serve(script) as server:
+        report = go(server, dataset, tmp_path / "run", max_attempts=2)
+        assert (report.answered, report.errors) == (9, 1)
+        assert max(server.counts.values()) == 2 * RATE_LIMIT_ATTEMPTS_FACTOR
 
 
 def test_an_item_that_always_fails_is_given_up_after_max_attempts(

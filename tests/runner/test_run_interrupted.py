@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from numbench.journal import read_run
+from numbench.journal import iter_responses, read_run
+from numbench.records import possibly_billed_attempts
 from numbench.runner import RunInterrupted
 from tests import servers
 from tests.runner.test_run import KEY, ROOT, go, questions, small_dataset
@@ -31,9 +32,9 @@ CALL = (
 )
 
 
-def start(server: servers.Server, dataset: Path, out: Path) -> subprocess.Popen[str]:
+def start(server: servers.Server, dataset: Path, out: Path, *wrapper: str) -> subprocess.Popen[str]:
     return subprocess.Popen(
-        [sys.executable, "-c", CALL, server.url, str(dataset), str(out)],
+        [*wrapper, sys.executable, "-c", CALL, server.url, str(dataset), str(out)],
         cwd=ROOT,
         text=True,
         stdout=subprocess.PIPE,
@@ -106,6 +107,24 @@ def test_an_interrupt_waits_for_requests_in_flight_and_stores_them(
     assert len(read_run(out).responses) == 8
 
 
+def test_nohup_protects_a_whole_run_from_a_closed_terminal(tmp_path: Path) -> None:
+    dataset, out = small_dataset(tmp_path / "data", 10), tmp_path / "run"
+    hung_up = threading.Event()
+
+    async def script(received: ReceivedRequest) -> Reply:
+        if len(server.received) == 8:
+            process.send_signal(signal.SIGHUP)
+            hung_up.set()
+        return servers.chat()
+
+    with serve(script) as server:
+        process = start(server, dataset, out, "sh", "-c", 'trap "" HUP; exec "$@"', "nohup")
+        process.communicate(timeout=100)
+    assert hung_up.is_set()
+    assert process.returncode == 0
+    assert len(read_run(out).responses) == 20
+
+
 def test_a_second_interrupt_ends_the_run_at_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -125,7 +144,9 @@ def test_a_second_interrupt_ends_the_run_at_once(
         go(server, dataset, out, concurrency=1)
     assert caught.value.report.interrupted
     assert caught.value.report.answered == 3
-    assert len(read_run(out).responses) == 3
+    assert (caught.value.report.errors, caught.value.report.possibly_billed) == (0, 1)
+    responses = list(iter_responses(out))
+    assert [possibly_billed_attempts(response) for response in responses] == [0, 0, 0, 1]
     assert signal.getsignal(signal.SIGINT) is before
 
 

@@ -15,7 +15,7 @@ from numbench.cli.options import (
     print_to_stderr,
     selected_tasks,
 )
-from numbench.errors import NumbenchError
+from numbench.errors import NumbenchError, printable
 
 if TYPE_CHECKING:
     from numbench.reporting import ReportResult
@@ -193,6 +193,36 @@ def show(
     terminal = console()
     for text in show_items(run, item_filter, protocol.value):
         terminal.print(text, soft_wrap=True)
+
+
+def verify(
+    run: Annotated[Path, typer.Argument(help="Run folder.", show_default=False)],
+    repair: Annotated[
+        bool, typer.Option("--repair", help="Keep every readable line, and back up the original.")
+    ] = False,
+) -> None:
+    """Check that every line of a run is readable; repair it.
+
+    \b
+    Examples:
+      numbench verify results/RUN
+      numbench verify results/RUN --repair
+
+    Writes no files without --repair. The run requests again what is lost.
+    """
+    from numbench.journal_repair import verify_run
+
+    state = verify_run(run, repair)
+    for damage in state.damage:
+        lost = "the record at its end is kept" if damage.is_recovered else "lost"
+        item = f" (item {damage.item_id})" if damage.item_id else ""
+        print(printable(f"{damage.path}, line {damage.line}{item}: {lost}: {damage.reason}"))
+    if state.damage and not repair:
+        raise NumbenchError(
+            f"{run}: {state.responses} responses can be read, {len(state.damage)} lines are "
+            "damaged; add --repair to keep the others"
+        )
+    print(f"{run}: {state.responses} responses, {len(state.damage)} lines repaired")
 
 
 def demo(

@@ -29,7 +29,7 @@ class RunOptions(NamedTuple):
     """The arguments that `run` and `run_suite` share."""
 
     concurrency: int | None
-    retry_errors: bool
+    retry: tuple[str, ...]
     timeout: float
     time_limit: float | None
     max_cost: float | None
@@ -42,7 +42,7 @@ def run(
     ] = None,
     suite: Annotated[
         Suite | None,
-        typer.Option(help="Run all configurations of the paper, one after another."),
+        typer.Option(help="Run all configurations of the paper, one per provider at a time."),
     ] = None,
     reasoning: Annotated[
         Reasoning | None,
@@ -98,6 +98,14 @@ def run(
         str | None,
         typer.Option(metavar="URL", help="Another server with the same API, like vLLM or Ollama."),
     ] = None,
+    api_key_env: Annotated[
+        str | None,
+        typer.Option(metavar="VARIABLE", help="Environment variable with the key for --base-url."),
+    ] = None,
+    allow_http: Annotated[
+        bool,
+        typer.Option("--allow-http", help="Allow http:// for --base-url on the public internet."),
+    ] = False,
     api: Annotated[
         ApiName, typer.Option(help="OpenAI's API: Chat Completions or Responses.")
     ] = ApiName.chat,
@@ -122,9 +130,15 @@ def run(
             metavar=DURATION_METAVAR,
         ),
     ] = None,
-    retry_errors: Annotated[
-        bool, typer.Option("--retry-errors", help="Retry permanently failed requests.")
-    ] = False,
+    retry: Annotated[
+        str,
+        typer.Option(
+            metavar="KIND,…",
+            help="Request again what is empty, truncated (--max-tokens may differ), refused, or a "
+            "permanent error. [default: nothing]",
+        ),
+    ] = "",
+    retry_errors: Annotated[bool, typer.Option("--retry-errors", hidden=True)] = False,
     max_cost: Annotated[
         float | None,
         typer.Option(
@@ -171,8 +185,12 @@ def run(
         out=out,
         samples=samples,
         temperature=temperature,
+        api_key_env=api_key_env,
+        allow_http=allow_http,
     )
-    options = RunOptions(concurrency, retry_errors, timeout, time_limit, max_cost)
+    kinds = tuple(kind.strip() for kind in retry.split(",") if kind.strip())
+    kinds += ("error",) if retry_errors else ()
+    options = RunOptions(concurrency, kinds, timeout, time_limit, max_cost)
     _check_model_or_suite(spec, suite, batch)
     try:
         if suite is not None:
@@ -282,10 +300,16 @@ def _run_suite(spec: RunSpec, options: RunOptions, dry_run: bool) -> None:
     from numbench.runner.suite import plan_suite, run_suite
     from numbench.scoring import is_correct
 
-    members = plan_suite(spec, options.retry_errors)
+    members = plan_suite(spec, retry=options.retry)
     console().print(suite_table(members, options.max_cost))
     if not dry_run:
-        run_suite(members, **options._asdict(), judge=is_correct, on_done=_print_run_report)
+        run_suite(
+            members,
+            **options._asdict(),
+            judge=is_correct,
+            on_done=_print_run_report,
+            on_failed=print_to_stderr,
+        )
         print(f"next: numbench report {spec.out or 'results'}")
 
 
@@ -293,14 +317,17 @@ def _show_plan(spec: RunSpec, options: RunOptions, batch: bool) -> None:
     from numbench.runner.plan_table import plan_table
     from numbench.runner.planning import plan
 
-    console().print(plan_table(plan(spec, options.retry_errors, batch), options.max_cost))
+    console().print(plan_table(plan(spec, batch=batch, retry=options.retry), options.max_cost))
 
 
 def _run_counts(report: RunReport) -> str:
-    return (
+    counts = (
         f"{report.path}: {report.answered} answered now, {report.skipped} done earlier, "
         f"{report.errors} failed"
     )
+    if report.possibly_billed:
+        counts += f", {report.possibly_billed} lost answers that may have been billed"
+    return counts
 
 
 def _print_run_report(report: RunReport) -> None:
@@ -312,7 +339,7 @@ def _print_run_report(report: RunReport) -> None:
     if report.errors > report.permanent_errors:
         hints.append("run the same command again to retry temporary failures")
     if report.permanent_errors:
-        hints.append("add --retry-errors to retry permanent failures")
+        hints.append("add --retry error to retry permanent failures")
     message = f"last failure: {report.last_error}; {', '.join(hints)}"
     if not report.answered and not report.skipped:
         raise NumbenchError(f"{report.path}: nothing was answered; {message}")

@@ -6,11 +6,31 @@ requests it takes several times as much time per request.
 
 from __future__ import annotations
 
+import socket
+
 import aiohttp
 import httpx
 from yarl import URL
 
+MAX_RESPONSE_BYTES = 64 * 2**20
+"""The largest response that is read, decompressed; the longest answers take a few megabytes."""
+
+MAX_BATCH_RESPONSE_BYTES = 4 * 2**30
+"""The same for the results of batch jobs."""
+
 _CONNECT_SECONDS = 20.0
+_KEEPALIVE_OPTIONS = {
+    "TCP_KEEPIDLE": 60,
+    "TCP_KEEPALIVE": 60,
+    "TCP_KEEPINTVL": 15,
+    "TCP_KEEPCNT": 4,
+}
+"""Seconds until the first probe (by its names on Linux and macOS) and between probes; their number.
+
+A connection that was cut off is noticed within two minutes, and one that is silent stays open.
+"""
+
+_WRONG_SERVER = (aiohttp.ClientConnectorDNSError, aiohttp.ClientSSLError)
 # Response headers are forwarded as bytes because they need not be ASCII. aiohttp decodes the body
 # and sets these request headers itself.
 _DROPPED_RESPONSE_HEADERS = frozenset(
@@ -19,17 +39,27 @@ _DROPPED_RESPONSE_HEADERS = frozenset(
 _DROPPED_REQUEST_HEADERS = frozenset({"host", "content-length", "accept-encoding", "connection"})
 
 
+class WrongServer(httpx.ConnectError):
+    """There is no such host, or it does not speak TLS as the URL says."""
+
+
 class AiohttpTransport(httpx.AsyncBaseTransport):
     """Sends complete requests and reads complete responses.
 
     Time limits are up to the caller, except that for connecting.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, max_response_bytes: int = MAX_RESPONSE_BYTES) -> None:
+        self._max_response_bytes = max_response_bytes
         self._session: aiohttp.ClientSession | None = None
+        self._has_connected = False
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        """Send `request`. Raises httpx.TransportError if no complete response is received."""
+        """Send `request`.
+
+        Raises httpx.ConnectError if there is no connection, and another httpx.TransportError if no
+        complete response is received.
+        """
         if self._session is None:
             self._session = _create_session()
         headers = [
@@ -43,7 +73,14 @@ class AiohttpTransport(httpx.AsyncBaseTransport):
                 data=await request.aread(),
                 allow_redirects=False,
             ) as response:
-                content = await response.read()
+                self._has_connected = True
+                content = await self._read(response)
+        except _WRONG_SERVER as error:
+            # A host that has answered before is only out of reach.
+            kind = httpx.ConnectError if self._has_connected else WrongServer
+            raise kind(str(error)) from error
+        except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError) as error:
+            raise httpx.ConnectError(str(error)) from error
         except aiohttp.ClientError as error:
             # Some of aiohttp's errors have no message.
             raise httpx.TransportError(str(error) or type(error).__name__) from error
@@ -52,16 +89,41 @@ class AiohttpTransport(httpx.AsyncBaseTransport):
         ]
         return httpx.Response(response.status, headers=raw_headers, content=content)
 
+    async def _read(self, response: aiohttp.ClientResponse) -> bytes:
+        """Return the decompressed body. Raises httpx.TransportError if it is too large."""
+        parts, size = [], 0
+        async for part in response.content.iter_any():
+            size += len(part)
+            if size > self._max_response_bytes:
+                raise httpx.TransportError(
+                    f"the response is larger than {self._max_response_bytes >> 20} MiB"
+                )
+            parts.append(part)
+        return b"".join(parts)
+
     async def aclose(self) -> None:
         """Close the connections."""
         if self._session is not None:
             await self._session.close()
 
 
+def _create_socket(address: aiohttp.AddrInfoType) -> socket.socket:
+    """Return a socket whose idle connection is probed by the operating system."""
+    family, kind, protocol, _, _ = address
+    created = socket.socket(family, kind, protocol)
+    created.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    for name, value in _KEEPALIVE_OPTIONS.items():
+        if hasattr(socket, name):
+            created.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
+    return created
+
+
 def _create_session() -> aiohttp.ClientSession:
     """Return a session without a limit on connections, with the proxies of the environment."""
     return aiohttp.ClientSession(
-        connector=aiohttp.TCPConnector(limit=0, ssl=httpx.create_ssl_context()),
+        connector=aiohttp.TCPConnector(
+            limit=0, ssl=httpx.create_ssl_context(), socket_factory=_create_socket
+        ),
         timeout=aiohttp.ClientTimeout(total=None, sock_connect=_CONNECT_SECONDS),
         cookie_jar=aiohttp.DummyCookieJar(),
         trust_env=True,

@@ -4,15 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Awaitable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Iterable, Mapping, Sequence
 
 import httpx
 from google import genai
 from google.genai import types
+from msgspec.structs import replace
 
-from numbench.models.aiohttp_transport import AiohttpTransport
+from numbench.models.aiohttp_transport import AiohttpTransport, WrongServer
 from numbench.models.base import PLACEHOLDER_KEY, Message, RequestSettings, answer_schema
 from numbench.models.credentials import known_secrets
+from numbench.models.event_streams import (
+    is_event_stream,
+    merge_gemini_chunks,
+    merge_gemini_events,
+    refuses_streaming,
+)
 from numbench.models.json_fields import (
     InvalidJson,
     decode_json,
@@ -29,7 +36,8 @@ from numbench.models.provider_errors import (
     failure_from_status,
     sanitize_completion,
     timeout_failure,
-    transient_failure,
+    unreadable_failure,
+    wrong_server_failure,
 )
 from numbench.models.rate_limit_headers import parse_seconds, retry_after
 from numbench.records import Completion, Failure, FinishReason, Usage
@@ -62,6 +70,7 @@ class GeminiModel:
         self._served_name = served_name
         self._secrets = known_secrets(key)
         self._connection = GeminiConnection(key, base_url)
+        self._streams = True
 
     async def answer(self, messages: Sequence[Message], settings: RequestSettings) -> Completion:
         """Send one request. Failures are values; secrets that a server echoes are masked."""
@@ -77,27 +86,67 @@ class GeminiModel:
     async def _request(
         self, turns: list[types.Content], config: types.GenerateContentConfig, seconds: float
     ) -> Completion:
-        sending = self._connection.sdk.models.generate_content(
-            model=self._served_name, contents=list(turns), config=config
-        )
         try:
             async with asyncio.timeout(seconds):
-                response = await send_and_capture(sending)
+                response = await self._send(turns, config)
             if not response.is_success:
                 return failed_completion(
                     failure_from_response(response), _usage_in_error_body(response.content)
                 )
-            return parse_completion(decode_json(response.content))
+            return parse_completion(_decode(response.content))
         except TimeoutError:
             return failed_completion(timeout_failure(seconds))
+        except WrongServer as error:
+            return failed_completion(wrong_server_failure(error))
         except httpx.HTTPError as error:
-            return failed_completion(connection_failure(error))
+            was_sent = not isinstance(error, httpx.ConnectError)
+            return failed_completion(connection_failure(error, was_sent))
         except InvalidJson as error:
-            return failed_completion(transient_failure(str(error)))
+            return failed_completion(unreadable_failure(error))
         except RecursionError as error:
             return failed_completion(
-                transient_failure(f"the server sent no Gemini response: {error}")
+                unreadable_failure(f"the server sent no Gemini response: {error}")
             )
+
+    async def _send(
+        self, turns: list[types.Content], config: types.GenerateContentConfig
+    ) -> httpx.Response:
+        """Return the response to a request, streamed if the server does not refuse that."""
+        models, name, contents = self._connection.sdk.models, self._served_name, list(turns)
+        if self._streams:
+            stream = models.generate_content_stream(model=name, contents=contents, config=config)
+            response = await send_and_capture(_exhaust(stream))
+            if response.is_success or not _refuses_streaming(response):
+                return response
+            self._streams = False
+        return await send_and_capture(
+            models.generate_content(model=name, contents=contents, config=config)
+        )
+
+
+async def _exhaust(stream: Awaitable[AsyncIterator[object]]) -> None:
+    async for _ in await stream:
+        pass
+
+
+def _refuses_streaming(response: httpx.Response) -> bool:
+    """Return whether the server does not stream, or does not know the path of streams."""
+    if refuses_streaming(response.status_code, response.content):
+        return True
+    try:
+        body = decode_json(response.content)
+    except InvalidJson:
+        body = None
+    # Google's own errors, such as that of an unknown model, have an error object.
+    return response.status_code in (404, 405) and not _error(body)
+
+
+def _decode(content: bytes) -> object:
+    """Return the response in a body, streamed or not. Raises InvalidJson if there is none."""
+    if is_event_stream(content):
+        return merge_gemini_events(content)
+    body = decode_json(content)
+    return merge_gemini_chunks(dicts_of(body)) if isinstance(body, list) and body else body
 
 
 class _CapturedResponse(Exception):
@@ -191,13 +240,14 @@ def parse_completion(body: object) -> Completion:
     response = dict_or_empty(body)
     usage = _usage(dict_or_empty(response.get("usageMetadata")))
     if response.get("error"):
-        return failed_completion(failure_from_error_body(response["error"]), usage)
+        failure = failure_from_error_body(response["error"])
+        return failed_completion(with_daily_quota(failure, _error(body)), usage)
     candidates = response.get("candidates")
     if not isinstance(candidates, list) or not candidates:
         if reason := text_or_none(dict_or_empty(response.get("promptFeedback")).get("blockReason")):
             error = Failure(kind="item", message=f"prompt blocked: {reason}")
             return Completion(finish_reason="refusal", usage=usage, error=error)
-        return failed_completion(transient_failure("the server sent no candidates"), usage)
+        return failed_completion(unreadable_failure("the server sent no candidates"), usage)
     candidate = dict_or_empty(candidates[0])
     finish = candidate.get("finishReason")
     parts = dicts_of(dict_or_empty(candidate.get("content")).get("parts"))
@@ -254,18 +304,35 @@ def failure_from_response(response: httpx.Response) -> Failure:
     if wait is None and (delay := _RETRY_DELAY.search(response.content)):
         wait = parse_seconds(delay[1].decode())
     is_bad_key = b"API_KEY_INVALID" in response.content
-    return failure_from_status(
+    failure = failure_from_status(
         401 if is_bad_key else response.status_code,
         message,
         code=f"{code} {text_or_repr(_error(body).get('status'))}",
         retry_after=wait,
     )
+    return with_daily_quota(failure, _error(body))
+
+
+def with_daily_quota(failure: Failure, error: Mapping[str, object]) -> Failure:
+    """Return `failure`, but as one of the whole run if `error` names an exceeded quota per day.
+
+    Google uses one message for quotas per minute and per day, and states a short delay for both.
+    """
+    violations = (
+        violation
+        for detail in dicts_of(error.get("details"))
+        for violation in dicts_of(detail.get("violations"))
+    )
+    is_daily = any("PerDay" in text_or_repr(each.get("quotaId")) for each in violations)
+    if failure.kind != "rate_limit" or not is_daily:
+        return failure
+    return replace(failure, kind="run", message=f"the quota per day is used up: {failure.message}")
 
 
 def _usage_in_error_body(content: bytes) -> Usage:
     """Return the usage that the body of an error reports, if any."""
     try:
-        return _usage(dict_or_empty(dict_or_empty(decode_json(content)).get("usageMetadata")))
+        return _usage(dict_or_empty(dict_or_empty(_decode(content)).get("usageMetadata")))
     except InvalidJson:
         return Usage()
 

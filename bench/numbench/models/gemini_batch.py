@@ -15,7 +15,7 @@ import httpx
 from google.genai import types
 
 from numbench.models import gemini_api
-from numbench.models.aiohttp_transport import AiohttpTransport
+from numbench.models.aiohttp_transport import MAX_BATCH_RESPONSE_BYTES, AiohttpTransport
 from numbench.models.base import DEFAULT_TIMEOUT_SECONDS, PLACEHOLDER_KEY, BatchRequest, BatchStatus
 from numbench.models.batch_jobs import JobPage, add_result, list_jobs
 from numbench.models.credentials import known_secrets
@@ -83,7 +83,7 @@ class GeminiBatchService:
         base_url = (base_url or _GOOGLE_BASE_URL).rstrip("/")
         self._connection = gemini_api.GeminiConnection(key, base_url)
         self._http = httpx.AsyncClient(
-            transport=AiohttpTransport(),
+            transport=AiohttpTransport(MAX_BATCH_RESPONSE_BYTES),
             base_url=f"{base_url}/{gemini_api.API_VERSION}/",
             headers={"x-goog-api-key": key or PLACEHOLDER_KEY},
             timeout=None,
@@ -234,7 +234,8 @@ def _failure_from_rpc_status(error: object) -> Failure:
     rpc_status = dict_or_empty(error)
     code = token_count(rpc_status.get("code"))
     status = 500 if code is None else _HTTP_STATUS_BY_RPC_CODE.get(code, code)
-    return failure_from_status(status, text_or_none(rpc_status.get("message")) or f"error {code}")
+    message = text_or_none(rpc_status.get("message")) or f"error {code}"
+    return gemini_api.with_daily_quota(failure_from_status(status, message), rpc_status)
 
 
 def _int64(value: object) -> int | None:

@@ -80,7 +80,7 @@ def _open_gemini_batch(target: ModelTarget) -> BatchService:
 def _open_litellm(target: ModelTarget) -> Model:
     from numbench.models.litellm_api import LiteLLMModel
 
-    return LiteLLMModel(target.name, target.served_name, base_url=target.base_url)
+    return LiteLLMModel(target.name, target.served_name, key=target.key, base_url=target.base_url)
 
 
 def _effort_levels() -> dict[str, ReasoningLevel]:
@@ -91,6 +91,7 @@ OPENAI = ProviderPlugin(
     name="openai",
     open_model=_open_openai,
     key_variables=("OPENAI_API_KEY",),
+    hosts=("api.openai.com",),
     levels=_effort_levels(),
     rejects_temperature=_OPENAI_REASONING_MODELS,
     open_batch=_open_openai_batch,
@@ -104,6 +105,7 @@ OPENROUTER = ProviderPlugin(
     open_model=_open_openrouter,
     examples=("VENDOR/NAME",),
     key_variables=("OPENROUTER_API_KEY",),
+    hosts=("openrouter.ai",),
     levels={
         effort: ReasoningLevel(request={"reasoning": {"effort": effort}}) for effort in _EFFORTS
     },
@@ -118,6 +120,7 @@ GEMINI = ProviderPlugin(
     name="gemini",
     open_model=_open_gemini,
     key_variables=("GEMINI_API_KEY", "GOOGLE_API_KEY"),
+    hosts=("generativelanguage.googleapis.com",),
     levels={
         "none": ReasoningLevel(request={"thinking_budget": 0}),
         **{

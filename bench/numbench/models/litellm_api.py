@@ -14,8 +14,9 @@ import openai
 
 from numbench.errors import BadInput
 from numbench.models import openai_chat
-from numbench.models.base import Message, RequestSettings
+from numbench.models.base import PLACEHOLDER_KEY, Message, RequestSettings
 from numbench.models.credentials import check_api_key, known_secrets
+from numbench.models.hosts import is_loopback
 from numbench.models.json_fields import (
     InvalidJson,
     decode_json,
@@ -29,13 +30,15 @@ from numbench.models.provider_errors import (
     failure_from_status,
     sanitize_completion,
     timeout_failure,
-    transient_failure,
+    unreadable_failure,
 )
 from numbench.models.rate_limit_headers import retry_after, with_hold_back_seconds
 from numbench.records import Completion, Failure
 
-# litellm reads this variable when it is imported; otherwise it downloads a table of prices.
+# litellm reads these variables when it is imported. Without the first it downloads a price table.
 os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"
+# TCP keepalive, as in `aiohttp_transport`.
+os.environ.setdefault("AIOHTTP_SO_KEEPALIVE", "True")
 # Warnings of pydantic and log lines of litellm quote the server.
 warnings.filterwarnings("ignore", category=UserWarning, module="pydantic")
 logging.getLogger("LiteLLM").setLevel(logging.CRITICAL)
@@ -69,11 +72,17 @@ _PARSE_ERRORS = (
 class LiteLLMModel:
     """A model of any provider that litellm supports. Its cost is unknown unless reported."""
 
-    def __init__(self, name: str, served_name: str, *, base_url: str | None) -> None:
+    def __init__(
+        self, name: str, served_name: str, *, key: str | None, base_url: str | None
+    ) -> None:
         """Raise BadInput for a provider that litellm does not support, or a key that is not set."""
         self.name = name
         self._served_name = served_name
         self._base_url = base_url
+        self._key = key
+        if key is None and base_url is not None and not is_loopback(base_url):
+            # Without a key litellm sends the provider's own, from the environment.
+            self._key = PLACEHOLDER_KEY
         try:
             _, self._provider, _, _ = litellm.get_llm_provider(model=served_name)
         except openai.APIError as error:
@@ -81,10 +90,10 @@ class LiteLLMModel:
                 f"litellm has no provider for {served_name!r}: use litellm/PROVIDER/NAME"
             ) from error
         missing = litellm.validate_environment(model=served_name)["missing_keys"]
-        if missing and base_url is None:
+        if missing and base_url is None and key is None:
             raise BadInput(f"{name} needs a key: set {', '.join(missing)}")
         _check_api_keys(self._provider)
-        self._secrets = known_secrets()
+        self._secrets = known_secrets(key)
 
     async def answer(self, messages: Sequence[Message], settings: RequestSettings) -> Completion:
         """Send one request. Failures are values; secrets that a server echoes are masked."""
@@ -103,6 +112,7 @@ class LiteLLMModel:
                 response = await litellm.acompletion(
                     **body,
                     api_base=self._base_url,
+                    api_key=self._key,
                     num_retries=0,
                     max_retries=0,
                     timeout=seconds,
@@ -123,7 +133,7 @@ class LiteLLMModel:
             if not details:
                 raise
             return failed_completion(
-                transient_failure(f"litellm cannot read the response: {error}")
+                unreadable_failure(f"litellm cannot read the response: {error}")
             )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from typing import NamedTuple
 
@@ -11,9 +11,15 @@ import httpx
 import openai
 
 from numbench.models import openai_chat, openai_responses
-from numbench.models.aiohttp_transport import AiohttpTransport
+from numbench.models.aiohttp_transport import MAX_RESPONSE_BYTES, AiohttpTransport, WrongServer
 from numbench.models.base import PLACEHOLDER_KEY, Message, RequestSettings
 from numbench.models.credentials import known_secrets
+from numbench.models.event_streams import (
+    is_event_stream,
+    merge_chat_events,
+    merge_response_events,
+    refuses_streaming,
+)
 from numbench.models.json_fields import InvalidJson, decode_json
 from numbench.models.provider_errors import (
     connection_failure,
@@ -21,35 +27,57 @@ from numbench.models.provider_errors import (
     failure_from_status,
     sanitize_completion,
     timeout_failure,
-    transient_failure,
+    unreadable_failure,
+    wrong_server_failure,
 )
 from numbench.models.rate_limit_headers import with_hold_back_seconds
 from numbench.records import Completion, Failure, Usage
 
 
 class ApiFormat(NamedTuple):
-    """An API format: the path of its requests, their bodies, and the parser of responses."""
+    """An API format: the path of its requests, their bodies, and the parser of responses.
+
+    stream_parameters: what a body adds to request a stream. merge_events: returns the response
+    that the events of a stream make up.
+    """
 
     path: str
     build_request: Callable[[str, Sequence[Message], RequestSettings], dict[str, object]]
     parse_completion: Callable[[object], Completion]
+    stream_parameters: Mapping[str, object]
+    merge_events: Callable[[bytes], Mapping[str, object]]
+
+    def decode(self, content: bytes) -> object:
+        """Return the response in a body, streamed or not. Raises InvalidJson if there is none."""
+        return self.merge_events(content) if is_event_stream(content) else decode_json(content)
 
 
 RESPONSES_FORMAT = ApiFormat(
-    "/responses", openai_responses.build_request, openai_responses.parse_completion
+    "/responses",
+    openai_responses.build_request,
+    openai_responses.parse_completion,
+    {"stream": True},
+    merge_response_events,
 )
 
 
 def chat_format(token_limit: str) -> ApiFormat:
     """Return Chat Completions. `token_limit`: the server's name of the limit on new tokens."""
     build_request = partial(openai_chat.build_request, token_limit=token_limit)
-    return ApiFormat("/chat/completions", build_request, openai_chat.parse_completion)
+    return ApiFormat(
+        "/chat/completions",
+        build_request,
+        openai_chat.parse_completion,
+        {"stream": True, "stream_options": {"include_usage": True}},
+        merge_chat_events,
+    )
 
 
 class OpenAIModel:
     """A model on a server that implements one of the API formats.
 
-    name: the name that the user gave. served_name: the server's own name of the model.
+    name: the name that the user gave. served_name: the server's own name of the model. Answers are
+    streamed until the server refuses that, or streams an answer without its usage.
     """
 
     def __init__(
@@ -60,6 +88,7 @@ class OpenAIModel:
         self._format = api_format
         self._secrets = known_secrets(key)
         self._client = create_client(key, base_url)
+        self._streams = True
 
     async def answer(self, messages: Sequence[Message], settings: RequestSettings) -> Completion:
         """Send one request. Failures are values; secrets that a server echoes are masked."""
@@ -74,12 +103,10 @@ class OpenAIModel:
     async def _request(self, body: dict[str, object], seconds: float) -> Completion:
         try:
             async with asyncio.timeout(seconds):
-                # The SDK's typed response takes several times as long as the request itself and
-                # drops unknown fields.
-                response = await self._client.post(
-                    self._format.path, cast_to=httpx.Response, body=body
-                )
-            completion = self._format.parse_completion(decode_json(response.content))
+                response = await self._post(body)
+            completion = self._format.parse_completion(self._format.decode(response.content))
+            if is_event_stream(response.content) and completion.usage == Usage():
+                self._streams = False
             return with_hold_back_seconds(completion, response.headers)
         except (TimeoutError, openai.APITimeoutError):
             return failed_completion(timeout_failure(seconds))
@@ -91,35 +118,56 @@ class OpenAIModel:
         except openai.APIError as error:
             return failed_completion(failure_from_api_error(error))
         except InvalidJson as error:
-            return failed_completion(transient_failure(str(error)))
+            return failed_completion(unreadable_failure(error))
         except RecursionError as error:
-            return failed_completion(transient_failure(f"the server sent no response: {error}"))
+            return failed_completion(unreadable_failure(f"the server sent no response: {error}"))
+
+    async def _post(self, body: dict[str, object]) -> httpx.Response:
+        """Return the response to a request, streamed if the server does not refuse that."""
+        # The SDK's typed response takes several times as long as the request itself and drops
+        # unknown fields.
+        post: Callable[..., Awaitable[httpx.Response]] = partial(
+            self._client.post, self._format.path, cast_to=httpx.Response
+        )
+        if self._streams:
+            try:
+                return await post(body={**body, **self._format.stream_parameters})
+            except openai.APIStatusError as error:
+                if not refuses_streaming(error.status_code, error.response.content):
+                    raise
+                self._streams = False
+        return await post(body=body)
 
 
 def usage_in_error_body(api_format: ApiFormat, content: bytes) -> tuple[Usage, float | None]:
     """Return the usage and cost that the body of an error reports, if any."""
     try:
-        completion = api_format.parse_completion(decode_json(content))
+        completion = api_format.parse_completion(api_format.decode(content))
     except (InvalidJson, RecursionError):
         return Usage(), None
     return completion.usage, completion.cost
 
 
-def create_client(key: str | None, base_url: str) -> openai.AsyncOpenAI:
+def create_client(
+    key: str | None, base_url: str, max_response_bytes: int = MAX_RESPONSE_BYTES
+) -> openai.AsyncOpenAI:
     """Return a client without retries and time limits, which are up to its users."""
     return openai.AsyncOpenAI(
         api_key=key or PLACEHOLDER_KEY,
         base_url=base_url,
         max_retries=0,
         timeout=None,
-        http_client=httpx.AsyncClient(transport=AiohttpTransport()),
+        http_client=httpx.AsyncClient(transport=AiohttpTransport(max_response_bytes)),
     )
 
 
 def failure_from_api_error(error: openai.APIError) -> Failure:
     """Return the failure for an error of the SDK."""
     if not isinstance(error, openai.APIStatusError):
-        return connection_failure(error.__cause__ or error)
+        reason = error.__cause__ or error
+        if isinstance(reason, WrongServer):
+            return wrong_server_failure(reason)
+        return connection_failure(reason, was_sent=not isinstance(reason, httpx.ConnectError))
     code, message = openai_chat.error_code_and_message(error.body)
     wait = openai_chat.upstream_retry_after(error.body, error.response.headers)
     return failure_from_status(

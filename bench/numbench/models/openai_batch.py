@@ -11,6 +11,7 @@ import msgspec
 import openai
 
 from numbench.models import openai_chat
+from numbench.models.aiohttp_transport import MAX_BATCH_RESPONSE_BYTES
 from numbench.models.base import DEFAULT_TIMEOUT_SECONDS, BatchRequest, BatchStatus
 from numbench.models.batch_jobs import JobPage, add_result, list_jobs
 from numbench.models.credentials import known_secrets
@@ -56,7 +57,7 @@ class OpenAIBatchService:
         self._served_name = served_name
         self._format = api_format
         self._secrets = known_secrets(key)
-        self._client = create_client(key, base_url)
+        self._client = create_client(key, base_url, MAX_BATCH_RESPONSE_BYTES)
 
     def size(self, request: BatchRequest) -> int:
         """Return the bytes of the request's line."""

@@ -16,7 +16,7 @@ from numbench.models.json_fields import (
 from numbench.models.provider_errors import (
     failed_completion,
     failure_from_status,
-    transient_failure,
+    unreadable_failure,
 )
 from numbench.models.rate_limit_headers import retry_after
 from numbench.records import Completion, Failure, FinishReason, Usage
@@ -66,7 +66,7 @@ def parse_completion(body: object) -> Completion:
     response = dict_or_empty(body)
     choices = response.get("choices")
     if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
-        return failed_completion(transient_failure("the server sent no choices"), usage, cost)
+        return failed_completion(unreadable_failure("the server sent no choices"), usage, cost)
     choice = choices[0]
     if choice.get("error"):
         return failed_completion(failure_from_error_body(choice["error"]), usage, cost)
@@ -92,7 +92,7 @@ def parse_completion(body: object) -> Completion:
 def failure_from_body(body: object) -> Failure | None:
     """Return the failure of a body that is not an object or reports an error, else None."""
     if not isinstance(body, dict):
-        return transient_failure(f"the server sent no JSON object: {text_or_repr(body)}")
+        return unreadable_failure(f"the server sent no JSON object: {text_or_repr(body)}")
     return failure_from_error_body(body["error"]) if body.get("error") else None
 
 
@@ -163,7 +163,7 @@ def failure_from_error_body(error: object) -> Failure:
     failure = failure_from_status(
         status or 400, text, code=code, retry_after=upstream_retry_after(error)
     )
-    return failure if status or failure.kind == "item" else transient_failure(text)
+    return failure if status or failure.kind == "item" else unreadable_failure(text)
 
 
 def upstream_retry_after(

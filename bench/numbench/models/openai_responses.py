@@ -13,7 +13,7 @@ from numbench.models.json_fields import (
     token_count,
 )
 from numbench.models.openai_chat import build_usage, failure_from_body, parse_cost
-from numbench.models.provider_errors import failed_completion, transient_failure
+from numbench.models.provider_errors import failed_completion, unreadable_failure
 from numbench.records import Completion, FinishReason, Usage
 
 _INCOMPLETE_REASONS: dict[str, FinishReason] = {
@@ -61,11 +61,11 @@ def parse_completion(body: object) -> Completion:
     if failure := failure_from_body(body):
         return failed_completion(failure, usage, cost)
     if not isinstance(response.get("output"), list):
-        return failed_completion(transient_failure("the server sent no output"), usage, cost)
+        return failed_completion(unreadable_failure("the server sent no output"), usage, cost)
     status = response.get("status")
     if status not in ("completed", "incomplete", None):
         return failed_completion(
-            transient_failure(f"the response is {text_or_repr(status)}"), usage, cost
+            unreadable_failure(f"the response is {text_or_repr(status)}"), usage, cost
         )
     items = dicts_of(response["output"])
     message_parts = list(_parts(items, "message", "content"))

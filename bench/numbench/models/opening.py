@@ -17,6 +17,7 @@ from numbench.models.catalogue import (
     select_level,
 )
 from numbench.models.credentials import check_api_key, key_from_environment, load_env_file
+from numbench.models.hosts import check_transport, is_loopback
 from numbench.models.providers import (
     DEFAULT_LEVEL,
     ModelProperties,
@@ -85,13 +86,22 @@ def describe_model(
 
 
 def open_model(
-    name: str, reasoning: str | None = None, base_url: str | None = None, api: Api = "chat"
+    name: str,
+    reasoning: str | None = None,
+    base_url: str | None = None,
+    api: Api = "chat",
+    api_key_env: str | None = None,
+    allow_http: bool = False,
 ) -> OpenedModel:
     """Open the model `name` at the level `reasoning`, on the server `base_url` if one is given.
 
     Raises BadInput, saying what is possible, for an unknown model, a level that it does not have,
     a level that has to be named, an API format that its provider does not have, a missing key or
     a malformed URL.
+
+    The provider's own key is sent to the provider's hosts and to this machine only; for another
+    `base_url`, `api_key_env` names the environment variable with its key. Plain HTTP beyond
+    private networks needs `allow_http`.
     """
     load_env_file()
     provider = find_model_provider(name)
@@ -99,12 +109,18 @@ def open_model(
         return _open_in_process(provider, name, reasoning, base_url, api)
     resolved = resolve_model(name, reasoning)
     description = _describe(name, resolved, base_url, api)
-    model = provider.open_model(_target(name, resolved, base_url, api))
+    server = _Server(base_url, api_key_env, allow_http)
+    model = provider.open_model(_target(name, resolved, server, api))
     return OpenedModel(model, description)
 
 
 def open_batch(
-    name: str, reasoning: str | None = None, base_url: str | None = None, api: Api = "chat"
+    name: str,
+    reasoning: str | None = None,
+    base_url: str | None = None,
+    api: Api = "chat",
+    api_key_env: str | None = None,
+    allow_http: bool = False,
 ) -> BatchService:
     """Open the batch API of the provider of the model that `open_model` would open.
 
@@ -123,7 +139,8 @@ def open_batch(
         )
     if base_url:
         normalize_base_url(base_url, provider.key_variables)
-    return provider.open_batch(_target(name, resolved, base_url, api))
+    server = _Server(base_url, api_key_env, allow_http)
+    return provider.open_batch(_target(name, resolved, server, api))
 
 
 def _describe(
@@ -197,27 +214,52 @@ def _check_api(name: str, provider: ProviderPlugin, api: Api) -> None:
         )
 
 
-def _target(name: str, resolved: ResolvedModel, base_url: str | None, api: Api) -> ModelTarget:
+class _Server(NamedTuple):
+    """Where requests go, as the user gave it: see `open_model`."""
+
+    base_url: str | None
+    api_key_env: str | None
+    allow_http: bool
+
+
+def _target(name: str, resolved: ResolvedModel, server: _Server, api: Api) -> ModelTarget:
     """Return the target of a hosted model. Raises BadInput for a missing or malformed key."""
+    base_url = server.base_url or None
+    if base_url is not None and not server.allow_http:
+        check_transport(base_url)
     return ModelTarget(
         name=name,
         served_name=resolved.served_name,
-        key=_api_key(name, resolved.provider.key_variables, base_url),
-        base_url=base_url or None,
+        key=_api_key(name, resolved.provider, server),
+        base_url=base_url,
         api=api,
         is_in_catalogue=resolved.is_in_catalogue,
     )
 
 
-def _api_key(name: str, variables: Sequence[str], base_url: str | None) -> str | None:
+def _api_key(name: str, provider: ProviderPlugin, server: _Server) -> str | None:
+    variables: Sequence[str] = provider.key_variables
+    if server.api_key_env is not None:
+        variables = (server.api_key_env,)
     if environment_key := key_from_environment(variables):
         check_api_key(environment_key.variable, environment_key.key)
-        return environment_key.key
-    if variables and base_url is None:
+        is_sent = server.api_key_env is not None or _is_trusted(server.base_url, provider)
+        return environment_key.key if is_sent else None
+    if variables and (server.base_url is None or server.api_key_env):
         raise BadInput(
             f"{name} needs a key: set {' or '.join(variables)} in the environment or in .env"
         )
     return None
+
+
+def _is_trusted(base_url: str | None, provider: ProviderPlugin) -> bool:
+    """Return whether a server may see the provider's key: the provider itself, or this machine."""
+    if not base_url:
+        return True
+    host = (urlsplit(base_url).hostname or "").rstrip(".")
+    own = any(host == each or host.endswith(f".{each}") for each in provider.hosts)
+    is_encrypted = urlsplit(base_url).scheme == "https"
+    return (own and is_encrypted) or is_loopback(base_url)
 
 
 _MALFORMED_URL = "--base-url: not a URL such as http://127.0.0.1:8000/v1"

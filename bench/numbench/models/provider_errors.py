@@ -31,9 +31,19 @@ _PROMPT_REJECTED = re.compile(
 _SETTING_REJECTED = re.compile(r"max_\w*tokens\W.{0,60}too (large|high|big)", re.IGNORECASE)
 """Words that mention the context too, but reject a setting that all requests share."""
 
-_QUOTA_EXHAUSTED = re.compile(
-    r"insufficient_quota|exceeded your current quota|billing", re.IGNORECASE
+_SPENT_ACCOUNT_CODES = frozenset(
+    {
+        "insufficient_quota",
+        "billing_not_active",
+        "billing_hard_limit_reached",
+        "exceeded_current_quota_error",
+    }
 )
+"""Error codes of an account without credit. Messages do not tell it from a limit per minute."""
+
+_UNPROCESSED_STATUSES = frozenset({409, 501, 503, 505, 529})
+"""Statuses of temporary errors that say that the request was not processed."""
+
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 _MAX_MESSAGE_LENGTH = 300
 _NO_USAGE = Usage()
@@ -57,33 +67,46 @@ def failure_from_status(
     """Return the failure for an HTTP status. `code` is the provider's error code, if any."""
     if not 100 <= status < 600:
         status = 500
-    text = f"{code} {message}"
     if 300 <= status < 400:
         message = "the server redirects to another URL, which gets no key: check --base-url"
+    kind = _failure_kind(status, code, message, retry_after)
     return Failure(
-        kind=_failure_kind(status, text),
+        kind=kind,
         message=message if message.strip() else f"HTTP {status}",
         status=status,
         retry_after=retry_after,
+        possibly_billed=kind == "transient" and status not in _UNPROCESSED_STATUSES,
     )
 
 
-def transient_failure(message: str) -> Failure:
-    """Return a failure that may not recur, for example a response that cannot be read."""
-    return Failure(kind="transient", message=message)
+def transient_failure(message: str, possibly_billed: bool = False) -> Failure:
+    """Return a failure that may not recur."""
+    return Failure(kind="transient", message=message, possibly_billed=possibly_billed)
+
+
+def unreadable_failure(message: object) -> Failure:
+    """Return the failure of a request whose response contains no answer that can be read."""
+    return transient_failure(str(message), possibly_billed=True)
 
 
 def timeout_failure(seconds: float) -> Failure:
     """Return the failure of a request that exceeded its time limit."""
-    return transient_failure(f"no answer within {seconds:g} s")
+    return transient_failure(f"no answer within {seconds:g} s", possibly_billed=True)
 
 
-def connection_failure(reason: object) -> Failure:
+def wrong_server_failure(reason: object) -> Failure:
+    """Return the failure of a request to a host that does not exist or speaks another protocol."""
+    return Failure(kind="run", message=f"connection failed: {reason}: check --base-url")
+
+
+def connection_failure(reason: object, was_sent: bool = True) -> Failure:
     """Return the failure of a request that got no complete response.
 
-    `reason` is an error, or its message; some errors have no message but their name.
+    `reason` is an error, or its message; some errors have no message but their name. `was_sent`:
+    whether there was a connection, so that the request may have been processed.
     """
-    return transient_failure(f"connection failed: {str(reason) or type(reason).__name__}")
+    message = f"connection failed: {str(reason) or type(reason).__name__}"
+    return transient_failure(message, possibly_billed=was_sent)
 
 
 def failed_completion(
@@ -133,10 +156,11 @@ def provider_error(failure: Failure, secrets: Sequence[str]) -> ProviderError:
     return ProviderError(sanitize_failure(failure, secrets))
 
 
-def _failure_kind(status: int, text: str) -> FailureKind:
+def _failure_kind(status: int, code: str, message: str, retry_after: float | None) -> FailureKind:
+    text = f"{code} {message}"
     if status == 429:
-        # Waiting does not restore an exhausted quota.
-        return "run" if _QUOTA_EXHAUSTED.search(text) else "rate_limit"
+        is_spent = retry_after is None and not _SPENT_ACCOUNT_CODES.isdisjoint(code.split())
+        return "run" if is_spent else "rate_limit"
     if status >= 500 or status in (408, 409, 499):
         return "transient"
     rejects_prompt = _PROMPT_REJECTED.search(text) and not _SETTING_REJECTED.search(text)

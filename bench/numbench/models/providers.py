@@ -132,6 +132,8 @@ class ProviderPlugin:
         model may have an attribute `properties` of type `ModelProperties`.
     key_variables: environment variables that may hold the API key; the first that is set counts.
         Empty: no key is needed, or `open_model` finds it itself.
+    hosts: the provider's own hosts, and those above them: with a `base_url` elsewhere, the key of
+        `key_variables` is not sent.
     levels: the reasoning levels of `--reasoning`: none, minimal, low, medium, high, maximal.
         Without `--reasoning` a hosted model is used at the level `default`, which adds nothing.
     request: parameters of every request, in the provider's own terms; a level adds to them.
@@ -155,6 +157,7 @@ class ProviderPlugin:
     examples: tuple[str, ...] = ("NAME",)
     in_process: bool = False
     key_variables: tuple[str, ...] = ()
+    hosts: tuple[str, ...] = ()
     levels: Mapping[str, ReasoningLevel] = field(default_factory=dict)
     request: Mapping[str, object] = field(default_factory=dict)
     rejects_temperature: tuple[str, ...] = ()

@@ -214,9 +214,8 @@ class BatchScheduler:
             self.retries += 1
             return
         requested, completion = self._open[request_id], self._context.with_cost(result)
-        await self._journal.append(
-            make_response(requested, completion, attempts, batch_job=_job_id(job))
-        )
+        notes = {"batch_job": _job_id(job), **self._context.notes_on_retry(requested)}
+        await self._journal.append(make_response(requested, completion, attempts, **notes))
         del self._open[request_id]
         if self._budget is not None:
             self._budget.count(requested, completion)

@@ -1,15 +1,17 @@
-"""Cost limits: no request is sent whose expected cost would exceed the limit of its run."""
+"""Cost limits: no request is sent whose cost might exceed the limit of its run."""
 
 from __future__ import annotations
 
 import asyncio
 import math
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
 
 from numbench.errors import BadInput
 from numbench.journal import iter_responses
 from numbench.models.providers import find_provider
-from numbench.records import Completion, ItemSample, Response
+from numbench.records import Completion, ItemSample, Response, possibly_billed_attempts
 from numbench.runner.planning import plan_task, published_tokens
 from numbench.runner.prices import USER_PRICE_TABLE, Price, with_cost
 from numbench.runner.spec import ResolvedRun
@@ -17,14 +19,30 @@ from numbench.runner.spec import ResolvedRun
 _ROUNDING_TOLERANCE = 1 + 1e-9
 """Sums of dollars are binary fractions: a limit of 1 allows ten times 0.1."""
 
+_TAIL_FACTOR = 5.0
+"""How far beyond the mean the next record may be, as a multiple of the distance of the present."""
+
+_MIN_COSTS_FOR_TAIL = 10
+"""Number of known costs from which their spread is used."""
+
+_MESSAGE_OVERHEAD_TOKENS = 100
+"""An upper bound for the tokens of a message, or of the answer's schema, beyond its content."""
+
+_MAX_UNPRICED_ATTEMPTS = 3
+"""Attempts that may have been billed before any cost is known, in one call."""
+
 
 class Budget:
-    """The US dollars that a run may cost, has cost, and has reserved for requests in flight.
+    """The US dollars that a run may cost, has cost, and has reserved.
 
-    A request in flight counts at its task's expected cost or most expensive answer so far,
-    whichever is larger. If a task has neither, only one such request is in flight at a time, and it
-    counts at the most expensive answer of the other tasks. So the limit can only be exceeded by an
-    answer that is more expensive than all before it.
+    A request in flight is reserved at the most that it can cost, if its token limit and price are
+    known: then the limit is never exceeded. Otherwise it counts at its task's expected cost or most
+    expensive answer so far, whichever is larger, and there is a margin for one request that is more
+    expensive than all before it, as far as the costs so far vary. If a task has no known cost, only
+    one such request is in flight at a time, and it counts at the most expensive answer of the other
+    tasks.
+
+    The reservation of an attempt that may have been billed, but did not say what it cost, stays.
     """
 
     def __init__(
@@ -32,14 +50,22 @@ class Budget:
         limit: float,
         expected: Mapping[str, float],
         spent: Iterable[tuple[str, float]] = (),
+        highest_possible: Mapping[str, float] | None = None,
     ) -> None:
-        """`expected`: US dollars per request, by task. `spent`: task and cost of each answer."""
+        """`expected`, `highest_possible`: US dollars per request, by task, as far as known.
+
+        `spent`: task and cost of each answer.
+        """
         self.limit = limit
         self.spent = 0.0
         self.exhausted = False
         self.cost_unknown = False
-        self._expected = expected
+        self._expected, self._highest_possible = expected, highest_possible or {}
         self._highest_cost: dict[str, float] = {}
+        self._sums: dict[str, tuple[int, float]] = {}
+        self._possibly_billed: Counter[str] = Counter()
+        self._unpriced_attempts = 0
+        self._shared: SharedLimit | None = None
         self._in_flight: dict[str, ItemSample] = {}
         self._changed = asyncio.Event()
         for task, cost in spent:
@@ -50,6 +76,35 @@ class Budget:
         """Whether no more requests may be sent."""
         return self.exhausted or self.cost_unknown
 
+    @property
+    def lost_before_any_cost(self) -> int:
+        """Attempts of this call that may have been billed, if nothing is known of any cost."""
+        return 0 if self._highest_cost else self._unpriced_attempts
+
+    @property
+    def possibly_billed(self) -> float:
+        """US dollars that attempts without an answer may have cost, beyond `spent`."""
+        return sum(n * self._value(task) for task, n in self._possibly_billed.items())
+
+    @property
+    def committed(self) -> float:
+        """US dollars that are spent, may have been billed, or are reserved."""
+        return self.spent + self.possibly_billed + self._in_flight_cost()
+
+    @property
+    def has_requests_in_flight(self) -> bool:
+        """Whether a reservation may become free."""
+        return bool(self._in_flight)
+
+    @property
+    def covers_requests_in_flight(self) -> bool:
+        """Whether the limit still covers every request in flight if it is sent once more."""
+        return self._fits_limit(self._in_flight_cost())
+
+    def share(self, shared: SharedLimit) -> None:
+        """Count the costs of the other runs under `shared` against the limit."""
+        self._shared = shared
+
     async def admit(self, requested: ItemSample) -> bool:
         """Reserve the cost of a request, and wait for those in flight if that may make it fit.
 
@@ -59,7 +114,7 @@ class Budget:
         while not self.is_closed:
             if self.try_admit(requested):
                 return True
-            if not self._in_flight:
+            if not self.has_requests_in_flight and not self._others_have_requests_in_flight:
                 self.exhausted = True
                 break
             await self._changed.wait()
@@ -69,6 +124,17 @@ class Budget:
         """Add the cost, in US dollars, of an attempt at an item of `task`."""
         self.spent += cost
         self._highest_cost[task] = max(cost, self._highest_cost.get(task, 0.0))
+        count, total = self._sums.get(task, (0, 0.0))
+        self._sums[task] = count + 1, total + cost
+
+    def add_possibly_billed(self, task: str, attempts: int = 1, is_earlier: bool = False) -> None:
+        """Reserve the cost of attempts at items of `task` that may have been billed, for good.
+
+        `is_earlier`: they were made by an earlier call.
+        """
+        self._possibly_billed[task] += attempts
+        if not is_earlier and self._value(task) == 0.0:
+            self._unpriced_attempts += attempts
 
     def count(self, requested: ItemSample, completion: Completion, paid: float = 0.0) -> None:
         """Add the cost of a request less what has already been added for it (`paid`).
@@ -94,28 +160,91 @@ class Budget:
     def release(self, request_id: str) -> None:
         """Count the request as no longer in flight."""
         self._in_flight.pop(request_id, None)
-        self._wake()
+        self.wake()
+        if self._shared:
+            self._shared.wake()
 
     def estimate(self, task: str) -> float | None:
         """Return the US dollars to reserve for one request of `task`, None if unknown."""
-        estimates = (self._highest_cost.get(task), self._expected.get(task))
-        known = [value for value in estimates if value is not None]
+        sources = (self._highest_cost, self._expected, self._highest_possible)
+        known = [source[task] for source in sources if task in source]
         return max(known) if known else None
 
     def _fits(self, task: str) -> bool:
-        estimates = [self.estimate(request.task) for request in self._in_flight.values()]
-        estimate = self.estimate(task)
-        if estimate is None and None in estimates:
+        if self.estimate(task) is None:
+            if any(self.estimate(r.task) is None for r in self._in_flight.values()):
+                return False
+            if self._value(task) == 0.0 and self._unpriced_attempts >= _MAX_UNPRICED_ATTEMPTS:
+                return False
+        if self.spent + self._cost_of_others >= self.limit:
             return False
-        if self.spent >= self.limit:
-            return False
-        fallback = max(self._highest_cost.values(), default=0.0)
-        reserved = sum(fallback if value is None else value for value in (*estimates, estimate))
-        return self.spent + reserved <= self.limit * _ROUNDING_TOLERANCE
+        return self._fits_limit(self._in_flight_cost() + self._value(task))
 
-    def _wake(self) -> None:
+    def _fits_limit(self, in_flight_cost: float) -> bool:
+        total = self.spent + self.possibly_billed + in_flight_cost + self._tail_margin()
+        total += self._cost_of_others
+        return total <= self.limit * _ROUNDING_TOLERANCE
+
+    @property
+    def _cost_of_others(self) -> float:
+        return self._shared.committed_by_others(self) if self._shared else 0.0
+
+    @property
+    def _others_have_requests_in_flight(self) -> bool:
+        return self._shared is not None and self._shared.has_requests_in_flight
+
+    def _in_flight_cost(self) -> float:
+        return sum(self._value(requested.task) for requested in self._in_flight.values())
+
+    def _value(self, task: str) -> float:
+        """Return the estimate for `task`, else the most expensive answer of the other tasks."""
+        estimate = self.estimate(task)
+        return max(self._highest_cost.values(), default=0.0) if estimate is None else estimate
+
+    def _tail_margin(self) -> float:
+        """Return by how much one request may exceed the estimate of its task."""
+        margin = 0.0
+        for task, (count, total) in self._sums.items():
+            if task not in self._highest_possible and count >= _MIN_COSTS_FOR_TAIL:
+                mean = total / count
+                record = mean + _TAIL_FACTOR * (self._highest_cost[task] - mean)
+                margin = max(margin, record - self._value(task))
+        return margin
+
+    def wake(self) -> None:
+        """Let waiting requests check again whether they fit."""
         self._changed.set()
         self._changed = asyncio.Event()
+
+
+class SharedLimit:
+    """A limit that the budgets of several runs share, some of which are executed concurrently."""
+
+    def __init__(self, recorded: Mapping[Path, float]) -> None:
+        """`recorded`: US dollars that each run folder has cost before this call."""
+        self._recorded = dict(recorded)
+        self._budgets: dict[Path, Budget] = {}
+
+    @property
+    def has_requests_in_flight(self) -> bool:
+        """Whether a reservation of any run may become free."""
+        return any(budget.has_requests_in_flight for budget in self._budgets.values())
+
+    def join(self, folder: Path, budget: Budget) -> None:
+        """Let the budget of the run in `folder` share the limit."""
+        self._recorded.pop(folder, None)
+        self._budgets[folder] = budget
+        budget.share(self)
+
+    def committed_by_others(self, budget: Budget) -> float:
+        """Return the US dollars that all other runs have spent or reserved."""
+        others = (other for other in self._budgets.values() if other is not budget)
+        return sum(self._recorded.values()) + sum(other.committed for other in others)
+
+    def wake(self) -> None:
+        """Let the waiting requests of all runs check again whether they fit."""
+        for budget in self._budgets.values():
+            budget.wake()
 
 
 def open_budget(
@@ -126,11 +255,15 @@ def open_budget(
     Raises BadInput if an earlier answer has no known cost, or if a batch job, whose requests are
     sent all at once, has a task of unknown cost.
     """
-    expected = {
-        task: cost * (1 - discount) for task, cost in _expected_costs(resolved, price).items()
-    }
+    share = 1 - discount
+    expected = {task: cost * share for task, cost in _expected_costs(resolved, price).items()}
+    highest = {task: cost * share for task, cost in _highest_costs(resolved, price).items()}
     spent = recorded_costs(iter_responses(resolved.folder), resolved.task_of, price)
-    budget = Budget(max_cost, expected, spent)
+    budget = Budget(max_cost, expected, spent, highest)
+    for response in iter_responses(resolved.folder):
+        if attempts := possibly_billed_attempts(response):
+            task = resolved.task_of[response.item_id]
+            budget.add_possibly_billed(task, attempts, is_earlier=True)
     unknown = [task for task in resolved.tasks if budget.estimate(task) is None]
     if batch and unknown:
         raise BadInput(
@@ -182,3 +315,21 @@ def _expected_costs(resolved: ResolvedRun, price: Price | None) -> dict[str, flo
         for task, requests in resolved.requests_by_task.items()
     ]
     return {plan.task: plan.cost / plan.requests for plan in plans if plan.cost and plan.requests}
+
+
+def _highest_costs(resolved: ResolvedRun, price: Price | None) -> dict[str, float]:
+    """Return the most US dollars that a request of each task can cost, as far as they are known.
+
+    That takes a token limit and a price. A token has at least one character.
+    """
+    limit = resolved.settings.max_tokens
+    if limit is None or price is None or price.varies:
+        return {}
+    highest = {}
+    for task, requests in resolved.requests_by_task.items():
+        messages = resolved.prompt_prefix(task)
+        prefix = sum(len(message.content) + _MESSAGE_OVERHEAD_TOKENS for message in messages)
+        longest = max((len(request.item.prompt) for request in requests), default=0)
+        input_tokens = prefix + longest + 2 * _MESSAGE_OVERHEAD_TOKENS
+        highest[task] = (input_tokens * price.input + limit * price.output) / 1e6
+    return highest

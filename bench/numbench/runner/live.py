@@ -38,9 +38,12 @@ def run_title(model: str, level: str, dataset: str) -> str:
 
 
 @contextmanager
-def show_progress(name: str) -> Iterator[ProgressCallback]:
-    """Yield a callback that shows the progress of the run `name` on stderr."""
-    with show_states(name, progress_format(name)) as show:
+def show_progress(name: str, as_lines: bool = False) -> Iterator[ProgressCallback]:
+    """Yield a callback that shows the progress of the run `name` on stderr.
+
+    as_lines: lines of text also on a terminal, where only one table can be shown at a time.
+    """
+    with show_states(name, progress_format(name), as_lines) as show:
         yield show
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
@@ -14,7 +14,15 @@ from numbench.models.catalogue import load_catalogue
 from numbench.records import ItemSample
 from numbench.resources import resource_folder
 from numbench.runner.prices import Price, find_price, with_cost
-from numbench.runner.spec import ResolvedRun, RunSpec, item_outcomes, open_requests, resolve
+from numbench.runner.spec import (
+    ResolvedRun,
+    RunSpec,
+    item_outcomes,
+    open_requests,
+    resolve,
+    retry_kinds,
+    with_stored_token_limit,
+)
 from numbench.tasks import PAPER_TASKS
 
 CHARACTERS_PER_TOKEN = 3
@@ -78,10 +86,13 @@ class Plan(NamedTuple):
         return _total(task.cost for task in self.tasks if task.requests)
 
 
-def plan(spec: RunSpec, retry_errors: bool = False, batch: bool = False) -> Plan:
+def plan(
+    spec: RunSpec, retry_errors: bool = False, batch: bool = False, retry: Collection[str] = ()
+) -> Plan:
     """Return what `run` with the same arguments would do now. Raises BadInput if `run` would."""
     description = spec.describe()
-    resolved = resolve(spec, description)
+    kinds = retry_kinds(retry, retry_errors)
+    resolved = with_stored_token_limit(resolve(spec, description), kinds)
     check_compatible(resolved.folder, resolved.info)
     outcomes = item_outcomes(iter_responses(resolved.folder))
     jobs = [job for job in read_jobs(resolved.folder).values() if job.is_active]
@@ -90,7 +101,7 @@ def plan(spec: RunSpec, retry_errors: bool = False, batch: bool = False) -> Plan
     averages = published_tokens(spec.model, description.level)
     tasks = []
     for task, requests in resolved.requests_by_task.items():
-        remaining = open_requests(requests, outcomes, retry_errors)
+        remaining = open_requests(resolved, requests, outcomes, kinds)
         remaining = [request for request in remaining if request.id not in ids_in_jobs]
         tasks.append(plan_task(resolved, task, remaining, averages, price, discount))
     return Plan(

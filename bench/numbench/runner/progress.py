@@ -7,7 +7,7 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterable
 from typing import NamedTuple, TypeVar
 
-from numbench.records import Completion, Item
+from numbench.records import Completion, Item, possibly_billed_attempts
 
 
 class TaskProgress(NamedTuple):
@@ -172,8 +172,9 @@ class RunStats:
     """Counts the results of a run, those of earlier calls included.
 
     answered, errors, permanent_errors (errors that only --retry-errors retries), last_error,
-    input_tokens, generated_tokens, cost (US dollars): of this call alone; sums over the reported
-    values, None if none was reported.
+    possibly_billed (attempts of unknown cost that may have been billed), input_tokens,
+    generated_tokens, cost (US dollars): of this call alone; sums over the reported values, None if
+    none was reported.
     """
 
     def __init__(
@@ -187,7 +188,7 @@ class RunStats:
         self._tasks = {task: TaskProgress(task, total) for task, total in totals.items()}
         self._judge, self._clock = judge, clock
         self._previously_done = 0
-        self.answered = self.errors = self.permanent_errors = 0
+        self.answered = self.errors = self.permanent_errors = self.possibly_billed = 0
         self.last_error: str | None = None
         self.input_tokens: int | None = None
         self.generated_tokens: int | None = None
@@ -204,8 +205,14 @@ class RunStats:
             self.errors += 1
             self.permanent_errors += completion.error.kind == "item"
             self.last_error = completion.error.message
+        self.possibly_billed += possibly_billed_attempts(completion)
         self.input_tokens = _sum(self.input_tokens, completion.usage.input)
         self.generated_tokens = _sum(self.generated_tokens, completion.usage.generated)
+        self.cost = _sum(self.cost, completion.cost)
+
+    def count_abandoned(self, completion: Completion) -> None:
+        """Count a request that the end of the run cut off."""
+        self.possibly_billed += possibly_billed_attempts(completion)
         self.cost = _sum(self.cost, completion.cost)
 
     def count_previous(self, item: Item, completion: Completion) -> None:

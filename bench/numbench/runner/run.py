@@ -4,27 +4,31 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import Callable, Coroutine, Iterator, Sequence
+from collections.abc import Callable, Collection, Coroutine, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
-import msgspec
-
-from numbench.errors import BadInput, NumbenchError
+from numbench.errors import BadInput
 from numbench.journal import Journal, iter_responses, read_jobs
 from numbench.models import Model, open_batch, open_model
 from numbench.models.base import DEFAULT_TIMEOUT_SECONDS, BatchService
 from numbench.records import Completion, ItemSample
 from numbench.runner.batch_scheduler import BatchScheduler
-from numbench.runner.budget import Budget, check_cost_limit, open_budget
+from numbench.runner.budget import Budget, SharedLimit, check_cost_limit, open_budget
 from numbench.runner.live import run_title, show_progress
 from numbench.runner.planning import discount_for, price_for
 from numbench.runner.prices import Price, with_cost
 from numbench.runner.progress import ProgressCallback, RunStats, ScoreCallback
+from numbench.runner.run_report import (
+    CostLimitReached,
+    RunInterrupted,
+    RunReport,
+    TimeLimitReached,
+)
 from numbench.runner.scheduler import RequestScheduler, RetryPolicy, RunContext
 from numbench.runner.spec import (
     ResolvedRun,
@@ -33,67 +37,14 @@ from numbench.runner.spec import (
     item_outcomes,
     open_requests,
     resolve,
+    retry_kinds,
+    retry_notes,
+    with_stored_token_limit,
 )
 from numbench.signals import stop_on_signals
 
-
-class RunReport(NamedTuple):
-    """The result of one call of `run`.
-
-    Counts are of requests, one per item and sample.
-
-    completed: results stored by this call: answered + errors. skipped: requests that earlier calls
-    completed. permanent_errors: errors that only `retry_errors` retries. last_error:
-    message of the latest error. input_tokens, generated_tokens, cost (US dollars): sums over the
-    reported values, None if none was reported. seconds: elapsed time of this call. interrupted:
-    whether a signal ended it early; the same call resumes the run.
-    """
-
-    path: Path
-    completed: int
-    answered: int
-    skipped: int
-    errors: int
-    permanent_errors: int
-    last_error: str | None
-    retries: int
-    input_tokens: int | None
-    generated_tokens: int | None
-    cost: float | None
-    seconds: float
-    interrupted: bool
-
-
-class RunInterrupted(KeyboardInterrupt):
-    """A signal interrupted the run; `report` describes what is on disk. Exit code 130."""
-
-    def __init__(self, report: RunReport) -> None:
-        super().__init__(f"{report.path}: interrupted after {report.completed} items")
-        self.report = report
-
-
-class CostLimitReached(NumbenchError):
-    """The run stopped because of `max_cost`; `report` describes what is on disk.
-
-    cost_unknown: the reason was not the limit itself but an answer without a reported cost.
-    """
-
-    def __init__(self, report: RunReport, message: str, cost_unknown: bool = False) -> None:
-        super().__init__(message)
-        self.report = report
-        self.cost_unknown = cost_unknown
-
-
-class TimeLimitReached(NumbenchError):
-    """The run stopped at `time_limit` with open items; `report` describes what is on disk."""
-
-    def __init__(self, report: RunReport, open_count: int, batch: bool) -> None:
-        jobs = "batch jobs continue at the provider; " if batch else ""
-        super().__init__(
-            f"{report.path}: stopped at --time-limit: {report.answered} answered now, {open_count} "
-            f"still open; {jobs}run the same command again to continue"
-        )
-        self.report = report
+DEFAULT_MAX_ATTEMPTS = 6
+"""How often a request is sent that fails for a while."""
 
 
 def run(
@@ -101,7 +52,8 @@ def run(
     *,
     concurrency: int | None = None,
     retry_errors: bool = False,
-    max_attempts: int = 6,
+    retry: Collection[str] = (),
+    max_attempts: int = DEFAULT_MAX_ATTEMPTS,
     timeout: float = DEFAULT_TIMEOUT_SECONDS,
     time_limit: float | None = None,
     max_cost: float | None = None,
@@ -114,6 +66,8 @@ def run(
     A further call with the same spec resumes the run: it sends only items without an answer, and
     items that failed permanently only with `retry_errors`.
 
+    retry: kinds of responses to request again: "empty", "truncated" (also with another
+    `max_tokens`, for these items only), "refused", and "error" (the same as `retry_errors`).
     concurrency: maximum number of requests in flight; None for the model's default.
     timeout: seconds that one request may take.
     time_limit: seconds after which no new requests are sent; requests in flight are awaited.
@@ -128,12 +82,19 @@ def run(
     Raises BadInput for wrong arguments, NumbenchError if no item can be answered or the disk is
     full, CostLimitReached or TimeLimitReached at a limit, RunInterrupted after a signal.
     """
-    options = _Options(
-        concurrency, retry_errors, max_attempts, timeout, time_limit, max_cost, batch, judge
+    options = RunArguments(
+        concurrency,
+        retry_kinds(retry, retry_errors),
+        max_attempts,
+        timeout,
+        time_limit,
+        max_cost,
+        batch,
+        judge,
     )
-    with _open_run(spec, options, on_progress) as execution:
+    with open_run(spec, options, on_progress) as execution:
         with stop_on_signals(execution.interrupt, execution.cancel):
-            _run_to_end(execution.run)
+            run_to_end(execution.run)
         return execution.result()
 
 
@@ -142,7 +103,8 @@ async def arun(
     *,
     concurrency: int | None = None,
     retry_errors: bool = False,
-    max_attempts: int = 6,
+    retry: Collection[str] = (),
+    max_attempts: int = DEFAULT_MAX_ATTEMPTS,
     timeout: float = DEFAULT_TIMEOUT_SECONDS,
     time_limit: float | None = None,
     max_cost: float | None = None,
@@ -153,23 +115,30 @@ async def arun(
     """Do what `run` does, in the running event loop.
 
     Signals interrupt the run only if the loop runs in the main thread. Cancelling the task stops
-    the run at once; requests in flight are lost, stored responses are not.
+    the run at once; the answers of requests in flight are lost, and recorded as possibly billed.
     """
-    options = _Options(
-        concurrency, retry_errors, max_attempts, timeout, time_limit, max_cost, batch, judge
+    options = RunArguments(
+        concurrency,
+        retry_kinds(retry, retry_errors),
+        max_attempts,
+        timeout,
+        time_limit,
+        max_cost,
+        batch,
+        judge,
     )
-    with _open_run(spec, options, on_progress) as execution:
+    with open_run(spec, options, on_progress) as execution:
         with stop_on_signals(execution.interrupt, execution.cancel):
             await execution.run()
         return execution.result()
 
 
 @dataclass(frozen=True)
-class _Options:
+class RunArguments:
     """The arguments of `run`. Raises BadInput if one is out of range."""
 
     concurrency: int | None
-    retry_errors: bool
+    retry: Collection[str]
     max_attempts: int
     timeout: float
     time_limit: float | None
@@ -186,32 +155,42 @@ class _Options:
 
 
 @contextmanager
-def _open_run(
-    spec: RunSpec, options: _Options, on_progress: ProgressCallback | None
-) -> Iterator[_Execution]:
-    """Open model, run folder and display, and yield the run, ready to be executed."""
-    names = (spec.model, spec.reasoning, spec.base_url, spec.api)
-    service = open_batch(*names) if options.batch else None
-    model, description = open_model(*names)
-    resolved = resolve(spec, description)
+def open_run(
+    spec: RunSpec,
+    options: RunArguments,
+    on_progress: ProgressCallback | None,
+    shared_limit: SharedLimit | None = None,
+) -> Iterator[Execution]:
+    """Open model, run folder and display, and yield the run, ready to be executed.
+
+    shared_limit: that of several runs, to which `options.max_cost` then refers.
+    """
+    server = (spec.base_url, spec.api, spec.api_key_env, spec.allow_http)
+    service = open_batch(spec.model, spec.reasoning, *server) if options.batch else None
+    model, description = open_model(spec.model, spec.reasoning, *server)
+    resolved = with_stored_token_limit(resolve(spec, description), options.retry)
     price = price_for(description)
     if options.max_cost is not None:
         check_cost_limit(spec.model, description.route, price, options.max_cost)
     title = run_title(spec.model, description.level, resolved.dataset.name)
     display = show_progress(title) if on_progress is None else nullcontext(on_progress)
-    with Journal(resolved.folder, resolved.info) as journal, display as callback:
+    in_flight = 0 if description.route is None else options.concurrency or description.concurrency
+    journal_of_run = Journal(resolved.folder, resolved.info, 0 if service else in_flight)
+    with journal_of_run as journal, display as callback:
         if service is None:
             _check_no_open_batch_job(resolved.folder)
         context = _run_context(resolved, options, price, journal, callback)
         scheduler = (
             BatchScheduler(service, context) if service else RequestScheduler(model, context)
         )
-        yield _Execution(scheduler, service or model, resolved, context, options.batch)
+        if shared_limit and context.budget:
+            shared_limit.join(resolved.folder, context.budget)
+        yield Execution(scheduler, service or model, resolved, context, options.batch)
 
 
 def _run_context(
     resolved: ResolvedRun,
-    options: _Options,
+    options: RunArguments,
     price: Price | None,
     journal: Journal,
     on_progress: ProgressCallback,
@@ -221,7 +200,7 @@ def _run_context(
     discount = discount_for(description, options.batch)
     all_requests = list(interleave(resolved.requests_by_task.values()))
     outcomes = item_outcomes(iter_responses(folder))
-    requests = open_requests(all_requests, outcomes, options.retry_errors)
+    requests = open_requests(resolved, all_requests, outcomes, options.retry)
     budget = None
     if options.max_cost is not None:
         budget = open_budget(options.max_cost, resolved, price, discount, options.batch)
@@ -240,6 +219,7 @@ def _run_context(
         on_progress=on_progress,
         with_cost=add_cost,
         budget=budget,
+        notes_on_retry=lambda request: retry_notes(resolved, outcomes.get(request.id)),
         stats=_initial_stats(all_requests, requests, folder, add_cost, options.judge),
     )
 
@@ -263,26 +243,28 @@ def _initial_stats(
     """Return the statistics of a run with what is on disk; every recorded response was paid for."""
     stats = RunStats((request.item for request in all_requests), judge)
     item_of = {request.id: request.item for request in all_requests}
-    settled = item_of.keys() - {request.id for request in unanswered}
-    failures: dict[str, Completion] = {}
+    latest: dict[str, Completion] = {}
     for response in iter_responses(folder):
-        request_id = response.request_id
-        if (item := item_of.get(request_id)) is None:
+        request_id, completion = response.request_id, add_cost(response)
+        if request_id not in item_of:
             continue
-        completion = add_cost(response)
-        if response.error is None and request_id in settled:
-            settled.discard(request_id)
-            stats.count_previous(item, completion)
-            continue
-        if completion.cost is not None:
-            stats.add_previous_cost(item, completion.cost)
-        failures[request_id] = msgspec.structs.replace(completion, cost=None)
-    for request_id in settled:
-        stats.count_previous(item_of[request_id], failures[request_id])
+        replaced = latest.get(request_id)
+        if completion.error is not None and replaced is not None and replaced.error is None:
+            replaced = completion
+        else:
+            latest[request_id] = completion
+        if replaced is not None and replaced.cost is not None:
+            stats.add_previous_cost(item_of[request_id], replaced.cost)
+    open_ids = {request.id for request in unanswered}
+    for request_id, completion in latest.items():
+        if request_id not in open_ids:
+            stats.count_previous(item_of[request_id], completion)
+        elif completion.cost is not None:
+            stats.add_previous_cost(item_of[request_id], completion.cost)
     return stats
 
 
-class _Execution:
+class Execution:
     """One execution of a scheduler, which `interrupt` and `cancel` end from any thread."""
 
     def __init__(
@@ -354,6 +336,7 @@ class _Execution:
             cost=stats.cost,
             seconds=stats.progress().seconds,
             interrupted=self._interrupted,
+            possibly_billed=stats.possibly_billed,
         )
 
     def _call_in_loop(self, function: Callable[[], object]) -> None:
@@ -363,7 +346,7 @@ class _Execution:
                 self._loop.call_soon_threadsafe(function)
 
 
-def _run_to_end(main: Callable[[], Coroutine[Any, Any, None]]) -> None:
+def run_to_end(main: Callable[[], Coroutine[Any, Any, None]]) -> None:
     """Run a coroutine function, in a separate thread if this thread's event loop is running."""
     try:
         asyncio.get_running_loop()
@@ -380,12 +363,21 @@ def _run_to_end(main: Callable[[], Coroutine[Any, Any, None]]) -> None:
 
 def _cost_limit_message(report: RunReport, budget: Budget, open_count: int) -> str:
     limit = f"--max-cost {budget.limit:g}"
-    counts = f"${budget.spent:.4f} spent, {report.answered} answered now, {open_count} still open"
+    unknown = budget.possibly_billed
+    spent = f"${budget.spent:.4f} spent" + (
+        f", up to ${unknown:.4f} more billed" if unknown else ""
+    )
+    counts = f"{spent}, {report.answered} answered now, {open_count} still open"
     if budget.cost_unknown:
         return (
             f"{report.path}: stopped because the provider reported no cost for an answer, so "
             f"--max-cost cannot be enforced: {counts}; run the same command without --max-cost to "
             "continue"
+        )
+    if budget.lost_before_any_cost:
+        return (
+            f"{report.path}: stopped because {budget.lost_before_any_cost} lost answers may have "
+            f"been billed, and no cost is known: {counts}; run the same command again to continue"
         )
     reason = (
         f"stopped after an unusually expensive answer exceeded {limit}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -15,7 +15,8 @@ from tenacity import AsyncRetrying, RetryCallState, retry_if_result, wait_random
 from numbench.errors import NumbenchError
 from numbench.journal import Journal
 from numbench.models.base import DEFAULT_TIMEOUT_SECONDS, Model, Request
-from numbench.records import Completion, Failure, ItemSample, Response
+from numbench.records import Completion, Failure, ItemSample, Response, Scalar
+from numbench.runner.attempts import Attempts
 from numbench.runner.budget import Budget
 from numbench.runner.progress import ProgressCallback, RunProgress, RunStats
 from numbench.runner.throttle import Throttle
@@ -25,6 +26,9 @@ MAX_CONSECUTIVE_FAILURES = 10
 
 OUTAGE_THRESHOLD = 3
 """Number of items that fail, with no answer in between, from which an outage is assumed."""
+
+MAX_REJECTED_ITEMS = 30
+"""Items that may be rejected for their content or length before any other is answered."""
 
 RATE_LIMIT_ATTEMPTS_FACTOR = 4
 """How many times more attempts a rate-limited item gets: the provider is up and will answer."""
@@ -43,7 +47,8 @@ class RetryPolicy:
     backoff, max_backoff: scale and bound of the waits between attempts, unless the provider names
     one. max_retry_after: the longest wait that a Retry-After header may impose.
     interrupt_grace: how long requests in flight may take to finish after an interrupt.
-    outage_timeout: how long all items may fail, after some were answered, before the run gives up.
+    outage_timeout: how long no item may be answered, after some were or because of a rate limit,
+    before the run gives up.
     timeout: how long one request may take. time_limit: when to stop sending new requests.
     job_lookup_timeout: how long to look for a batch job whose submission was cut off.
     poll_interval, max_poll_interval: first and longest wait between two looks at batch jobs.
@@ -71,7 +76,8 @@ class RunContext:
 
     requests: the open requests, in the order in which to send them. build_request: returns the
     messages and settings of one. on_progress: called after every change. with_cost: adds the cost
-    to a completion, as far as it is known. stats: counts the whole run, of which `requests` are
+    to a completion, as far as it is known. notes_on_retry: returns what a response records of an
+    earlier one that it replaces. stats: counts the whole run, of which `requests` are
     the rest.
     """
 
@@ -83,6 +89,7 @@ class RunContext:
     with_cost: Callable[[Completion], Completion]
     budget: Budget | None
     stats: RunStats
+    notes_on_retry: Callable[[ItemSample], Mapping[str, Scalar]] = lambda request: {}
 
 
 class _Stopped(Exception):
@@ -99,10 +106,12 @@ class RequestScheduler:
         self._model, self._context = model, context
         self._policy, self._budget = context.policy, context.budget
         self._requests = iter(context.requests)
+        self._in_progress: dict[str, tuple[ItemSample, Attempts]] = {}
         self._stop, self._interrupted = asyncio.Event(), asyncio.Event()
         self._throttle = Throttle(self._policy.concurrency, self._policy.max_retry_after)
         self._consecutive_failures = 0
         self._last_answer: float | None = None
+        self._start = time.monotonic()
         self._failing: set[str] = set()
         self._backoff = wait_random_exponential(
             multiplier=self._policy.backoff, max=self._policy.max_backoff
@@ -127,10 +136,17 @@ class RequestScheduler:
             for task in (heartbeat, *workers):
                 task.cancel()
             await asyncio.gather(heartbeat, *workers, return_exceptions=True)
-        error = all_workers.exception() if all_workers.done() else None
-        # Workers that outlast the grace period are cancelled, which is no failure of the run.
-        if error is not None and not isinstance(error, asyncio.CancelledError):
+            error = _failure(all_workers)
+            # A provider that refuses everything bills nothing.
+            if error is None or self._last_answer is not None:
+                await self._record_abandoned()
+        if error is not None:
             raise error
+        if self._context.journal.is_full:
+            raise NumbenchError(
+                f"{self._context.journal.path}: No space left on device; all answers are saved: "
+                "make room and run the same command again"
+            )
 
     def interrupt(self) -> None:
         """Send nothing more, and wait a limited time for the requests in flight."""
@@ -160,9 +176,18 @@ class RequestScheduler:
         if all_workers.done():
             await asyncio.wait(workers, timeout=SHUTDOWN_GRACE_SECONDS)
             return
-        if self.reached_time_limit:
+        if self.reached_time_limit or self._context.journal.is_full:
             await _wait_for_first((all_workers, self._interrupted.wait()), self._policy.timeout)
         await asyncio.wait(workers, timeout=self._policy.interrupt_grace)
+
+    async def _record_abandoned(self) -> None:
+        """Store what requests may have cost that the end of the run cut off."""
+        for requested, attempts in self._in_progress.values():
+            if (completion := attempts.abandoned()) and not self._context.journal.failed:
+                self.stats.count_abandoned(completion)
+                await self._context.journal.append(
+                    make_response(requested, completion, attempts.number)
+                )
 
     async def _work(self) -> None:
         """Send requests until there are none left or the run stops."""
@@ -183,13 +208,20 @@ class RequestScheduler:
 
     async def _complete(self, requested: ItemSample) -> None:
         """Request a sample until it is answered or has failed, and store the result."""
-        completion, attempts, failed_cost = await self._request(requested)
+        attempts = Attempts(requested, self._budget)
+        self._in_progress[requested.id] = requested, attempts
+        completion = await self._request(requested, attempts)
         if completion.error is not None and completion.error.kind == "run":
             self._stop.set()
             raise NumbenchError(f"{self._model.name}: {_describe(completion.error)}")
-        await self._context.journal.append(make_response(requested, completion, attempts))
+        notes = self._context.notes_on_retry(requested)
+        response = make_response(requested, completion, attempts.number, **notes)
+        await self._context.journal.append(response)
+        if self._context.journal.is_full:
+            self._stop.set()
+        del self._in_progress[requested.id]
         if self._budget:
-            self._budget.count(requested, completion, paid=failed_cost)
+            self._budget.count(requested, completion, paid=attempts.failed_cost)
         self._count(requested, completion)
         if completion.error is not None and self._consecutive_failures >= MAX_CONSECUTIVE_FAILURES:
             self._stop.set()
@@ -197,44 +229,49 @@ class RequestScheduler:
                 f"{self._model.name}: {MAX_CONSECUTIVE_FAILURES} items in a row failed, the last "
                 f"with: {completion.error.message}; run the same command again to retry them"
             )
+        if completion.error is not None and self._is_rejecting_everything:
+            self._stop.set()
+            raise NumbenchError(
+                f"{self._model.name}: all of the first {self.stats.errors} items were rejected, "
+                f"the last with: {completion.error.message}; add --retry error to send them again"
+            )
 
-    async def _request(self, requested: ItemSample) -> tuple[Completion, int, float]:
-        """Return the completion of a request, the number of attempts, and what failed ones cost."""
-        request, failed_cost = self._context.build_request(requested), 0.0
+    @property
+    def _is_rejecting_everything(self) -> bool:
+        """Whether many items were rejected for good, and none was answered in any call."""
+        rejected = self.stats.permanent_errors
+        return rejected >= MAX_REJECTED_ITEMS and not self.stats.progress().overall.answered
+
+    async def _request(self, requested: ItemSample, attempts: Attempts) -> Completion:
+        """Return the completion of a request."""
+        request = self._context.build_request(requested)
 
         async def attempt() -> Completion:
-            nonlocal failed_cost
-            completion = self._context.with_cost(await self._attempt(request))
+            completion = self._context.with_cost(await self._attempt(request, attempts))
+            attempts.record(completion)
             if completion.error is None:
                 self._failing.clear()
             else:
                 self._failing.add(requested.id)
-            if completion.error is not None and completion.cost is not None:
-                failed_cost += completion.cost
-                if self._budget:
-                    self._budget.add_cost(requested.task, completion.cost)
-            elif failed_cost:
-                completion = _with_failed_cost(completion, failed_cost)
             return completion
 
         retrying = AsyncRetrying(
             sleep=self._sleep,
-            stop=self._should_stop_retrying,
+            stop=lambda state: attempts.has_lost_too_many or self._should_stop_retrying(state),
             wait=self._wait_seconds,
             retry=retry_if_result(lambda completion: is_retryable(completion.error)),
             retry_error_callback=_last_completion,
             before_sleep=self._count_retry,
         )
         completion: Completion = await retrying(attempt)
-        if completion.error is not None and completion.cost is not None:
-            completion = replace(completion, cost=failed_cost)
-        return completion, retrying.statistics["attempt_number"], failed_cost
+        return attempts.final(completion)
 
-    async def _attempt(self, request: Request) -> Completion:
+    async def _attempt(self, request: Request, attempts: Attempts) -> Completion:
         async with self._throttle.slot() as started:
             if self._stop.is_set():
                 raise _Stopped
             start = time.monotonic()
+            attempts.start()
             completion = await self._model.answer(request.messages, request.settings)
             self._throttle.record(completion, started)
         if completion.latency is None:
@@ -244,21 +281,24 @@ class RequestScheduler:
     def _should_stop_retrying(self, state: RetryCallState) -> bool:
         """Return whether an item has had enough attempts.
 
-        During an outage (several items fail and none is answered, although some were before), the
-        attempts are not limited: the item is not the cause.
+        Without an answer to any item for less than `outage_timeout`, the attempts are not limited
+        while the item is not the cause: several items fail although some were answered before, or
+        the provider limits the rate from the start.
         """
-        if self._budget and self._budget.spent >= self._budget.limit:
+        if self._budget and not self._budget.covers_requests_in_flight:
             return True
         error, max_attempts = _last_completion(state).error, self._policy.max_attempts
-        if self._last_answer is None:
-            return state.attempt_number >= max_attempts
-        if error is not None and error.kind == "rate_limit":
+        is_limited = error is not None and error.kind == "rate_limit"
+        if is_limited:
             max_attempts *= RATE_LIMIT_ATTEMPTS_FACTOR
-        since_answer = time.monotonic() - self._last_answer
-        is_outage = (
-            len(self._failing) >= OUTAGE_THRESHOLD and since_answer < self._policy.outage_timeout
-        )
-        return state.attempt_number >= max_attempts and not is_outage
+        if state.attempt_number < max_attempts:
+            return False
+        if self._last_answer is None:
+            is_outage, since_answer = is_limited, time.monotonic() - self._start
+        else:
+            is_outage = len(self._failing) >= OUTAGE_THRESHOLD
+            since_answer = time.monotonic() - self._last_answer
+        return not is_outage or since_answer >= self._policy.outage_timeout
 
     def _wait_seconds(self, state: RetryCallState) -> float:
         """Return the wait that the provider asks for, else an exponential one with jitter."""
@@ -296,8 +336,15 @@ class RequestScheduler:
         self._context.on_progress(self.progress)
 
 
+def _failure(work: asyncio.Future[list[None]]) -> BaseException | None:
+    """Return the error that ended the work, None if it was cancelled or has none."""
+    error = work.exception() if work.done() and not work.cancelled() else None
+    # If one worker is cancelled, so that the work ends, that is the exception of the whole.
+    return None if isinstance(error, asyncio.CancelledError) else error
+
+
 def make_response(
-    requested: ItemSample, completion: Completion, attempts: int, **extra: str
+    requested: ItemSample, completion: Completion, attempts: int, **extra: Scalar
 ) -> Response:
     """Return the journal record of a completion, stamped with the current time."""
     fields = {name: getattr(completion, name) for name in Completion.__struct_fields__}
@@ -332,13 +379,6 @@ async def _wait_for_first(
         for future, awaitable in zip(futures, awaitables, strict=True):
             if future is not awaitable:
                 future.cancel()
-
-
-def _with_failed_cost(completion: Completion, failed_cost: float) -> Completion:
-    """Return `completion` with the cost of its failed attempts recorded, and added to its own."""
-    total = None if completion.cost is None else completion.cost + failed_cost
-    extra = completion.extra | {"cost_of_failed_attempts": failed_cost}
-    return replace(completion, cost=total, extra=extra)
 
 
 def _last_completion(state: RetryCallState) -> Completion:

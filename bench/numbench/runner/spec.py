@@ -5,18 +5,22 @@ from __future__ import annotations
 import math
 import platform
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from functools import cached_property
 from importlib.metadata import version
 from itertools import zip_longest
 from pathlib import Path
-from typing import TypeVar
+from typing import Literal, TypeVar, get_args
+
+import msgspec
 
 from numbench._version import __version__
 from numbench.dataset.store import Dataset, open_dataset
 from numbench.errors import BadInput
+from numbench.journal import INFO
+from numbench.jsonl import read_json
 from numbench.models import Api, Message, ModelDescription, Request, RequestSettings, describe_model
 from numbench.records import FailureKind, Item, ItemSample, Response, RunInfo
 from numbench.runner.few_shot import Examples, example_messages, examples, examples_sha256
@@ -28,8 +32,11 @@ PROMPT_SET = "paper"
 MAX_SAMPLES = 1000
 """Samples per item; the votes of more could not be counted in float64."""
 
-Outcomes = dict[str, FailureKind | None]
-"""Request id to the kind of its failure, None if it is answered."""
+RetryKind = Literal["empty", "truncated", "refused", "error"]
+"""What `--retry` requests again: answers that are none, and permanent failures."""
+
+Outcomes = dict[str, FailureKind | RetryKind | None]
+"""Request id to the kind of its failure, or of its defect as an answer, None if it is answered."""
 
 _T = TypeVar("_T")
 
@@ -43,7 +50,9 @@ class RunSpec:
     few_shot: number of worked examples before each question.
     max_tokens, seed: of each answer; None for the defaults of the model and the catalogue.
     samples: number of answers per item. temperature: None for 0, if the model accepts one.
-    base_url: another server with the model's protocol. api: the format of OpenAI's protocol.
+    base_url: another server with the model's protocol. api_key_env: the environment variable with
+    its key. allow_http: whether its URL may be plain HTTP beyond private networks.
+    api: the format of OpenAI's protocol.
     out: the run folder, None for `results/MODEL_LEVEL_DATASET`.
     """
 
@@ -60,6 +69,8 @@ class RunSpec:
     out: Path | None = None
     samples: int = 1
     temperature: float | None = None
+    api_key_env: str | None = None
+    allow_http: bool = False
 
     def describe(self) -> ModelDescription:
         """Return the description of the model. Raises BadInput for an unknown model or level."""
@@ -102,6 +113,11 @@ class ResolvedRun:
     def task_of(self) -> dict[str, str]:
         """The task of every item of the dataset, by item id."""
         return {item.id: item.task for items in self.dataset.by_task.values() for item in items}
+
+    @property
+    def has_new_token_limit(self) -> bool:
+        """Whether the requests have another token limit than the run, to retry truncated ones."""
+        return self.info.settings["max_tokens"] != self.settings.max_tokens
 
     def prompt_prefix(self, task: str) -> tuple[Message, ...]:
         """Return the messages before a question of `task`: system prompt and examples."""
@@ -264,26 +280,83 @@ def interleave(groups: Iterable[Sequence[_T]]) -> Iterator[_T]:
         yield from (element for element in group if element is not None)
 
 
+def retry_kinds(retry: Iterable[str], retry_errors: bool = False) -> frozenset[str]:
+    """Return the kinds of responses to request again. Raises BadInput for an unknown one."""
+    kinds = frozenset(retry) | ({"error"} if retry_errors else set())
+    if unknown := sorted(kinds - set(get_args(RetryKind))):
+        raise BadInput(
+            f"unknown --retry {', '.join(unknown)}: use {', '.join(get_args(RetryKind))}"
+        )
+    return kinds
+
+
+def with_stored_token_limit(resolved: ResolvedRun, retry: Collection[str]) -> ResolvedRun:
+    """Return the run with the token limit of its folder in `info`, if it retries truncated answers.
+
+    The requests have the new limit, which is recorded in their responses.
+    """
+    path = resolved.folder / INFO
+    if "truncated" not in retry or not path.is_file():
+        return resolved
+    stored = read_json(path, RunInfo).settings.get("max_tokens")
+    settings = resolved.info.settings | {"max_tokens": stored}
+    return replace(resolved, info=msgspec.structs.replace(resolved.info, settings=settings))
+
+
 def item_outcomes(responses: Iterable[Response]) -> Outcomes:
     """Return the outcome of each request with a response; an error never replaces an answer."""
     outcomes: Outcomes = {}
+    answered: set[str] = set()
     for response in responses:
+        request_id = response.request_id
         if response.error is None:
-            outcomes[response.request_id] = None
-        elif outcomes.get(response.request_id, "run") is not None:
-            outcomes[response.request_id] = response.error.kind
+            answered.add(request_id)
+            outcomes[request_id] = _defect(response)
+        elif request_id not in answered:
+            outcomes[request_id] = response.error.kind
     return outcomes
 
 
+def _defect(response: Response) -> RetryKind | None:
+    """Return why a response is no usable answer, as far as the provider says."""
+    if response.finish_reason == "length":
+        return "truncated"
+    if response.finish_reason == "refusal":
+        return "refused"
+    return None if response.text.strip() else "empty"
+
+
 def open_requests(
-    requests: Iterable[ItemSample], outcomes: Outcomes, retry_errors: bool
+    resolved: ResolvedRun,
+    requests: Iterable[ItemSample],
+    outcomes: Outcomes,
+    retry: Collection[str],
 ) -> list[ItemSample]:
-    """Return the requests to send: new ones, temporary failures, others only if `retry_errors`."""
-    return [request for request in requests if _is_open(outcomes, request.id, retry_errors)]
+    """Return the requests to send: new ones, temporary failures, and those to `retry`.
+
+    With a new token limit these are only the truncated ones.
+    """
+    if resolved.has_new_token_limit:
+        return [request for request in requests if outcomes.get(request.id) == "truncated"]
+    return [request for request in requests if _is_open(outcomes, request.id, retry)]
 
 
-def _is_open(outcomes: Outcomes, request_id: str, retry_errors: bool) -> bool:
+def _is_open(outcomes: Outcomes, request_id: str, retry: Collection[str]) -> bool:
     if request_id not in outcomes:
         return True
-    failure = outcomes[request_id]
-    return failure is not None and (retry_errors or failure != "item")
+    outcome = outcomes[request_id]
+    if outcome in ("rate_limit", "transient", "run"):
+        return True
+    return ("error" if outcome == "item" else outcome) in retry
+
+
+def retry_notes(resolved: ResolvedRun, outcome: object) -> dict[str, str | int | None]:
+    """Return what the response to a retried request records of the retry."""
+    if outcome not in (*get_args(RetryKind), "item"):
+        return {}
+    notes: dict[str, str | int | None] = {
+        "retry_of": "error" if outcome == "item" else str(outcome)
+    }
+    if resolved.has_new_token_limit:
+        notes["max_tokens"] = resolved.settings.max_tokens
+    return notes

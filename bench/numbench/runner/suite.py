@@ -1,9 +1,10 @@
-"""Suites: the paper's configurations as one plan, run one after another."""
+"""Suites: the paper's configurations as one plan, run concurrently for each provider."""
 
 from __future__ import annotations
 
+import asyncio
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
@@ -13,12 +14,25 @@ from numbench.errors import BadInput, NumbenchError
 from numbench.journal import iter_responses
 from numbench.models import ModelDescription
 from numbench.models.base import DEFAULT_TIMEOUT_SECONDS
-from numbench.runner.budget import check_cost_limit, recorded_costs
+from numbench.runner.budget import SharedLimit, check_cost_limit, recorded_costs
 from numbench.runner.live import run_title, show_progress
 from numbench.runner.planning import Plan, plan, published_configurations
 from numbench.runner.progress import ScoreCallback
-from numbench.runner.run import CostLimitReached, RunReport, run
-from numbench.runner.spec import RunSpec, folder_name
+from numbench.runner.run import (
+    DEFAULT_MAX_ATTEMPTS,
+    Execution,
+    RunArguments,
+    open_run,
+    run_to_end,
+)
+from numbench.runner.run_report import (
+    CostLimitReached,
+    RunInterrupted,
+    RunReport,
+    TimeLimitReached,
+)
+from numbench.runner.spec import RunSpec, folder_name, retry_kinds
+from numbench.signals import stop_on_signals
 
 
 class SuiteRun(NamedTuple):
@@ -29,7 +43,9 @@ class SuiteRun(NamedTuple):
     description: ModelDescription
 
 
-def plan_suite(common: RunSpec, retry_errors: bool = False) -> tuple[SuiteRun, ...]:
+def plan_suite(
+    common: RunSpec, retry_errors: bool = False, retry: Collection[str] = ()
+) -> tuple[SuiteRun, ...]:
     """Return the paper's 13 configurations in its order, each with the arguments of `common`.
 
     Their run folders are in `common.out`, by default `results`. Needs no API key and writes
@@ -40,7 +56,7 @@ def plan_suite(common: RunSpec, retry_errors: bool = False) -> tuple[SuiteRun, .
     for model, level in published_configurations():
         out = folder / folder_name(model, level, dataset, common.few_shot)
         spec = replace(common, model=model, reasoning=level, out=out)
-        runs.append(SuiteRun(spec, plan(spec, retry_errors), spec.describe()))
+        runs.append(SuiteRun(spec, plan(spec, retry_errors, retry=retry), spec.describe()))
     return tuple(runs)
 
 
@@ -49,50 +65,149 @@ def run_suite(
     *,
     concurrency: int | None = None,
     retry_errors: bool = False,
+    retry: Collection[str] = (),
     timeout: float = DEFAULT_TIMEOUT_SECONDS,
     time_limit: float | None = None,
     max_cost: float | None = None,
     judge: ScoreCallback | None = None,
     on_done: Callable[[RunReport], None] = lambda report: None,
+    on_failed: Callable[[str], None] = lambda message: None,
 ) -> tuple[RunReport, ...]:
-    """Run the members with open items, one after another, and return their reports.
+    """Run the members with open items and return their reports, in the order of `members`.
+
+    The runs of one provider follow one another; those of different providers run concurrently. A
+    run that fails ends none of the others.
 
     max_cost: US dollars for all run folders of `members` together. time_limit: seconds for all
-    runs together. on_done: called after each run. The other arguments are those of `run`.
+    runs together. on_done, on_failed: called after each run, with its report or why it failed. The
+    other arguments are those of `run`.
 
-    Raises BadInput before any request if an API key is missing or a limit cannot be enforced, else
-    what `run` raises.
+    Raises BadInput before any request if an API key is missing or a limit cannot be enforced. At
+    the end, raises CostLimitReached, TimeLimitReached or RunInterrupted if one ended the suite,
+    NumbenchError if a run failed.
     """
     pending = [member for member in members if member.plan.requests]
     _check_keys(pending)
+    shared_limit = None
     if max_cost is not None:
         for member in pending:
             route, price = member.description.route, member.plan.price
             check_cost_limit(member.plan.model, route, price, max_cost)
-    start, reports = time.monotonic(), []
-    for number, member in enumerate(pending, 1):
-        elapsed = time.monotonic() - start
-        remaining_cost = None if max_cost is None else max_cost - _spent_by_others(members, member)
-        if remaining_cost is not None and remaining_cost <= 0:
-            raise NumbenchError(_cost_limit_message(member, max_cost))
-        try:
-            with show_progress(f"{number} of {len(pending)}: {_title(member)}") as on_progress:
-                report = run(
-                    member.spec,
-                    concurrency=concurrency,
-                    retry_errors=retry_errors,
-                    timeout=timeout,
-                    time_limit=None if time_limit is None else max(time_limit - elapsed, 0.001),
-                    max_cost=remaining_cost,
-                    on_progress=on_progress,
-                    judge=judge,
-                )
-        except CostLimitReached as error:
-            message = _cost_limit_message(member, max_cost, error)
-            raise CostLimitReached(error.report, message, error.cost_unknown) from None
-        on_done(report)
-        reports.append(report)
-    return tuple(reports)
+        shared_limit = SharedLimit({member.plan.path: _spent(member) for member in members})
+    arguments = RunArguments(
+        concurrency,
+        retry_kinds(retry, retry_errors),
+        DEFAULT_MAX_ATTEMPTS,
+        timeout,
+        time_limit,
+        max_cost,
+        batch=False,
+        judge=judge,
+    )
+    suite = _Suite(pending, arguments, shared_limit, on_done, on_failed)
+    with stop_on_signals(suite.interrupt, suite.cancel):
+        run_to_end(suite.run)
+    return suite.result()
+
+
+class _Suite:
+    """One call of `run_suite`."""
+
+    def __init__(
+        self,
+        members: Sequence[SuiteRun],
+        arguments: RunArguments,
+        shared_limit: SharedLimit | None,
+        on_done: Callable[[RunReport], None],
+        on_failed: Callable[[str], None],
+    ) -> None:
+        self._members, self._arguments, self._shared_limit = members, arguments, shared_limit
+        self._on_done, self._on_failed = on_done, on_failed
+        self._start = time.monotonic()
+        self._active: set[Execution] = set()
+        self._reports: dict[Path, RunReport] = {}
+        self._failed: list[SuiteRun] = []
+        self._end: RunInterrupted | NumbenchError | None = None
+        self._is_stopped = False
+
+    async def run(self) -> None:
+        """Execute the runs, one at a time for each provider."""
+        groups: dict[str, list[SuiteRun]] = {}
+        for member in self._members:
+            provider = str(member.description.route).partition("/")[0]
+            groups.setdefault(provider, []).append(member)
+        shows_lines = len(groups) > 1
+        await asyncio.gather(*(self._run_group(group, shows_lines) for group in groups.values()))
+
+    def interrupt(self) -> None:
+        """Start no further run, and end those that are executed in an orderly way."""
+        self._is_stopped = True
+        for execution in list(self._active):
+            execution.interrupt()
+
+    def cancel(self) -> None:
+        """End at once."""
+        for execution in list(self._active):
+            execution.cancel()
+
+    def result(self) -> tuple[RunReport, ...]:
+        """Return the reports. Raises what ended the suite, or NumbenchError if a run failed."""
+        if self._end is not None:
+            raise self._end
+        if self._failed:
+            names = ", ".join(f"{each.plan.model} {each.plan.level}" for each in self._failed)
+            raise NumbenchError(
+                f"{len(self._failed)} of {len(self._members)} runs failed ({names}); "
+                "the others are done; run the same command again to retry"
+            )
+        return tuple(
+            self._reports[member.plan.path]
+            for member in self._members
+            if member.plan.path in self._reports
+        )
+
+    async def _run_group(self, members: Sequence[SuiteRun], shows_lines: bool) -> None:
+        for member in members:
+            if self._is_stopped:
+                return
+            try:
+                report = await self._run_member(member, shows_lines)
+                self._on_done(report)
+                self._reports[report.path] = report
+            except RunInterrupted as error:
+                self._end = error
+            except CostLimitReached as error:
+                self._stop(_cost_limit_error(member, self._arguments.max_cost, error))
+            except TimeLimitReached as error:
+                self._stop(error)
+            except NumbenchError as error:
+                self._failed.append(member)
+                self._on_failed(f"{member.plan.model} {member.plan.level} failed: {error}")
+
+    async def _run_member(self, member: SuiteRun, shows_lines: bool) -> RunReport:
+        arguments = self._arguments
+        if arguments.time_limit is not None:
+            elapsed = time.monotonic() - self._start
+            remaining = max(arguments.time_limit - elapsed, 0.001)
+            arguments = replace(arguments, time_limit=remaining)
+        number = self._members.index(member) + 1
+        title = f"{number} of {len(self._members)}: {_title(member)}"
+        with (
+            show_progress(title, shows_lines) as on_progress,
+            open_run(member.spec, arguments, on_progress, self._shared_limit) as execution,
+        ):
+            self._active.add(execution)
+            try:
+                await execution.run()
+            finally:
+                self._active.discard(execution)
+            return execution.result()
+
+    def _stop(self, error: NumbenchError) -> None:
+        """Start no further run because a limit of the whole suite is reached."""
+        self._is_stopped = True
+        if not isinstance(self._end, RunInterrupted):
+            self._end = self._end or error
 
 
 def _title(member: SuiteRun) -> str:
@@ -112,25 +227,23 @@ def _check_keys(members: Sequence[SuiteRun]) -> None:
         )
 
 
-def _spent_by_others(members: Sequence[SuiteRun], excluded: SuiteRun) -> float:
-    """Return the US dollars that the run folders of all other members have cost."""
-    dataset = open_dataset(excluded.spec.dataset)
+def _spent(member: SuiteRun) -> float:
+    """Return the US dollars that a run folder has cost so far."""
+    dataset = open_dataset(member.spec.dataset)
     task_of = {item.id: task for task, items in dataset.by_task.items() for item in items}
-    return sum(
-        cost
-        for member in members
-        if member is not excluded
-        for _, cost in recorded_costs(iter_responses(member.plan.path), task_of, member.plan.price)
-    )
+    costs = recorded_costs(iter_responses(member.plan.path), task_of, member.plan.price)
+    return sum(cost for _, cost in costs)
 
 
-def _cost_limit_message(
-    member: SuiteRun, max_cost: float | None, error: CostLimitReached | None = None
-) -> str:
+def _cost_limit_error(
+    member: SuiteRun, max_cost: float | None, error: CostLimitReached
+) -> CostLimitReached:
+    """Return the error of the whole suite for that of a run."""
     prefix = f"the suite stopped at {member.plan.model} {member.plan.level}"
-    if error is not None and error.cost_unknown:
-        return f"{prefix}: {error}"
-    return (
-        f"{prefix} before exceeding --max-cost {max_cost:g}; run the same command with a larger "
-        "--max-cost to continue"
-    )
+    message = f"{prefix}: {error}"
+    if not error.cost_unknown:
+        message = (
+            f"{prefix} before exceeding --max-cost {max_cost:g}; run the same command with a "
+            "larger --max-cost to continue"
+        )
+    return CostLimitReached(error.report, message, error.cost_unknown)

@@ -1,0 +1,229 @@
+"""Streamed answers: the same completion as without a stream, and nothing lost in between."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import resource
+import socket
+from typing import Any
+
+import pytest
+from aiohttp import web
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from numbench.models import Api, Message, RequestSettings, aiohttp_transport, open_model
+from numbench.models.aiohttp_transport import MAX_RESPONSE_BYTES
+from numbench.models.event_streams import merge_chat_events, merge_gemini_events
+from numbench.models.gemini_api import parse_completion as parse_gemini
+from numbench.models.json_fields import InvalidJson
+from numbench.models.openai_chat import parse_completion as parse_chat
+from numbench.records import Completion
+from tests import servers
+from tests.models.adapter_calls import CHAT_MODEL, GEMINI_MODEL, call_adapter
+from tests.servers import ReceivedRequest, Reply, serve
+
+CHAT_USAGE = {
+    "prompt_tokens": 9,
+    "completion_tokens": 30,
+    "completion_tokens_details": {"reasoning_tokens": 20},
+    "cost": 0.25,
+}
+RESPONSES_USAGE = {
+    "input_tokens": 9,
+    "output_tokens": 30,
+    "output_tokens_details": {"reasoning_tokens": 20},
+}
+GEMINI_USAGE = {"promptTokenCount": 9, "candidatesTokenCount": 10, "thoughtsTokenCount": 20}
+ROUTES: list[tuple[str, Api]] = [
+    (CHAT_MODEL, "chat"),
+    (CHAT_MODEL, "responses"),
+    (GEMINI_MODEL, "chat"),
+]
+EVERY_ROUTE = pytest.mark.parametrize(("model", "api"), ROUTES)
+
+
+def answer(received: ReceivedRequest, kind: str = "plain") -> Reply:
+    """Return an answer in the format of the request."""
+    if "contents" in received.body:
+        finish = {"cut": "MAX_TOKENS", "refused": "SAFETY"}.get(kind, "STOP")
+        return servers.gemini(usage=GEMINI_USAGE, finish=finish, thought="hm, 1")
+    if "input" in received.body:
+        incomplete = {"status": "incomplete", "incomplete_details": {"reason": "max_output_tokens"}}
+        more = incomplete if kind == "cut" else {}
+        return servers.responses(usage=RESPONSES_USAGE, thoughts=["hm", "1"], **more)
+    message: dict[str, Any] = {"reasoning": "hm, 1"}
+    if kind == "refused":
+        message |= {"content": None, "refusal": "no"}
+    if kind == "details":
+        details = [{"type": "reasoning.text", "text": "hm"}, {"summary": "1"}]
+        message = {"reasoning_details": details}
+    finish = {"cut": "length"}.get(kind, "stop")
+    return servers.chat(
+        usage=CHAT_USAGE, message=message, finish=finish, provider="p", system_fingerprint="f"
+    )
+
+
+def comparable(completion: Completion) -> Completion:
+    return replace(completion, latency=None)
+
+
+@EVERY_ROUTE
+@pytest.mark.parametrize("kind", ["plain", "cut", "refused", "details"])
+def test_a_streamed_answer_is_the_same_as_a_whole_one(model: str, api: Api, kind: str) -> None:
+    async def streamed(received: ReceivedRequest) -> Reply:
+        assert servers.is_streamed(received)
+        return await servers.send_events(received, servers.events(answer(received, kind)))
+
+    async def whole(received: ReceivedRequest) -> Reply:
+        return answer(received, kind)
+
+    results = [comparable(call_adapter(script, model, api=api)[0]) for script in (streamed, whole)]
+    assert results[0] == results[1]
+    assert results[0].error is None
+    assert results[0].usage.generated == 30
+    assert results[0].reasoning_text is not None
+
+
+TEXTS = st.text(max_size=30)
+
+
+@given(text=TEXTS, thought=TEXTS, size=st.integers(1, 7))
+def test_any_text_cut_anywhere_is_put_together_again(text: str, thought: str, size: int) -> None:
+    def cuts(whole: str) -> list[str]:
+        return [whole[at : at + size] for at in range(0, len(whole), size)]
+
+    for reply, merge, parse in (
+        (servers.chat(text, message={"reasoning": thought}), merge_chat_events, parse_chat),
+        (servers.gemini(text, thought=thought), merge_gemini_events, parse_gemini),
+    ):
+        completion = parse(merge(b"".join(servers.events(reply, cuts))))
+        assert (completion.text, completion.reasoning_text or "") == (text, thought)
+        assert (completion.finish_reason, completion.served_model) == ("stop", "served")
+
+
+@EVERY_ROUTE
+@pytest.mark.parametrize("way", ["closed", "torn", "without an answer"])
+def test_a_stream_that_ends_early_is_a_lost_answer(model: str, api: Api, way: str) -> None:
+    async def script(received: ReceivedRequest) -> Reply:
+        events = servers.events(answer(received))
+        cut = 1 if way == "without an answer" else max(1, len(events) - 3)
+        reply = await servers.send_events(received, events[:cut] if api == "chat" else events[:1])
+        if way == "torn":
+            assert received.request.transport is not None
+            received.request.transport.abort()
+        return reply
+
+    completion, _ = call_adapter(script, model, api=api)
+    assert completion.text == ""
+    assert completion.error is not None
+    assert (completion.error.kind, completion.error.possibly_billed) == ("transient", True)
+    assert "connection failed" in completion.error.message
+
+
+@EVERY_ROUTE
+def test_an_error_within_a_stream_is_the_failure(model: str, api: Api) -> None:
+    error = {"type": "error", "error": {"code": 429, "message": "slow down"}}
+
+    async def script(received: ReceivedRequest) -> Reply:
+        events = servers.events(answer(received))[:1]
+        return await servers.send_events(received, [*events, servers._event(error)])
+
+    completion, _ = call_adapter(script, model, api=api)
+    assert completion.error is not None
+    assert (completion.error.kind, completion.error.message) == ("rate_limit", "slow down")
+
+
+def several(url: str, model: str, api: Api, count: int) -> list[Completion]:
+    """Return the completions of consecutive requests of one adapter."""
+
+    async def call() -> list[Completion]:
+        opened = open_model(model, None, url, api)
+        messages = [Message("user", str(n)) for n in range(count)]
+        done = [await opened.model.answer([m], RequestSettings(timeout=60)) for m in messages]
+        await opened.model.close()
+        return done
+
+    return asyncio.run(call())
+
+
+@EVERY_ROUTE
+@pytest.mark.parametrize("status", [400, 404, 422])
+def test_a_server_that_refuses_to_stream_answers_without(model: str, api: Api, status: int) -> None:
+    async def script(received: ReceivedRequest) -> Reply:
+        if servers.is_streamed(received):
+            return servers.error(status, "Your organization must be verified to stream this model")
+        return answer(received)
+
+    with serve(script) as server:
+        completions = several(server.url, model, api, 3)
+        assert [servers.is_streamed(each) for each in server.received] == [True] + 3 * [False]
+    assert [each.error for each in completions] == 3 * [None]
+    assert {each.usage.generated for each in completions} == {30}
+
+
+def test_a_server_without_geminis_path_of_streams_answers_without() -> None:
+    async def script(received: ReceivedRequest) -> Reply:
+        return web.Response(status=404) if servers.is_streamed(received) else answer(received)
+
+    with serve(script) as server:
+        completions = several(server.url, GEMINI_MODEL, "chat", 1)
+    assert completions[0].error is None
+
+
+def test_after_a_stream_without_usage_answers_are_not_streamed() -> None:
+    async def script(received: ReceivedRequest) -> Reply:
+        if servers.is_streamed(received):
+            return await servers.send_events(received, servers.events(servers.chat()))
+        return answer(received)
+
+    with serve(script) as server:
+        completions = several(server.url, CHAT_MODEL, "chat", 2)
+    assert [each.text for each in completions] == 2 * ['{"answer": 1}']
+    assert [each.usage.generated for each in completions] == [None, 30]
+
+
+def test_a_broken_event_is_no_answer() -> None:
+    for content in (b"data: {", b"data: 3\n\n", b"event: ping\n\n"):
+        with pytest.raises(InvalidJson):
+            merge_chat_events(content)
+
+
+@EVERY_ROUTE
+def test_connections_are_kept_alive_by_the_operating_system(
+    monkeypatch: pytest.MonkeyPatch, model: str, api: Api
+) -> None:
+    options: list[tuple[int, int]] = []
+    create = aiohttp_transport._create_socket
+
+    def recorded(address: Any) -> socket.socket:
+        created = create(address)
+        is_on = created.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE)
+        options.append((is_on, created.getsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE)))
+        return created
+
+    async def script(received: ReceivedRequest) -> Reply:
+        return answer(received)
+
+    monkeypatch.setattr(aiohttp_transport, "_create_socket", recorded)
+    call_adapter(script, model, api=api)
+    assert options == [(1, 60)]
+
+
+@pytest.mark.parametrize("model", [CHAT_MODEL, GEMINI_MODEL])
+def test_a_response_that_grows_without_end_takes_little_memory(model: str) -> None:
+    """2 GiB of blanks in 2 MB of gzip."""
+    bomb = gzip.compress(b" " * 2**28) * 8
+
+    async def script(received: ReceivedRequest) -> Reply:
+        headers = {"Content-Encoding": "gzip", "Content-Type": "application/json"}
+        return web.Response(body=bomb, headers=headers)
+
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    completion, _ = call_adapter(script, model, timeout=100.0)
+    used = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * 1024
+    assert completion.error is not None
+    assert "the response is larger than 64 MiB" in completion.error.message
+    assert used < 5 * MAX_RESPONSE_BYTES

@@ -1,0 +1,182 @@
+"""Simulated providers that bill slow, dropped, failed and heavy-tailed answers, with a ledger."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from numbench.errors import NumbenchError
+from numbench.journal import Journal, iter_responses
+from numbench.models.base import Message, Request, RequestSettings
+from numbench.models.provider_errors import (
+    connection_failure,
+    failed_completion,
+    failure_from_status,
+    timeout_failure,
+)
+from numbench.records import (
+    Completion,
+    DatasetRef,
+    ItemSample,
+    PromptRef,
+    RunInfo,
+    possibly_billed_attempts,
+)
+from numbench.runner.budget import Budget
+from numbench.runner.progress import RunStats
+from numbench.runner.scheduler import RequestScheduler, RetryPolicy, RunContext
+from tests.runner.test_run import questions
+
+Knowledge = Literal["highest", "expected", "nothing"]
+"""What is known of costs in advance: a bound, the mean, or nothing but what answers report."""
+
+MEAN_COST, HIGHEST_COST = 0.05, 2.0
+
+
+@dataclass
+class Ledger:
+    """What a provider has billed: with and without a report to the client, in US dollars."""
+
+    reported: float = 0.0
+    unreported: float = 0.0
+    unreported_requests: int = 0
+
+    @property
+    def billed(self) -> float:
+        return self.reported + self.unreported
+
+
+@dataclass
+class Provider:
+    """A model whose answers cost random amounts; some are billed but never arrive."""
+
+    rng: random.Random
+    rates: dict[str, float]
+    tail: float
+    name: str = "simulated"
+    ledger: Ledger = field(default_factory=Ledger)
+
+    async def answer(self, messages: Sequence[Message], settings: RequestSettings) -> Completion:
+        for _ in range(self.rng.randrange(20)):
+            await asyncio.sleep(0)
+        fate = self.rng.choices(list(self.rates), list(self.rates.values()))[0]
+        if fate == "limited":
+            return failed_completion(failure_from_status(429, "slow down", retry_after=0.0))
+        if fate == "overloaded":
+            return failed_completion(failure_from_status(503, "overloaded"))
+        cost = self._cost()
+        if fate == "answered":
+            self.ledger.reported += cost
+            return Completion(text="1", finish_reason="stop", cost=cost)
+        if fate == "reported_error":
+            self.ledger.reported += cost
+            return failed_completion(failure_from_status(500, "oops"), cost=cost)
+        self.ledger.unreported += cost
+        self.ledger.unreported_requests += 1
+        lost = {
+            "slow": timeout_failure(1.0),
+            "dropped": connection_failure("reset"),
+            "billed_error": failure_from_status(502, "bad gateway"),
+        }
+        return failed_completion(lost[fate])
+
+    async def close(self) -> None:
+        pass
+
+    def _cost(self) -> float:
+        """Return a cost with a Pareto tail, cut at the token limit."""
+        scale = MEAN_COST * (self.tail - 1) / self.tail
+        return min(scale * self.rng.paretovariate(self.tail), HIGHEST_COST)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What one simulated run has cost. journalled: known costs; lost: attempts of unknown cost."""
+
+    limit: float
+    ledger: Ledger
+    journalled: float
+    lost: int
+    answered: int
+    most_attempts: int
+
+
+def random_rates(rng: random.Random) -> dict[str, float]:
+    """Return the shares of the fates of requests; up to 60 % of them are no plain answers."""
+    fates = ("slow", "dropped", "billed_error", "reported_error", "limited", "overloaded")
+    weights = [rng.random() * rng.choice((0.0, 0.1, 0.3)) for _ in fates]
+    scale = min(1.0, 0.6 / (sum(weights) or 1.0))
+    rates = {fate: weight * scale for fate, weight in zip(fates, weights, strict=True)}
+    return rates | {"answered": 1.0 - sum(rates.values())}
+
+
+def simulate(seed: int, folder: Path, knowledge: Knowledge, calls: int = 3) -> Outcome:
+    """Run up to 300 items under a random limit in several calls of one run folder."""
+    rng = random.Random(seed)
+    provider = Provider(rng, random_rates(rng), tail=rng.choice((1.3, 1.6, 2.5, 10.0)))
+    limit = rng.uniform(3.0, 12.0)
+    concurrency = rng.choice((1, 4, 16))
+    for _ in range(calls):
+        asyncio.run(_call(provider, folder, knowledge, limit, concurrency))
+    responses = list(iter_responses(folder))
+    return Outcome(
+        limit=limit,
+        ledger=provider.ledger,
+        journalled=sum(response.cost or 0.0 for response in responses),
+        lost=sum(map(possibly_billed_attempts, responses)),
+        answered=sum(response.error is None for response in responses),
+        most_attempts=max((possibly_billed_attempts(each) for each in responses), default=0),
+    )
+
+
+async def _call(
+    provider: Provider, folder: Path, knowledge: Knowledge, limit: float, concurrency: int
+) -> None:
+    items = [ItemSample(item) for items in questions(150).values() for item in items]
+    earlier = list(iter_responses(folder)) if folder.exists() else []
+    answered = {response.item_id for response in earlier if response.error is None}
+    task_of = {requested.item.id: requested.task for requested in items}
+    tasks = set(task_of.values())
+    budget = Budget(
+        limit,
+        dict.fromkeys(tasks, MEAN_COST) if knowledge == "expected" else {},
+        [(task_of[each.item_id], each.cost) for each in earlier if each.cost is not None],
+        dict.fromkeys(tasks, HIGHEST_COST) if knowledge == "highest" else {},
+    )
+    for response in earlier:
+        if lost := possibly_billed_attempts(response):
+            budget.add_possibly_billed(task_of[response.item_id], lost, is_earlier=True)
+    with Journal(folder, _info()) as journal:
+        context = RunContext(
+            requests=[requested for requested in items if requested.item.id not in answered],
+            build_request=lambda requested: Request((), RequestSettings()),
+            journal=journal,
+            policy=RetryPolicy(concurrency=concurrency, backoff=0.0, max_backoff=0.0),
+            on_progress=lambda progress: None,
+            with_cost=lambda completion: completion,
+            budget=budget,
+            stats=RunStats(requested.item for requested in items),
+        )
+        try:
+            await RequestScheduler(provider, context).run()
+        except NumbenchError as error:
+            assert "in a row failed" in str(error)
+
+
+def _info() -> RunInfo:
+    return RunInfo(
+        model="simulated",
+        display="simulated",
+        reasoning="default",
+        dataset=DatasetRef(name="simulated", path=".", sha256=""),
+        prompt=PromptRef(name="none", sha256=""),
+        tasks=("addition", "minmax"),
+        limit=None,
+        settings={},
+        versions={},
+        created="2026-01-01T00:00:00+00:00",
+    )

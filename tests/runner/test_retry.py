@@ -1,0 +1,129 @@
+"""Requesting again what is empty, truncated, refused, or failed for good."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from numbench.errors import BadInput
+from numbench.journal import iter_responses, read_run
+from numbench.records import Response
+from numbench.runner.planning import plan
+from numbench.runner.progress import RunProgress
+from numbench.runner.spec import RunSpec
+from tests import servers
+from tests.runner.test_run import MODEL, _quick, dataset, go, questions
+from tests.servers import ReceivedRequest, Reply, serve
+from tests.test_cli import numbench
+
+__all__ = ["_quick", "dataset"]
+
+TOOL_CALL = {"content": None, "tool_calls": [{"type": "function", "function": {"name": "add"}}]}
+USAGE = {"prompt_tokens": 1, "completion_tokens": 1, "cost": 0.5}
+
+
+async def flawed(received: ReceivedRequest) -> Reply:
+    """Answer Add in five ways, the first time, and MinMax always."""
+    if "minimum" in received.prompt or received.number > 0:
+        return servers.chat(usage=USAGE)
+    if "1 + 1" in received.prompt:
+        return servers.chat(usage=USAGE, message={"content": None})
+    if "2 + 1" in received.prompt:
+        return servers.chat(usage=USAGE, message=TOOL_CALL, finish="tool_calls")
+    if "3 + 1" in received.prompt:
+        return servers.chat("1 + 1 is", usage=USAGE, finish="length")
+    if "4 + 1" in received.prompt:
+        return servers.chat(usage=USAGE, message={"content": None, "refusal": "no"})
+    return servers.error(400, "content_filter")
+
+
+KINDS = {"1 + 1": "empty", "2 + 1": "empty", "3 + 1": "truncated", "4 + 1": "refused"}
+KINDS |= {"5 + 1": "error"}
+IDS = {item.id: item.prompt for item in questions(5)["addition"]}
+
+
+def kind_of(response: Response) -> str | None:
+    """Return the flaw that the first answer to this response's item had."""
+    prompt = IDS.get(response.item_id, "")
+    return next((kind for numbers, kind in KINDS.items() if numbers in prompt), None)
+
+
+@pytest.mark.parametrize(
+    ("retry", "count"),
+    [
+        ((), 0),
+        (("empty",), 2),
+        (("truncated",), 1),
+        (("refused",), 1),
+        (("error",), 1),
+        (("empty", "truncated", "refused", "error"), 5),
+    ],
+)
+def test_only_the_named_kinds_are_requested_again(
+    dataset: Path, tmp_path: Path, retry: tuple[str, ...], count: int
+) -> None:
+    out, states = tmp_path / "run", list[RunProgress]()
+    with serve(flawed) as server:
+        go(server, dataset, out)
+        spec = RunSpec(MODEL, dataset=dataset, out=out, base_url=server.url)
+        assert plan(spec, retry=retry).requests == count
+        report = go(server, dataset, out, retry=retry, on_progress=states.append)
+        assert (report.completed, report.answered, len(server.received)) == (
+            count,
+            count,
+            10 + count,
+        )
+    responses = list(iter_responses(out))
+    assert len(responses) == 10 + count
+    for response in responses[10:]:
+        assert response.extra["retry_of"] == kind_of(response)
+        assert kind_of(response) in retry
+    for response in read_run(out).responses.values():
+        has_flaw = kind_of(response) is not None and kind_of(response) not in retry
+        assert (response.text == '{"answer": 1}') is not has_flaw
+    # Every request that was billed counts, also those whose answers were replaced.
+    assert states[-1].overall.cost == 0.5 * (9 + count)
+    assert states[-1].done == 10
+
+
+def test_a_truncated_answer_may_be_requested_with_another_token_limit(
+    dataset: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "run"
+    with serve(flawed) as server:
+        go(server, dataset, out, max_tokens=5, tasks=["addition"])
+        with pytest.raises(BadInput, match="max_tokens 5, this one has 50"):
+            go(server, dataset, out, max_tokens=50)
+        before = len(server.received)
+        # Only truncated answers may differ in their limit; MinMax, which is open, waits.
+        report = go(server, dataset, out, max_tokens=50, retry=("truncated", "empty"))
+        assert report.answered == 1
+        assert [each.body["max_tokens"] for each in server.received[before:]] == [50]
+        assert go(server, dataset, out, max_tokens=5).answered == 5
+    run = read_run(out)
+    assert run.info.settings["max_tokens"] == 5
+    retried = [r.extra for r in run.responses.values() if "retry_of" in r.extra]
+    assert [(each["retry_of"], each["max_tokens"]) for each in retried] == [("truncated", 50)]
+
+
+def test_a_failed_retry_does_not_replace_an_answer(dataset: Path, tmp_path: Path) -> None:
+    async def script(received: ReceivedRequest) -> Reply:
+        return servers.error(400, "content_filter") if received.number else await flawed(received)
+
+    out = tmp_path / "run"
+    with serve(script) as server:
+        go(server, dataset, out)
+        assert go(server, dataset, out, retry=("truncated",)).errors == 1
+    assert "1 + 1 is" in {response.text for response in read_run(out).responses.values()}
+
+
+def test_the_option_on_the_command_line(dataset: Path, tmp_path: Path) -> None:
+    with serve(flawed) as server:
+        command = ("run", "--model", MODEL, "--base-url", server.url, "--dataset", "data")
+        assert numbench(*command, cwd=tmp_path).returncode == 0
+        done = numbench(*command, "--retry", "empty, error", cwd=tmp_path)
+        assert "3 answered now, 7 done earlier" in done.stdout
+        wrong = numbench(*command, "--retry", "wrong", cwd=tmp_path)
+    assert wrong.returncode == 2
+    assert "use empty, truncated, refused, error" in wrong.stderr

@@ -1,0 +1,81 @@
+"""Damaged run files: what is found, what a repair keeps, and that the run continues."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from numbench.errors import BadInput
+from numbench.journal import Journal, iter_responses, read_run
+from numbench.journal_repair import verify_run
+from numbench.jsonl import encode
+from numbench.records import Response
+from tests.runner.test_run import _quick, dataset, go, good
+from tests.servers import serve
+from tests.test_cli import numbench
+
+__all__ = ["_quick", "dataset"]
+
+RECORDS = [Response(item_id=f"addition-{n}", text=f"{{n}}: {n}\\n") for n in range(6)]
+
+
+def test_after_a_repair_only_the_lost_items_are_requested(dataset: Path, tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    with serve(good) as server:
+        go(server, dataset, out)
+        path = out / "responses.jsonl"
+        lines = path.read_bytes().splitlines(keepends=True)
+        lost = read_run(out).responses
+        lines[2] = lines[2][: len(lines[2]) // 2] + b"\n"
+        lines[5] = b"\0" * 40 + lines[5]
+        path.write_bytes(b"".join(lines))
+        damaged = path.read_bytes()
+        with pytest.raises(BadInput, match=r"line 3: .*numbench verify .* --repair"):
+            go(server, dataset, out)
+        found = numbench("verify", "run", cwd=tmp_path)
+        assert found.returncode == 1
+        assert "9 responses can be read, 2 lines are damaged" in found.stderr
+        assert path.read_bytes() == damaged
+        done = numbench("verify", "run", "--repair", cwd=tmp_path)
+        assert done.returncode == 0, done.stderr
+        assert "line 3: lost: " in done.stdout and "line 6: the record at its end" in done.stdout
+        assert (out / "responses.jsonl.damaged").read_bytes() == damaged
+        assert numbench("verify", "run", cwd=tmp_path).returncode == 0
+        assert go(server, dataset, out).answered == 1
+        assert len(server.received) == 11
+    assert read_run(out).responses.keys() == lost.keys()
+
+
+@given(st.data())
+def test_a_repair_keeps_every_intact_record(
+    tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
+) -> None:
+    folder = tmp_path_factory.mktemp("run")
+    (folder / "run.json").write_text("{}")
+    lines = [encode(record) for record in RECORDS]
+    broken = data.draw(st.sets(st.integers(0, 5), max_size=4))
+    for number in broken:
+        cut = data.draw(st.integers(1, len(lines[number]) - 2))
+        lines[number] = lines[number][:cut] + data.draw(
+            st.sampled_from([b"\n", b"\0\n", b"\xff\n"])
+        )
+    (folder / "responses.jsonl").write_bytes(b"".join(lines))
+    state = verify_run(folder, repair=True)
+    assert [damage.line - 1 for damage in state.damage] == sorted(broken)
+    intact = [record for number, record in enumerate(RECORDS) if number not in broken]
+    assert list(iter_responses(folder)) == intact
+    assert state.responses == len(intact)
+    assert verify_run(folder).damage == ()
+
+
+def test_a_run_that_is_being_written_is_not_repaired(dataset: Path, tmp_path: Path) -> None:
+    with serve(good) as server:
+        go(server, dataset, tmp_path / "run")
+    info = read_run(tmp_path / "run").info
+    with Journal(tmp_path / "run", info), pytest.raises(BadInput, match="another process"):
+        verify_run(tmp_path / "run", repair=True)
+    with pytest.raises(BadInput, match="no run here"):
+        verify_run(tmp_path)
