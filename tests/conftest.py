@@ -10,7 +10,7 @@ from types import FrameType
 import pytest
 from hypothesis import settings
 
-from tests.paper_files import paper_results
+from tests.paper_files import paper_results, reference_outputs
 
 # As many tests run at once as there are cores; read when torch is first imported.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -19,7 +19,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 settings.register_profile("numbench", deadline=None)
 settings.load_profile("numbench")
 
-__all__ = ["paper_results"]
+__all__ = ["paper_results", "reference_outputs"]
 
 PATIENCE = 1200
 """Seconds after which a test counts as hanging."""

@@ -1,4 +1,4 @@
-"""The study's raw files, for the tests that need them."""
+"""The study's files, for the tests that need them: raw responses, and outputs of its network."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 VARIABLE = "NUMBENCH_PAPER_RESULTS"
+OUTPUTS_VARIABLE = "NUMBENCH_REFERENCE_OUTPUTS"
 
 
 @pytest.fixture(scope="session")
@@ -18,5 +19,17 @@ def paper_results() -> Path:
         pytest.skip(
             f"needs the study's raw files: clone its repository and set {VARIABLE} to the folder "
             "that holds *_test_500_shuffle*.csv"
+        )
+    return Path(folder)
+
+
+@pytest.fixture(scope="session")
+def reference_outputs() -> Path:
+    """The folder of outputs of the study's network; the test is skipped if it is not set."""
+    folder = os.environ.get(OUTPUTS_VARIABLE)
+    if not folder:
+        pytest.skip(
+            "needs outputs of the study's network (see docs/training.md, \"Checkpoints of the "
+            f"study's code\"): set {OUTPUTS_VARIABLE} to their folder"
         )
     return Path(folder)

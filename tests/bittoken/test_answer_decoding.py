@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import math
 from decimal import Decimal
 
@@ -86,6 +87,25 @@ def test_lists_and_signs_with_number_tokens() -> None:
     unsigned = unsigned_vocabulary()
     assert answer_text(unsigned, "-", 2.5) == '{"answer": -2.5}'
     assert answer_text(unsigned, "[", "-", 2.5, ", ", 3.0, "]") == '{"answer": [-2.5, 3]}'
+
+
+@pytest.mark.parametrize(
+    ("text", "answer"),
+    [
+        ("-2.5", "-2.5"),
+        ("B", '"B"'),
+        ("3, -1.5", "[3, -1.5]"),
+        ("3,-1.5, 007", "[3, -1.5, 7]"),
+        ("[3, 1]", "null"),
+        ("3, ", "null"),
+        ("3, 1 2", "null"),
+        ("A, B", "null"),
+    ],
+)
+def test_plain_lists_have_no_brackets(text: str, answer: str) -> None:
+    said = f', "said": {json.dumps(text.strip())}' if answer == "null" else ""
+    assert answer_json(text, True, "plain") == f'{{"answer": {answer}{said}}}'
+    assert answer_json(text, False, "plain").startswith('{"answer": null')
 
 
 @pytest.mark.parametrize(

@@ -23,6 +23,8 @@ from tests.bittoken import small
 VARIANTS: tuple[dict[str, Any], ...] = (
     {},
     {"combination": "weighted", "head": "mlp", "norm": "layer"},
+    {"head": "layer-norm"},
+    {"head": "gelu-mlp"},
     {"combination": "concat", "head": "none", "context": 77, "rope_base": 500.0},
     {"encoding": "subword"},
     {"encoding": "bittoken-no-reciprocal", "vocabulary": 64},
@@ -83,7 +85,7 @@ def test_saved_networks_are_restored_bit_for_bit(tmp_path: Path, shape: dict[str
 
 def test_config_names_the_format_and_the_version(folder: Path) -> None:
     config = json.loads((folder / "config.json").read_text())
-    assert (config["format"], config["version"]) == ("numbench-checkpoint", 1)
+    assert (config["format"], config["version"]) == ("numbench-checkpoint", 2)
     assert config["numbench"] == __version__
     assert config["training"]["step"] == 1200
 
@@ -164,10 +166,10 @@ def test_text_tokenizers_are_saved_with_the_weights(tmp_path: Path) -> None:
     ("changes", "message"),
     [
         (
-            {"version": 2},
-            "unsupported format numbench-checkpoint 2; this version of numbench reads",
+            {"version": 3},
+            "unsupported format numbench-checkpoint 3; this version of numbench reads",
         ),
-        ({"format": "other"}, "unsupported format other 1; this version"),
+        ({"format": "other"}, "unsupported format other 2; this version"),
         ({"surprise": 1}, "unknown field surprise"),
         ({"model__surprise": 1}, "unknown field surprise"),
         ({"model__head": "deep"}, "unknown value .deep."),
@@ -190,6 +192,30 @@ def test_invalid_config_is_bad_input(folder: Path, changes: dict[str, Any], mess
         load(folder)
     assert "\n" not in str(caught.value)
     assert str(folder) in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("shape", "message"),
+    [
+        ({"combination": "zero-pad"}, "earlier definition of combination 'zero-pad': use numbench"),
+        ({"combination": "concat", "norm": "layer"}, "combination 'concat' and norm 'layer'"),
+        ({"norm": "layer"}, "earlier definition of norm 'layer'"),
+        ({"combination": "weighted-sum"}, None),
+        ({}, None),
+    ],
+    ids=str,
+)
+def test_checkpoints_of_the_first_version_load_if_their_definitions_are_unchanged(
+    tmp_path: Path, shape: dict[str, Any], message: str | None
+) -> None:
+    network = small.network(**shape)
+    save(tmp_path, network, TRAINING)
+    rewrite_config(tmp_path, version=1)
+    if message is None:
+        assert torch.equal(hidden(load(tmp_path).network), hidden(network))
+        return
+    with pytest.raises(BadInput, match=message):
+        load(tmp_path)
 
 
 def test_missing_unknown_or_misshapen_tensors_are_bad_input(folder: Path) -> None:

@@ -18,7 +18,7 @@ from numbench.tasks.prompts import Question
 from tests.bittoken import small
 
 TOKEN_IDS = {name: TokenIds.from_vocabulary(Vocabulary(name)) for name in ("bittoken", "digit")}
-VARIED = {"bittoken": {"num": 2.0, "eos": 3.2}, "digit": {"eos": 3.0}}
+VARIED = {"bittoken": {"num": 2.0, "eos": 3.2}, "digit": {"eos": 2.6}}
 """Biases with which answers end after different numbers of tokens."""
 
 MANY = (

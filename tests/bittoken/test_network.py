@@ -1,11 +1,13 @@
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 import torch
 
 from numbench.bittoken.attention import PackedLayout
-from numbench.bittoken.config import Combination, ModelConfig
+from numbench.bittoken.config import Combination, ModelConfig, Norm
 from numbench.bittoken.encodings.bittoken import BitToken
 from numbench.bittoken.network import Network, NumberInput
 from numbench.bittoken.vocabulary import NUM, Vocabulary
@@ -14,6 +16,9 @@ from tests.bittoken import small
 
 SIZE = len(Vocabulary("bittoken"))
 NUMBER = Vocabulary("bittoken").ids[NUM]
+F = (5 / 3) ** 0.5
+"""The factor of "zero-pad" for 3 channels in a network of width 5."""
+
 LENGTHS = [1, 200, 3, 64, 65, 2, 17, 130]
 
 
@@ -48,8 +53,8 @@ def combined(combination: Combination, encoding: BitToken, codes: list[float]) -
     [
         ("sum", [11, 22, -27, 4, 5]),
         ("product", [10, 40, -90, 4, 5]),
-        ("concat", [10, 20, -30, 4, 5]),
-        ("zero-pad", [10, 20, -30, 0, 0]),
+        ("concat", [10, 20, -30, 4 / 20.5**0.5, 5 / 20.5**0.5]),
+        ("zero-pad", [10 * F, 20 * F, -30 * F, 0, 0]),
         ("weighted", [10, 20, -30, 0, 60]),
         ("weighted-sum", [11, 22, -27, 4, 65]),
     ],
@@ -57,7 +62,8 @@ def combined(combination: Combination, encoding: BitToken, codes: list[float]) -
 def test_numbers_are_combined_with_their_embedding(
     combination: Combination, expected: list[float]
 ) -> None:
-    assert combined(combination, Plain(3), [10, 20, -30]) == expected
+    actual = combined(combination, Plain(3), [10, 20, -30])
+    assert actual == pytest.approx(expected, rel=1e-6)
 
 
 @pytest.mark.parametrize("combination", ["sum", "zero-pad", "weighted"])
@@ -81,12 +87,23 @@ def test_number_heads_match_their_formulas() -> None:
     w, b = (value.detach().numpy() for value in layer.parameters())
     assert w.shape == (64, 160)
     np.testing.assert_allclose(linear.number_outputs(hidden).detach(), x @ w.T + b, rtol=1e-12)
-    mlp = small.network(head="mlp").double()
-    w1, b1, w2, b2 = (
-        value.detach().numpy() for value in mlp.num_embedding_module["num_head"].parameters()
-    )
-    expected = np.maximum(x @ w1.T + b1, 0) @ w2.T + b2
-    np.testing.assert_allclose(mlp.number_outputs(hidden).detach(), expected, rtol=1e-10)
+    erf = np.vectorize(math.erf)
+    for head, width, activation in (
+        ("mlp", 80, lambda value: np.maximum(value, 0)),
+        ("gelu-mlp", 3072, lambda value: value * (1 + erf(value / 2**0.5)) / 2),
+    ):
+        mlp = small.network(head=head).double()
+        w1, b1, w2, b2 = (
+            value.detach().numpy() for value in mlp.num_embedding_module["num_head"].parameters()
+        )
+        assert w1.shape == (width, 160) and w2.shape == (64, width)
+        expected = activation(x @ w1.T + b1) @ w2.T + b2
+        np.testing.assert_allclose(mlp.number_outputs(hidden).detach(), expected, rtol=1e-9)
+    norm = small.network(head="layer-norm").double()
+    w, b = (value.detach().numpy() for value in norm.num_embedding_module["num_head"].parameters())
+    scale = np.sqrt(x.var(-1, keepdims=True) + 1e-5)
+    expected = ((x - x.mean(-1, keepdims=True)) / scale * w + b)[:, :64]
+    np.testing.assert_allclose(norm.number_outputs(hidden).detach(), expected, rtol=1e-10)
 
 
 def test_norms_match_their_formulas() -> None:
@@ -99,6 +116,20 @@ def test_norms_match_their_formulas() -> None:
     # Mean 2 and variance 8.5; PyTorch's ε is 1e-5.
     expected = (x - 2) / (8.5 + 1e-5) ** 0.5 * gain + bias
     torch.testing.assert_close(layer(x).detach(), expected, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("norm", ["rms", "layer"])
+def test_queries_and_keys_have_the_norm_of_the_network(norm: Norm) -> None:
+    """A constant added to all their channels changes nothing if LayerNorm subtracts it."""
+    network = small.network(norm=norm).double()
+    attention = network.transformer["h"][0].attn
+    layout = PackedLayout.from_lengths(np.array([7]))
+    angles = (torch.ones(7, 1, 20).double(), torch.zeros(7, 1, 20).double())
+    x = torch.randn(7, 160, dtype=torch.float64, generator=torch.manual_seed(0))
+    before = attention(x, layout, angles)
+    attention.c_attn.bias.data[:320] += 3.0
+    is_same = torch.allclose(before, attention(x, layout, angles), rtol=0, atol=1e-9)
+    assert is_same == (norm == "layer")
 
 
 def hidden_per_sample(network: Network, tokens: torch.Tensor, codes: torch.Tensor) -> torch.Tensor:
@@ -215,6 +246,10 @@ def test_networks_that_write_numbers_as_text_have_no_number_head() -> None:
         ({"layers": 0}, "model.layers is 0; it must be at least 1"),
         ({"width": 100}, "multiple of twice model.heads"),
         ({"width": 96}, "BitToken needs 128 channels"),
+        (
+            {"width": 32, "encoding": "bittoken-no-reciprocal", "head": "layer-norm"},
+            "needs 64 channels",
+        ),
         ({"encoding": "roman"}, "unknown encoding 'roman'"),
     ],
 )

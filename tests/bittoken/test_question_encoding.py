@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from numbench.bittoken.token_ids import TokenIds
 from numbench.bittoken.tokenizer import encode_question, question_pieces
@@ -95,6 +97,60 @@ def test_interval_questions_have_the_reference_before_the_boundaries(vocabulary_
     assert tokens == ["<|bos|>", "<|intva|>", *names(INTERVALS[vocabulary_name]), "<|eoq|>"]
     signed = {"bittoken": [-1.5, -3.0, 42.1259], "unsigned": [1.5, 3.0, 42.1259]}
     assert values == signed.get(vocabulary_name, [])
+
+
+PLAIN = {
+    "bittoken": f": |A| |{N}| |B| |{N}| |C",
+    "unsigned": f": |A| |-|{N}| |B| |{N}| |C",
+    "digit": ": |A| |-|3| |B| |4|2|.|1|2|5|9| |C",
+    "subword": ": |A| |-|3| |B| |42|.|125|9| |C",
+}
+
+
+@pytest.mark.parametrize("vocabulary_name", VOCABULARIES)
+def test_plain_lists_have_no_brackets(vocabulary_name: str) -> None:
+    vocabulary = VOCABULARIES[vocabulary_name]
+    question = Question("", "descending", ("7", "-0.25", "10000"))
+    pieces = question_pieces(question, vocabulary, "plain")
+    bracketed = question_pieces(question, vocabulary)
+    assert pieces == [piece for piece in bracketed if piece not in ("[", "]")]
+    assert pieces[:2] == ["<|bos|>", "<|desc|>"]
+    binary = Question("", "-", ("1", "-2.5"))
+    assert question_pieces(binary, vocabulary, "plain") == question_pieces(binary, vocabulary)
+
+
+@pytest.mark.parametrize("vocabulary_name", VOCABULARIES)
+def test_plain_intervals_have_a_letter_for_each_choice(vocabulary_name: str) -> None:
+    question = Question("", "interval", ("1", "-3", "42.1259"))
+    pieces = question_pieces(question, VOCABULARIES[vocabulary_name], "plain")
+    shown = [N if isinstance(piece, float) else piece for piece in pieces]
+    assert shown[:2] == ["<|bos|>", "<|intva|>"] and shown[2] in (N, "1")
+    assert shown[3:] == [*names(PLAIN[vocabulary_name]), "<|eoq|>"]
+
+
+def test_plain_intervals_have_at_most_six_choices() -> None:
+    question = Question("", "interval", tuple("0123456"))
+    with pytest.raises(BadInput, match=r"7 intervals is not supported .* at most 6"):
+        question_pieces(question, VOCABULARIES["bittoken"], "plain")
+    six = question._replace(operands=tuple("012345"))
+    assert question_pieces(six, VOCABULARIES["bittoken"], "plain")[-2:] == ["F", "<|eoq|>"]
+
+
+@given(
+    st.sampled_from(["+", "-", "maximum", "interval", "ascending"]),
+    st.lists(st.decimals(-(10**6), 10**6, places=3).map(str), min_size=2, max_size=5),
+    st.sampled_from(sorted(VOCABULARIES)),
+)
+def test_each_piece_of_a_network_of_numbench_is_one_token(
+    operator: str, operands: list[str], vocabulary_name: str
+) -> None:
+    """The longest match never joins or splits the pieces of the vocabulary."""
+    question = Question("", operator, tuple(operands[:2] if operator in "+-" else operands))
+    vocabulary = VOCABULARIES[vocabulary_name]
+    pieces = question_pieces(question, vocabulary)
+    encoded = encode_question(question, TokenIds.from_vocabulary(vocabulary))
+    ids = [vocabulary.ids[NUM if isinstance(piece, float) else piece] for piece in pieces]
+    assert encoded.tokens.tolist() == ids
 
 
 def test_digits_are_grouped_from_the_left_before_and_after_the_point() -> None:

@@ -1,238 +1,56 @@
-"""Checkpoints of the released code, written by the tests according to its format."""
+"""Loading checkpoints of the released code: settings, tokenizers, and files that are invalid.
+
+That their networks compute what the released code does is tested in `test_reference_outputs`.
+"""
 
 from __future__ import annotations
 
 import json
 import struct
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 import torch
 from safetensors.torch import save_file
 
-from numbench.bittoken.attention import PackedLayout
-from numbench.bittoken.checkpoint import LoadedCheckpoint, load
-from numbench.bittoken.encodings import ENCODINGS
-from numbench.bittoken.generation import generate
-from numbench.bittoken.released_checkpoint import load_released, open_checkpoint, required_pieces
+from numbench.bittoken.checkpoint import load
+from numbench.bittoken.released_checkpoint import load_released, open_checkpoint
+from numbench.bittoken.released_tokenizer import required_pieces
 from numbench.bittoken.vocabulary import EOQ, NUM, Vocabulary
 from numbench.errors import BadInput
-from tests.bittoken import reference, small
-
-SPECIAL = ("<|bos|>", "<|eos|>", "<|eoq|>", "[NUM]", "<|min|>", "<|max|>", "<|asc|>", "<|desc|>",
-           "<|intva|>", "<|mean|>", "<|std|>")  # fmt: skip
-TOKENS = (
-    "Ġ",
-    "A",
-    "B",
-    "C",
-    "[",
-    "]",
-    ",",
-    "Ġ+",
-    "Ġ-",
-    "-",
-    "Ġ*",
-    "Ġ/",
-    "Ġ^",
-    ",Ġ",
-    "the",
-    *SPECIAL,
-)
-SMALL = {"width": 144, "layers": 3, "heads": 6, "size": len(TOKENS) + 4}
-SAMPLES = (
-    (1, 2, 17.0, 3),
-    (15, 8, 0.1, 9, -2.5e7, 4, 5),
-    (5,),
-    (-0.0, 1e-300, 3.0),
-    tuple(float(n) if n % 3 else n % 20 for n in range(1, 60)),
+from tests.bittoken import small
+from tests.bittoken.released import (
+    FIRST_ID,
+    SMALL,
+    TOKENS,
+    digit_points,
+    read_weights,
+    rope,
+    write_checkpoint,
 )
 
-
-def write_checkpoint(
-    folder: Path,
-    head: str = "linear",
-    combination: str = "zero-pad",
-    shape: dict[str, int] = SMALL,
-    tokens: Sequence[str] = TOKENS,
-    dtype: torch.dtype = torch.float32,
-    settings: dict[str, Any] | None = None,
-) -> dict[str, np.ndarray]:
-    """Write a random checkpoint; return its weights as float64, without the RoPE buffers."""
-    rng = np.random.default_rng(0)
-    width, size = shape["width"], shape["size"]
-
-    def matrix(*sides: int, scale: float = 0.2) -> np.ndarray:
-        return rng.normal(size=sides).astype(np.float32).astype(np.float64) * scale
-
-    weights = {
-        "transformer.wte.weight": matrix(size, width, scale=1.0),
-        "lm_head.weight": matrix(size, width),
-        "transformer.ln_f.weight": 1 + matrix(width),
-    }
-    for layer in range(shape["layers"]):
-        prefix = f"transformer.h.{layer}"
-        weights |= {f"{prefix}.ln_{n}.weight": 1 + matrix(width) for n in (1, 2)}
-        for name, sides in (
-            ("attn.c_attn", (width, 3 * width)),
-            ("attn.c_proj", (width, width)),
-            ("mlp.c_fc", (width, 4 * width)),
-            ("mlp.c_proj", (4 * width, width)),
-        ):
-            weights[f"{prefix}.{name}.weight"] = matrix(*sides, scale=0.1)
-            weights[f"{prefix}.{name}.bias"] = matrix(sides[1])
-    heads = [(64, width)] if head == "linear" else [(width, width), (64, width)]
-    for number, sides in enumerate(heads):
-        weights[f"num_embedding_module.num_head.{2 * number}.weight"] = matrix(*sides)
-        weights[f"num_embedding_module.num_head.{2 * number}.bias"] = matrix(sides[0])
-    if combination.startswith("weighted"):
-        weights["num_embedding_module.bit_weight_matrix.weight"] = matrix(width, 128)
-    stored = {name: torch.from_numpy(value).to(dtype) for name, value in weights.items()}
-    buffers = rope(width // shape["heads"])
-    folder.mkdir(parents=True, exist_ok=True)
-    save_file(stored | {k: v.to(dtype) for k, v in buffers.items()}, folder / "model.safetensors")
-    config = {"model_type": "gpt2", "n_layer": shape["layers"], "n_head": shape["heads"]}
-    (folder / "config.json").write_text(json.dumps(config | {"n_embd": width, "vocab_size": size}))
-    vocab = {token: n + 3 for n, token in enumerate(tokens) if not token.startswith(("<|", "[N"))}
-    added = [{"id": n + 3, "content": t} for n, t in enumerate(tokens) if t not in vocab]
-    path = folder / "tokens" / "tokenizer.json"
-    path.parent.mkdir(exist_ok=True)
-    path.write_text(json.dumps({"model": {"vocab": vocab}, "added_tokens": added}))
-    fields = {"encoding": "bittoken", "combination": combination, "head": head}
-    fields["tokenizer"] = "tokens/tokenizer.json"
-    (folder / "numbench.json").write_text(json.dumps(fields | (settings or {})))
-    return {name: value.double().numpy() for name, value in stored.items()}
+IDS = {token: number for number, token in enumerate(TOKENS, FIRST_ID)}
 
 
-def rope(channels: int, base: float = 10_000.0, length: int = 1024) -> dict[str, torch.Tensor]:
-    """Return the buffers as the released code computes them, in float32."""
-    inv_freq = 1.0 / base ** (torch.arange(0, channels, 2).float() / channels)
-    angles = torch.outer(torch.arange(length).float(), inv_freq)
-    both = torch.cat([angles, angles], dim=-1)
-    prefix = "transformer.rotary_emb."
-    return {
-        f"{prefix}inv_freq": inv_freq,
-        f"{prefix}cos_cached": both.cos(),
-        f"{prefix}sin_cached": both.sin(),
-    }
-
-
-def run(
-    loaded: LoadedCheckpoint, samples: Sequence[Sequence[int | float]], dtype: torch.dtype
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return the logits and number outputs of packed samples, as float64."""
-    number = loaded.token_ids.number_id
-    tokens = [number if isinstance(t, float) else t for sample in samples for t in sample]
-    values = [t if isinstance(t, float) else 0.0 for sample in samples for t in sample]
-    codes = torch.from_numpy(ENCODINGS["bittoken"].encode(np.array(values)))
-    network = loaded.network.to(dtype)
-    with torch.no_grad():
-        layout = PackedLayout.from_lengths(np.array([len(sample) for sample in samples]))
-        hidden = network(torch.tensor(tokens), codes, layout)
-        return network.logits(hidden).double().numpy(), network.number_outputs(
-            hidden
-        ).double().numpy()
-
-
-def expected(
-    weights: dict[str, np.ndarray], combination: str, heads: int, number: int, eps: float
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return the same, computed by the reference for each sample."""
-    parts = []
-    for sample in SAMPLES:
-        x = reference.inputs(weights, combination, sample, number)
-        parts.append(reference.hidden(weights, x, heads, eps=eps))
-    states = np.concatenate(parts)
-    return reference.logits(weights, states), reference.numbers(weights, states)
-
-
-def assert_near(actual: np.ndarray, expected: np.ndarray, tolerance: float) -> None:
-    """Compare outputs relative to their standard deviation."""
-    assert expected.std() > 0.1
-    assert np.abs(actual - expected).max() < tolerance * expected.std()
-
-
-@pytest.mark.parametrize("head", ["linear", "mlp"])
-@pytest.mark.parametrize("combination", ["sum", "zero-pad", "weighted", "weighted-sum"])
-def test_outputs_match_the_reference(tmp_path: Path, combination: str, head: str) -> None:
-    weights = write_checkpoint(tmp_path, head, combination)
-    loaded = load_released(tmp_path)
-    for dtype, tolerance in ((torch.float32, 2e-5), (torch.float64, 1e-10)):
-        truth = expected(
-            weights, combination, 6, loaded.token_ids.number_id, float(torch.finfo(dtype).eps)
-        )
-        for actual, reference_output in zip(run(loaded, SAMPLES, dtype), truth, strict=True):
-            assert_near(actual, reference_output, tolerance)
-
-
-def test_packed_outputs_equal_those_of_each_sample(tmp_path: Path) -> None:
-    write_checkpoint(tmp_path)
-    loaded = load_released(tmp_path)
-    together = run(loaded, SAMPLES, torch.float64)
-    separate = [run(loaded, [sample], torch.float64) for sample in SAMPLES]
-    for packed, parts in zip(together, zip(*separate, strict=True), strict=True):
-        np.testing.assert_allclose(packed, np.concatenate(parts), rtol=0, atol=1e-12)
-
-
-@pytest.mark.heavy
-def test_network_of_the_paper_in_bfloat16_matches_the_reference(tmp_path: Path) -> None:
-    shape = {"width": 768, "layers": 6, "heads": 6, "size": 48_577}
-    weights = write_checkpoint(tmp_path, shape=shape, dtype=torch.bfloat16)
-    loaded = load_released(tmp_path)
-    assert sum(p.numel() for p in loaded.network.parameters()) == 117_182_272
-    assert {p.dtype for p in loaded.network.parameters()} == {torch.float32}
-    eps = float(torch.finfo(torch.float32).eps)
-    truth = expected(weights, "zero-pad", 6, loaded.token_ids.number_id, eps)
-    for actual, reference_output in zip(run(loaded, SAMPLES, torch.float32), truth, strict=True):
-        assert_near(actual, reference_output, 1e-4)
-
-
-def test_pieces_are_matched_with_tokens_of_the_tokenizer(tmp_path: Path) -> None:
+def test_questions_are_split_by_longest_match(tmp_path: Path) -> None:
     write_checkpoint(tmp_path)
     token_ids = load_released(tmp_path).token_ids
-    ids = {token: n + 3 for n, token in enumerate(TOKENS)}
-    assert token_ids.piece_to_ids[NUM] == (ids["[NUM]"],)
-    assert token_ids.piece_to_ids[" + "] == (ids["Ġ+"], ids["Ġ"])
-    assert token_ids.piece_to_ids[", "] == (ids[",Ġ"],)
-    assert token_ids.piece_to_ids[EOQ] == (ids["<|eoq|>"],)
+    assert token_ids.layout == "plain"
+    assert token_ids.piece_to_ids[NUM] == (IDS["[NUM]"],)
+    assert token_ids.piece_to_ids[EOQ] == (IDS["<|eoq|>"],)
+    by_id = {number: token for token, number in IDS.items()}
     encoded = small.questions(token_ids, small.QUESTIONS[:2])
-    by_id = {number: token for token, number in ids.items()}
-    names = [[by_id[token] for token in question.tokens] for question in encoded]
-    n = "[NUM]"
-    assert names[0] == ["<|bos|>", n, "Ġ+", "Ġ", n, "<|eoq|>"]
-    assert names[1] == [
-        "<|bos|>", "<|intva|>", n, "[", n, ",Ġ", n, ",Ġ", n, "]", "<|eoq|>"
-    ]  # fmt: skip
+    names = ["|".join(by_id[token] for token in question.tokens) for question in encoded]
+    assert names == [
+        "<|bos|>|[NUM]|Ġ+|Ġ|[NUM]|<|eoq|>",
+        "<|bos|>|<|intva|>|[NUM]|:|Ġ|A|Ġ|[NUM]|Ġ|B|Ġ|[NUM]|Ġ|C|Ġ|[NUM]|Ġ|D|<|eoq|>",
+    ]
     assert encoded[0].codes[[1, 4], 0].tolist() == [
         struct.unpack("<q", struct.pack("<d", value))[0] for value in (1.0, -2.5)
     ]
-    assert [token_ids.token_text(ids[token]) for token in ("A", "[NUM]", ",Ġ")] == ["A", NUM, ", "]
-
-
-def test_generated_answers_match_the_reference(tmp_path: Path) -> None:
-    """Each token is the most probable one according to the reference."""
-    weights = write_checkpoint(tmp_path)
-    loaded = load_released(tmp_path)
-    token_ids, number = loaded.token_ids, loaded.token_ids.number_id
-    loaded.network.lm_head.weight.data[number] *= 4  # so that numbers are generated at all
-    weights["lm_head.weight"][number] *= 4
-    number_count = 0
-    for question_text in small.QUESTIONS:
-        (question,) = small.questions(token_ids, [question_text])
-        (answer,) = generate(loaded.network, token_ids, [question], 12)
-        values = iter([*map(float, question_text.operands), *answer.values])
-        tokens = [*question.tokens, *answer.tokens]
-        sample = [next(values) if token == number else int(token) for token in tokens]
-        x = reference.inputs(weights, "zero-pad", sample, number)
-        states = reference.hidden(weights, x, 6)[len(question.tokens) - 1 : -1]
-        assert reference.logits(weights, states).argmax(-1).tolist() == answer.tokens
-        outputs = reference.numbers(weights, states)[np.array(answer.tokens) == number]
-        assert [reference.bits(value) for value in answer.values] == (outputs > 0).tolist()
-        number_count += len(outputs)
-    assert number_count > 3
+    texts = [token_ids.token_text(IDS[token]) for token in ("A", "[NUM]", ",Ġ")]
+    assert texts == ["A", NUM, ", "]
 
 
 def test_native_and_released_checkpoints_are_distinguished(tmp_path: Path) -> None:
@@ -266,9 +84,9 @@ def test_settings_can_name_the_tokens_of_pieces(tmp_path: Path) -> None:
         load_released(tmp_path)
     names = {"<|eoq|>": "<|q|>", "<|max|>": "<|most|>", " + ": ["Ġ", "plus", "Ġ"]}
     write_checkpoint(tmp_path, tokens=tokens, settings={"tokens": names})
-    token_ids = load_released(tmp_path).token_ids
-    assert [tokens[n - 3] for n in token_ids.piece_to_ids[" + "]] == ["Ġ", "plus", "Ġ"]
-    assert tokens[token_ids.piece_to_ids[EOQ][0] - 3] == "<|q|>"
+    (question,) = small.questions(load_released(tmp_path).token_ids, small.QUESTIONS[:1])
+    split = [tokens[n - FIRST_ID] for n in question.tokens]
+    assert split == ["<|bos|>", "[NUM]", "Ġ", "plus", "Ġ", "[NUM]", "<|q|>"]
 
 
 @pytest.mark.parametrize(
@@ -279,7 +97,10 @@ def test_settings_can_name_the_tokens_of_pieces(tmp_path: Path) -> None:
         ({"encoding": "roman"}, "unknown encoding 'roman'"),
         ({"extra": 1}, "unknown field extra"),
         ({"tokenizer": "nowhere.json"}, "nowhere.json: No such file"),
-        ({"tokens": {"<|eoq|>": "<|lost|>"}}, r"no token for '<\|eoq\|>'"),
+        (
+            {"tokens": {"<|eoq|>": "<|lost|>"}},
+            r"no token '<\|lost\|>', which numbench.json specifies for '<\|eoq\|>'",
+        ),
         ({"tokens": {"<|eoqq|>": "A"}}, r"unknown piece '<\|eoqq\|>'"),
         ({"tokens": {"<|num|>": ["A", "B"]}}, r"'<\|num\|>' must be a single token"),
         (
@@ -288,6 +109,14 @@ def test_settings_can_name_the_tokens_of_pieces(tmp_path: Path) -> None:
         ),
         ({"head": "mlp"}, "missing tensor num_embedding_module.num_head.2.bias"),
         ({"encoding": "digit"}, r"no token for '\.', '0', '1'.* and \d+ more"),
+        ({"combination": "sum_scaled"}, "unknown value .sum_scaled."),
+        (
+            {"encoding": "base10", "combination": "concat"},
+            "the released code has no network with encoding 'base10' and combination 'concat'",
+        ),
+        ({"encoding": "base10", "combination": None}, 'missing field "combination"'),
+        ({"encoding": "fone-log"}, "unknown encoding 'fone-log'; use one of bittoken,"),
+        ({"encoding": "xval"}, "missing tensor num_embedding_module.num_head.2.bias"),
     ],
     ids=str,
 )
@@ -298,13 +127,6 @@ def test_invalid_settings_are_bad_input(
     with pytest.raises(BadInput, match=message) as caught:
         load_released(tmp_path)
     assert "\n" not in str(caught.value)
-
-
-def read_weights(folder: Path) -> dict[str, torch.Tensor]:
-    from safetensors.torch import load_file
-
-    weights: dict[str, torch.Tensor] = load_file(folder / "model.safetensors")
-    return weights
 
 
 def test_unsupported_rotary_positions_are_rejected(tmp_path: Path) -> None:
@@ -338,7 +160,7 @@ def test_missing_head_count_is_derived_from_the_buffers(tmp_path: Path) -> None:
     [
         ({"n_layer": 4}, "n_layer is 4, but .* has 3"),
         ({"n_embd": 768}, "n_embd is 768, but .* has 144"),
-        ({"vocab_size": 7}, "vocab_size is 7, but .* has 30"),
+        ({"vocab_size": 7}, "vocab_size is 7, but .* has 34"),
         ({"n_head": 5}, "multiple of twice model.heads"),
     ],
     ids=str,
@@ -369,16 +191,44 @@ def test_invalid_tensors_are_bad_input(tmp_path: Path) -> None:
 
 def test_tokenizers_of_other_networks_are_rejected(tmp_path: Path) -> None:
     write_checkpoint(tmp_path, shape=SMALL | {"size": len(TOKENS)})
-    with pytest.raises(BadInput, match=r"has id \d+, but the network has only 26 tokens"):
+    with pytest.raises(BadInput, match=r"has id \d+, but the network has only 28 tokens"):
         load_released(tmp_path)
 
 
 def test_models_that_write_numbers_as_text_need_digits_and_points() -> None:
-    assert (
-        len(required_pieces(Vocabulary("subword")))
-        == len(required_pieces(Vocabulary("digit"))) + 1100
-    )
-    assert {"-", "."} <= set(required_pieces(Vocabulary("digit")))
+    assert required_pieces(Vocabulary("subword")) == required_pieces(Vocabulary("digit"))
+    assert {"-", ".", "0", "9"} <= set(required_pieces(Vocabulary("digit")))
     assert NUM not in required_pieces(Vocabulary("digit"))
     assert "-" in required_pieces(small.unsigned_vocabulary())
     assert "-" not in required_pieces(Vocabulary("bittoken"))
+
+
+@pytest.mark.parametrize(
+    ("combination", "name"),
+    [("prod", "product"), ("zero_pad", "zero-pad"), ("weighted_sum", "weighted-sum")],
+)
+def test_combinations_can_have_the_names_of_the_released_code(
+    tmp_path: Path, combination: str, name: str
+) -> None:
+    write_checkpoint(tmp_path, combination=combination)
+    assert load_released(tmp_path).network.config.combination == name
+
+
+def test_digits_of_fone_in_another_base_are_rejected(tmp_path: Path) -> None:
+    write_checkpoint(tmp_path)
+    weights = read_weights(tmp_path)
+    ((name, points),) = digit_points().items()
+    for changed in (points.flip(1), points[:, :2]):
+        tensors = weights | {name: changed.contiguous()}
+        save_file(tensors, tmp_path / "model.safetensors")
+        with pytest.raises(BadInput, match="is not that of base 10"):
+            load_released(tmp_path)
+
+
+def test_weights_in_bfloat16_are_evaluated_in_float32(tmp_path: Path) -> None:
+    write_checkpoint(tmp_path, dtype=torch.bfloat16)
+    stored = read_weights(tmp_path)["transformer.wte.weight"]
+    network = load_released(tmp_path).network
+    assert stored.dtype == torch.bfloat16
+    assert torch.equal(network.transformer["wte"].weight, stored.float())
+    assert {p.dtype for p in network.parameters()} == {torch.float32}

@@ -326,7 +326,7 @@ def test_the_identity_depends_on_the_weights(folder: Path, tmp_path: Path) -> No
 
 @local
 def test_the_identity_of_a_released_checkpoint_depends_on_its_tokenizer(tmp_path: Path) -> None:
-    from tests.bittoken.test_released_checkpoint import write_checkpoint
+    from tests.bittoken.released import write_checkpoint
 
     write_checkpoint(tmp_path)
     opened = open_model(f"checkpoint/{tmp_path}")
@@ -335,6 +335,58 @@ def test_the_identity_of_a_released_checkpoint_depends_on_its_tokenizer(tmp_path
     tokenizer.write_text(tokenizer.read_text() + "\n")
     other = open_model(f"checkpoint/{tmp_path}").description.identity
     assert other["model_sha256"] != opened.description.identity["model_sha256"]
+
+
+@local
+@pytest.mark.parametrize(
+    ("index", "tokens", "pieces", "text"),
+    [
+        (0, ["[NUM]", "Ġ+", "Ġ", "[NUM]"], (3.5,), '{"answer": 3.5}'),
+        (
+            1,
+            ["<|asc|>", "[NUM]", ",Ġ", "[NUM]", ",Ġ", "[NUM]"],
+            (-7.0, ", ", 1.5, ",", " ", 300.0),
+            '{"answer": [-7, 1.5, 300]}',
+        ),
+        (
+            2,
+            ["<|intva|>", "[NUM]", ":", "Ġ", "A", *("Ġ", "[NUM]", "Ġ", "B"),
+             *("Ġ", "[NUM]", "Ġ", "C")],
+            ("B",),
+            '{"answer": "B"}',
+        ),
+    ],
+    ids=["addition", "sorting", "interval"],
+)  # fmt: skip
+def test_questions_and_answers_of_released_checkpoints_have_the_layout_of_the_study(
+    tmp_path: Path,
+    index: int,
+    tokens: list[str],
+    pieces: tuple[str | float, ...],
+    text: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    from numbench.bittoken.generation import GeneratedAnswer
+    from tests.bittoken.released import FIRST_ID, TOKENS, write_checkpoint
+
+    write_checkpoint(tmp_path)
+    model = open_model(f"checkpoint/{tmp_path}").model
+    token_ids = model._loaded.token_ids  # type: ignore[attr-defined]
+    received: list[list[int]] = []
+
+    def known(network: Any, ids: Any, questions: Any, *_: Any) -> list[GeneratedAnswer]:
+        received.extend(question.tokens.tolist() for question in questions)
+        answer = [
+            token_ids.piece_to_ids["<|num|>" if isinstance(piece, float) else piece][0]
+            for piece in pieces
+        ]
+        values = [piece for piece in pieces if isinstance(piece, float)]
+        return [GeneratedAnswer([*answer, token_ids.eos_id], values, True)] * len(questions)
+
+    monkeypatch.setattr("numbench.bittoken.generation.generate", known)
+    (completion,) = ask(model, QUESTIONS[index : index + 1])
+    assert [TOKENS[n - FIRST_ID] for n in received[0]] == ["<|bos|>", *tokens, "<|eoq|>"]
+    assert completion.text == text
 
 
 @local

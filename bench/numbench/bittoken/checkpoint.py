@@ -32,7 +32,8 @@ if TYPE_CHECKING:
 
 WEIGHTS, CONFIG, TOKENIZER = "model.safetensors", "config.json", "tokenizer.json"
 FORMAT = "numbench-checkpoint"
-VERSION = 1
+VERSION = 2
+"""Version 1 had other definitions of the combinations "zero-pad" and "concat" and of LayerNorm."""
 
 
 @dataclass(frozen=True)
@@ -172,12 +173,14 @@ def load(folder: Path) -> LoadedCheckpoint:
     format, or does not match the others.
     """
     header = read_json(folder / CONFIG, _ConfigHeader)
-    if (header.format, header.version) != (FORMAT, VERSION):
+    if header.format != FORMAT or header.version not in (1, VERSION):
         raise BadInput(
             f"{folder / CONFIG}: unsupported format {header.format} {header.version}; this version "
-            f"of numbench reads {FORMAT} {VERSION}. Use the version that wrote the checkpoint"
+            f"of numbench reads {FORMAT} 1 and {VERSION}. Use the version that wrote the checkpoint"
         )
     config = read_json(folder / CONFIG, _Config)
+    if config.version == 1:
+        _check_definitions(config, folder / CONFIG)
     vocabulary = _load_vocabulary(folder, config)
     weights_path = folder / WEIGHTS
     weights_data = read_file(weights_path)
@@ -188,6 +191,23 @@ def load(folder: Path) -> LoadedCheckpoint:
     names = [CONFIG, WEIGHTS, *filter(None, [config.text_tokenizer])]
     files = tuple(folder / name for name in names)
     return LoadedCheckpoint(network, token_ids, config.training, files)
+
+
+def _check_definitions(config: _Config, path: Path) -> None:
+    """Raise BadInput if the network was trained with definitions that have changed since."""
+    changed = [
+        f"{field} {value!r}"
+        for field, value, values in (
+            ("combination", config.model.combination, ("zero-pad", "concat")),
+            ("norm", config.model.norm, ("layer",)),
+        )
+        if value in values
+    ]
+    if changed:
+        raise BadInput(
+            f"{path}: trained with an earlier definition of {' and '.join(changed)}: use numbench "
+            f"{config.numbench}, or train the network again"
+        )
 
 
 def _sha256(data: bytes) -> str:

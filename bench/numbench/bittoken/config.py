@@ -10,12 +10,21 @@ from numbench.bittoken.vocabulary import Vocabulary
 from numbench.errors import BadInput
 
 Combination = Literal["sum", "product", "concat", "zero-pad", "weighted", "weighted-sum"]
-"""How the [NUM] embedding and the vector of the number are combined (paper, "Ablations")."""
+"""How the [NUM] embedding and the vector of the number are combined (paper, "Ablations").
 
-Head = Literal["none", "linear", "mlp"]
-"""How a number is predicted from the last hidden state (paper, "Ablations")."""
+Defined in `NumberInput`, as in the study's released code. An encoding with a single channel
+(xVal) scales the embedding instead.
+"""
+
+Head = Literal["none", "layer-norm", "linear", "mlp", "gelu-mlp"]
+"""How a number is predicted from the last hidden state.
+
+The paper's ablations are "none" (its first channels), "linear" and "mlp". The released code has
+"layer-norm" (the first channels after a LayerNorm) for FoNE, and "gelu-mlp" for xVal.
+"""
 
 Norm = Literal["rms", "layer"]
+"""The norm before attention and MLP, at the end, and (without weights) of queries and keys."""
 
 
 class ModelShape(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -56,7 +65,8 @@ class ModelConfig(ModelShape, frozen=True, kw_only=True, forbid_unknown_fields=T
             )
         if encoding is None:
             return
-        channels = max(encoding.width, encoding.outputs if self.head == "none" else 0)
+        sliced = encoding.outputs if self.head in ("none", "layer-norm") else 0
+        channels = max(encoding.width, sliced)
         if channels > self.width and self.combination not in ("weighted", "weighted-sum"):
             raise BadInput(
                 f"model.width is {self.width}; {encoding.display} needs {channels} channels: "

@@ -138,10 +138,13 @@ class _Batch:
 
     def _append(self, tokens: Tensor, codes: Tensor) -> None:
         encoding = self._network.encoding
-        is_number = tokens == self._token_ids.number_id if encoding is not None else tokens < 0
         for question, token in zip(self.unfinished, tokens.tolist(), strict=True):
             self.tokens[question].append(token)
-        if encoding is None or not is_number.any():
+        number_id = self._token_ids.number_id
+        if encoding is None or number_id is None:
+            return
+        is_number = tokens == number_id
+        if not is_number.any():
             return
         values = encoding.decode(codes[is_number].cpu().numpy()).tolist()
         questions = itertools.compress(self.unfinished, is_number.tolist())

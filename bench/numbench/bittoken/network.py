@@ -27,13 +27,14 @@ from numbench.bittoken.vocabulary import NUM, Vocabulary
 
 
 class Attention(nn.Module):
-    """Causal self-attention. Queries and keys are RMS-normalised without weights, then rotated."""
+    """Causal self-attention. Queries and keys are normalised without weights, then rotated."""
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
         self.c_attn = nn.Linear(config.width, 3 * config.width)
         self.c_proj = nn.Linear(config.width, config.width)
         self._heads = config.heads
+        self._norm = functional.rms_norm if config.norm == "rms" else functional.layer_norm
 
     def forward(
         self,
@@ -43,7 +44,7 @@ class Attention(nn.Module):
         layer_cache: LayerCache | None = None,
     ) -> Tensor:
         q, k, v = (part.unflatten(-1, (self._heads, -1)) for part in self.c_attn(x).chunk(3, -1))
-        q, k = (apply_rotary(functional.rms_norm(part, part.shape[-1:]), angles) for part in (q, k))
+        q, k = (apply_rotary(self._norm(part, part.shape[-1:]), angles) for part in (q, k))
         q, k = q.to(v.dtype), k.to(v.dtype)
         mixed = (
             causal_attention(q, k, v, layout)
@@ -168,7 +169,7 @@ class Network(nn.Module):
 
 
 class _FirstChannels(nn.Module):
-    """The head "none" of the paper: the first channels of the hidden state."""
+    """The first channels of the hidden state."""
 
     def __init__(self, outputs: int) -> None:
         super().__init__()
@@ -178,14 +179,21 @@ class _FirstChannels(nn.Module):
         return hidden[..., : self._outputs]
 
 
+GELU_HEAD_WIDTH = 3072
+"""The hidden width of the head "gelu-mlp", for networks of any width."""
+
+
 def _number_head(config: ModelConfig, outputs: int) -> nn.Module:
+    width = config.width
     if config.head == "none":
         return _FirstChannels(outputs)
+    if config.head == "layer-norm":
+        return nn.Sequential(nn.LayerNorm(width), _FirstChannels(outputs))
     if config.head == "linear":
-        return nn.Sequential(nn.Linear(config.width, outputs))
-    return nn.Sequential(
-        nn.Linear(config.width, config.width), nn.ReLU(), nn.Linear(config.width, outputs)
-    )
+        return nn.Sequential(nn.Linear(width, outputs))
+    hidden = width // 2 if config.head == "mlp" else GELU_HEAD_WIDTH
+    activation = nn.ReLU() if config.head == "mlp" else nn.GELU()
+    return nn.Sequential(nn.Linear(width, hidden), activation, nn.Linear(hidden, outputs))
 
 
 def _norm(config: ModelConfig) -> nn.Module:
@@ -193,7 +201,13 @@ def _norm(config: ModelConfig) -> nn.Module:
 
 
 class NumberInput(nn.Module):
-    """Combines the embeddings of number tokens with the vectors of their numbers."""
+    """Combines the embeddings of number tokens with the vectors of their numbers.
+
+    Combinations, with e the embedding of [NUM], v the vector of n channels (padded with zeros) and
+    W a learned matrix without bias: "sum" e + v; "product" e · v, with ones as padding; "weighted"
+    Wv; "weighted-sum" e + Wv; "zero-pad" v · √(width / n), so that a vector of ±1 has an RMS of 1;
+    "concat" v, followed by the remaining channels of e divided by their RMS.
+    """
 
     def __init__(self, config: ModelConfig, encoding: NumberEncoding) -> None:
         super().__init__()
@@ -221,9 +235,11 @@ class NumberInput(nn.Module):
             return weighted if self._combination == "weighted" else embedded + weighted
         if self._combination == "product":
             return embedded * functional.pad(vector, (0, missing), value=1.0)
+        if self._combination == "concat":
+            rest = embedded[:, vector.shape[-1] :]
+            rms = rest.square().mean(-1, keepdim=True).sqrt()
+            return torch.cat([vector, rest / rms], dim=-1)
         padded = functional.pad(vector, (0, missing))
         if self._combination == "sum":
             return embedded + padded
-        if self._combination == "concat":
-            return torch.cat([vector, embedded[:, vector.shape[-1] :]], dim=-1)
-        return padded
+        return padded * math.sqrt(embedded.shape[-1] / self._encoding.scaled_width)

@@ -1,19 +1,16 @@
 """Checkpoints of the study's released code: a folder with `config.json` and `model.safetensors`.
 
 Their `config.json` does not describe the number encoding, so the user adds it in `numbench.json`.
-Token ids are defined by a `tokenizer.json`. A special token is found by its name or a common
-alternative name; other pieces are split by longest match, as the released code splits text. The
-field "tokens" of `numbench.json` overrides this:
-`"tokens": {"<|eoq|>": "<|question_end|>", " + ": [" +", " "]}`.
+Questions and answers have the layout of the study's training data.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
 
 import msgspec
 from msgspec import Struct
@@ -23,7 +20,6 @@ from numbench.bittoken.checkpoint import (
     CONFIG,
     WEIGHTS,
     LoadedCheckpoint,
-    TokenizerFile,
     build_network,
     is_native_checkpoint,
     load,
@@ -31,22 +27,7 @@ from numbench.bittoken.checkpoint import (
     read_file,
 )
 from numbench.bittoken.config import Combination, Head, ModelConfig, Norm
-from numbench.bittoken.token_ids import REPLACEMENT_CHARACTER, TokenIds
-from numbench.bittoken.vocabulary import (
-    BOS,
-    CLOSE_BRACKET,
-    COMMA,
-    DIGITS_PER_TOKEN,
-    EOQ,
-    EOS,
-    INFIX_OPERATOR_TOKENS,
-    LIST_OPERATOR_TOKENS,
-    MINUS,
-    NUM,
-    OPEN_BRACKET,
-    POINT,
-    Vocabulary,
-)
+from numbench.bittoken.released_tokenizer import released_token_ids
 from numbench.errors import BadInput
 from numbench.jsonl import read_json
 
@@ -61,19 +42,66 @@ EXAMPLE_SETTINGS = {
     "tokenizer": "PATH/tokenizer.json",
 }
 
+
+class _Variant(NamedTuple):
+    """What the released code builds for an encoding, in terms of `ModelConfig`.
+
+    combination, head: None if they are as configured for the training; otherwise the released code
+    ignores that configuration. failing: combinations with which the released code fails.
+    """
+
+    encoding: str
+    combination: Combination | None = None
+    head: Head | None = None
+    failing: tuple[Combination, ...] = ()
+
+
+_VARIANTS = {
+    "bittoken": _Variant("bittoken"),
+    "bittoken-no-reciprocal": _Variant("bittoken-no-reciprocal"),
+    "base10": _Variant(
+        "base10-released", head="linear", failing=("concat", "weighted", "weighted-sum")
+    ),
+    "fone": _Variant("fone-released", "sum", "layer-norm"),
+    "xval": _Variant("xval", "product", "gelu-mlp"),
+    "digit": _Variant("digit", "sum", "none"),
+    "subword": _Variant("subword", "sum", "none"),
+}
+"""By the encoding in `numbench.json`."""
+
+_CombinationName = Literal[Combination, "prod", "zero_pad", "weighted_sum"]
+"""Combinations by numbench's or by the released code's name."""
+
+_RELEASED_COMBINATIONS: dict[_CombinationName, Combination] = {
+    "prod": "product",
+    "zero_pad": "zero-pad",
+    "weighted_sum": "weighted-sum",
+}
+
 _ROPE_PREFIX = "transformer.rotary_emb."
 _NUMBER_PREFIX = "num_embedding_module."
+_DIGIT_POINTS = f"{_NUMBER_PREFIX}precomputed_cos_sin_matrix"
 _TRANSPOSED_NAME = re.compile(r"transformer\.h\.\d+\.(?:attn|mlp)\.c_\w+\.weight")
+_NATIVE_PREFIXES = {
+    f"{_NUMBER_PREFIX}bit_weight_matrix.": f"{_NUMBER_PREFIX}input.bit_weight_matrix.",
+    f"{_NUMBER_PREFIX}layer_norm.": f"{_NUMBER_PREFIX}num_head.0.",
+    f"{_NUMBER_PREFIX}num_head.weight": f"{_NUMBER_PREFIX}num_head.0.weight",
+    f"{_NUMBER_PREFIX}num_head.bias": f"{_NUMBER_PREFIX}num_head.0.bias",
+}
+"""Prefixes of names that differ from those of `Network`."""
 _LAYER_NAME = re.compile(r"transformer\.h\.(\d+)\.")
 
 
 class _Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """`numbench.json`. tokenizer: relative to the folder. tokens: overrides, by piece."""
+    """`numbench.json`. tokenizer: relative to the folder. tokens: overrides, by piece.
+
+    combination, head: as configured for the training; required if the encoding leaves a choice.
+    """
 
     encoding: str
     tokenizer: str
-    combination: Combination | None = None
-    head: Head | None = None
+    combination: _CombinationName | None = None
+    head: Literal["none", "linear", "mlp"] | None = None
     tokens: dict[str, str | list[str]] = {}
 
 
@@ -97,17 +125,19 @@ def load_released(folder: Path) -> LoadedCheckpoint:
     """Load a released checkpoint. Raises BadInput, naming the file, if one is invalid."""
     released = read_json(folder / CONFIG, _ReleasedConfig)
     settings = _read_settings(folder)
+    number_settings = _number_settings(settings, folder / SETTINGS)
     path = folder / WEIGHTS
     weights = parse_safetensors(read_file(path), path)
     rope = {name: weights.pop(name) for name in list(weights) if name.startswith(_ROPE_PREFIX)}
-    config = _model_config(released, settings, weights, rope, path)
+    config = _model_config(released, number_settings, weights, rope, path)
     _check_rope(rope, config, path)
+    _check_digit_points(weights.pop(_DIGIT_POINTS, None), path)
     tokenizer = folder / Path(settings.tokenizer).expanduser()
     overrides = {
         piece: [tokens] if isinstance(tokens, str) else tokens
         for piece, tokens in settings.tokens.items()
     }
-    token_ids = released_token_ids(settings.encoding, tokenizer, overrides, config.vocabulary)
+    token_ids = released_token_ids(config.encoding, tokenizer, overrides, config.vocabulary)
     network = build_network(config, token_ids, _native_names(weights), path)
     training = {"released": msgspec.to_builtins(settings)}
     files = (folder / CONFIG, folder / SETTINGS, path, tokenizer)
@@ -121,17 +151,45 @@ def _read_settings(folder: Path) -> _Settings:
             f"{folder / CONFIG} does not specify the number encoding: create {path} with the "
             f"settings of its training, for example {json.dumps(EXAMPLE_SETTINGS)}"
         )
-    settings = read_json(path, _Settings)
-    for field in ("combination", "head"):
-        if settings.encoding not in DIGITS_PER_TOKEN and getattr(settings, field) is None:
-            example = json.dumps(EXAMPLE_SETTINGS)
-            raise BadInput(f'{path}: missing field "{field}"; for example: {example}')
-    return settings
+    return read_json(path, _Settings)
+
+
+class _NumberSettings(NamedTuple):
+    """The fields of `ModelConfig` that `config.json` does not contain."""
+
+    encoding: str
+    combination: Combination
+    head: Head
+
+
+def _number_settings(settings: _Settings, path: Path) -> _NumberSettings:
+    """Return the settings in terms of `ModelConfig`.
+
+    Raises BadInput if the released code has no such network, or a field is missing.
+    """
+    variant = _VARIANTS.get(settings.encoding)
+    if variant is None:
+        raise BadInput(
+            f"{path}: unknown encoding {settings.encoding!r}; use one of {', '.join(_VARIANTS)}"
+        )
+    configured = variant.combination or settings.combination
+    head = variant.head or settings.head
+    if configured is None or head is None:
+        field = "combination" if configured is None else "head"
+        example = json.dumps(EXAMPLE_SETTINGS)
+        raise BadInput(f'{path}: missing field "{field}"; for example: {example}')
+    combination = cast(Combination, _RELEASED_COMBINATIONS.get(configured, configured))
+    if combination in variant.failing:
+        raise BadInput(
+            f"{path}: the released code has no network with encoding {settings.encoding!r} and "
+            f"combination {combination!r}"
+        )
+    return _NumberSettings(variant.encoding, combination, head)
 
 
 def _model_config(
     released: _ReleasedConfig,
-    settings: _Settings,
+    settings: _NumberSettings,
     weights: Mapping[str, Tensor],
     rope: Mapping[str, Tensor],
     path: Path,
@@ -149,15 +207,13 @@ def _model_config(
     optional: dict[str, Any] = {
         field: value
         for field, value in (
-            ("combination", settings.combination),
-            ("head", settings.head),
             ("context", released.n_positions),
             ("rope_base", released.rope_theta),
         )
         if value is not None
     }
     config = ModelConfig(
-        encoding=settings.encoding,
+        **settings._asdict(),
         vocabulary=vocabulary,
         norm=norm,
         layers=layers,
@@ -198,10 +254,23 @@ def _native_names(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
     native = {}
     for name, tensor in weights.items():
         native_name = name
-        if name.endswith("bit_weight_matrix.weight"):
-            native_name = f"{_NUMBER_PREFIX}input.bit_weight_matrix.weight"
+        for prefix, replacement in _NATIVE_PREFIXES.items():
+            if name.startswith(prefix):
+                native_name = replacement + name.removeprefix(prefix)
         native[native_name] = tensor.T if _TRANSPOSED_NAME.fullmatch(name) else tensor
     return native
+
+
+def _check_digit_points(points: Tensor | None, path: Path) -> None:
+    """Raise BadInput if the stored points of FoNE's digits are not those of base 10."""
+    import torch
+
+    if points is None:
+        return
+    angles = torch.arange(10, dtype=torch.float64) * (2 * torch.pi / 10)
+    expected = torch.stack([angles.cos(), angles.sin()])
+    if points.shape != expected.shape or (points.double() - expected).abs().max() > 1e-2:
+        raise BadInput(f"{path}: {_DIGIT_POINTS} is not that of base 10; only that is supported")
 
 
 def _check_rope(rope: Mapping[str, Tensor], config: ModelConfig, path: Path) -> None:
@@ -235,114 +304,3 @@ def _check_rope(rope: Mapping[str, Tensor], config: ModelConfig, path: Path) -> 
                 f"{config.rope_base:g} with {channels} channels per head; this network is not "
                 "supported"
             )
-
-
-_ALIASES = {
-    BOS: ("[BOS]", "<bos>", "<s>", "<|begin_of_text|>", "<|endoftext|>"),
-    EOS: ("[EOS]", "<eos>", "</s>", "<|end_of_text|>", "<|endoftext|>"),
-    EOQ: ("[EOQ]", "<eoq>", "<|end_of_question|>", "<|endofquestion|>", "<|sep|>", "[SEP]"),
-    NUM: ("[NUM]", "<num>", "<NUM>", "<|NUM|>", "<|number|>", "[NUMBER]"),
-}
-"""Common alternative names of special tokens, the most likely first."""
-
-_MAX_LISTED = 8
-"""Missing pieces listed in an error message."""
-
-
-def released_token_ids(
-    encoding: str, path: Path, overrides: Mapping[str, Sequence[str]], size: int
-) -> TokenIds:
-    """Return the token ids of a network with the tokenizer file `path`.
-
-    overrides: the tokens of some pieces. size: the number of token ids of the network.
-
-    Raises BadInput if a piece has no tokens or an id is not below `size`.
-    """
-    vocabulary = Vocabulary(encoding)
-    pieces = required_pieces(vocabulary)
-    unknown = sorted(set(overrides) - set(pieces))
-    if unknown:
-        raise BadInput(f'numbench.json: unknown piece {unknown[0]!r} in "tokens"')
-    ids = _read_token_ids(path, size)
-    piece_to_ids, missing = {}, []
-    for piece in pieces:
-        tokens = [_decode_spaces(token) for token in overrides.get(piece, ())]
-        tokens = tokens or _match_tokens(piece, ids)
-        if not tokens or any(token not in ids for token in tokens):
-            missing.append(piece)
-        else:
-            piece_to_ids[piece] = tuple(ids[token] for token in tokens)
-    if missing:
-        names = ", ".join(map(repr, missing[:_MAX_LISTED]))
-        more = f" and {len(missing) - _MAX_LISTED} more" if len(missing) > _MAX_LISTED else ""
-        raise BadInput(
-            f"{path}: no token for {names}{more}; specify them in numbench.json, for example "
-            f'"tokens": {{"{missing[0]}": "TOKEN IN tokenizer.json"}}'
-        )
-    _check_single_tokens(piece_to_ids, vocabulary, path)
-    texts = [REPLACEMENT_CHARACTER] * size
-    for token, token_id in ids.items():
-        texts[token_id] = token
-    for piece, token_ids in piece_to_ids.items():
-        if len(token_ids) == 1:
-            texts[token_ids[0]] = piece
-    return TokenIds(vocabulary, piece_to_ids, tuple(texts))
-
-
-def required_pieces(vocabulary: Vocabulary) -> tuple[str, ...]:
-    """Return the pieces that occur in questions and answers."""
-    pieces = (
-        BOS, EOS, EOQ,
-        *LIST_OPERATOR_TOKENS.values(), *INFIX_OPERATOR_TOKENS.values(),
-        OPEN_BRACKET, COMMA, CLOSE_BRACKET,
-    )  # fmt: skip
-    if vocabulary.encoding is not None:
-        return (*pieces, NUM) if vocabulary.encoding.signed else (*pieces, NUM, MINUS)
-    digits = tuple(token for token in vocabulary.base_tokens if token.isdecimal())
-    return (*pieces, MINUS, POINT, *digits)
-
-
-def _read_token_ids(path: Path, size: int) -> dict[str, int]:
-    """Return the ids of all tokens in `tokenizer.json`, with byte-level spaces as spaces."""
-    file = read_json(path, TokenizerFile)
-    ids = {_decode_spaces(token): token_id for token, token_id in file.model.vocab.items()}
-    ids |= {token.content: token.id for token in file.added_tokens}
-    if not ids:
-        raise BadInput(f"{path}: no tokens; use the tokenizer.json of the checkpoint")
-    invalid = [token for token, token_id in ids.items() if not 0 <= token_id < size]
-    if invalid:
-        raise BadInput(
-            f"{path}: token {invalid[0]!r} has id {ids[invalid[0]]}, but the network has only "
-            f"{size} tokens; use the tokenizer.json of this checkpoint"
-        )
-    return ids
-
-
-def _decode_spaces(token: str) -> str:
-    return token.replace("Ġ", " ")
-
-
-def _match_tokens(piece: str, ids: Mapping[str, int]) -> list[str]:
-    """Return the tokens of a piece, or [] if the tokenizer cannot represent it."""
-    if piece in ids:
-        return [piece]
-    if piece.startswith("<|"):
-        return [name for name in _ALIASES.get(piece, ()) if name in ids][:1]
-    tokens, rest = [], piece
-    while rest:
-        prefixes = (rest[:length] for length in range(len(rest), 0, -1))
-        token = next((prefix for prefix in prefixes if prefix in ids), None)
-        if token is None:
-            return []
-        tokens.append(token)
-        rest = rest[len(token) :]
-    return tokens
-
-
-def _check_single_tokens(
-    piece_to_ids: Mapping[str, Sequence[int]], vocabulary: Vocabulary, path: Path
-) -> None:
-    """Raise BadInput if the end-of-sample token or the number token is more than one token."""
-    for piece in (EOS, NUM) if vocabulary.encoding is not None else (EOS,):
-        if len(piece_to_ids[piece]) != 1:
-            raise BadInput(f"{path}: {piece!r} must be a single token; specify it in numbench.json")

@@ -7,6 +7,7 @@ number as text: the tokens are `-`, groups of digits and the decimal point.
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 import re
@@ -18,22 +19,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from numbench.bittoken.encodings.base import IntArray
-from numbench.bittoken.sample_layout import question_layout
+from numbench.bittoken.sample_layout import Layout, question_layout
 from numbench.bittoken.token_ids import REPLACEMENT_CHARACTER, TokenIds
-from numbench.bittoken.vocabulary import CHOICE_LETTERS, MINUS, Vocabulary, tokenize_decimal
+from numbench.bittoken.vocabulary import CHOICE_LETTERS, MINUS, NUM, Vocabulary, tokenize_decimal
 from numbench.decimal_numbers import format_decimal, from_decimal, parse_decimal
 from numbench.errors import BadInput
 from numbench.tasks.prompts import Question
 
 _DECIMAL = r"-?[0-9]+(?:\.[0-9]+)?"
 _DECIMAL_PATTERN = re.compile(_DECIMAL)
-_LIST_PATTERN = re.compile(rf"\[{_DECIMAL}(?:, ?{_DECIMAL})*\]")
+_LIST_PATTERNS: dict[Layout, re.Pattern[str]] = {
+    "brackets": re.compile(rf"\[{_DECIMAL}(?:, ?{_DECIMAL})*\]"),
+    "plain": re.compile(rf"{_DECIMAL}(?:, ?{_DECIMAL})+"),
+}
 
 SIGNIFICANT_DIGITS = 15
 """Significant digits in the text of a number token."""
 
 Piece = str | float
-"""A token by name, or the number encoded by one [NUM] token."""
+"""A piece of text, or the number encoded by one [NUM] token."""
 
 
 class EncodedQuestion(NamedTuple):
@@ -54,13 +58,16 @@ def encode_question(question: Question, token_ids: TokenIds) -> EncodedQuestion:
     """
     tokens: list[int] = []
     values, positions = [], []
-    for piece in question_pieces(question, token_ids.vocabulary):
-        if isinstance(piece, float):
-            positions.append(len(tokens))
-            values.append(piece)
-            tokens.append(token_ids.number_id)
-        else:
-            tokens += token_ids.piece_to_ids[piece]
+    pieces = question_pieces(question, token_ids.vocabulary, token_ids.layout)
+    for is_text, group in itertools.groupby(pieces, _is_plain_text):
+        if is_text:
+            tokens += token_ids.encode("".join(map(str, group)))
+            continue
+        for piece in group:
+            if isinstance(piece, float):
+                positions.append(len(tokens))
+                values.append(piece)
+            tokens += token_ids.piece_to_ids[NUM if isinstance(piece, float) else piece]
     encoding = token_ids.vocabulary.encoding
     if encoding is None:
         return EncodedQuestion(np.array(tokens, np.int64), np.zeros((len(tokens), 0), np.int64))
@@ -69,14 +76,20 @@ def encode_question(question: Question, token_ids: TokenIds) -> EncodedQuestion:
     return EncodedQuestion(np.array(tokens, np.int64), codes)
 
 
-def question_pieces(question: Question, vocabulary: Vocabulary) -> list[Piece]:
-    """Return the tokens of a question by name and its numbers by value.
+def _is_plain_text(piece: Piece) -> bool:
+    return isinstance(piece, str) and not piece.startswith("<|")
+
+
+def question_pieces(
+    question: Question, vocabulary: Vocabulary, layout: Layout = "brackets"
+) -> list[Piece]:
+    """Return the pieces of text of a question and its numbers by value.
 
     Raises BadInput as `encode_question` does.
     """
     numbers = [_number_pieces(operand, vocabulary) for operand in question.operands]
     pieces: list[Piece] = []
-    for slot in question_layout(question.operator, len(numbers)):
+    for slot in question_layout(question.operator, len(numbers), layout):
         pieces += [slot] if isinstance(slot, str) else numbers[slot]
     return pieces
 
@@ -107,7 +120,7 @@ def decode_tokens(tokens: Sequence[int], values: Sequence[float], token_ids: Tok
     for token in tokens:
         if token == token_ids.eos_id:
             continue
-        is_number = token == token_ids.number_id and token_ids.vocabulary.encoding is not None
+        is_number = token == token_ids.number_id
         part = _format_number(next(numbers)) if is_number else token_ids.token_text(token)
         if text and part and _would_join(text[-1], part[0]) and (is_number or previous_is_number):
             text += REPLACEMENT_CHARACTER  # otherwise two numbers would parse as one
@@ -126,7 +139,7 @@ def _format_number(value: float) -> str:
     return format_decimal(from_decimal(Decimal(f"{value:.{SIGNIFICANT_DIGITS}g}")))
 
 
-def answer_json(text: str, ended: bool) -> str:
+def answer_json(text: str, ended: bool, layout: Layout = "brackets") -> str:
     """Return the JSON object `{"answer": …}` that is scored, or "" if `text` is empty.
 
     The answer is `null`, with the text as a second field, if the text is not a single number,
@@ -139,7 +152,7 @@ def answer_json(text: str, ended: bool) -> str:
         return f'{{"answer": {_json_number(text)}}}'
     if ended and text in tuple(CHOICE_LETTERS):
         return f'{{"answer": "{text}"}}'
-    if ended and _LIST_PATTERN.fullmatch(text):
+    if ended and _LIST_PATTERNS[layout].fullmatch(text):
         numbers = ", ".join(_json_number(number) for number in _DECIMAL_PATTERN.findall(text))
         return f'{{"answer": [{numbers}]}}'
     return f'{{"answer": null, "said": {json.dumps(text)}}}'

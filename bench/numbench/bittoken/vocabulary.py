@@ -9,6 +9,7 @@ from itertools import product
 
 from numbench.bittoken.encodings import ENCODINGS
 from numbench.bittoken.encodings.base import NumberEncoding
+from numbench.bittoken.encodings.released import RELEASED_ENCODINGS
 from numbench.errors import BadInput
 from numbench.tasks.base import LETTERS
 
@@ -39,16 +40,19 @@ ENCODING_NAMES = (*ENCODINGS, *DIGITS_PER_TOKEN)
 class Vocabulary:
     """The tokens and their ids for one number encoding.
 
-    encoding: a name in `ENCODING_NAMES`. text: the tokens of a text vocabulary, whose ids follow
-    those of `base_tokens`; empty for a model of numbers only.
+    encoding: a name in `ENCODING_NAMES`, or in `RELEASED_ENCODINGS`, which cannot be trained. text:
+    the tokens of a text vocabulary, whose ids follow those of `base_tokens`; empty for a model of
+    numbers only.
     """
 
     def __init__(self, encoding: str, text: Sequence[str] = ()) -> None:
         """Raises BadInput if the encoding is unknown."""
-        if encoding not in ENCODING_NAMES:
+        if encoding not in (*ENCODING_NAMES, *RELEASED_ENCODINGS):
             raise BadInput(f"unknown encoding {encoding!r}; use one of {', '.join(ENCODING_NAMES)}")
         self.name = encoding
-        self.encoding: NumberEncoding | None = ENCODINGS.get(encoding)
+        self.encoding: NumberEncoding | None = ENCODINGS.get(
+            encoding, RELEASED_ENCODINGS.get(encoding)
+        )
         self.digits_per_token = DIGITS_PER_TOKEN.get(encoding)
         self.base_tokens = (
             PAD, BOS, EOS, EOQ, NUM,

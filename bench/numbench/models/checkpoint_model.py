@@ -115,7 +115,7 @@ class CheckpointModel(LocalModel[_BatchItem, "GeneratedAnswer"]):
             return self._unfinished(item, count)
         text = decode_tokens(output.tokens, output.values, self._loaded.token_ids)
         return Completion(
-            text=answer_json(text, output.ended),
+            text=answer_json(text, output.ended, self._loaded.token_ids.layout),
             finish_reason="stop" if output.ended else "length",
             usage=Usage(
                 input=len(item.question.tokens),

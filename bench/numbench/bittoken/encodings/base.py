@@ -37,6 +37,11 @@ class NumberEncoding(ABC):
     outputs: int
     signed: bool = True
 
+    @property
+    def scaled_width(self) -> int:
+        """The number of channels n in the factor √(network's width / n) of "zero-pad"."""
+        return self.width
+
     @abstractmethod
     def encode(self, values: FloatArray) -> Codes:
         """Return the codes of n values, shape (n, columns)."""
