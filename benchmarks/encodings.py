@@ -17,7 +17,6 @@ from torch import Tensor
 
 from numbench.bittoken.encodings import ENCODINGS
 from numbench.bittoken.encodings.base import FloatArray, NumberEncoding
-from numbench.bittoken.encodings.bittoken import from_bits, to_bits
 
 BLOCK = 1 << 14
 """Numbers encoded at a time; their bits fit into the processor's cache."""
@@ -58,7 +57,6 @@ def codes_from_bits(matrix: Tensor) -> Tensor:
 BASELINE = EncodingMethod(
     "loop of bit shifts in torch, as 0 and 1", bits_by_shifts, codes_from_bits
 )
-BITS = EncodingMethod("64 bits as 0 and 1 (`to_bits`, `from_bits`)", to_bits, from_bits)
 
 
 def method_of(encoding: NumberEncoding) -> EncodingMethod:
@@ -101,12 +99,11 @@ def decimals(n: int) -> FloatArray:
 
 
 def measure(numbers: int) -> list[Speed]:
-    """Return the speeds of the loop, of the bits alone, and of every encoding."""
+    """Return the speeds of the loop and of every encoding."""
     values = decimals(max(numbers // BLOCK, 1) * BLOCK)
     blocks = [values[at : at + BLOCK] for at in range(0, len(values), BLOCK)]
     baseline = speed(BASELINE, [torch.from_numpy(block.view(np.int64)) for block in blocks])
-    methods = [BITS, *map(method_of, ENCODINGS.values())]
-    return [baseline, *(speed(method, blocks) for method in methods)]
+    return [baseline, *(speed(method_of(encoding), blocks) for encoding in ENCODINGS.values())]
 
 
 def main() -> None:
@@ -119,7 +116,7 @@ def main() -> None:
     baseline = speeds[0]
     print("# Speed of the number encodings\n")
     print(
-        f"`make bench`, Python {platform.python_version()}, one core, NumPy; {BLOCK:,} numbers at "
+        f"`make bench`, Python {platform.python_version()}, one core; {BLOCK:,} numbers at "
         "a time.\nMillions of numbers per CPU-second, value → vector and back, and relative to the "
         "loop of bit shifts.\n"
     )

@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 from matplotlib.image import imread
 
-from numbench.bittoken.desiderata import measure_encodings
-from numbench.bittoken.desiderata.table import MEASURES
+from numbench.bittoken.desiderata.measures import MEASURES
+from numbench.bittoken.desiderata.report import PUBLISHED_NOTE, measure_encodings
+from numbench.bittoken.encodings import ENCODINGS
 from numbench.bittoken.vocabulary import ENCODING_NAMES
 from numbench.cli import main
 from numbench.dataset.generate import generate
@@ -65,7 +66,9 @@ def test_printed_table_fits_80_columns_without_truncation(report: tuple[Path, st
     assert "…" not in printed
     for measure in MEASURES:
         assert any(measure.name in line for line in lines)
-    assert "published (paper)" in printed
+    for encoding in ENCODINGS.values():
+        assert all(word in printed for word in encoding.display.split())
+    assert PUBLISHED_NOTE in printed
     assert "34.1 + 8.5" in printed
 
 
@@ -82,7 +85,7 @@ def test_csv_has_a_row_per_measure_and_a_column_per_encoding(report: tuple[Path,
 
 def test_published_counts_are_in_the_page_but_not_in_the_csv(report: tuple[Path, str]) -> None:
     page = (report[0] / "encodings.md").read_text()
-    measured, published = page.split("## published (paper)")
+    measured, published = page.split(PUBLISHED_NOTE)
     assert "60.5 + 16.0" in published and "60.5 + 16.0" not in measured
     with (report[0] / "tokens_per_sample.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
@@ -107,7 +110,7 @@ def test_files_are_reproducible_except_for_trained_scores(
     scores.write_text("encoding,task,score\nbittoken,addition,97.7\n")
     again = measure_encodings(tmp_path / "out", dataset, scores)
     assert [path.name for path in again.paths] == list(FILES)
-    assert again.measurements["trained score %"]["bittoken"] == 97.7
+    assert again.values["trained score %"]["bittoken"] == 97.7
     for path in again.paths:
         before = (report[0] / path.name).read_bytes().splitlines()
         after = path.read_bytes().splitlines()

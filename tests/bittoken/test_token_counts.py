@@ -4,28 +4,27 @@ from __future__ import annotations
 
 import pytest
 
-from numbench.bittoken.desiderata.token_counts import count_number_tokens, count_tokens
-from numbench.bittoken.vocabulary import ENCODING_NAMES, Vocabulary, tokenize_decimal
-from numbench.dataset.store import open_dataset
+from numbench.bittoken.desiderata.token_counts import mean_tokens
+from numbench.bittoken.vocabulary import Vocabulary, tokenize_decimal
 from numbench.errors import BadInput
 from numbench.records import Answer, Difficulty, Item
 
 
-def _item(operator: str, operands: tuple[str, ...], answer: Answer) -> Item:
+def _item(task: str, operator: str, operands: tuple[str, ...], answer: Answer) -> Item:
     return Item(
-        id="x", task="x", prompt="", answer=answer, operands=operands, operator=operator,
+        id="x", task=task, prompt="", answer=answer, operands=operands, operator=operator,
         difficulty=Difficulty(base10=0, base2=0), params={},
     )  # fmt: skip
 
 
 # bos 12.5 " - " -1234 eoq | 1246.5 eos
-DIFFERENCE = _item("-", ("12.5", "-1234"), "1246.5")
+DIFFERENCE = _item("addition", "-", ("12.5", "-1234"), "1246.5")
 # bos <|max|> [ -0.25 ", " 3 ", " 10000 ] eoq | 10000 eos
-LARGEST = _item("maximum", ("-0.25", "3", "10000"), "10000")
+LARGEST = _item("minmax", "maximum", ("-0.25", "3", "10000"), "10000")
 # bos <|intva|> 7 [ 1 ", " 22 ] eoq | B eos
-INTERVAL = _item("interval", ("7", "1", "22"), "B")
+INTERVAL = _item("interval", "interval", ("7", "1", "22"), "B")
 # bos <|asc|> [ 5 ", " -4 ] eoq | [ -4 ", " 5 ] eos
-ORDER = _item("ascending", ("5", "-4"), ("-4", "5"))
+ORDER = _item("sorting", "ascending", ("5", "-4"), ("-4", "5"))
 
 
 @pytest.mark.parametrize(
@@ -51,7 +50,7 @@ def test_token_counts_match_those_by_hand(
 ) -> None:
     vocabulary = Vocabulary(name)
     items = (DIFFERENCE, LARGEST, INTERVAL, ORDER)
-    counts = [tuple(count_tokens(item, vocabulary)) for item in items]
+    counts = [tuple(mean_tokens(item.task, [item], vocabulary)) for item in items]
     assert counts == [difference, largest, interval, order]
 
 
@@ -60,23 +59,14 @@ def test_digits_are_grouped_from_the_left_before_and_after_the_point() -> None:
     assert tokenize_decimal("-12.3", 1) == ["-", "1", "2", ".", "3"]
 
 
-@pytest.mark.parametrize("name", ENCODING_NAMES)
-def test_items_of_the_dataset_use_only_tokens_of_the_vocabulary(name: str) -> None:
-    vocabulary = Vocabulary(name)
-    known = set(vocabulary.base_tokens)
-    for items in open_dataset("v1").by_task.values():
-        for item in items[:50]:
-            count = count_tokens(item, vocabulary)
-            assert count.input >= len(item.operands) + 3 and count.output >= 2
-            for text in item.operands:
-                if vocabulary.digits_per_token:
-                    tokens = tokenize_decimal(text, vocabulary.digits_per_token)
-                    assert "".join(tokens) == text and set(tokens) <= known
-                    assert count_number_tokens(text, vocabulary) == len(tokens)
+def test_tokens_are_means_over_samples() -> None:
+    sum_ = _item("addition", "+", ("1", "2"), "3")
+    counts = mean_tokens("addition", [DIFFERENCE, sum_], Vocabulary("digit"))
+    # bos 1 " + " 2 eoq | 3 eos
+    assert counts == ((12 + 5) / 2, (7 + 2) / 2)
 
 
 def test_unsupported_operators_are_named() -> None:
-    with pytest.raises(
-        BadInput, match="item x: operator 'median' with 2 operands is not supported"
-    ):
-        count_tokens(_item("median", ("1", "2"), "1.5"), Vocabulary("bittoken"))
+    item = _item("mean", "median", ("1", "2"), "1.5")
+    with pytest.raises(BadInput, match="operator 'median' with 2 operands is not supported"):
+        mean_tokens("mean", [item], Vocabulary("bittoken"))

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from functools import cached_property
 from itertools import product
 
+from numbench.bittoken.encodings import DIGITS_PER_TOKEN as DIGITS_PER_TOKEN
 from numbench.bittoken.encodings import ENCODINGS
 from numbench.bittoken.encodings.base import NumberEncoding
 from numbench.bittoken.encodings.released import RELEASED_ENCODINGS
@@ -30,9 +31,6 @@ LIST_OPERATOR_TOKENS = {
 INFIX_OPERATOR_TOKENS = {operator: f" {operator} " for operator in "+-*/^"}
 OPEN_BRACKET, COMMA, CLOSE_BRACKET, MINUS, POINT = "[", ", ", "]", "-", "."
 CHOICE_LETTERS = LETTERS[:6]
-
-DIGITS_PER_TOKEN = {"digit": 1, "subword": 3}
-"""Encodings that write a number as text: the maximum number of digits per token."""
 
 ENCODING_NAMES = (*ENCODINGS, *DIGITS_PER_TOKEN)
 

@@ -45,9 +45,13 @@ def encodings(
     Writes tables and figures to --out. Needs pip install 'numbench[local]'.
     """
     _require_packages("encodings", "torch")
-    from numbench.bittoken.desiderata import measure_encodings
+    from rich.console import Console
 
-    result = measure_encodings(out, dataset, trained)
+    from numbench.bittoken.desiderata.report import measure_encodings
+
+    _set_threads(1)  # The arrays are small: more threads wait for each other.
+    with Console(stderr=True).status("measuring every encoding"):
+        result = measure_encodings(out, dataset, trained)
     console().print(result.console_output)
     print()
     for path in result.paths:

@@ -7,8 +7,6 @@ import numpy as np
 from numbench.bittoken.encodings import ENCODINGS
 from numbench.bittoken.encodings.base import Codes, FloatArray, NumberEncoding, Vectors
 
-ENCODES_NAN = ("bittoken", "bittoken-no-reciprocal", "base10")
-
 SPECIAL = np.array(
     [0.0, -0.0, 1.0, -2.5, 0.1, 1e14, 5e-324, -5e-324, 2.2250738585072014e-308,
      2.2250738585072009e-308, 1.7976931348623157e308, -1.7976931348623157e308, np.inf, -np.inf]

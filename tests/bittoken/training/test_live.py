@@ -21,10 +21,10 @@ from numbench.bittoken.training import flops
 from numbench.bittoken.training.live import (
     ProgressMeter,
     ProgressSnapshot,
-    TrainingTable,
+    log_line,
     progress_format,
-    progress_line,
     show_progress,
+    training_view,
 )
 from numbench.bittoken.training.losses import Targets, predict
 from numbench.bittoken.training.recipe import DataPart, Recipe, TrainingPart
@@ -57,10 +57,7 @@ def snapshot(**changes: Any) -> ProgressSnapshot:
         step=4123,
         total_steps=50_862,
         tokens=810_000_000,
-        total_tokens=10_000_000_000,
         seconds=3700.0,
-        learning_rate_multiplier=0.81,
-        loss=1.2345,
         losses=dict.fromkeys((*TASKS, "text"), 1.5),
         tokens_per_second=812_345.0,
         remaining_seconds=4 * 3600.0,
@@ -84,71 +81,59 @@ def recipe(layers: int = 2, **training: Any) -> Recipe:
     )
 
 
-def rendered(
-    snapshot: ProgressSnapshot, width: int = 80, height: int = 30, **options: bool
-) -> list[str]:
-    console = Console(file=io.StringIO(), record=True, width=width, height=height)
-    console.print(TrainingTable("multi-bittoken", snapshot, **options))
+def rendered(snapshot: ProgressSnapshot, ended: bool = False) -> list[str]:
+    console = Console(file=io.StringIO(), record=True, width=80)
+    console.print(training_view("multi-bittoken", snapshot, ended))
     return [text.rstrip() for text in console.export_text().splitlines()]
+
+
+def row(lines: list[str], name: str) -> list[str]:
+    return next(text.split() for text in lines if text.startswith(name))
 
 
 def test_table_shows_the_metrics_of_each_task_with_the_chance_level() -> None:
     lines = rendered(snapshot())
     assert lines[0] == "multi-bittoken · 117M parameters · NVIDIA H200"
-    heading = "Task Loss Score Exact Chance Share Unlocked Unlocked score"
-    assert heading.split() in [text.split() for text in lines]
-    minmax = next(text for text in lines if text.startswith("MinMax"))
-    assert minmax.split() == ["MinMax", "1.500", "97.3%", "50.0%", "32.1%", "10.0%", "–", "–"]
-    mean = next(text for text in lines if text.startswith("Mean"))
-    assert mean.split()[4:] == ["–", "10.0%", "6", "of", "52", "81.2%"]
-    assert any(text.startswith("Text") for text in lines)
-    assert lines[-1] == "validated at step 4,096 · harmonic mean 93.2% · best 94.0% at step 4,000"
+    assert set(lines[1]) == {"━"}
+    assert row(lines, "Task") == [
+        "Task", "Loss", "Score", "Exact", "Chance", "Share", "Unlocked", "levels",
+    ]  # fmt: skip
+    assert row(lines, "MinMax") == ["MinMax", "1.500", "97.3%", "50.0%", "32.1%", "10.0%", "–"]
+    assert row(lines, "Mean")[4:] == ["–", "10.0%", "6", "of", "52"]
+    assert row(lines, "Text")
+    assert max(map(len, lines)) <= 80 and "…" not in "".join(lines)
 
 
 def test_progress_is_shown_above_the_table() -> None:
-    lines = rendered(snapshot())
-    assert " · ".join(lines[2:4]) == (
-        "810M of 10B tokens · step 4,123 of 50,862 · 4:00:00 remaining · 1:01:40 elapsed · "
-        "812k tokens/s · MFU 41% · loss 1.234 · learning rate 81% of peak"
+    text = " ".join(rendered(snapshot())[2:4])
+    assert text == (
+        "step 4,123 of 50,862 · 810M tokens · 4:00:00 remaining · 1:01:40 elapsed · 812k tokens/s "
+        "· MFU 41% · harmonic mean 93.2% · best 94.0% at step 4,000"
     )
-    assert set(lines[1]) == {"━"}
     unknown = "\n".join(
         rendered(snapshot(flop_utilization=None, remaining_seconds=None, tokens_per_second=None))
     )
     assert "MFU" not in unknown
     assert "remaining" not in unknown
-
-
-@pytest.mark.parametrize("width", [80, 60, 40])
-def test_table_fits_the_terminal_without_truncation(width: int) -> None:
-    lines = rendered(snapshot(), width=width)
-    assert max(map(len, lines)) <= width
-    assert "97.3%" in "\n".join(lines)
-    assert not any("…" in text for text in lines[1:])
-    assert ("Unlocked" in "\n".join(lines)) == (width == 80)
-
-
-def test_low_terminal_hides_the_tasks_until_the_end() -> None:
-    assert len(rendered(snapshot(), height=10)) < 10
-    assert any(text.startswith("Std") for text in rendered(snapshot(), height=10, ended=True))
+    assert "remaining" not in "\n".join(rendered(snapshot(), ended=True))
 
 
 def test_scores_are_unknown_before_the_first_validation() -> None:
     lines = rendered(snapshot(last_validation={}, best=None))
-    minmax = next(text for text in lines if text.startswith("MinMax"))
-    assert minmax.split() == ["MinMax", "1.500", "–", "–", "32.1%", "–", "–", "–"]
-    assert not any("validated" in text for text in lines)
+    assert row(lines, "MinMax") == ["MinMax", "1.500", "–", "–", "32.1%", "–", "–"]
+    assert "harmonic" not in "".join(lines)
 
 
-def test_stop_request_is_shown() -> None:
-    assert rendered(snapshot(stopping=True))[-1].startswith("stopping after this step")
+def test_stop_request_is_shown_until_the_end() -> None:
+    now = snapshot(stopping=True)
+    assert any(text.startswith("stopping after this step") for text in rendered(now))
+    assert not any("stopping" in text for text in rendered(now, ended=True))
 
 
-def test_progress_line_has_all_values() -> None:
-    text = progress_line(snapshot(last_validation=VALIDATION | {"tasks": {"addition": METRICS}}))
-    assert text.startswith("810M of 10B tokens · step 4,123 of 50,862 · 4:00:00 remaining")
-    assert text.endswith("loss 1.234 · learning rate 81% of peak · Add 97.3%")
-    assert "remaining" not in progress_line(snapshot(), ended=True)
+def test_log_line_has_progress_and_scores() -> None:
+    text = log_line(snapshot(last_validation=VALIDATION | {"tasks": {"addition": METRICS}}))
+    assert text.startswith("step 4,123 of 50,862 · 810M tokens · 4:00:00 remaining")
+    assert text.endswith("best 94.0% at step 4,000 · Add 97.3%")
 
 
 def test_log_has_first_line_periodic_lines_and_last_line(
@@ -185,9 +170,6 @@ class FakeTrainer:
         self.recipe, self.progress = recipe(), TrainerProgress()
         self.network = Network(self.recipe.config(len(Vocabulary("bittoken"))))
 
-    def learning_rate_multiplier(self) -> float:
-        return 0.5
-
     def step(self, losses: list[float], targets: list[float], tokens: int) -> StepResult:
         self.progress.step += 1
         self.progress.tokens += tokens
@@ -211,8 +193,15 @@ def test_speed_is_measured_over_recent_steps() -> None:
     assert (now.step, now.total_steps, now.tokens, now.seconds) == (9, 100, 900, 18.0)
     assert now.tokens_per_second == 50.0
     assert now.remaining_seconds == 91 * 2.0
-    assert now.learning_rate_multiplier == 0.5
     assert run_meter(40.0)[0].snapshot.tokens_per_second == 2.5
+
+
+def test_best_validation_includes_the_last_one() -> None:
+    meter, _ = run_meter(2.0)
+    assert meter.snapshot.best is None
+    for step, mean in ((9, 0.2), (18, 0.5), (27, 0.4)):
+        meter.on_log_entry(VALIDATION | {"step": step, "harmonic_mean": mean})
+    assert (meter.snapshot.best, meter.snapshot.best_step) == (0.5, 18)
 
 
 def test_speed_forgets_old_steps() -> None:
@@ -227,7 +216,6 @@ def test_speed_forgets_old_steps() -> None:
 def test_displayed_losses_are_means_per_target() -> None:
     meter, trainer = run_meter(2.0)
     assert meter.snapshot.losses == pytest.approx({"minmax": 2.0, "addition": 1.0})
-    assert meter.snapshot.loss == pytest.approx(70 / 40)
     for _ in range(200):
         meter.on_step(trainer, trainer.step([2.0, 0.5], [0.0, 10.0], 100))  # type: ignore[arg-type]
     assert meter.snapshot.losses["addition"] == pytest.approx(0.5, rel=1e-3)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from matplotlib.image import imread
 
 from numbench.bittoken.training import plots
 from numbench.errors import BadInput
+from numbench.plot_style import plot_style
 
 TASKS = ("minmax", "mean", "text")
 CHANCE = {"minmax": 0.320833, "mean": 0.0, "text": 0.0}
@@ -85,23 +87,19 @@ def test_scores_and_exact_matches_are_drawn_with_the_chance_level() -> None:
     assert "chance" not in [text.get_text() for text in alone.legends[0].get_texts()]
 
 
-def test_many_validations_are_averaged_and_the_axis_label_says_so() -> None:
-    lines = log_lines(641)
-    figure = plots.plot_scores(lines, CHANCE)
-    x, y = line_data(panel(figure, "Text"), 0)
-    assert len(x) <= 320
-    assert (x[0], y[0]) == (pytest.approx(64.0), pytest.approx(0.2))
-    # The last window is shorter than the others.
-    assert y[-1] == pytest.approx(np.mean([64.0, 64.1]))
-    assert "mean of 3 validations" in figure.get_supxlabel()
-    assert plots.plot_scores(lines[:320], CHANCE).get_supxlabel() == "step"
-
-
-def test_unknown_score_is_excluded_from_the_mean() -> None:
-    lines = log_lines(640)
-    lines[0]["tasks"]["text"]["score"] = None
+def test_unknown_score_leaves_a_gap() -> None:
+    lines = log_lines(3)
+    lines[1]["tasks"]["text"]["score"] = None
     _, y = line_data(panel(plots.plot_scores(lines, CHANCE), "Text"), 0)
-    assert y[0] == pytest.approx(0.2)
+    assert y == pytest.approx([0.1, math.nan, 0.3], nan_ok=True)
+
+
+def test_losses_are_labelled_with_plain_numbers() -> None:
+    with plot_style():
+        figure = plots.plot_losses(log_lines(10))
+        figure.draw_without_rendering()
+        labels = [label.get_text() for label in figure.axes[0].get_yticklabels()]
+    assert {"0.2", "0.5", "1", "2"} <= set(labels)
 
 
 def test_single_validation_is_drawn_as_a_point() -> None:
@@ -143,11 +141,14 @@ def test_figures_without_data_are_not_drawn(tmp_path: Path) -> None:
     assert stems == {"loss", "scores"}
 
 
-def test_shares_sum_to_100_percent() -> None:
-    figure = plots.plot_shares(log_lines(5))
+def test_shares_are_drawn_in_percent_from_zero() -> None:
+    lines = log_lines(2)
+    lines[1]["ratio"] = {"minmax": 0.5, "mean": 0.3, "text": 0.2}
+    figure = plots.plot_shares(lines)
     assert figure is not None
-    tops = [area.get_paths()[0].vertices[:, 1].max() for area in figure.axes[0].collections]
-    assert tops == pytest.approx([100 / 3, 200 / 3, 100])
+    last = [np.asarray(line.get_ydata())[-1] for line in figure.axes[0].lines]
+    assert last == pytest.approx([50, 30, 20])
+    assert figure.axes[0].get_ylim()[0] == 0
 
 
 def test_task_has_the_same_style_in_every_training() -> None:

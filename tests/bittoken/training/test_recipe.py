@@ -8,7 +8,9 @@ from typing import Any
 import msgspec
 import pytest
 
+from numbench.bittoken.encodings import ENCODINGS
 from numbench.bittoken.training.recipe import Recipe, bundled_recipes, load_recipe
+from numbench.bittoken.vocabulary import ENCODING_NAMES
 from numbench.errors import BadInput
 from numbench.tasks import PAPER_TASKS
 
@@ -43,7 +45,11 @@ def test_minimal_recipe_has_the_papers_settings(tmp_path: Path) -> None:
 
 
 def test_difficulty_base_defaults_to_the_encodings_base(tmp_path: Path) -> None:
-    assert load_recipe(written(tmp_path, PLAIN), ["model.encoding=digit"]).base == 10
+    for name in ENCODING_NAMES:
+        recipe = load_recipe(written(tmp_path, PLAIN), [f"model.encoding={name}"])
+        assert recipe.base == (ENCODINGS[name].base if name in ENCODINGS else 10)
+    in_bits = {name for name, encoding in ENCODINGS.items() if encoding.base == 2}
+    assert in_bits == {"bittoken", "bittoken-no-reciprocal", "base2-fixed"}
     assert load_recipe(written(tmp_path, PLAIN), ["data.base=10"]).base == 10
 
 

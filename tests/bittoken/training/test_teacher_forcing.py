@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from numbench.bittoken.encodings.bittoken import BitToken, to_bits
+from numbench.bittoken.encodings.bittoken import BitToken
 from numbench.bittoken.training.losses import Predictions, Targets
 from numbench.bittoken.training.teacher_forcing import teacher_forced_scores
 from numbench.bittoken.vocabulary import Vocabulary
@@ -54,7 +54,8 @@ def score_answers(
     predicted_values = np.array(
         [value(text) for predicted_text, _ in answers for text in predicted_text]
     )
-    outputs = torch.from_numpy(to_bits(predicted_values).astype(np.float32)) - 0.5
+    plain = BitToken(reciprocal=False)
+    outputs = torch.from_numpy(plain.vector(plain.encode(predicted_values)))
     truths = np.array([value(text) for _, right in answers for text in right])
     codes = torch.from_numpy(truths.view(np.int64)[:, None])
     targets = Targets(

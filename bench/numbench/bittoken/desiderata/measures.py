@@ -1,130 +1,101 @@
-"""Measures of desiderata 1 to 8 (paper, "Desiderata for single-token number representation").
+"""Measures of the desiderata (paper, "Desiderata for single-token number representation").
 
 D1: tokens. D2: exactness. D3: order and distance. D4: range and precision. D5: scale. D6: low
-precision. D7: smoothness. D8: robustness to noise.
+precision. D7: smoothness. D8: robustness to noise. D9: learnability.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import Literal, NamedTuple
 
 import numpy as np
 import torch
 
-from numbench.bittoken.desiderata.encodings_under_test import (
+from numbench.bittoken.desiderata.encoding_under_test import (
+    DECADES,
     RANDOM_COUNT,
     SEED,
-    DatasetNumbers,
-    EncodedNumbers,
     EncodingUnderTest,
 )
-from numbench.bittoken.encodings.base import FloatArray, NumberEncoding, Vectors
+from numbench.bittoken.encodings.base import FloatArray, Vectors
 from numbench.stats.rank_statistics import spearman
 
-DECADES = range(-324, 309)
-MAX_DIGITS = 17.0
-"""Correct significant digits of a value that is recovered exactly."""
-
 MIN_CORRECT_DIGITS = 3
-_NUMBERS_PER_DECADE = 40
 
 NETWORK_WIDTH = 768
 """The width of the paper's network, to which vectors are padded with zeros."""
 
 _EPSILON = 1e-6
+_ABOUT_VECTORS = ("D3", "D5", "D6", "D7", "D8")
+
+Format = Literal["percent", "number", "power", "small"]
 
 
-class DecadePrecision(NamedTuple):
-    """The minimum number of correct digits in each of `DECADES`; NaN without a float64 in it."""
+class Measure(NamedTuple):
+    """A row of the table: its desideratum, its name, how it is printed, and its value.
 
-    worst: FloatArray
+    value: computes the value for an encoding; None if it is unknown.
+    """
 
-    @property
-    def decade_range(self) -> tuple[float, float]:
-        """The lowest and highest decade, as powers of ten, with `MIN_CORRECT_DIGITS` or more."""
-        precise = [
-            decade
-            for decade, digits in zip(DECADES, self.worst, strict=True)
-            if digits >= MIN_CORRECT_DIGITS
-        ]
-        return float(precise[0]), float(precise[-1])
+    desideratum: str
+    name: str
+    format: Format
+    value: Callable[[EncodingUnderTest], float | None]
 
-
-def mean_tokens(encoding: EncodingUnderTest, numbers: DatasetNumbers) -> float:
-    """Return the mean number of tokens of a number as printed in the dataset."""
-    return float(np.mean([encoding.tokens(text) for text in numbers.texts]))
+    def of(self, tested: EncodingUnderTest) -> float | None:
+        """Return the value for an encoding; None if it does not apply or is unknown."""
+        if self.desideratum in _ABOUT_VECTORS and not tested.has_vectors:
+            return None
+        return self.value(tested)
 
 
-def percent_exact(encoding: EncodingUnderTest, values: FloatArray) -> float:
+def percent_exact(tested: EncodingUnderTest, values: FloatArray) -> float:
     """Return the percentage of values that are recovered exactly."""
-    return 100 * float((encoding.round_trip(values) == values).mean())
+    return 100 * float((tested.round_trip(values) == values).mean())
 
 
-def correct_digits(encoding: EncodingUnderTest, values: FloatArray) -> FloatArray:
-    """Return −lg of the relative error of nonzero values, clipped to 0 … 17 (exact)."""
-    with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
-        error = np.abs((encoding.round_trip(values) - values) / values)
-        digits = np.where(error == 0, MAX_DIGITS, -np.log10(error))
-    clipped: FloatArray = np.clip(np.nan_to_num(digits, nan=0.0), 0.0, MAX_DIGITS)
-    return clipped
-
-
-def precision_by_decade(encoding: EncodingUnderTest) -> DecadePrecision:
-    """Measure random numbers of 17 significant digits in every decade of float64."""
-    rng = np.random.default_rng(SEED)
-    significands = rng.integers(10**16, 10**17, (len(DECADES), _NUMBERS_PER_DECADE))
-    texts = [
-        [f"{significand}e{decade - 16}" for significand in row]
-        for decade, row in zip(DECADES, significands.tolist(), strict=True)
-    ]
-    values = np.array(texts).astype(np.float64)
-    is_valid = (values > 0) & np.isfinite(values)
-    digits = np.full(values.shape, np.inf)
-    digits[is_valid] = correct_digits(encoding, values[is_valid])
-    return DecadePrecision(np.where(is_valid.any(axis=1), digits.min(axis=1), np.nan))
-
-
-def rank_correlations(
-    encoding: NumberEncoding, magnitudes: FloatArray
-) -> tuple[float | None, float | None]:
-    """Return Spearman's ρ of the distance of two vectors with |lg a − lg b| and with |a − b|.
+def rank_correlation(
+    tested: EncodingUnderTest, scale: Callable[[FloatArray], FloatArray]
+) -> float | None:
+    """Return Spearman's ρ of the distance of vectors and of scaled magnitudes, |s(a) − s(b)|.
 
     None if all distances are equal.
     """
+    magnitudes, encoding = tested.numbers.magnitudes, tested.encoding
     first, second = np.random.default_rng(SEED).integers(0, len(magnitudes), (2, RANDOM_COUNT))
     vectors = encoding.vector(encoding.encode(magnitudes)).astype(np.float64)
     distances = np.linalg.norm(vectors[first] - vectors[second], axis=1)
-    logarithms = np.log10(magnitudes)
-    ratios = np.abs(logarithms[first] - logarithms[second])
-    differences = np.abs(magnitudes[first] - magnitudes[second])
-    return spearman(distances, ratios), spearman(distances, differences)
+    scaled = scale(magnitudes)
+    return spearman(distances, np.abs(scaled[first] - scaled[second]))
 
 
-def pad_to_width(vectors: Vectors) -> FloatArray:
-    """Return the vectors padded with zeros: float64 of shape (n, NETWORK_WIDTH)."""
-    missing = NETWORK_WIDTH - vectors.shape[1]
-    return np.pad(vectors.astype(np.float64), ((0, 0), (0, missing)))
+def precise_decade(tested: EncodingUnderTest, index: int) -> float | None:
+    """Return the first (0) or last (−1) decade with `MIN_CORRECT_DIGITS`; None without any."""
+    precise = np.array(DECADES)[tested.digits_by_decade >= MIN_CORRECT_DIGITS]
+    return float(precise[index]) if len(precise) else None
 
 
 def root_mean_squares(vectors: Vectors) -> FloatArray:
-    """Return the RMS of each vector, padded to the network's width."""
-    rms: FloatArray = np.sqrt(np.square(pad_to_width(vectors)).mean(axis=1))
+    """Return the RMS of each vector, padded with zeros to the network's width."""
+    squares = np.square(vectors, dtype=np.float64).sum(axis=1)
+    rms: FloatArray = np.sqrt(squares / max(NETWORK_WIDTH, vectors.shape[1]))
     return rms
 
 
 def rms_normalised(vectors: Vectors) -> Vectors:
-    """Return the vectors after RMSNorm at the network's width, without the padding."""
-    padded = pad_to_width(vectors)
-    scale = np.sqrt(np.square(padded).mean(axis=1, keepdims=True) + _EPSILON)
-    return _unpad(padded / scale, vectors)
+    """Return the vectors after RMSNorm at the network's width."""
+    scale = np.sqrt(root_mean_squares(vectors) ** 2 + _EPSILON)
+    return (vectors / scale[:, None]).astype(np.float32)
 
 
 def layer_normalised(vectors: Vectors) -> Vectors:
-    """Return the vectors after LayerNorm at the network's width, without the padding."""
-    padded = pad_to_width(vectors)
-    padded -= padded.mean(axis=1, keepdims=True)
-    scale = np.sqrt(np.square(padded).mean(axis=1, keepdims=True) + _EPSILON)
-    return _unpad(padded / scale, vectors)
+    """Return the vectors after LayerNorm at the network's width, without its other channels."""
+    sums = vectors.sum(axis=1, dtype=np.float64, keepdims=True)
+    means = sums / max(NETWORK_WIDTH, vectors.shape[1])
+    variances = root_mean_squares(vectors)[:, None] ** 2 - means**2
+    normalised: FloatArray = (vectors - means) / np.sqrt(variances + _EPSILON)
+    return normalised.astype(np.float32)
 
 
 def rounded(vectors: Vectors, dtype: torch.dtype) -> Vectors:
@@ -133,20 +104,81 @@ def rounded(vectors: Vectors, dtype: torch.dtype) -> Vectors:
     return result
 
 
-def percent_recovered_from_noise(encoded: EncodedNumbers, sigma: float) -> float:
+def relative_change(tested: EncodingUnderTest, changed: FloatArray) -> float:
+    """Return the mean of ‖v(y) − v(x)‖ / ‖v(x)‖ over the magnitudes x and their changed values y.
+
+    Vectors of length 0 are left out.
+    """
+    encoding = tested.encoding
+    before, after = (
+        encoding.vector(encoding.encode(values)) for values in (tested.numbers.magnitudes, changed)
+    )
+    length = np.linalg.norm(before, axis=1)
+    distance = np.linalg.norm(after - before, axis=1)
+    return float((distance[length > 0] / length[length > 0]).mean())
+
+
+def percent_recovered_from_noise(tested: EncodingUnderTest, sigma: float) -> float:
     """Return the percentage recovered under Gaussian noise, relative to the RMS of all vectors."""
-    vectors = encoded.vectors
+    vectors = tested.vectors
     scale = np.sqrt(np.square(vectors.astype(np.float64)).mean())
     noise = np.random.default_rng(SEED).standard_normal(vectors.shape) * (sigma * scale)
-    return encoded.percent_recovered((vectors + noise).astype(np.float32))
+    return tested.percent_recovered((vectors + noise).astype(np.float32))
 
 
-def mean_relative_change(encoding: NumberEncoding, x: FloatArray, y: FloatArray) -> float:
-    """Return the mean of ‖v(y) − v(x)‖ / ‖v(x)‖ over pairs of values."""
-    before, after = (encoding.vector(encoding.encode(values)) for values in (x, y))
-    length = np.linalg.norm(before, axis=1)
-    return float((np.linalg.norm(after - before, axis=1) / length).mean())
+def _noise_measure(sigma: float) -> Measure:
+    name = f"σ = {sigma}, decoded %"
+    return Measure("D8", name, "percent", lambda e: percent_recovered_from_noise(e, sigma))
 
 
-def _unpad(padded: FloatArray, vectors: Vectors) -> Vectors:
-    return padded[:, : vectors.shape[1]].astype(np.float32)
+MEASURES = (
+    Measure("D1", "tokens a number", "number", lambda e: float(e.token_counts.mean())),
+    Measure("D2", "exact, dataset %", "percent", lambda e: percent_exact(e, e.numbers.values)),
+    Measure("D2", "exact, float64 %", "percent", lambda e: percent_exact(e, e.numbers.random)),
+    Measure("D3", "ρ with ratios", "number", lambda e: rank_correlation(e, np.log10)),
+    Measure("D3", "ρ with differences", "number", lambda e: rank_correlation(e, np.positive)),
+    Measure("D4", "smallest magnitude", "power", lambda e: precise_decade(e, 0)),
+    Measure("D4", "largest magnitude", "power", lambda e: precise_decade(e, -1)),
+    Measure("D4", "digits, median", "number", lambda e: float(np.median(e.digits))),
+    Measure("D4", "digits, worst", "number", lambda e: float(e.digits.min())),
+    Measure("D5", "RMS, smallest", "number", lambda e: float(root_mean_squares(e.vectors).min())),
+    Measure("D5", "RMS, largest", "number", lambda e: float(root_mean_squares(e.vectors).max())),
+    Measure(
+        "D5", "after RMSNorm %", "percent", lambda e: e.percent_recovered(rms_normalised(e.vectors))
+    ),
+    Measure(
+        "D5",
+        "after LayerNorm %",
+        "percent",
+        lambda e: e.percent_recovered(layer_normalised(e.vectors)),
+    ),
+    Measure(
+        "D6",
+        "in bf16 %",
+        "percent",
+        lambda e: e.percent_recovered(rounded(e.vectors, torch.bfloat16)),
+    ),
+    Measure(
+        "D6",
+        "in FP8 %",
+        "percent",
+        lambda e: e.percent_recovered(rounded(e.vectors, torch.float8_e4m3fn)),
+    ),
+    Measure(
+        "D7",
+        "change, next value",
+        "small",
+        lambda e: relative_change(e, np.nextafter(e.numbers.magnitudes, np.inf)),
+    ),
+    Measure(
+        "D7",
+        "change, 1 % more",
+        "small",
+        lambda e: relative_change(e, e.numbers.magnitudes * 1.01),
+    ),
+    _noise_measure(0.1),
+    _noise_measure(0.3),
+    _noise_measure(0.5),
+    Measure("D9", "trained score %", "percent", lambda e: e.trained_score),
+)
+"""The rows of the table. `docs/encodings.md` explains them."""

@@ -1,11 +1,13 @@
-"""The interface of a single-token number encoding: value ↔ code ↔ vector, in NumPy and torch."""
+"""The interface of a single-token number encoding: value ↔ code ↔ vector."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any
+from collections.abc import Callable
+from typing import Any, Literal
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
@@ -16,17 +18,19 @@ IntArray = NDArray[np.int64]
 Codes = NDArray[Any]
 Vectors = NDArray[np.float32]
 
+_BLOCK_SIZE = 1 << 11
+
 
 class NumberEncoding(ABC):
     """A number as one token (paper, "Desiderata for single-token number representation").
 
     A *code* is the compact form of a number: a row of `columns` entries of type `dtype`. The
-    network's input and the target of its number head are both computed from it. `width` is the
-    number of channels of the input vector, `outputs` the number of outputs of the number head. If
-    `signed` is false, the code represents the absolute value, and a token `-` precedes a negative
-    number.
+    network's input and the target of its number head are both computed from it.
 
-    The NumPy and torch methods agree bit for bit.
+    name: the name in recipes. display: the name in tables and figures. width: the channels of the
+    input vector. outputs: the outputs of the number head. signed: whether the code has the sign;
+    otherwise it represents the absolute value, and a token `-` precedes a negative number. base:
+    the base in which a curriculum counts the digits of operands.
     """
 
     name: str
@@ -36,6 +40,7 @@ class NumberEncoding(ABC):
     width: int
     outputs: int
     signed: bool = True
+    base: Literal[2, 10] = 10
 
     @property
     def scaled_width(self) -> int:
@@ -44,35 +49,46 @@ class NumberEncoding(ABC):
 
     @abstractmethod
     def encode(self, values: FloatArray) -> Codes:
-        """Return the codes of n values, shape (n, columns)."""
+        """Return the codes of n values, shape (n, columns).
+
+        Every value but NaN has a code, also one that is out of range.
+        """
 
     @abstractmethod
     def decode(self, codes: Codes) -> FloatArray:
         """Return the n values of n codes: the inverse of `encode`."""
 
     @abstractmethod
-    def vector(self, codes: Codes) -> Vectors:
-        """Return the input vectors of the network: float32 of shape (n, width)."""
-
-    @abstractmethod
-    def nearest_codes(self, vectors: Vectors) -> Codes:
-        """Return the codes whose vectors are nearest: the inverse of `vector`."""
-
-    @abstractmethod
-    def predict_codes(self, outputs: Vectors) -> Codes:
-        """Return the codes predicted by outputs of the number head, shape (n, outputs)."""
-
-    @abstractmethod
     def torch_vector(self, codes: Tensor) -> Tensor:
-        """Return `vector` of a tensor of shape (…, columns)."""
+        """Return the network's input of codes of shape (…, columns): float32 (…, width)."""
 
     @abstractmethod
     def torch_predict_codes(self, outputs: Tensor) -> Tensor:
-        """Return `predict_codes` of a tensor of shape (…, outputs)."""
+        """Return the codes predicted by outputs of the number head, shape (…, outputs)."""
 
     @abstractmethod
     def loss(self, outputs: Tensor, codes: Tensor) -> Tensor:
         """Return the number loss ℒ_num of n predictions, shape (n,) (paper, "Architecture")."""
+
+    def vector(self, codes: Codes) -> Vectors:
+        """Return `torch_vector` of an array."""
+        vectors: Vectors = _by_blocks(self.torch_vector, codes)
+        return vectors
+
+    def predict_codes(self, outputs: Vectors) -> Codes:
+        """Return `torch_predict_codes` of an array."""
+        codes: Codes = _by_blocks(self.torch_predict_codes, outputs)
+        return codes
+
+    def nearest_codes(self, vectors: Vectors) -> Codes:
+        """Return the codes whose vectors are nearest: the inverse of `vector`."""
+        return self.predict_codes(vectors)
+
+
+def _by_blocks(function: Callable[[Tensor], Tensor], rows: NDArray[Any]) -> NDArray[Any]:
+    """Apply a function to the rows of an array, in blocks that fit into the CPU cache."""
+    blocks = torch.split(torch.from_numpy(rows), _BLOCK_SIZE)
+    return torch.cat([function(block) for block in blocks]).numpy()
 
 
 def reject_nan(values: FloatArray, encoding: str) -> None:

@@ -74,6 +74,43 @@ def parse_decimals(text: Text) -> FloatArray:
     return values
 
 
+def fixed_point_digits(
+    values: FloatArray, integer_digits: int, fraction_digits: int
+) -> NDArray[np.int8]:
+    """Return the digits of n values ≥ 0 at fixed positions: (n, integer + fraction digits).
+
+    They are those of the shortest decimal that parses to the same float64; what lies below the last
+    position is rounded half to even. values: below 10^integer_digits. There must be at least 17
+    positions.
+    """
+    significand, exponent = shortest_decimals(values)
+    lowest = exponent - (DIGITS - 1)
+    rounded = int_to_digits(_round_half_even(significand, -fraction_digits - lowest), DIGITS)
+    first = integer_digits - DIGITS - np.maximum(lowest, -fraction_digits)
+    digits = np.zeros((len(values), integer_digits + fraction_digits), np.int8)
+    np.put_along_axis(digits, first[:, None] + np.arange(DIGITS), rounded, axis=1)
+    return digits
+
+
+def parse_fixed_point(digits: NDArray[np.int8], integer_digits: int) -> FloatArray:
+    """Return the float64 nearest to each row of digits, the inverse of `fixed_point_digits`."""
+    n, columns = digits.shape
+    text = np.full((n, columns + 1), ord("."), np.uint8)
+    text[:, :integer_digits] = digits[:, :integer_digits] + ord("0")
+    text[:, integer_digits + 1 :] = digits[:, integer_digits:] + ord("0")
+    return parse_decimals(text)
+
+
+def _round_half_even(significand: IntArray, dropped: IntArray) -> IntArray:
+    """Return 17-digit integers without their last `dropped` digits (none if negative)."""
+    unit = POWERS_OF_TEN[np.clip(dropped, 0, DIGITS + 1)]
+    quotient, remainder = np.divmod(significand, unit)
+    round_up: NDArray[np.bool_] = (2 * remainder > unit) | (
+        (2 * remainder == unit) & (quotient % 2 == 1)
+    )
+    return quotient + round_up
+
+
 def _shortest_block(values: FloatArray) -> ShortestDecimals:
     significand, exponent = _parse_columns(_to_text(values))
     length = np.searchsorted(POWERS_OF_TEN, significand, side="right")

@@ -7,39 +7,32 @@ those of ln |x|.
 from __future__ import annotations
 
 from functools import cache
-from typing import Any, TypeVar, cast
+from typing import cast
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
 
 from numbench.bittoken.encodings.base import (
     Codes,
     FloatArray,
-    IntArray,
     NumberEncoding,
     Vectors,
     reject_nan,
 )
 from numbench.bittoken.encodings.decimal_digits import (
-    DIGITS,
     digits_to_int,
+    fixed_point_digits,
     int_to_digits,
-    parse_decimals,
-    shortest_decimals,
+    parse_fixed_point,
 )
-from numbench.vectorized.decimal_arrays import POWERS_OF_TEN
 
 _TABLE_SIZE = 10_000
 """Points of the circle in the lookup table: one for each value of the first four digits."""
 
 _LOWER_DIGITS = 11
 """Digits after the leading one that are used to compute a phase."""
-
-_BLOCK_SIZE = 1 << 11
-"""Numbers processed at a time, so that intermediate results fit into the CPU cache."""
 
 
 class SinusoidalEncoding(NumberEncoding):
@@ -64,18 +57,6 @@ class SinusoidalEncoding(NumberEncoding):
         self.columns = integer_digits + fraction_digits
         self.width = self.outputs = 2 * self.columns
 
-    def vector(self, codes: Codes) -> Vectors:
-        vectors = np.empty((len(codes), self.columns, 2), np.float32)
-        for start in range(0, len(codes), _BLOCK_SIZE):
-            block = slice(start, start + _BLOCK_SIZE)
-            digits = np.pad(codes[block].astype(np.int32), ((0, 0), (0, _LOWER_DIGITS)))
-            table_index, remainder = _split_phase(_four_digit_numbers(digits))
-            angle = remainder.astype(np.float64) * _RADIANS_PER_UNIT
-            vectors[block, :, 0], vectors[block, :, 1] = _rotate(
-                _COSINE[table_index], _SINE[table_index], angle
-            )
-        return vectors.reshape(len(codes), self.width)
-
     def nearest_codes(self, vectors: Vectors) -> Codes:
         """Return the digits, computed from the lowest to the highest.
 
@@ -89,12 +70,6 @@ class SinusoidalEncoding(NumberEncoding):
             digit = np.rint(tenths[:, column] - lower) % 10
             codes[:, column] = digit
             lower = (digit + lower) / 10
-        return codes
-
-    def predict_codes(self, outputs: Vectors) -> Codes:
-        pairs = outputs.reshape(len(outputs), self.columns, 2)
-        logits: Vectors = pairs[..., :1] * _DIGIT_POINTS[0] + pairs[..., 1:] * _DIGIT_POINTS[1]
-        codes: Codes = logits.argmax(-1).astype(np.int8)
         return codes
 
     def torch_vector(self, codes: Tensor) -> Tensor:
@@ -144,33 +119,14 @@ class FoNE(SinusoidalEncoding):
         reject_nan(values, "FoNE")
         magnitudes = np.abs(values)
         too_large = magnitudes >= 10.0**_FONE_INTEGER_DIGITS
-        significand, exponent = shortest_decimals(np.where(too_large, 0, magnitudes))
-        lowest = exponent - (DIGITS - 1)
-        digits = int_to_digits(
-            _round_half_even(significand, -_FONE_FRACTION_DIGITS - lowest), DIGITS
+        codes = fixed_point_digits(
+            np.where(too_large, 0, magnitudes), self.integer_digits, self.fraction_digits
         )
-        first = _FONE_INTEGER_DIGITS - DIGITS - np.maximum(lowest, -_FONE_FRACTION_DIGITS)
-        codes = np.zeros((len(magnitudes), self.columns), np.int8)
-        np.put_along_axis(codes, first[:, None] + np.arange(DIGITS), digits, axis=1)
         codes[too_large] = 9
         return codes
 
     def decode(self, codes: Codes) -> FloatArray:
-        text = np.empty((len(codes), self.columns + 1), np.uint8)
-        text[:, :_FONE_INTEGER_DIGITS] = codes[:, :_FONE_INTEGER_DIGITS] + ord("0")
-        text[:, _FONE_INTEGER_DIGITS] = ord(".")
-        text[:, _FONE_INTEGER_DIGITS + 1 :] = codes[:, _FONE_INTEGER_DIGITS:] + ord("0")
-        return parse_decimals(text)
-
-
-def _round_half_even(significand: IntArray, dropped: IntArray) -> IntArray:
-    """Return 17-digit integers without their last `dropped` digits (none if negative)."""
-    unit = POWERS_OF_TEN[np.clip(dropped, 0, DIGITS + 1)]
-    quotient, remainder = np.divmod(significand, unit)
-    round_up: NDArray[np.bool_] = (2 * remainder > unit) | (
-        (2 * remainder == unit) & (quotient % 2 == 1)
-    )
-    return quotient + round_up
+        return parse_fixed_point(codes, self.integer_digits)
 
 
 _LOG_INTEGER_DIGITS, _LOG_FRACTION_DIGITS = 4, 14
@@ -215,16 +171,13 @@ class FoNELog(SinusoidalEncoding):
         return values
 
 
-Angles = TypeVar("Angles", NDArray[np.float64], Tensor)
-
-
-def _four_digit_numbers(digits: Any) -> Any:
+def _four_digit_numbers(digits: Tensor) -> Tensor:
     """Return the number formed by each digit and the next three, for all but the last three."""
     first, second, third = digits[..., :-3], digits[..., 1:-2], digits[..., 2:-1]
     return first * 1000 + second * 100 + third * 10 + digits[..., 3:]
 
 
-def _split_phase(four_digits: Any) -> tuple[Any, Any]:
+def _split_phase(four_digits: Tensor) -> tuple[Tensor, Tensor]:
     """Return digits 1-4 of each phase, and digits 5-12.
 
     The phase is 0.d₁d₂d₃… turns. The first part is an index of the table, the second a small
@@ -233,10 +186,10 @@ def _split_phase(four_digits: Any) -> tuple[Any, Any]:
     return four_digits[..., :-8], four_digits[..., 4:-4] * 10_000 + four_digits[..., 8:]
 
 
-def _rotate(cosine: Angles, sine: Angles, angle: Angles) -> tuple[Angles, Angles]:
+def _rotate(cosine: Tensor, sine: Tensor, angle: Tensor) -> tuple[Tensor, Tensor]:
     """Return points of the circle rotated by a small angle (below 2π/10⁴: accurate to 1e-14).
 
-    Uses a Taylor polynomial, of products and sums only, so that NumPy and torch agree bit for bit.
+    Uses a Taylor polynomial, of products and sums only, so that all devices agree bit for bit.
     """
     square = angle * angle
     by_cosine = 1 - square * 0.5

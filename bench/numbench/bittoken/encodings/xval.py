@@ -6,13 +6,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from numbench.bittoken.encodings.base import (
-    Codes,
-    FloatArray,
-    NumberEncoding,
-    Vectors,
-    reject_nan,
-)
+from numbench.bittoken.encodings.base import Codes, FloatArray, NumberEncoding, reject_nan
 
 MAX_SCALE = 5.0
 _EPSILON = 1e-14
@@ -41,15 +35,6 @@ class XVal(NumberEncoding):
         scale = codes[:, 0].astype(np.float64)
         magnitude = np.maximum(10 ** ((np.abs(scale) - 2.5) * 6) - _EPSILON, 0)
         return np.sign(scale) * magnitude
-
-    def vector(self, codes: Codes) -> Vectors:
-        return codes.astype(np.float32)
-
-    def nearest_codes(self, vectors: Vectors) -> Codes:
-        return self.predict_codes(vectors)
-
-    def predict_codes(self, outputs: Vectors) -> Codes:
-        return np.clip(outputs, np.float32(-MAX_SCALE), np.float32(MAX_SCALE))
 
     def torch_vector(self, codes: Tensor) -> Tensor:
         return codes.to(torch.float32)

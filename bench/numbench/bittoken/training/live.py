@@ -27,14 +27,21 @@ from numbench.progress_display import (
     progress_table,
     short_count,
     show_states,
-    wrap_parts,
 )
 
 if TYPE_CHECKING:
-    from rich.console import Console, ConsoleOptions, RenderResult
+    from rich.console import RenderableType
     from rich.table import Table
 
 _STOPPING_MESSAGE = "stopping after this step and saving; press Ctrl-C again to exit at once"
+
+_LOSS_DECAY = 0.95
+"""Decay per step of the displayed running losses."""
+
+_SPEED_WINDOW_SECONDS = 60.0
+"""The window over which speed is measured, including validations and saving."""
+
+_EMPTY: Mapping[str, Any] = MappingProxyType({})
 
 
 @dataclass(frozen=True)
@@ -57,185 +64,30 @@ def show_progress(recipe: Recipe, stopping: Callable[[], bool]) -> Iterator[Trai
     meter = ProgressMeter(recipe)
     with show_states(recipe.name, progress_format(recipe.name)) as show:
 
-        def measured(line: LogEntry) -> None:
-            meter.on_log_entry(line)
+        def on_log_entry(entry: LogEntry) -> None:
+            meter.on_log_entry(entry)
             show(meter.snapshot._replace(stopping=stopping()))
 
-        def step(trainer: Trainer, done: StepResult) -> None:
-            meter.on_step(trainer, done)
+        def on_step(trainer: Trainer, result: StepResult) -> None:
+            meter.on_step(trainer, result)
             show(meter.snapshot._replace(stopping=stopping()))
 
-        yield TrainingCallbacks(step, measured)
-
-
-def progress_format(name: str) -> ProgressFormat[ProgressSnapshot]:
-    """Return how a training is shown in a log and on a terminal."""
-    return ProgressFormat(
-        line=progress_line,
-        table=lambda now, ended: TrainingTable(name, now, ended),
-        has_news=lambda now: now.tokens_per_second is not None,
-        notices=lambda now: (
-            SEPARATOR.join(_start_parts(now)),
-            _STOPPING_MESSAGE if now.stopping else "",
-        ),
-        is_urgent=lambda now: now.stopping,
-    )
-
-
-class TrainingTable(NamedTuple):
-    """The view of `TerminalDisplay`: as wide as the terminal, without tasks if it is too low."""
-
-    name: str
-    now: ProgressSnapshot
-    ended: bool = False
-
-    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        """Render heading, progress bar, speed, a row per task, and the last validation."""
-        from rich.progress_bar import ProgressBar
-        from rich.segment import Segment
-        from rich.text import Text
-
-        now, width = self.now, options.max_width
-        above = wrap_parts([*_position_parts(now), *_speed_parts(now, self.ended)], width)
-        stopping = now.stopping and not self.ended
-        below = wrap_parts([_STOPPING_MESSAGE] if stopping else _validation_parts(now), width)
-        heading = SEPARATOR.join([self.name, *_start_parts(now)])
-        yield Text(printable(heading), style="bold", no_wrap=True, overflow="ellipsis")
-        yield ProgressBar(now.total_steps, now.step, width=width)
-        yield Segment.line()
-        for text in above:
-            yield Text(text, no_wrap=True, overflow="ellipsis")
-        # Plus heading, bar, column names, and the cursor's line.
-        lines = len(now.losses) + len(above) + len(below) + 4
-        if now.losses and (self.ended or lines <= console.size.height):
-            yield _table(now, width)
-        for text in below:
-            yield Text(text, no_wrap=True, overflow="ellipsis")
-
-
-def progress_line(now: ProgressSnapshot, ended: bool = False) -> str:
-    """Return the snapshot as one line of text, without the remaining time if it has `ended`."""
-    scores = [
-        f"{task_display_name(task)} {format_percent(metrics['score'])}"
-        for task, metrics in now.last_validation.get("tasks", {}).items()
-    ]
-    parts = [*_position_parts(now), *_speed_parts(now, ended)]
-    return SEPARATOR.join([*parts, ", ".join(scores)] if scores else parts)
-
-
-def _start_parts(now: ProgressSnapshot) -> list[str]:
-    entry = now.start_entry
-    if not entry:
-        return []
-    processes = entry["processes"]
-    device = entry["device"] if processes == 1 else f"{processes} × {entry['device']}"
-    resumed = [f"resumed after step {entry['step']:,}"] if entry["step"] else []
-    return [*resumed, f"{short_count(entry['parameters'])} parameters", device]
-
-
-def _position_parts(now: ProgressSnapshot) -> list[str]:
-    return [
-        f"{short_count(now.tokens)} of {short_count(now.total_tokens)} tokens",
-        f"step {now.step:,} of {now.total_steps:,}",
-    ]
-
-
-def _speed_parts(now: ProgressSnapshot, ended: bool) -> list[str]:
-    parts = []
-    if now.remaining_seconds is not None and not ended:
-        parts.append(f"{format_duration(now.remaining_seconds)} remaining")
-    parts.append(f"{format_duration(now.seconds)} elapsed")
-    if now.tokens_per_second is not None:
-        parts.append(f"{short_count(now.tokens_per_second)} tokens/s")
-    if now.flop_utilization is not None:
-        parts.append(f"MFU {now.flop_utilization:.0%}")
-    if now.loss is not None:
-        parts += [
-            f"loss {now.loss:.3f}",
-            f"learning rate {now.learning_rate_multiplier:.0%} of peak",
-        ]
-    return parts
-
-
-def _validation_parts(now: ProgressSnapshot) -> list[str]:
-    if not now.last_validation:
-        return []
-    parts = [f"validated at step {now.last_validation['step']:,}"]
-    parts.append(f"harmonic mean {format_percent(now.last_validation['harmonic_mean'])}")
-    if now.best is not None and now.best_step:
-        parts.append(f"best {format_percent(now.best)} at step {now.best_step:,}")
-    return parts
-
-
-class _Row(NamedTuple):
-    """One task: its loss, the metrics of its last validation, its share and its chance level."""
-
-    task: str
-    loss: float
-    metrics: dict[str, Any]
-    share: float | None
-    chance: float | None
-
-
-_COLUMNS: tuple[tuple[str, Callable[[_Row], str], int], ...] = (
-    ("Loss", lambda row: f"{row.loss:.3f}", 34),
-    ("Score", lambda row: format_percent(row.metrics.get("score")), 0),
-    ("Exact", lambda row: format_percent(row.metrics.get("exact")), 0),
-    ("Chance", lambda row: format_percent(row.chance) if row.chance else NO_VALUE, 42),
-    ("Share", lambda row: format_percent(row.share), 50),
-    ("Unlocked", lambda row: _format_unlocked_levels(row.metrics), 64),
-    ("Unlocked score", lambda row: format_percent(row.metrics.get("opened_score")), 76),
-)
-"""Heading, format and minimum terminal width of each column."""
-
-
-def _table(now: ProgressSnapshot, width: int) -> Table:
-    """Return the table of tasks with the columns that fit into `width` characters."""
-    table = progress_table(width)
-    table.add_column("Task", no_wrap=True)
-    columns = [(name, figure) for name, figure, needs in _COLUMNS if width >= needs]
-    for name, _ in columns:
-        table.add_column(name, justify="right", no_wrap=True)
-    metrics, shares = now.last_validation.get("tasks", {}), now.last_validation.get("ratio", {})
-    for task, loss in now.losses.items():
-        chance = now.start_entry.get("chance", {}).get(task)
-        row = _Row(task, loss, metrics.get(task, {}), shares.get(task), chance)
-        table.add_row(task_display_name(task), *(figure(row) for _, figure in columns))
-    return table
-
-
-def _format_unlocked_levels(metrics: dict[str, Any]) -> str:
-    if "frontier" not in metrics:
-        return NO_VALUE
-    return f"{metrics['frontier'] + 1} of {metrics['levels']}"
-
-
-_LOSS_DECAY = 0.95
-"""Decay per step of the displayed running losses."""
-
-_SPEED_WINDOW_SECONDS = 60.0
-"""The window over which speed is measured, including validations and saving."""
-
-_EMPTY: Mapping[str, Any] = MappingProxyType({})
+        yield TrainingCallbacks(on_step, on_log_entry)
 
 
 class ProgressSnapshot(NamedTuple):
     """The progress of a training at one moment.
 
-    seconds: elapsed since the start of this process. learning_rate_multiplier: the learning rate as
-    a share of its peak. loss: running mean over predicted tokens; losses: the same by task.
-    flop_utilization: share of the devices' peak (model FLOPs utilization). last_validation: its log
-    entry. start_entry: the log entry of this start. best: highest harmonic mean, at `best_step`.
-    stopping: whether a stop has been requested.
+    seconds: elapsed since the start of this process. losses: running mean over predicted tokens, by
+    task. flop_utilization: share of the devices' peak (model FLOPs utilization). last_validation:
+    its log entry. start_entry: the log entry of this start. best: highest harmonic mean, at
+    `best_step`. stopping: whether a stop has been requested.
     """
 
     step: int
     total_steps: int
     tokens: int
-    total_tokens: int
     seconds: float = 0.0
-    learning_rate_multiplier: float = 0.0
-    loss: float | None = None
     losses: Mapping[str, float] = _EMPTY
     tokens_per_second: float | None = None
     remaining_seconds: float | None = None
@@ -259,14 +111,17 @@ class ProgressMeter:
         self._marks: deque[tuple[float, int, int, float]] = deque()
         self._flops = 0.0
         self._sizes: flops.ParameterCounts | None = None
-        self.snapshot = ProgressSnapshot(0, recipe.training.steps, 0, recipe.training.tokens)
+        self.snapshot = ProgressSnapshot(0, recipe.training.steps, 0)
 
     def on_log_entry(self, entry: LogEntry) -> None:
         """Update the snapshot with a log entry."""
-        if "tasks" in entry:
-            self.snapshot = self.snapshot._replace(last_validation=entry)
+        if "tasks" not in entry:
+            self.snapshot = self.snapshot._replace(start_entry=entry, step=entry["step"])
             return
-        self.snapshot = self.snapshot._replace(start_entry=entry, step=entry["step"])
+        self.snapshot = self.snapshot._replace(last_validation=entry)
+        mean, best = entry["harmonic_mean"], self.snapshot.best
+        if best is None or mean >= best:
+            self.snapshot = self.snapshot._replace(best=mean, best_step=entry["step"])
 
     def on_step(self, trainer: Trainer, result: StepResult) -> None:
         """Update the snapshot with a step."""
@@ -276,22 +131,16 @@ class ProgressMeter:
         self._flops += flops.step_flops(self._recipe, self._sizes, result)
         self._losses = _LOSS_DECAY * self._losses + result.losses * result.target_counts
         self._targets = _LOSS_DECAY * self._targets + result.target_counts
-        speed = self._speed(progress.step, progress.tokens)
+        tasks = zip(self._recipe.data.tasks, self._losses, self._targets, strict=True)
         self.snapshot = self.snapshot._replace(
             step=progress.step,
             tokens=progress.tokens,
             seconds=self._clock() - self._start_time,
-            learning_rate_multiplier=trainer.learning_rate_multiplier(),
-            loss=float(self._losses.sum() / max(self._targets.sum(), 1e-9)),
-            losses=self._mean_losses(),
+            losses={task: float(loss / count) for task, loss, count in tasks if count > 0},
             best=progress.best if progress.best_step else None,
             best_step=progress.best_step,
-            **speed,
+            **self._speed(progress.step, progress.tokens),
         )
-
-    def _mean_losses(self) -> dict[str, float]:
-        tasks = zip(self._recipe.data.tasks, self._losses, self._targets, strict=True)
-        return {task: float(loss / count) for task, loss, count in tasks if count > 0}
 
     def _speed(self, step: int, tokens: int) -> dict[str, Any]:
         """Return speed, remaining time and utilization, from the steps of the last minute."""
@@ -302,7 +151,7 @@ class ProgressMeter:
         first_time, first_step, first_tokens, first_flops = marks[0]
         seconds = time_now - first_time
         if seconds <= 0:
-            return {"tokens_per_second": None, "remaining_seconds": None, "flop_utilization": None}
+            return {}
         start = self.snapshot.start_entry
         peak = flops.peak_flops(start.get("device", ""), self._recipe.training.precision)
         used = (self._flops - first_flops) / seconds
@@ -312,3 +161,100 @@ class ProgressMeter:
             "remaining_seconds": steps_left * seconds / (step - first_step),
             "flop_utilization": used / (peak * start.get("processes", 1)) if peak else None,
         }
+
+
+def progress_format(name: str) -> ProgressFormat[ProgressSnapshot]:
+    """Return how a training is shown in a log and on a terminal."""
+    return ProgressFormat(
+        line=log_line,
+        table=lambda now, ended: training_view(name, now, ended),
+        has_news=lambda now: now.tokens_per_second is not None,
+        notices=lambda now: (
+            SEPARATOR.join(_start_parts(now)),
+            _STOPPING_MESSAGE if now.stopping else "",
+        ),
+        is_urgent=lambda now: now.stopping,
+    )
+
+
+def log_line(now: ProgressSnapshot, ended: bool = False) -> str:
+    """Return the progress with the score of each task in the last validation."""
+    scores = [
+        f"{task_display_name(task)} {format_percent(metrics['score'])}"
+        for task, metrics in now.last_validation.get("tasks", {}).items()
+    ]
+    line = progress_line(now, ended)
+    return SEPARATOR.join([line, ", ".join(scores)]) if scores else line
+
+
+def progress_line(now: ProgressSnapshot, ended: bool = False) -> str:
+    """Return the snapshot as one line of text, without the remaining time if it has `ended`."""
+    parts = [f"step {now.step:,} of {now.total_steps:,}", f"{short_count(now.tokens)} tokens"]
+    if now.remaining_seconds is not None and not ended:
+        parts.append(f"{format_duration(now.remaining_seconds)} remaining")
+    parts.append(f"{format_duration(now.seconds)} elapsed")
+    if now.tokens_per_second is not None:
+        parts.append(f"{short_count(now.tokens_per_second)} tokens/s")
+    if now.flop_utilization is not None:
+        parts.append(f"MFU {now.flop_utilization:.0%}")
+    if now.last_validation:
+        parts.append(f"harmonic mean {format_percent(now.last_validation['harmonic_mean'])}")
+    if now.best is not None:
+        parts.append(f"best {format_percent(now.best)} at step {now.best_step:,}")
+    return SEPARATOR.join(parts)
+
+
+def training_view(name: str, now: ProgressSnapshot, ended: bool = False) -> RenderableType:
+    """Return what a terminal shows: heading, progress bar, progress, and a row per task."""
+    from rich.console import Group
+    from rich.progress_bar import ProgressBar
+    from rich.table import Table
+    from rich.text import Text
+
+    heading = printable(SEPARATOR.join([name, *_start_parts(now)]))
+    bar = Table.grid(expand=True)
+    bar.add_column(ratio=1)
+    bar.add_row(ProgressBar(now.total_steps, now.step))
+    stopping = [Text(_STOPPING_MESSAGE)] if now.stopping and not ended else []
+    return Group(
+        Text(heading, style="bold", no_wrap=True, overflow="ellipsis"),
+        bar,
+        Text(progress_line(now, ended)),
+        *stopping,
+        _task_table(now),
+    )
+
+
+def _start_parts(now: ProgressSnapshot) -> list[str]:
+    entry = now.start_entry
+    if not entry:
+        return []
+    processes = entry["processes"]
+    device = entry["device"] if processes == 1 else f"{processes} × {entry['device']}"
+    resumed = [f"resumed after step {entry['step']:,}"] if entry["step"] else []
+    return [*resumed, f"{short_count(entry['parameters'])} parameters", device]
+
+
+def _task_table(now: ProgressSnapshot) -> Table:
+    """Return the loss of each task, and its metrics in the last validation."""
+    table = progress_table(80)
+    table.add_column("Task", no_wrap=True)
+    for heading in ("Loss", "Score", "Exact", "Chance", "Share", "Unlocked levels"):
+        table.add_column(heading, justify="right")
+    shares, chances = now.last_validation.get("ratio", {}), now.start_entry.get("chance", {})
+    for task, loss in now.losses.items():
+        metrics = now.last_validation.get("tasks", {}).get(task, {})
+        percentages = (
+            metrics.get("score"),
+            metrics.get("exact"),
+            chances.get(task) or None,
+            shares.get(task),
+        )
+        has_curriculum = "frontier" in metrics
+        table.add_row(
+            task_display_name(task),
+            f"{loss:.3f}",
+            *(format_percent(share) for share in percentages),
+            f"{metrics['frontier'] + 1} of {metrics['levels']}" if has_curriculum else NO_VALUE,
+        )
+    return table

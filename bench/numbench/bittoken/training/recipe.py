@@ -11,6 +11,7 @@ import msgspec
 from msgspec import Struct
 
 from numbench.bittoken.config import ModelConfig, ModelShape
+from numbench.bittoken.encodings import ENCODINGS
 from numbench.bittoken.training.optimizers import OptimizerConfig
 from numbench.bittoken.vocabulary import ENCODING_NAMES
 from numbench.errors import BadInput
@@ -95,7 +96,8 @@ class Recipe(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     @property
     def base(self) -> int:
         """The base in which difficulty is counted."""
-        return self.data.base or (2 if self.model.encoding.startswith("bittoken") else 10)
+        encoding = ENCODINGS.get(self.model.encoding)
+        return self.data.base or (encoding.base if encoding else 10)
 
     def config(self, vocabulary: int) -> ModelConfig:
         """Return the configuration of the network for a vocabulary of this size."""
