@@ -30,7 +30,7 @@ from numbench.bittoken.token_ids import TokenIds
 from numbench.bittoken.tokenizer import EncodedQuestion
 from numbench.bittoken.training.distributed import DistributedContext
 from numbench.bittoken.training.flops import ParameterCounts, peak_flops, step_flops
-from numbench.bittoken.training.mixture import Batch, DataLoader, Mixture
+from numbench.bittoken.training.mixture import Batch, BatchSize, DataLoader, Mixture
 from numbench.bittoken.training.recipe import Recipe, load_recipe
 from numbench.bittoken.training.trainer import StepResult, Trainer
 from numbench.bittoken.vocabulary import Vocabulary
@@ -99,7 +99,7 @@ def batch_maker(recipe: Recipe) -> Callable[[int], Batch]:
     """Return a function that makes batches of a training."""
     loader = DataLoader(recipe, Vocabulary(recipe.model.encoding), "train", 0, None)
     mixture = Mixture(recipe, loader.scales)
-    return lambda tokens: mixture.batch(loader, tokens)
+    return lambda tokens: mixture.batch(loader, BatchSize(tokens))
 
 
 def make_trainer(recipe: Recipe) -> Trainer:

@@ -27,10 +27,11 @@ class _Runs(Struct, frozen=True, forbid_unknown_fields=True):
     each: dict[str, tuple[str | int, ...]] = {}
 
 
-class _Declaration(Struct, frozen=True, forbid_unknown_fields=True):
-    dataset: str
+class _Declaration(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     recipes: str
     runs: tuple[_Runs, ...]
+    dataset: str | None = None
+    results: str = "results/trained"
 
 
 class DeclaredRun(NamedTuple):
@@ -43,10 +44,15 @@ class DeclaredRun(NamedTuple):
 
 
 class Comparison(NamedTuple):
-    """All runs in order of priority, and the dataset on which their checkpoints are evaluated."""
+    """All runs in order of priority, and the dataset on which their checkpoints are evaluated.
+
+    Without a dataset, the results are the metrics logs with the scores of all validations.
+    results: the folder of stored runs.
+    """
 
     runs: tuple[DeclaredRun, ...]
-    dataset: Dataset
+    dataset: Dataset | None
+    results: Path
 
 
 def read_comparison(path: Path = COMPARISON) -> Comparison:
@@ -55,15 +61,16 @@ def read_comparison(path: Path = COMPARISON) -> Comparison:
     The dataset must contain every trained task, with the same maximum number of digits.
     """
     declaration = read_toml(path, _Declaration)
-    dataset = open_dataset(declaration.dataset)
+    dataset = None if declaration.dataset is None else open_dataset(declaration.dataset)
     by_name: dict[str, DeclaredRun] = {}
     for runs in declaration.runs:
         for run in _expand(path, runs, Path(declaration.recipes)):
             if run.name in by_name:
                 raise BadInput(f"{path}: two runs are named {run.name!r}")
-            _check(path, run, dataset)
+            if dataset is not None:
+                _check(path, run, dataset)
             by_name[run.name] = run
-    return Comparison(tuple(by_name.values()), dataset)
+    return Comparison(tuple(by_name.values()), dataset, Path(declaration.results))
 
 
 def _expand(path: Path, runs: _Runs, folder: Path) -> Iterator[DeclaredRun]:

@@ -22,7 +22,12 @@ from filelock import FileLock, Timeout
 
 from experiments.command_line import print_message, run_command
 from experiments.comparison import COMPARISON, Comparison, DeclaredRun, read_comparison
-from experiments.results_store import RESULTS, read_scores, store_run
+from experiments.results_store import (
+    read_logged_recipe,
+    read_scores,
+    store_log,
+    store_run,
+)
 from numbench.bittoken.training.recipe import RECIPE_FILE, Recipe, differing_fields
 from numbench.bittoken.training.run import CHECKPOINT_FOLDER, LOCK_FILE
 from numbench.dataset.store import Dataset
@@ -43,9 +48,12 @@ class Queue:
     """A queue of runs, and the child processes that work on them."""
 
     def __init__(
-        self, runs: Sequence[DeclaredRun], data: Dataset, results: Path, scratch: Path
+        self, runs: Sequence[DeclaredRun], data: Dataset | None, results: Path, scratch: Path
     ) -> None:
-        """data: dataset for evaluation. results, scratch: folders of stored runs and trainings."""
+        """data: dataset for evaluation, see `Comparison`.
+
+        results, scratch: folders of stored runs and of trainings.
+        """
         self._waiting = deque(runs)
         self._data, self._results, self._scratch = data, results, scratch
         self._children: set[Process] = set()
@@ -69,25 +77,28 @@ class Queue:
         while self._waiting and not self.stopping:
             run = self._waiting.popleft()
             try:
-                await self._train_and_score(run)
+                await self._train_and_store(run)
             except (NumbenchError, OSError) as error:
                 self.failed.append(run.name)
                 print_message(f"{run.name}: {error}")
 
-    async def _train_and_score(self, run: DeclaredRun) -> None:
-        scratch = self._scratch / run.name
+    async def _train_and_store(self, run: DeclaredRun) -> None:
+        scratch, results = self._scratch / run.name, self._results / run.name
         await self._wait_until_free(scratch)
         overrides = [part for text in run.overrides for part in ("--set", text)]
         train = ["train", "--config", str(run.recipe_file), *overrides, "--out", str(scratch)]
         print_message(f"{run.name}: training; see {self._scratch / run.name}.log")
         if not await self._run_numbench(run.name, [*train, "--threads", "1"]):
             return
+        if self._data is None:
+            store_log(scratch, run.recipe, results)
+            print_message(f"{run.name}: done")
+            return
         answers = scratch / f"answers-{self._data.manifest.sha256[:6]}"
         data = ["--dataset", str(self._data.path), "--tasks", ",".join(run.recipe.data.tasks)]
         model = ["--model", f"checkpoint/{scratch / CHECKPOINT_FOLDER}"]
         if not await self._run_numbench(run.name, ["run", *model, *data, "--out", str(answers)]):
             return
-        results = self._results / run.name
         scores = await asyncio.to_thread(store_run, scratch, answers, run.recipe, results)
         headlines = [f"{task} {score.headline.value:.1f}" for task, score in scores.tasks.items()]
         print_message(f"{run.name}: done · {', '.join(headlines)}")
@@ -179,6 +190,9 @@ def runs_to_train(
 
 def _stored_differences(run: DeclaredRun, comparison: Comparison, folder: Path) -> list[str] | None:
     """Return the fields in which a stored run differs from its declaration, None if not stored."""
+    if comparison.dataset is None:
+        recipe = read_logged_recipe(folder)
+        return None if recipe is None else differing_fields(recipe, run.recipe)
     scores = read_scores(folder)
     if scores is None:
         return None
@@ -230,7 +244,7 @@ def _arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     add("--again", action="store_true", help="retrain runs whose declaration has changed")
     add("--list", action="store_true", help="only print the remaining runs")
     add("--declared", type=Path, default=COMPARISON, metavar="FILE", help="default: %(default)s")
-    add("--out", type=Path, default=RESULTS, help="folder of stored runs (default: %(default)s)")
+    add("--out", type=Path, help="folder of stored runs (default: that of the declaration)")
     add("--scratch", type=Path, default=SCRATCH, help="folder of trainings (default: %(default)s)")
     options = parser.parse_args(arguments)
     if options.workers < 1:
@@ -245,7 +259,8 @@ def run_queue(options: argparse.Namespace) -> int:
     interrupted.
     """
     comparison = read_comparison(options.declared)
-    folders = (options.out, options.scratch)
+    results = options.out or comparison.results
+    folders = (results, options.scratch)
     if options.list:
         runs, changed = runs_to_train(comparison, options.only, *folders, retrain=False)
         _print_changes(changed, retrain=False)
@@ -261,7 +276,7 @@ def run_queue(options: argparse.Namespace) -> int:
             code = asyncio.run(_run_until_signal(queue, options.workers, options.minutes))
     except Timeout:
         raise BadInput(f"{options.scratch}: another queue uses this folder") from None
-    done = [run.name for run in runs if read_scores(options.out / run.name)]
+    done = [run for run in runs if _stored_differences(run, comparison, results / run.name) == []]
     print_message(f"completed {len(done)} of {len(runs)} runs" + _failures(queue.failed))
     return code or (2 if changed and not options.again else 0)
 

@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from numbench._version import __version__
 from numbench.bittoken.training import metrics_log
+from numbench.bittoken.training.metrics_log import LogEntry
 from numbench.bittoken.training.recipe import RECIPE_FILE, Recipe
 from numbench.bittoken.training.run import CHECKPOINT_FOLDER
 from numbench.errors import NumbenchError
@@ -60,8 +61,8 @@ class TrainingScores(Struct, frozen=True, kw_only=True):
 
     dataset, prompt, protocol: how the checkpoint was evaluated. model_sha256: hash of the
     checkpoint. seconds: training time over all sessions. tokens_a_question: mean tokens per
-    question in the validations, in which every task has the same share of tokens. best_step: step
-    of the checkpoint.
+    question in the validations, in which every task has the same share of tokens, or in the
+    training if validations are sized in items. best_step: step of the checkpoint.
     """
 
     run: str
@@ -101,12 +102,25 @@ def store_run(scratch: Path, answers: Path, recipe: Recipe, folder: Path) -> Tra
     """
     scores = score_training(scratch, score_run(answers), recipe)
     (folder / SCORES_FILE).unlink(missing_ok=True)
+    store_log(scratch, recipe, folder)
+    write_json(folder / SCORES_FILE, scores)
+    return scores
+
+
+def store_log(scratch: Path, recipe: Recipe, folder: Path) -> None:
+    """Store recipe and metrics log of the completed training in `scratch`; the log is last."""
+    (folder / metrics_log.METRICS_FILE).unlink(missing_ok=True)
     write_json(folder / RECIPE_FILE, recipe)
     write_atomically(
         folder / metrics_log.METRICS_FILE, (scratch / metrics_log.METRICS_FILE).read_bytes()
     )
-    write_json(folder / SCORES_FILE, scores)
-    return scores
+
+
+def read_logged_recipe(folder: Path) -> Recipe | None:
+    """Return the recipe of the training whose log is stored in `folder`, None if there is none."""
+    if not (folder / metrics_log.METRICS_FILE).is_file():
+        return None
+    return read_json(folder / RECIPE_FILE, Recipe)
 
 
 def score_training(training: Path, run: ScoredRun, recipe: Recipe) -> TrainingScores:
@@ -125,7 +139,6 @@ def score_training(training: Path, run: ScoredRun, recipe: Recipe) -> TrainingSc
     start = next(entry for entry in reversed(entries) if "event" in entry)
     validations = metrics_log.validation_entries(entries)
     last = validations[-1]
-    questions = sum(task["items"] for entry in validations for task in entry["tasks"].values())
     trained = read_json(training / CHECKPOINT_FOLDER / "config.json", dict[str, Any])["training"]
     tables = measured.entry.tables
     return TrainingScores(
@@ -138,9 +151,7 @@ def score_training(training: Path, run: ScoredRun, recipe: Recipe) -> TrainingSc
         parameters=start["parameters"],
         tokens=last["tokens"],
         seconds=last["seconds"],
-        tokens_a_question=round(
-            recipe.training.validation_tokens * len(validations) / questions, 1
-        ),
+        tokens_a_question=_tokens_per_question(recipe, validations),
         best_step=trained["step"],
         device=start["device"],
         threads=start["threads"],
@@ -148,6 +159,13 @@ def score_training(training: Path, run: ScoredRun, recipe: Recipe) -> TrainingSc
         version=__version__,
         recipe=recipe,
     )
+
+
+def _tokens_per_question(recipe: Recipe, validations: list[LogEntry]) -> float:
+    if not recipe.training.validation_tokens:
+        return round(float(validations[-1]["tokens"] / validations[-1]["questions"]), 1)
+    questions = sum(task["items"] for entry in validations for task in entry["tasks"].values())
+    return round(float(recipe.training.validation_tokens * len(validations) / questions), 1)
 
 
 def _task_score(task: str, items: int, tables: dict[str, dict[str, Estimate]]) -> TaskScore:

@@ -42,6 +42,8 @@ def generate(
     seed: int = 1,
     max_digits: int = 15,
     format: Literal["jsonl", "parquet"] = "jsonl",  # noqa: A002 - the name of the option
+    max_bits: int | None = None,
+    max_shift: int = 0,
     out: PathLike | None = None,
     workers: int = 1,
     engine: Literal["local", "ray"] = "local",
@@ -50,9 +52,10 @@ def generate(
     """Generate a dataset with exact answers in `out` (default: `datasets/NAME`) and return it.
 
     The same settings give the same bytes. An interrupted call resumes. `size` counts items per
-    task, `max_digits` the significant digits of an operand. `tasks` is "all" for the nine tasks
-    of the paper. Raises BadInput for settings that are out of range, and if the folder contains
-    another dataset; NumbenchError if the disk or a worker fails.
+    task, `max_digits` the significant digits of an operand. With `max_bits`, operands are the
+    integers 1 … 2^max_bits − 1 instead, divided by powers of ten up to 10^max_shift. `tasks` is
+    "all" for the nine tasks of the paper. Raises BadInput for settings that are out of range, and
+    if the folder contains another dataset; NumbenchError if the disk or a worker fails.
     """
     settings = DatasetSettings(
         name=name,
@@ -62,6 +65,8 @@ def generate(
         seed=seed,
         max_digits=max_digits,
         format=format,
+        max_bits=max_bits,
+        max_shift=max_shift,
     )
     folder = None if out is None else Path(out)
     return generate_dataset(settings, folder, workers, engine, on_file).dataset

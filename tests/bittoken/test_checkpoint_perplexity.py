@@ -19,7 +19,7 @@ from numbench.bittoken.network import Network
 from numbench.bittoken.perplexity import text_perplexity
 from numbench.bittoken.text.stream import Split, TextStream
 from numbench.bittoken.training.distributed import DistributedContext
-from numbench.bittoken.training.mixture import DataLoader, Mixture
+from numbench.bittoken.training.mixture import BatchSize, DataLoader, Mixture
 from numbench.bittoken.training.recipe import Recipe, load_recipe
 from numbench.bittoken.training.text_data import open_text_data
 from numbench.bittoken.training.trainer import Trainer
@@ -174,7 +174,7 @@ def test_validation_reports_the_perplexity_of_its_text(tmp_path: Path, text: Pat
     mixture = Mixture(recipe, feeds["first"].scales)
     result = validate(trainer, mixture, feeds["first"], feeds["first"])["tasks"]
     batch = Mixture(recipe, feeds["again"].scales).batch(
-        feeds["again"], 600, np.array([0.5, 0.5]), use_curriculum=False
+        feeds["again"], BatchSize(600), np.array([0.5, 0.5]), use_curriculum=False
     )
     windows = batch.samples.take(np.flatnonzero(batch.task == 1))
     scores, is_text = score_samples(trainer.network, [windows], trainer.vocabulary)

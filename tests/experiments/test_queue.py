@@ -21,10 +21,10 @@ import pytest
 from filelock import FileLock
 
 from experiments import queue
-from experiments.results_store import TrainingScores, read_scores
+from experiments.results_store import TrainingScores, read_scores, store_log
 from numbench.bittoken.training.recipe import Recipe
 from numbench.cli import app
-from numbench.jsonl import write_json
+from numbench.jsonl import read_json, write_json
 from numbench.scoring import headline_score, score_run
 from tests.experiments.runs import store_scores
 from tests.experiments.tiny import declare, queue_arguments, wait_for_log
@@ -97,6 +97,25 @@ def test_completed_run_is_not_repeated(completed: Path, capsys: pytest.CaptureFi
     code, _, message = run_queue(capsys, completed, "--only", "*digit*")
     assert (code, message) == (0, "completed 0 of 0 runs\n")
     assert {path: path.read_bytes() for path in before} == before
+
+
+def test_run_without_a_dataset_is_complete_with_its_log(
+    completed: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lines = completed.read_text().splitlines(keepends=True)
+    declaration = tmp_path / "declaration.toml"
+    declaration.write_text("".join(line for line in lines if not line.startswith("dataset")))
+    scratch, stored = completed.parent / "scratch", tmp_path / "stored"
+    recipe = read_json(completed.parent / "stored" / "multi-digit-s1" / "recipe.json", Recipe)
+    store_log(scratch / "multi-digit-s1", recipe, stored / "multi-digit-s1")
+    assert {path.name for path in (stored / "multi-digit-s1").iterdir()} == {
+        "recipe.json",
+        "metrics.jsonl",
+    }
+    assert run_queue(capsys, declaration, "--list") == (0, ["multi-bittoken-s1"], "")
+    (stored / "multi-digit-s1" / "metrics.jsonl").unlink()
+    code, remaining, _ = run_queue(capsys, declaration, "--list")
+    assert (code, remaining) == (0, ["multi-bittoken-s1", "multi-digit-s1"])
 
 
 @pytest.fixture

@@ -27,6 +27,20 @@ def generate(
     max_digits: Annotated[
         int, typer.Option(metavar="N", help="Maximum significant digits per operand, 3 to 17.")
     ] = 15,
+    max_bits: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            help="Operands are integers from 1 to 2^N - 1 instead, N from 2 to 24 (minmax, "
+            "interval, sorting, addition, multiplication, division).",
+        ),
+    ] = None,
+    max_shift: Annotated[
+        int,
+        typer.Option(
+            metavar="J", help="With --max-bits: divide operands by a power of ten up to 10^J."
+        ),
+    ] = 0,
     out: Annotated[
         Path | None,
         typer.Option(metavar="FOLDER", help="Folder to write. [default: datasets/NAME]"),
@@ -44,6 +58,7 @@ def generate(
     \b
     Examples:
       numbench generate --name hard --seed 7 --size 1000 --tasks mean,std
+      numbench generate --name bytes --max-bits 8 --tasks multiplication,addition
       numbench generate --name train --split train --size 1000000 --workers 8
       numbench run --model baseline/float64 --dataset hard
 
@@ -60,6 +75,8 @@ def generate(
         seed=seed,
         max_digits=max_digits,
         format=format_.value,
+        max_bits=max_bits,
+        max_shift=max_shift,
     )
     try:
         result = module.generate(settings, out, workers, engine.value, on_file=_print_file_done)

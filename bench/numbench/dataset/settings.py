@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple
 
 from numbench.errors import BadInput
 from numbench.records import Manifest, Scalar
-from numbench.tasks import PAPER_TASKS, TASKS, check_task_name
+from numbench.tasks import PAPER_TASKS, TASKS, check_task_name, short_integers
 from numbench.tasks.items import SPLIT_SHARES
 from numbench.tasks.shards import Shard
 
@@ -25,7 +25,10 @@ Format = Literal["jsonl", "parquet"]
 
 
 class DatasetSettings(NamedTuple):
-    """The settings that determine the content of a dataset. size: items per task."""
+    """The settings that determine the content of a dataset.
+
+    size: items per task. max_digits, max_bits, max_shift: see `SamplingSettings`.
+    """
 
     name: str = "v1"
     tasks: tuple[str, ...] = tuple(PAPER_TASKS)
@@ -34,10 +37,20 @@ class DatasetSettings(NamedTuple):
     seed: int = 1
     max_digits: int = 15
     format: Format = "jsonl"
+    max_bits: int | None = None
+    max_shift: int = 0
 
     def manifest_settings(self) -> dict[str, Scalar]:
         """Return the settings that a manifest stores in addition to name, seed and split."""
-        return {"size": self.size, "max_digits": self.max_digits, "format": self.format}
+        operands: dict[str, Scalar] = {"max_digits": self.max_digits}
+        if self.max_bits is not None:
+            operands = {"max_bits": self.max_bits, "max_shift": self.max_shift}
+        return {"size": self.size, **operands, "format": self.format}
+
+    def shard(self, task: str, index: int = 0, count: int = 1) -> Shard:
+        """Return shard `index` of `count` of a task."""
+        operands = (self.max_digits, self.max_bits, self.max_shift)
+        return Shard(task, self.seed, self.split, index, count, *operands)
 
 
 class ShardFile(NamedTuple):
@@ -55,7 +68,7 @@ def plan_shard_files(
     count = -(-settings.size // shard_rows)
     return [
         ShardFile(
-            Shard(task, settings.seed, settings.split, index, count, settings.max_digits),
+            settings.shard(task, index, count),
             settings.size * (index + 1) // count - settings.size * index // count,
             f"{task}{f'-{index:05}-of-{count:05}' if count > 1 else ''}.{settings.format}",
         )
@@ -113,6 +126,13 @@ def check_settings(settings: DatasetSettings) -> None:
         raise BadInput(f"--size {settings.size}: it must be at least 1 item per task")
     if not 3 <= settings.max_digits <= 17:
         raise BadInput(f"--max-digits {settings.max_digits}: it must be between 3 and 17")
+    if settings.max_bits is not None:
+        try:
+            short_integers.check_settings(settings.tasks, settings.max_bits, settings.max_shift)
+        except ValueError as error:
+            raise BadInput(f"--max-bits, --max-shift: {error}") from None
+    elif settings.max_shift:
+        raise BadInput("--max-shift requires --max-bits")
     if settings.split not in SPLIT_SHARES:
         raise BadInput(f"--split {settings.split}: choose test, val or train")
     if settings.format not in ("jsonl", "parquet"):

@@ -18,7 +18,7 @@ from numbench.dataset.store import sha256_of
 from numbench.errors import BadInput
 from numbench.records import FileEntry, Item
 from numbench.tasks.random_words import RandomWords, attempts
-from numbench.tasks.shards import ItemsExhausted
+from numbench.tasks.shards import ItemsExhausted, Shard
 from numbench.vectorized.jsonl_encoding import concatenated_bytes, json_lines
 from numbench.vectorized.samplers import SAMPLERS
 from numbench.vectorized.shards import generate_tables
@@ -73,17 +73,34 @@ def generate_rows(shard_file: ShardFile) -> Iterator[pa.Table]:
     shard, rows = shard_file.shard, shard_file.rows
     try:
         if shard.count == 1 and rows <= POOL_SIZE:
-            yield _stratified_subset(
-                shard_file, pa.concat_tables(generate_tables(shard, POOL_SIZE))
-            )
+            yield _stratified_subset(shard_file, _pool(shard, rows))
         else:
             yield from generate_tables(shard, rows)
     except ItemsExhausted as end:
         available = end.item_count * shard.count
         raise BadInput(
             f"{shard.task} has only about {available} different {shard.split} items of at most "
-            f"{shard.max_digits} digits; use a smaller --size or a larger --max-digits"
+            f"{_operand_limit(shard)}"
         ) from end
+
+
+def _pool(shard: Shard, rows: int) -> pa.Table:
+    """Return the first POOL_SIZE items, or all items if there are fewer but at least `rows`."""
+    tables: list[pa.Table] = []
+    try:
+        for table in generate_tables(shard, POOL_SIZE):
+            tables.append(table)
+    except ItemsExhausted as end:
+        if end.item_count < rows:
+            raise
+    return pa.concat_tables(tables)
+
+
+def _operand_limit(shard: Shard) -> str:
+    """Return the limit of the operands, and how to get more items."""
+    if shard.max_bits is None:
+        return f"{shard.max_digits} digits; use a smaller --size or a larger --max-digits"
+    return f"{shard.max_bits} bits; use a smaller --size or a larger --max-bits"
 
 
 def _stratified_subset(shard_file: ShardFile, pool: pa.Table) -> pa.Table:

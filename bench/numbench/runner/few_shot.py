@@ -11,7 +11,7 @@ from numbench.dataset.store import Dataset
 from numbench.errors import BadInput
 from numbench.models.base import Message
 from numbench.records import Item
-from numbench.tasks import TASKS
+from numbench.tasks import TASKS, SamplingSettings
 from numbench.tasks.items import content_hash
 from numbench.tasks.shards import ItemsExhausted, Shard, generate_items
 
@@ -56,13 +56,10 @@ def examples_sha256(items_by_task: Examples) -> str:
 
 
 def _draw(source: Dataset, task: str, count: int, excluded: set[int]) -> tuple[Item, ...]:
-    digits = source.manifest.settings.get("max_digits")
-    shard = Shard(
-        task,
-        seed=source.manifest.seed or 1,
-        split="val",
-        max_digits=digits if isinstance(digits, int) else 15,
-    )
+    known = SamplingSettings()._asdict()
+    stored = source.manifest.settings.items()
+    operands = {name: value for name, value in stored if name in known and isinstance(value, int)}
+    shard = Shard(task, seed=source.manifest.seed or 1, split="val", **operands)
     candidates = (
         item for item in generate_items(shard) if content_hash(item.operands) not in excluded
     )
@@ -70,8 +67,8 @@ def _draw(source: Dataset, task: str, count: int, excluded: set[int]) -> tuple[I
         return tuple(islice(candidates, count))
     except ItemsExhausted as error:
         raise BadInput(
-            f"--few-shot {count}: {task} has only {error.item_count} validation items of at most "
-            f"{shard.max_digits} digits"
+            f"--few-shot {count}: {task} has only {error.item_count} validation items with the "
+            "operands of this dataset"
         ) from error
 
 

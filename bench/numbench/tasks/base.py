@@ -58,9 +58,16 @@ class SampledQuestion(NamedTuple):
 
 
 class SamplingSettings(NamedTuple):
-    """Settings of a sampler. max_digits: significant digits of an operand (paper: 15 or 17)."""
+    """Settings of a sampler.
+
+    max_digits: significant digits of an operand (paper: 15 or 17). max_bits: if set, operands are
+    the integers 1 … 2^max_bits − 1 instead (`numbench.tasks.short_integers`). max_shift: with
+    max_bits, operands are divided by 10^j with j uniform on {1 … max_shift}; 0: integers.
+    """
 
     max_digits: int = 15
+    max_bits: int | None = None
+    max_shift: int = 0
 
 
 @dataclass(frozen=True)

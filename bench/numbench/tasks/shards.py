@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from numbench.errors import BadInput
 from numbench.records import Item
-from numbench.tasks import TASKS
+from numbench.tasks import TASKS, short_integers
 from numbench.tasks.base import SamplingSettings
 from numbench.tasks.exact_arithmetic import in_range
 from numbench.tasks.items import make_item, shard_of, split_of
@@ -33,12 +33,28 @@ class Shard:
     index: int = 0
     count: int = 1
     max_digits: int = 15
+    max_bits: int | None = None
+    max_shift: int = 0
+
+    @property
+    def settings(self) -> SamplingSettings:
+        """The settings of the task's sampler."""
+        return SamplingSettings(self.max_digits, self.max_bits, self.max_shift)
 
     @property
     def stream(self) -> RandomStream:
         """The random stream of this shard."""
         name = TASKS[self.task].stream_name or self.task
+        if self.max_bits is not None:
+            name += f" of integers, {self.max_bits} bits, shift {self.max_shift}"
         return RandomStream(self.seed, name, self.split, self.index)
+
+    @property
+    def words_per_attempt(self) -> int:
+        """The number of random words of an attempt."""
+        if self.max_bits is not None:
+            return short_integers.WORDS_PER_ATTEMPT
+        return TASKS[self.task].words_per_attempt
 
 
 class ItemsExhausted(Exception):
@@ -61,7 +77,7 @@ def generate_items(shard: Shard) -> Iterator[Item]:
     """
     seen: set[str] = set()
     candidates = new = 0
-    for words in attempts(shard.stream, TASKS[shard.task].words_per_attempt):
+    for words in attempts(shard.stream, shard.words_per_attempt):
         item = _make_attempt(shard, words)
         if item is None:
             continue
@@ -79,7 +95,8 @@ def generate_items(shard: Shard) -> Iterator[Item]:
 def _make_attempt(shard: Shard, words: RandomWords) -> Item | None:
     """Return the item of one attempt; None if it breaks a rule or is not part of the shard."""
     task = TASKS[shard.task]
-    question = task.sample(words, SamplingSettings(shard.max_digits))
+    sample = task.sample if shard.max_bits is None else short_integers.SAMPLERS[shard.task]
+    question = sample(words, shard.settings)
     if question is None:
         return None
     operator, operands, params = question

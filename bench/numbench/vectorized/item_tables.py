@@ -15,7 +15,7 @@ from numbench.tasks.base import LETTERS
 from numbench.tasks.number_sampling import MAX_EXPONENT, MIN_EXPONENT
 from numbench.tasks.prompts import load_prompt_set
 from numbench.tasks.shards import Shard
-from numbench.vectorized import difficulty, exact_answers
+from numbench.vectorized import difficulty, exact_answers, short_integers
 from numbench.vectorized.decimal_arrays import (
     BoolArray,
     DecimalArray,
@@ -40,8 +40,11 @@ _HEX = np.array([list(b"%02x" % byte) for byte in range(256)], np.uint8)
 
 def sample_questions(shard: Shard, first: int, count: int) -> Questions:
     """Return the questions of attempts first … first + count − 1 that belong to a shard."""
-    words = RandomWordArrays(shard.stream, TASKS[shard.task].words_per_attempt, first, count)
-    questions = SAMPLERS[shard.task](words, shard.max_digits)
+    words = RandomWordArrays(shard.stream, shard.words_per_attempt, first, count)
+    if shard.max_bits is None:
+        questions = SAMPLERS[shard.task](words, shard.max_digits)
+    else:
+        questions = short_integers.SAMPLERS[shard.task](words, shard.settings)
     questions = questions.select(questions.valid)
     return questions.select(in_shard(questions, shard.split, shard.index, shard.count))
 

@@ -173,7 +173,7 @@ class FakeTrainer:
     def step(self, losses: list[float], targets: list[float], tokens: int) -> StepResult:
         self.progress.step += 1
         self.progress.tokens += tokens
-        return StepResult(np.array(losses), np.array(targets), tokens, 10 * tokens)
+        return StepResult(np.array(losses), np.array(targets), tokens, 10 * tokens, 10)
 
 
 def run_meter(seconds: float, **training: Any) -> tuple[ProgressMeter, FakeTrainer]:
@@ -226,7 +226,7 @@ def test_utilization_is_shown_only_for_known_gpus_in_bfloat16() -> None:
     meter, trainer = run_meter(2.0)
     sizes = flops.ParameterCounts.of(trainer.network)
     expected = flops.step_flops(
-        recipe(), sizes, StepResult(np.zeros(2), np.full(2, 20.0), 100, 1000)
+        recipe(), sizes, StepResult(np.zeros(2), np.full(2, 20.0), 100, 1000, 10)
     )
     assert meter.snapshot.flop_utilization == pytest.approx(expected / 2.0 / 989e12)
     assert run_meter(2.0, precision="float32")[0].snapshot.flop_utilization is None
@@ -254,7 +254,7 @@ def test_step_flops_agree_with_torchs_counter() -> None:
         (predictions.logits.sum() + predictions.outputs.sum()).backward()
     counted = counter.get_flop_counts()["Global"]
     products = sum(n for op, n in counted.items() if "mm" in str(op) and "bmm" not in str(op))
-    result = StepResult(np.zeros(2), np.array([2.0 * count, 0.0]), 6 * count, 0)
+    result = StepResult(np.zeros(2), np.array([2.0 * count, 0.0]), 6 * count, 0, count)
     expected = flops.step_flops(small, flops.ParameterCounts.of(network), result)
     # The counter ignores norms and biases.
     assert expected == pytest.approx(products, rel=0.015)

@@ -11,9 +11,9 @@ from numbench.bittoken.network import Network
 from numbench.bittoken.training.optimizers import (
     OptimizerConfig,
     Optimizers,
+    learning_rate_share,
     muon_momentum,
     parameter_groups,
-    warmup_cosine_schedule,
 )
 from numbench.bittoken.vocabulary import Vocabulary
 
@@ -27,17 +27,17 @@ def network(**shape: object) -> Network:
 
 def test_rate_rises_linearly_then_falls_along_a_cosine() -> None:
     # 100 steps: 1/10 … 10/10 in the first ten; then (1 + cos(π · done / 90)) / 2.
-    assert [warmup_cosine_schedule(step, 100, 0.1) for step in (0, 4, 9)] == pytest.approx(
+    assert [learning_rate_share(step, 100, 0.1, "cosine") for step in (0, 4, 9)] == pytest.approx(
         [0.1, 0.5, 1.0]
     )
     # done = 0, 30, 45, 60, 90: cosines 1, 0.5, 0, −0.5, −1.
-    rates = [warmup_cosine_schedule(step, 100, 0.1) for step in (10, 40, 55, 70, 100)]
+    rates = [learning_rate_share(step, 100, 0.1, "cosine") for step in (10, 40, 55, 70, 100)]
     assert rates == pytest.approx([1.0, 0.75, 0.5, 0.25, 0.0])
 
 
 def test_schedule_without_warmup_starts_at_its_peak() -> None:
-    assert warmup_cosine_schedule(0, 10, 0.0) == 1.0
-    assert warmup_cosine_schedule(0, 1, 0.1) == 1.0
+    assert learning_rate_share(0, 10, 0.0, "cosine") == 1.0
+    assert learning_rate_share(0, 1, 0.1, "cosine") == 1.0
 
 
 def test_momentum_rises_for_300_steps() -> None:

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import errno
 import json
+import multiprocessing
 import os
 import shutil
 import signal
 import subprocess
 import sys
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.ipc
 import pytest
 import torch
 from filelock import FileLock
@@ -35,7 +39,7 @@ def train_tiny(folder: Path, **changes: dict[str, Any]) -> TrainingResult:
 def validations(folder: Path) -> list[dict[str, Any]]:
     """Return the log entries of validations without the elapsed time."""
     return [
-        {name: value for name, value in entry.items() if name != "seconds"}
+        {name: value for name, value in entry.items() if not name.endswith("seconds")}
         for entry in metrics_log.validation_entries(metrics_log.read_log(folder))
     ]
 
@@ -44,7 +48,7 @@ def saved_state(folder: Path) -> dict[str, Any]:
     """Return the state but its tensors and the elapsed time."""
     path = folder / "state" / (folder / "state" / "latest").read_text()
     metadata = json.loads((path / "state.json").read_text())
-    del metadata["progress"]["seconds"]
+    del metadata["progress"]["seconds"], metadata["progress"]["cpu_seconds"]
     return {
         "metadata": metadata,
         "process": json.loads((path / "process-0.json").read_text()),
@@ -151,6 +155,80 @@ def test_completed_training_stays_unchanged(reference: Path, tmp_path: Path) -> 
     assert result.is_complete
     assert result.best == max(entry["harmonic_mean"] for entry in validations(folder))
     assert_identical(folder, reference)
+
+
+PROCESSES: dict[str, Any] = {"data_processes": 2, "validate_every": 6, "save_every": 6}
+
+
+@pytest.fixture(scope="module")
+def parallel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A completed training whose batches two processes prepare."""
+    folder = tmp_path_factory.mktemp("parallel")
+    train_tiny(folder, training=PROCESSES)
+    return folder
+
+
+def test_training_with_data_processes_resumes_with_identical_results(
+    parallel: Path, tmp_path: Path
+) -> None:
+    # A stop leaves requested batches of both processes, which are still trained on.
+    calls = iter(range(100))
+    stopped = train(recipe(training=PROCESSES), tmp_path, should_stop=lambda: next(calls) > 0)
+    assert 2 <= stopped.step < 6
+
+    def kill(trainer: Trainer, _result: StepResult) -> None:
+        if trainer.progress.step == 8:
+            for process in multiprocessing.active_children():
+                process.kill()
+
+    with pytest.raises(
+        NumbenchError, match=r"data process \d ended with exit code -9; run the same"
+    ):
+        train(recipe(training=PROCESSES), tmp_path, TrainingCallbacks(on_step=kill))
+    assert saved_step(tmp_path) == stopped.step
+    train_tiny(tmp_path, training=PROCESSES)
+    assert_identical(tmp_path, parallel)
+
+
+def test_data_processes_have_different_questions(parallel: Path) -> None:
+    (saved,) = (parallel / "state").glob("step-*")
+    for task in ("minmax", "multiplication"):
+        tables = [read_table(saved / f"stock-0-train-{index}-{task}.arrow") for index in (0, 1)]
+        first, second = (set(map(str, table["operands"].to_pylist())) for table in tables)
+        assert len(first) > 100
+        assert len(first & second) < 0.2 * len(first)
+
+
+def read_table(path: Path) -> pa.Table:
+    with pa.OSFile(str(path), "rb") as file:
+        return pa.ipc.open_file(file).read_all()
+
+
+def test_training_ends_when_two_validations_in_a_row_reach_its_target(tmp_path: Path) -> None:
+    # Chance accuracy is far above the target.
+    data = {"tasks": ["interval"], "curriculum": []}
+    training = {"stop_exact": 0.05, "validation_tokens": 0, "validation_items": 64}
+    result = train_tiny(tmp_path, data=data, training=training)
+    exact = [entry["tasks"]["interval"]["exact"] for entry in validations(tmp_path)]
+    reached = [score >= 0.05 for score in exact]
+    assert reached[-2:] == [True, True]
+    assert not any(a and b for a, b in pairwise(reached[:-1]))
+    assert result.is_complete
+    assert result.step == saved_step(tmp_path) == 3 * len(exact) < STEPS
+    assert [entry["tasks"]["interval"]["items"] for entry in validations(tmp_path)] == [64] * len(
+        exact
+    )
+    again = train_tiny(tmp_path, data=data, training=training)
+    assert again == result
+    assert len(validations(tmp_path)) == len(exact)
+
+
+def test_log_counts_questions_and_tokens(tmp_path: Path) -> None:
+    train_tiny(tmp_path, training={"questions": STEPS * 20, "batch_questions": 20})
+    logged = [(entry["step"], entry["questions"]) for entry in validations(tmp_path)]
+    assert logged == [(step, 20 * step) for step in (3, 6, 9, 12)]
+    tokens = [entry["tokens"] for entry in validations(tmp_path)]
+    assert all(later - one >= 6 * 60 for one, later in pairwise(tokens))
 
 
 def test_checkpoint_is_from_the_best_validation(reference: Path) -> None:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 import torch
 
+from numbench.bittoken.training.mixture import Batch, BatchSize
+from numbench.bittoken.vocabulary import NUM, Vocabulary
 from numbench.errors import BadInput
 from tests.bittoken.training.tiny import TrainingParts, assert_close, gradients, recipe, rows
 
@@ -75,7 +79,7 @@ def test_threshold_of_the_hardest_level_falls_in_the_second_half() -> None:
 def test_batch_respects_its_budget_and_ratios() -> None:
     parts = TrainingParts(recipe())
     for _ in range(8):
-        batch = parts.mixture.batch(parts.loader, 2000, np.array([0.25, 0.75]))
+        batch = parts.mixture.batch(parts.loader, BatchSize(2000), np.array([0.25, 0.75]))
         tokens = np.bincount(batch.task, batch.samples.lengths)
         assert tokens[0] <= 500
         assert tokens[1] <= 1500
@@ -89,7 +93,7 @@ def test_large_batch_is_filled() -> None:
 
 def test_task_without_a_share_is_not_in_the_batch() -> None:
     parts = TrainingParts(recipe())
-    batch = parts.mixture.batch(parts.loader, 400, np.array([0.0, 1.0]))
+    batch = parts.mixture.batch(parts.loader, BatchSize(400), np.array([0.0, 1.0]))
     assert set(batch.task) == {1}
 
 
@@ -98,6 +102,67 @@ def test_batch_too_small_for_a_sample_is_reported(tokens: int) -> None:
     parts = TrainingParts(recipe())
     with pytest.raises(BadInput, match=f"no sample fits into a batch of {tokens} tokens"):
         parts.batch(tokens)
+
+
+def test_batch_in_questions_has_exactly_as_many() -> None:
+    parts = TrainingParts(recipe())
+    ratios = np.array([0.3, 0.7])
+    for size in (1, 7, 100):
+        batch = parts.mixture.batch(parts.loader, BatchSize(questions=size), ratios)
+        counts = np.bincount(batch.task, minlength=2)
+        assert counts.sum() == len(batch.samples.lengths) == size
+        assert counts == pytest.approx(size * ratios, abs=1)
+
+
+def numbers(batch: Batch, vocabulary: Vocabulary) -> list[list[float]]:
+    """Return the numbers of each sample, from its tokens or codes."""
+    ends = np.cumsum(batch.samples.lengths)
+    rows = []
+    for start, end in zip(ends - batch.samples.lengths, ends, strict=True):
+        tokens = batch.samples.tokens[start:end]
+        if vocabulary.encoding is not None:
+            codes = batch.samples.codes[start:end][tokens == vocabulary.ids[NUM]]
+            rows.append(vocabulary.encoding.decode(np.ascontiguousarray(codes)).tolist())
+        else:
+            text = "".join(vocabulary.tokens[token] for token in tokens)
+            rows.append([float(number) for number in re.findall(r"(?<![\d|])-?[\d.]+", text)])
+    return rows
+
+
+def test_encodings_get_the_same_questions_in_the_same_order() -> None:
+    batches = []
+    for encoding in ("bittoken", "digit", "subword", "base10"):
+        one = recipe(
+            model={"encoding": encoding, "width": 256},
+            data={"tasks": ["multiplication"], "curriculum": [], "bits": 8, "shift": 2},
+        )
+        parts = TrainingParts(one)
+        taken = [
+            parts.mixture.batch(parts.loader, BatchSize(questions=300), use_curriculum=False)
+            for _ in range(3)
+        ]
+        batches.append([numbers(batch, parts.trainer.vocabulary) for batch in taken])
+    assert all(len(row) == 3 and row[0] * row[1] == pytest.approx(row[2]) for row in batches[0][0])
+    assert batches[1:] == [batches[0]] * 3
+    assert batches[0][0] != batches[0][1]
+
+
+def test_curricula_reach_their_end_when_the_recipe_says() -> None:
+    one = recipe(
+        data={"tasks": ["addition"], "curriculum": ["addition"], "bits": 12, "curriculum_end": 0.5},
+        training={"tokens": 200 * 1000},
+    )
+    parts = TrainingParts(one)
+    curriculum = parts.mixture.curricula["addition"]
+    last = curriculum.levels - 1
+    assert last > 3
+    frontiers = []
+    for step in (0, 250, 500, 1000):
+        parts.trainer.progress.step = step
+        curriculum.unlock(parts.trainer.min_unlocked_share)
+        frontiers.append(curriculum.frontier)
+        assert curriculum.ratios.sum() == pytest.approx(1.0)
+    assert frontiers == [max(1, round(0.1 * last)), last // 2, last, last]
 
 
 def test_samples_follow_the_curriculums_shares() -> None:

@@ -11,7 +11,7 @@ import numpy as np
 import torch
 
 from numbench.bittoken.training.distributed import DistributedContext
-from numbench.bittoken.training.mixture import Batch, DataLoader, Mixture
+from numbench.bittoken.training.mixture import Batch, BatchSize, DataLoader, Mixture
 from numbench.bittoken.training.recipe import Recipe
 from numbench.bittoken.training.trainer import Trainer
 from numbench.bittoken.vocabulary import Vocabulary
@@ -56,7 +56,7 @@ class TrainingParts:
         self.mixture = Mixture(recipe, self.loader.scales)
 
     def batch(self, tokens: int) -> Batch:
-        return self.mixture.batch(self.loader, tokens)
+        return self.mixture.batch(self.loader, BatchSize(tokens))
 
     @cached_property
     def all_loaders(self) -> dict[str, DataLoader]:

@@ -16,6 +16,7 @@ from numbench.bittoken.encodings.base import IntArray
 from numbench.dataset.store import open_dataset
 from numbench.errors import BadInput
 from numbench.tasks.shards import Shard
+from numbench.tasks.short_integers import MIN_BITS
 from numbench.vectorized.decimal_arrays import DecimalArray
 from numbench.vectorized.item_tables import build_item_table, sample_questions
 from numbench.vectorized.questions import Questions, in_shard, item_hashes
@@ -69,6 +70,45 @@ class GeneratedSource(NamedTuple):
         # The exponent of a root is printed with as many digits as the operands of its stream.
         digits = self.max_digits if self.bits else self.size
         return build_item_table(questions, item_hashes(questions), digits)
+
+
+class ShortIntegerSource(NamedTuple):
+    """Generated questions of one task about integers of at most `bits` bits.
+
+    shift: the largest power of ten that divides operands, see `SamplingSettings.max_shift`.
+    """
+
+    task: str
+    bits: int
+    shift: int
+    split: str
+    seed: int
+    rank: int = 0
+
+    def block(self, number: int) -> pa.Table:
+        """Return the items among attempts BLOCK_SIZE · number … BLOCK_SIZE · (number + 1) − 1."""
+        shard = Shard(
+            self.task,
+            self.seed,
+            self.split,
+            self.rank,
+            max_bits=self.bits,
+            max_shift=self.shift,
+        )
+        # The index selects the random stream only; every shard contains the whole split.
+        questions = sample_questions(shard, BLOCK_SIZE * number, BLOCK_SIZE)
+        return build_item_table(questions, item_hashes(questions), shard.max_digits)
+
+
+def short_integer_sources(
+    task: str, *, split: str, seed: int, rank: int, bits: int, shift: int, easy: bool
+) -> list[ShortIntegerSource]:
+    """Return the questions of at most `bits` bits and, if `easy`, those of fewer bits after it."""
+    smallest = MIN_BITS if easy else bits
+    return [
+        ShortIntegerSource(task, size, shift, split, seed, rank)
+        for size in range(bits, smallest - 1, -1)
+    ]
 
 
 def generated_sources(

@@ -128,6 +128,13 @@ class Curriculum:
         self._rebalance()
         return True
 
+    def unlock(self, share: float) -> None:
+        """Unlock at least this share of the levels."""
+        while self.frontier < int(share * (self.levels - 1)):
+            self.frontier += 1
+            self.seen = 0.0
+            self._rebalance()
+
     def _rebalance(self) -> None:
         unlocked = np.arange(self.levels) <= self.frontier
         new = np.zeros(self.levels)

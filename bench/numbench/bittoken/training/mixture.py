@@ -11,7 +11,14 @@ import numpy as np
 import pyarrow as pa
 
 from numbench.bittoken.data.packing import Samples, concatenate_samples
-from numbench.bittoken.data.question_sources import DatasetSource, QuestionSource, generated_sources
+from numbench.bittoken.data.question_sources import (
+    DatasetSource,
+    GeneratedSource,
+    QuestionSource,
+    ShortIntegerSource,
+    generated_sources,
+    short_integer_sources,
+)
 from numbench.bittoken.data.sample_buffer import DifficultyLevels, SampleBuffer
 from numbench.bittoken.data.tokenization import tokenize_items
 from numbench.bittoken.encodings.base import FloatArray, IntArray
@@ -40,11 +47,25 @@ class Batch(NamedTuple):
 
 
 class SampleRequest(NamedTuple):
-    """A request for samples of one task: `counts[l]` of each level l, or about `tokens` of text."""
+    """A request for samples of one task: `counts[l]` of each level l, or about `tokens` of text.
+
+    tokens: the tokens that the samples may have; None: no limit.
+    """
 
     task: str
     counts: IntArray
-    tokens: int
+    tokens: int | None
+
+
+class BatchSize(NamedTuple):
+    """The size of a batch: a number of tokens or, if set, of questions."""
+
+    tokens: int = 0
+    questions: int = 0
+
+
+TEXT_TOKENS_PER_QUESTION = 64
+"""The tokens of text that stand for a question where a batch is sized in questions."""
 
 
 class DataLoader:
@@ -75,15 +96,7 @@ class DataLoader:
             if task == TEXT:
                 continue
             has_levels = task in recipe.data.curriculum and not use_full_range
-            generated = generated_sources(
-                task,
-                split=split,
-                seed=recipe.training.seed,
-                rank=rank,
-                max_digits=recipe.data.digits,
-                easy=has_levels,
-                base=recipe.base,
-            )
+            generated = _generated_sources(recipe, task, split, rank, easy=has_levels)
             # All loaders define the levels by the training split, so that levels are comparable.
             reference = [source._replace(split="train", rank=0) for source in generated]
             self.scales[task] = DifficultyLevels(reference, recipe.base) if has_levels else None
@@ -106,7 +119,8 @@ class DataLoader:
     def _samples(self, request: SampleRequest) -> tuple[Samples, IntArray]:
         if request.task == TEXT:
             assert self._text is not None
-            samples = self._text.take(max(request.tokens, self._recipe.model.context))
+            assert request.tokens is not None
+            samples = self._text.take(request.tokens)
             return samples, np.zeros(len(samples.lengths), np.int64)
         items, level = self._buffers[request.task].take(request.counts)
         return tokenize_items(request.task, items, self._vocabulary), level
@@ -129,6 +143,25 @@ class DataLoader:
             self._text.restore(metadata[TEXT])
 
 
+def _generated_sources(
+    recipe: Recipe, task: str, split: str, rank: int, *, easy: bool
+) -> list[GeneratedSource] | list[ShortIntegerSource]:
+    seed, data = recipe.training.seed, recipe.data
+    if data.bits is not None:
+        return short_integer_sources(
+            task, split=split, seed=seed, rank=rank, bits=data.bits, shift=data.shift, easy=easy
+        )
+    return generated_sources(
+        task,
+        split=split,
+        seed=seed,
+        rank=rank,
+        max_digits=data.digits,
+        easy=easy,
+        base=recipe.base,
+    )
+
+
 class Mixture:
     """Divides batches among tasks and levels: task ratios and the curriculum of every task."""
 
@@ -148,42 +181,63 @@ class Mixture:
     def batch(
         self,
         loader: DataLoader,
-        tokens: int,
+        size: BatchSize,
         ratios: FloatArray | None = None,
         *,
         use_curriculum: bool = True,
     ) -> Batch:
-        """Return a batch of at most `tokens`, divided by the task ratios (or by `ratios`).
+        """Return a batch of at most `size`, divided by the task ratios (or by `ratios`).
 
         use_curriculum: the curricula determine the number of samples per level; if False, `loader`
         must have no levels. Raises BadInput if not even one sample fits.
         """
-        budgets = [int(share) for share in tokens * (self.ratios if ratios is None else ratios)]
-        requests = {
-            number: SampleRequest(
-                self.tasks[number], self._sample_counts(number, budget, use_curriculum), budget
-            )
-            for number, budget in enumerate(budgets)
-            if budget
-        }
+        requests = self._requests(
+            size, self.ratios if ratios is None else ratios, use_curriculum=use_curriculum
+        )
         taken = loader.take(list(requests.values()))
         parts, tasks, levels = [], [], []
         for number, (samples, level) in zip(requests, taken, strict=True):
             self._length[number] += 0.1 * (samples.lengths.mean() - self._length[number])
-            order = self._order(len(samples.lengths))
-            # A window of text may be longer than a small share of the batch.
-            min_budget = self._recipe.model.context if self.tasks[number] == TEXT else 0
-            budget = max(budgets[number], min_budget)
-            rows = order[np.cumsum(samples.lengths[order]) <= budget]
+            rows = self._order(len(samples.lengths))
+            limit = requests[number].tokens
+            if limit is not None:
+                rows = rows[np.cumsum(samples.lengths[rows]) <= limit]
             parts.append(samples.take(rows))
             tasks.append(np.full(len(rows), number))
             levels.append(level[rows])
         if not sum(map(len, tasks)):
             raise BadInput(
-                f"no sample fits into a batch of {tokens} tokens: increase training.batch_tokens "
-                "and training.validation_tokens"
+                f"no sample fits into a batch of {size.tokens} tokens: increase "
+                "training.batch_tokens and training.validation_tokens"
             )
         return Batch(concatenate_samples(parts), np.concatenate(tasks), np.concatenate(levels))
+
+    def _requests(
+        self, size: BatchSize, ratios: FloatArray, *, use_curriculum: bool
+    ) -> dict[int, SampleRequest]:
+        """Return the request for each task that has a share of the batch, by task index."""
+        requests = {}
+        for number, task in enumerate(self.tasks):
+            tokens = int(size.tokens * ratios[number])
+            questions = 0
+            if size.questions:
+                # Cumulative rounding, so that the questions of all tasks add up to the size.
+                questions = _round_half_up(size.questions * ratios[: number + 1].sum())
+                questions -= _round_half_up(size.questions * ratios[:number].sum())
+                tokens = TEXT_TOKENS_PER_QUESTION * questions
+            if task == TEXT and tokens:
+                # A window of text may be longer than a small share of the batch.
+                tokens = max(tokens, self._recipe.model.context)
+                requests[number] = SampleRequest(task, np.zeros(1, np.int64), tokens)
+            elif questions:
+                counts = self._divide(number, questions, use_curriculum)
+                requests[number] = SampleRequest(task, counts, None)
+            elif tokens:
+                # More than fit on average, so that the budget is used up; the excess is dropped.
+                count = int(1.25 * tokens / self._length[number]) + 4
+                counts = self._divide(number, count, use_curriculum)
+                requests[number] = SampleRequest(task, counts, tokens)
+        return requests
 
     def update_task_ratios(self, task: IntArray, score: FloatArray) -> None:
         """Rebalance the tasks by their scores, in [0, 1], on the full distribution."""
@@ -219,10 +273,15 @@ class Mixture:
 
     def restore(self, state: dict[str, Any]) -> None:
         """Continue from the state of a mixture with the same recipe."""
-        self.ratios, self.performance, self._length = (
-            np.array(state[name]) for name in ("ratios", "performance", "length")
-        )
+        self._length = np.array(state["length"])
         self._batches = state["batches"]
+        self.restore_shares(state)
+
+    def restore_shares(self, state: dict[str, Any]) -> None:
+        """Take the task ratios and curricula from the state of another mixture."""
+        self.ratios, self.performance = (
+            np.array(state[name]) for name in ("ratios", "performance")
+        )
         for name, saved in state["curricula"].items():
             curriculum = self.curricula[name]
             curriculum.frontier, curriculum.seen = saved["frontier"], saved["seen"]
@@ -235,12 +294,15 @@ class Mixture:
         words = np.random.Philox(key=self._batches).random_raw(count)
         return np.argsort(words)
 
-    def _sample_counts(self, number: int, budget: int, use_curriculum: bool) -> IntArray:
+    def _divide(self, number: int, count: int, use_curriculum: bool) -> IntArray:
+        """Return how many of `count` samples of a task to take from each level."""
         curriculum = self.curricula.get(self.tasks[number]) if use_curriculum else None
         shares = curriculum.shares() if curriculum else np.ones(1)
-        # More than fit on average, so that the budget is used up; the excess is dropped.
-        count = int(1.25 * budget / self._length[number]) + 4
         # Cumulative rounding, so that the counts add up to `count`.
         cumulative = np.floor(np.cumsum(shares) * count + 0.5).astype(np.int64)
         counts: IntArray = np.diff(cumulative, prepend=0)
         return counts
+
+
+def _round_half_up(value: float) -> int:
+    return int(np.floor(value + 0.5))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Literal
 
 import torch
 from msgspec import Struct
@@ -12,26 +13,37 @@ from numbench.bittoken.network import Network
 
 MOMENTUM_START, MOMENTUM_STEPS = 0.85, 300
 
+Schedule = Literal["cosine", "constant"]
+
 
 class OptimizerConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Peak learning rates by parameter group, Muon's momentum, and the warm-up's share of steps."""
+    """Peak learning rates by parameter group, Muon's momentum, and the schedule.
+
+    scale: a factor of all four rates. warmup: the warm-up's share of the steps. schedule: what
+    follows; see `learning_rate_share`.
+    """
 
     muon: float = 0.02
     momentum: float = 0.95
     embedding: float = 0.03
     heads: float = 0.004
     scalars: float = 0.02
+    scale: float = 1.0
     warmup: float = 0.1
+    schedule: Schedule = "cosine"
 
 
-def warmup_cosine_schedule(step: int, steps: int, warmup: float) -> float:
+def learning_rate_share(step: int, steps: int, warmup: float, schedule: Schedule) -> float:
     """Return the learning rate of step 0 … steps − 1 as a share of its peak.
 
-    It rises linearly over the first `warmup` (share) of the steps, then falls to 0 along a cosine.
+    It rises linearly over the first `warmup` (share) of the steps, then falls to 0 along a cosine
+    (the paper) or stays constant.
     """
     warmup_steps = round(warmup * steps)
     if step < warmup_steps:
         return (step + 1) / warmup_steps
+    if schedule == "constant":
+        return 1.0
     progress = (step - warmup_steps) / max(steps - warmup_steps, 1)
     return 0.5 * (1 + math.cos(math.pi * progress))
 
@@ -52,13 +64,13 @@ class Optimizers:
         rates = {"embedding": config.embedding, "heads": config.heads, "scalars": config.scalars}
         self.muon = torch.optim.Muon(
             list(groups["muon"].values()),
-            lr=config.muon,
+            lr=config.muon * config.scale,
             weight_decay=0.0,
             momentum=config.momentum,
         )
         self.adam = torch.optim.Adam(
             [
-                {"params": list(groups[kind].values()), "lr": rate}
+                {"params": list(groups[kind].values()), "lr": rate * config.scale}
                 for kind, rate in rates.items()
                 if groups[kind]
             ],
@@ -70,7 +82,7 @@ class Optimizers:
 
     def step(self, step: int) -> None:
         """Update the parameters with their gradients, then clear the gradients."""
-        share = warmup_cosine_schedule(step, self._steps, self._config.warmup)
+        share = learning_rate_share(step, self._steps, self._config.warmup, self._config.schedule)
         optimizers: tuple[torch.optim.Optimizer, ...] = (self.muon, self.adam)
         for optimizer in optimizers:
             for group in optimizer.param_groups:

@@ -16,7 +16,7 @@ from numbench.bittoken.training.optimizers import OptimizerConfig
 from numbench.bittoken.vocabulary import ENCODING_NAMES
 from numbench.errors import BadInput
 from numbench.resources import resource_folder
-from numbench.tasks import PAPER_TASKS, TASKS
+from numbench.tasks import PAPER_TASKS, TASKS, short_integers
 
 TEXT = "text"
 """The task of next-token prediction on text, in addition to the number tasks."""
@@ -32,9 +32,12 @@ class DataPart(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """`[data]`: the training data.
 
     tasks: names of number tasks, and "text". curriculum: the tasks that start with easy questions.
-    digits: maximum number of significant digits of an operand. base: the base in which difficulty
-    is counted, 2 or 10; by default the base of the encoding. falling_threshold: whether the score
-    that unlocks the next level decreases during training (paper); otherwise it stays at 0.9.
+    digits: maximum number of significant digits of an operand. bits: if set, operands are integers
+    of at most this many bits instead. shift: with bits, operands are divided by 10^j with j uniform
+    on {1 … shift}; 0: integers. base: the base in which difficulty is counted, 2 or 10; by default
+    the base of the encoding. falling_threshold: whether the score that unlocks the next level
+    decreases during training (paper); otherwise it stays at 0.9. curriculum_end: the share of the
+    training after which every curriculum is at its last level, whatever the score; None: no limit.
     balance: the exponent λ of the tasks' shares. most_share: r_max, the maximum share of a task.
     folder: a dataset in Parquet, read instead of generating items during training. text: a folder
     of .parquet or .txt files. text_vocabulary: a file of GPT-2's ranks or a saved tokenizer;
@@ -44,8 +47,11 @@ class DataPart(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     tasks: tuple[str, ...] = tuple(PAPER_TASKS)
     curriculum: tuple[str, ...] = HARD_TASKS
     digits: int = 15
+    bits: int | None = None
+    shift: int = 0
     base: Literal[2, 10] | None = None
     falling_threshold: bool = True
+    curriculum_end: float | None = None
     balance: float = -1.0
     most_share: float = 1.0
     folder: str | None = None
@@ -58,29 +64,42 @@ class TrainingPart(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     """`[training]`: length, batch size and intervals.
 
     tokens: the total budget, in tokens that enter the network. batch_tokens: tokens per step, over
-    all processes. micro_tokens: tokens per forward pass of a process; 0 means its whole share of
-    the batch. number_loss: the weight of the number loss. loss_scale: the value to which each
-    task's loss is normalised after the warm-up; 0 turns this off. validate_every: steps between
-    validations. validation_tokens: approximate tokens per validation. save_every: steps between
-    saved states. threads: CPU threads; 0 means torch's default.
+    all processes. questions, batch_questions: budget and batch size in questions; if set, they
+    replace the sizes in tokens, so that encodings see equally many questions per step.
+    micro_tokens: tokens per forward pass of a process; 0 means its whole share of the batch.
+    number_loss: the weight of the number loss. loss_scale: the value to which each task's loss is
+    normalised after the warm-up; 0 turns this off. validate_every: steps between validations.
+    validation_items: questions of each task per validation, also for the curriculum.
+    validation_tokens: if set, the approximate tokens per validation instead. stop_exact: the
+    exact match of every task that ends the training when two consecutive validations reach it; 0
+    means never. save_every: steps between saved states. threads: CPU threads; 0 means torch's
+    default. data_processes: processes that prepare the batches of each training process; 0: a
+    thread.
     """
 
     tokens: int = 10_000_000_000
     batch_tokens: int = 192 * 1024
+    questions: int = 0
+    batch_questions: int = 0
     micro_tokens: int = 0
     number_loss: float = 10.0
     loss_scale: float = 10.0
     validate_every: int = 32
-    validation_tokens: int = 2 * 192 * 1024
+    validation_items: int = 384
+    validation_tokens: int = 0
+    stop_exact: float = 0.0
     save_every: int = 1000
     seed: int = 1
     precision: Literal["bf16", "float32"] = "bf16"
     compile: bool = False
     threads: int = 0
+    data_processes: int = 0
 
     @property
     def steps(self) -> int:
-        """The total number of steps."""
+        """The total number of steps, if the training does not end early."""
+        if self.batch_questions:
+            return max(self.questions // self.batch_questions, 1)
         return max(self.tokens // self.batch_tokens, 1)
 
 
@@ -112,8 +131,7 @@ class Recipe(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         _check_tasks("data.curriculum", self.data.curriculum, tuple(PAPER_TASKS))
         if not self.data.tasks:
             raise BadInput("data.tasks is empty: name at least one task")
-        if not 2 <= self.data.digits <= 17:
-            raise BadInput(f"data.digits is {self.data.digits}; use 2 to 17")
+        self._check_operands()
         if (TEXT in self.data.tasks) != (self.data.text is not None):
             raise BadInput('data.text and the task "text" require each other; set both or neither')
         if not self.data.balance <= 1:
@@ -122,21 +140,51 @@ class Recipe(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
             raise BadInput(
                 f"data.most_share is {self.data.most_share}; use a value above 0, at most 1"
             )
+        if not 0 <= (self.data.curriculum_end or 0) <= 1:
+            raise BadInput(f"data.curriculum_end is {self.data.curriculum_end}; use 0 to 1")
         self._check_training()
         self._check_optimizer()
         self.config(1).check()
 
+    def _check_operands(self) -> None:
+        data = self.data
+        if not 2 <= data.digits <= 17:
+            raise BadInput(f"data.digits is {data.digits}; use 2 to 17")
+        if data.bits is None:
+            if data.shift:
+                raise BadInput("data.shift requires data.bits; set both or neither")
+            return
+        try:
+            short_integers.check_settings(data.tasks, data.bits, data.shift)
+        except ValueError as error:
+            raise BadInput(f"data: {error}") from None
+        if data.folder is not None:
+            raise BadInput("data.bits and data.folder exclude each other; set one of them")
+
     def _check_training(self) -> None:
-        positive = ("tokens", "batch_tokens", "validate_every", "validation_tokens", "save_every")
+        training = self.training
+        positive = ("tokens", "batch_tokens", "validate_every", "validation_items", "save_every")
         for name in positive:
-            if getattr(self.training, name) < 1:
+            if getattr(training, name) < 1:
                 raise BadInput(f"training.{name} must be at least 1")
-        for name in ("micro_tokens", "threads", "number_loss", "loss_scale"):
-            if not getattr(self.training, name) >= 0:
+        for name in (
+            *("questions", "batch_questions", "micro_tokens", "validation_tokens", "threads"),
+            *("data_processes", "number_loss", "loss_scale"),
+        ):
+            if not getattr(training, name) >= 0:
                 raise BadInput(f"training.{name} must not be negative")
+        if bool(training.questions) != bool(training.batch_questions):
+            raise BadInput(
+                "training.questions and training.batch_questions require each other; "
+                "set both or neither"
+            )
+        if training.batch_questions and TEXT in self.data.tasks:
+            raise BadInput('training.batch_questions has no meaning for the task "text"')
+        if not 0 <= training.stop_exact <= 1:
+            raise BadInput(f"training.stop_exact is {training.stop_exact}; use 0 to 1")
 
     def _check_optimizer(self) -> None:
-        for name in ("muon", "embedding", "heads", "scalars"):
+        for name in ("muon", "embedding", "heads", "scalars", "scale"):
             if not getattr(self.optimizer, name) >= 0:
                 raise BadInput(f"optimizer.{name} must not be negative")
         for name in ("momentum", "warmup"):

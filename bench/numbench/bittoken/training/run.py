@@ -7,7 +7,7 @@ import platform
 import threading
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -19,11 +19,13 @@ from filelock import FileLock, Timeout
 from numbench._version import __version__
 from numbench.bittoken import checkpoint
 from numbench.bittoken.training import state
+from numbench.bittoken.training.batch_sources import BatchProcesses, BatchSource, BatchThread
 from numbench.bittoken.training.distributed import DistributedContext
 from numbench.bittoken.training.live import TrainingCallbacks, show_progress
 from numbench.bittoken.training.metrics_log import METRICS_FILE, LogEntry, MetricsLog
-from numbench.bittoken.training.mixture import Batch, DataLoader, Mixture
+from numbench.bittoken.training.mixture import Batch, BatchSize, DataLoader, Mixture
 from numbench.bittoken.training.recipe import RECIPE_FILE, Recipe, differing_fields
+from numbench.bittoken.training.state import DataLoaders, StoredLoader
 from numbench.bittoken.training.text_data import TOKENIZER_FILE, open_text_data
 from numbench.bittoken.training.trainer import Trainer
 from numbench.bittoken.training.validation import expected_chance_accuracy, validate
@@ -43,11 +45,12 @@ class TrainingResult(NamedTuple):
     steps: int
     best: float
     best_step: int
+    has_reached_target: bool = False
 
     @property
     def is_complete(self) -> bool:
-        """Whether all steps are done."""
-        return self.step == self.steps
+        """Whether all steps are done, or the training ended early at its target."""
+        return self.step == self.steps or self.has_reached_target
 
 
 def train(
@@ -68,7 +71,8 @@ def train(
     try:
         with _locked(folder, distributed):
             training = _TrainingRun(recipe, folder, callback or TrainingCallbacks(), distributed)
-            return training.run(_stop_at_deadline(should_stop, minutes))
+            with closing(training):
+                return training.run(_stop_at_deadline(should_stop, minutes))
     finally:
         distributed.close()
 
@@ -99,23 +103,42 @@ class _TrainingRun:
         tokens = self._text.bpe.tokens if self._text else ()
         vocabulary = Vocabulary(recipe.model.encoding, tokens)
         self._trainer = Trainer(recipe, vocabulary, distributed)
-        self._loaders = self._open_loaders(vocabulary)
-        self._mixture = Mixture(recipe, self._loaders["train"].scales)
+        train, self._validation_loaders = self._open_loaders(vocabulary)
+        self._mixture = Mixture(recipe, train.scales)
+        self._batch_source: BatchSource
+        stored: StoredLoader = train
+        if recipe.training.data_processes:
+            stored = self._batch_source = BatchProcesses(
+                recipe, folder, self._batch_size, distributed.rank, distributed.world_size
+            )
+        else:
+            self._batch_source = BatchThread(self._mixture, train, self._batch_size)
+        self._stored_loaders: DataLoaders = {"train": stored, **self._validation_loaders}
         best_weights = state.restore(
-            folder / STATE_FOLDER, self._trainer, self._mixture, self._loaders, distributed
+            folder / STATE_FOLDER, self._trainer, self._mixture, self._stored_loaders, distributed
         )
         self._best_weights = best_weights or {}
         self._log = (
             MetricsLog(folder, self._trainer.progress.step) if distributed.is_main_process else None
         )
         self._start_time = time.monotonic() - self._trainer.progress.seconds
+        self._start_cpu_time = time.process_time() - self._trainer.progress.cpu_seconds
         self._saved_step = self._trainer.progress.step
+
+    @property
+    def _batch_size(self) -> BatchSize:
+        training, processes = self._recipe.training, self._distributed.world_size
+        return BatchSize(training.batch_tokens // processes, training.batch_questions // processes)
+
+    def close(self) -> None:
+        """Release the threads or processes that prepare batches."""
+        self._batch_source.close()
 
     def run(self, should_stop: Callable[[], bool]) -> TrainingResult:
         progress, training = self._trainer.progress, self._recipe.training
         self._write(self._start_entry())
         stopped = False
-        while progress.step < training.steps and not stopped:
+        while progress.step < training.steps and not (stopped or self._trainer.has_reached_target):
             next_validation = (
                 progress.step // training.validate_every + 1
             ) * training.validate_every
@@ -133,54 +156,63 @@ class _TrainingRun:
         if self._log:
             self._log.close()
         return TrainingResult(
-            self._folder, progress.step, training.steps, progress.best, progress.best_step
+            self._folder,
+            progress.step,
+            training.steps,
+            progress.best,
+            progress.best_step,
+            self._trainer.has_reached_target,
         )
 
     def _batches(self, count: int, should_stop: Callable[[], bool]) -> Iterator[Batch]:
-        """Yield `count` batches, each prepared during the step before; fewer if stopped.
+        """Yield `count` batches, prepared during earlier steps; fewer if stopped.
 
-        Every prepared batch is yielded, so that sample buffers and weights stay at the same step.
+        Every requested batch is yielded, so that sample buffers and weights stay at the same step.
         """
-        tokens = self._recipe.training.batch_tokens // self._distributed.world_size
-
-        def prepare() -> Batch:
-            return self._mixture.batch(self._loaders["train"], tokens)
-
-        with ThreadPoolExecutor(1) as pool:
-            next_batch = pool.submit(prepare)
-            for number in range(1, count + 1):
-                batch = next_batch.result()
-                is_last = number == count or self._distributed.broadcast(should_stop())
-                if not is_last:
-                    next_batch = pool.submit(prepare)
-                yield batch
-                if is_last:
+        source, first = self._batch_source, self._trainer.progress.step
+        requested, stopping = 0, False
+        for number in range(count):
+            if number == requested:
+                if stopping:
                     return
+                source.request(first + number)
+                requested += 1
+            batch = source.receive(first + number)
+            if number + 1 < count and not stopping:
+                stopping = self._distributed.broadcast(should_stop())
+            while not stopping and requested < min(number + 1 + source.depth, count):
+                source.request(first + requested)
+                requested += 1
+            yield batch
 
     def _validate(self) -> None:
         """Validate in the main process and copy the resulting mixture to all processes."""
         progress = self._trainer.progress
         metrics: dict[str, Any] = {}
         if self._distributed.is_main_process:
-            loaders = self._loaders
+            loaders = self._validation_loaders
             metrics = validate(self._trainer, self._mixture, loaders["full"], loaders["leveled"])
             if metrics["harmonic_mean"] >= progress.best:
                 progress.best, progress.best_step = metrics["harmonic_mean"], progress.step
                 progress.best_tokens = progress.tokens
                 self._best_weights = state.copy_weights(self._trainer)
         self._mixture.restore(self._distributed.broadcast(self._mixture.state()))
+        self._batch_source.update(self._mixture)
+        progress.successes = self._distributed.broadcast(progress.successes)
         if self._distributed.is_main_process:
             self._write(self._validation_entry() | metrics)
         progress.losses, progress.targets = [], []
 
     def _validation_entry(self) -> LogEntry:
         progress, tasks = self._trainer.progress, self._recipe.data.tasks
-        progress.seconds = time.monotonic() - self._start_time
+        self._measure_time()
         means = np.array(progress.losses) / np.maximum(progress.targets, 1)
         return {
             "step": progress.step,
+            "questions": progress.questions,
             "tokens": progress.tokens,
             "seconds": round(progress.seconds, 1),
+            "cpu_seconds": round(progress.cpu_seconds, 1),
             "rate": round(self._trainer.learning_rate_multiplier(), 5),
             "loss": {task: _round(mean) for task, mean in zip(tasks, means, strict=True)},
             "ratio": {
@@ -188,13 +220,17 @@ class _TrainingRun:
             },
         }
 
+    def _measure_time(self) -> None:
+        progress = self._trainer.progress
+        progress.seconds = time.monotonic() - self._start_time
+        progress.cpu_seconds = time.process_time() - self._start_cpu_time
+
     def _save(self) -> None:
         """Save checkpoint and state.
 
         The checkpoint comes first, so that a complete state always has its checkpoint.
         """
-        progress = self._trainer.progress
-        progress.seconds = time.monotonic() - self._start_time
+        self._measure_time()
         if self._distributed.is_main_process:
             checkpoint.save(
                 self._folder / CHECKPOINT_FOLDER,
@@ -207,11 +243,11 @@ class _TrainingRun:
             self._folder / STATE_FOLDER,
             self._trainer,
             self._mixture,
-            self._loaders,
+            self._stored_loaders,
             self._best_weights,
             self._distributed,
         )
-        self._saved_step = progress.step
+        self._saved_step = self._trainer.progress.step
 
     def _checkpoint_metadata(self) -> dict[str, Any]:
         """Return the description of the training that is stored in its checkpoint."""
@@ -248,15 +284,13 @@ class _TrainingRun:
             self._log.write(entry)
             self._callback.on_log_entry(entry)
 
-    def _open_loaders(self, vocabulary: Vocabulary) -> dict[str, DataLoader]:
+    def _open_loaders(self, vocabulary: Vocabulary) -> tuple[DataLoader, dict[str, DataLoader]]:
+        """Return the loader of the training and, in the main process, those of validations."""
         recipe, text = self._recipe, self._text
         rank, world_size = self._distributed.rank, self._distributed.world_size
         train_text = text.stream("train", vocabulary) if text else None
-        loaders = {
-            "train": DataLoader(
-                recipe, vocabulary, "train", rank, train_text, world_size=world_size
-            )
-        }
+        train = DataLoader(recipe, vocabulary, "train", rank, train_text, world_size=world_size)
+        loaders = {}
         if self._distributed.is_main_process:
             val_text = text.stream("val", vocabulary) if text else None
             loaders["full"] = DataLoader(
@@ -264,7 +298,7 @@ class _TrainingRun:
             )
             # Another rank than `full`, so that the two draw different items.
             loaders["leveled"] = DataLoader(recipe, vocabulary, "val", 1, None)
-        return loaders
+        return train, loaders
 
 
 def _stop_at_deadline(should_stop: Callable[[], bool], minutes: float | None) -> Callable[[], bool]:

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import os
 import shutil
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import msgspec
 import numpy as np
@@ -22,13 +23,26 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from numbench.bittoken.training.distributed import DistributedContext
-from numbench.bittoken.training.mixture import DataLoader, Mixture
+from numbench.bittoken.training.mixture import Mixture
 from numbench.bittoken.training.trainer import Trainer, TrainerProgress
 from numbench.errors import BadInput, NumbenchError
 from numbench.jsonl import write_atomically
 
 LATEST, _STEP = "latest", "step-"
-DataLoaders = dict[str, DataLoader]
+
+
+class StoredLoader(Protocol):
+    """A source of samples whose state is saved."""
+
+    @property
+    def buffered_tasks(self) -> tuple[str, ...]: ...
+
+    def state(self) -> tuple[dict[str, Any], dict[str, pa.Table]]: ...
+
+    def restore(self, metadata: dict[str, Any], samples: dict[str, pa.Table]) -> None: ...
+
+
+DataLoaders = Mapping[str, StoredLoader]
 Weights = dict[str, Tensor]
 
 _LOAD_ERRORS = (

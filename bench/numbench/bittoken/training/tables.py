@@ -18,6 +18,7 @@ from numbench.bittoken.training.metrics_log import LogEntry, best_validation, re
 from numbench.bittoken.training.recipe import (
     TEXT,
     Recipe,
+    TrainingPart,
     bundled_recipes,
     recipe_description,
     task_display_name,
@@ -94,15 +95,11 @@ def recipe_table() -> Table:
 
 def _rows(plan: TrainingPlan) -> list[tuple[str, str]]:
     recipe, training, model = plan.recipe, plan.recipe.training, plan.recipe.model
-    data, steps = recipe.data, training.steps
-    batch = f"{training.batch_tokens:,} tokens per step"
-    if training.micro_tokens:
-        batch += f", in micro-batches of {training.micro_tokens:,}"
+    data = recipe.data
     is_spelled = Vocabulary(model.encoding).encoding is None
     numbers = (
         "spelled as text" if is_spelled else f"combined by {model.combination}, {model.head} head"
     )
-    intervals = f"every {training.validate_every:,} steps, saved every {training.save_every:,}"
     checkpoint, state = _format_bytes(plan.checkpoint_bytes), _format_bytes(plan.state_bytes)
     return [
         ("recipe", recipe.name),
@@ -112,9 +109,9 @@ def _rows(plan: TrainingPlan) -> list[tuple[str, str]]:
         ("tasks", ", ".join(task_display_name(task) for task in data.tasks)),
         ("text", _text_description(recipe)),
         ("curriculum", _curriculum_description(recipe)),
-        ("digits", f"at most {data.digits} per operand"),
-        ("training", f"{training.tokens:,} tokens: {steps:,} steps, {batch}"),
-        ("validation", intervals),
+        ("operands", _operands_description(recipe)),
+        ("training", _length_description(training)),
+        ("validation", _validation_description(training)),
         ("on disk", f"checkpoint {checkpoint}, state for resuming {state}"),
     ]
 
@@ -134,6 +131,35 @@ def _text_description(recipe: Recipe) -> str:
         note = " (file missing; size assumed as GPT-2's)" if is_missing else ""
         return f"{folder}, vocabulary {data.text_vocabulary}{note}"
     return f"{folder}, with a vocabulary of at most {data.text_size:,} tokens trained on it"
+
+
+def _operands_description(recipe: Recipe) -> str:
+    data = recipe.data
+    if data.bits is None:
+        return f"at most {data.digits} digits"
+    shifted = f", divided by powers of ten up to 10^{data.shift}" if data.shift else ""
+    return f"integers from 1 to 2^{data.bits} - 1{shifted}"
+
+
+def _length_description(training: TrainingPart) -> str:
+    length = f"{training.tokens:,} tokens"
+    batch = f"{training.batch_tokens:,} tokens per step"
+    if training.batch_questions:
+        length = f"{training.questions:,} questions"
+        batch = f"{training.batch_questions:,} questions per step"
+    if training.micro_tokens:
+        batch += f", in micro-batches of {training.micro_tokens:,} tokens"
+    return f"{length}: {training.steps:,} steps, {batch}"
+
+
+def _validation_description(training: TrainingPart) -> str:
+    size = f"{training.validation_items:,} questions of each task"
+    if training.validation_tokens:
+        size = f"{training.validation_tokens:,} tokens"
+    text = f"every {training.validate_every:,} steps on {size}, saved every {training.save_every:,}"
+    if training.stop_exact:
+        text += f"; ends at {training.stop_exact:.0%} exact match"
+    return text
 
 
 def _curriculum_description(recipe: Recipe) -> str:

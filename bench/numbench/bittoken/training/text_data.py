@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Protocol
 
 from numbench.bittoken.text.bpe import ByteBpe, load_tiktoken_ranks, train_bpe
 from numbench.bittoken.text.codec import TextCodec
 from numbench.bittoken.text.documents import text_files
 from numbench.bittoken.text.stream import Split, TextStream
-from numbench.bittoken.training.distributed import DistributedContext
 from numbench.bittoken.training.recipe import Recipe
 from numbench.bittoken.vocabulary import Vocabulary
 from numbench.errors import BadInput
@@ -16,10 +16,22 @@ from numbench.errors import BadInput
 TOKENIZER_FILE = "tokenizer.json"
 
 
+class ProcessGroup(Protocol):
+    """The part of `DistributedContext` that the text of a process depends on."""
+
+    rank: int
+    world_size: int
+
+    @property
+    def is_main_process(self) -> bool: ...
+
+    def barrier(self) -> None: ...
+
+
 class TextData:
     """The text vocabulary, stored in the training's folder, and streams of the recipe's text."""
 
-    def __init__(self, recipe: Recipe, folder: Path, distributed: DistributedContext) -> None:
+    def __init__(self, recipe: Recipe, folder: Path, distributed: ProcessGroup) -> None:
         """Raises BadInput if the folder of text is missing or the vocabulary cannot be loaded."""
         assert recipe.data.text is not None
         self._recipe, self._distributed = recipe, distributed
@@ -61,8 +73,6 @@ def load_text_vocabulary(path: Path) -> ByteBpe:
     return ByteBpe.load(path) if path.suffix == ".json" else load_tiktoken_ranks(path)
 
 
-def open_text_data(
-    recipe: Recipe, folder: Path, distributed: DistributedContext
-) -> TextData | None:
+def open_text_data(recipe: Recipe, folder: Path, distributed: ProcessGroup) -> TextData | None:
     """Return the recipe's text data, None if it trains on numbers only."""
     return None if recipe.data.text is None else TextData(recipe, folder, distributed)

@@ -28,10 +28,13 @@ from numbench.bittoken.training.losses import (
     token_losses,
 )
 from numbench.bittoken.training.mixture import Batch
-from numbench.bittoken.training.optimizers import Optimizers, warmup_cosine_schedule
+from numbench.bittoken.training.optimizers import Optimizers, learning_rate_share
 from numbench.bittoken.training.recipe import Recipe
 from numbench.bittoken.training.teacher_forcing import teacher_forced_scores, to_numpy
 from numbench.bittoken.vocabulary import Vocabulary
+
+CONFIRMING_VALIDATIONS = 2
+"""The number of consecutive validations that must reach `stop_exact`."""
 
 
 class StepResult(NamedTuple):
@@ -39,29 +42,36 @@ class StepResult(NamedTuple):
 
     losses: mean unscaled loss of each task, (tasks,). target_counts: its targets, (tasks,).
     tokens: tokens of the batch. attention_pairs: pairs of tokens, one of which attends to the
-    other.
+    other. questions: samples of the batch.
     """
 
     losses: np.ndarray
     target_counts: np.ndarray
     tokens: int
     attention_pairs: int
+    questions: int
 
 
 @dataclass
 class TrainerProgress:
     """The progress of a training; its fields are saved with the state.
 
-    best, best_step, best_tokens: the highest harmonic mean so far, its step, and the tokens up to
-    it. losses, targets: each task's summed loss and number of targets since the last validation.
+    questions, tokens: samples and tokens so far. seconds, cpu_seconds: elapsed time, and CPU time
+    of all threads of the main process. best, best_step, best_tokens: the highest harmonic mean so
+    far, its step, and the tokens up to it. successes: the number of consecutive validations, up to
+    the last one, that reached `stop_exact`. losses, targets: each task's summed loss and number of
+    targets since the last validation.
     """
 
     step: int = 0
+    questions: int = 0
     tokens: int = 0
     seconds: float = 0.0
+    cpu_seconds: float = 0.0
     best: float = -1.0
     best_step: int = 0
     best_tokens: int = 0
+    successes: int = 0
     losses: list[float] = field(default_factory=list)
     targets: list[float] = field(default_factory=list)
 
@@ -93,7 +103,7 @@ class Trainer:
         """Train on this process's part of one batch and return the result over all processes."""
         reduce = self._distributed.all_reduce_sum
         task_count = len(self.recipe.data.tasks)
-        targets, tokens, pairs = reduce(np.array(_sizes(batch.samples))).tolist()
+        targets, tokens, pairs, questions = reduce(np.array(_sizes(batch.samples))).tolist()
         loss_sums, target_counts = np.zeros(task_count), np.zeros(task_count)
         factors = torch.from_numpy(self.loss_scale.factors).float().to(self.device)
         for micro_batch in _micro_batches(batch, self.recipe.training.micro_tokens):
@@ -106,7 +116,7 @@ class Trainer:
         self.optimizers.step(self.progress.step)
         loss_sums, target_counts = reduce(loss_sums), reduce(target_counts)
         losses = loss_sums / np.maximum(target_counts, 1)
-        result = StepResult(losses, target_counts, int(tokens), int(pairs))
+        result = StepResult(losses, target_counts, int(tokens), int(pairs), int(questions))
         self._update_progress(result)
         return result
 
@@ -116,6 +126,7 @@ class Trainer:
             self.loss_scale.observe(result.losses, result.target_counts)
         self.progress.add_losses(result.losses, result.target_counts)
         self.progress.step += 1
+        self.progress.questions += result.questions
         self.progress.tokens += result.tokens
         if self.progress.step == warmup_steps:
             self.loss_scale.freeze()
@@ -154,9 +165,29 @@ class Trainer:
 
     def learning_rate_multiplier(self) -> float:
         """Return the current learning rate as a share of its peak."""
-        return warmup_cosine_schedule(
-            self.progress.step, self.recipe.training.steps, self.recipe.optimizer.warmup
-        )
+        return self._learning_rate_share(self.progress.step)
+
+    def _learning_rate_share(self, step: int) -> float:
+        config = self.recipe.optimizer
+        return learning_rate_share(step, self.recipe.training.steps, config.warmup, config.schedule)
+
+    @property
+    def has_reached_target(self) -> bool:
+        """Whether enough consecutive validations reached `stop_exact`."""
+        has_target = self.recipe.training.stop_exact > 0
+        return has_target and self.progress.successes >= CONFIRMING_VALIDATIONS
+
+    @property
+    def min_unlocked_share(self) -> float:
+        """The share of every curriculum's levels that must be unlocked at the current step.
+
+        It rises linearly to 1 at `curriculum_end`.
+        """
+        end = self.recipe.data.curriculum_end
+        if end is None:
+            return 0.0
+        done = self.progress.step / self.recipe.training.steps
+        return min(done / end, 1.0) if end else 1.0
 
     def curriculum_threshold(self, level: int, hardest: int) -> float:
         """Return ζ of a level at the current step: the score that unlocks the next level."""
@@ -172,7 +203,7 @@ class Trainer:
             total_steps=steps,
             learning_rate=1.0 if in_warmup else self.learning_rate_multiplier(),
             peak_rate=1.0,
-            decay_start_rate=warmup_cosine_schedule(decay_start, steps, warmup),
+            decay_start_rate=self._learning_rate_share(decay_start),
         )
 
 
@@ -186,8 +217,9 @@ def _micro_batches(batch: Batch, tokens: int) -> list[Batch]:
     return [Batch(batch.samples.take(r), batch.task[r], batch.level[r]) for r in rows]
 
 
-def _sizes(samples: Samples) -> tuple[int, int, int]:
-    """Return the numbers of targets, of tokens, and of pairs of tokens that attend."""
+def _sizes(samples: Samples) -> tuple[int, int, int, int]:
+    """Return the numbers of targets, of tokens, of pairs of tokens that attend, and of samples."""
     lengths = samples.lengths
     pairs = lengths * (lengths + 1) // 2
-    return int((lengths - samples.prompt_lengths).sum()), len(samples.tokens), int(pairs.sum())
+    targets = int((lengths - samples.prompt_lengths).sum())
+    return targets, len(samples.tokens), int(pairs.sum()), len(lengths)

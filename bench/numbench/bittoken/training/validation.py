@@ -12,7 +12,7 @@ import numpy as np
 from numbench.bittoken.encodings.base import IntArray
 from numbench.bittoken.perplexity import log_probabilities, perplexity
 from numbench.bittoken.training.curriculum import generalized_mean
-from numbench.bittoken.training.mixture import Batch, DataLoader, Mixture
+from numbench.bittoken.training.mixture import Batch, BatchSize, DataLoader, Mixture
 from numbench.bittoken.training.recipe import TEXT
 from numbench.bittoken.training.trainer import Trainer
 from numbench.tasks import TASKS
@@ -39,9 +39,9 @@ def validate(trainer: Trainer, mixture: Mixture, full: DataLoader, leveled: Data
 
     full: loader of the full distribution of every task. leveled: loader with difficulty levels.
     """
-    tokens = trainer.recipe.training.validation_tokens
     equal = np.full(len(mixture.tasks), 1 / len(mixture.tasks))
-    batch = mixture.batch(full, tokens, equal, use_curriculum=False)
+    size = _size(trainer, len(mixture.tasks))
+    batch = mixture.batch(full, size, equal, use_curriculum=False)
     score, exact = trainer.score_samples(batch)
     mixture.update_task_ratios(batch.task, score)
     metrics: Metrics = {
@@ -55,19 +55,29 @@ def validate(trainer: Trainer, mixture: Mixture, full: DataLoader, leveled: Data
     if TEXT in mixture.tasks:
         metrics[TEXT]["perplexity"] = _perplexity(trainer, batch, mixture.tasks.index(TEXT))
     if mixture.curricula:
-        for task, level_metrics in _validate_levels(trainer, mixture, leveled, tokens).items():
+        for task, level_metrics in _validate_levels(trainer, mixture, leveled).items():
             metrics[task] |= level_metrics
+    target = trainer.recipe.training.stop_exact
+    reached = all(metrics[task]["exact"] >= target for task in mixture.tasks)
+    trainer.progress.successes = trainer.progress.successes + 1 if reached else 0
     # Not rounded: if a task scores 0, the mean is near epsilon, and the other tasks, which then
     # decide between checkpoints, only change its late digits (see `generalized_mean`).
     return {"tasks": metrics, "harmonic_mean": generalized_mean(mixture.performance, -1.0)}
 
 
-def _validate_levels(
-    trainer: Trainer, mixture: Mixture, leveled: DataLoader, tokens: int
-) -> Metrics:
+def _size(trainer: Trainer, tasks: int) -> BatchSize:
+    """Return the size of a validation batch for this number of tasks."""
+    training = trainer.recipe.training
+    if training.validation_tokens:
+        return BatchSize(tokens=training.validation_tokens)
+    return BatchSize(questions=training.validation_items * tasks)
+
+
+def _validate_levels(trainer: Trainer, mixture: Mixture, leveled: DataLoader) -> Metrics:
     """Score the tasks with a curriculum on samples drawn by level, and advance their frontiers."""
     has_curriculum = np.array([task in mixture.curricula for task in mixture.tasks], np.float64)
-    batch = mixture.batch(leveled, tokens, has_curriculum / has_curriculum.sum())
+    size = _size(trainer, len(mixture.curricula))
+    batch = mixture.batch(leveled, size, has_curriculum / has_curriculum.sum())
     score, exact = trainer.score_samples(batch)
     level = batch.level
     mixture.update_curricula(batch.task, level, score)
@@ -78,6 +88,7 @@ def _validate_levels(
             trainer.curriculum_threshold(curriculum.frontier, curriculum.levels - 1)
         ):
             pass
+        curriculum.unlock(trainer.min_unlocked_share)
         metrics[name] = {
             "frontier": curriculum.frontier,
             "levels": curriculum.levels,

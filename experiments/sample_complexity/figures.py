@@ -1,0 +1,115 @@
+"""The figures of results/sample-complexity."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.ticker import FuncFormatter, NullFormatter
+
+from experiments.sample_complexity.outcomes import TARGETS, Cell, Outcome, Outcomes
+from numbench.plot_style import FULL_WIDTH, GREY, plot_style, render_figure, run_style
+from numbench.progress_display import short_count
+from numbench.tasks import TASKS
+
+ENCODINGS = {
+    "bittoken": "BitToken",
+    "base10": "Base 10",
+    "fone": "FoNE",
+    "digit": "Digit",
+    "subword": "Subword",
+}
+_HEIGHT = 2.2
+
+
+def plot_growth(outcomes: Outcomes, tasks: Sequence[str]) -> bytes:
+    """Return the questions to each target over the bits of the operands as SVG.
+
+    A panel per target and operation. A point is a seed; a hollow triangle is the budget of a seed
+    that did not reach the target.
+    """
+    with plot_style():
+        figure = Figure(figsize=(FULL_WIDTH, _HEIGHT * len(TARGETS) + 0.4), layout="constrained")
+        grid = figure.subplots(len(TARGETS), len(tasks), sharey=True, squeeze=False)
+        for target, row in zip(TARGETS, grid, strict=True):
+            for axes, task in zip(row, tasks, strict=True):
+                _draw_growth(axes, task, target, outcomes)
+            row[0].set_ylabel(f"questions to {target:.0%}")
+        figure.supxlabel("bits of the operands")
+        figure.legend(handles=_handles(), loc="outside upper center", ncols=len(ENCODINGS))
+        return render_figure(figure, ("svg",))["svg"]
+
+
+def _draw_growth(axes: Axes, task: str, target: float, outcomes: Outcomes) -> None:
+    axes.set_title(TASKS[task].display)
+    axes.set_yscale("log", base=2)
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: short_count(value)))
+    axes.yaxis.set_minor_formatter(NullFormatter())
+    axes.grid(visible=True, axis="y")
+    all_bits = sorted({cell.bits for cell in outcomes if cell.task == task and not cell.shift})
+    axes.set_xticks(all_bits)
+    for number, encoding in enumerate(ENCODINGS):
+        style = run_style(number)
+        # Encodings stand side by side, so that equal values do not hide each other.
+        offset = 0.14 * (number - (len(ENCODINGS) - 1) / 2)
+        means = []
+        for bits in all_bits:
+            seeds = outcomes.get(Cell(task, bits, 0, encoding), ())
+            for one in seeds:
+                cost = one.reached[target]
+                x, y = bits + offset, (cost or one.end).questions
+                marker = style.marker if cost else "^"
+                face = style.colour if cost else "none"
+                axes.plot(
+                    [x], [y], marker=marker, color=style.colour, markerfacecolor=face,
+                    markersize=3.5, linestyle="",
+                )  # fmt: skip
+            costs = [one.reached[target] for one in seeds]
+            reached = [cost.questions for cost in costs if cost is not None]
+            if seeds and len(reached) == len(seeds):
+                means.append((bits + offset, float(2 ** np.mean(np.log2(reached)))))
+        if len(means) > 1:
+            axes.plot(*zip(*means, strict=True), color=style.colour, linewidth=1.0)
+
+
+def plot_curves(outcomes: Outcomes, columns: Sequence[tuple[str, int, int]]) -> bytes:
+    """Return exact match over the questions seen as SVG, a panel per (task, bits, shift)."""
+    rows = -(-len(columns) // 4)
+    with plot_style():
+        figure = Figure(figsize=(FULL_WIDTH, 1.6 * rows + 0.6), layout="constrained")
+        for index, (task, bits, shift) in enumerate(columns):
+            axes = figure.add_subplot(rows, min(4, len(columns)), index + 1)
+            divided = ", divided" if shift else ""
+            axes.set_title(f"{TASKS[task].display}, {bits} bits{divided}")
+            axes.set_ylim(-2, 102)
+            axes.axhline(90, color=GREY, linewidth=0.5, linestyle=":")
+            axes.grid(visible=True)
+            axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: short_count(value)))
+            for number, encoding in enumerate(ENCODINGS):
+                for one in outcomes.get(Cell(task, bits, shift, encoding), ()):
+                    _draw_curve(axes, one, run_style(number).colour)
+        figure.supxlabel("questions seen")
+        figure.supylabel("exact match on held-out pairs, %")
+        figure.legend(
+            handles=_handles(lines=True), loc="outside upper center", ncols=len(ENCODINGS)
+        )
+        return render_figure(figure, ("svg",))["svg"]
+
+
+def _draw_curve(axes: Axes, one: Outcome, colour: str) -> None:
+    questions, exact = zip(*one.curve, strict=True)
+    axes.plot(questions, [100 * value for value in exact], color=colour, linewidth=0.7, alpha=0.8)
+
+
+def _handles(*, lines: bool = False) -> list[Line2D]:
+    styles = [(run_style(number), title) for number, title in enumerate(ENCODINGS.values())]
+    return [
+        Line2D(
+            [], [], color=style.colour, marker="" if lines else style.marker, markersize=3.5,
+            label=title,
+        )
+        for style, title in styles
+    ]  # fmt: skip
