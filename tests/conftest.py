@@ -15,6 +15,9 @@ from tests.paper_files import paper_results, reference_outputs
 # As many tests run at once as there are cores; read when torch is first imported.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
+# The scripted servers stream as the providers do; tests/peers use the default for other servers.
+os.environ.setdefault("NUMBENCH_STREAM", "1")
+
 # A slow machine must not fail a test; `watchdog` limits the time.
 settings.register_profile("numbench", deadline=None)
 settings.load_profile("numbench")

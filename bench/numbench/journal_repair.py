@@ -6,6 +6,7 @@ import os
 import re
 import shutil
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -17,14 +18,14 @@ from numbench.jsonl import decode_error_message, encode, open_for_reading, write
 from numbench.records import Job, Response
 
 DAMAGED_SUFFIX = ".damaged"
-_RECORD_START = {Response: b'{"text":', Job: b'{"key":'}
+_RECORD_START: dict[type[Response] | type[Job], bytes] = {Response: b'{"text":', Job: b'{"key":'}
 _ITEM_ID = re.compile(rb'"item_id":"([^"\\]{1,200})"')
 
 
 class Damage(NamedTuple):
     """One line that cannot be read.
 
-    is_recovered: whether a whole record at its end can be kept. item_id: the item of a lost
+    is_recovered: whether a whole record in it can be kept. item_id: the item of a lost
     response, if the line names it.
     """
 
@@ -87,16 +88,22 @@ def _read(path: Path, kind: type[Response] | type[Job], kept: list[bytes]) -> It
             else:
                 kept.append(line if line.endswith(b"\n") else line + b"\n")
                 continue
-            # After a power cut, a record may follow the zeros or the half record before it.
-            start = line.rfind(_RECORD_START[kind])
-            try:
-                kept.append(encode(decoder.decode(line[start:] if start > 0 else b"")))
-            except (msgspec.DecodeError, UnicodeDecodeError):
-                found = _ITEM_ID.search(line)
-                item_id = found[1].decode("utf-8", "replace") if found else None
-                yield Damage(path, number, reason, False, item_id)
-            else:
-                yield Damage(path, number, reason, True, None)
+            whole = [encode(record) for record in _whole_records(line, kind)]
+            kept += whole
+            found = None if whole else _ITEM_ID.search(line)
+            item_id = found[1].decode("utf-8", "replace") if found else None
+            yield Damage(path, number, reason, bool(whole), item_id)
+
+
+def _whole_records(line: bytes, kind: type[Response] | type[Job]) -> Iterator[Response | Job]:
+    """Yield the records in a damaged line, in which their start cannot be part of a text.
+
+    After a power cut, a record may follow zeros or half a record, or a whole one without newline.
+    """
+    start, decoder = _RECORD_START[kind], msgspec.json.Decoder(kind)
+    for rest in line.split(start)[1:]:
+        with suppress(msgspec.DecodeError, UnicodeDecodeError):
+            yield decoder.decode((start + rest).rstrip(b"\0\r\n"))
 
 
 def _backup_path(path: Path) -> Path:

@@ -255,7 +255,10 @@ def test_a_providers_key_goes_to_its_own_hosts_only(
     assert opened._client.api_key == (key or PLACEHOLDER_KEY)
 
 
-@pytest.mark.parametrize("url", ["http://llm.example.com/v1", "http://8.8.8.8/v1"])
+@pytest.mark.parametrize(
+    "url",
+    ["http://llm.example.com/v1", "http://8.8.8.8/v1", "http://134744072/", "http://0x08080808/"],
+)
 def test_plain_http_on_the_internet_must_be_allowed(url: str) -> None:
     with pytest.raises(BadInput, match="use https://, or add --allow-http"):
         open_model("openai/x", None, url)

@@ -18,8 +18,10 @@ from numbench.models import Api, Message, RequestSettings, aiohttp_transport, op
 from numbench.models.aiohttp_transport import MAX_RESPONSE_BYTES
 from numbench.models.event_streams import merge_chat_events, merge_gemini_events
 from numbench.models.gemini_api import parse_completion as parse_gemini
+from numbench.models.hosted_providers import _streams
 from numbench.models.json_fields import InvalidJson
 from numbench.models.openai_chat import parse_completion as parse_chat
+from numbench.models.providers import ModelTarget
 from numbench.records import Completion
 from tests import servers
 from tests.models.adapter_calls import CHAT_MODEL, GEMINI_MODEL, call_adapter
@@ -183,6 +185,60 @@ def test_after_a_stream_without_usage_answers_are_not_streamed() -> None:
         completions = several(server.url, CHAT_MODEL, "chat", 2)
     assert [each.text for each in completions] == 2 * ['{"answer": 1}']
     assert [each.usage.generated for each in completions] == [None, 30]
+
+
+@pytest.mark.parametrize(("setting", "streams"), [("", False), ("0", False), ("1", True)])
+@EVERY_ROUTE
+def test_other_servers_stream_only_on_request(
+    model: str, api: Api, setting: str, streams: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NUMBENCH_STREAM", setting)
+
+    async def script(received: ReceivedRequest) -> Reply:
+        return answer(received)
+
+    with serve(script) as server:
+        completions = several(server.url, model, api, 1)
+        assert [servers.is_streamed(each) for each in server.received] == [streams]
+    assert completions[0].usage.generated == 30
+
+
+@pytest.mark.parametrize(("setting", "streams"), [("", True), ("0", False), ("1", True)])
+def test_providers_stream_unless_that_is_turned_off(
+    setting: str, streams: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NUMBENCH_STREAM", setting)
+    target = ModelTarget("openai/any", "any", "key", None, "chat", False)
+    assert _streams(target) is streams
+
+
+def test_after_an_error_within_a_stream_answers_are_still_streamed() -> None:
+    async def script(received: ReceivedRequest) -> Reply:
+        assert servers.is_streamed(received)
+        if received.prompt == "0":
+            return await servers.send_events(received, [servers._event({"error": {"code": 502}})])
+        return await servers.send_events(received, servers.events(answer(received)))
+
+    with serve(script) as server:
+        completions = several(server.url, CHAT_MODEL, "chat", 2)
+    assert [each.error is None for each in completions] == [False, True]
+
+
+@EVERY_ROUTE
+def test_an_error_of_an_upstream_server_is_no_refusal_to_stream(model: str, api: Api) -> None:
+    async def script(received: ReceivedRequest) -> Reply:
+        return servers.error(400, "Upstream error: content_filter")
+
+    completion, received = call_adapter(script, model, api=api)
+    assert completion.error is not None and servers.is_streamed(received)
+
+
+def test_a_text_that_is_streamed_both_in_parts_and_as_text_is_whole() -> None:
+    contents = [[{"type": "thinking", "thinking": []}, {"type": "text", "text": "4"}], "2"]
+    chunks = [{"choices": [{"index": 0, "delta": {"content": each}}]} for each in contents]
+    end = {"choices": [{"index": 0, "delta": {"content": ""}, "finish_reason": "stop"}]}
+    content = b"".join(servers._event(chunk) for chunk in (*chunks, end))
+    assert parse_chat(merge_chat_events(content)).text == "42"
 
 
 def test_a_broken_event_is_no_answer() -> None:

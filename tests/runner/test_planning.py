@@ -206,6 +206,27 @@ def test_the_cost_limit_of_a_suite_is_for_all_runs(dataset: Path, tmp_path: Path
         assert len(server.received) == 6
 
 
+def test_lost_answers_of_a_later_run_count_against_the_limit_of_a_suite(
+    dataset: Path, tmp_path: Path
+) -> None:
+    is_losing = True
+
+    async def script(received: ReceivedRequest) -> Reply:
+        if is_losing and "minimum" not in received.prompt:
+            return await servers.torn(received)
+        return await _either(received)
+
+    with serve(script) as server:
+        spec = RunSpec("", dataset=dataset, limit=1, out=tmp_path, base_url=server.url)
+        first, *others = plan_suite(spec)[:3]
+        run_suite([first])
+        assert len(server.received) == 4
+        is_losing = False
+        with pytest.raises(NumbenchError, match=r"before exceeding --max-cost 2\.5"):
+            run_suite([*others, first], max_cost=2.5)
+        assert len(server.received) == 5
+
+
 def test_a_provider_that_fails_ends_no_run_of_another(
     dataset: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

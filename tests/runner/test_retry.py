@@ -107,6 +107,17 @@ def test_a_truncated_answer_may_be_requested_with_another_token_limit(
     assert [(each["retry_of"], each["max_tokens"]) for each in retried] == [("truncated", 50)]
 
 
+def test_without_a_new_token_limit_a_retry_keeps_that_of_the_run(
+    dataset: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "run"
+    with serve(flawed) as server:
+        go(server, dataset, out, max_tokens=5, tasks=["addition"])
+        before = len(server.received)
+        assert go(server, dataset, out, retry=("truncated",)).answered >= 1
+        assert {each.body["max_tokens"] for each in server.received[before:]} == {5}
+
+
 def test_a_failed_retry_does_not_replace_an_answer(dataset: Path, tmp_path: Path) -> None:
     async def script(received: ReceivedRequest) -> Reply:
         return servers.error(400, "content_filter") if received.number else await flawed(received)

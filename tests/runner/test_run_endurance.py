@@ -159,3 +159,38 @@ def test_an_item_that_always_fails_is_given_up_after_max_attempts(
         assert (report.answered, report.errors, report.permanent_errors) == (9, 1, 0)
         assert report.last_error == "scripted"
         assert max(server.counts.values()) == 4
+
+
+def test_answers_in_flight_are_stored_when_the_account_is_spent(
+    dataset: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("numbench.runner.scheduler.SHUTDOWN_GRACE_SECONDS", 0.0)
+
+    async def script(received: ReceivedRequest) -> Reply:
+        number = len(server.received)
+        if number in (2, 3):
+            while len(server.received) < 4:
+                await asyncio.sleep(0.01)
+            await asyncio.sleep(0.5)
+        elif number >= 4:
+            return servers.error(429, "no credit", code="insufficient_quota")
+        return await good(received)
+
+    with serve(script) as server:
+        with pytest.raises(NumbenchError, match="no credit"):
+            go(server, dataset, tmp_path / "run", concurrency=3)
+        assert len(server.received) == 4
+    responses = read_run(tmp_path / "run").responses.values()
+    assert [response.error for response in responses] == [None] * 3
+
+
+def test_the_cost_of_attempts_before_a_refusal_is_recorded(dataset: Path, tmp_path: Path) -> None:
+    async def script(received: ReceivedRequest) -> Reply:
+        if len(server.received) == 1:
+            return servers.chat(usage={"cost": 0.5}, error={"message": "overloaded", "code": 502})
+        return servers.error(401, "no such key")
+
+    with serve(script) as server, pytest.raises(NumbenchError, match="no such key"):
+        go(server, dataset, tmp_path / "run", concurrency=1)
+    (response,) = read_run(tmp_path / "run").responses.values()
+    assert response.cost == 0.5 and response.error is not None

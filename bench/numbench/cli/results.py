@@ -214,7 +214,7 @@ def verify(
 
     state = verify_run(run, repair)
     for damage in state.damage:
-        lost = "the record at its end is kept" if damage.is_recovered else "lost"
+        lost = "the whole record in it is kept" if damage.is_recovered else "lost"
         item = f" (item {damage.item_id})" if damage.item_id else ""
         print(printable(f"{damage.path}, line {damage.line}{item}: {lost}: {damage.reason}"))
     if state.damage and not repair:

@@ -19,6 +19,8 @@ from numbench.models.json_fields import (
 
 _EVENT_START = re.compile(rb"\s*(data|event|id|retry)?:")
 _END_MARKER = b"[DONE]"
+# An error of an upstream server is no refusal to stream.
+_STREAM_WORD = re.compile(rb"(?<!up)stream", re.IGNORECASE)
 _LINE_END = re.compile(rb"\r\n|\n|\r")
 
 REFUSING_STATUSES = (400, 404, 405, 415, 422, 501)
@@ -32,7 +34,7 @@ def is_event_stream(content: bytes) -> bool:
 
 def refuses_streaming(status: int, content: bytes) -> bool:
     """Return whether an error says that the server, or this account, does not stream."""
-    return status in REFUSING_STATUSES and b"stream" in content.lower()
+    return status in REFUSING_STATUSES and _STREAM_WORD.search(content) is not None
 
 
 def merge_chat_events(content: bytes) -> dict[str, object]:
@@ -42,8 +44,7 @@ def merge_chat_events(content: bytes) -> dict[str, object]:
     """
     body: dict[str, object] = {}
     choice: dict[str, object] = {}
-    parts: dict[str, list[str]] = {}
-    lists: dict[str, list[object]] = {}
+    parts: dict[str, list[object]] = {}
     is_complete = False
     for event in _events(content):
         if event is None:
@@ -57,15 +58,15 @@ def merge_chat_events(content: bytes) -> dict[str, object]:
             if isinstance(value, str) and key != "role":
                 parts.setdefault(key, []).append(value)
             elif isinstance(value, list):
-                lists.setdefault(key, []).extend(value)
+                parts.setdefault(key, []).extend(value)
     if body.get("error"):
         return body
     if not is_complete and choice.get("finish_reason") is None:
         raise _incomplete()
-    texts = {key: "".join(values) for key, values in parts.items()}
     if not choice:
         return body
-    return body | {"choices": [choice | {"message": {**lists, **texts}}]}
+    message = {key: _joined(values) for key, values in parts.items()}
+    return body | {"choices": [choice | {"message": message}]}
 
 
 def merge_response_events(content: bytes) -> Mapping[str, object]:
@@ -123,6 +124,14 @@ def _events(content: bytes) -> Iterator[Mapping[str, object] | None]:
             joined = b"\n".join(data)
             data = []
             yield None if joined.strip() == _END_MARKER else dict_or_empty(decode_json(joined))
+
+
+def _joined(values: Sequence[object]) -> str | list[object]:
+    """Return the text whose pieces are `values`, or a list with texts as parts if some are none."""
+    texts = [value for value in values if isinstance(value, str)]
+    if values and len(texts) == len(values):
+        return "".join(texts)
+    return [{"type": "text", "text": v} if isinstance(v, str) else v for v in values]
 
 
 def _incomplete() -> InvalidJson:

@@ -59,18 +59,19 @@ _RETRY_DELAY = re.compile(rb'"retryDelay"\s*:\s*"([\d.]+)s"')
 class GeminiModel:
     """A Gemini model.
 
-    name: the name that the user gave. served_name: Google's name of the model.
+    name: the name that the user gave. served_name: Google's name of the model. streams: whether to
+    stream answers, until the server refuses that.
     """
 
     def __init__(
-        self, name: str, served_name: str, *, key: str | None, base_url: str | None
+        self, name: str, served_name: str, *, key: str | None, base_url: str | None, streams: bool
     ) -> None:
         """Connect to Google's server, or to `base_url`, which implements the same API."""
         self.name = name
         self._served_name = served_name
         self._secrets = known_secrets(key)
         self._connection = GeminiConnection(key, base_url)
-        self._streams = True
+        self._streams = streams
 
     async def answer(self, messages: Sequence[Message], settings: RequestSettings) -> Completion:
         """Send one request. Failures are values; secrets that a server echoes are masked."""

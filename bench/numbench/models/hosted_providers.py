@@ -5,6 +5,7 @@ Their SDKs are imported when a model is opened.
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 from numbench.models.base import BatchService, Model
@@ -12,6 +13,9 @@ from numbench.models.providers import ModelTarget, ProviderPlugin, ReasoningLeve
 
 if TYPE_CHECKING:
     from numbench.models.openai_api import ApiFormat
+
+STREAM_VARIABLE = "NUMBENCH_STREAM"
+"""The environment variable that turns streaming on (1) or off (0) for all servers."""
 
 _OPENAI_URL = "https://api.openai.com/v1"
 _OPENROUTER_URL = "https://openrouter.ai/api/v1"
@@ -30,6 +34,16 @@ def _openai_format(target: ModelTarget) -> ApiFormat:
     return chat_format("max_completion_tokens" if is_openai else "max_tokens")
 
 
+def _streams(target: ModelTarget) -> bool:
+    """Return whether to stream answers: from the provider itself, or as STREAM_VARIABLE says.
+
+    Some other servers change the record: LiteLLM's proxy estimates the usage of streams, and
+    `transformers serve` drops characters that end in the middle of a token.
+    """
+    setting = os.environ.get(STREAM_VARIABLE, "")
+    return setting == "1" if setting else target.base_url is None
+
+
 def _open_openai(target: ModelTarget) -> Model:
     from numbench.models.openai_api import OpenAIModel
 
@@ -39,6 +53,7 @@ def _open_openai(target: ModelTarget) -> Model:
         _openai_format(target),
         key=target.key,
         base_url=target.base_url or _OPENAI_URL,
+        streams=_streams(target),
     )
 
 
@@ -62,13 +77,20 @@ def _open_openrouter(target: ModelTarget) -> Model:
         chat_format("max_tokens"),
         key=target.key,
         base_url=target.base_url or _OPENROUTER_URL,
+        streams=_streams(target),
     )
 
 
 def _open_gemini(target: ModelTarget) -> Model:
     from numbench.models.gemini_api import GeminiModel
 
-    return GeminiModel(target.name, target.served_name, key=target.key, base_url=target.base_url)
+    return GeminiModel(
+        target.name,
+        target.served_name,
+        key=target.key,
+        base_url=target.base_url,
+        streams=_streams(target),
+    )
 
 
 def _open_gemini_batch(target: ModelTarget) -> BatchService:

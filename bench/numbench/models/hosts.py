@@ -38,7 +38,9 @@ def _host(base_url: str) -> str:
 
 
 def _address(host: str) -> IPv4Address | IPv6Address | None:
+    """Return the address that a host is, which may be written as one number."""
+    is_number = host[:1].isdigit() and "." not in host and ":" not in host
     try:
-        return ip_address(host.partition("%")[0])
+        return ip_address(int(host, 0) if is_number else host.partition("%")[0])
     except ValueError:
         return None

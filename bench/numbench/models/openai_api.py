@@ -76,19 +76,26 @@ def chat_format(token_limit: str) -> ApiFormat:
 class OpenAIModel:
     """A model on a server that implements one of the API formats.
 
-    name: the name that the user gave. served_name: the server's own name of the model. Answers are
-    streamed until the server refuses that, or streams an answer without its usage.
+    name: the name that the user gave. served_name: the server's own name of the model. streams:
+    whether to stream answers, until the server refuses that or streams one without its usage.
     """
 
     def __init__(
-        self, name: str, served_name: str, api_format: ApiFormat, *, key: str | None, base_url: str
+        self,
+        name: str,
+        served_name: str,
+        api_format: ApiFormat,
+        *,
+        key: str | None,
+        base_url: str,
+        streams: bool,
     ) -> None:
         self.name = name
         self._served_name = served_name
         self._format = api_format
         self._secrets = known_secrets(key)
         self._client = create_client(key, base_url)
-        self._streams = True
+        self._streams = streams
 
     async def answer(self, messages: Sequence[Message], settings: RequestSettings) -> Completion:
         """Send one request. Failures are values; secrets that a server echoes are masked."""
@@ -105,7 +112,8 @@ class OpenAIModel:
             async with asyncio.timeout(seconds):
                 response = await self._post(body)
             completion = self._format.parse_completion(self._format.decode(response.content))
-            if is_event_stream(response.content) and completion.usage == Usage():
+            is_answer = completion.error is None
+            if is_answer and is_event_stream(response.content) and completion.usage == Usage():
                 self._streams = False
             return with_hold_back_seconds(completion, response.headers)
         except (TimeoutError, openai.APITimeoutError):

@@ -63,12 +63,13 @@ class Attempts:
             extra[POSSIBLY_BILLED] = self.possibly_billed
         return replace(completion, cost=cost, extra=extra)
 
-    def abandoned(self) -> Completion | None:
+    def abandoned(self, bills_in_flight: bool = True) -> Completion | None:
         """Return the record of a request that the end of the run cut off.
 
-        None if no attempt cost anything or may have done so.
+        None if no attempt cost anything or may have done so. bills_in_flight: whether the attempt
+        in flight may have.
         """
-        if self._is_in_flight:
+        if self._is_in_flight and bills_in_flight:
             self._is_in_flight = False
             self._count_possibly_billed()
         if not self.possibly_billed and not self.failed_cost:

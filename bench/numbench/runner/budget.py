@@ -221,7 +221,7 @@ class SharedLimit:
     """A limit that the budgets of several runs share, some of which are executed concurrently."""
 
     def __init__(self, recorded: Mapping[Path, float]) -> None:
-        """`recorded`: US dollars that each run folder has cost before this call."""
+        """`recorded`: US dollars that each run folder has cost, or may have, before this call."""
         self._recorded = dict(recorded)
         self._budgets: dict[Path, Budget] = {}
 

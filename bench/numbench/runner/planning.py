@@ -92,7 +92,7 @@ def plan(
     """Return what `run` with the same arguments would do now. Raises BadInput if `run` would."""
     description = spec.describe()
     kinds = retry_kinds(retry, retry_errors)
-    resolved = with_stored_token_limit(resolve(spec, description), kinds)
+    resolved = with_stored_token_limit(resolve(spec, description), spec, kinds)
     check_compatible(resolved.folder, resolved.info)
     outcomes = item_outcomes(iter_responses(resolved.folder))
     jobs = [job for job in read_jobs(resolved.folder).values() if job.is_active]

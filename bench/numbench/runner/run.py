@@ -168,7 +168,7 @@ def open_run(
     server = (spec.base_url, spec.api, spec.api_key_env, spec.allow_http)
     service = open_batch(spec.model, spec.reasoning, *server) if options.batch else None
     model, description = open_model(spec.model, spec.reasoning, *server)
-    resolved = with_stored_token_limit(resolve(spec, description), options.retry)
+    resolved = with_stored_token_limit(resolve(spec, description), spec, options.retry)
     price = price_for(description)
     if options.max_cost is not None:
         check_cost_limit(spec.model, description.route, price, options.max_cost)

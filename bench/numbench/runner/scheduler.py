@@ -137,9 +137,8 @@ class RequestScheduler:
                 task.cancel()
             await asyncio.gather(heartbeat, *workers, return_exceptions=True)
             error = _failure(all_workers)
-            # A provider that refuses everything bills nothing.
-            if error is None or self._last_answer is not None:
-                await self._record_abandoned()
+            # A provider that refuses everything bills nothing for what it was still sent.
+            await self._record_abandoned(error is None or self._last_answer is not None)
         if error is not None:
             raise error
         if self._context.journal.is_full:
@@ -173,17 +172,21 @@ class RequestScheduler:
         """Wait for the requests in flight: they may have been paid for."""
         if not workers or all(worker.done() for worker in workers):
             return
-        if all_workers.done():
+        journal = self._context.journal
+        has_failed = all_workers.done()
+        if has_failed and (self._last_answer is None or journal.failed):
             await asyncio.wait(workers, timeout=SHUTDOWN_GRACE_SECONDS)
             return
-        if self.reached_time_limit or self._context.journal.is_full:
-            await _wait_for_first((all_workers, self._interrupted.wait()), self._policy.timeout)
+        if has_failed or self.reached_time_limit or journal.is_full:
+            rest = asyncio.gather(*workers, return_exceptions=True)
+            await _wait_for_first((rest, self._interrupted.wait()), self._policy.timeout)
         await asyncio.wait(workers, timeout=self._policy.interrupt_grace)
 
-    async def _record_abandoned(self) -> None:
+    async def _record_abandoned(self, bills_requests_in_flight: bool) -> None:
         """Store what requests may have cost that the end of the run cut off."""
         for requested, attempts in self._in_progress.values():
-            if (completion := attempts.abandoned()) and not self._context.journal.failed:
+            completion = attempts.abandoned(bills_requests_in_flight)
+            if completion and not self._context.journal.failed:
                 self.stats.count_abandoned(completion)
                 await self._context.journal.append(
                     make_response(requested, completion, attempts.number)

@@ -290,17 +290,24 @@ def retry_kinds(retry: Iterable[str], retry_errors: bool = False) -> frozenset[s
     return kinds
 
 
-def with_stored_token_limit(resolved: ResolvedRun, retry: Collection[str]) -> ResolvedRun:
+def with_stored_token_limit(
+    resolved: ResolvedRun, spec: RunSpec, retry: Collection[str]
+) -> ResolvedRun:
     """Return the run with the token limit of its folder in `info`, if it retries truncated answers.
 
-    The requests have the new limit, which is recorded in their responses.
+    The requests have the limit of `spec`, which is recorded in their responses, or without one
+    that of the folder.
     """
     path = resolved.folder / INFO
     if "truncated" not in retry or not path.is_file():
         return resolved
     stored = read_json(path, RunInfo).settings.get("max_tokens")
-    settings = resolved.info.settings | {"max_tokens": stored}
-    return replace(resolved, info=msgspec.structs.replace(resolved.info, settings=settings))
+    info = msgspec.structs.replace(
+        resolved.info, settings=resolved.info.settings | {"max_tokens": stored}
+    )
+    if spec.max_tokens is not None or not isinstance(stored, int | None):
+        return replace(resolved, info=info)
+    return replace(resolved, info=info, settings=replace(resolved.settings, max_tokens=stored))
 
 
 def item_outcomes(responses: Iterable[Response]) -> Outcomes:

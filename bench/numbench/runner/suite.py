@@ -11,10 +11,9 @@ from typing import NamedTuple
 
 from numbench.dataset.store import open_dataset
 from numbench.errors import BadInput, NumbenchError
-from numbench.journal import iter_responses
 from numbench.models import ModelDescription
 from numbench.models.base import DEFAULT_TIMEOUT_SECONDS
-from numbench.runner.budget import SharedLimit, check_cost_limit, recorded_costs
+from numbench.runner.budget import SharedLimit, check_cost_limit, open_budget
 from numbench.runner.live import run_title, show_progress
 from numbench.runner.planning import Plan, plan, published_configurations
 from numbench.runner.progress import ScoreCallback
@@ -31,7 +30,7 @@ from numbench.runner.run_report import (
     RunReport,
     TimeLimitReached,
 )
-from numbench.runner.spec import RunSpec, folder_name, retry_kinds
+from numbench.runner.spec import RunSpec, folder_name, resolve, retry_kinds
 from numbench.signals import stop_on_signals
 
 
@@ -93,7 +92,9 @@ def run_suite(
         for member in pending:
             route, price = member.description.route, member.plan.price
             check_cost_limit(member.plan.model, route, price, max_cost)
-        shared_limit = SharedLimit({member.plan.path: _spent(member) for member in members})
+        shared_limit = SharedLimit(
+            {member.plan.path: _committed(member, max_cost) for member in members}
+        )
     arguments = RunArguments(
         concurrency,
         retry_kinds(retry, retry_errors),
@@ -227,12 +228,10 @@ def _check_keys(members: Sequence[SuiteRun]) -> None:
         )
 
 
-def _spent(member: SuiteRun) -> float:
-    """Return the US dollars that a run folder has cost so far."""
-    dataset = open_dataset(member.spec.dataset)
-    task_of = {item.id: task for task, items in dataset.by_task.items() for item in items}
-    costs = recorded_costs(iter_responses(member.plan.path), task_of, member.plan.price)
-    return sum(cost for _, cost in costs)
+def _committed(member: SuiteRun, max_cost: float) -> float:
+    """Return the US dollars that a run folder has cost so far, or may have."""
+    resolved = resolve(member.spec, member.description)
+    return open_budget(max_cost, resolved, member.plan.price, 0.0, batch=False).committed
 
 
 def _cost_limit_error(

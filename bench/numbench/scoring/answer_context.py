@@ -57,9 +57,9 @@ _EXPLAINING = frozenset((
 ))  # fmt: skip
 _CONDITION = re.compile(
     r"\b(?:if|unless|suppos\w+|assuming|ignor\w+|without(?! further)|would|could|should|might|maybe"
-    r"|perhaps|possibly|round(?:ed|ing|s)?(?! to 15)|truncat\w+|hundreds?|thousands?|millions?"
+    r"|perhaps|possibly|truncat\w+|hundreds?|thousands?|millions?"
     r"|billions?|percent|absolute|modulo|binary|octal|hexadecimal|at most|false|mistake|wrong"
-    r"|incorrect|example|template|sample|draft|previous|partial|intermediate|step|part|half|twice)\b",
+    r"|incorrect|example|template|sample|draft|previous|intermediate|half|twice)\b",
     re.IGNORECASE,
 )
 
@@ -67,15 +67,17 @@ _CONDITION = re.compile(
 # clause, directly before the object, or as its label.
 _OTHER_THAN_ANSWER = re.compile(
     r"\b(?:not|never|nope|cannot|instead|rather|except|contrary|attempt|naive|initial\w*|previous\w*"
-    r"|earlier|old|original\w*|so far|working answer|provisional|tentative|unlike|opposite|negat\w+"
+    r"|earlier|old|original\w*|so far|working answer|provisional|tentative|unlike|opposite"
     r"|guess\w*|hypothesis|assume\w*|otherwise|unsorted|dummy|default|mock|debug|cached|grader"
     r"|someone|student|their|you said|the user|let the answer be|excluded|no longer|reference"
     r"|expected output|minus \w+ is|plus an?|second question|at least|up to"
     r"|before (?:sort|carry)\w*|number before|interval before|quick estimate"
-    r"|first (?:draft|try|step|part|approximation)"
+    r"|first (?:draft|try|step|part|approximation)|candidate|assert"
+    r"|partial (?:result|sum|answer)"
     r"|times the answer|look like this|user['’]s|\w+n['’]t)\b|\bcase [0-9]"
     r"|\b(?:no|or|than|like|almost|compare with|consider|times|twice|double|triple"
     r"|square of|cube of|inverse of|half of|close to|near)\s*\Z"
+    r"|(?:integer|whole|decimal|fractional) part\W*\Z|\A\W*(?:rounded|(?:after )?step \w+)\W*\Z"
     r"|\A\W*(?:first|instructions?|your instructions|prompt|system|user|input|test|lower bound"
     r"|upper bound)\W*\Z|\breply with\b",
     re.IGNORECASE,
@@ -120,16 +122,20 @@ _RETRACTION = re.compile(
     r"|example|placeholder|template|dummy|draft|attempt|units of|to be"
     r"|(?:is|be|was) (?:only |just |merely )?(?:an? |the |my )?(?:\w+ )?(?:format|form|structure)"
     r"|retract|void|kidding|bogus|hang on|try again|forgotten|flipped|revers\w+|negate|opposite"
-    r"|not confident|falsch|faux|incorrecto|unless|uncertain|tentative|verification"
+    r"|not confident|falsch|faux|incorrecto|unless|uncertain|tentative"
     r"|not (?:the|my|a|an|yet|final|right|quite|correct)|(?:isn't|can't be) (?:right|quite|correct)"
-    r"|(?:let me|let's|i (?:will|should|need to|must|have to)|i'll) (?:re-?|double-)?check)\b"
-    rf"|\b(?:negative|minus)\b|\bNo[.,:]|[?✗✘❌]|等等|不对|\b{_SCALE_WORDS}",
+    r"|(?:let me|let's|i (?:will|should|need to|must|have to)|i'll) (?:re-?|double-)?check"
+    r"(?![^\n]{0,200}\b(?:correct|matches)\b))\b"
+    rf"|\A\W*(?:negative|minus)\W*(?:\Z|\n)|\A\W*(?:now|then|next)\b|[\"']negative"
+    r"|sign is negative|minus sign|\bsubject to"
+    rf"|\bNo[.,:]|[?✗✘❌]|等等|不对|\b{_SCALE_WORDS}",
     re.IGNORECASE,
 )
 # Sentences to the reader, which take nothing back, whatever words they contain.
 _COURTESY = re.compile(
     r"(?:^|(?<=[.!?\n]))[ \t]{0,9}"
-    r"(?:(?:sorry|(?:my )?apologies|I apologi[sz]e)\b"
+    r"(?:let me know if you(?:['’]d| would) (?:like|prefer)\b"
+    r"|(?:sorry|(?:my )?apologies|I apologi[sz]e)\b"
     r"(?=[^.!?\n]*\b(?:delay|wait|waiting|long|late|slow\w*|inconvenience)\b)"
     r"|(?:is there|do you|would you|can I|could I|may I)\b(?=[^.!?\n]*\b(?:anything|help|need)\b)"
     r"|(?:would you like|do you want)\b(?![^.!?\n]*\bcheck)"
@@ -145,7 +151,7 @@ _COURTESY = re.compile(
 # A sign, an operator or a unit that changes the value of an object next to it.
 _OBJECT_ATTACHED_BEFORE = re.compile(r"(?:[-−–/^×·√~]|≠\s?)\Z")
 _OBJECT_ATTACHED_AFTER = re.compile(
-    r"[A-Za-z]{1,2}(?![A-Za-z])"
+    r"[A-Za-z]{1,2}(?![A-Za-z])|\[\"|[ \t]{0,9}(?:minus|plus|times)\b"
     rf"|[ \t]{{0,9}}+(?:\\?%|\^|[-+−×·÷*/]\s{{0,9}}[0-9]|{_SCALE_WORDS})",
     re.IGNORECASE,
 )
@@ -186,24 +192,23 @@ def introduces_answer(
     Numbers among them are the answer or in the question; letters are the answer. operator: the
     question's; the words do not name the result of another one.
     """
-    clause = _clause_before(text, start, value, prompt, operator)
-    return clause is not None and _consists_of(clause, _INTRODUCING)
+    clause = clause_before(text, start, value, operator)
+    return (
+        clause is not None
+        and are_known_numbers(clause, value, prompt)
+        and _consists_of(clause, _INTRODUCING)
+    )
 
 
-def may_introduce_answer(
-    text: str, start: int, value: AnswerValue, prompt: str, operator: str = ""
-) -> bool:
-    """Return whether the words before an object do not introduce something else than the answer.
+def may_introduce_answer(clause: str) -> bool:
+    """Return whether the clause before an object does not introduce something else.
 
-    As in `introduces_answer`, except that unknown words are allowed.
+    As in `introduces_answer`, except that unknown words and numbers are allowed.
     """
-    clause = _clause_before(text, start, value, prompt, operator)
-    return clause is not None and not _OTHER_THAN_ANSWER.search(clause)
+    return not _OTHER_THAN_ANSWER.search(clause)
 
 
-def _clause_before(
-    text: str, start: int, value: AnswerValue, prompt: str, operator: str
-) -> str | None:
+def clause_before(text: str, start: int, value: AnswerValue, operator: str) -> str | None:
     """Return the clause before an object without option letters; None if it excludes an answer."""
     before = _FENCE_BEFORE.sub("", text[max(start - _WINDOW, 0) : start])
     if not before.rpartition("\n")[2].strip() and (above := _LINE_ABOVE.search(before)):
@@ -220,7 +225,7 @@ def _clause_before(
         if any(letter != value for letter in _OTHER_LETTER.findall(clause)):
             return None
         return _OTHER_LETTER.sub("", clause)
-    return clause if are_known_numbers(clause, value, prompt) else None
+    return clause
 
 
 def are_known_numbers(text: str, value: AnswerValue, prompt: str) -> bool:

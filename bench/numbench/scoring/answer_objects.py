@@ -13,20 +13,24 @@ from __future__ import annotations
 
 import json
 import re
+from decimal import Decimal
 from typing import NamedTuple
 
 from numbench.scoring.answer_context import (
     are_known_numbers,
+    clause_before,
     is_example,
     is_object_attached,
     is_placeholder,
     is_uncertain,
     may_introduce_answer,
 )
+from numbench.scoring.conclusions import is_after_other_conclusion
 from numbench.scoring.following_text import contradicts
 from numbench.scoring.notation import (
     MAX_LIST_LENGTH,
     NUMBER_LITERAL,
+    SIGNS,
     AnswerValue,
     has_ambiguous_commas,
     read_list_element,
@@ -38,8 +42,10 @@ from numbench.scoring.object_keys import (
     is_answer_key,
     is_neutral,
     is_question_key,
+    is_step,
     is_text_key,
 )
+from numbench.scoring.question_terms import names_result, names_step
 from numbench.scoring.truncated_objects import (
     KEY,
     NEXT_KEY,
@@ -143,7 +149,7 @@ def _other_keys_agree(source: AnswerText, decoded: dict[str, object], value: Ans
     for key, other in decoded.items():
         if key == "answer":
             is_after = True
-        elif is_answer_key(key):
+        elif is_answer_key(key) or names_result(key.replace("_", " "), source.operator):
             is_settled = other is None or other is True or other == ""
             if not is_settled and _read_json_value(other, source.kind) != value:
                 return False
@@ -154,9 +160,17 @@ def _other_keys_agree(source: AnswerText, decoded: dict[str, object], value: Ans
             words = _joined(other)
             if is_uncertain(words) or not are_known_numbers(words, value, source.prompt):
                 return False
-        elif not is_neutral(key, other):
-            return False
+        elif not (is_neutral(key, other) or _is_operand(other, source.prompt)):
+            is_other = names_step(key.replace("_", " "))
+            if not (is_other or (not is_after and is_step(key, other))):
+                return False
     return True
+
+
+def _is_operand(value: object, prompt: str) -> bool:
+    """Return whether a decoded value is a number of the question."""
+    numbers = (literal.group().lstrip(SIGNS) for literal in NUMBER_LITERAL.finditer(prompt))
+    return isinstance(value, str) and value.lstrip(SIGNS) in numbers
 
 
 def _joined(value: object) -> str:
@@ -269,11 +283,12 @@ def _is_introduced(source: AnswerText, found: _Object, value: AnswerValue) -> bo
     """Return whether the text next to a closed object leaves its value the answer."""
     text = source.text
     is_one_of_several = _AFTER_ANOTHER_OBJECT.search(text, max(found.start - 20, 0), found.start)
-    return (
-        may_introduce_answer(text, found.start, value, source.prompt, source.operator)
-        and not is_one_of_several
-        and not is_object_attached(text, found.start, found.end)
-    )
+    clause = clause_before(text, found.start, value, source.operator)
+    if clause is None or not may_introduce_answer(clause):
+        return False
+    if isinstance(value, Decimal) and is_after_other_conclusion(clause, value, source.prompt):
+        return False
+    return not is_one_of_several and not is_object_attached(text, found.start, found.end)
 
 
 def _unclosed_keys(

@@ -28,7 +28,7 @@ _NAMES = {
 }
 # A word that names the result of another operation, by the operations it is used for.
 _RESULTS = (
-    (re.compile(r"\b(?:sum|total)\b", re.IGNORECASE), ("+", "mean", "std")),
+    (re.compile(r"\b(?:sum|total)\b", re.IGNORECASE), ("+", "*", "mean", "std")),
     (re.compile(r"\bdifference\b", re.IGNORECASE), ("-", "std")),
     (re.compile(r"\bproduct\b", re.IGNORECASE), ("*",)),
     (re.compile(r"\b(?:quotient|ratio)\b", re.IGNORECASE), ("/", "mean")),
@@ -58,8 +58,20 @@ def answer_names(operator: str) -> str:
     return rf"(?:{_ADJECTIVES})?(?:answer|result|value|solution{number})"
 
 
+def names_result(text: str, operator: str) -> bool:
+    """Return whether a text names the result of the question's operation."""
+    return any(operator == operators[0] and name.search(text) for name, operators in _RESULTS)
+
+
+def names_step(key: str) -> bool:
+    """Return whether a key names the result of an operation."""
+    return any(name.search(key) for name, _ in _RESULTS)
+
+
 def names_other_result(text: str, operator: str) -> bool:
     """Return whether a text names the result of another operation, such as a sum for a maximum."""
+    if names_result(text, operator):
+        return False
     return operator in _NAMES and any(
         operator not in operators and name.search(text) for name, operators in _RESULTS
     )
