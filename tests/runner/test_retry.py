@@ -1,4 +1,4 @@
-"""Requesting again what is empty, truncated, refused, or failed for good."""
+"""`--retry`: repeat requests whose response is empty, truncated, refused or an error."""
 
 from __future__ import annotations
 

@@ -128,7 +128,7 @@ class Budget:
         self._sums[task] = count + 1, total + cost
 
     def add_possibly_billed(self, task: str, attempts: int = 1, is_earlier: bool = False) -> None:
-        """Reserve the cost of attempts at items of `task` that may have been billed, for good.
+        """Reserve the cost of attempts at items of `task` that may have been billed, permanently.
 
         `is_earlier`: they were made by an earlier call.
         """

@@ -241,7 +241,7 @@ class RequestScheduler:
 
     @property
     def _is_rejecting_everything(self) -> bool:
-        """Whether many items were rejected for good, and none was answered in any call."""
+        """Whether many items were permanently rejected, and none was answered in any call."""
         rejected = self.stats.permanent_errors
         return rejected >= MAX_REJECTED_ITEMS and not self.stats.progress().overall.answered
 

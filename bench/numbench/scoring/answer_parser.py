@@ -12,13 +12,13 @@ the kind that the task requires (a list of one number is not a number):
    quoted value or a list, the closing brace of an object whose beginning is missing. If the output
    ended at the token limit, the value must have ended, as in rule 3.
 
-An object is no answer if another key contradicts it (`object_keys`: `final_answer`, `unit`), or if
-the text around it does: it is an example, denied, taken back or followed by another value
-(`answer_context`, `following_text`). Then there is no answer: the parser never guesses.
+An object does not count if another key contradicts it (`object_keys`: `final_answer`, `unit`), or
+if the text around it does: it is an example, denied, taken back or followed by another value
+(`answer_context`, `following_text`). Then the response is unreadable: the parser does not guess.
 
 If the text repeats the question, the answer follows its question. After the first key `answer`, the
 text ends at an end-of-turn token (`<|im_end|>`, `</s>`, …) or a line that starts a next question
-(`Question:`, `User:`): what follows was invented by the model. There is no answer if such a text
+(`Question:`, `User:`): what follows was invented by the model. Such a text is unreadable if it
 starts with another question.
 
 A JSON string counts as its content. `null`, booleans, NaN, infinities and objects are not
@@ -133,7 +133,7 @@ def parse_answer(
 
 
 def _own_turn(text: str, prompt: str) -> str | None:
-    """Return the part of `text` that answers the prompt; None if it cannot be told apart.
+    """Return the part of `text` that answers the prompt; None if that part is ambiguous.
 
     It starts after a repeated prompt, and ends before what the model invented after its answer.
     """
