@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -11,7 +12,14 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, NullFormatter
 
 from experiments.sample_complexity.outcomes import TARGETS, Cell, Outcome, Outcomes
-from numbench.plot_style import FULL_WIDTH, GREY, plot_style, render_figure, run_style
+from numbench.plot_style import (
+    FULL_WIDTH,
+    GREY,
+    LinePattern,
+    plot_style,
+    render_figure,
+    run_style,
+)
 from numbench.progress_display import short_count
 from numbench.tasks import TASKS
 
@@ -23,6 +31,20 @@ ENCODINGS = {
     "subword": "Subword",
 }
 _HEIGHT = 2.2
+
+
+class CurveStyle(NamedTuple):
+    """How the curves of an encoding look. title: in the legend."""
+
+    title: str
+    colour: str
+    line: LinePattern = "-"
+
+
+CURVES = {
+    encoding: CurveStyle(title, run_style(number).colour)
+    for number, (encoding, title) in enumerate(ENCODINGS.items())
+}
 
 
 def plot_growth(outcomes: Outcomes, tasks: Sequence[str]) -> bytes:
@@ -75,8 +97,15 @@ def _draw_growth(axes: Axes, task: str, target: float, outcomes: Outcomes) -> No
             axes.plot(*zip(*means, strict=True), color=style.colour, linewidth=1.0)
 
 
-def plot_curves(outcomes: Outcomes, columns: Sequence[tuple[str, int, int]]) -> bytes:
-    """Return exact match over the questions seen as SVG, a panel per (task, bits, shift)."""
+def plot_curves(
+    outcomes: Outcomes,
+    columns: Sequence[tuple[str, int, int]],
+    styles: Mapping[str, CurveStyle] = CURVES,
+) -> bytes:
+    """Return exact match over the questions seen as SVG, a panel per (task, bits, shift).
+
+    styles: title, colour and line of each encoding.
+    """
     rows = -(-len(columns) // 4)
     with plot_style():
         figure = Figure(figsize=(FULL_WIDTH, 1.6 * rows + 0.6), layout="constrained")
@@ -88,28 +117,30 @@ def plot_curves(outcomes: Outcomes, columns: Sequence[tuple[str, int, int]]) -> 
             axes.axhline(90, color=GREY, linewidth=0.5, linestyle=":")
             axes.grid(visible=True)
             axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: short_count(value)))
-            for number, encoding in enumerate(ENCODINGS):
+            for encoding, style in styles.items():
                 for one in outcomes.get(Cell(task, bits, shift, encoding), ()):
-                    _draw_curve(axes, one, run_style(number).colour)
+                    _draw_curve(axes, one, style)
         figure.supxlabel("questions seen")
         figure.supylabel("exact match on held-out pairs, %")
-        figure.legend(
-            handles=_handles(lines=True), loc="outside upper center", ncols=len(ENCODINGS)
-        )
+        handles = [
+            Line2D([], [], color=style.colour, linestyle=style.line, label=style.title)
+            for style in styles.values()
+        ]
+        figure.legend(handles=handles, loc="outside upper center", ncols=len(styles))
         return render_figure(figure, ("svg",))["svg"]
 
 
-def _draw_curve(axes: Axes, one: Outcome, colour: str) -> None:
+def _draw_curve(axes: Axes, one: Outcome, style: CurveStyle) -> None:
     questions, exact = zip(*one.curve, strict=True)
-    axes.plot(questions, [100 * value for value in exact], color=colour, linewidth=0.7, alpha=0.8)
+    axes.plot(
+        questions, [100 * value for value in exact], color=style.colour, linestyle=style.line,
+        linewidth=0.7, alpha=0.8,
+    )  # fmt: skip
 
 
-def _handles(*, lines: bool = False) -> list[Line2D]:
+def _handles() -> list[Line2D]:
     styles = [(run_style(number), title) for number, title in enumerate(ENCODINGS.values())]
     return [
-        Line2D(
-            [], [], color=style.colour, marker="" if lines else style.marker, markersize=3.5,
-            label=title,
-        )
+        Line2D([], [], color=style.colour, marker=style.marker, markersize=3.5, label=title)
         for style, title in styles
-    ]  # fmt: skip
+    ]

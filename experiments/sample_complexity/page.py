@@ -62,7 +62,7 @@ def _statement(row: Mapping[str, Sequence[Outcome]], target: float) -> str:
     if any(ratio is None for ratio in ratios.values()):
         return "not decided, as there is one seed only"
     known = {name: ratio for name, ratio in ratios.items() if ratio is not None}
-    factors = ", ".join(f"{TITLES[name]} {_ratio(ratio)}" for name, ratio in known.items())
+    factors = ", ".join(f"{TITLES[name]} {format_ratio(ratio)}" for name, ratio in known.items())
     verdict = "yes" if all(ratio.shows_more for ratio in known.values()) else "not shown"
     return f"{verdict}; questions relative to BitTokens: {factors}"
 
@@ -99,14 +99,7 @@ def _tables(rows: Mapping[str, Mapping[str, Sequence[Outcome]]]) -> Iterator[str
     encodings = [name for name in TITLES if any(name in row for row in rows.values())]
     header = " | ".join(TITLES[name] for name in encodings)
     rule = "---|" + "---:|" * len(encodings)
-    for title, cell in (
-        ("Questions to 90 %, in thousands", _amounts(0.9, _questions)),
-        ("Questions to 50 %, in thousands", _amounts(0.5, _questions)),
-        ("Tokens to 90 %, in thousands", _amounts(0.9, _tokens)),
-        ("Tokens to 50 %, in thousands", _amounts(0.5, _tokens)),
-        ("CPU-seconds to 50 %", _amounts(0.5, _cpu_seconds)),
-        ("Exact match at the budget, % (networks that reach it)", _scores),
-    ):
+    for title, cell in (*TABLES.items(), *COST_TABLES.items()):
         yield f"| {title} | {header} |"
         yield f"|{rule}"
         for name, row in rows.items():
@@ -156,6 +149,20 @@ def _scores(seeds: Sequence[Outcome]) -> str:
     return ", ".join(f"{100 * value:.1f}" for value in values)
 
 
+TABLES: Mapping[str, Callable[[Sequence[Outcome]], str]] = {
+    "Questions to 90 %, in thousands": _amounts(0.9, _questions),
+    "Questions to 50 %, in thousands": _amounts(0.5, _questions),
+    "Exact match at the budget, % (networks that reach it)": _scores,
+}
+"""Tables by title: what a cell shows about its seeds."""
+
+COST_TABLES: Mapping[str, Callable[[Sequence[Outcome]], str]] = {
+    "Tokens to 90 %, in thousands": _amounts(0.9, _tokens),
+    "Tokens to 50 %, in thousands": _amounts(0.5, _tokens),
+    "CPU-seconds to 50 %": _amounts(0.5, _cpu_seconds),
+}
+
+
 def _growth(task: str, outcomes: Outcomes, target: float) -> str:
     parts = []
     for encoding in TITLES:
@@ -198,7 +205,8 @@ def _bits(task: str, outcomes: Outcomes) -> list[int]:
     return sorted({cell.bits for cell in outcomes if cell.task == task and not cell.shift})
 
 
-def _ratio(ratio: Ratio) -> str:
+def format_ratio(ratio: Ratio) -> str:
+    """Return a ratio with its interval, or as a lower bound."""
     if ratio.high is None:
         return f"at least × {ratio.value:.1f} (lower bound {ratio.low:.1f})"
     return f"× {ratio.value:.1f} ({ratio.low:.1f}–{ratio.high:.1f})"

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import math
 import re
-from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
@@ -18,7 +16,6 @@ from experiments.sample_complexity.__main__ import HERE, RESULTS, render
 from experiments.sample_complexity.outcomes import (
     Cell,
     Cost,
-    Outcome,
     first_in_a_row,
     outcome,
     read_outcomes,
@@ -30,30 +27,8 @@ from experiments.sample_complexity.statistics import (
     growth_per_bit,
     ratio_to_reference,
 )
-from numbench.bittoken.training.recipe import Recipe, load_recipe
-from numbench.jsonl import write_json
-
-BUDGET = 524_288
-
-
-def log(task: str, exact: Sequence[float]) -> list[dict[str, object]]:
-    return [
-        {
-            "step": 16 * n,
-            "questions": 4096 * n,
-            "tokens": 7 * 4096 * n,
-            "cpu_seconds": 2.0 * n,
-            "tasks": {task: {"exact": score}},
-        }
-        for n, score in enumerate(exact, 1)
-    ]
-
-
-def seed(number: int, questions: int | None, exact: float = 0.95) -> Outcome:
-    """Return the outcome of a seed that reached 90 % after some questions, or never."""
-    end = Cost(questions or BUDGET, 7 * (questions or BUDGET), 100.0)
-    cost = end if questions else None
-    return Outcome(number, {0.5: cost, 0.9: cost}, end, exact, ())
+from numbench.bittoken.training.recipe import load_recipe
+from tests.experiments.outcome_examples import BUDGET, assert_is_committed, log, seed, store
 
 
 @pytest.mark.parametrize(
@@ -143,14 +118,6 @@ def test_the_rate_with_the_fewest_questions_is_chosen() -> None:
     assert best_trial([worse, better]) is better
 
 
-def store(folder: Path, recipe: Recipe, exact: Sequence[float]) -> None:
-    folder.mkdir(parents=True)
-    write_json(folder / "recipe.json", recipe)
-    lines = [json.dumps({"step": 0, "event": "started"})]
-    lines += [json.dumps(entry) for entry in log(recipe.data.tasks[0], exact)]
-    (folder / "metrics.jsonl").write_text("\n".join(lines) + "\n")
-
-
 @pytest.fixture
 def stored(tmp_path: Path) -> Path:
     """Results in which BitTokens need half as many questions as all others, in two seeds."""
@@ -207,20 +174,4 @@ def test_declared_runs_differ_from_their_recipes_only_as_the_plan_says() -> None
 
 
 def test_committed_page_is_generated_from_the_committed_logs() -> None:
-    for name, data in render(RESULTS).items():
-        committed = (RESULTS / name).read_bytes()
-        if name.endswith(".svg"):
-            # The other bytes depend on the version of matplotlib.
-            assert labels(committed) == labels(data), name
-            assert positions(committed) == pytest.approx(positions(data), abs=0.1), name
-        else:
-            assert committed == data, name
-
-
-def labels(svg: bytes) -> list[str]:
-    return re.findall(r"<!-- (.*) -->", svg.decode())
-
-
-def positions(svg: bytes) -> list[float]:
-    """Return the coordinates of all markers."""
-    return [float(x) for x in re.findall(r' [xy]="(-?[\d.]+)"', svg.decode())]
+    assert_is_committed(render(RESULTS), RESULTS)
