@@ -73,6 +73,7 @@ def _draw_growth(axes: Axes, task: str, target: float, outcomes: Outcomes) -> No
     axes.grid(visible=True, axis="y")
     all_bits = sorted({cell.bits for cell in outcomes if cell.task == task and not cell.shift})
     axes.set_xticks(all_bits)
+    axes.set_xlim(min(all_bits) - 1, max(all_bits) + 1)
     for number, encoding in enumerate(ENCODINGS):
         style = run_style(number)
         # Encodings stand side by side, so that equal values do not hide each other.

@@ -60,7 +60,7 @@ def _statement(row: Mapping[str, Sequence[Outcome]], target: float) -> str:
     if any(one.reached[target] is None for one in row[REFERENCE]):
         return f"BitTokens do not reach {target:.0%} with every seed"
     if any(ratio is None for ratio in ratios.values()):
-        return "not decided, as there is one seed only"
+        return "not decided before every encoding has two seeds"
     known = {name: ratio for name, ratio in ratios.items() if ratio is not None}
     factors = ", ".join(f"{TITLES[name]} {format_ratio(ratio)}" for name, ratio in known.items())
     verdict = "yes" if all(ratio.shows_more for ratio in known.values()) else "not shown"

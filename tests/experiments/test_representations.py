@@ -18,6 +18,9 @@ from experiments.representations.rates import chosen_factor, rate_scores
 from experiments.sample_complexity.outcomes import Cell, Outcome, Outcomes
 from tests.experiments.outcome_examples import assert_is_committed, seed, store
 
+TRAIN = "python -m experiments.queue --declared experiments/representations"
+"""The command that trains the runs, up to the name of the declaration."""
+
 
 def cells(task: str, fixed: Sequence[Outcome], floating: Sequence[Outcome]) -> Outcomes:
     return {
@@ -138,12 +141,18 @@ def test_declared_runs_differ_in_encoding_operation_and_rate_only() -> None:
     assert {run.recipe.training.questions * 2 for run in sweep} == {262_144}
 
 
-@pytest.mark.skipif(not (RESULTS / "runs").is_dir(), reason="no runs are stored yet")
+@pytest.mark.skipif(
+    not (RESULTS / "runs").is_dir(),
+    reason=f"no runs are stored; {TRAIN}/runs.toml",
+)
 def test_committed_page_is_generated_from_the_committed_logs() -> None:
     assert_is_committed(render(RESULTS), RESULTS)
 
 
-@pytest.mark.skipif(not (RESULTS / "sweep").is_dir(), reason="no sweep is stored yet")
+@pytest.mark.skipif(
+    not (RESULTS / "sweep").is_dir(),
+    reason=f"no sweep is stored; {TRAIN}/sweep.toml",
+)
 def test_declared_rates_are_those_of_the_sweep() -> None:
     scores = rate_scores(read_comparison(HERE / "sweep.toml"), RESULTS / "sweep")
     for run in read_comparison(HERE / "runs.toml").runs:
