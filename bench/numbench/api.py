@@ -5,7 +5,7 @@ Each corresponds to a command of the same name and returns what the command prin
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -97,6 +97,12 @@ def run(
     temperature: float | None = None,
     api_key_env: str | None = None,
     allow_http: bool = False,
+    structured: bool | None = None,
+    params: Mapping[str, object] | None = None,
+    headers: Mapping[str, str] | None = None,
+    providers: Sequence[str] = (),
+    quantizations: Sequence[str] = (),
+    allow_altered_messages: bool = False,
     concurrency: int | None = None,
     retry_errors: bool = False,
     retry: Collection[str] = (),
@@ -112,8 +118,11 @@ def run(
     items per task, `samples` answers per item, which need a `temperature` above 0 unless the model
     accepts none. `timeout` (of one request) and `time_limit` (of the run) are in seconds,
     `max_cost` in US dollars. `api_key_env` names the environment variable with the key of
-    `base_url`. `retry` names kinds of responses to request again. Without `on_progress`, progress
-    is displayed on stderr. Works in a notebook, where an event loop already runs.
+    `base_url`. `structured` says whether requests contain the JSON schema of the answer, `params`
+    are added to their body and `headers` to their headers; `providers` and `quantizations` select
+    hosts of an OpenRouter model. `retry` names kinds of responses to request again. Without
+    `on_progress`, progress is displayed on stderr. Works in a notebook, where an event loop already
+    runs.
 
     Raises BadInput for invalid arguments, NumbenchError if no item can be answered or the disk
     is full, and CostLimitReached, TimeLimitReached or RunInterrupted (`numbench.runner`) if the
@@ -135,6 +144,12 @@ def run(
         temperature,
         api_key_env,
         allow_http,
+        structured,
+        params or {},
+        headers or {},
+        providers,
+        quantizations,
+        allow_altered_messages,
     )
     return run_sync(
         spec,
@@ -167,6 +182,12 @@ async def arun(
     temperature: float | None = None,
     api_key_env: str | None = None,
     allow_http: bool = False,
+    structured: bool | None = None,
+    params: Mapping[str, object] | None = None,
+    headers: Mapping[str, str] | None = None,
+    providers: Sequence[str] = (),
+    quantizations: Sequence[str] = (),
+    allow_altered_messages: bool = False,
     concurrency: int | None = None,
     retry_errors: bool = False,
     retry: Collection[str] = (),
@@ -193,6 +214,12 @@ async def arun(
         temperature,
         api_key_env,
         allow_http,
+        structured,
+        params or {},
+        headers or {},
+        providers,
+        quantizations,
+        allow_altered_messages,
     )
     return await run_async(
         spec,
@@ -223,6 +250,12 @@ def plan(
     out: PathLike | None = None,
     samples: int = 1,
     temperature: float | None = None,
+    structured: bool | None = None,
+    params: Mapping[str, object] | None = None,
+    headers: Mapping[str, str] | None = None,
+    providers: Sequence[str] = (),
+    quantizations: Sequence[str] = (),
+    allow_altered_messages: bool = False,
     retry_errors: bool = False,
     retry: Collection[str] = (),
     batch: bool = False,
@@ -242,6 +275,12 @@ def plan(
         None if out is None else Path(out),
         samples,
         temperature,
+        structured=structured,
+        params=params or {},
+        headers=headers or {},
+        providers=providers,
+        quantizations=quantizations,
+        allow_altered_messages=allow_altered_messages,
     )
     return plan_run(spec, retry_errors, batch, retry)
 

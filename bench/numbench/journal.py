@@ -311,6 +311,12 @@ def _check_compatible(folder: Path, stored: RunInfo, info: RunInfo) -> None:
                 f"{folder} holds a run with {field} {_shortened(before)}, this one has "
                 f"{_shortened(now)}; choose another --out"
             )
+    for task in sorted(stored.requests.keys() & info.requests.keys()):
+        if stored.requests[task] != info.requests[task]:
+            raise BadInput(
+                f"{folder} holds a run with other requests for {task} (see requests.jsonl); "
+                "choose another --out"
+            )
     if changed := changed_prompts(stored.prompt, info.prompt):
         raise BadInput(
             f"{folder} holds a run with different prompts ({', '.join(changed)}); "
@@ -352,6 +358,7 @@ def _merge_run_info(folder: Path, stored: RunInfo, info: RunInfo) -> RunInfo:
         tasks=tasks,
         settings=info.settings | ({"samples": samples} if samples > 1 else {}),
         prompt=msgspec.structs.replace(info.prompt, tasks=stored.prompt.tasks | info.prompt.tasks),
+        requests=stored.requests | info.requests,
         limit=info.limit if new_limit >= stored_limit else stored.limit,
         versions=versions,
         created=stored.created,

@@ -167,6 +167,20 @@ class Job(Struct, frozen=True, kw_only=True):
         return self.state in ("planned", "submitted")
 
 
+class RecordedRequest(Struct, frozen=True, kw_only=True):
+    """The request for the first item of a task: one line of `requests.jsonl`.
+
+    body: as it is sent, secrets masked. sha256: hash of its shape: everything but the question,
+    seeds and stream parameters.
+    """
+
+    task: str
+    item_id: str
+    body: dict[str, object]
+    sha256: str
+    schema: int = SCHEMA
+
+
 Status = Literal["ok", "unparseable", "empty", "truncated", "refused", "error", "missing"]
 ErrorKind = Literal[
     "sample_std", "sign", "magnitude", "rounding", "precision", "carry", "swap", "digit",
@@ -255,7 +269,8 @@ class RunInfo(Struct, frozen=True, kw_only=True):
     settings: everything that shapes a request (temperature, token limit, level parameters), and
     the number of `samples` per item if it is more than one.
     limit: the number of items per task, None for all. source: "measured" by numbench, or
-    "imported" from other files.
+    "imported" from other files. requests: the hash of the shape of the requests of each task
+    (`RecordedRequest`), empty for models in this process and in runs of versions before 0.2.
     """
 
     model: str
@@ -269,6 +284,7 @@ class RunInfo(Struct, frozen=True, kw_only=True):
     versions: dict[str, str]
     created: str
     source: Literal["measured", "imported"] = "measured"
+    requests: dict[str, str] = {}
     schema: int = SCHEMA
 
     @property

@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +32,9 @@ from numbench.models import providers as registry
 from numbench.models.catalogue import list_models, named_models
 from numbench.models.providers import all_providers, find_provider, provider_price
 from numbench.records import Completion
+from numbench.runner import RunSpec, plan, run
 from numbench.runner.prices import find_price
+from numbench.runner.request_log import REQUESTS
 from tests.models.batch_servers import GeminiJobs
 from tests.servers import serve
 
@@ -160,6 +163,29 @@ def test_a_hosted_plugin_gets_key_server_and_name(
     assert description.settings.request == {"tier": "flex", "depth": 9}
     with pytest.raises(BadInput, match="--api responses is available from openai only, not from a"):
         describe_model("acme/large", None, None, "responses")
+
+
+def test_a_plugin_whose_requests_cannot_be_stopped_gets_no_preview(
+    install: Callable[..., None], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    sent: list[str] = []
+
+    class Paid(EchoModel):
+        async def answer(
+            self, messages: Sequence[Message], settings: RequestSettings
+        ) -> Completion:
+            sent.append(messages[-1].content)
+            return await super().answer(messages, settings)
+
+    monkeypatch.setenv("ACME_TOKEN", "secret")
+    install(hosted(open_model=Paid))
+    spec = RunSpec("acme/any", dataset="v1", limit=1, out=tmp_path / "run")
+    assert (plan(spec).request, sent) == (None, [])
+    assert run(spec, on_progress=lambda now: None).answered == len(sent) == 9
+    assert not (tmp_path / "run" / REQUESTS).exists()
+    for changes in ({"params": {"a": 1}}, {"headers": {"a": "b"}}):
+        with pytest.raises(BadInput, match="takes no --param and --header"):
+            plan(replace(spec, **changes))
 
 
 @pytest.mark.parametrize(

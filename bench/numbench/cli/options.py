@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import sys
 from enum import Enum
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, TypedDict
 
 import typer
 
@@ -72,6 +72,35 @@ def parse_duration(text: str) -> float:
     return 3600 * hours + 60 * minutes + seconds
 
 
+class RequestArguments(TypedDict):
+    """Arguments of a `RunSpec` that shape its requests."""
+
+    params: dict[str, object]
+    headers: dict[str, str]
+    providers: tuple[str, ...]
+    quantizations: tuple[str, ...]
+
+
+Params = Annotated[
+    list[str],
+    typer.Option(
+        "--param",
+        metavar="KEY=VALUE",
+        help="Add a parameter to every request, nested by dots, the value in JSON: top_k=20 or "
+        "a.b=true. May be repeated.",
+    ),
+]
+
+Headers = Annotated[
+    list[str],
+    typer.Option(
+        "--header",
+        metavar="NAME=VALUE",
+        help="Add an HTTP header to every request. Its value is not stored. May be repeated.",
+    ),
+]
+
+
 Tasks = Annotated[
     str, typer.Option(help="Tasks, separated by commas, or all of the dataset.", metavar="A,B|all")
 ]
@@ -83,6 +112,20 @@ ScoringProtocol = Annotated[
         "formats are read too. paper: the scoring of the paper's study."
     ),
 ]
+
+
+def request_arguments(
+    params: list[str], headers: list[str], providers: str, quantizations: str
+) -> RequestArguments:
+    """Return the arguments of a RunSpec for the options of requests. Raises BadInput."""
+    from numbench.runner.request_options import parse_headers, parse_names, parse_params
+
+    return {
+        "params": parse_params(params),
+        "headers": parse_headers(headers),
+        "providers": parse_names(providers),
+        "quantizations": parse_names(quantizations),
+    }
 
 
 def selected_tasks(tasks: str) -> tuple[str, ...] | None:

@@ -10,12 +10,15 @@ import typer
 from numbench.cli.options import (
     DURATION_METAVAR,
     ApiName,
+    Headers,
+    Params,
     Reasoning,
     Suite,
     Tasks,
     console,
     parse_duration,
     print_to_stderr,
+    request_arguments,
     selected_tasks,
 )
 from numbench.errors import BadInput, NumbenchError, printable
@@ -80,6 +83,37 @@ def run(
             metavar="T", help="Sampling temperature. [default: 0, if the model accepts one]"
         ),
     ] = None,
+    structured: Annotated[
+        bool | None,
+        typer.Option(
+            "--structured/--no-structured",
+            help="Send the JSON schema of the answer. [default: the catalogue's; else only to "
+            "models known to accept it]",
+        ),
+    ] = None,
+    param: Params = [],  # noqa: B006 - typer copies it
+    header: Headers = [],  # noqa: B006
+    provider: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME,…", help="Use only these providers of an OpenRouter model. [default: any]"
+        ),
+    ] = "",
+    quantization: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME,…",
+            help="Use only these quantizations of an OpenRouter model, like fp8,bf16. "
+            "[default: any]",
+        ),
+    ] = "",
+    allow_altered_messages: Annotated[
+        bool,
+        typer.Option(
+            "--allow-altered-messages",
+            help="Allow a route that changes the messages, for example adds a system prompt.",
+        ),
+    ] = False,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -162,9 +196,10 @@ def run(
       numbench run --model openai/NAME --base-url http://127.0.0.1:8000/v1
       numbench run --suite paper --max-cost 500 --time-limit 8h
 
-    Writes one run folder (--out): run.json (settings), responses.jsonl (every response) and, with
-    --batch, jobs.jsonl. The same command again resumes the run and never repeats an answered item;
-    with a larger --limit or --samples it adds the missing ones.
+    Writes one run folder (--out): run.json (settings), requests.jsonl (one request per task),
+    responses.jsonl (every response) and, with --batch, jobs.jsonl. The same command again resumes
+    the run and never repeats an answered item; with a larger --limit or --samples it adds the
+    missing ones.
     Ctrl-C stops sending requests and waits up to 20 seconds for those in flight; a second Ctrl-C
     exits at once. API keys are read from the environment or from ./.env.
     """
@@ -187,6 +222,9 @@ def run(
         temperature=temperature,
         api_key_env=api_key_env,
         allow_http=allow_http,
+        structured=structured,
+        allow_altered_messages=allow_altered_messages,
+        **request_arguments(param, header, provider, quantization),
     )
     kinds = tuple(kind.strip() for kind in retry.split(",") if kind.strip())
     kinds += ("error",) if retry_errors else ()
@@ -282,6 +320,11 @@ def _check_model_or_suite(spec: RunSpec, suite: Suite | None, batch: bool) -> No
         raise BadInput("--suite sets models and levels: omit --model and --reasoning")
     if batch or spec.api != "chat":
         raise BadInput("--batch and --api need a single --model: omit them with --suite")
+    if spec.params or spec.headers or spec.providers or spec.quantizations:
+        raise BadInput(
+            "--param, --header, --provider and --quantization need a single --model: omit them "
+            "with --suite"
+        )
     if spec.samples > 1 or spec.temperature is not None:
         raise BadInput("--samples and --temperature need a single --model: omit them with --suite")
 
@@ -333,6 +376,8 @@ def _run_counts(report: RunReport) -> str:
 def _print_run_report(report: RunReport) -> None:
     """Print the result of a run. Raises NumbenchError if nothing was answered."""
     print(_run_counts(report))
+    for warning in report.warnings:
+        print_to_stderr(printable(f"warning: {report.path}: {warning}"))
     if not report.errors:
         return
     hints = []

@@ -12,6 +12,8 @@ import aiohttp
 import httpx
 from yarl import URL
 
+from numbench.models.request_inspection import RequestStopped, inspect_request
+
 MAX_RESPONSE_BYTES = 64 * 2**20
 """The largest response that is read, decompressed; the longest answers take a few megabytes."""
 
@@ -57,9 +59,14 @@ class AiohttpTransport(httpx.AsyncBaseTransport):
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         """Send `request`.
 
-        Raises httpx.ConnectError if there is no connection, and another httpx.TransportError if no
-        complete response is received.
+        Raises httpx.ConnectError if there is no connection or the request is stopped by an
+        inspector, and another httpx.TransportError if no complete response is received.
         """
+        body = await request.aread()
+        try:
+            inspect_request(body)
+        except RequestStopped as error:
+            raise httpx.ConnectError(str(error)) from error
         if self._session is None:
             self._session = _create_session()
         headers = [
@@ -70,7 +77,7 @@ class AiohttpTransport(httpx.AsyncBaseTransport):
                 request.method,
                 URL(str(request.url), encoded=True),
                 headers=headers,
-                data=await request.aread(),
+                data=body,
                 allow_redirects=False,
             ) as response:
                 self._has_connected = True

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Literal, NamedTuple, Protocol
 
 from numbench.records import Completion, Failure
@@ -19,6 +20,9 @@ PLACEHOLDER_KEY = "none"
 """The key that is sent to a server that needs none, because the SDKs require one."""
 
 
+NO_HEADERS: Mapping[str, str] = MappingProxyType({})
+
+
 class Message(NamedTuple):
     """One message of a conversation."""
 
@@ -32,6 +36,7 @@ class RequestSettings:
 
     structured: request an answer that obeys `answer_schema(answer_kind)`.
     request: the parameters of the reasoning level, in the provider's own terms.
+    params: parameters that the user adds to the body, in the provider's own terms, nested.
     timeout: seconds after which a request counts as failed.
     """
 
@@ -42,6 +47,7 @@ class RequestSettings:
     request: dict[str, object] = field(default_factory=dict)
     seed: int | None = None
     timeout: float = DEFAULT_TIMEOUT_SECONDS
+    params: dict[str, object] = field(default_factory=dict)
 
 
 class Request(NamedTuple):
@@ -131,6 +137,17 @@ class BatchService(Protocol):
     async def close(self) -> None:
         """Release connections and other resources."""
         ...
+
+
+def merge_parameters(body: Mapping[str, object], params: Mapping[str, object]) -> dict[str, object]:
+    """Return `body` with `params` added; objects that both contain are merged."""
+    merged = dict(body)
+    for name, value in params.items():
+        before = merged.get(name)
+        if isinstance(before, Mapping) and isinstance(value, Mapping):
+            value = merge_parameters(before, value)
+        merged[name] = value
+    return merged
 
 
 def last_user_message(messages: Sequence[Message]) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Mapping
 from difflib import get_close_matches
-from fnmatch import fnmatchcase
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
@@ -15,6 +14,7 @@ from msgspec import Struct
 
 from numbench.errors import BadInput
 from numbench.models.base import RequestSettings
+from numbench.models.capabilities import default_settings, find_capabilities
 from numbench.models.credentials import key_from_environment, load_env_file
 from numbench.models.providers import (
     DEFAULT_LEVEL,
@@ -181,11 +181,7 @@ def _resolve_route(name: str, provider: ProviderPlugin, reasoning: str | None) -
     if reasoning is not None:
         level = select_level(name, reasoning, provider.levels)
         request |= provider.levels[level].request
-    patterns = provider.rejects_temperature
-    if level not in (DEFAULT_LEVEL, "none"):
-        patterns += provider.rejects_temperature_when_reasoning
-    rejects = any(fnmatchcase(served_name, pattern) for pattern in patterns)
-    settings = RequestSettings(temperature=None if rejects else 0.0, request=request)
+    settings = default_settings(find_capabilities(provider, served_name, level), request)
     return ResolvedModel(served_name, level, provider, served_name, settings, is_in_catalogue=False)
 
 

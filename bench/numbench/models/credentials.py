@@ -33,8 +33,10 @@ def key_from_environment(variables: Iterable[str]) -> EnvironmentKey | None:
     return None
 
 
-def known_secrets(key: str | None = None) -> tuple[str, ...]:
+def known_secrets(key: str | None = None, headers: Iterable[str] = ()) -> tuple[str, ...]:
     """Return the key in use and the secrets of the environment, each in every encoding.
+
+    headers: values of headers that the user set, which may be secrets too.
 
     A server may echo any of them, because SDKs read some variables themselves. Values that are too
     short for a key (local servers take `1` or `EMPTY`), numbers and short words are left out:
@@ -46,7 +48,7 @@ def known_secrets(key: str | None = None) -> tuple[str, ...]:
         for name, value in os.environ.items()
         if name.upper().endswith(_SECRET_SUFFIXES)
     ]
-    secrets = {*own, *filter(_may_be_secret, named)}
+    secrets = {*own, *filter(_may_be_secret, (*named, *headers))}
     forms = {form for secret in secrets for form in _encoded_forms(secret)}
     # Longest first, because one secret may be part of another.
     return tuple(sorted(forms, key=lambda form: (-len(form), form)))

@@ -12,7 +12,13 @@ from google.genai import types
 from msgspec.structs import replace
 
 from numbench.models.aiohttp_transport import AiohttpTransport, WrongServer
-from numbench.models.base import PLACEHOLDER_KEY, Message, RequestSettings, answer_schema
+from numbench.models.base import (
+    NO_HEADERS,
+    PLACEHOLDER_KEY,
+    Message,
+    RequestSettings,
+    answer_schema,
+)
 from numbench.models.credentials import known_secrets
 from numbench.models.event_streams import (
     is_event_stream,
@@ -64,13 +70,20 @@ class GeminiModel:
     """
 
     def __init__(
-        self, name: str, served_name: str, *, key: str | None, base_url: str | None, streams: bool
+        self,
+        name: str,
+        served_name: str,
+        *,
+        key: str | None,
+        base_url: str | None,
+        streams: bool,
+        headers: Mapping[str, str] = NO_HEADERS,
     ) -> None:
         """Connect to Google's server, or to `base_url`, which implements the same API."""
         self.name = name
         self._served_name = served_name
-        self._secrets = known_secrets(key)
-        self._connection = GeminiConnection(key, base_url)
+        self._secrets = known_secrets(key, headers.values())
+        self._connection = GeminiConnection(key, base_url, headers)
         self._streams = streams
 
     async def answer(self, messages: Sequence[Message], settings: RequestSettings) -> Completion:
@@ -187,13 +200,16 @@ class GeminiConnection:
     Await its calls by `send_and_capture`.
     """
 
-    def __init__(self, key: str | None, base_url: str | None) -> None:
+    def __init__(
+        self, key: str | None, base_url: str | None, headers: Mapping[str, str] = NO_HEADERS
+    ) -> None:
         # The SDK's own transport sends the key to any server that it is redirected to.
         self.http = httpx.AsyncClient(transport=_ResponseCapturingTransport())
         # Without an explicit number of attempts the SDK retries broken connections.
         options = types.HttpOptions(
             base_url=base_url,
             api_version=API_VERSION,
+            headers=dict(headers) or None,
             httpx_async_client=self.http,
             retry_options=types.HttpRetryOptions(attempts=1),
         )
@@ -233,6 +249,7 @@ def build_config(
         ),
         response_mime_type="application/json" if structured else None,
         response_json_schema=answer_schema(settings.answer_kind) if structured else None,
+        http_options=types.HttpOptions(extra_body=settings.params) if settings.params else None,
     )
 
 

@@ -16,7 +16,13 @@ from google.genai import types
 
 from numbench.models import gemini_api
 from numbench.models.aiohttp_transport import MAX_BATCH_RESPONSE_BYTES, AiohttpTransport
-from numbench.models.base import DEFAULT_TIMEOUT_SECONDS, PLACEHOLDER_KEY, BatchRequest, BatchStatus
+from numbench.models.base import (
+    DEFAULT_TIMEOUT_SECONDS,
+    NO_HEADERS,
+    PLACEHOLDER_KEY,
+    BatchRequest,
+    BatchStatus,
+)
 from numbench.models.batch_jobs import JobPage, add_result, list_jobs
 from numbench.models.credentials import known_secrets
 from numbench.models.json_fields import (
@@ -75,17 +81,25 @@ class GeminiBatchService:
     # Google limits the bytes of a job to 20 MB, and not the number of its requests.
     max_requests = 50_000
     max_bytes = 19_900_000
+    takes_parameters = False
 
-    def __init__(self, served_name: str, *, key: str | None, base_url: str | None) -> None:
+    def __init__(
+        self,
+        served_name: str,
+        *,
+        key: str | None,
+        base_url: str | None,
+        headers: Mapping[str, str] = NO_HEADERS,
+    ) -> None:
         """Connect to Google's server, or to `base_url`, which implements the same API."""
         self._served_name = served_name
-        self._secrets = known_secrets(key)
+        self._secrets = known_secrets(key, headers.values())
         base_url = (base_url or _GOOGLE_BASE_URL).rstrip("/")
-        self._connection = gemini_api.GeminiConnection(key, base_url)
+        self._connection = gemini_api.GeminiConnection(key, base_url, headers)
         self._http = httpx.AsyncClient(
             transport=AiohttpTransport(MAX_BATCH_RESPONSE_BYTES),
             base_url=f"{base_url}/{gemini_api.API_VERSION}/",
-            headers={"x-goog-api-key": key or PLACEHOLDER_KEY},
+            headers={"x-goog-api-key": key or PLACEHOLDER_KEY, **headers},
             timeout=None,
         )
 

@@ -6,6 +6,7 @@ Their SDKs are imported when a model is opened.
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from numbench.models.base import BatchService, Model
@@ -54,6 +55,7 @@ def _open_openai(target: ModelTarget) -> Model:
         key=target.key,
         base_url=target.base_url or _OPENAI_URL,
         streams=_streams(target),
+        headers=target.headers,
     )
 
 
@@ -65,6 +67,7 @@ def _open_openai_batch(target: ModelTarget) -> BatchService:
         _openai_format(target),
         key=target.key,
         base_url=target.base_url or _OPENAI_URL,
+        headers=target.headers,
     )
 
 
@@ -78,6 +81,7 @@ def _open_openrouter(target: ModelTarget) -> Model:
         key=target.key,
         base_url=target.base_url or _OPENROUTER_URL,
         streams=_streams(target),
+        headers=target.headers,
     )
 
 
@@ -90,19 +94,33 @@ def _open_gemini(target: ModelTarget) -> Model:
         key=target.key,
         base_url=target.base_url,
         streams=_streams(target),
+        headers=target.headers,
     )
 
 
 def _open_gemini_batch(target: ModelTarget) -> BatchService:
     from numbench.models.gemini_batch import GeminiBatchService
 
-    return GeminiBatchService(target.served_name, key=target.key, base_url=target.base_url)
+    return GeminiBatchService(
+        target.served_name, key=target.key, base_url=target.base_url, headers=target.headers
+    )
 
 
 def _open_litellm(target: ModelTarget) -> Model:
     from numbench.models.litellm_api import LiteLLMModel
 
-    return LiteLLMModel(target.name, target.served_name, key=target.key, base_url=target.base_url)
+    return LiteLLMModel(
+        target.name,
+        target.served_name,
+        key=target.key,
+        base_url=target.base_url,
+        headers=target.headers,
+    )
+
+
+def _pin_openrouter_hosts(names: Sequence[str], quantizations: Sequence[str]) -> dict[str, object]:
+    choice = {"only": list(names), "quantizations": list(quantizations)}
+    return {"provider": {name: values for name, values in choice.items() if values}}
 
 
 def _effort_levels() -> dict[str, ReasoningLevel]:
@@ -120,6 +138,7 @@ OPENAI = ProviderPlugin(
     batch_discount=0.5,
     apis=("chat", "responses"),
     sdk="openai",
+    inspects_requests=True,
 )
 
 OPENROUTER = ProviderPlugin(
@@ -136,6 +155,8 @@ OPENROUTER = ProviderPlugin(
     rejects_temperature=tuple(f"openai/{pattern}" for pattern in _OPENAI_REASONING_MODELS),
     reports_cost=True,
     sdk="openai",
+    inspects_requests=True,
+    pin_hosts=_pin_openrouter_hosts,
 )
 
 GEMINI = ProviderPlugin(
@@ -154,6 +175,7 @@ GEMINI = ProviderPlugin(
     open_batch=_open_gemini_batch,
     batch_discount=0.5,
     sdk="google-genai",
+    inspects_requests=True,
 )
 
 LITELLM = ProviderPlugin(
@@ -168,4 +190,5 @@ LITELLM = ProviderPlugin(
     ),
     rejects_temperature_when_reasoning=("anthropic/*", "*claude*"),
     sdk="litellm",
+    inspects_requests=True,
 )

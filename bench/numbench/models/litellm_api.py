@@ -8,13 +8,18 @@ import os
 import warnings
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from fnmatch import fnmatchcase
+from functools import wraps
 from itertools import combinations
+from typing import Any
 
+import httpx
 import openai
 
 from numbench.errors import BadInput
 from numbench.models import openai_chat
-from numbench.models.base import PLACEHOLDER_KEY, Message, RequestSettings
+from numbench.models.base import NO_HEADERS, PLACEHOLDER_KEY, Message, RequestSettings
 from numbench.models.credentials import check_api_key, known_secrets
 from numbench.models.hosts import is_loopback
 from numbench.models.json_fields import (
@@ -33,10 +38,12 @@ from numbench.models.provider_errors import (
     unreadable_failure,
 )
 from numbench.models.rate_limit_headers import retry_after, with_hold_back_seconds
+from numbench.models.request_inspection import RequestStopped, inspect_request
 from numbench.records import Completion, Failure
 
-# litellm reads these variables when it is imported. Without the first it downloads a price table.
+# litellm reads these variables. Without them it downloads a price table and a list of headers.
 os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"
+os.environ["LITELLM_LOCAL_ANTHROPIC_BETA_HEADERS"] = "True"
 # TCP keepalive, as in `aiohttp_transport`.
 os.environ.setdefault("AIOHTTP_SO_KEEPALIVE", "True")
 # Warnings of pydantic and log lines of litellm quote the server.
@@ -49,6 +56,40 @@ litellm.drop_params = False
 litellm.telemetry = False
 litellm.suppress_debug_info = True
 
+
+def _inspect_before_sending() -> None:
+    """Let inspectors see the requests of litellm, all of whose providers send through httpx.
+
+    litellm's own hooks see a request before its provider's client changes it.
+    """
+    send, send_async = httpx.Client.send, httpx.AsyncClient.send
+
+    def inspect(request: httpx.Request) -> None:
+        try:
+            inspect_request(request.content)
+        except httpx.RequestNotRead:
+            return
+        except RequestStopped as error:
+            raise httpx.ConnectError(str(error), request=request) from error
+
+    @wraps(send)
+    def inspected(self: httpx.Client, request: httpx.Request, **options: Any) -> httpx.Response:
+        inspect(request)
+        return send(self, request, **options)
+
+    @wraps(send_async)
+    async def inspected_async(
+        self: httpx.AsyncClient, request: httpx.Request, **options: Any
+    ) -> httpx.Response:
+        inspect(request)
+        return await send_async(self, request, **options)
+
+    httpx.Client.send = inspected  # type: ignore[method-assign]
+    httpx.AsyncClient.send = inspected_async  # type: ignore[method-assign]
+
+
+_inspect_before_sending()
+
 _KEY_PREFIXES = {
     "bedrock": ("aws",),
     "gemini": ("google",),
@@ -57,6 +98,9 @@ _KEY_PREFIXES = {
     "together_ai": ("together",),
 }
 """The prefixes of variables that do not begin with the name of their provider."""
+
+_REQUIRES_TOKEN_LIMIT = "*claude*"
+"""Models whose API requires a token limit, as a shell pattern."""
 
 _PARSE_ERRORS = (
     ArithmeticError,
@@ -73,7 +117,13 @@ class LiteLLMModel:
     """A model of any provider that litellm supports. Its cost is unknown unless reported."""
 
     def __init__(
-        self, name: str, served_name: str, *, key: str | None, base_url: str | None
+        self,
+        name: str,
+        served_name: str,
+        *,
+        key: str | None,
+        base_url: str | None,
+        headers: Mapping[str, str] = NO_HEADERS,
     ) -> None:
         """Raise BadInput for a provider that litellm does not support, or a key that is not set."""
         self.name = name
@@ -93,10 +143,13 @@ class LiteLLMModel:
         if missing and base_url is None and key is None:
             raise BadInput(f"{name} needs a key: set {', '.join(missing)}")
         _check_api_keys(self._provider)
-        self._secrets = known_secrets(key)
+        self._secrets = known_secrets(key, headers.values())
+        self._headers = headers
 
     async def answer(self, messages: Sequence[Message], settings: RequestSettings) -> Completion:
         """Send one request. Failures are values; secrets that a server echoes are masked."""
+        if settings.max_tokens is None:
+            settings = replace(settings, max_tokens=_needed_token_limit(self._served_name))
         body = openai_chat.build_request(self._served_name, messages, settings, "max_tokens")
         completion = await self._request(body, settings.timeout)
         return sanitize_completion(completion, self._secrets)
@@ -116,6 +169,7 @@ class LiteLLMModel:
                     num_retries=0,
                     max_retries=0,
                     timeout=seconds,
+                    extra_headers=dict(self._headers) or None,
                     logger_fn=details.update,
                 )
             answer = {"provider": self._provider} | response.model_dump()
@@ -135,6 +189,18 @@ class LiteLLMModel:
             return failed_completion(
                 unreadable_failure(f"litellm cannot read the response: {error}")
             )
+
+
+def _needed_token_limit(served_name: str) -> int | None:
+    """Return the model's own limit if its API requires one, as Claude's does, else None.
+
+    Without one litellm sends a smaller limit when the model reasons.
+    """
+    if not fnmatchcase(served_name, _REQUIRES_TOKEN_LIMIT):
+        return None
+    names = (served_name, served_name.partition("/")[2])
+    limits = (litellm.model_cost.get(name, {}).get("max_output_tokens") for name in names)
+    return next((limit for limit in limits if type(limit) is int), None)
 
 
 def _failure(error: openai.APIError) -> Failure:

@@ -12,7 +12,7 @@ import openai
 
 from numbench.models import openai_chat, openai_responses
 from numbench.models.aiohttp_transport import MAX_RESPONSE_BYTES, AiohttpTransport, WrongServer
-from numbench.models.base import PLACEHOLDER_KEY, Message, RequestSettings
+from numbench.models.base import NO_HEADERS, PLACEHOLDER_KEY, Message, RequestSettings
 from numbench.models.credentials import known_secrets
 from numbench.models.event_streams import (
     is_event_stream,
@@ -89,12 +89,13 @@ class OpenAIModel:
         key: str | None,
         base_url: str,
         streams: bool,
+        headers: Mapping[str, str] = NO_HEADERS,
     ) -> None:
         self.name = name
         self._served_name = served_name
         self._format = api_format
-        self._secrets = known_secrets(key)
-        self._client = create_client(key, base_url)
+        self._secrets = known_secrets(key, headers.values())
+        self._client = create_client(key, base_url, headers=headers)
         self._streams = streams
 
     async def answer(self, messages: Sequence[Message], settings: RequestSettings) -> Completion:
@@ -157,7 +158,10 @@ def usage_in_error_body(api_format: ApiFormat, content: bytes) -> tuple[Usage, f
 
 
 def create_client(
-    key: str | None, base_url: str, max_response_bytes: int = MAX_RESPONSE_BYTES
+    key: str | None,
+    base_url: str,
+    max_response_bytes: int = MAX_RESPONSE_BYTES,
+    headers: Mapping[str, str] = NO_HEADERS,
 ) -> openai.AsyncOpenAI:
     """Return a client without retries and time limits, which are up to its users."""
     return openai.AsyncOpenAI(
@@ -165,6 +169,7 @@ def create_client(
         base_url=base_url,
         max_retries=0,
         timeout=None,
+        default_headers=headers,
         http_client=httpx.AsyncClient(transport=AiohttpTransport(max_response_bytes)),
     )
 

@@ -12,7 +12,7 @@ import openai
 
 from numbench.models import openai_chat
 from numbench.models.aiohttp_transport import MAX_BATCH_RESPONSE_BYTES
-from numbench.models.base import DEFAULT_TIMEOUT_SECONDS, BatchRequest, BatchStatus
+from numbench.models.base import DEFAULT_TIMEOUT_SECONDS, NO_HEADERS, BatchRequest, BatchStatus
 from numbench.models.batch_jobs import JobPage, add_result, list_jobs
 from numbench.models.credentials import known_secrets
 from numbench.models.json_fields import (
@@ -52,12 +52,18 @@ class OpenAIBatchService:
     max_bytes = 200_000_000
 
     def __init__(
-        self, served_name: str, api_format: ApiFormat, *, key: str | None, base_url: str
+        self,
+        served_name: str,
+        api_format: ApiFormat,
+        *,
+        key: str | None,
+        base_url: str,
+        headers: Mapping[str, str] = NO_HEADERS,
     ) -> None:
         self._served_name = served_name
         self._format = api_format
-        self._secrets = known_secrets(key)
-        self._client = create_client(key, base_url, MAX_BATCH_RESPONSE_BYTES)
+        self._secrets = known_secrets(key, headers.values())
+        self._client = create_client(key, base_url, MAX_BATCH_RESPONSE_BYTES, headers)
 
     def size(self, request: BatchRequest) -> int:
         """Return the bytes of the request's line."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from numbench.models.base import Message, RequestSettings, answer_schema
+from numbench.models.base import Message, RequestSettings, answer_schema, merge_parameters
 from numbench.models.json_fields import (
     dict_or_empty,
     dicts_of,
@@ -51,7 +51,7 @@ def build_request(
             "type": "json_schema",
             "json_schema": {"name": "answer", "strict": True, "schema": schema},
         }
-    return body | settings.request
+    return merge_parameters(body | settings.request, settings.params)
 
 
 def parse_completion(body: object) -> Completion:

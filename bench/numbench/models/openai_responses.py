@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from numbench.models.base import Message, RequestSettings, answer_schema
+from numbench.models.base import Message, RequestSettings, answer_schema, merge_parameters
 from numbench.models.json_fields import (
     dict_or_empty,
     dicts_of,
@@ -47,7 +47,7 @@ def build_request(
     request = dict(settings.request)
     if effort := request.pop("reasoning_effort", None):
         body["reasoning"] = {"effort": effort, "summary": "auto"}
-    return body | request
+    return merge_parameters(body | request, settings.params)
 
 
 def parse_completion(body: object) -> Completion:

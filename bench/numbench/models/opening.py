@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from ipaddress import ip_address
 from typing import NamedTuple, get_args
 from urllib.parse import urlsplit
 
 from numbench.errors import BadInput
-from numbench.models.base import Api, BatchService, Model, RequestSettings
+from numbench.models.base import (
+    NO_HEADERS,
+    PLACEHOLDER_KEY,
+    Api,
+    BatchService,
+    Model,
+    RequestSettings,
+)
 from numbench.models.catalogue import (
     ResolvedModel,
     find_model_provider,
@@ -43,6 +50,10 @@ class ModelDescription(NamedTuple):
     concurrency: the default number of concurrent requests.
     takes_prompts: whether the model reads system prompts and worked examples.
     is_deterministic: whether the same request gets the same answer every time.
+    inspects_requests: whether requests can be seen before they are sent, see `ProviderPlugin`.
+    level_request: the part of the settings' `request` that is due to the reasoning level.
+    pin_hosts: returns the parameters that restrict requests to some hosts of the model, see
+        `ProviderPlugin`.
     """
 
     display: str
@@ -56,6 +67,9 @@ class ModelDescription(NamedTuple):
     concurrency: int = 16
     takes_prompts: bool = True
     is_deterministic: bool = False
+    inspects_requests: bool = False
+    level_request: Mapping[str, object] = {}
+    pin_hosts: Callable[[Sequence[str], Sequence[str]], Mapping[str, object]] | None = None
 
     @property
     def route(self) -> str | None:
@@ -92,6 +106,8 @@ def open_model(
     api: Api = "chat",
     api_key_env: str | None = None,
     allow_http: bool = False,
+    headers: Mapping[str, str] = NO_HEADERS,
+    needs_key: bool = True,
 ) -> OpenedModel:
     """Open the model `name` at the level `reasoning`, on the server `base_url` if one is given.
 
@@ -101,15 +117,18 @@ def open_model(
 
     The provider's own key is sent to the provider's hosts and to this machine only; for another
     `base_url`, `api_key_env` names the environment variable with its key. Plain HTTP beyond
-    private networks needs `allow_http`.
+    private networks needs `allow_http`. `headers` are added to every request. Without `needs_key`
+    a model can be opened that has no key, to see its requests.
     """
     load_env_file()
     provider = find_model_provider(name)
     if provider.in_process:
+        if headers:
+            raise BadInput(f"{name} runs in this process: leave out --header")
         return _open_in_process(provider, name, reasoning, base_url, api)
     resolved = resolve_model(name, reasoning)
     description = _describe(name, resolved, base_url, api)
-    server = _Server(base_url, api_key_env, allow_http)
+    server = _Server(base_url, api_key_env, allow_http, headers, needs_key)
     model = provider.open_model(_target(name, resolved, server, api))
     return OpenedModel(model, description)
 
@@ -121,6 +140,7 @@ def open_batch(
     api: Api = "chat",
     api_key_env: str | None = None,
     allow_http: bool = False,
+    headers: Mapping[str, str] = NO_HEADERS,
 ) -> BatchService:
     """Open the batch API of the provider of the model that `open_model` would open.
 
@@ -139,7 +159,7 @@ def open_batch(
         )
     if base_url:
         normalize_base_url(base_url, provider.key_variables)
-    server = _Server(base_url, api_key_env, allow_http)
+    server = _Server(base_url, api_key_env, allow_http, headers)
     return provider.open_batch(_target(name, resolved, server, api))
 
 
@@ -171,6 +191,13 @@ def _describe(
         concurrency=provider.concurrency,
         takes_prompts=provider.takes_prompts,
         is_deterministic=provider.deterministic,
+        inspects_requests=provider.inspects_requests,
+        level_request={
+            name: value
+            for name, value in settings.request.items()
+            if provider.request.get(name) != value
+        },
+        pin_hosts=provider.pin_hosts,
     )
 
 
@@ -220,6 +247,8 @@ class _Server(NamedTuple):
     base_url: str | None
     api_key_env: str | None
     allow_http: bool
+    headers: Mapping[str, str]
+    needs_key: bool = True
 
 
 def _target(name: str, resolved: ResolvedModel, server: _Server, api: Api) -> ModelTarget:
@@ -234,6 +263,7 @@ def _target(name: str, resolved: ResolvedModel, server: _Server, api: Api) -> Mo
         base_url=base_url,
         api=api,
         is_in_catalogue=resolved.is_in_catalogue,
+        headers=server.headers,
     )
 
 
@@ -245,6 +275,8 @@ def _api_key(name: str, provider: ProviderPlugin, server: _Server) -> str | None
         check_api_key(environment_key.variable, environment_key.key)
         is_sent = server.api_key_env is not None or _is_trusted(server.base_url, provider)
         return environment_key.key if is_sent else None
+    if not server.needs_key:
+        return PLACEHOLDER_KEY
     if variables and (server.base_url is None or server.api_key_env):
         raise BadInput(
             f"{name} needs a key: set {' or '.join(variables)} in the environment or in .env"

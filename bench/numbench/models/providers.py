@@ -8,7 +8,7 @@ place: inside this package in `_BUILT_IN`, in any other package as an entry poin
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
@@ -81,6 +81,7 @@ class ModelTarget:
     base_url: the server that the user gave; None for the provider's own.
     api: the format of OpenAI's protocol.
     is_in_catalogue: whether the user gave the name of a named model.
+    headers: HTTP headers that the user adds to every request; their values may be secrets.
     """
 
     name: str
@@ -89,6 +90,7 @@ class ModelTarget:
     base_url: str | None = None
     api: Api = "chat"
     is_in_catalogue: bool = False
+    headers: Mapping[str, str] = field(default_factory=dict)
 
 
 class ModelProperties(NamedTuple):
@@ -150,6 +152,10 @@ class ProviderPlugin:
     deterministic: whether a model gives the same answer to the same request every time, so that
         `--samples` and `--temperature` are refused.
     concurrency: the default number of concurrent requests.
+    inspects_requests: whether all requests go through `AiohttpTransport` or another transport that
+        calls `inspect_request`. Only then are they recorded and compared within a run.
+    pin_hosts: for providers that pass requests on to several hosts of a model: returns the
+        parameters that restrict a request to hosts of these names and these quantizations.
     """
 
     name: str
@@ -172,6 +178,8 @@ class ProviderPlugin:
     takes_prompts: bool = True
     deterministic: bool = False
     concurrency: int = 16
+    inspects_requests: bool = False
+    pin_hosts: Callable[[Sequence[str], Sequence[str]], Mapping[str, object]] | None = None
 
     def __post_init__(self) -> None:
         if not self.name or not set(self.name) <= _NAME_CHARACTERS:

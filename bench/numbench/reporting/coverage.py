@@ -13,6 +13,7 @@ from numbench.scoring import paper_protocol
 from numbench.scoring.scored_run import counted_rows
 from numbench.scoring.taxonomy import UNANSWERED_STATUSES
 from numbench.scoring.tool_mentions import find_tool_mentions
+from numbench.served_models import drift_warnings
 from numbench.tasks import TASKS
 from numbench.tasks.prompts import changed_prompts
 
@@ -97,6 +98,7 @@ def _run_warnings(run: MeasuredRun) -> Iterator[str]:
     if missing:
         yield f"no results for {', '.join(missing)}."
     yield from _item_limit_warnings(run)
+    yield from _route_warnings(run)
     for status in STATUSES:
         if status == "ok":
             continue
@@ -112,6 +114,15 @@ def _run_warnings(run: MeasuredRun) -> Iterator[str]:
         yield f"reasoning mentions a calculator, code or search ({_per_task(tools)})."
     if not run.scored.info.model.startswith(_BASELINE_PREFIX):
         yield from _token_warnings(run)
+
+
+def _route_warnings(run: MeasuredRun) -> Iterator[str]:
+    """Yield warnings if a route changed the messages, or the model behind it changed."""
+    if run.scored.info.settings.get("altered_messages"):
+        yield "the route changed the messages (see requests.jsonl of the run)."
+    rows = (row for task in run.cells for row in run.scored.rows[task])
+    for warning in drift_warnings(row.response for row in rows if row.response is not None):
+        yield f"{warning}."
 
 
 def _format_warnings(run: MeasuredRun) -> Iterator[str]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Mapping, Sequence
 
 from rich.console import Group, RenderableType
 from rich.table import Table
@@ -42,6 +43,7 @@ def plan_table(plan: Plan, max_cost: float | None = None) -> RenderableType:
             f"{plan.items_in_jobs:,} further requests are in active batch jobs; "
             "--batch collects them."
         )
+    notes += request_notes(plan)
     if max_cost is not None and not plan.is_local:
         notes.append(_cost_limit_note([plan.cost], plan.spent, max_cost))
     heading = f"{plan.model}, reasoning {plan.level}, dataset {plan.dataset}\n{plan.path}\n"
@@ -106,6 +108,36 @@ def estimate_basis(plan: Plan) -> str:
         if plan.discount:
             lines.append(f"Batch discount: {plan.discount:.0%}.")
     return "\n".join(lines)
+
+
+def request_notes(plan: Plan) -> list[str]:
+    """Return what the requests of a plan contain besides the messages, and what a route changes."""
+    if plan.is_local:
+        return []
+    settings = plan.settings
+    limit = f"at most {settings.max_tokens:,} tokens" if settings.max_tokens else "no token limit"
+    parts = [
+        "no temperature"
+        if settings.temperature is None
+        else f"temperature {settings.temperature:g}",
+        "JSON schema" if settings.structured else "no JSON schema",
+        "no seed" if settings.seed is None else f"seed {settings.seed}",
+        limit,
+    ]
+    notes = [f"Requests: {', '.join(parts)}."]
+    if plan.request is not None:
+        notes.append(f"Sent: {json.dumps(_without_schema(plan.request), ensure_ascii=False)}")
+    if plan.message_changes:
+        notes.append(f"The route changes the messages: it {', and '.join(plan.message_changes)}.")
+    return notes
+
+
+def _without_schema(node: object) -> object:
+    """Return a JSON value with `…` instead of the schema of the answer."""
+    if not isinstance(node, Mapping):
+        return node
+    is_schema = "properties" in node
+    return "…" if is_schema else {name: _without_schema(value) for name, value in node.items()}
 
 
 def format_dollars(amount: float | None) -> str:

@@ -9,11 +9,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 from numbench.journal import check_compatible, iter_responses, read_jobs
-from numbench.models import ModelDescription
+from numbench.models import ModelDescription, RequestSettings
 from numbench.models.catalogue import load_catalogue
 from numbench.records import ItemSample
 from numbench.resources import resource_folder
 from numbench.runner.prices import Price, find_price, with_cost
+from numbench.runner.request_log import preview_without_key
+from numbench.runner.request_shape import parameters_of
 from numbench.runner.spec import (
     ResolvedRun,
     RunSpec,
@@ -49,7 +51,9 @@ class Plan(NamedTuple):
     price: None if unknown. is_local: whether the model runs in this process. items_in_jobs: number
     of requests that active batch jobs contain already. discount: the share of the price that a
     batch job saves. spent: US dollars that the run folder has cost so far, as far as they are
-    known. samples: answers per item.
+    known. samples: answers per item. settings: those of the requests. request: the body of the
+    first one without its messages, None if it is not known. message_changes: how the route changes
+    the messages.
     """
 
     model: str
@@ -64,6 +68,9 @@ class Plan(NamedTuple):
     discount: float
     spent: float
     samples: int = 1
+    settings: RequestSettings = RequestSettings()
+    request: Mapping[str, object] | None = None
+    message_changes: tuple[str, ...] = ()
 
     @property
     def requests(self) -> int:
@@ -94,6 +101,7 @@ def plan(
     kinds = retry_kinds(retry, retry_errors)
     resolved = with_stored_token_limit(resolve(spec, description), spec, kinds)
     check_compatible(resolved.folder, resolved.info)
+    resolved, previews = preview_without_key(resolved)
     outcomes = item_outcomes(iter_responses(resolved.folder))
     jobs = [job for job in read_jobs(resolved.folder).values() if job.is_active]
     ids_in_jobs = {item_id for job in jobs for item_id in job.items}
@@ -117,6 +125,9 @@ def plan(
         discount=discount,
         spent=sum(with_cost(line, price).cost or 0.0 for line in iter_responses(resolved.folder)),
         samples=spec.samples,
+        settings=resolved.settings,
+        request=next((parameters_of(preview.body) for preview in previews.values()), None),
+        message_changes=next((tuple(each.changes) for each in previews.values()), ()),
     )
 
 

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import Callable, Collection, Coroutine, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor, wait
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from numbench.errors import BadInput
 from numbench.journal import Journal, iter_responses, read_jobs
@@ -19,10 +17,13 @@ from numbench.models.base import DEFAULT_TIMEOUT_SECONDS, BatchService
 from numbench.records import Completion, ItemSample
 from numbench.runner.batch_scheduler import BatchScheduler
 from numbench.runner.budget import Budget, SharedLimit, check_cost_limit, open_budget
+from numbench.runner.event_loop import run_to_end
 from numbench.runner.live import run_title, show_progress
 from numbench.runner.planning import discount_for, price_for
 from numbench.runner.prices import Price, with_cost
 from numbench.runner.progress import ProgressCallback, RunStats, ScoreCallback
+from numbench.runner.request_log import checked_model, preview_run, record_requests
+from numbench.runner.request_options import check_headers
 from numbench.runner.run_report import (
     CostLimitReached,
     RunInterrupted,
@@ -41,6 +42,7 @@ from numbench.runner.spec import (
     retry_notes,
     with_stored_token_limit,
 )
+from numbench.served_models import drift_warnings
 from numbench.signals import stop_on_signals
 
 DEFAULT_MAX_ATTEMPTS = 6
@@ -165,10 +167,14 @@ def open_run(
 
     shared_limit: that of several runs, to which `options.max_cost` then refers.
     """
-    server = (spec.base_url, spec.api, spec.api_key_env, spec.allow_http)
+    check_headers(spec.headers)
+    server = (spec.base_url, spec.api, spec.api_key_env, spec.allow_http, spec.headers)
     service = open_batch(spec.model, spec.reasoning, *server) if options.batch else None
+    if spec.params and not getattr(service, "takes_parameters", True):
+        raise BadInput(f"{spec.model}: its batch API takes no --param: omit --batch or --param")
     model, description = open_model(spec.model, spec.reasoning, *server)
     resolved = with_stored_token_limit(resolve(spec, description), spec, options.retry)
+    resolved, previews, shapes = preview_run(model, resolved)
     price = price_for(description)
     if options.max_cost is not None:
         check_cost_limit(spec.model, description.route, price, options.max_cost)
@@ -177,11 +183,14 @@ def open_run(
     in_flight = 0 if description.route is None else options.concurrency or description.concurrency
     journal_of_run = Journal(resolved.folder, resolved.info, 0 if service else in_flight)
     with journal_of_run as journal, display as callback:
+        record_requests(resolved.folder, previews)
         if service is None:
             _check_no_open_batch_job(resolved.folder)
         context = _run_context(resolved, options, price, journal, callback)
         scheduler = (
-            BatchScheduler(service, context) if service else RequestScheduler(model, context)
+            BatchScheduler(service, context)
+            if service
+            else RequestScheduler(checked_model(model, resolved, shapes), context)
         )
         if shared_limit and context.budget:
             shared_limit.join(resolved.folder, context.budget)
@@ -337,6 +346,7 @@ class Execution:
             seconds=stats.progress().seconds,
             interrupted=self._interrupted,
             possibly_billed=stats.possibly_billed,
+            warnings=tuple(drift_warnings(iter_responses(self._resolved.folder))),
         )
 
     def _call_in_loop(self, function: Callable[[], object]) -> None:
@@ -344,21 +354,6 @@ class Execution:
             # The loop is closed if the run has just ended.
             with suppress(RuntimeError):
                 self._loop.call_soon_threadsafe(function)
-
-
-def run_to_end(main: Callable[[], Coroutine[Any, Any, None]]) -> None:
-    """Run a coroutine function, in a separate thread if this thread's event loop is running."""
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        asyncio.run(main())
-        return
-    with ThreadPoolExecutor(1, thread_name_prefix="numbench-run") as pool:
-        future = pool.submit(lambda: asyncio.run(main()))
-        # On Windows a wait without a timeout delays signal handlers to its end.
-        while not future.done():
-            wait((future,), timeout=0.2)
-        future.result()
 
 
 def _cost_limit_message(report: RunReport, budget: Budget, open_count: int) -> str:

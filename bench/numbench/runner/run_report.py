@@ -19,6 +19,7 @@ class RunReport(NamedTuple):
     reported values, None if none was reported. seconds: elapsed time of this call. interrupted:
     whether a signal ended it early; the same call resumes the run. possibly_billed: attempts
     without an answer, such as timeouts, that may have been billed and are not part of `cost`.
+    warnings: what the user should know about the answers, of earlier calls too.
     """
 
     path: Path
@@ -35,6 +36,7 @@ class RunReport(NamedTuple):
     seconds: float
     interrupted: bool
     possibly_billed: int = 0
+    warnings: tuple[str, ...] = ()
 
 
 class RunInterrupted(KeyboardInterrupt):

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 import platform
 import re
-from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cached_property
 from importlib.metadata import version
@@ -22,8 +22,10 @@ from numbench.errors import BadInput
 from numbench.journal import INFO
 from numbench.jsonl import read_json
 from numbench.models import Api, Message, ModelDescription, Request, RequestSettings, describe_model
+from numbench.models.base import merge_parameters
 from numbench.records import FailureKind, Item, ItemSample, Response, RunInfo
 from numbench.runner.few_shot import Examples, example_messages, examples, examples_sha256
+from numbench.runner.request_options import check_headers, check_params, check_pinned_hosts
 from numbench.tasks import TASKS
 from numbench.tasks.prompts import load_prompt_set
 
@@ -54,6 +56,10 @@ class RunSpec:
     its key. allow_http: whether its URL may be plain HTTP beyond private networks.
     api: the format of OpenAI's protocol.
     out: the run folder, None for `results/MODEL_LEVEL_DATASET`.
+    structured: whether requests contain the JSON schema of the answer; None for the default.
+    params: parameters to add to the body of requests, nested. headers: HTTP headers to add.
+    providers, quantizations: the hosts of the model to use, on routes with several (OpenRouter).
+    allow_altered_messages: whether the route may change the messages.
     """
 
     model: str
@@ -71,6 +77,12 @@ class RunSpec:
     temperature: float | None = None
     api_key_env: str | None = None
     allow_http: bool = False
+    structured: bool | None = None
+    params: Mapping[str, object] = field(default_factory=dict)
+    headers: Mapping[str, str] = field(default_factory=dict)
+    providers: Sequence[str] = ()
+    quantizations: Sequence[str] = ()
+    allow_altered_messages: bool = False
 
     def describe(self) -> ModelDescription:
         """Return the description of the model. Raises BadInput for an unknown model or level."""
@@ -186,7 +198,34 @@ def _settings(spec: RunSpec, description: ModelDescription) -> RequestSettings:
         settings = replace(settings, seed=spec.seed)
     if spec.temperature is not None:
         settings = replace(settings, temperature=spec.temperature)
-    return settings
+    if spec.structured is not None:
+        settings = replace(settings, structured=spec.structured)
+    return replace(settings, request=_request(spec, description), params=dict(spec.params))
+
+
+def _request(spec: RunSpec, description: ModelDescription) -> dict[str, object]:
+    """Return the parameters of the reasoning level and of the hosts that the user chose.
+
+    Raises BadInput for a choice, a parameter or a header that the model cannot have.
+    """
+    added = {
+        "--param": bool(spec.params),
+        "--header": bool(spec.headers),
+        "--structured": spec.structured is not None,
+    }
+    given = [name for name, is_given in added.items() if is_given]
+    if description.route is None and given:
+        raise BadInput(f"{spec.model} runs in this process: omit {', '.join(given)}")
+    if (spec.params or spec.headers) and not description.inspects_requests:
+        raise BadInput(f"{spec.model}: its provider takes no --param and --header: omit them")
+    check_headers(spec.headers)
+    check_params(spec.params, description.level_request)
+    pin = description.pin_hosts
+    check_pinned_hosts(spec.model, spec.providers, spec.quantizations, pin is not None)
+    request = description.settings.request
+    if pin is None or not (spec.providers or spec.quantizations):
+        return request
+    return merge_parameters(request, pin(spec.providers, spec.quantizations))
 
 
 def _check_sampling(spec: RunSpec, description: ModelDescription) -> None:
@@ -225,6 +264,11 @@ def _info(
     for name in ("answer_kind", "timeout"):
         # These belong to a single request, not to the run.
         del recorded[name]
+    if not settings.params:
+        del recorded["params"]
+    if spec.headers:
+        # Values may be secrets.
+        recorded["headers"] = sorted(spec.headers)
     if spec.samples > 1:
         recorded["samples"] = spec.samples
     if shown:

@@ -14,6 +14,7 @@ from numbench.errors import BadInput, NumbenchError
 from numbench.models import ModelDescription
 from numbench.models.base import DEFAULT_TIMEOUT_SECONDS
 from numbench.runner.budget import SharedLimit, check_cost_limit, open_budget
+from numbench.runner.event_loop import run_to_end
 from numbench.runner.live import run_title, show_progress
 from numbench.runner.planning import Plan, plan, published_configurations
 from numbench.runner.progress import ScoreCallback
@@ -22,7 +23,6 @@ from numbench.runner.run import (
     Execution,
     RunArguments,
     open_run,
-    run_to_end,
 )
 from numbench.runner.run_report import (
     CostLimitReached,

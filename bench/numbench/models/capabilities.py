@@ -1,0 +1,45 @@
+"""What a model accepts, as far as it is known, and the default settings that follow from it.
+
+One default for all routes: temperature 0, the JSON schema of the answer, and the model's own token
+limit; each only if the model is known to accept it (the temperature: unless it is known not to).
+The catalogue may deviate, and so may the user.
+"""
+
+from __future__ import annotations
+
+from fnmatch import fnmatchcase
+from typing import NamedTuple
+
+from numbench.models.base import RequestSettings
+from numbench.models.providers import DEFAULT_LEVEL, ProviderPlugin
+
+
+class Capabilities(NamedTuple):
+    """What a model accepts at a reasoning level; None: unknown."""
+
+    temperature: bool | None = None
+    json_schema: bool | None = None
+
+
+def find_capabilities(provider: ProviderPlugin, served_name: str, level: str) -> Capabilities:
+    """Return the capabilities of a model outside the catalogue.
+
+    Only what its provider declares is known; tables of models belong here too.
+    """
+    patterns = provider.rejects_temperature
+    if level not in (DEFAULT_LEVEL, "none"):
+        patterns += provider.rejects_temperature_when_reasoning
+    rejects = any(fnmatchcase(served_name, pattern) for pattern in patterns)
+    return Capabilities(temperature=False if rejects else None)
+
+
+def default_settings(capabilities: Capabilities, request: dict[str, object]) -> RequestSettings:
+    """Return the settings of requests to a model with these capabilities.
+
+    `request`: the parameters of its provider and reasoning level.
+    """
+    return RequestSettings(
+        temperature=None if capabilities.temperature is False else 0.0,
+        structured=capabilities.json_schema is True,
+        request=request,
+    )

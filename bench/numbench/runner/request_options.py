@@ -1,0 +1,171 @@
+"""The user's own parameters and headers of requests: parsing and checking them."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+import msgspec
+
+from numbench.errors import BadInput
+
+_OPTION_OF = {
+    "temperature": "--temperature",
+    "seed": "--seed",
+    "maxtokens": "--max-tokens",
+    "maxcompletiontokens": "--max-tokens",
+    "maxoutputtokens": "--max-tokens",
+    "responseformat": "--structured or --no-structured",
+    "responsemimetype": "--structured or --no-structured",
+    "responsejsonschema": "--structured or --no-structured",
+    "responseschema": "--structured or --no-structured",
+    "n": "--samples",
+    "candidatecount": "--samples",
+    "bestof": "--samples",
+    "model": "--model",
+}
+"""The options that set a parameter, by its name in lower case without underscores."""
+
+_OWN_PARAMETERS = frozenset(
+    {"messages", "input", "contents", "prompt", "system", "systeminstruction", "instructions"}
+    | {"stream", "streamoptions"}
+)
+"""Parameters that the runner sets itself."""
+
+_CONTAINERS = frozenset({"generationconfig"})
+"""Objects whose fields are parameters like those at the top level."""
+
+_OWN_HEADERS = frozenset(
+    {"accept-encoding", "connection", "content-length", "content-type", "host", "transfer-encoding"}
+)
+_HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
+_BARE_WORD = re.compile(r"[A-Za-z_][\w./:@+-]*")
+
+
+def parse_params(texts: Iterable[str]) -> dict[str, object]:
+    """Return the nested parameters of `KEY=VALUE` texts, whose keys are nested by dots.
+
+    Values are JSON; a single word needs no quotes. Raises BadInput for a malformed text, or for
+    two that contradict each other.
+    """
+    params: dict[str, object] = {}
+    for text in texts:
+        key, separator, value = text.partition("=")
+        parts = key.strip().split(".")
+        if not separator or not all(parts):
+            raise BadInput(f"--param {text}: give KEY=VALUE, for example top_k=20 or a.b=true")
+        target = params
+        for part in parts[:-1]:
+            inner = target.setdefault(part, {})
+            if not isinstance(inner, dict):
+                raise BadInput(f"--param {key}: {part} has a value already; give only one of them")
+            target = inner
+        if parts[-1] in target:
+            raise BadInput(f"--param {key} is given twice; give it once")
+        target[parts[-1]] = _parse_value(key, value.strip())
+    return params
+
+
+def parse_headers(texts: Iterable[str]) -> dict[str, str]:
+    """Return the headers of `NAME=VALUE` texts.
+
+    Raises BadInput for a malformed text. The message does not contain the value.
+    """
+    headers: dict[str, str] = {}
+    for text in texts:
+        name, separator, value = text.partition("=")
+        if not separator:
+            raise BadInput("--header: give NAME=VALUE")
+        if name.strip().lower() in map(str.lower, headers):
+            raise BadInput(f"--header {name.strip()} is given twice; give it once")
+        headers[name.strip()] = value.strip()
+    return headers
+
+
+def check_headers(headers: Mapping[str, str]) -> None:
+    """Raise BadInput for a header that cannot be sent. The message does not contain its value."""
+    for name, value in headers.items():
+        if not _HEADER_NAME.fullmatch(name):
+            raise BadInput(f"--header {name!r}: not the name of a header, such as X-Title")
+        if name.lower() in _OWN_HEADERS:
+            raise BadInput(f"--header {name}: numbench sets this header; omit it")
+        if not (value.isascii() and value.isprintable() and value):
+            raise BadInput(
+                f"--header {name}: the value is empty or has a character that no header can carry"
+            )
+
+
+def check_params(params: Mapping[str, object], level_request: Mapping[str, object]) -> None:
+    """Raise BadInput for parameters that an option sets, or that are no JSON.
+
+    level_request: the parameters of the reasoning level, which `params` must not contradict.
+    """
+    try:
+        json.dumps(params, allow_nan=False)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise BadInput(f"--param: not a JSON value: {error}") from None
+    level_names = {_folded(path[-1]) for path, _ in _leaves(level_request)}
+    if "reasoningeffort" in level_names:
+        level_names.add("effort")
+    for path, _ in _leaves(params):
+        key = ".".join(path)
+        names = [_folded(part) for part in path]
+        name = names[1] if names[0] in _CONTAINERS and len(names) > 1 else names[0]
+        if name in _OWN_PARAMETERS:
+            raise BadInput(f"--param {key}: numbench sets this parameter; omit it")
+        if names[:2] == ["text", "format"]:
+            name = "responseformat"
+        if option := _OPTION_OF.get(name):
+            raise BadInput(f"--param {key}: use {option}")
+        if names[-1] in level_names:
+            raise BadInput(
+                f"--param {key}: --reasoning sets it; omit one of them (without --reasoning, a "
+                "route has the level 'default')"
+            )
+
+
+def parse_names(text: str) -> tuple[str, ...]:
+    """Return the names in a text that separates them by commas."""
+    return tuple(name.strip() for name in text.split(",") if name.strip())
+
+
+def check_pinned_hosts(
+    model: str, providers: Sequence[str], quantizations: Sequence[str], is_possible: bool
+) -> None:
+    """Raise BadInput if a model is served by one provider only, or a name is malformed."""
+    for option, names in (("--provider", providers), ("--quantization", quantizations)):
+        if isinstance(names, str):
+            raise BadInput(f"{option}: give a list of names")
+        if names and not is_possible:
+            raise BadInput(
+                f"{model} has no choice of providers (openrouter has one): omit {option}"
+            )
+        for name in names:
+            if not _BARE_WORD.fullmatch(name):
+                raise BadInput(f"{option} {name!r}: not a name such as deepinfra or fp8")
+
+
+def _parse_value(key: str, text: str) -> object:
+    try:
+        return msgspec.json.decode(text)
+    except msgspec.DecodeError:
+        if _BARE_WORD.fullmatch(text):
+            return text
+    raise BadInput(f"--param {key}: {text!r} is not JSON; quote a text: {key}='\"…\"'")
+
+
+def _leaves(
+    node: Mapping[str, object], path: tuple[str, ...] = ()
+) -> Iterator[tuple[tuple[str, ...], object]]:
+    for name, value in node.items():
+        if not isinstance(name, str) or not name:
+            raise BadInput(f"--param {name!r}: names are texts that are not empty")
+        if isinstance(value, Mapping) and value:
+            yield from _leaves(value, (*path, name))
+        else:
+            yield (*path, name), value
+
+
+def _folded(name: str) -> str:
+    return name.replace("_", "").lower()

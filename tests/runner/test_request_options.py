@@ -1,0 +1,221 @@
+"""Options that shape requests: schema, parameters, headers, providers of OpenRouter."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from numbench.errors import BadInput
+from numbench.journal import read_run
+from numbench.runner.planning import plan
+from numbench.runner.request_options import parse_headers, parse_params
+from numbench.runner.spec import RunSpec
+from tests import servers
+from tests.runner.test_run import MODEL, _quick, dataset, go, good
+from tests.servers import ReceivedRequest, Reply, serve
+from tests.test_cli import numbench
+
+__all__ = ["_quick", "dataset"]
+
+SECRET = "planted-header-0123456789"
+
+
+async def any_format(received: ReceivedRequest) -> Reply:
+    if "contents" in received.body:
+        return servers.gemini()
+    return servers.responses() if "input" in received.body else await good(received)
+
+
+@pytest.mark.parametrize(
+    ("texts", "params"),
+    [
+        (["top_k=20"], {"top_k": 20}),
+        (["a.b=true", "a.c=[1, 2]", "d=null"], {"a": {"b": True, "c": [1, 2]}, "d": None}),
+        (["tier=flex", 'x="a b"', "y=1e-3"], {"tier": "flex", "x": "a b", "y": 0.001}),
+        (['a={"b": {"c": 1}}', "a.b.d=2"], {"a": {"b": {"c": 1, "d": 2}}}),
+        (["a=b=c"], None),
+        (["a"], None),
+        (["=1"], None),
+        (["a..b=1"], None),
+        (["a=1", "a.b=2"], None),
+        (["a.b=2", "a=1"], None),
+        (["a=1", "a=1"], None),
+        (["a={1"], None),
+        (["a=NaN"], {"a": "NaN"}),
+        (["a="], None),
+    ],
+)
+def test_parameters_are_nested_json(texts: list[str], params: dict[str, Any] | None) -> None:
+    if params is None:
+        with pytest.raises(BadInput, match=r"^--param "):
+            parse_params(texts)
+    else:
+        assert parse_params(texts) == params
+
+
+@pytest.mark.parametrize(
+    ("model", "api", "params", "sent"),
+    [
+        (MODEL, "chat", {"top_k": 3, "a": {"b": [1]}}, {"top_k": 3, "a": {"b": [1]}}),
+        (MODEL, "responses", {"text": {"verbosity": "low"}}, {"text": {"verbosity": "low"}}),
+        (
+            "openrouter/a/b",
+            "chat",
+            {"provider": {"sort": "price"}},
+            {"provider": {"require_parameters": True, "sort": "price"}},
+        ),
+        ("gemini/x", "chat", {"generationConfig": {"topK": 3}}, None),
+        ("litellm/openai/x", "chat", {"top_k": 3}, {"top_k": 3}),
+    ],
+)
+def test_parameters_are_merged_into_the_body(
+    dataset: Path, tmp_path: Path, model: str, api: str, params: dict[str, Any], sent: Any
+) -> None:
+    out = tmp_path / "run"
+    with serve(any_format) as server:
+        go(server, dataset, out, model=model, api=api, params=params)
+        bodies = [each.body for each in server.received]
+        with pytest.raises(BadInput, match=r"settings\.params"):
+            go(server, dataset, out, model=model, api=api)
+    if model == "gemini/x":
+        assert {body["generationConfig"]["topK"] for body in bodies} == {3}
+        assert {body["generationConfig"]["temperature"] for body in bodies} == {0}
+    else:
+        assert all(body[name] == value for body in bodies for name, value in sent.items())
+    assert read_run(out).info.settings["params"] == params
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"params": {"temperature": 1}}, "--param temperature: use --temperature"),
+        ({"params": {"max_completion_tokens": 1}}, "use --max-tokens"),
+        ({"params": {"generationConfig": {"seed": 1}}}, "generationConfig.seed: use --seed"),
+        ({"params": {"n": 2}}, "use --samples"),
+        ({"params": {"response_format": {"type": "text"}}}, "use --structured"),
+        ({"params": {"text": {"format": {}}}}, "use --structured"),
+        ({"params": {"messages": []}}, "numbench sets this parameter"),
+        ({"params": {"stream": False}}, "numbench sets this parameter"),
+        ({"params": {"a": float("nan")}}, "not a JSON value"),
+        ({"params": {"a": object()}}, "not a JSON value"),
+        ({"params": {"": 1}}, "not empty"),
+        (
+            {"params": {"reasoning": {"effort": "low"}}, "reasoning": "high"},
+            "reasoning.effort: --reasoning sets it",
+        ),
+        ({"headers": {"bad name": "x"}}, "not the name of a header"),
+        ({"headers": {"Host": "x"}}, "numbench sets this header"),
+        ({"headers": {"X-A": SECRET + "\n"}}, "no header can carry"),
+        ({"providers": ["deepinfra"]}, "has no choice of providers"),
+        ({"quantizations": ["fp8"]}, "omit --quantization"),
+        ({"providers": ["a b"], "model": "openrouter/a/b"}, "not a name such as"),
+        ({"params": {"a": 1}, "model": "baseline/float64", "base_url": None}, "in this process"),
+        ({"structured": True, "model": "baseline/float64", "base_url": None}, "in this process"),
+        ({"params": {"a": 1}, "model": "gemini/x", "batch": True}, "batch API takes no --param"),
+        ({"headers": {"a": "b"}, "model": "baseline/float64", "base_url": None}, "in this process"),
+    ],
+)
+def test_wrong_options_are_bad_input_before_anything_happens(
+    dataset: Path, tmp_path: Path, arguments: dict[str, Any], message: str
+) -> None:
+    out = tmp_path / "run"
+    with serve(good) as server:
+        with pytest.raises(BadInput, match=message) as caught:
+            go(server, dataset, out, **arguments)
+        assert SECRET not in str(caught.value)
+        assert (server.received, out.exists()) == ([], False)
+        spec = {"model": MODEL, "dataset": dataset, "out": out, "base_url": server.url}
+        if "batch" in arguments:
+            return
+        with pytest.raises(BadInput, match=message):
+            plan(RunSpec(**(spec | arguments)))
+
+
+@pytest.mark.parametrize("model", [MODEL, "gemini/x", "litellm/openai/x", "openrouter/a/b"])
+def test_headers_are_sent_and_their_values_are_nowhere(
+    dataset: Path, tmp_path: Path, model: str
+) -> None:
+    async def echo(received: ReceivedRequest) -> Reply:
+        if received.number == 0 and "minimum" in received.prompt:
+            return servers.error(400, f"content_filter {SECRET}")
+        return await any_format(received)
+
+    out = tmp_path / "run"
+    with serve(echo) as server:
+        go(server, dataset, out, model=model, headers={"X-Tenant": SECRET})
+        assert {each.headers["x-tenant"] for each in server.received} == {SECRET}
+        other = {"X-Tenant": "another-value-0123456789"}
+        assert go(server, dataset, out, model=model, headers=other).completed == 0
+        with pytest.raises(BadInput, match=r"settings\.headers"):
+            go(server, dataset, out, model=model)
+    assert read_run(out).info.settings["headers"] == ["X-Tenant"]
+    for file in out.iterdir():
+        assert SECRET.encode() not in file.read_bytes()
+
+
+def test_a_malformed_header_is_reported_without_its_value() -> None:
+    for texts in ([SECRET], ["A=1", f"a={SECRET}"]):
+        with pytest.raises(BadInput) as caught:
+            parse_headers(texts)
+        assert SECRET not in str(caught.value)
+    assert parse_headers(["A=b=c", "D= e "]) == {"A": "b=c", "D": "e"}
+
+
+@pytest.mark.parametrize(("structured", "is_sent"), [(None, False), (True, True), (False, False)])
+def test_the_schema_is_sent_on_request(
+    dataset: Path, tmp_path: Path, structured: bool | None, is_sent: bool
+) -> None:
+    with serve(good) as server:
+        go(server, dataset, tmp_path / "run", structured=structured)
+        assert {"response_format" in each.body for each in server.received} == {is_sent}
+        go(server, dataset, tmp_path / "gpt", model="gpt-5", reasoning="low", structured=structured)
+        has_schema = {"response_format" in each.body for each in server.received[10:]}
+    assert has_schema == {structured is not False}
+
+
+def test_providers_of_openrouter_are_pinned_and_recorded(dataset: Path, tmp_path: Path) -> None:
+    async def script(received: ReceivedRequest) -> Reply:
+        hosts = ("DeepInfra", "Together")
+        return servers.chat(provider=hosts["minimum" in received.prompt], usage={"cost": 0.1})
+
+    out = tmp_path / "run"
+    pins: dict[str, Any] = {"providers": ["deepinfra", "together"], "quantizations": ["fp8"]}
+    with serve(script) as server:
+        report = go(server, dataset, out, model="openrouter/a/b", **pins)
+        expected = {
+            "require_parameters": True,
+            "only": ["deepinfra", "together"],
+            "quantizations": ["fp8"],
+        }
+        assert all(each.body["provider"] == expected for each in server.received)
+        with pytest.raises(BadInput, match=r"settings\.request"):
+            go(server, dataset, out, model="openrouter/a/b")
+    responses = read_run(out).responses.values()
+    assert {response.provider for response in responses} == {"DeepInfra", "Together"}
+    assert {response.extra["quantization"] for response in responses} == {"fp8"}
+    (warning,) = report.warnings
+    assert warning.startswith("the answers come from 2 providers: ")
+    assert "DeepInfra (5)" in warning and "Together (5)" in warning
+
+
+def test_the_options_on_the_command_line(dataset: Path, tmp_path: Path) -> None:
+    with serve(good) as server:
+        command = ("run", "--model", MODEL, "--base-url", server.url, "--dataset", "data")
+        options = ("--param", "top_k=5", "--param", "a.b=true", "--header", f"X-A={SECRET}")
+        done = numbench(*command, *options, "--structured", cwd=tmp_path)
+        assert done.returncode == 0, done.stderr
+        body = server.received[0].body
+        assert (body["top_k"], body["a"], "response_format" in body) == (5, {"b": True}, True)
+        assert server.received[0].headers["x-a"] == SECRET
+        shown = numbench(*command, *options, "--structured", "--dry-run", cwd=tmp_path)
+        assert "Requests: temperature 0, JSON schema, no seed, no token limit." in shown.stdout
+        assert '"top_k": 5' in shown.stdout.replace("\n", " ")
+        for wrong in (("--param", "a"), ("--header", "a"), ("--provider", "x")):
+            result = numbench(*command, "--out", "new", *wrong, cwd=tmp_path)
+            assert (result.returncode, (tmp_path / "new").exists()) == (2, False)
+            assert wrong[0] in result.stderr
+    line = json.loads(next(tmp_path.rglob("requests.jsonl")).read_text().splitlines()[0])
+    assert line["body"]["top_k"] == 5
