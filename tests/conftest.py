@@ -10,19 +10,24 @@ from types import FrameType
 import pytest
 from hypothesis import settings
 
+from numbench.models import hosted_providers
 from tests.paper_files import paper_results, reference_outputs
 
 # As many tests run at once as there are cores; read when torch is first imported.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
-
-# The scripted servers stream as the providers do; tests/peers use the default for other servers.
-os.environ.setdefault("NUMBENCH_STREAM", "1")
 
 # A slow machine must not fail a test; `watchdog` limits the time.
 settings.register_profile("numbench", deadline=None)
 settings.load_profile("numbench")
 
 __all__ = ["paper_results", "reference_outputs"]
+
+
+@pytest.fixture(autouse=True)
+def scripted_servers_stream(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The scripted servers stream as the providers do."""
+    monkeypatch.setattr(hosted_providers, "STREAMS_FROM_OTHER_SERVERS", True)
+
 
 PATIENCE = 1200
 """Seconds after which a test counts as hanging."""

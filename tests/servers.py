@@ -102,7 +102,7 @@ def chat(
     text: str = '{"answer": 1}',
     *,
     usage: dict[str, Any] | None = None,
-    finish: str = "stop",
+    finish: str | None = "stop",
     message: dict[str, Any] | None = None,
     **more: Any,
 ) -> Reply:

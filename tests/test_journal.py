@@ -7,6 +7,7 @@ import errno
 import os
 import resource
 import signal
+import stat
 import subprocess
 import sys
 import threading
@@ -282,6 +283,42 @@ def test_an_event_loop_that_ends_during_a_sync_loses_no_response(
     assert list(read_run(tmp_path).responses) == ["mean-1", "mean-2"]
 
 
+def test_the_file_is_not_closed_before_the_last_sync_has_ended(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    order: list[str] = []
+    syncing, closing = threading.Event(), threading.Event()
+
+    def wait_for_close(_file: int) -> None:
+        syncing.set()
+        assert closing.wait(60)
+        order.append("synced")
+
+    async def leave(journal: Journal) -> None:
+        writing = asyncio.create_task(journal.append(answer(1)))
+        assert await asyncio.to_thread(syncing.wait, 60)
+        writing.cancel()
+
+    journal = Journal(tmp_path, INFO)
+    shutdown, close = journal._thread.shutdown, journal._file.close
+
+    def record_shutdown(**arguments: bool) -> None:
+        closing.set()
+        shutdown(**arguments)
+
+    def record_close() -> None:
+        order.append("closed")
+        close()
+
+    monkeypatch.setattr(journal._thread, "shutdown", record_shutdown)
+    monkeypatch.setattr(journal._file, "close", record_close)
+    monkeypatch.setattr(os, "fsync", wait_for_close)
+    asyncio.run(leave(journal))
+    journal.close()
+    assert order == ["synced", "closed"]
+    assert list(read_run(tmp_path).responses) == ["mean-1"]
+
+
 def test_append_leaves_the_event_loop_free(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     event_loop_ran = threading.Event()
 
@@ -382,3 +419,23 @@ def test_runs_are_found_at_and_below_a_path(tmp_path: Path) -> None:
             find_runs([nothing])
     with pytest.raises(BadInput, match=r"run\.json is missing"):
         read_run(tmp_path / "empty")
+
+
+def test_the_folder_is_synced_after_a_file_in_it_was_replaced(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    order: list[str] = []
+    sync, rename = os.fsync, os.replace
+
+    def record_sync(file: int) -> None:
+        order.append("folder" if stat.S_ISDIR(os.fstat(file).st_mode) else "file")
+        sync(file)
+
+    def record_rename(source: str, target: Path) -> None:
+        order.append("rename")
+        rename(source, target)
+
+    monkeypatch.setattr(os, "fsync", record_sync)
+    monkeypatch.setattr(os, "replace", record_rename)
+    jsonl.write_atomically(tmp_path / "x", b"1")
+    assert order == ["file", "rename", "folder"]

@@ -103,6 +103,7 @@ def run(
     providers: Sequence[str] = (),
     quantizations: Sequence[str] = (),
     allow_altered_messages: bool = False,
+    stream: bool | None = None,
     concurrency: int | None = None,
     retry_errors: bool = False,
     retry: Collection[str] = (),
@@ -120,9 +121,9 @@ def run(
     `max_cost` in US dollars. `api_key_env` names the environment variable with the key of
     `base_url`. `structured` says whether requests contain the JSON schema of the answer, `params`
     are added to their body and `headers` to their headers; `providers` and `quantizations` select
-    hosts of an OpenRouter model. `retry` names kinds of responses to request again. Without
-    `on_progress`, progress is displayed on stderr. Works in a notebook, where an event loop already
-    runs.
+    hosts of an OpenRouter model. `stream`: whether to stream answers, None for the default. `retry`
+    names kinds of responses to request again. Without `on_progress`, progress is displayed on
+    stderr. Works in a notebook, where an event loop already runs.
 
     Raises BadInput for invalid arguments, NumbenchError if no item can be answered or the disk
     is full, and CostLimitReached, TimeLimitReached or RunInterrupted (`numbench.runner`) if the
@@ -150,6 +151,7 @@ def run(
         providers,
         quantizations,
         allow_altered_messages,
+        stream,
     )
     return run_sync(
         spec,
@@ -188,6 +190,7 @@ async def arun(
     providers: Sequence[str] = (),
     quantizations: Sequence[str] = (),
     allow_altered_messages: bool = False,
+    stream: bool | None = None,
     concurrency: int | None = None,
     retry_errors: bool = False,
     retry: Collection[str] = (),
@@ -220,6 +223,7 @@ async def arun(
         providers,
         quantizations,
         allow_altered_messages,
+        stream,
     )
     return await run_async(
         spec,

@@ -1,9 +1,10 @@
-"""Reading of CSV files with cells of any size."""
+"""Reading of CSV files with cells of any size, and CSV that spreadsheets open safely."""
 
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterator, Sequence
+import io
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TextIO
@@ -11,6 +12,40 @@ from typing import TextIO
 from numbench.errors import BadInput
 
 _FIELD_SIZE_LIMIT = 2**31 - 1
+_FORMULA_STARTS = ("=", "@", "\t", "\r")
+_SIGNS = ("+", "-")
+
+
+def encode_csv(rows: Iterable[Sequence[object]]) -> str:
+    """Return rows as CSV, quoted if necessary.
+
+    A text that a spreadsheet would evaluate as a formula gets a leading apostrophe, which shows it
+    as text. Numbers are unchanged.
+    """
+    text = io.StringIO(newline="")
+    for row in rows:
+        line = io.StringIO(newline="")
+        # With this line terminator, line ends within cells are quoted, whichever they are.
+        writer = csv.writer(line, lineterminator="\r\n")
+        writer.writerow([_as_text(cell) if isinstance(cell, str) else cell for cell in row])
+        text.write(line.getvalue().removesuffix("\r\n") + "\n")
+    return text.getvalue()
+
+
+def _as_text(cell: str) -> str:
+    start = cell.lstrip(" ")
+    has_letters = any(character.isalpha() for character in start)
+    is_formula = start.startswith(_FORMULA_STARTS) or (start.startswith(_SIGNS) and has_letters)
+    return f"'{cell}" if is_formula and not _is_number(cell) else cell
+
+
+def _is_number(text: str) -> bool:
+    """Return whether a text is a number, such as `-1e-05` or `-inf`."""
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
 
 
 def read_csv(path: Path, required: Sequence[str] = ()) -> Iterator[tuple[int, dict[str, str]]]:

@@ -23,8 +23,10 @@ from filelock import FileLock, Timeout
 from numbench import jsonl
 from numbench.errors import BadInput, NumbenchError
 from numbench.jsonl import AppendOnlyFile
-from numbench.records import Job, Response, RunInfo
+from numbench.records import ItemSample, Job, Response, RunInfo
+from numbench.sent_requests import SentRequests, lost_requests
 from numbench.tasks.prompts import changed_prompts
+from numbench.url_secrets import mask_secret_segments
 
 INFO = "run.json"
 RESPONSES = "responses.jsonl"
@@ -122,9 +124,10 @@ class Journal:
         """Open or create the run in `folder`.
 
         max_in_flight: number of paid responses to reserve space for, so that they can be stored if
-        the disk is full when they arrive.
+        the disk is full when they arrive. Paid requests are also logged when they are sent.
 
-        An incomplete last line is repaired. Raises BadInput if another process writes the run, or
+        An incomplete last line is repaired. Requests that a killed call left without a response are
+        stored as possibly billed. Raises BadInput if another process writes the run, or
         if it differs from `info` in a setting that shapes an answer.
         """
         self.folder = folder
@@ -136,6 +139,12 @@ class Journal:
             self.info = self._write_run_info(info)
             reserved = _reserved_bytes(folder, max_in_flight)
             self._file = AppendOnlyFile(folder / RESPONSES, Response, reserved)
+            try:
+                self.lost_attempts = self._store_lost_requests()
+                self._sent = SentRequests(folder, self._file.size) if max_in_flight else None
+            except BaseException:
+                self._file.close()
+                raise
         except OSError as error:
             self._lock.__exit__(None, None, None)
             raise _folder_error(folder, error, NumbenchError) from error
@@ -165,6 +174,16 @@ class Journal:
             file.append(jsonl.encode(job))
         finally:
             file.close()
+
+    def record_sent(self, requested: ItemSample) -> None:
+        """Log an attempt that is about to be sent. Raises NumbenchError if there is no space."""
+        if self._sent is not None:
+            self._sent.add(requested)
+
+    def record_not_billed(self, requested: ItemSample) -> None:
+        """Log that an attempt has ended without a cost. Raises NumbenchError like `record_sent`."""
+        if self._sent is not None:
+            self._sent.remove(requested)
 
     @property
     def path(self) -> Path:
@@ -199,8 +218,17 @@ class Journal:
             if self._waiting and not self._file.failed:
                 self._file.append(b"".join(line for line, _ in self._waiting))
         finally:
+            if self._sent is not None:
+                self._sent.close(is_settled=not self._file.failed)
             self._file.close()
             self._lock.__exit__(None, None, None)
+
+    def _store_lost_requests(self) -> int:
+        """Store the requests that a killed call left, and return the number of their attempts."""
+        lost = lost_requests(self.folder, self.path)
+        if lost:
+            self._file.append(b"".join(map(jsonl.encode, lost)))
+        return sum(response.attempts for response in lost)
 
     async def _commit(self) -> None:
         loop = asyncio.get_running_loop()
@@ -294,6 +322,10 @@ def _keep_best_response(responses: dict[str, Response], response: Response) -> N
         responses[response.request_id] = response
 
 
+_NOT_COMPARED = {"samples", "stream"}
+"""Settings of a run that may change: neither shapes an answer."""
+
+
 def _check_compatible(folder: Path, stored: RunInfo, info: RunInfo) -> None:
     """Raise BadInput if two descriptions differ in something that shapes an answer."""
     settings = msgspec.json.decode(msgspec.json.encode(info.settings))
@@ -303,8 +335,12 @@ def _check_compatible(folder: Path, stored: RunInfo, info: RunInfo) -> None:
         "reasoning": (stored.reasoning, info.reasoning),
         "dataset hash": (stored.dataset.sha256, info.dataset.sha256),
     }
-    for key in sorted((stored.settings.keys() | settings.keys()) - {"samples"}):
-        pairs[f"settings.{key}"] = (stored.settings.get(key), settings.get(key))
+    before_settings = dict(stored.settings)
+    if isinstance(url := before_settings.get("base_url"), str):
+        # Older versions wrote keys in paths as they are.
+        before_settings["base_url"] = mask_secret_segments(url)
+    for key in sorted((before_settings.keys() | settings.keys()) - _NOT_COMPARED):
+        pairs[f"settings.{key}"] = (before_settings.get(key), settings.get(key))
     for field, (before, now) in pairs.items():
         if before != now:
             raise BadInput(
@@ -353,10 +389,13 @@ def _merge_run_info(folder: Path, stored: RunInfo, info: RunInfo) -> RunInfo:
         latest = versions.get(name, version)
         versions[name] = version if latest in version.split(", ") else f"{version}, {latest}"
     samples = max(stored.samples, info.samples)
+    settings = info.settings | ({"samples": samples} if samples > 1 else {})
+    if stored.settings.get("stream") != settings.get("stream"):
+        settings["stream"] = "mixed"
     return msgspec.structs.replace(
         info,
         tasks=tasks,
-        settings=info.settings | ({"samples": samples} if samples > 1 else {}),
+        settings=settings,
         prompt=msgspec.structs.replace(info.prompt, tasks=stored.prompt.tasks | info.prompt.tasks),
         requests=stored.requests | info.requests,
         limit=info.limit if new_limit >= stored_limit else stored.limit,

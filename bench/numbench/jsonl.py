@@ -69,7 +69,10 @@ def write_json(path: Path, record: object) -> None:
 
 
 def write_atomically(path: Path, data: bytes) -> None:
-    """Write `data` to a temporary file in the same folder, sync it, rename it to `path`."""
+    """Write `data` to a temporary file in the same folder, sync it, rename it to `path`.
+
+    Synced too is the folder, so that the new file survives a power cut.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
@@ -82,6 +85,7 @@ def write_atomically(path: Path, data: bytes) -> None:
     except BaseException:
         os.unlink(temporary)
         raise
+    _sync_folder(path.parent)
 
 
 def open_for_reading(path: Path) -> BufferedReader:
@@ -190,6 +194,11 @@ class AppendOnlyFile:
             )
             raise self._failure from error
         self._size += len(lines)
+
+    @property
+    def size(self) -> int:
+        """The size of the file in bytes."""
+        return self._size
 
     @property
     def failed(self) -> bool:

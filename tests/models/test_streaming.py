@@ -14,7 +14,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from numbench.models import Api, Message, RequestSettings, aiohttp_transport, open_model
+from numbench.errors import BadInput
+from numbench.models import (
+    Api,
+    Message,
+    RequestSettings,
+    aiohttp_transport,
+    hosted_providers,
+    open_model,
+)
 from numbench.models.aiohttp_transport import MAX_RESPONSE_BYTES
 from numbench.models.event_streams import merge_chat_events, merge_gemini_events
 from numbench.models.gemini_api import parse_completion as parse_gemini
@@ -138,11 +146,13 @@ def test_an_error_within_a_stream_is_the_failure(model: str, api: Api) -> None:
     assert (completion.error.kind, completion.error.message) == ("rate_limit", "slow down")
 
 
-def several(url: str, model: str, api: Api, count: int) -> list[Completion]:
+def several(
+    url: str, model: str, api: Api, count: int, stream: bool | None = None
+) -> list[Completion]:
     """Return the completions of consecutive requests of one adapter."""
 
     async def call() -> list[Completion]:
-        opened = open_model(model, None, url, api)
+        opened = open_model(model, None, url, api, stream=stream)
         messages = [Message("user", str(n)) for n in range(count)]
         done = [await opened.model.answer([m], RequestSettings(timeout=60)) for m in messages]
         await opened.model.close()
@@ -187,29 +197,33 @@ def test_after_a_stream_without_usage_answers_are_not_streamed() -> None:
     assert [each.usage.generated for each in completions] == [None, 30]
 
 
-@pytest.mark.parametrize(("setting", "streams"), [("", False), ("0", False), ("1", True)])
+@pytest.mark.parametrize(("stream", "expected"), [(None, False), (False, False), (True, True)])
 @EVERY_ROUTE
 def test_other_servers_stream_only_on_request(
-    model: str, api: Api, setting: str, streams: bool, monkeypatch: pytest.MonkeyPatch
+    model: str, api: Api, stream: bool | None, expected: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("NUMBENCH_STREAM", setting)
+    monkeypatch.setattr(hosted_providers, "STREAMS_FROM_OTHER_SERVERS", False)
 
     async def script(received: ReceivedRequest) -> Reply:
         return answer(received)
 
     with serve(script) as server:
-        completions = several(server.url, model, api, 1)
-        assert [servers.is_streamed(each) for each in server.received] == [streams]
+        completions = several(server.url, model, api, 1, stream)
+        assert [servers.is_streamed(each) for each in server.received] == [expected]
     assert completions[0].usage.generated == 30
 
 
-@pytest.mark.parametrize(("setting", "streams"), [("", True), ("0", False), ("1", True)])
-def test_providers_stream_unless_that_is_turned_off(
-    setting: str, streams: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("NUMBENCH_STREAM", setting)
-    target = ModelTarget("openai/any", "any", "key", None, "chat", False)
-    assert _streams(target) is streams
+@pytest.mark.parametrize(("stream", "expected"), [(None, True), (False, False), (True, True)])
+def test_providers_stream_unless_that_is_turned_off(stream: bool | None, expected: bool) -> None:
+    target = ModelTarget("openai/any", "any", "key", stream=stream)
+    assert _streams(target) is expected
+
+
+@pytest.mark.parametrize("model", ["litellm/openai/any", "baseline/float64"])
+def test_models_that_do_not_stream_say_so(model: str) -> None:
+    with pytest.raises(BadInput, match=f"{model}.*--stream"):
+        open_model(model, stream=True)
+    asyncio.run(open_model(model, stream=False).model.close())
 
 
 def test_after_an_error_within_a_stream_answers_are_still_streamed() -> None:

@@ -2,8 +2,10 @@ from __future__ import annotations
 
 import pytest
 
+from numbench.models import hosted_providers
+
 
 @pytest.fixture(autouse=True)
-def default_streaming(monkeypatch: pytest.MonkeyPatch) -> None:
+def default_streaming(scripted_servers_stream: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """Stream as for users: other servers than the providers' own are asked without."""
-    monkeypatch.delenv("NUMBENCH_STREAM", raising=False)
+    monkeypatch.setattr(hosted_providers, "STREAMS_FROM_OTHER_SERVERS", False)

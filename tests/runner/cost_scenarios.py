@@ -26,7 +26,7 @@ from numbench.records import (
     RunInfo,
     possibly_billed_attempts,
 )
-from numbench.runner.budget import Budget
+from numbench.runner.budget import Budget, SharedLimit
 from numbench.runner.progress import RunStats
 from numbench.runner.scheduler import RequestScheduler, RetryPolicy, RunContext
 from tests.runner.test_run import questions
@@ -133,8 +133,34 @@ def simulate(seed: int, folder: Path, knowledge: Knowledge, calls: int = 3) -> O
     )
 
 
+def simulate_suite(seed: int, folder: Path, knowledge: Knowledge) -> tuple[float, float]:
+    """Run three providers at the same time under one limit; return it and what all have billed."""
+    rng = random.Random(seed)
+    providers = [
+        Provider(random.Random(rng.random()), random_rates(rng), tail=rng.choice((1.6, 2.5, 10.0)))
+        for _ in range(3)
+    ]
+    limit, shared = rng.uniform(3.0, 12.0), SharedLimit({})
+    concurrency = rng.choice((1, 4, 16))
+
+    async def run_all() -> None:
+        calls = [
+            _call(provider, folder / str(number), knowledge, limit, concurrency, shared)
+            for number, provider in enumerate(providers)
+        ]
+        await asyncio.gather(*calls)
+
+    asyncio.run(run_all())
+    return limit, sum(provider.ledger.billed for provider in providers)
+
+
 async def _call(
-    provider: Provider, folder: Path, knowledge: Knowledge, limit: float, concurrency: int
+    provider: Provider,
+    folder: Path,
+    knowledge: Knowledge,
+    limit: float,
+    concurrency: int,
+    shared: SharedLimit | None = None,
 ) -> None:
     items = [ItemSample(item) for items in questions(150).values() for item in items]
     earlier = list(iter_responses(folder)) if folder.exists() else []
@@ -150,6 +176,8 @@ async def _call(
     for response in earlier:
         if lost := possibly_billed_attempts(response):
             budget.add_possibly_billed(task_of[response.item_id], lost, is_earlier=True)
+    if shared is not None:
+        shared.join(folder, budget)
     with Journal(folder, _info()) as journal:
         context = RunContext(
             requests=[requested for requested in items if requested.item.id not in answered],

@@ -177,8 +177,9 @@ def test_a_plan_refuses_what_the_run_would_refuse(dataset: Path, tmp_path: Path)
 def test_a_plan_shows_whether_a_cost_limit_suffices(
     dataset: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def note_for(limit: float, spent: float = 0.0) -> str:
-        planned = plan(RunSpec("gpt-5", "minimal", dataset))._replace(spent=spent)
+    def note_for(limit: float, spent: float = 0.0, max_tokens: int | None = None) -> str:
+        spec = RunSpec("gpt-5", "minimal", dataset, max_tokens=max_tokens)
+        planned = plan(spec)._replace(spent=spent)
         console = Console(width=80, record=True, file=io.StringIO())
         console.print(plan_table(planned, limit))
         return " ".join(console.export_text().split())
@@ -189,6 +190,8 @@ def test_a_plan_shows_whether_a_cost_limit_suffices(
         in note_for(1e-5)
     )
     assert "--max-cost 5: does not suffice after the $5.00 already spent" in note_for(5, 5.0)
+    assert "A single expensive answer can exceed it" in note_for(5)
+    assert "can exceed it" not in note_for(5, max_tokens=100)
 
 
 def test_the_cost_limit_of_a_suite_is_for_all_runs(dataset: Path, tmp_path: Path) -> None:

@@ -389,3 +389,50 @@ def test_a_recorded_run_can_be_replayed(dataset: Path, tmp_path: Path) -> None:
     assert (replayed.answered, replayed.errors) == (6, 4)
     before, after = (read_run(tmp_path / name).responses for name in ("first", "second"))
     assert all(after[item_id].text == response.text for item_id, response in before.items())
+
+
+def test_a_key_in_the_path_of_a_url_is_not_stored_and_the_run_is_resumed(
+    dataset: Path, tmp_path: Path
+) -> None:
+    secret, out = "0123456789abcdef0123456789abcdef", tmp_path / "run"
+
+    async def script(received: ReceivedRequest) -> Reply:
+        if "1 + 1" in received.prompt:
+            return servers.error(400, f"content_filter at {received.path}")
+        return servers.chat(f"path {received.path}")
+
+    with serve(script) as server:
+        url = f"{server.url}/{secret}/v1"
+        assert go(server, dataset, out, base_url=url).answered == 9
+        assert {each.path for each in server.received} == {f"/{secret}/v1/chat/completions"}
+        assert secret.encode() not in b"".join(
+            file.read_bytes() for file in out.rglob("*") if file.is_file()
+        )
+        # Older versions wrote the URL as it is.
+        stored = (out / "run.json").read_text()
+        masked = str(read_run(out).info.settings["base_url"])
+        (out / "run.json").write_text(stored.replace(masked, url))
+        assert go(server, dataset, out, base_url=url).skipped == 10
+        assert (out / "run.json").read_text() == stored
+        with pytest.raises(BadInput, match=r"settings\.base_url") as caught:
+            go(server, dataset, out, base_url=f"{server.url}/{secret[1:]}/v1")
+        assert secret[1:] not in str(caught.value)
+
+
+def test_streaming_is_recorded_and_may_change_within_a_run(dataset: Path, tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    with serve(good) as server:
+        recorded = []
+        for limit, stream in ((1, None), (2, False), (3, False), (4, True)):
+            go(server, dataset, out, limit=limit, stream=stream)
+            recorded.append(read_run(out).info.settings.get("stream"))
+        assert recorded == [None, "mixed", "mixed", "mixed"]
+        assert [servers.is_streamed(r) for r in server.received] == 2 * [True] + 4 * [False] + 2 * [
+            True
+        ]
+        for stream in (True, False):
+            go(server, dataset, tmp_path / str(stream), stream=stream)
+            go(server, dataset, tmp_path / str(stream), stream=stream)
+            assert read_run(tmp_path / str(stream)).info.settings["stream"] is stream
+        with pytest.raises(BadInput, match="batch jobs do not stream"):
+            go(server, dataset, out, stream=True, batch=True)

@@ -16,7 +16,7 @@ from numbench.runner import CostLimitReached, run
 from numbench.runner.attempts import MAX_LOST_RESPONSES
 from numbench.runner.spec import RunSpec
 from tests import servers
-from tests.runner.cost_scenarios import HIGHEST_COST, Knowledge, simulate
+from tests.runner.cost_scenarios import HIGHEST_COST, Knowledge, simulate, simulate_suite
 from tests.runner.test_run import MODEL, _quick, dataset, go, good
 from tests.servers import ReceivedRequest, Reply, serve
 
@@ -214,6 +214,15 @@ def test_a_limit_holds_whatever_a_provider_bills(tmp_path: Path, knowledge: Know
     assert exceeded <= 1
 
 
+@pytest.mark.parametrize("knowledge", ["highest", "expected", "nothing"])
+def test_a_limit_of_several_providers_holds(tmp_path: Path, knowledge: Knowledge) -> None:
+    exceeded = 0
+    for seed in range(10):
+        limit, billed = simulate_suite(seed, tmp_path / str(seed), knowledge)
+        exceeded += billed > limit * (1 + 1e-9)
+    assert exceeded <= (0 if knowledge == "highest" else 1)
+
+
 @pytest.mark.parametrize("concurrency", [1, 16])
 def test_a_request_counts_at_the_published_average_if_that_is_larger(
     dataset: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, concurrency: int
@@ -285,3 +294,18 @@ def test_the_cost_of_failed_attempts_counts_against_the_limit(
         with pytest.raises(CostLimitReached):
             go(server, dataset, out, model="openrouter/some", max_cost=2.6)
         assert sum(r.cost or 0 for r in read_run(out).responses.values()) <= 2.6
+
+
+def test_a_failed_attempt_is_repeated_only_as_far_as_the_limit_allows(
+    dataset: Path, tmp_path: Path
+) -> None:
+    """Every attempt fails and costs $0.5."""
+
+    async def script(received: ReceivedRequest) -> Reply:
+        error = {"message": "overloaded", "code": 503}
+        return web.json_response({"error": error, "usage": {"cost": 0.5}})
+
+    with serve(script) as server:
+        stopped = _limited(server, dataset, tmp_path / "run", max_cost=1.2, concurrency=1)
+        assert len(server.received) == 2
+    assert (stopped.report.cost, stopped.report.errors) == (1.0, 1)

@@ -8,38 +8,43 @@ import signal
 import subprocess
 import sys
 import threading
+from collections import Counter
 from pathlib import Path
 
 import pytest
 
 from numbench.journal import iter_responses, read_run
 from numbench.records import possibly_billed_attempts
-from numbench.runner import RunInterrupted
+from numbench.runner import CostLimitReached, RunInterrupted
+from numbench.sent_requests import lost_requests
 from tests import servers
-from tests.runner.test_run import KEY, ROOT, go, questions, small_dataset
+from tests.runner.test_run import KEY, ROOT, go, good, questions, small_dataset
 from tests.servers import ReceivedRequest, Reply, serve
 
 
 @pytest.fixture(autouse=True)
 def _key(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    monkeypatch.setenv("OPENROUTER_API_KEY", KEY)
 
 
 CALL = (
     "import sys; from pathlib import Path; from numbench.runner import *\n"
-    "url, data, out = sys.argv[1:]\n"
-    "run(RunSpec('openai/some', dataset=data, out=Path(out), base_url=url), concurrency=4)\n"
+    "url, data, out, model = sys.argv[1:]\n"
+    "run(RunSpec(model, dataset=data, out=Path(out), base_url=url), concurrency=4)\n"
 )
 
 
-def start(server: servers.Server, dataset: Path, out: Path, *wrapper: str) -> subprocess.Popen[str]:
+def start(
+    server: servers.Server, dataset: Path, out: Path, *wrapper: str, model: str = "openai/some"
+) -> subprocess.Popen[str]:
     return subprocess.Popen(
-        [*wrapper, sys.executable, "-c", CALL, server.url, str(dataset), str(out)],
+        [*wrapper, sys.executable, "-c", CALL, server.url, str(dataset), str(out), model],
         cwd=ROOT,
         text=True,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
-        env=os.environ | {"OPENAI_API_KEY": KEY},
+        env=os.environ | {"OPENAI_API_KEY": KEY, "OPENROUTER_API_KEY": KEY},
     )
 
 
@@ -66,7 +71,8 @@ def test_after_kill_9_a_resumed_run_repeats_no_answered_item(
             process.kill()
             process.communicate()
             enough.clear()
-            journalled = [prompts[item_id] for item_id in read_run(out).responses]
+            stored = read_run(out).responses.values()
+            journalled = [prompts[each.item_id] for each in stored if each.error is None]
             settled |= {prompt: server.counts[prompt] for prompt in journalled}
             # Only answers in flight when the process died are not on disk.
             assert len(settled) >= len(served) - 4 * 2
@@ -76,10 +82,60 @@ def test_after_kill_9_a_resumed_run_repeats_no_answered_item(
         assert process.returncode == 0
         assert {prompt: server.counts[prompt] for prompt in settled} == settled
     assert len(read_run(out).responses) == 200
-    lines = (out / "responses.jsonl").read_bytes().splitlines()
-    assert len(lines) == 200
-    # Each of the two kills wastes at most the four requests in flight.
+    responses = list(iter_responses(out))
+    assert sum(response.error is None for response in responses) == 200
+    # Each of the two kills wastes at most the four requests in flight, and all of them are counted.
     assert sum(served.values()) <= 200 + 2 * 4
+    assert sum(map(possibly_billed_attempts, responses)) <= 2 * 4
+    recorded: Counter[str] = Counter()
+    for response in responses:
+        recorded[prompts[response.item_id]] += response.attempts
+    assert all(server.counts[prompt] <= recorded[prompt] for prompt in prompts.values())
+
+
+def test_what_a_kill_leaves_in_flight_counts_against_the_limit_of_the_next_call(
+    tmp_path: Path,
+) -> None:
+    """Every answer costs $0.5; four are in flight when the process dies."""
+    dataset, out = small_dataset(tmp_path / "data", 10), tmp_path / "run"
+    in_flight, is_killed, model = threading.Event(), False, "openrouter/some"
+
+    async def script(received: ReceivedRequest) -> Reply:
+        if len(server.received) >= 12:
+            in_flight.set()
+        if len(server.received) > 8 and not is_killed:
+            await asyncio.sleep(servers.FOR_EVER)
+        return await good(received)
+
+    with serve(script) as server:
+        process = start(server, dataset, out, model=model)
+        assert in_flight.wait(100)
+        process.kill()
+        process.communicate()
+        is_killed = True
+        assert len(read_run(out).responses) == 8
+        with pytest.raises(CostLimitReached) as caught:
+            go(server, dataset, out, model=model, max_cost=7.0, concurrency=1)
+        assert len(server.received) == 12 + 2
+    assert (caught.value.report.answered, caught.value.report.possibly_billed) == (2, 4)
+    assert "$5.0000 spent, up to $2.0000 more billed" in str(caught.value)
+    assert not list(out.glob(".sent*"))
+
+
+def test_an_attempt_that_was_rejected_is_not_in_flight_any_more(tmp_path: Path) -> None:
+    """A process that is killed now leaves one attempt that may be billed, not two."""
+    dataset, out, in_flight = small_dataset(tmp_path / "data", 5), tmp_path / "run", []
+
+    async def script(received: ReceivedRequest) -> Reply:
+        if received.number == 0:
+            return servers.error(429, headers={"Retry-After": "0"})
+        lost = lost_requests(out, out / "responses.jsonl")
+        in_flight.append(sum(response.attempts for response in lost))
+        return servers.chat()
+
+    with serve(script) as server:
+        go(server, dataset, out, concurrency=1)
+    assert in_flight == 10 * [1]
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

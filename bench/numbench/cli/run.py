@@ -140,6 +140,14 @@ def run(
         bool,
         typer.Option("--allow-http", help="Allow http:// for --base-url on the public internet."),
     ] = False,
+    stream: Annotated[
+        bool | None,
+        typer.Option(
+            "--stream/--no-stream",
+            help="Stream answers, so that long ones survive networks that drop idle connections. "
+            "[default: yes, except with --base-url]",
+        ),
+    ] = None,
     api: Annotated[
         ApiName, typer.Option(help="OpenAI's API: Chat Completions or Responses.")
     ] = ApiName.chat,
@@ -176,7 +184,8 @@ def run(
     max_cost: Annotated[
         float | None,
         typer.Option(
-            help="Stop before the run folder has cost more than this. [default: no limit]",
+            help="Stop before the run folder has cost more than this; certain only with "
+            "--max-tokens and a price. [default: no limit]",
             metavar="USD",
         ),
     ] = None,
@@ -225,6 +234,7 @@ def run(
         structured=structured,
         allow_altered_messages=allow_altered_messages,
         **request_arguments(param, header, provider, quantization),
+        stream=stream,
     )
     kinds = tuple(kind.strip() for kind in retry.split(",") if kind.strip())
     kinds += ("error",) if retry_errors else ()

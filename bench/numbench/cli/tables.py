@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,6 +11,7 @@ from rich.text import Text
 
 from numbench import jsonl
 from numbench.bundled_checkpoints import bundled_checkpoint_names
+from numbench.csv_files import encode_csv
 from numbench.dataset.audit import AuditResult, LabelError
 from numbench.models.catalogue import list_models
 from numbench.models.providers import all_providers
@@ -28,14 +27,14 @@ def audit_tables(result: AuditResult) -> RenderableType:
 
 def write_audit_csv(result: AuditResult, path: Path) -> None:
     """Write the wrong labels to a CSV file, one per row."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(["task", "place", "prompt", "label", "exact", "relative_error"])
+    rows: list[tuple[object, ...]] = [
+        ("task", "place", "prompt", "label", "exact", "relative_error")
+    ]
     for task, errors in result.wrong.items():
         for label, truth, relative_error in errors:
-            row = [task, label.location, label.prompt, _answer_text(label.answer)]
-            writer.writerow([*row, _answer_text(truth), relative_error])
-    jsonl.write_atomically(path, text.getvalue().encode())
+            row = (task, label.location, label.prompt, _answer_text(label.answer))
+            rows.append((*row, _answer_text(truth), relative_error))
+    jsonl.write_atomically(path, encode_csv(rows).encode())
 
 
 def catalogue_table() -> RenderableType:

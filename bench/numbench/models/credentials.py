@@ -8,9 +8,10 @@ import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 from numbench.errors import BadInput
+from numbench.url_secrets import secret_segments
 
 _SECRET_SUFFIXES = ("KEY", "TOKEN", "SECRET", "PASSWORD", "CREDENTIALS")
 _MIN_SECRET_LENGTH = 8
@@ -33,10 +34,13 @@ def key_from_environment(variables: Iterable[str]) -> EnvironmentKey | None:
     return None
 
 
-def known_secrets(key: str | None = None, headers: Iterable[str] = ()) -> tuple[str, ...]:
+def known_secrets(
+    key: str | None = None, base_url: str | None = None, headers: Iterable[str] = ()
+) -> tuple[str, ...]:
     """Return the key in use and the secrets of the environment, each in every encoding.
 
-    headers: values of headers that the user set, which may be secrets too.
+    Segments of the path of `base_url` that look like keys are secrets too. headers: values of
+    headers that the user set, which may be secrets too.
 
     A server may echo any of them, because SDKs read some variables themselves. Values that are too
     short for a key (local servers take `1` or `EMPTY`), numbers and short words are left out:
@@ -48,7 +52,8 @@ def known_secrets(key: str | None = None, headers: Iterable[str] = ()) -> tuple[
         for name, value in os.environ.items()
         if name.upper().endswith(_SECRET_SUFFIXES)
     ]
-    secrets = {*own, *filter(_may_be_secret, (*named, *headers))}
+    in_path = [unquote(segment) for segment in secret_segments(base_url or "")]
+    secrets = {*own, *in_path, *filter(_may_be_secret, (*named, *headers))}
     forms = {form for secret in secrets for form in _encoded_forms(secret)}
     # Longest first, because one secret may be part of another.
     return tuple(sorted(forms, key=lambda form: (-len(form), form)))

@@ -82,7 +82,7 @@ class GeminiModel:
         """Connect to Google's server, or to `base_url`, which implements the same API."""
         self.name = name
         self._served_name = served_name
-        self._secrets = known_secrets(key, headers.values())
+        self._secrets = known_secrets(key, base_url, headers.values())
         self._connection = GeminiConnection(key, base_url, headers)
         self._streams = streams
 

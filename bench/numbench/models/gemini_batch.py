@@ -93,7 +93,7 @@ class GeminiBatchService:
     ) -> None:
         """Connect to Google's server, or to `base_url`, which implements the same API."""
         self._served_name = served_name
-        self._secrets = known_secrets(key, headers.values())
+        self._secrets = known_secrets(key, base_url, headers.values())
         base_url = (base_url or _GOOGLE_BASE_URL).rstrip("/")
         self._connection = gemini_api.GeminiConnection(key, base_url, headers)
         self._http = httpx.AsyncClient(

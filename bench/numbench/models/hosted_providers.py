@@ -5,18 +5,22 @@ Their SDKs are imported when a model is opened.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from numbench.errors import BadInput
 from numbench.models.base import BatchService, Model
 from numbench.models.providers import ModelTarget, ProviderPlugin, ReasoningLevel
 
 if TYPE_CHECKING:
     from numbench.models.openai_api import ApiFormat
 
-STREAM_VARIABLE = "NUMBENCH_STREAM"
-"""The environment variable that turns streaming on (1) or off (0) for all servers."""
+STREAMS_FROM_OTHER_SERVERS = False
+"""Whether a server that is not the provider's own streams without `--stream`.
+
+Some change the record: LiteLLM's proxy estimates the usage of streams, and `transformers serve`
+drops characters that end in the middle of a token.
+"""
 
 _OPENAI_URL = "https://api.openai.com/v1"
 _OPENROUTER_URL = "https://openrouter.ai/api/v1"
@@ -36,13 +40,10 @@ def _openai_format(target: ModelTarget) -> ApiFormat:
 
 
 def _streams(target: ModelTarget) -> bool:
-    """Return whether to stream answers: from the provider itself, or as STREAM_VARIABLE says.
-
-    Some other servers change the record: LiteLLM's proxy estimates the usage of streams, and
-    `transformers serve` drops characters that end in the middle of a token.
-    """
-    setting = os.environ.get(STREAM_VARIABLE, "")
-    return setting == "1" if setting else target.base_url is None
+    """Return whether to stream answers: as the user says, else from the provider itself."""
+    if target.stream is not None:
+        return target.stream
+    return target.base_url is None or STREAMS_FROM_OTHER_SERVERS
 
 
 def _open_openai(target: ModelTarget) -> Model:
@@ -109,6 +110,8 @@ def _open_gemini_batch(target: ModelTarget) -> BatchService:
 def _open_litellm(target: ModelTarget) -> Model:
     from numbench.models.litellm_api import LiteLLMModel
 
+    if target.stream:
+        raise BadInput(f"{target.name}: models of litellm/ do not stream: omit --stream")
     return LiteLLMModel(
         target.name,
         target.served_name,

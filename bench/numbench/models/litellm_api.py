@@ -143,7 +143,7 @@ class LiteLLMModel:
         if missing and base_url is None and key is None:
             raise BadInput(f"{name} needs a key: set {', '.join(missing)}")
         _check_api_keys(self._provider)
-        self._secrets = known_secrets(key, headers.values())
+        self._secrets = known_secrets(key, base_url, headers.values())
         self._headers = headers
 
     async def answer(self, messages: Sequence[Message], settings: RequestSettings) -> Completion:

@@ -15,6 +15,7 @@ from numbench.models.aiohttp_transport import MAX_RESPONSE_BYTES, AiohttpTranspo
 from numbench.models.base import NO_HEADERS, PLACEHOLDER_KEY, Message, RequestSettings
 from numbench.models.credentials import known_secrets
 from numbench.models.event_streams import (
+    IncompleteStream,
     is_event_stream,
     merge_chat_events,
     merge_response_events,
@@ -77,7 +78,8 @@ class OpenAIModel:
     """A model on a server that implements one of the API formats.
 
     name: the name that the user gave. served_name: the server's own name of the model. streams:
-    whether to stream answers, until the server refuses that or streams one without its usage.
+    whether to stream answers, until the server refuses that or streams one without its usage, or
+    the first ones without a finish reason.
     """
 
     def __init__(
@@ -94,9 +96,10 @@ class OpenAIModel:
         self.name = name
         self._served_name = served_name
         self._format = api_format
-        self._secrets = known_secrets(key, headers.values())
+        self._secrets = known_secrets(key, base_url, headers.values())
         self._client = create_client(key, base_url, headers=headers)
         self._streams = streams
+        self._has_finished_stream = False
 
     async def answer(self, messages: Sequence[Message], settings: RequestSettings) -> Completion:
         """Send one request. Failures are values; secrets that a server echoes are masked."""
@@ -113,9 +116,9 @@ class OpenAIModel:
             async with asyncio.timeout(seconds):
                 response = await self._post(body)
             completion = self._format.parse_completion(self._format.decode(response.content))
-            is_answer = completion.error is None
-            if is_answer and is_event_stream(response.content) and completion.usage == Usage():
-                self._streams = False
+            if completion.error is None and is_event_stream(response.content):
+                self._has_finished_stream = True
+                self._streams = self._streams and completion.usage != Usage()
             return with_hold_back_seconds(completion, response.headers)
         except (TimeoutError, openai.APITimeoutError):
             return failed_completion(timeout_failure(seconds))
@@ -127,6 +130,9 @@ class OpenAIModel:
         except openai.APIError as error:
             return failed_completion(failure_from_api_error(error))
         except InvalidJson as error:
+            if isinstance(error, IncompleteStream) and error.has_end_marker:
+                # Either this answer was cut off, or this server never sends a finish reason.
+                self._streams = self._streams and self._has_finished_stream
             return failed_completion(unreadable_failure(error))
         except RecursionError as error:
             return failed_completion(unreadable_failure(f"the server sent no response: {error}"))

@@ -62,7 +62,7 @@ class OpenAIBatchService:
     ) -> None:
         self._served_name = served_name
         self._format = api_format
-        self._secrets = known_secrets(key, headers.values())
+        self._secrets = known_secrets(key, base_url, headers.values())
         self._client = create_client(key, base_url, MAX_BATCH_RESPONSE_BYTES, headers)
 
     def size(self, request: BatchRequest) -> int:

@@ -35,6 +35,7 @@ from numbench.models.providers import (
     is_installed,
     provider_names,
 )
+from numbench.url_secrets import mask_secret_segments
 
 
 class ModelDescription(NamedTuple):
@@ -108,6 +109,7 @@ def open_model(
     allow_http: bool = False,
     headers: Mapping[str, str] = NO_HEADERS,
     needs_key: bool = True,
+    stream: bool | None = None,
 ) -> OpenedModel:
     """Open the model `name` at the level `reasoning`, on the server `base_url` if one is given.
 
@@ -118,17 +120,20 @@ def open_model(
     The provider's own key is sent to the provider's hosts and to this machine only; for another
     `base_url`, `api_key_env` names the environment variable with its key. Plain HTTP beyond
     private networks needs `allow_http`. `headers` are added to every request. Without `needs_key`
-    a model can be opened that has no key, to see its requests.
+    a model can be opened that has no key, to see its requests. `stream`: whether to stream answers;
+    None for the provider's default.
     """
     load_env_file()
     provider = find_model_provider(name)
     if provider.in_process:
         if headers:
             raise BadInput(f"{name} runs in this process: leave out --header")
+        if stream:
+            raise BadInput(f"{name} runs in this process: leave out --stream")
         return _open_in_process(provider, name, reasoning, base_url, api)
     resolved = resolve_model(name, reasoning)
     description = _describe(name, resolved, base_url, api)
-    server = _Server(base_url, api_key_env, allow_http, headers, needs_key)
+    server = _Server(base_url, api_key_env, allow_http, headers, needs_key, stream)
     model = provider.open_model(_target(name, resolved, server, api))
     return OpenedModel(model, description)
 
@@ -249,6 +254,7 @@ class _Server(NamedTuple):
     allow_http: bool
     headers: Mapping[str, str]
     needs_key: bool = True
+    stream: bool | None = None
 
 
 def _target(name: str, resolved: ResolvedModel, server: _Server, api: Api) -> ModelTarget:
@@ -264,6 +270,7 @@ def _target(name: str, resolved: ResolvedModel, server: _Server, api: Api) -> Mo
         api=api,
         is_in_catalogue=resolved.is_in_catalogue,
         headers=server.headers,
+        stream=server.stream,
     )
 
 
@@ -298,7 +305,7 @@ _MALFORMED_URL = "--base-url: not a URL such as http://127.0.0.1:8000/v1"
 
 
 def normalize_base_url(base_url: str, key_variables: Sequence[str]) -> str:
-    """Return `base_url` as it is written to `run.json`.
+    """Return `base_url` as it is written to `run.json`, without keys in its path.
 
     Raises BadInput if it is malformed or contains a user name, a query string or a fragment. The
     message repeats no part of the URL, which may contain a password.
@@ -319,4 +326,5 @@ def normalize_base_url(base_url: str, key_variables: Sequence[str]) -> str:
     if "?" in base_url or "#" in base_url:
         raise BadInput("--base-url: query strings and fragments (? and #) are not supported")
     written_host = f"[{host}]" if is_address else host
-    return f"{parts.scheme}://{written_host}{f':{port}' if port else ''}{parts.path}"
+    url = f"{parts.scheme}://{written_host}{f':{port}' if port else ''}{parts.path}"
+    return mask_secret_segments(url)

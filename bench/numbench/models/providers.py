@@ -82,6 +82,7 @@ class ModelTarget:
     api: the format of OpenAI's protocol.
     is_in_catalogue: whether the user gave the name of a named model.
     headers: HTTP headers that the user adds to every request; their values may be secrets.
+    stream: whether to stream answers, as the user says; None if it is up to the provider.
     """
 
     name: str
@@ -91,6 +92,7 @@ class ModelTarget:
     api: Api = "chat"
     is_in_catalogue: bool = False
     headers: Mapping[str, str] = field(default_factory=dict)
+    stream: bool | None = None
 
 
 class ModelProperties(NamedTuple):

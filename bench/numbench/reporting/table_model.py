@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import unicodedata
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
+from numbench.csv_files import encode_csv
 from numbench.reporting.escape import escape_latex, escape_markdown
 from numbench.tasks import PAPER_TASKS, TASKS
 
@@ -204,12 +203,8 @@ class TextTable(NamedTuple):
 
 
 def to_csv(header: TextRow, rows: Sequence[TextRow]) -> str:
-    """Return the header and the rows as CSV, quoted if necessary."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(header)
-    writer.writerows(rows)
-    return text.getvalue()
+    """Return the header and the rows as CSV, in which no text is a formula."""
+    return encode_csv([header, *rows])
 
 
 def to_markdown(table: TextTable) -> str:

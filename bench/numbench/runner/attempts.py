@@ -37,12 +37,12 @@ class Attempts:
         self.number += 1
         self._is_in_flight = True
 
-    def record(self, completion: Completion) -> None:
-        """Count the result of the attempt in flight."""
+    def record(self, completion: Completion) -> bool:
+        """Count the result of the attempt in flight, and return whether it may be billed."""
         self._is_in_flight = False
         error = completion.error
         if error is None:
-            return
+            return True
         if completion.cost is not None:
             self.failed_cost += completion.cost
             if self._budget:
@@ -50,6 +50,7 @@ class Attempts:
         elif error.possibly_billed:
             self._lost_responses += error.status is None
             self._count_possibly_billed()
+        return completion.cost is not None or error.possibly_billed
 
     def final(self, completion: Completion) -> Completion:
         """Return the last completion with what all attempts cost and may have cost."""

@@ -5,25 +5,26 @@ from __future__ import annotations
 import asyncio
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from numbench.errors import BadInput
-from numbench.journal import iter_responses
+from numbench.journal import RESPONSES, iter_responses
 from numbench.models.providers import find_provider
 from numbench.records import Completion, ItemSample, Response, possibly_billed_attempts
-from numbench.runner.planning import plan_task, published_tokens
+from numbench.runner.planning import has_cost_bound, plan_task, published_tokens
 from numbench.runner.prices import USER_PRICE_TABLE, Price, with_cost
 from numbench.runner.spec import ResolvedRun
+from numbench.sent_requests import lost_requests
 
 _ROUNDING_TOLERANCE = 1 + 1e-9
 """Sums of dollars are binary fractions: a limit of 1 allows ten times 0.1."""
 
-_TAIL_FACTOR = 5.0
+_TAIL_FACTOR = 10.0
 """How far beyond the mean the next record may be, as a multiple of the distance of the present."""
 
-_MIN_COSTS_FOR_TAIL = 10
-"""Number of known costs from which their spread is used."""
+_MIN_COSTS_FOR_TAIL = 5
+"""Number of known costs of a task from which their spread is used."""
 
 _MESSAGE_OVERHEAD_TOKENS = 100
 """An upper bound for the tokens of a message, or of the answer's schema, beyond its content."""
@@ -38,9 +39,10 @@ class Budget:
     A request in flight is reserved at the most that it can cost, if its token limit and price are
     known: then the limit is never exceeded. Otherwise it counts at its task's expected cost or most
     expensive answer so far, whichever is larger, and there is a margin for one request that is more
-    expensive than all before it, as far as the costs so far vary. If a task has no known cost, only
-    one such request is in flight at a time, and it counts at the most expensive answer of the other
-    tasks.
+    expensive than all before it, as far as the costs so far vary. While few costs are known,
+    requests that the limit covers only without a margin are sent one at a time. If a task has no
+    known cost, only one such request is in flight at a time, also among the runs that share a
+    limit, and it counts at the most expensive answer of the other tasks and runs.
 
     The reservation of an attempt that may have been billed, but did not say what it cost, stays.
     """
@@ -99,7 +101,7 @@ class Budget:
     @property
     def covers_requests_in_flight(self) -> bool:
         """Whether the limit still covers every request in flight if it is sent once more."""
-        return self._fits_limit(self._in_flight_cost())
+        return self._fits_limit(self._in_flight_cost(), self._tasks_in_flight())
 
     def share(self, shared: SharedLimit) -> None:
         """Count the costs of the other runs under `shared` against the limit."""
@@ -120,12 +122,16 @@ class Budget:
             await self._changed.wait()
         return False
 
-    def add_cost(self, task: str, cost: float) -> None:
-        """Add the cost, in US dollars, of an attempt at an item of `task`."""
+    def add_cost(self, task: str, cost: float, is_comparable: bool = True) -> None:
+        """Add the cost, in US dollars, of an attempt at an item of `task`.
+
+        is_comparable: whether it had the present price, so that it counts for how costs vary.
+        """
         self.spent += cost
         self._highest_cost[task] = max(cost, self._highest_cost.get(task, 0.0))
-        count, total = self._sums.get(task, (0, 0.0))
-        self._sums[task] = count + 1, total + cost
+        if is_comparable:
+            count, total = self._sums.get(task, (0, 0.0))
+            self._sums[task] = count + 1, total + cost
 
     def add_possibly_billed(self, task: str, attempts: int = 1, is_earlier: bool = False) -> None:
         """Reserve the cost of attempts at items of `task` that may have been billed, permanently.
@@ -172,16 +178,22 @@ class Budget:
 
     def _fits(self, task: str) -> bool:
         if self.estimate(task) is None:
-            if any(self.estimate(r.task) is None for r in self._in_flight.values()):
+            if self._shared.has_unpriced_in_flight if self._shared else self.has_unpriced_in_flight:
                 return False
             if self._value(task) == 0.0 and self._unpriced_attempts >= _MAX_UNPRICED_ATTEMPTS:
                 return False
         if self.spent + self._cost_of_others >= self.limit:
             return False
-        return self._fits_limit(self._in_flight_cost() + self._value(task))
+        in_flight_cost = self._in_flight_cost() + self._value(task)
+        return self._fits_limit(in_flight_cost, [*self._tasks_in_flight(), task])
 
-    def _fits_limit(self, in_flight_cost: float) -> bool:
-        total = self.spent + self.possibly_billed + in_flight_cost + self._tail_margin()
+    def _fits_limit(self, in_flight_cost: float, tasks: Sequence[str]) -> bool:
+        """Return whether the limit covers requests in flight at items of `tasks`."""
+        is_alone = len(tasks) <= 1 and not self._others_have_requests_in_flight
+        margin = self.tail_margin(() if is_alone else tasks)
+        if self._shared:
+            margin += self._shared.tail_margin_of_others(self)
+        total = self.spent + self.possibly_billed + in_flight_cost + margin
         total += self._cost_of_others
         return total <= self.limit * _ROUNDING_TOLERANCE
 
@@ -191,7 +203,10 @@ class Budget:
 
     @property
     def _others_have_requests_in_flight(self) -> bool:
-        return self._shared is not None and self._shared.has_requests_in_flight
+        return self._shared is not None and self._shared.others_have_requests_in_flight(self)
+
+    def _tasks_in_flight(self) -> list[str]:
+        return [requested.task for requested in self._in_flight.values()]
 
     def _in_flight_cost(self) -> float:
         return sum(self._value(requested.task) for requested in self._in_flight.values())
@@ -199,17 +214,40 @@ class Budget:
     def _value(self, task: str) -> float:
         """Return the estimate for `task`, else the most expensive answer of the other tasks."""
         estimate = self.estimate(task)
-        return max(self._highest_cost.values(), default=0.0) if estimate is None else estimate
+        if estimate is not None:
+            return estimate
+        return self._shared.highest_cost if self._shared else self.highest_cost
 
-    def _tail_margin(self) -> float:
-        """Return by how much one request may exceed the estimate of its task."""
+    @property
+    def highest_cost(self) -> float:
+        """US dollars of the most expensive answer, 0 if none is known."""
+        return max(self._highest_cost.values(), default=0.0)
+
+    @property
+    def has_unpriced_in_flight(self) -> bool:
+        """Whether a request of unknown cost is in flight."""
+        return any(self.estimate(each.task) is None for each in self._in_flight.values())
+
+    def tail_margin(self, tasks_in_flight: Collection[str]) -> float:
+        """Return by how many US dollars one request may exceed what is reserved for it.
+
+        As far as the costs of its task vary; if few are known, by a multiple of what is reserved.
+        """
         margin = 0.0
-        for task, (count, total) in self._sums.items():
-            if task not in self._highest_possible and count >= _MIN_COSTS_FOR_TAIL:
+        for task in {*self._sums, *tasks_in_flight} - self._highest_possible.keys():
+            count, total = self._sums.get(task, (0, 0.0))
+            if count >= _MIN_COSTS_FOR_TAIL:
                 mean = total / count
                 record = mean + _TAIL_FACTOR * (self._highest_cost[task] - mean)
                 margin = max(margin, record - self._value(task))
+            elif task in tasks_in_flight:
+                margin = max(margin, _TAIL_FACTOR * self._value(task))
         return margin
+
+    @property
+    def tail_margin_in_flight(self) -> float:
+        """The margin for the requests in flight, 0 if there are none."""
+        return self.tail_margin(self._tasks_in_flight()) if self._in_flight else 0.0
 
     def wake(self) -> None:
         """Let waiting requests check again whether they fit."""
@@ -225,10 +263,23 @@ class SharedLimit:
         self._recorded = dict(recorded)
         self._budgets: dict[Path, Budget] = {}
 
+    def others_have_requests_in_flight(self, budget: Budget) -> bool:
+        """Return whether a reservation of any other run may become free."""
+        return any(other.has_requests_in_flight for other in self._others(budget))
+
     @property
-    def has_requests_in_flight(self) -> bool:
-        """Whether a reservation of any run may become free."""
-        return any(budget.has_requests_in_flight for budget in self._budgets.values())
+    def has_unpriced_in_flight(self) -> bool:
+        """Whether a request of unknown cost is in flight in any run."""
+        return any(budget.has_unpriced_in_flight for budget in self._budgets.values())
+
+    @property
+    def highest_cost(self) -> float:
+        """US dollars of the most expensive answer of all runs of this call."""
+        return max(budget.highest_cost for budget in self._budgets.values())
+
+    def tail_margin_of_others(self, budget: Budget) -> float:
+        """Return by how many US dollars one request of each other run may exceed its share."""
+        return sum(other.tail_margin_in_flight for other in self._others(budget))
 
     def join(self, folder: Path, budget: Budget) -> None:
         """Let the budget of the run in `folder` share the limit."""
@@ -238,13 +289,16 @@ class SharedLimit:
 
     def committed_by_others(self, budget: Budget) -> float:
         """Return the US dollars that all other runs have spent or reserved."""
-        others = (other for other in self._budgets.values() if other is not budget)
-        return sum(self._recorded.values()) + sum(other.committed for other in others)
+        committed = (other.committed for other in self._others(budget))
+        return sum(self._recorded.values()) + sum(committed)
 
     def wake(self) -> None:
         """Let the waiting requests of all runs check again whether they fit."""
         for budget in self._budgets.values():
             budget.wake()
+
+    def _others(self, budget: Budget) -> Iterator[Budget]:
+        return (other for other in self._budgets.values() if other is not budget)
 
 
 def open_budget(
@@ -258,9 +312,13 @@ def open_budget(
     share = 1 - discount
     expected = {task: cost * share for task, cost in _expected_costs(resolved, price).items()}
     highest = {task: cost * share for task, cost in _highest_costs(resolved, price).items()}
-    spent = recorded_costs(iter_responses(resolved.folder), resolved.task_of, price)
-    budget = Budget(max_cost, expected, spent, highest)
+    budget = Budget(max_cost, expected, highest_possible=highest)
     for response in iter_responses(resolved.folder):
+        if (cost := recorded_cost(response, price)) is not None:
+            was_batch = "batch_job" in response.extra
+            budget.add_cost(resolved.task_of[response.item_id], cost, was_batch == batch)
+    lost = lost_requests(resolved.folder, resolved.folder / RESPONSES)
+    for response in (*iter_responses(resolved.folder), *lost):
         if attempts := possibly_billed_attempts(response):
             task = resolved.task_of[response.item_id]
             budget.add_possibly_billed(task, attempts, is_earlier=True)
@@ -289,22 +347,18 @@ def check_cost_limit(model: str, route: str | None, price: Price | None, max_cos
         )
 
 
-def recorded_costs(
-    responses: Iterable[Response], task_of: Mapping[str, str], price: Price | None
-) -> Iterator[tuple[str, float]]:
-    """Yield the task and US dollars of each recorded response.
+def recorded_cost(response: Response, price: Price | None) -> float | None:
+    """Return the US dollars of a recorded response, None for a failure of unknown cost.
 
     Raises BadInput for an answer of unknown cost.
     """
-    for response in responses:
-        cost = with_cost(response, price).cost
-        if cost is not None:
-            yield task_of[response.item_id], cost
-        elif response.error is None:
-            raise BadInput(
-                f"the run contains an answer of unknown cost ({response.item_id}), so --max-cost "
-                "cannot be enforced; choose another --out"
-            )
+    cost = with_cost(response, price).cost
+    if cost is None and response.error is None:
+        raise BadInput(
+            f"the run contains an answer of unknown cost ({response.item_id}), so --max-cost "
+            "cannot be enforced; choose another --out"
+        )
+    return cost
 
 
 def _expected_costs(resolved: ResolvedRun, price: Price | None) -> dict[str, float]:
@@ -323,7 +377,7 @@ def _highest_costs(resolved: ResolvedRun, price: Price | None) -> dict[str, floa
     That takes a token limit and a price. A token has at least one character.
     """
     limit = resolved.settings.max_tokens
-    if limit is None or price is None or price.varies:
+    if limit is None or price is None or not has_cost_bound(resolved, price):
         return {}
     highest = {}
     for task, requests in resolved.requests_by_task.items():

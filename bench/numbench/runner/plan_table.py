@@ -45,7 +45,7 @@ def plan_table(plan: Plan, max_cost: float | None = None) -> RenderableType:
         )
     notes += request_notes(plan)
     if max_cost is not None and not plan.is_local:
-        notes.append(_cost_limit_note([plan.cost], plan.spent, max_cost))
+        notes.append(_cost_limit_note([plan], max_cost))
     heading = f"{plan.model}, reasoning {plan.level}, dataset {plan.dataset}\n{plan.path}\n"
     return Group(Text(heading), table, Text("\n" + "\n".join(notes)))
 
@@ -82,8 +82,7 @@ def suite_table(runs: Sequence[SuiteRun], max_cost: float | None = None) -> Rend
         *([f"API keys not set: {'; '.join(sorted(missing_keys))}."] if missing_keys else []),
     ]
     if max_cost is not None:
-        spent = sum(run.plan.spent for run in runs)
-        notes.append(_cost_limit_note(costs, spent, max_cost))
+        notes.append(_cost_limit_note([run.plan for run in runs], max_cost))
     return Group(table, Text("\n" + "\n".join(notes)))
 
 
@@ -147,8 +146,18 @@ def format_dollars(amount: float | None) -> str:
     return f"${amount:,.2f}" if amount == 0 or amount >= 0.01 else f"${amount:.2g}"
 
 
-def _cost_limit_note(costs: Sequence[float | None], spent: float, max_cost: float) -> str:
-    """Return whether a cost limit suffices for planned costs, given what has been spent already."""
+def _cost_limit_note(plans: Sequence[Plan], max_cost: float) -> str:
+    """Return whether a cost limit suffices for plans, and what it does not promise."""
+    note = _sufficiency_note([plan.cost for plan in plans], sum(p.spent for p in plans), max_cost)
+    if all(plan.has_cost_bound for plan in plans):
+        return note
+    return (
+        f"{note}\nA single expensive answer can exceed it, because the most that one can cost is "
+        "unknown\nwithout --max-tokens and an exact price."
+    )
+
+
+def _sufficiency_note(costs: Sequence[float | None], spent: float, max_cost: float) -> str:
     spent_already = f" after the {format_dollars(spent)} already spent" if spent else ""
     if spent + sum(cost or 0.0 for cost in costs) > max_cost:
         return (

@@ -53,7 +53,7 @@ class Plan(NamedTuple):
     batch job saves. spent: US dollars that the run folder has cost so far, as far as they are
     known. samples: answers per item. settings: those of the requests. request: the body of the
     first one without its messages, None if it is not known. message_changes: how the route changes
-    the messages.
+    the messages. has_cost_bound: whether one answer can cost only so much.
     """
 
     model: str
@@ -71,6 +71,7 @@ class Plan(NamedTuple):
     settings: RequestSettings = RequestSettings()
     request: Mapping[str, object] | None = None
     message_changes: tuple[str, ...] = ()
+    has_cost_bound: bool = False
 
     @property
     def requests(self) -> int:
@@ -128,6 +129,7 @@ def plan(
         settings=resolved.settings,
         request=next((parameters_of(preview.body) for preview in previews.values()), None),
         message_changes=next((tuple(each.changes) for each in previews.values()), ()),
+        has_cost_bound=has_cost_bound(resolved, price),
     )
 
 
@@ -157,6 +159,11 @@ def price_for(description: ModelDescription) -> Price | None:
         return None
     base_url = description.identity["base_url"]
     return find_price(description.route, str(base_url) if base_url else None)
+
+
+def has_cost_bound(resolved: ResolvedRun, price: Price | None) -> bool:
+    """Return whether the most that one answer can cost is known: by a token limit and a price."""
+    return resolved.settings.max_tokens is not None and price is not None and not price.varies
 
 
 def discount_for(description: ModelDescription, batch: bool) -> float:

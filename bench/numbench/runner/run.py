@@ -172,7 +172,9 @@ def open_run(
     service = open_batch(spec.model, spec.reasoning, *server) if options.batch else None
     if spec.params and not getattr(service, "takes_parameters", True):
         raise BadInput(f"{spec.model}: its batch API takes no --param: omit --batch or --param")
-    model, description = open_model(spec.model, spec.reasoning, *server)
+    if service is not None and spec.stream:
+        raise BadInput("batch jobs do not stream: omit --stream or --batch")
+    model, description = open_model(spec.model, spec.reasoning, *server, stream=spec.stream)
     resolved = with_stored_token_limit(resolve(spec, description), spec, options.retry)
     resolved, previews, shapes = preview_run(model, resolved)
     price = price_for(description)
@@ -187,6 +189,7 @@ def open_run(
         if service is None:
             _check_no_open_batch_job(resolved.folder)
         context = _run_context(resolved, options, price, journal, callback)
+        context.stats.possibly_billed += journal.lost_attempts
         scheduler = (
             BatchScheduler(service, context)
             if service

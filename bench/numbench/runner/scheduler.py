@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -203,6 +204,10 @@ class RequestScheduler:
                 await self._complete(requested)
             except _Stopped:
                 return
+            except Exception:
+                # Before another worker takes its next item.
+                self._stop.set()
+                raise
             finally:
                 if self._budget:
                     self._budget.release(requested.id)
@@ -215,7 +220,6 @@ class RequestScheduler:
         self._in_progress[requested.id] = requested, attempts
         completion = await self._request(requested, attempts)
         if completion.error is not None and completion.error.kind == "run":
-            self._stop.set()
             raise NumbenchError(f"{self._model.name}: {_describe(completion.error)}")
         notes = self._context.notes_on_retry(requested)
         response = make_response(requested, completion, attempts.number, **notes)
@@ -227,13 +231,11 @@ class RequestScheduler:
             self._budget.count(requested, completion, paid=attempts.failed_cost)
         self._count(requested, completion)
         if completion.error is not None and self._consecutive_failures >= MAX_CONSECUTIVE_FAILURES:
-            self._stop.set()
             raise NumbenchError(
                 f"{self._model.name}: {MAX_CONSECUTIVE_FAILURES} items in a row failed, the last "
                 f"with: {completion.error.message}; run the same command again to retry them"
             )
         if completion.error is not None and self._is_rejecting_everything:
-            self._stop.set()
             raise NumbenchError(
                 f"{self._model.name}: all of the first {self.stats.errors} items were rejected, "
                 f"the last with: {completion.error.message}; add --retry error to send them again"
@@ -250,8 +252,9 @@ class RequestScheduler:
         request = self._context.build_request(requested)
 
         async def attempt() -> Completion:
-            completion = self._context.with_cost(await self._attempt(request, attempts))
-            attempts.record(completion)
+            completion = self._context.with_cost(await self._attempt(requested, request, attempts))
+            if not attempts.record(completion):
+                self._context.journal.record_not_billed(requested)
             if completion.error is None:
                 self._failing.clear()
             else:
@@ -269,10 +272,13 @@ class RequestScheduler:
         completion: Completion = await retrying(attempt)
         return attempts.final(completion)
 
-    async def _attempt(self, request: Request, attempts: Attempts) -> Completion:
+    async def _attempt(
+        self, requested: ItemSample, request: Request, attempts: Attempts
+    ) -> Completion:
         async with self._throttle.slot() as started:
             if self._stop.is_set():
                 raise _Stopped
+            self._context.journal.record_sent(requested)
             start = time.monotonic()
             attempts.start()
             completion = await self._model.answer(request.messages, request.settings)
@@ -311,11 +317,9 @@ class RequestScheduler:
         return self._backoff(state)
 
     async def _sleep(self, seconds: float) -> None:
-        try:
+        """Wait before the next attempt, which is not made once the run stops."""
+        with suppress(TimeoutError):
             await asyncio.wait_for(self._stop.wait(), seconds)
-        except TimeoutError:
-            return
-        raise _Stopped
 
     def _count_retry(self, state: RetryCallState) -> None:
         self.retries += 1

@@ -54,7 +54,7 @@ class RunSpec:
     samples: number of answers per item. temperature: None for 0, if the model accepts one.
     base_url: another server with the model's protocol. api_key_env: the environment variable with
     its key. allow_http: whether its URL may be plain HTTP beyond private networks.
-    api: the format of OpenAI's protocol.
+    api: the format of OpenAI's protocol. stream: whether to stream answers, None for the default.
     out: the run folder, None for `results/MODEL_LEVEL_DATASET`.
     structured: whether requests contain the JSON schema of the answer; None for the default.
     params: parameters to add to the body of requests, nested. headers: HTTP headers to add.
@@ -83,6 +83,7 @@ class RunSpec:
     providers: Sequence[str] = ()
     quantizations: Sequence[str] = ()
     allow_altered_messages: bool = False
+    stream: bool | None = None
 
     def describe(self) -> ModelDescription:
         """Return the description of the model. Raises BadInput for an unknown model or level."""
@@ -271,6 +272,8 @@ def _info(
         recorded["headers"] = sorted(spec.headers)
     if spec.samples > 1:
         recorded["samples"] = spec.samples
+    if spec.stream is not None:
+        recorded["stream"] = spec.stream
     if shown:
         recorded |= {"few_shot": spec.few_shot, "few_shot_sha256": examples_sha256(shown)}
     versions = {"numbench": __version__, "python": platform.python_version()}

@@ -1,0 +1,92 @@
+"""A scripted provider of batch jobs, and runs that poll it fast."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from numbench.journal import read_jobs
+from numbench.runner.scheduler import RetryPolicy
+from tests.models.batch_servers import OpenAIJobs
+from tests.runner.test_run import KEY, RUN_MODULE
+from tests.servers import ReceivedRequest, Reply
+
+Answer = Callable[[dict[str, Any], int], dict[str, Any] | None]
+"""Returns the result of a request, from the request and how often it was submitted."""
+
+
+def good(request: dict[str, Any], number: int) -> dict[str, Any]:
+    usage = {"prompt_tokens": 10, "completion_tokens": 4}
+    choice = {"index": 0, "finish_reason": "stop", "message": {"content": '{"answer": 1}'}}
+    return {"status_code": 200, "body": {"choices": [choice], "usage": usage}}
+
+
+@dataclass
+class Provider(OpenAIJobs):
+    """A provider that finishes a job at the `polls`-th poll."""
+
+    answer: Answer = good
+    polls: int = 1
+    received: Counter[str] = field(default_factory=Counter)
+    seen: Counter[str] = field(default_factory=Counter)
+    before: Callable[[str, list[str]], None] = lambda method, parts: None
+    refuse: list[Callable[[], Reply]] = field(default_factory=list)
+
+    async def __call__(self, received: ReceivedRequest) -> Reply:
+        method, parts = received.request.method, received.path.strip("/").split("/")
+        self.before(method, parts)
+        if self.refuse and (method, parts) == ("POST", ["batches"]):
+            return self.refuse.pop(0)()
+        if method == "GET" and parts[0] == "batches" and len(parts) == 2:
+            self.seen[parts[1]] += 1
+            if self.seen[parts[1]] == self.polls:
+                self._finish(parts[1])
+        return await super().__call__(received)
+
+    def requests(self, name: str) -> list[dict[str, Any]]:
+        """The requests of a job."""
+        content = self.files[self._job(name)["input_file_id"]]
+        return [json.loads(line) for line in content.splitlines()]
+
+    def _finish(self, name: str) -> None:
+        job = self._job(name)
+        if job["status"] in ("failed", "completed"):
+            return
+        results = []
+        for request in reversed(self.requests(name)):
+            self.received[request["custom_id"]] += 1
+            response = self.answer(request, self.received[request["custom_id"]])
+            if response is not None:
+                line = {"custom_id": request["custom_id"], "response": response, "error": None}
+                results.append(json.dumps(line))
+        self.files[f"{name}-out"] = "\n".join(results).encode()
+        job |= {"status": "completed", "output_file_id": f"{name}-out"}
+
+
+@pytest.fixture(autouse=True)
+def _quick(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    use_policy(monkeypatch)
+    yield
+
+
+def use_policy(monkeypatch: pytest.MonkeyPatch, job_lookup_timeout: float = 0.3) -> None:
+    """Make runs poll fast."""
+    quick = {
+        "backoff": 0.01,
+        "poll_interval": 0.01,
+        "max_poll_interval": 0.02,
+        "interrupt_grace": 0.5,
+        "job_lookup_timeout": job_lookup_timeout,
+    }
+    monkeypatch.setattr(RUN_MODULE, "RetryPolicy", lambda **given: RetryPolicy(**(quick | given)))
+
+
+def states(out: Path) -> list[str]:
+    return [job.state for job in read_jobs(out).values()]

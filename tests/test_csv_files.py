@@ -1,0 +1,68 @@
+"""CSV that spreadsheets open: no text is a formula, and every cell is read back."""
+
+from __future__ import annotations
+
+import csv
+import io
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from numbench.csv_files import encode_csv
+
+
+def written(cell: object) -> str:
+    (row,) = csv.reader(io.StringIO(encode_csv([(cell, "end")]), newline=""))
+    assert row[1] == "end"
+    return row[0]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '=HYPERLINK("http://example.com","5")',
+        "=1+1",
+        "+cmd|' /C calc'!A0",
+        "-2+3+cmd|' /C calc'!A0",
+        "@SUM(1)",
+        "  =1",
+        "\t=1",
+        "\r=1",
+    ],
+)
+def test_a_text_that_a_spreadsheet_would_evaluate_becomes_a_text(text: str) -> None:
+    assert written(text) == f"'{text}"
+
+
+@pytest.mark.parametrize(
+    "cell",
+    [
+        "-0.1399",
+        "+1",
+        "-1e-05",
+        "-inf",
+        "-5 [-6, -4]",
+        "-3.2 %",
+        "GPT 5",
+        "'quoted",
+        "",
+        "a=b",
+        "—",
+    ],
+)
+def test_numbers_and_other_texts_are_unchanged(cell: str) -> None:
+    assert written(cell) == cell
+
+
+@given(st.floats(allow_nan=False))
+def test_numbers_are_unchanged(number: float) -> None:
+    assert written(number) == written(repr(number)) == repr(number)
+
+
+@given(st.text())
+def test_no_text_is_read_as_a_formula_and_none_is_lost(text: str) -> None:
+    cell = written(text)
+    assert cell in (text, f"'{text}")
+    if cell.lstrip(" ")[:1] in ("=", "@", "\t", "\r") and cell.strip():
+        raise AssertionError(cell)
