@@ -1,4 +1,4 @@
-"""A loopback server with OpenAI's protocol that always sends the same answer."""
+"""A loopback server with OpenAI's protocol that always sends the same answer, streamed or whole."""
 
 from __future__ import annotations
 
@@ -9,14 +9,19 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 
-def serve(body: bytes, delay: float = 0.0) -> None:
-    """Print the port, then answer every request with `body` after `delay` seconds, for an hour."""
+def serve(body: bytes, delay: float = 0.0, events: bytes = b"") -> None:
+    """Print the port, then answer every request with `body` after `delay` seconds, for an hour.
+
+    A request for a stream gets `events`.
+    """
     from aiohttp import web
 
     async def answer(request: web.Request) -> web.Response:
-        await request.read()
+        content = await request.read()
         if delay:
             await asyncio.sleep(delay)
+        if b'"stream":true' in content:
+            return web.Response(body=events, content_type="text/event-stream")
         return web.Response(body=body, content_type="application/json")
 
     async def main() -> None:

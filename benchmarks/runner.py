@@ -22,6 +22,7 @@ import tempfile
 import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
+from typing import Any
 
 from loopback import serve, start_server
 
@@ -43,6 +44,21 @@ ANSWER = {
 }
 
 
+def streamed(answer: dict[str, Any]) -> bytes:
+    """Return the server-sent events of an answer, with a few characters in each."""
+    (choice,), usage = answer["choices"], answer["usage"]
+    head = {key: answer[key] for key in ("id", "created", "model")}
+    text = choice["message"]["content"]
+    pieces = [{"content": text[i : i + 2]} for i in range(0, len(text), 2)]
+    choices = [{"index": 0, "delta": delta} for delta in ({"role": "assistant"}, *pieces)]
+    choices.append({"index": 0, "delta": {}, "finish_reason": "stop"})
+    chunks = [head | {"choices": [each]} for each in choices] + [
+        head | {"choices": [], "usage": usage}
+    ]
+    lines = [json.dumps(chunk) for chunk in chunks] + ["[DONE]"]
+    return "".join(f"data: {line}\n\n" for line in lines).encode()
+
+
 async def send_requests(
     request: Callable[[], Awaitable[object]], items: int, concurrency: int
 ) -> None:
@@ -54,6 +70,12 @@ async def send_requests(
             await request()
 
     await asyncio.gather(*(worker() for _ in range(concurrency)))
+
+
+def streamed_run(url: str, items: int, concurrency: int) -> None:
+    """The same with streamed answers."""
+    os.environ["NUMBENCH_STREAM"] = "1"
+    whole_run(url, items, concurrency)
 
 
 def whole_run(url: str, items: int, concurrency: int) -> None:
@@ -151,6 +173,7 @@ def inspect_eval(url: str, items: int, concurrency: int) -> None:
 
 CLIENTS: dict[str, tuple[Callable[[str, int, int], None], int]] = {
     "numbench run": (whole_run, 1),
+    "numbench run, streamed": (streamed_run, 1),
     "aiohttp (raw)": (raw_aiohttp, 1),
     "openai SDK": (openai_sdk, 3),
     "litellm": (litellm_client, 3),
@@ -217,12 +240,15 @@ def main() -> None:
     parser.add_argument("--url", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.serve is not None:
-        serve(json.dumps(ANSWER).encode(), options.serve)
+        serve(json.dumps(ANSWER).encode(), options.serve, streamed(ANSWER))
     elif options.client:
         CLIENTS[options.client][0](options.url, options.items, int(options.concurrency))
     else:
         print("# Speed of a run\n")
-        print(f"`make bench`, Python {platform.python_version()}, {os.cpu_count()} cores.\n")
+        print(
+            f"`make bench`, Python {platform.python_version()}, {os.cpu_count()} cores, load "
+            f"average {os.getloadavg()[0]:.1f} at the start.\n"
+        )
         for delay in map(int, options.delays.split(",")):
             concurrencies = list(map(int, options.concurrency.split(",")))
             table(options.items, concurrencies, delay, options.inspect)

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
         generate,
         load_dataset,
         load_scores,
+        merge,
         plan,
         plan_precision,
         report,
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     )
     from numbench.dataset.store import Dataset
     from numbench.errors import BadInput, NumbenchError
+    from numbench.journal_merge import MergedRun
     from numbench.records import (
         Completion,
         Difficulty,
@@ -55,6 +57,7 @@ __all__ = [
     "Failure",
     "Item",
     "Manifest",
+    "MergedRun",
     "NumbenchError",
     "Plan",
     "PrecisionPlan",
@@ -73,6 +76,7 @@ __all__ = [
     "generate",
     "load_dataset",
     "load_scores",
+    "merge",
     "plan",
     "plan_precision",
     "report",
@@ -83,6 +87,7 @@ __all__ = [
 
 _MODULES = {
     "numbench.dataset.store": ("Dataset",),
+    "numbench.journal_merge": ("MergedRun",),
     "numbench.errors": ("BadInput", "NumbenchError"),
     "numbench.records": (
         "Completion",

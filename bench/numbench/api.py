@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from numbench.dataset.audit import AuditResult
+    from numbench.journal_merge import MergedRun
     from numbench.reporting import ReportResult
     from numbench.reporting.precision_plan import PrecisionPlan
     from numbench.reporting.regression import Regression
@@ -87,6 +88,7 @@ def run(
     dataset: PathLike = "v1",
     tasks: Sequence[str] | None = None,
     limit: int | None = None,
+    shard: str | None = None,
     few_shot: int = 0,
     max_tokens: int | None = None,
     seed: int | None = None,
@@ -111,18 +113,23 @@ def run(
     time_limit: float | None = None,
     max_cost: float | None = None,
     batch: bool = False,
+    rpm: int | None = None,
+    tpm: int | None = None,
+    cache: bool = False,
     on_progress: ProgressCallback | None = None,
 ) -> RunReport:
     """Evaluate a model on a dataset and store every response; `RunReport.path` is the run folder.
 
     The same call resumes an interrupted run and never repeats an answered item. `limit` counts
-    items per task, `samples` answers per item, which need a `temperature` above 0 unless the model
-    accepts none. `timeout` (of one request) and `time_limit` (of the run) are in seconds,
-    `max_cost` in US dollars. `api_key_env` names the environment variable with the key of
-    `base_url`. `structured` says whether requests contain the JSON schema of the answer, `params`
-    are added to their body and `headers` to their headers; `providers` and `quantizations` select
-    hosts of an OpenRouter model. `stream`: whether to stream answers, None for the default. `retry`
-    names kinds of responses to request again. Without `on_progress`, progress is displayed on
+    items per task, and `shard` (`"2/8"`) selects a part of them, to be joined by `merge`. `samples`
+    counts answers per item, which need a `temperature` above 0 unless the model accepts none.
+    `timeout` (of one request) and `time_limit` (of the run) are in seconds, `max_cost` in US
+    dollars. `api_key_env` names the environment variable with the key of `base_url`. `structured`
+    says whether requests contain the JSON schema of the answer, `params` are added to their body
+    and `headers` to their headers; `providers` and `quantizations` select hosts of an OpenRouter
+    model. `stream`: whether to stream answers, None for the default. `retry` names kinds of
+    responses to request again. `rpm` and `tpm` cap the requests and tokens per minute. `cache`
+    reuses answers to equal requests of other runs. Without `on_progress`, progress is displayed on
     stderr. Works in a notebook, where an event loop already runs.
 
     Raises BadInput for invalid arguments, NumbenchError if no item can be answered or the disk
@@ -152,6 +159,7 @@ def run(
         quantizations,
         allow_altered_messages,
         stream,
+        shard,
     )
     return run_sync(
         spec,
@@ -162,6 +170,9 @@ def run(
         time_limit=time_limit,
         max_cost=max_cost,
         batch=batch,
+        rpm=rpm,
+        tpm=tpm,
+        cache=cache,
         on_progress=on_progress,
         judge=is_correct,
     )
@@ -174,6 +185,7 @@ async def arun(
     dataset: PathLike = "v1",
     tasks: Sequence[str] | None = None,
     limit: int | None = None,
+    shard: str | None = None,
     few_shot: int = 0,
     max_tokens: int | None = None,
     seed: int | None = None,
@@ -198,6 +210,9 @@ async def arun(
     time_limit: float | None = None,
     max_cost: float | None = None,
     batch: bool = False,
+    rpm: int | None = None,
+    tpm: int | None = None,
+    cache: bool = False,
     on_progress: ProgressCallback | None = None,
 ) -> RunReport:
     """Do the same as `run`, as a coroutine in the running event loop."""
@@ -224,6 +239,7 @@ async def arun(
         quantizations,
         allow_altered_messages,
         stream,
+        shard,
     )
     return await run_async(
         spec,
@@ -234,6 +250,9 @@ async def arun(
         time_limit=time_limit,
         max_cost=max_cost,
         batch=batch,
+        rpm=rpm,
+        tpm=tpm,
+        cache=cache,
         on_progress=on_progress,
         judge=is_correct,
     )
@@ -246,6 +265,7 @@ def plan(
     dataset: PathLike = "v1",
     tasks: Sequence[str] | None = None,
     limit: int | None = None,
+    shard: str | None = None,
     few_shot: int = 0,
     max_tokens: int | None = None,
     seed: int | None = None,
@@ -285,6 +305,7 @@ def plan(
         providers=providers,
         quantizations=quantizations,
         allow_altered_messages=allow_altered_messages,
+        shard=shard,
     )
     return plan_run(spec, retry_errors, batch, retry)
 
@@ -406,6 +427,18 @@ def show(
     console = Console(highlight=False)
     for text in show_items(Path(run), item_filter, protocol):
         console.print(text, soft_wrap=True)
+
+
+def merge(runs: Iterable[PathLike], *, out: PathLike) -> MergedRun:
+    """Merge runs on different items, such as the shards of a run, into one run in `out`.
+
+    The runs must agree in everything that shapes an answer, and stay as they are.
+    `MergedRun.missing` counts requests without a response. Raises BadInput if the runs differ or
+    share a response, if one is still being written, or if `out` is not empty.
+    """
+    from numbench.journal_merge import merge_runs
+
+    return merge_runs([Path(run) for run in runs], Path(out))
 
 
 def audit(source: PathLike) -> AuditResult:

@@ -10,7 +10,7 @@ import asyncio
 import os
 import re
 import shutil
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
@@ -23,7 +23,7 @@ from filelock import FileLock, Timeout
 from numbench import jsonl
 from numbench.errors import BadInput, NumbenchError
 from numbench.jsonl import AppendOnlyFile
-from numbench.records import ItemSample, Job, Response, RunInfo
+from numbench.records import ItemSample, ItemShard, Job, Response, RunInfo, Scalar
 from numbench.sent_requests import SentRequests, lost_requests
 from numbench.tasks.prompts import changed_prompts
 from numbench.url_secrets import mask_secret_segments
@@ -31,8 +31,11 @@ from numbench.url_secrets import mask_secret_segments
 INFO = "run.json"
 RESPONSES = "responses.jsonl"
 JOBS = "jobs.jsonl"
+REQUESTS = "requests.jsonl"
 LOCK = ".lock"
 WRITER = ".writer"
+UNFINISHED = ".unfinished"
+"""The suffix of a folder in which a run is being assembled."""
 
 
 class Run(NamedTuple):
@@ -78,7 +81,7 @@ def find_runs(paths: Iterable[Path]) -> list[Path]:
     """Return the run folders at or below `paths`, sorted. Raises BadInput if a path has none."""
     runs: set[Path] = set()
     for path in paths:
-        below = {file.parent for file in path.rglob(INFO)}
+        below = {file.parent for file in path.rglob(INFO) if file.parent.suffix != UNFINISHED}
         if not below:
             raise BadInput(f"{path}: no run here or below (no {INFO})")
         runs |= below
@@ -90,8 +93,14 @@ def iter_responses(folder: Path) -> Iterator[Response]:
 
     An incomplete last line is skipped. Raises BadInput for a broken line.
     """
+    for _, response in iter_response_lines(folder):
+        yield response
+
+
+def iter_response_lines(folder: Path) -> Iterator[tuple[bytes, Response]]:
+    """Yield the line of every response, newline included, with the response; see above."""
     try:
-        yield from jsonl.read_lines(folder / RESPONSES, Response, append_only=True)
+        yield from jsonl.read_lines_with_bytes(folder / RESPONSES, Response, append_only=True)
     except BadInput as error:
         raise BadInput(f"{error}; `numbench verify {folder} --repair` keeps the others") from error
 
@@ -211,6 +220,11 @@ class Journal:
             self._committing = asyncio.create_task(self._commit())
         await done
 
+    def append_all(self, responses: Iterable[Response]) -> None:
+        """Store `responses` before any `append`. Raises NumbenchError if writing fails."""
+        if lines := b"".join(jsonl.encode(response) for response in responses):
+            self._file.append(lines)
+
     def close(self) -> None:
         """Write the waiting lines, close the file and release the lock."""
         self._thread.shutdown(wait=True)
@@ -275,8 +289,7 @@ def run_lock(folder: Path) -> Iterator[None]:
         folder.mkdir(parents=True, exist_ok=True)
         lock.acquire(timeout=0)
     except Timeout as error:
-        writer_pid = _writer_pid(folder)
-        raise BadInput(f"{folder}: another process ({writer_pid}) is writing this run") from error
+        raise _other_writer(folder) from error
     except OSError as error:
         raise _folder_error(folder, error, BadInput) from error
     # Not in the lock file itself: acquiring the lock may truncate it.
@@ -326,33 +339,43 @@ _NOT_COMPARED = {"samples", "stream"}
 """Settings of a run that may change: neither shapes an answer."""
 
 
+@contextmanager
+def exclude_writers(folder: Path) -> Iterator[None]:
+    """Keep other processes from writing an existing run. Raises BadInput if one does.
+
+    Changes no file. A folder that was never locked, or that is read-only, has no writer.
+    """
+    lock = FileLock(folder / LOCK)
+    try:
+        if lock_exists := (folder / LOCK).exists():
+            lock.acquire(timeout=0)
+    except Timeout as error:
+        raise _other_writer(folder) from error
+    except OSError:
+        lock_exists = False
+    try:
+        yield
+    finally:
+        if lock_exists:
+            lock.release()
+
+
+def _other_writer(folder: Path) -> BadInput:
+    return BadInput(f"{folder}: another process ({_writer_pid(folder)}) is writing this run")
+
+
 def _check_compatible(folder: Path, stored: RunInfo, info: RunInfo) -> None:
     """Raise BadInput if two descriptions differ in something that shapes an answer."""
-    settings = msgspec.json.decode(msgspec.json.encode(info.settings))
-    pairs: dict[str, tuple[object, object]] = {
-        "source": (stored.source, info.source),
-        "model": (stored.model, info.model),
-        "reasoning": (stored.reasoning, info.reasoning),
-        "dataset hash": (stored.dataset.sha256, info.dataset.sha256),
-    }
-    before_settings = dict(stored.settings)
-    if isinstance(url := before_settings.get("base_url"), str):
-        # Older versions wrote keys in paths as they are.
-        before_settings["base_url"] = mask_secret_segments(url)
-    for key in sorted((before_settings.keys() | settings.keys()) - _NOT_COMPARED):
-        pairs[f"settings.{key}"] = (before_settings.get(key), settings.get(key))
-    for field, (before, now) in pairs.items():
-        if before != now:
-            raise BadInput(
-                f"{folder} holds a run with {field} {_shortened(before)}, this one has "
-                f"{_shortened(now)}; choose another --out"
-            )
-    for task in sorted(stored.requests.keys() & info.requests.keys()):
-        if stored.requests[task] != info.requests[task]:
-            raise BadInput(
-                f"{folder} holds a run with other requests for {task} (see requests.jsonl); "
-                "choose another --out"
-            )
+    if difference := find_difference(stored, info, ("shard",)):
+        field, before, now = difference
+        raise BadInput(
+            f"{folder} holds a run with {field} {before}, this one has {now}; choose another --out"
+        )
+    for task in changed_requests(stored, info):
+        raise BadInput(
+            f"{folder} holds a run with other requests for {task} (see requests.jsonl); "
+            "choose another --out"
+        )
     if changed := changed_prompts(stored.prompt, info.prompt):
         raise BadInput(
             f"{folder} holds a run with different prompts ({', '.join(changed)}); "
@@ -360,8 +383,51 @@ def _check_compatible(folder: Path, stored: RunInfo, info: RunInfo) -> None:
         )
 
 
+class Difference(NamedTuple):
+    """What two descriptions of runs differ in."""
+
+    field: str
+    first: str
+    second: str
+
+
+def find_difference(
+    stored: RunInfo, info: RunInfo, more_fields: Sequence[str] = ()
+) -> Difference | None:
+    """Return the first difference in something that shapes an answer, or in `more_fields`.
+
+    Prompts are left out: see `changed_prompts`.
+    """
+    settings = msgspec.json.decode(msgspec.json.encode(info.settings))
+    pairs: dict[str, tuple[object, object]] = {
+        "source": (stored.source, info.source),
+        "model": (stored.model, info.model),
+        "reasoning": (stored.reasoning, info.reasoning),
+        "dataset hash": (stored.dataset.sha256, info.dataset.sha256),
+    }
+    first_settings = dict(stored.settings)
+    if isinstance(url := first_settings.get("base_url"), str):
+        # Older versions wrote keys in paths as they are.
+        first_settings["base_url"] = mask_secret_segments(url)
+    for key in sorted((first_settings.keys() | settings.keys()) - _NOT_COMPARED):
+        pairs[f"settings.{key}"] = (first_settings.get(key), settings.get(key))
+    pairs |= {name: (getattr(stored, name), getattr(info, name)) for name in more_fields}
+    for field, (first, second) in pairs.items():
+        if first != second:
+            return Difference(field, _shortened(first), _shortened(second))
+    return None
+
+
+def changed_requests(stored: RunInfo, info: RunInfo) -> list[str]:
+    """Return the tasks that both runs contain and whose requests differ between them."""
+    tasks = stored.requests.keys() & info.requests.keys()
+    return sorted(task for task in tasks if stored.requests[task] != info.requests[task])
+
+
 def _shortened(value: object) -> str:
     """Return the repr of a setting with hashes cut to 12 digits."""
+    if isinstance(value, ItemShard):
+        return str(value)
     return re.sub(r"\b([0-9a-f]{12})[0-9a-f]{52}\b", r"\1", repr(value))
 
 
@@ -384,14 +450,9 @@ def _merge_run_info(folder: Path, stored: RunInfo, info: RunInfo) -> RunInfo:
             f"the same {options}, or choose another --out"
         )
     tasks = stored.tasks + tuple(task for task in info.tasks if task not in stored_tasks)
-    versions = dict(info.versions)
-    for name, version in stored.versions.items():
-        latest = versions.get(name, version)
-        versions[name] = version if latest in version.split(", ") else f"{version}, {latest}"
     samples = max(stored.samples, info.samples)
     settings = info.settings | ({"samples": samples} if samples > 1 else {})
-    if stored.settings.get("stream") != settings.get("stream"):
-        settings["stream"] = "mixed"
+    settings |= merged_stream(stored, info)
     return msgspec.structs.replace(
         info,
         tasks=tasks,
@@ -399,9 +460,24 @@ def _merge_run_info(folder: Path, stored: RunInfo, info: RunInfo) -> RunInfo:
         prompt=msgspec.structs.replace(info.prompt, tasks=stored.prompt.tasks | info.prompt.tasks),
         requests=stored.requests | info.requests,
         limit=info.limit if new_limit >= stored_limit else stored.limit,
-        versions=versions,
+        versions=merge_versions(stored, info),
         created=stored.created,
     )
+
+
+def merged_stream(first: RunInfo, second: RunInfo) -> dict[str, Scalar]:
+    """Return the setting `stream` of two runs together, if they differ in it."""
+    differs = first.settings.get("stream") != second.settings.get("stream")
+    return {"stream": "mixed"} if differs else {}
+
+
+def merge_versions(earlier: RunInfo, later: RunInfo) -> dict[str, str]:
+    """Return the versions of both runs by name; if they differ, `EARLIER, LATER`."""
+    versions = dict(later.versions)
+    for name, version in earlier.versions.items():
+        latest = versions.get(name, version)
+        versions[name] = version if latest in version.split(", ") else f"{version}, {latest}"
+    return versions
 
 
 def _is_at_most(size: tuple[float, int], other: tuple[float, int]) -> bool:

@@ -31,6 +31,14 @@ def read_lines(path: Path, kind: type[T], append_only: bool = False) -> Iterator
     append_only: the file is being appended to, so it may not exist yet, and an incomplete last
     line is skipped. Raises BadInput with file, line and field if a line is not a `kind`.
     """
+    for _, record in read_lines_with_bytes(path, kind, append_only):
+        yield record
+
+
+def read_lines_with_bytes(
+    path: Path, kind: type[T], append_only: bool = False
+) -> Iterator[tuple[bytes, T]]:
+    """Yield each line of a JSONL file, newline included, with its record; see `read_lines`."""
     if append_only and not path.exists():
         return
     decoder = msgspec.json.Decoder(kind)
@@ -42,7 +50,7 @@ def read_lines(path: Path, kind: type[T], append_only: bool = False) -> Iterator
                 if append_only and not line.endswith(b"\n"):
                     return
                 raise BadInput(f"{path}, line {number}: {decode_error_message(error)}") from error
-            yield record
+            yield line if line.endswith(b"\n") else line + b"\n", record
 
 
 def read_json(path: Path, kind: type[T]) -> T:
@@ -85,7 +93,7 @@ def write_atomically(path: Path, data: bytes) -> None:
     except BaseException:
         os.unlink(temporary)
         raise
-    _sync_folder(path.parent)
+    sync_folder(path.parent)
 
 
 def open_for_reading(path: Path) -> BufferedReader:
@@ -158,7 +166,7 @@ class AppendOnlyFile:
         self._failure: NumbenchError | None = None
         self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
         try:
-            _sync_folder(path.parent)
+            sync_folder(path.parent)
             self._size = _repair_last_line(self._file, kind)
             if reserved_bytes:
                 _reserve(self._reservation, reserved_bytes)
@@ -273,7 +281,7 @@ def _read_range(file: int, start: int, end: int) -> bytes:
     return b"".join(parts)
 
 
-def _sync_folder(folder: Path) -> None:
+def sync_folder(folder: Path) -> None:
     """Sync a folder, so that a new file in it survives a power cut."""
     handle = os.open(folder, os.O_RDONLY)
     try:

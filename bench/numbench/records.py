@@ -7,9 +7,13 @@ reader can read a newer file of the same `schema`.
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
 from msgspec import Struct
+
+from numbench.errors import BadInput
 
 SCHEMA = 1
 
@@ -123,6 +127,15 @@ def possibly_billed_attempts(completion: Completion) -> int:
     """Return the number of failed attempts of unknown cost that may have been billed."""
     count = completion.extra.get(POSSIBLY_BILLED)
     return count if type(count) is int and count > 0 else 0
+
+
+CACHED = "cached"
+"""The field of `extra` that marks an answer of another run, from the response cache."""
+
+
+def is_cached(completion: Completion) -> bool:
+    """Return whether a completion is from the response cache, so that it cost nothing."""
+    return completion.extra.get(CACHED) is True
 
 
 class Response(Completion, frozen=True, kw_only=True):
@@ -263,14 +276,47 @@ class PromptRef(Struct, frozen=True, kw_only=True):
     tasks: dict[str, str] = {}
 
 
+class ItemShard(Struct, frozen=True):
+    """Part `index`, from 1, of a dataset that is divided into `count` parts.
+
+    It has every `count`-th item of each task, so the parts of a task differ by at most one item,
+    and an item stays in its part if the run's limit is raised.
+    """
+
+    index: int
+    count: int
+
+    def __str__(self) -> str:
+        return f"{self.index}/{self.count}"
+
+    def select(self, items: Sequence[Item]) -> Sequence[Item]:
+        """Return the items of one task that are in this part, in their order."""
+        return items[self.index - 1 :: self.count]
+
+
+def parse_shard(text: str | None) -> ItemShard | None:
+    """Return the shard that `2/8` names; None for `1/1`, which is the whole, and for None.
+
+    Raises BadInput for other texts.
+    """
+    if text is None:
+        return None
+    match = re.fullmatch(r"([0-9]{1,6})/([0-9]{1,6})", text.strip())
+    index, count = map(int, match.groups()) if match else (0, 0)
+    if not 1 <= index <= count:
+        raise BadInput(f"--shard {text}: give i/n with i from 1 to n, for example 2/8")
+    return ItemShard(index, count) if count > 1 else None
+
+
 class RunInfo(Struct, frozen=True, kw_only=True):
     """`run.json` of a run folder.
 
     settings: everything that shapes a request (temperature, token limit, level parameters), and
     the number of `samples` per item if it is more than one.
-    limit: the number of items per task, None for all. source: "measured" by numbench, or
-    "imported" from other files. requests: the hash of the shape of the requests of each task
-    (`RecordedRequest`), empty for models in this process and in runs of versions before 0.2.
+    limit: the number of items per task, None for all. shard: the part of these items that the run
+    includes, None for all. source: "measured" by numbench, or "imported" from other files.
+    requests: the hash of the shape of the requests of each task (`RecordedRequest`), empty for
+    models in this process and in runs of versions before 0.2.
     """
 
     model: str
@@ -285,7 +331,13 @@ class RunInfo(Struct, frozen=True, kw_only=True):
     created: str
     source: Literal["measured", "imported"] = "measured"
     requests: dict[str, str] = {}
+    shard: ItemShard | None = None
     schema: int = SCHEMA
+
+    def select_items(self, items: Sequence[Item]) -> Sequence[Item]:
+        """Return which of the dataset's `items` of one task the run includes, in their order."""
+        limited = items[: self.limit]
+        return self.shard.select(limited) if self.shard else limited
 
     @property
     def samples(self) -> int:

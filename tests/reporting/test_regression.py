@@ -231,7 +231,7 @@ def test_a_partial_comparison_notes_what_was_not_compared(old: Path, tmp_path: P
         ("minmax", 20),
     ]
     notes = "\n".join(result.notes)
-    assert "Items per task: 40 (old), 20 (new); compared: the first 20." in notes
+    assert "Items per task: 40 (old), 20 (new); compared: the 20 that both include." in notes
     assert "Only the old run includes Interval, Sorting, Mult" in notes
     assert "Prompts differ" in notes
 

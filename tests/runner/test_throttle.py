@@ -121,7 +121,7 @@ def test_a_requested_pause_delays_all_requests(refused: bool) -> None:
 
         async def one() -> None:
             async with throttle.slot() as began:
-                starts.append(began)
+                starts.append(began.start)
 
         async with throttle.slot() as began:
             throttle.record(limited(0.2) if refused else warned, began)

@@ -69,6 +69,7 @@ _COMMANDS: dict[str, Callable[..., None]] = {
     "describe": datasets.describe,
     "show": results.show,
     "export": export.export,
+    "merge": results.merge,
     "verify": results.verify,
     "models": run.models,
     "encodings": small_models.encodings,

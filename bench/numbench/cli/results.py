@@ -1,4 +1,4 @@
-"""The commands that use responses: report, import, rescore, show, demo."""
+"""The commands that use responses: report, import, rescore, show, merge, verify, demo."""
 
 from __future__ import annotations
 
@@ -193,6 +193,38 @@ def show(
     terminal = console()
     for text in show_items(run, item_filter, protocol.value):
         terminal.print(text, soft_wrap=True)
+
+
+def merge(
+    runs: Annotated[list[Path], typer.Argument(help="Run folders.", show_default=False)],
+    out: Annotated[
+        Path, typer.Option(metavar="FOLDER", help="Run folder to write.", show_default=False)
+    ],
+) -> None:
+    """Merge runs on different items, such as the shards of a run, into one run.
+
+    \b
+    Examples:
+      numbench run --model gpt-5 --reasoning high --shard 1/2     on one machine
+      numbench run --model gpt-5 --reasoning high --shard 2/2     on another one
+      numbench merge results/gpt-5_high_v1_shard-*-of-2 --out results/gpt-5_high_v1
+      numbench report results/gpt-5_high_v1
+
+    The runs must agree in everything that shapes an answer (model, level, settings, dataset,
+    prompts) and share no items. Missing shards are named and merged later: merge the result with
+    them, or resume it with numbench run without --shard. Writes a run folder; changes none.
+    """
+    from numbench.journal_merge import merge_runs
+
+    merged = merge_runs(runs, out, on_message=print_to_stderr)
+    for state in merged.incomplete_shards:
+        extent = "missing" if state.missing == state.requests else f"{state.missing:,} missing"
+        print(f"shard {state.shard}: {extent} of {state.requests:,} requests")
+    done = merged.requests - merged.missing
+    print(f"{out}: {done:,} of {merged.requests:,} requests have a response")
+    if merged.missing:
+        print(f"to request the others: the run's command without --shard, with --out {out}")
+    print(f"next: numbench report {out}")
 
 
 def verify(

@@ -36,6 +36,9 @@ class RunOptions(NamedTuple):
     timeout: float
     time_limit: float | None
     max_cost: float | None
+    rpm: int | None
+    tpm: int | None
+    cache: bool
 
 
 def run(
@@ -56,6 +59,14 @@ def run(
     limit: Annotated[
         int | None,
         typer.Option(metavar="N", help="Only the first N items per task. [default: all]"),
+    ] = None,
+    shard: Annotated[
+        str | None,
+        typer.Option(
+            metavar="I/N",
+            help="Only part I of N of each task's items, to share a run between machines. Join "
+            "the parts with numbench merge. [default: all]",
+        ),
     ] = None,
     few_shot: Annotated[
         int,
@@ -128,6 +139,16 @@ def run(
             metavar="N", help="Maximum number of requests in flight. [default: 16; checkpoints 256]"
         ),
     ] = None,
+    rpm: Annotated[
+        int | None,
+        typer.Option(metavar="N", help="Maximum number of requests per minute. [default: no cap]"),
+    ] = None,
+    tpm: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N", help="Maximum number of tokens per minute, in and out. [default: no cap]"
+        ),
+    ] = None,
     base_url: Annotated[
         str | None,
         typer.Option(metavar="URL", help="Another server with the same API, like vLLM or Ollama."),
@@ -184,11 +205,19 @@ def run(
     max_cost: Annotated[
         float | None,
         typer.Option(
-            help="Stop before the run folder has cost more than this; certain only with "
-            "--max-tokens and a price. [default: no limit]",
+            help="Stop before the run folder (with --shard: of this shard) has cost more than "
+            "this; certain only with --max-tokens and a price. [default: no limit]",
             metavar="USD",
         ),
     ] = None,
+    cache: Annotated[
+        bool,
+        typer.Option(
+            "--cache",
+            help="Reuse answers to equal requests of other runs, and keep those of this run. "
+            "NUMBENCH_CACHE: its file.",
+        ),
+    ] = False,
     dry_run: Annotated[
         bool,
         typer.Option("--dry-run", help="Only show requests, tokens and cost. Needs no API key."),
@@ -203,6 +232,7 @@ def run(
       numbench run --model gpt-5 --reasoning high --batch        half the price
       numbench run --model openai/NAME --samples 5 --temperature 0.7
       numbench run --model openai/NAME --base-url http://127.0.0.1:8000/v1
+      numbench run --model gpt-5 --reasoning high --shard 2/8   the second of 8 machines
       numbench run --suite paper --max-cost 500 --time-limit 8h
 
     Writes one run folder (--out): run.json (settings), requests.jsonl (one request per task),
@@ -235,10 +265,11 @@ def run(
         allow_altered_messages=allow_altered_messages,
         **request_arguments(param, header, provider, quantization),
         stream=stream,
+        shard=shard,
     )
     kinds = tuple(kind.strip() for kind in retry.split(",") if kind.strip())
     kinds += ("error",) if retry_errors else ()
-    options = RunOptions(concurrency, kinds, timeout, time_limit, max_cost)
+    options = RunOptions(concurrency, kinds, timeout, time_limit, max_cost, rpm, tpm, cache)
     _check_model_or_suite(spec, suite, batch)
     try:
         if suite is not None:
@@ -378,6 +409,8 @@ def _run_counts(report: RunReport) -> str:
         f"{report.path}: {report.answered} answered now, {report.skipped} done earlier, "
         f"{report.errors} failed"
     )
+    if report.cached:
+        counts += f", {report.cached} of those done earlier from the cache"
     if report.possibly_billed:
         counts += f", {report.possibly_billed} lost answers that may have been billed"
     return counts

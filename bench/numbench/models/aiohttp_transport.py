@@ -7,6 +7,7 @@ requests it takes several times as much time per request.
 from __future__ import annotations
 
 import socket
+from urllib.request import getproxies, proxy_bypass
 
 import aiohttp
 import httpx
@@ -55,6 +56,7 @@ class AiohttpTransport(httpx.AsyncBaseTransport):
         self._max_response_bytes = max_response_bytes
         self._session: aiohttp.ClientSession | None = None
         self._has_connected = False
+        self._proxies: dict[tuple[str, str], URL | None] = {}
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         """Send `request`.
@@ -69,14 +71,16 @@ class AiohttpTransport(httpx.AsyncBaseTransport):
             raise httpx.ConnectError(str(error)) from error
         if self._session is None:
             self._session = _create_session()
+        url = URL(str(request.url), encoded=True)
         headers = [
             (k, v) for k, v in request.headers.multi_items() if k not in _DROPPED_REQUEST_HEADERS
         ]
         try:
             async with self._session.request(
                 request.method,
-                URL(str(request.url), encoded=True),
+                url,
                 headers=headers,
+                proxy=self._proxy(url),
                 data=body,
                 allow_redirects=False,
             ) as response:
@@ -95,6 +99,13 @@ class AiohttpTransport(httpx.AsyncBaseTransport):
             (k, v) for k, v in response.raw_headers if k.lower() not in _DROPPED_RESPONSE_HEADERS
         ]
         return httpx.Response(response.status, headers=raw_headers, content=content)
+
+    def _proxy(self, url: URL) -> URL | None:
+        """Return the proxy of the environment for a server, looked up once."""
+        server = url.scheme, url.host or ""
+        if server not in self._proxies:
+            self._proxies[server] = _environment_proxy(*server)
+        return self._proxies[server]
 
     async def _read(self, response: aiohttp.ClientResponse) -> bytes:
         """Return the decompressed body. Raises httpx.TransportError if it is too large."""
@@ -125,13 +136,22 @@ def _create_socket(address: aiohttp.AddrInfoType) -> socket.socket:
     return created
 
 
+def _environment_proxy(scheme: str, host: str) -> URL | None:
+    """Return the proxy that the environment names for a host (`HTTPS_PROXY`, `NO_PROXY`)."""
+    proxy = None if proxy_bypass(host) else getproxies().get(scheme)
+    return URL(proxy) if proxy else None
+
+
 def _create_session() -> aiohttp.ClientSession:
-    """Return a session without a limit on connections, with the proxies of the environment."""
+    """Return a session without a limit on connections.
+
+    It does not read proxies and passwords of the environment itself: it would do so in a thread for
+    every request, and refuse a request to a host for which `.netrc` has a password.
+    """
     return aiohttp.ClientSession(
         connector=aiohttp.TCPConnector(
             limit=0, ssl=httpx.create_ssl_context(), socket_factory=_create_socket
         ),
         timeout=aiohttp.ClientTimeout(total=None, sock_connect=_CONNECT_SECONDS),
         cookie_jar=aiohttp.DummyCookieJar(),
-        trust_env=True,
     )

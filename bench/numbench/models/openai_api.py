@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import NamedTuple
 
 import httpx
+import msgspec
 import openai
 
 from numbench.models import openai_chat, openai_responses
@@ -74,6 +76,49 @@ def chat_format(token_limit: str) -> ApiFormat:
     )
 
 
+class _Endpoint:
+    """One URL of a server, which takes the bodies of requests.
+
+    Requests have the headers of the SDK, but are sent without it: its work for one request takes
+    longer than everything else that happens to an item.
+    """
+
+    def __init__(self, client: openai.AsyncOpenAI, path: str) -> None:
+        headers = client.default_headers | client.auth_headers
+        # An organization that is not set is a marker instead of a text.
+        self._headers = httpx.Headers({k: v for k, v in headers.items() if isinstance(v, str)})
+        self._url = httpx.URL(str(client.base_url).rstrip("/") + path)
+        self._transport = AiohttpTransport()
+
+    async def post(self, body: Mapping[str, object]) -> httpx.Response:
+        """Return the response to a request. Raises openai.APIError if it is none or an error."""
+        content = msgspec.json.encode(body)
+        request = httpx.Request("POST", self._url, headers=self._headers, content=content)
+        try:
+            response = await self._transport.handle_async_request(request)
+        except Exception as error:
+            raise openai.APIConnectionError(request=request) from error
+        if not response.is_success:
+            response.request = request
+            raise _status_error(response)
+        return response
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._transport.aclose()
+
+
+def _status_error(response: httpx.Response) -> openai.APIStatusError:
+    """Return the error of a response, with the error object in its body, or the text."""
+    body: object = response.text.strip()
+    message = str(body) or f"Error code: {response.status_code}"
+    with suppress(InvalidJson):
+        body = decode_json(response.content)
+        message = f"Error code: {response.status_code} - {body}"
+    error = body.get("error", body) if isinstance(body, dict) else body
+    return openai.APIStatusError(message, response=response, body=error)
+
+
 class OpenAIModel:
     """A model on a server that implements one of the API formats.
 
@@ -98,6 +143,7 @@ class OpenAIModel:
         self._format = api_format
         self._secrets = known_secrets(key, base_url, headers.values())
         self._client = create_client(key, base_url, headers=headers)
+        self._endpoint = _Endpoint(self._client, api_format.path)
         self._streams = streams
         self._has_finished_stream = False
 
@@ -109,6 +155,7 @@ class OpenAIModel:
 
     async def close(self) -> None:
         """Close the connections."""
+        await self._endpoint.close()
         await self._client.close()
 
     async def _request(self, body: dict[str, object], seconds: float) -> Completion:
@@ -139,19 +186,14 @@ class OpenAIModel:
 
     async def _post(self, body: dict[str, object]) -> httpx.Response:
         """Return the response to a request, streamed if the server does not refuse that."""
-        # The SDK's typed response takes several times as long as the request itself and drops
-        # unknown fields.
-        post: Callable[..., Awaitable[httpx.Response]] = partial(
-            self._client.post, self._format.path, cast_to=httpx.Response
-        )
         if self._streams:
             try:
-                return await post(body={**body, **self._format.stream_parameters})
+                return await self._endpoint.post({**body, **self._format.stream_parameters})
             except openai.APIStatusError as error:
                 if not refuses_streaming(error.status_code, error.response.content):
                     raise
                 self._streams = False
-        return await post(body=body)
+        return await self._endpoint.post(body)
 
 
 def usage_in_error_body(api_format: ApiFormat, content: bytes) -> tuple[Usage, float | None]:

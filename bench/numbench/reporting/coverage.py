@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import get_args
 
-from numbench.records import Status
+from numbench.records import Status, is_cached
 from numbench.reporting.answer_formats import FormatScores, format_scores
 from numbench.reporting.entries import MeasuredRun, dataset_label
 from numbench.reporting.table_model import format_value
@@ -109,6 +109,7 @@ def _run_warnings(run: MeasuredRun) -> Iterator[str]:
     truncated = {task: _count_truncated_but_parsed(run, task) for task in run.cells}
     if any(truncated.values()):
         yield f"truncated at the token limit but scored ({_per_task(truncated)})."
+    yield from _cache_warnings(run)
     tools = {task: count_tool_mentions(run, task) for task in run.cells}
     if any(tools.values()):
         yield f"reasoning mentions a calculator, code or search ({_per_task(tools)})."
@@ -143,6 +144,15 @@ def _format_warnings(run: MeasuredRun) -> Iterator[str]:
     )
 
 
+def _cache_warnings(run: MeasuredRun) -> Iterator[str]:
+    counts = {
+        task: sum(row.response is not None and is_cached(row.response) for row in rows)
+        for task, rows in run.scored.rows.items()
+    }
+    if any(counts.values()):
+        yield f"answers from the response cache, without cost and latency ({_per_task(counts)})."
+
+
 def _token_warnings(run: MeasuredRun) -> Iterator[str]:
     unknown = {task: cell.tokens_unknown for task, cell in run.cells.items()}
     if sum(unknown.values()) == sum(len(counted_rows(run.scored, task)) for task in unknown) > 0:
@@ -164,11 +174,13 @@ def _count_truncated_but_parsed(run: MeasuredRun, task: str) -> int:
 
 
 def _item_limit_warnings(run: MeasuredRun) -> Iterator[str]:
-    limit = run.scored.info.limit
+    limit, shard = run.scored.info.limit, run.scored.info.shard
     if limit is not None and any(
         len(items) > limit for items in run.scored.dataset.by_task.values()
     ):
         yield f"includes only the first {limit} items per task."
+    if shard is not None:
+        yield f"includes only shard {shard} of these items; `numbench merge` joins the shards."
     if run.scored.protocol == "paper" and any(
         cell.n > paper_protocol.ITEMS_PER_TASK for cell in run.cells.values()
     ):

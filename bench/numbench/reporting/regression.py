@@ -68,7 +68,7 @@ def find_regression(
         )
     if not set(old_run.rows) & set(new_run.rows):
         raise BadInput(f"{old} and {new} have no task in common")
-    if not any(any(_answered(old_run, task)) for task in old_run.rows):
+    if not any(any(_answered(old_run, task).values()) for task in old_run.rows):
         raise BadInput(f"{old}: no answered items to compare with")
     contrasts = tuple(
         contrast
@@ -116,9 +116,12 @@ def _run_folder(path: Path) -> Path:
     return folders[0]
 
 
-def _answered(run: ScoredRun, task: str) -> list[bool]:
-    """Return for each item of a task whether any of its samples has an answer."""
-    return [any(row.is_answered for row in samples) for samples in item_groups(run.rows[task])]
+def _answered(run: ScoredRun, task: str) -> dict[str, bool]:
+    """Return for each item of a task, by id, whether any of its samples has an answer."""
+    return {
+        samples[0].item.id: any(row.is_answered for row in samples)
+        for samples in item_groups(run.rows[task])
+    }
 
 
 def _is_regression(contrast: Contrast, fail_below: float | None) -> bool:
@@ -181,10 +184,9 @@ def _missing_answers(old_run: ScoredRun, new_run: ScoredRun) -> Iterator[str]:
     for task in old_run.rows:
         if task not in new_run.rows:
             continue
-        old_items = _answered(old_run, task)
-        answered = sum(old_items)
-        pairs = zip(old_items, _answered(new_run, task), strict=False)
-        again = sum(old_item and new_item for old_item, new_item in pairs)
+        old_items, new_items = _answered(old_run, task), _answered(new_run, task)
+        answered = sum(old_items.values())
+        again = sum(old_items[i] and new_items.get(i, False) for i in old_items)
         if again < MIN_ANSWERED_SHARE * answered:
             answered_again[task] = again, answered
     if answered_again:
@@ -207,10 +209,10 @@ def _notes(old_run: ScoredRun, new_run: ScoredRun) -> Iterator[str]:
         for task, old_items, _ in _common_items(old_run, new_run)
     }
     for old_length, new_length, compared in sorted(lengths):
-        if old_length != new_length:
+        if not old_length == new_length == compared:
             yield (
-                f"Items per task: {old_length} (old), {new_length} (new); compared: the first "
-                f"{compared}."
+                f"Items per task: {old_length} (old), {new_length} (new); compared: the {compared} "
+                "that both include."
             )
     old_samples, new_samples = old_run.info.samples, new_run.info.samples
     if old_samples != new_samples:
@@ -237,6 +239,5 @@ def _common_items(
     for task in old_run.rows:
         if task in new_run.rows:
             old_items, new_items = _answered(old_run, task), _answered(new_run, task)
-            count = min(len(old_items), len(new_items))
-            if count:
-                yield task, old_items[:count], new_items[:count]
+            if common := [item_id for item_id in old_items if item_id in new_items]:
+                yield task, [old_items[i] for i in common], [new_items[i] for i in common]

@@ -11,7 +11,7 @@ from numbench.dataset.settings import strata_share_per_item
 from numbench.records import Difficulty
 from numbench.reporting.table_model import LOG_SMAPE
 from numbench.scoring import ScoredItem, ScoredRun, headline_percent
-from numbench.scoring.scored_run import counted_rows, item_count, item_groups, item_means
+from numbench.scoring.scored_run import counted_rows, item_groups, item_means
 from numbench.stats.design import Matrix
 from numbench.stats.rank_statistics import FloatArray
 
@@ -146,16 +146,18 @@ def score_matrices(runs: Sequence[ScoredRun]) -> dict[str, ScoreMatrices]:
 
 
 def _score_matrices(task: str, runs: Sequence[ScoredRun]) -> ScoreMatrices:
-    runs_with_task = [run for run in runs if task in run.rows]
-    shape = (max(item_count(run, task) for run in runs_with_task), len(runs))
+    items = runs[0].dataset.by_task[task]
+    index_of = {item.id: index for index, item in enumerate(items)}
+    last = max(
+        (index_of[row.item.id] for run in runs for row in run.rows.get(task, ())), default=-1
+    )
+    shape = (last + 1, len(runs))
     matrices = ScoreMatrices(np.full(shape, np.nan), np.full(shape, np.nan))
     for column, run in enumerate(runs):
         if task not in run.rows:
             continue
-        # A run has the first items of its dataset, so an index is the same item in all runs.
         counted = item_groups(counted_rows(run, task))
-        index_of = {items[0].item.id: i for i, items in enumerate(item_groups(run.rows[task]))}
-        rows = [index_of[items[0].item.id] for items in counted]
+        rows = [index_of[samples[0].item.id] for samples in counted]
         matrices.headline[rows, column] = headline_column(task, counted)
         matrices.matches[rows, column] = item_means(
             counted, lambda row: 100 * row.score.exact_match

@@ -11,7 +11,13 @@ from pathlib import Path
 from numbench.errors import BadInput
 from numbench.journal import RESPONSES, iter_responses
 from numbench.models.providers import find_provider
-from numbench.records import Completion, ItemSample, Response, possibly_billed_attempts
+from numbench.records import (
+    Completion,
+    ItemSample,
+    Response,
+    is_cached,
+    possibly_billed_attempts,
+)
 from numbench.runner.planning import has_cost_bound, plan_task, published_tokens
 from numbench.runner.prices import USER_PRICE_TABLE, Price, with_cost
 from numbench.runner.spec import ResolvedRun
@@ -353,7 +359,7 @@ def recorded_cost(response: Response, price: Price | None) -> float | None:
     Raises BadInput for an answer of unknown cost.
     """
     cost = with_cost(response, price).cost
-    if cost is None and response.error is None:
+    if cost is None and response.error is None and not is_cached(response):
         raise BadInput(
             f"the run contains an answer of unknown cost ({response.item_id}), so --max-cost "
             "cannot be enforced; choose another --out"

@@ -37,6 +37,8 @@ def plan_table(plan: Plan, max_cost: float | None = None) -> RenderableType:
             NO_VALUE if plan.is_local else format_dollars(row.cost),
         )
     notes = [f"Samples per item: {plan.samples}."] if plan.samples > 1 else []
+    if plan.shard:
+        notes.append(f"Shard {plan.shard} of each task's items; --max-cost is per shard.")
     notes.append(estimate_basis(plan))
     if plan.items_in_jobs:
         notes.append(

@@ -53,7 +53,8 @@ class Plan(NamedTuple):
     batch job saves. spent: US dollars that the run folder has cost so far, as far as they are
     known. samples: answers per item. settings: those of the requests. request: the body of the
     first one without its messages, None if it is not known. message_changes: how the route changes
-    the messages. has_cost_bound: whether one answer can cost only so much.
+    the messages. has_cost_bound: whether one answer can cost only so much. shard: the part of the
+    items, None for all.
     """
 
     model: str
@@ -72,6 +73,7 @@ class Plan(NamedTuple):
     request: Mapping[str, object] | None = None
     message_changes: tuple[str, ...] = ()
     has_cost_bound: bool = False
+    shard: str | None = None
 
     @property
     def requests(self) -> int:
@@ -130,6 +132,7 @@ def plan(
         request=next((parameters_of(preview.body) for preview in previews.values()), None),
         message_changes=next((tuple(each.changes) for each in previews.values()), ()),
         has_cost_bound=has_cost_bound(resolved, price),
+        shard=str(resolved.info.shard) if resolved.info.shard else None,
     )
 
 

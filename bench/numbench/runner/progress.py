@@ -7,7 +7,7 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterable
 from typing import NamedTuple, TypeVar
 
-from numbench.records import Completion, Item, possibly_billed_attempts
+from numbench.records import Completion, Item, is_cached, possibly_billed_attempts
 
 
 class TaskProgress(NamedTuple):
@@ -225,6 +225,15 @@ class RunStats:
         old = self._tasks[item.task]
         self._tasks[item.task] = old._replace(cost=(old.cost or 0.0) + cost)
 
+    def expected_tokens(self, task: str) -> float | None:
+        """Return the mean generated tokens of the answers to `task`, else of all; None if unknown.
+
+        Those of earlier calls are included.
+        """
+        if (mean := self._tasks[task].tokens_per_answer) is not None:
+            return mean
+        return RunProgress(tuple(self._tasks.values())).overall.tokens_per_answer
+
     def progress(
         self,
         retries: int = 0,
@@ -265,7 +274,8 @@ class RunStats:
             answers_with_tokens=old.answers_with_tokens + has_tokens,
             generated_tokens=_sum(old.generated_tokens, generated if has_tokens else None),
             cost=_sum(old.cost, cost),
-            unknown_costs=old.unknown_costs + (cost is None and not failed),
+            unknown_costs=old.unknown_costs
+            + (cost is None and not failed and not is_cached(completion)),
         )
 
 

@@ -18,7 +18,7 @@ import msgspec
 
 from numbench import jsonl
 from numbench.errors import BadInput
-from numbench.journal import check_compatible
+from numbench.journal import REQUESTS, check_compatible
 from numbench.models import Message, Model, Request, RequestSettings, open_model
 from numbench.models.credentials import known_secrets, mask_secrets
 from numbench.models.request_inspection import RequestStopped, inspecting
@@ -33,8 +33,6 @@ from numbench.runner.request_shape import (
     shape_sha256,
 )
 from numbench.runner.spec import ResolvedRun, RunSpec
-
-REQUESTS = "requests.jsonl"
 
 _PREVIEW_SECONDS = 60.0
 _MAX_KNOWN_BODIES = 1000

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from functools import partial
@@ -13,17 +13,24 @@ from pathlib import Path
 from numbench.errors import BadInput
 from numbench.journal import Journal, iter_responses, read_jobs
 from numbench.models import Model, open_batch, open_model
-from numbench.models.base import DEFAULT_TIMEOUT_SECONDS, BatchService
+from numbench.models.base import DEFAULT_TIMEOUT_SECONDS, BatchService, Request
 from numbench.records import Completion, ItemSample
 from numbench.runner.batch_scheduler import BatchScheduler
 from numbench.runner.budget import Budget, SharedLimit, check_cost_limit, open_budget
 from numbench.runner.event_loop import run_to_end
 from numbench.runner.live import run_title, show_progress
-from numbench.runner.planning import discount_for, price_for
+from numbench.runner.planning import (
+    CHARACTERS_PER_TOKEN,
+    discount_for,
+    price_for,
+    published_tokens,
+)
 from numbench.runner.prices import Price, with_cost
 from numbench.runner.progress import ProgressCallback, RunStats, ScoreCallback
+from numbench.runner.rate_caps import RateCaps
 from numbench.runner.request_log import checked_model, preview_run, record_requests
 from numbench.runner.request_options import check_headers
+from numbench.runner.response_cache import copy_from_cache, keep_answers
 from numbench.runner.run_report import (
     CostLimitReached,
     RunInterrupted,
@@ -60,6 +67,9 @@ def run(
     time_limit: float | None = None,
     max_cost: float | None = None,
     batch: bool = False,
+    rpm: int | None = None,
+    tpm: int | None = None,
+    cache: bool = False,
     on_progress: ProgressCallback | None = None,
     judge: ScoreCallback | None = None,
 ) -> RunReport:
@@ -75,6 +85,9 @@ def run(
     time_limit: seconds after which no new requests are sent; requests in flight are awaited.
     max_cost: US dollars that the run folder may cost in total, earlier calls included.
     batch: use the provider's batch API; its jobs continue if this call ends early.
+    rpm, tpm: caps on the requests and tokens per minute of this call (see `RateCaps`).
+    cache: take answers to equal requests of other runs from the response cache, and add those of
+    this run.
     on_progress: receives the progress; None shows it on stderr.
     judge: decides whether an answer is correct, for the accuracy in the progress.
 
@@ -93,6 +106,9 @@ def run(
         max_cost,
         batch,
         judge,
+        rpm,
+        tpm,
+        cache,
     )
     with open_run(spec, options, on_progress) as execution:
         with stop_on_signals(execution.interrupt, execution.cancel):
@@ -111,6 +127,9 @@ async def arun(
     time_limit: float | None = None,
     max_cost: float | None = None,
     batch: bool = False,
+    rpm: int | None = None,
+    tpm: int | None = None,
+    cache: bool = False,
     on_progress: ProgressCallback | None = None,
     judge: ScoreCallback | None = None,
 ) -> RunReport:
@@ -128,6 +147,9 @@ async def arun(
         max_cost,
         batch,
         judge,
+        rpm,
+        tpm,
+        cache,
     )
     with open_run(spec, options, on_progress) as execution:
         with stop_on_signals(execution.interrupt, execution.cancel):
@@ -147,8 +169,17 @@ class RunArguments:
     max_cost: float | None
     batch: bool
     judge: ScoreCallback | None
+    rpm: int | None = None
+    tpm: int | None = None
+    cache: bool = False
+
+    def rate_caps(self) -> RateCaps | None:
+        """Return the caps per minute, None if there are none."""
+        return RateCaps(self.rpm, self.tpm) if (self.rpm, self.tpm) != (None, None) else None
 
     def __post_init__(self) -> None:
+        if self.batch and self.rate_caps():
+            raise BadInput("--rpm and --tpm are for single requests: omit them with --batch")
         if self.concurrency is not None and self.concurrency < 1:
             raise BadInput(f"--concurrency {self.concurrency}: give 1 or more")
         for name, seconds in (("--timeout", self.timeout), ("--time-limit", self.time_limit)):
@@ -162,10 +193,12 @@ def open_run(
     options: RunArguments,
     on_progress: ProgressCallback | None,
     shared_limit: SharedLimit | None = None,
+    rate_caps: RateCaps | None = None,
 ) -> Iterator[Execution]:
     """Open model, run folder and display, and yield the run, ready to be executed.
 
-    shared_limit: that of several runs, to which `options.max_cost` then refers.
+    shared_limit: that of several runs, to which `options.max_cost` then refers. rate_caps: those
+    of several runs, None for caps of this run alone.
     """
     check_headers(spec.headers)
     server = (spec.base_url, spec.api, spec.api_key_env, spec.allow_http, spec.headers)
@@ -188,7 +221,9 @@ def open_run(
         record_requests(resolved.folder, previews)
         if service is None:
             _check_no_open_batch_job(resolved.folder)
-        context = _run_context(resolved, options, price, journal, callback)
+        cached = _copy_from_cache(resolved, options, journal) if options.cache else 0
+        caps = rate_caps or options.rate_caps()
+        context = _run_context(resolved, options, price, journal, callback, caps)
         context.stats.possibly_billed += journal.lost_attempts
         scheduler = (
             BatchScheduler(service, context)
@@ -197,7 +232,9 @@ def open_run(
         )
         if shared_limit and context.budget:
             shared_limit.join(resolved.folder, context.budget)
-        yield Execution(scheduler, service or model, resolved, context, options.batch)
+        execution = Execution(scheduler, service or model, resolved, context, options.batch, cached)
+        with keep_answers(resolved, _all_requests(resolved)) if options.cache else nullcontext():
+            yield execution
 
 
 def _run_context(
@@ -206,11 +243,12 @@ def _run_context(
     price: Price | None,
     journal: Journal,
     on_progress: ProgressCallback,
+    rate_caps: RateCaps | None,
 ) -> RunContext:
     """Return what the schedulers need: open items, requests, costs, statistics."""
     description, folder = resolved.description, resolved.folder
     discount = discount_for(description, options.batch)
-    all_requests = list(interleave(resolved.requests_by_task.values()))
+    all_requests = _all_requests(resolved)
     outcomes = item_outcomes(iter_responses(folder))
     requests = open_requests(resolved, all_requests, outcomes, options.retry)
     budget = None
@@ -223,6 +261,8 @@ def _run_context(
         timeout=options.timeout,
         time_limit=options.time_limit,
     )
+    stats = _initial_stats(all_requests, requests, folder, add_cost, options.judge)
+    published = published_tokens(resolved.spec.model, description.level) if rate_caps else {}
     return RunContext(
         requests=requests,
         build_request=partial(resolved.request, timeout=options.timeout),
@@ -232,8 +272,38 @@ def _run_context(
         with_cost=add_cost,
         budget=budget,
         notes_on_retry=lambda request: retry_notes(resolved, outcomes.get(request.id)),
-        stats=_initial_stats(all_requests, requests, folder, add_cost, options.judge),
+        stats=stats,
+        rate_caps=rate_caps,
+        expect_tokens=partial(_expected_tokens, stats=stats, published=published),
     )
+
+
+def _all_requests(resolved: ResolvedRun) -> list[ItemSample]:
+    return list(interleave(resolved.requests_by_task.values()))
+
+
+def _copy_from_cache(resolved: ResolvedRun, options: RunArguments, journal: Journal) -> int:
+    """Store the cached answers to requests without a response, and return their number."""
+    if resolved.description.route is None:
+        raise BadInput(f"{resolved.spec.model} runs in this process: omit --cache")
+    if resolved.has_new_token_limit:
+        raise BadInput("--max-tokens differs from that of the run: omit --cache")
+    outcomes = item_outcomes(iter_responses(resolved.folder))
+    requests = [r for r in _all_requests(resolved) if r.id not in outcomes]
+    return copy_from_cache(resolved, requests, journal)
+
+
+def _expected_tokens(
+    task: str, request: Request, stats: RunStats, published: Mapping[str, float]
+) -> float | None:
+    """Return the tokens that a request of `task` is expected to take; None if nothing is known."""
+    generated = stats.expected_tokens(task)
+    if generated is None:
+        generated = published.get(task)
+    if generated is None:
+        return None
+    characters = sum(len(message.content) for message in request.messages)
+    return characters / CHARACTERS_PER_TOKEN + generated
 
 
 def _check_no_open_batch_job(folder: Path) -> None:
@@ -286,9 +356,11 @@ class Execution:
         resolved: ResolvedRun,
         context: RunContext,
         batch: bool,
+        cached: int,
     ) -> None:
         self._scheduler, self._client = scheduler, client
         self._resolved, self._context, self._batch = resolved, context, batch
+        self._cached = cached
         self._interrupted = self._cancelled = False
         self._loop: asyncio.AbstractEventLoop | None = None
         self._task: asyncio.Task[None] | None = None
@@ -350,6 +422,7 @@ class Execution:
             interrupted=self._interrupted,
             possibly_billed=stats.possibly_billed,
             warnings=tuple(drift_warnings(iter_responses(self._resolved.folder))),
+            cached=self._cached,
         )
 
     def _call_in_loop(self, function: Callable[[], object]) -> None:

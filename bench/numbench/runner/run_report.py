@@ -20,6 +20,7 @@ class RunReport(NamedTuple):
     whether a signal ended it early; the same call resumes the run. possibly_billed: attempts
     without an answer, such as timeouts, that may have been billed and are not part of `cost`.
     warnings: what the user should know about the answers, of earlier calls too.
+    cached: how many of the skipped requests this call found in the response cache.
     """
 
     path: Path
@@ -37,6 +38,7 @@ class RunReport(NamedTuple):
     interrupted: bool
     possibly_billed: int = 0
     warnings: tuple[str, ...] = ()
+    cached: int = 0
 
 
 class RunInterrupted(KeyboardInterrupt):

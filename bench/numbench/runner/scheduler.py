@@ -20,6 +20,7 @@ from numbench.records import Completion, Failure, ItemSample, Response, Scalar
 from numbench.runner.attempts import Attempts
 from numbench.runner.budget import Budget
 from numbench.runner.progress import ProgressCallback, RunProgress, RunStats
+from numbench.runner.rate_caps import RateCaps
 from numbench.runner.throttle import Throttle
 
 MAX_CONSECUTIVE_FAILURES = 10
@@ -79,7 +80,7 @@ class RunContext:
     messages and settings of one. on_progress: called after every change. with_cost: adds the cost
     to a completion, as far as it is known. notes_on_retry: returns what a response records of an
     earlier one that it replaces. stats: counts the whole run, of which `requests` are
-    the rest.
+    the rest. rate_caps: caps per minute, with `expect_tokens` of a request, None if unknown.
     """
 
     requests: Sequence[ItemSample]
@@ -91,6 +92,8 @@ class RunContext:
     budget: Budget | None
     stats: RunStats
     notes_on_retry: Callable[[ItemSample], Mapping[str, Scalar]] = lambda request: {}
+    rate_caps: RateCaps | None = None
+    expect_tokens: Callable[[str, Request], float | None] = lambda task, request: None
 
 
 class _Stopped(Exception):
@@ -109,7 +112,9 @@ class RequestScheduler:
         self._requests = iter(context.requests)
         self._in_progress: dict[str, tuple[ItemSample, Attempts]] = {}
         self._stop, self._interrupted = asyncio.Event(), asyncio.Event()
-        self._throttle = Throttle(self._policy.concurrency, self._policy.max_retry_after)
+        self._throttle = Throttle(
+            self._policy.concurrency, self._policy.max_retry_after, context.rate_caps
+        )
         self._consecutive_failures = 0
         self._last_answer: float | None = None
         self._start = time.monotonic()
@@ -158,13 +163,16 @@ class RequestScheduler:
         """The progress of the run."""
         in_flight = self._throttle.in_flight
         ending = self._stop.is_set() and in_flight
+        note = "stopping: waiting for requests in flight" if ending else ""
+        if not note and (seconds := self._throttle.cap_seconds) >= PROGRESS_INTERVAL_SECONDS:
+            note = f"next request in {seconds:.0f} s (--rpm, --tpm)"
         return self.stats.progress(
             retries=self.retries,
             in_flight=in_flight,
             concurrency_limit=self._throttle.limit,
             max_concurrency=self._policy.concurrency,
             pause_seconds=self._throttle.pause_seconds,
-            note="stopping: waiting for requests in flight" if ending else "",
+            note=note,
         )
 
     async def _drain(
@@ -252,7 +260,10 @@ class RequestScheduler:
         request = self._context.build_request(requested)
 
         async def attempt() -> Completion:
-            completion = self._context.with_cost(await self._attempt(requested, request, attempts))
+            tokens = self._context.expect_tokens(requested.task, request)
+            completion = self._context.with_cost(
+                await self._attempt(requested, request, attempts, tokens)
+            )
             if not attempts.record(completion):
                 self._context.journal.record_not_billed(requested)
             if completion.error is None:
@@ -273,16 +284,20 @@ class RequestScheduler:
         return attempts.final(completion)
 
     async def _attempt(
-        self, requested: ItemSample, request: Request, attempts: Attempts
+        self,
+        requested: ItemSample,
+        request: Request,
+        attempts: Attempts,
+        expected_tokens: float | None,
     ) -> Completion:
-        async with self._throttle.slot() as started:
+        async with self._throttle.slot(expected_tokens) as slot:
             if self._stop.is_set():
                 raise _Stopped
             self._context.journal.record_sent(requested)
             start = time.monotonic()
             attempts.start()
             completion = await self._model.answer(request.messages, request.settings)
-            self._throttle.record(completion, started)
+            self._throttle.record(completion, slot)
         if completion.latency is None:
             completion = replace(completion, latency=round(time.monotonic() - start, 6))
         return completion

@@ -23,7 +23,7 @@ from numbench.journal import INFO
 from numbench.jsonl import read_json
 from numbench.models import Api, Message, ModelDescription, Request, RequestSettings, describe_model
 from numbench.models.base import merge_parameters
-from numbench.records import FailureKind, Item, ItemSample, Response, RunInfo
+from numbench.records import FailureKind, Item, ItemSample, Response, RunInfo, parse_shard
 from numbench.runner.few_shot import Examples, example_messages, examples, examples_sha256
 from numbench.runner.request_options import check_headers, check_params, check_pinned_hosts
 from numbench.tasks import TASKS
@@ -52,6 +52,7 @@ class RunSpec:
     few_shot: number of worked examples before each question.
     max_tokens, seed: of each answer; None for the defaults of the model and the catalogue.
     samples: number of answers per item. temperature: None for 0, if the model accepts one.
+    shard: `i/n` for part i of n of the items of each task; None for all of them.
     base_url: another server with the model's protocol. api_key_env: the environment variable with
     its key. allow_http: whether its URL may be plain HTTP beyond private networks.
     api: the format of OpenAI's protocol. stream: whether to stream answers, None for the default.
@@ -84,6 +85,7 @@ class RunSpec:
     quantizations: Sequence[str] = ()
     allow_altered_messages: bool = False
     stream: bool | None = None
+    shard: str | None = None
 
     def describe(self) -> ModelDescription:
         """Return the description of the model. Raises BadInput for an unknown model or level."""
@@ -109,8 +111,8 @@ class ResolvedRun:
     @cached_property
     def items_by_task(self) -> dict[str, list[Item]]:
         """The items of each task, in the dataset's order."""
-        limit = self.spec.limit
-        return {task: self.dataset.by_task[task][:limit] for task in self.tasks}
+        by_task = self.dataset.by_task
+        return {task: list(self.info.select_items(by_task[task])) for task in self.tasks}
 
     @cached_property
     def requests_by_task(self) -> dict[str, list[ItemSample]]:
@@ -179,7 +181,7 @@ def resolve(spec: RunSpec, description: ModelDescription) -> ResolvedRun:
     dataset = open_dataset(spec.dataset)
     tasks = select_tasks(dataset, spec.tasks)
     shown = examples(dataset, tasks, spec.few_shot)
-    folder = spec.out or default_folder(spec.model, description.level, dataset.name, spec.few_shot)
+    folder = spec.out or Path("results") / folder_name(spec, description.level, dataset.name)
     info = _info(spec, description, dataset, tasks, settings, shown, folder)
     return ResolvedRun(spec, description, dataset, tasks, settings, shown, folder, info)
 
@@ -290,18 +292,22 @@ def _info(
         settings=recorded,
         versions=versions,
         created=datetime.now(UTC).isoformat(timespec="seconds"),
+        shard=parse_shard(spec.shard),
     )
 
 
-def default_folder(model: str, level: str, dataset: str, few_shot: int) -> Path:
-    """Return the default run folder, `results/MODEL_LEVEL_DATASET`."""
-    return Path("results") / folder_name(model, level, dataset, few_shot)
+def folder_name(spec: RunSpec, level: str, dataset: str) -> str:
+    """Return the name of a run folder: `MODEL_LEVEL_DATASET`.
 
-
-def folder_name(model: str, level: str, dataset: str, few_shot: int) -> str:
-    """Return the name of a run folder: `MODEL_LEVEL_DATASET`, with examples `…_5-shot`."""
-    safe_model = re.sub(r"[^A-Za-z0-9._-]+", "-", model).strip("-.")
-    return f"{safe_model}_{level}_{dataset}" + (f"_{few_shot}-shot" if few_shot else "")
+    With examples it ends in `_5-shot`, and with a shard in `_shard-2-of-8`.
+    """
+    safe_model = re.sub(r"[^A-Za-z0-9._-]+", "-", spec.model).strip("-.")
+    name = f"{safe_model}_{level}_{dataset}"
+    if spec.few_shot:
+        name += f"_{spec.few_shot}-shot"
+    if shard := parse_shard(spec.shard):
+        name += f"_shard-{shard.index}-of-{shard.count}"
+    return name
 
 
 def select_tasks(source: Dataset, tasks: Sequence[str] | None) -> tuple[str, ...]:

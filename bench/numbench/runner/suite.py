@@ -18,6 +18,7 @@ from numbench.runner.event_loop import run_to_end
 from numbench.runner.live import run_title, show_progress
 from numbench.runner.planning import Plan, plan, published_configurations
 from numbench.runner.progress import ScoreCallback
+from numbench.runner.rate_caps import RateCaps
 from numbench.runner.run import (
     DEFAULT_MAX_ATTEMPTS,
     Execution,
@@ -53,8 +54,8 @@ def plan_suite(
     dataset, folder = open_dataset(common.dataset).name, common.out or Path("results")
     runs = []
     for model, level in published_configurations():
-        out = folder / folder_name(model, level, dataset, common.few_shot)
-        spec = replace(common, model=model, reasoning=level, out=out)
+        spec = replace(common, model=model, reasoning=level)
+        spec = replace(spec, out=folder / folder_name(spec, level, dataset))
         runs.append(SuiteRun(spec, plan(spec, retry_errors, retry=retry), spec.describe()))
     return tuple(runs)
 
@@ -68,6 +69,9 @@ def run_suite(
     timeout: float = DEFAULT_TIMEOUT_SECONDS,
     time_limit: float | None = None,
     max_cost: float | None = None,
+    rpm: int | None = None,
+    tpm: int | None = None,
+    cache: bool = False,
     judge: ScoreCallback | None = None,
     on_done: Callable[[RunReport], None] = lambda report: None,
     on_failed: Callable[[str], None] = lambda message: None,
@@ -78,8 +82,8 @@ def run_suite(
     run that fails ends none of the others.
 
     max_cost: US dollars for all run folders of `members` together. time_limit: seconds for all
-    runs together. on_done, on_failed: called after each run, with its report or why it failed. The
-    other arguments are those of `run`.
+    runs together. rpm, tpm: caps for the runs of each provider together. on_done, on_failed: called
+    after each run, with its report or why it failed. The other arguments are those of `run`.
 
     Raises BadInput before any request if an API key is missing or a limit cannot be enforced. At
     the end, raises CostLimitReached, TimeLimitReached or RunInterrupted if one ended the suite,
@@ -104,6 +108,9 @@ def run_suite(
         max_cost,
         batch=False,
         judge=judge,
+        rpm=rpm,
+        tpm=tpm,
+        cache=cache,
     )
     suite = _Suite(pending, arguments, shared_limit, on_done, on_failed)
     with stop_on_signals(suite.interrupt, suite.cancel):
@@ -168,11 +175,12 @@ class _Suite:
         )
 
     async def _run_group(self, members: Sequence[SuiteRun], shows_lines: bool) -> None:
+        rate_caps = self._arguments.rate_caps()
         for member in members:
             if self._is_stopped:
                 return
             try:
-                report = await self._run_member(member, shows_lines)
+                report = await self._run_member(member, shows_lines, rate_caps)
                 self._on_done(report)
                 self._reports[report.path] = report
             except RunInterrupted as error:
@@ -185,7 +193,9 @@ class _Suite:
                 self._failed.append(member)
                 self._on_failed(f"{member.plan.model} {member.plan.level} failed: {error}")
 
-    async def _run_member(self, member: SuiteRun, shows_lines: bool) -> RunReport:
+    async def _run_member(
+        self, member: SuiteRun, shows_lines: bool, rate_caps: RateCaps | None
+    ) -> RunReport:
         arguments = self._arguments
         if arguments.time_limit is not None:
             elapsed = time.monotonic() - self._start
@@ -195,7 +205,9 @@ class _Suite:
         title = f"{number} of {len(self._members)}: {_title(member)}"
         with (
             show_progress(title, shows_lines) as on_progress,
-            open_run(member.spec, arguments, on_progress, self._shared_limit) as execution,
+            open_run(
+                member.spec, arguments, on_progress, self._shared_limit, rate_caps
+            ) as execution,
         ):
             self._active.add(execution)
             try:

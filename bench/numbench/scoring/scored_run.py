@@ -94,7 +94,7 @@ class TaskSummary(NamedTuple):
 def score_run(
     folder: Path, protocol: ProtocolName = "exact", dataset: Dataset | None = None
 ) -> ScoredRun:
-    """Score the run in `folder`: each of its tasks, up to the run's `limit` of items.
+    """Score the run in `folder`: each of its tasks, with the items that the run includes.
 
     dataset: the run's dataset; by default it is opened from where the run refers to.
 
@@ -114,7 +114,7 @@ def score_run(
         raise BadInput(_missing_tasks_message(folder, dataset, missing))
     labels = read_published_labels(dataset.path) if protocol == "paper" else {}
     rows = {
-        task: _score_items(dataset.by_task[task][: run.info.limit], run, protocol, labels)
+        task: _score_items(run.info.select_items(dataset.by_task[task]), run, protocol, labels)
         for task in dataset.tasks
         if task in run.info.tasks
     }
@@ -259,6 +259,7 @@ def signature(run: ScoredRun, task: str) -> str:
         ("prompt", info.prompt.name),
         ("protocol", run.protocol),
         ("n", str(item_count(run, task))),
+        *([("shard", str(info.shard))] if info.shard else []),
         *([("samples", str(info.samples))] if info.samples > 1 else []),
         ("model", info.model),
         ("reasoning", info.reasoning),

@@ -1,0 +1,437 @@
+"""Runs on shards of a dataset, and the run that they are merged into."""
+
+from __future__ import annotations
+
+import json
+import math
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+import numbench as nb
+from numbench import jsonl
+from numbench.errors import BadInput
+from numbench.journal import (
+    Journal,
+    find_runs,
+    iter_responses,
+    read_jobs,
+    read_run,
+    write_run,
+)
+from numbench.journal_merge import merge_runs
+from numbench.records import Failure, ItemShard, Job, Response, Usage, parse_shard
+from numbench.reporting.coverage import coverage_warnings
+from numbench.reporting.entries import measure
+from numbench.runner import RunSpec, plan
+from numbench.runner.scheduler import RetryPolicy
+from numbench.runner.spec import resolve
+from numbench.scoring import score_run
+from tests import servers
+from tests.runner.test_batch_scheduler import Provider
+from tests.runner.test_run import (
+    MODEL,
+    QUICK,
+    ROOT,
+    RUN_MODULE,
+    _quick,
+    dataset,
+    go,
+    good,
+    questions,
+    small_dataset,
+)
+from tests.servers import ReceivedRequest, Reply, serve
+from tests.test_cli import numbench
+
+__all__ = ["_quick", "dataset"]
+
+
+@given(st.integers(0, 60), st.integers(1, 20), st.integers(1, 60))
+def test_shards_divide_the_items_of_a_task_evenly(size: int, count: int, limit: int) -> None:
+    items = questions(size)["addition"] if size else []
+    shards = [ItemShard(index, count) for index in range(1, count + 1)]
+    parts = [shard.select(items) for shard in shards]
+    assert sorted(item.id for part in parts for item in part) == sorted(item.id for item in items)
+    assert max(map(len, parts)) - min(map(len, parts)) <= 1
+    # A run whose limit is raised keeps its items.
+    for shard, part in zip(shards, parts, strict=True):
+        limited = shard.select(items[:limit])
+        assert list(part[: len(limited)]) == list(limited)
+
+
+@pytest.mark.parametrize("text", ["0/3", "4/3", "1/0", "1", "a/b", "1/2/3", "-1/2", "1.5/2", ""])
+def test_a_malformed_shard_is_refused(text: str) -> None:
+    with pytest.raises(BadInput, match=r"give i/n with i from 1 to n, for example 2/8"):
+        parse_shard(text)
+
+
+def test_one_shard_of_one_is_the_whole_run() -> None:
+    assert parse_shard("1/1") is None
+    assert plan(RunSpec(MODEL, shard="1/1")).path == plan(RunSpec(MODEL)).path
+
+
+def test_shards_of_a_run_share_its_requests_and_make_up_the_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data = small_dataset(tmp_path / "data", 7)
+    sampled: dict[str, Any] = {"samples": 2, "temperature": 0.7, "seed": 3, "few_shot": 2}
+    folders = [tmp_path / f"run-{index}" for index in (1, 2, 3)]
+    with serve(good) as server:
+        for index, folder in enumerate(folders, 1):
+            report = go(server, data, folder, shard=f"{index}/3", **sampled)
+            assert (report.cost, report.errors) == (0.5 * report.answered, 0)
+        whole = tmp_path / "whole"
+        assert {received.body["seed"] for received in server.received} == {3, 4}
+        requests = [(r.prompt, r.body["seed"]) for r in server.received]
+        assert len(requests) == len(set(requests)) == 28
+        go(server, data, whole, **sampled)
+        merged = merge_runs(folders[::-1], tmp_path / "merged")
+        assert (merged.requests, merged.missing, merged.incomplete_shards) == (28, 0, ())
+        # The merged run is that without shards: the same command finds nothing to do.
+        again = go(server, data, tmp_path / "merged", **sampled)
+        assert (again.completed, again.skipped) == (0, 28)
+        assert len(server.received) == 2 * 28
+    one, other = (read_run(path) for path in (whole, tmp_path / "merged"))
+    assert replace(one.info, created="") == replace(other.info, created="")
+    assert {k: replace(r, at=None, latency=None) for k, r in one.responses.items()} == {
+        k: replace(r, at=None, latency=None) for k, r in other.responses.items()
+    }
+    assert nb.compare(whole, tmp_path / "merged").failures == ()
+    scores = [nb.load_scores([path]).exact_match.tolist() for path in (whole, tmp_path / "merged")]
+    assert scores[0] == scores[1]
+
+
+def test_a_shard_is_part_of_the_identity_the_name_and_every_signature(
+    dataset: Path, tmp_path: Path
+) -> None:
+    path = plan(RunSpec(MODEL, dataset=dataset, shard="2/3")).path
+    assert path.name == "openai-some_default_small_shard-2-of-3"
+    out = tmp_path / "run"
+    with serve(good) as server:
+        go(server, dataset, out, shard="2/3")
+        for shard in (None, "1/3", "2/4"):
+            with pytest.raises(BadInput, match=r"holds a run with shard 2/3, this one has"):
+                go(server, dataset, out, shard=shard)
+        assert go(server, dataset, out, shard="2/3").skipped == 4
+    assert read_run(out).info.shard == ItemShard(2, 3)
+    (measured,) = measure([score_run(out)])
+    for task, cell in measured.cells.items():
+        assert (cell.n, cell.statuses) == (2, {"ok": 2})
+        assert "|n:2|shard:2/3|" in measured.signatures[task]
+    assert "includes only shard 2/3" in "".join(coverage_warnings([measured]))
+
+
+def test_shards_are_compared_item_by_item(tmp_path: Path) -> None:
+    """A shard has none of the other's items, and half of the whole run's."""
+    data = small_dataset(tmp_path / "data", 40)
+
+    async def knows_odd(received: ReceivedRequest) -> Reply:
+        number = int(received.prompt.split()[2]) if "minimum" not in received.prompt else 0
+        return servers.chat(json.dumps({"answer": number + 1 if number % 2 else -5}))
+
+    with serve(knows_odd) as server:
+        for name, shard in (("whole", None), ("odd", "1/2"), ("even", "2/2")):
+            go(server, data, tmp_path / name, shard=shard, tasks=["addition"])
+    whole, odd, even = (tmp_path / name for name in ("whole", "odd", "even"))
+    for part, score in ((odd, 100.0), (even, 0.0)):
+        (contrast,) = nb.compare(whole, part, partial=True).contrasts
+        assert contrast.result and contrast.means
+        assert (contrast.result.n, contrast.result.difference) == (20, 0.0)
+        assert contrast.discordant == (0, 0)
+        assert nb.load_scores([part]).exact_match.mean() == score / 100
+        notes = nb.compare(whole, part, partial=True).notes
+        assert any("40 (old), 20 (new); compared: the 20 that both include" in n for n in notes)
+    comparison = nb.compare(odd, even)
+    assert [contrast.result for contrast in comparison.contrasts] == [None]
+    assert "0 of 20 previously answered items" in comparison.failures[0]
+
+
+def part(folder: Path, data: Path, responses: list[Response], **changes: Any) -> Path:
+    """A run folder with these responses, as a run would have written it."""
+    spec = RunSpec(MODEL, dataset=data, out=folder)
+    info = replace(resolve(spec, spec.describe()).info, **changes)
+    write_run(folder, info, responses)
+    return folder
+
+
+def answer(item_id: str, sample: int = 0, **changes: Any) -> Response:
+    return Response(item_id=item_id, sample=sample, text="1", **changes)
+
+
+@given(data=st.data())
+@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_a_merge_keeps_every_line_and_every_sum(
+    data: st.DataObject, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """Runs with any items, failures, retries and unknown costs; and the sources stay untouched."""
+    folder = tmp_path_factory.mktemp("merge")
+    small = small_dataset(folder / "data", 6)
+    ids = [item.id for items in questions(6).values() for item in items]
+    owner = {i: data.draw(st.sampled_from([0, 1, 2, None]), label=i) for i in ids}
+    costs = st.none() | st.floats(0, 10)
+    lines: list[list[Response]] = [[], [], []]
+    for item_id, index in owner.items():
+        for _ in range(data.draw(st.integers(1, 3)) if index is not None else 0):
+            error = data.draw(st.sampled_from([None, Failure(kind="transient", message="x")]))
+            usage = Usage(generated=data.draw(st.none() | st.integers(0, 1000)))
+            lines[index].append(  # type: ignore[index]
+                answer(item_id, cost=data.draw(costs), usage=usage, error=error)
+            )
+    sources = [part(folder / f"{n}", small, lines[n]) for n in range(3)]
+    before = snapshot(*sources)
+    merged = merge_runs(sources, folder / "merged")
+    assert snapshot(*sources) == before
+    assert list(iter_responses(folder / "merged")) == lines[0] + lines[1] + lines[2]
+    answered = sum(index is not None for index in owner.values())
+    assert (merged.requests, merged.missing) == (12, 12 - answered)
+    costs_of = [[r.cost for r in each if r.cost is not None] for each in lines]
+    total = sum(r.cost for r in iter_responses(folder / "merged") if r.cost is not None)
+    assert math.isclose(total, math.fsum(math.fsum(each) for each in costs_of))
+    shutil.rmtree(folder)
+
+
+def snapshot(*folders: Path) -> dict[Path, bytes]:
+    return {p: p.read_bytes() for f in folders for p in sorted(f.rglob("*")) if p.is_file()}
+
+
+@pytest.fixture
+def halves(dataset: Path, tmp_path: Path) -> tuple[Path, Path]:
+    """Two runs, one with the additions and one with the minima."""
+    first, second = ([answer(item.id) for item in items] for items in questions(5).values())
+    return part(tmp_path / "a", dataset, first), part(tmp_path / "b", dataset, second)
+
+
+def test_a_sample_in_two_runs_is_refused_with_both_places(
+    dataset: Path, tmp_path: Path, halves: tuple[Path, Path]
+) -> None:
+    first, second = halves
+    twice = list(iter_responses(first))[2]
+    jsonl_path = second / "responses.jsonl"
+    jsonl_path.write_bytes(jsonl_path.read_bytes() + jsonl.encode(twice))
+    with pytest.raises(BadInput) as caught:
+        merge_runs([first, second], tmp_path / "out")
+    assert str(caught.value) == (
+        f"{second}/responses.jsonl, line 6: sample 0 of item {twice.item_id} has a response in "
+        f"{first}/responses.jsonl, line 3, too; merge runs that share no items"
+    )
+    assert not (tmp_path / "out").exists()
+    # Another sample of the same item is another request.
+    jsonl_path.write_bytes(
+        b"".join(jsonl_path.read_bytes().splitlines(keepends=True)[:5])
+        + jsonl.encode(replace(twice, sample=1))
+    )
+    assert merge_runs([first, second], tmp_path / "out").missing == 0
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"model": "openai/other"}, "model is 'openai/some' in the first and 'openai/other' in"),
+        ({"reasoning": "low"}, "reasoning is 'default' in the first and 'low' in the second"),
+        ({"limit": 4}, "limit is None in the first and 4 in the second"),
+        ({"source": "imported"}, "source is 'measured' in the first and 'imported' in the second"),
+    ],
+)
+def test_runs_that_differ_are_refused(
+    halves: tuple[Path, Path], tmp_path: Path, changes: dict[str, Any], message: str
+) -> None:
+    first, second = halves
+    info = replace(read_run(second).info, **changes)
+    jsonl.write_json(second / "run.json", info)
+    with pytest.raises(BadInput, match=message):
+        merge_runs([first, second], tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_setting_the_samples_a_dataset_or_a_prompt_that_differs_is_refused(
+    halves: tuple[Path, Path], tmp_path: Path
+) -> None:
+    first, second = halves
+    info = read_run(second).info
+    others = {
+        "settings.seed": replace(info, settings=info.settings | {"seed": 5}),
+        "samples": replace(info, settings=info.settings | {"samples": 2}),
+        "dataset hash": replace(info, dataset=replace(info.dataset, sha256="0" * 64)),
+        "prompts differ": replace(
+            info, prompt=replace(info.prompt, tasks=info.prompt.tasks | {"addition": "0"})
+        ),
+        "shards of one division": replace(info, shard=ItemShard(1, 3)),
+    }
+    jsonl.write_json(first / "run.json", replace(read_run(first).info, shard=ItemShard(1, 2)))
+    for message, other in others.items():
+        jsonl.write_json(second / "run.json", other)
+        with pytest.raises(BadInput, match=message):
+            merge_runs([first, second], tmp_path / "out")
+
+
+def test_other_wrong_uses_are_refused(
+    dataset: Path, halves: tuple[Path, Path], tmp_path: Path
+) -> None:
+    first, second = halves
+    for folders, out, message in (
+        ([first, first / ".." / "a"], tmp_path / "out", "is named 2 times"),
+        ([first, second], first, "is not empty; choose another --out"),
+        ([first, tmp_path / "none"], tmp_path / "out", r"no run here \(run.json is missing\)"),
+    ):
+        with pytest.raises(BadInput, match=message):
+            merge_runs(folders, out)
+    foreign = part(tmp_path / "c", dataset, [answer("addition-foreign")])
+    with pytest.raises(BadInput, match="line 1: item addition-foreign is not in the dataset small"):
+        merge_runs([first, foreign], tmp_path / "out")
+    with Journal(second, read_run(second).info), pytest.raises(BadInput, match="another process"):
+        merge_runs([first, second], tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+    missing = numbench("merge", str(first), str(tmp_path / "none"), "--out", "x")
+    assert (missing.returncode, missing.stderr.count("\n")) == (2, 1)
+
+
+def test_missing_shards_are_named_and_can_be_added_or_requested(
+    dataset: Path, tmp_path: Path
+) -> None:
+    one, two, merged, whole = (tmp_path / name for name in ("one", "two", "merged", "whole"))
+    with serve(good) as server:
+        go(server, dataset, one, shard="1/3")
+        go(server, dataset, two, shard="2/3", limit=5)
+        result = numbench("merge", str(one), "--out", str(tmp_path / "first"))
+        assert "shard 2/3: missing of 4 requests\nshard 3/3: missing of 2 req" in result.stdout
+        assert "4 of 10 requests have a response" in result.stdout
+        # The two runs have different limits.
+        with pytest.raises(BadInput, match="limit is None in the first and 5 in the second"):
+            merge_runs([tmp_path / "first", two], merged)
+        go(server, dataset, tmp_path / "2", shard="2/3")
+        state = merge_runs([tmp_path / "first", tmp_path / "2"], merged)
+        assert (state.requests, state.missing) == (10, 2)
+        assert state.incomplete_shards == ((ItemShard(3, 3), 2, 2),)
+        server.received.clear()
+        report = go(server, dataset, merged)
+        assert (report.answered, report.skipped, len(server.received)) == (2, 8, 2)
+    assert merge_runs([merged], whole).missing == 0
+
+
+def test_money_that_shards_cost_counts_in_the_merged_run(dataset: Path, tmp_path: Path) -> None:
+    """The limit of a shard is its own; the merged run has cost the sum."""
+    folders = [tmp_path / f"{index}" for index in (1, 2)]
+    with serve(good) as server:
+        for index, folder in enumerate(folders, 1):
+            go(
+                server,
+                dataset,
+                folder,
+                model="openrouter/some",
+                shard=f"{index}/2",
+                limit=4,
+                max_cost=2.0,
+            )
+        merged = merge_runs(folders, tmp_path / "merged").path
+        assert sum(r.cost or 0 for r in iter_responses(merged)) == 4.0
+        assert len(server.received) == 8
+        with pytest.raises(nb.NumbenchError, match="stopped before exceeding --max-cost 4"):
+            go(server, dataset, merged, model="openrouter/some", limit=5, max_cost=4.0)
+        assert len(server.received) == 8
+
+
+def test_batch_jobs_of_shards_are_collected_before_and_stay_known_after_a_merge(
+    dataset: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    provider = Provider()
+    quick = QUICK | {"poll_interval": 0.01, "max_poll_interval": 0.02}
+    monkeypatch.setattr(
+        RUN_MODULE, "RetryPolicy", lambda **changes: RetryPolicy(**(quick | changes))
+    )
+    folders = [tmp_path / f"{index}" for index in (1, 2)]
+    with serve(provider) as server:
+        for index, folder in enumerate(folders, 1):
+            go(server, dataset, folder, shard=f"{index}/2", batch=True)
+    active = Job(key="k", state="submitted", id="j", items=("x",))
+    with open(folders[1] / "jobs.jsonl", "ab") as file:
+        file.write(jsonl.encode(active))
+    with pytest.raises(BadInput, match="a batch job of this run is still active"):
+        merge_runs(folders, tmp_path / "merged")
+    with open(folders[1] / "jobs.jsonl", "ab") as file:
+        file.write(jsonl.encode(replace(active, state="collected")))
+    assert merge_runs(folders, tmp_path / "merged").missing == 0
+    jobs = [read_jobs(folder) for folder in (*folders, tmp_path / "merged")]
+    assert jobs[2] == jobs[0] | jobs[1]
+    assert len(jobs[2]) == 3
+
+
+KILLED_MERGE = """
+import os, shutil, signal, sys
+from pathlib import Path
+from numbench.journal_merge import merge_runs
+*sources, out = map(Path, sys.argv[1:])
+
+def snapshot():
+    return {p: p.read_bytes() for f in sources for p in sorted(f.rglob("*")) if p.is_file()}
+
+def fork(kill_at):
+    child = os.fork()
+    if child == 0:
+        count = 0
+        def kill(event, arguments):
+            nonlocal count
+            if event.partition(".")[0] in ("open", "os", "shutil", "fcntl"):
+                count += 1
+                if count == kill_at:
+                    os.kill(os.getpid(), signal.SIGKILL)
+        sys.addaudithook(kill)
+        merge_runs(sources, out)
+        os._exit(0)
+    status = os.waitpid(child, 0)[1]
+    assert status == 0 or os.WIFSIGNALED(status)
+    return status
+
+merge_runs(sources, out)  # imports what the merges below need
+shutil.rmtree(out)
+before, kills, complete = snapshot(), 0, None
+while fork(kills + 1):
+    kills += 1
+    assert snapshot() == before
+    if out.exists():
+        complete = complete or kills
+        assert sorted(p.name for p in out.iterdir()) == ["responses.jsonl", "run.json"]
+        assert len((out / "responses.jsonl").read_bytes().splitlines()) == 10
+    else:
+        assert fork(None) == 0
+    shutil.rmtree(out)
+print(kills, complete, len(list(out.parent.glob(".*"))))
+"""
+
+
+def test_a_merge_that_is_killed_anywhere_leaves_nothing_half_written(
+    halves: tuple[Path, Path], tmp_path: Path
+) -> None:
+    """`kill -9` at every call to the operating system, each time the same command again."""
+    folders = [shutil.copytree(half, tmp_path / "runs" / half.name) for half in halves]
+    shutil.copytree(tmp_path / "data", tmp_path / "runs" / "data")
+    out = tmp_path / "runs" / "merged"
+    result = subprocess.run(
+        [sys.executable, "-c", KILLED_MERGE, *map(str, folders), str(out)],
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+        timeout=600,
+    )
+    assert result.returncode == 0, result.stderr
+    kills, complete, hidden = result.stdout.split()
+    # It was killed before and after the run appeared, which it did as a whole.
+    assert int(kills) > 15
+    assert 10 < int(complete) <= int(kills)
+    # What the killed merges left is gone.
+    assert hidden == "0"
+    assert len(read_run(out).responses) == 10
+
+
+def test_a_folder_that_is_being_assembled_is_not_a_run(
+    halves: tuple[Path, Path], tmp_path: Path
+) -> None:
+    shutil.copytree(halves[0], tmp_path / ".merged.unfinished")
+    assert find_runs([tmp_path]) == sorted(halves)
