@@ -9,7 +9,7 @@ PIP_PROGRESS := --progress-bar off | sed -n -u -E 's/^(Collecting|Installing col
 # inspect_ai needs a newer version of the openai package than litellm accepts.
 INSPECT := $(VENV)-inspect
 
-.PHONY: demo test browser heavy check bench docs format clean
+.PHONY: demo test browser heavy check bench docs model-map format clean
 
 demo: $(VENV)/.demo-ready
 	$(BIN)/numbench demo
@@ -46,6 +46,13 @@ bench: $(VENV)/.dev-ready $(INSPECT)/.ready
 docs: $(VENV)/.docs-ready
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 	@echo "site/index.html"
+
+# Prices, limits and capabilities of models, from the newest release of litellm.
+model-map: $(VENV)/.dev-ready
+	rm -rf build/litellm
+	$(BIN)/pip download --quiet --disable-pip-version-check --no-deps --dest build/litellm litellm
+	$(BIN)/python -c "from pathlib import Path; from numbench.models.model_map import *; \
+	  print(write_extract(next(Path('build/litellm').glob('*.whl'))).source)"
 
 format: $(VENV)/.dev-ready
 	$(BIN)/ruff format bench experiments tests benchmarks examples docs

@@ -112,7 +112,8 @@ def complete(words: str) -> subprocess.CompletedProcess[str]:
     [
         ("numbench re", {"report", "rescore"}),
         ("numbench run --max", {"--max-tokens", "--max-cost"}),
-        ("numbench run --reasoning m", {"minimal", "medium", "maximal"}),
+        ("numbench run --reasoning m", {"minimal", "medium", "maximal", "max"}),
+        ("numbench run --model gpt-6-luna --reasoning m", {"medium", "max"}),
     ],
 )
 def test_the_shell_completes_commands_options_and_values(words: str, expected: set[str]) -> None:

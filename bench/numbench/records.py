@@ -316,7 +316,9 @@ class RunInfo(Struct, frozen=True, kw_only=True):
     limit: the number of items per task, None for all. shard: the part of these items that the run
     includes, None for all. source: "measured" by numbench, or "imported" from other files.
     requests: the hash of the shape of the requests of each task (`RecordedRequest`), empty for
-    models in this process and in runs of versions before 0.2.
+    models in this process and in runs of versions before 0.2. price: US dollars per million tokens,
+    with their source, when the run was last continued; None if unknown. The costs of responses are
+    in the journal.
     """
 
     model: str
@@ -332,6 +334,7 @@ class RunInfo(Struct, frozen=True, kw_only=True):
     source: Literal["measured", "imported"] = "measured"
     requests: dict[str, str] = {}
     shard: ItemShard | None = None
+    price: dict[str, object] | None = None
     schema: int = SCHEMA
 
     def select_items(self, items: Sequence[Item]) -> Sequence[Item]:

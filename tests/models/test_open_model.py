@@ -36,7 +36,9 @@ def _no_keys(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_catalogue_contains_the_papers_models(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert {entry.name: entry.display for entry in list_models()} == PAPER
+    displays = {entry.name: entry.display for entry in list_models()}
+    assert list(displays.items())[: len(PAPER)] == list(PAPER.items())
+    assert len(set(displays.values())) == len(displays)
     levels = {entry.name: entry.levels for entry in list_models()}
     assert levels["gpt-5"] == ("minimal", "low", "medium", "high", "maximal")
     assert levels["gemini-2.5-pro"] == ("minimal", "maximal")
@@ -73,7 +75,16 @@ def test_the_catalogue_contains_the_papers_models(monkeypatch: pytest.MonkeyPatc
         ("gpt-5", "none", "no reasoning level 'none'; possible: minimal, low, medium, high, max"),
         ("gemini-2.5-pro", "none", "possible: minimal, maximal"),
         ("kimi-k2-0905", "high", "possible: none"),
-        ("openai/x", "maximal", "possible: none, minimal, low, medium, high"),
+        ("openai/x", "maximal", "possible: none, minimal, low, medium, high, xhigh, max"),
+        ("gemini/gemini-2.5-flash-lite", "low", "possible: none, maximal$"),
+        ("gemini/gemini-3.8-flash", "none", "possible: low, medium, high$"),
+        ("openai/gpt-5", "none", "possible: minimal, low, medium, high$"),
+        ("xai/grok-4.5", "none", "possible: low, medium, high$"),
+        ("gpt-6-luna", "minimal", "possible: none, low, medium, high, xhigh, max$"),
+        ("gpt-6-luna", "4096-tokens", "takes no number of reasoning tokens: use --reasoning none,"),
+        ("openrouter/a/b", "4096-tokens", "openrouter/a/b takes no number of reasoning tokens: "),
+        ("gemini-2.5-pro", "100-tokens", "--reasoning-tokens 100: give 128 to 32,768$"),
+        ("gemini/gemini-2.5-flash-lite", "9-tokens", "9: give 0, or 512 to 24,576$"),
         ("baseline/float64", "low", "possible: none"),
         ("gpt-5", None, "several reasoning levels: give --reasoning minimal, low"),
         ("gpt-5", "minimal", "gpt-5 needs a key: set OPENAI_API_KEY"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import pytest
@@ -11,7 +12,7 @@ from numbench.errors import BadInput
 from numbench.models import Api, describe_model, open_model
 from numbench.records import Completion, Usage
 from tests import servers
-from tests.models.adapter_calls import CHAT_MODEL, KEY, call_adapter, valid_reply
+from tests.models.adapter_calls import CHAT_MODEL, KEY, MESSAGES, call_adapter, valid_reply
 from tests.servers import ReceivedRequest, Reply, Script
 
 
@@ -235,3 +236,37 @@ def test_the_api_format_is_part_of_the_identity_unless_it_is_chat(
         == {"route": "openai/gpt-5", "base_url": "http://127.0.0.1"} | more
     )
     assert describe_model("gpt-5", "low", None, api).route == "openai/gpt-5"
+
+
+def test_a_refused_summary_is_left_out_from_then_on_and_recorded() -> None:
+    bodies: list[dict[str, Any]] = []
+
+    async def script(received: ReceivedRequest) -> Reply:
+        bodies.append(received.body)
+        if "summary" in received.body["reasoning"]:
+            message = "Your organization must be verified to generate reasoning summaries."
+            return servers.error(400, message, code="unsupported_value", param="reasoning.summary")
+        return servers.responses()
+
+    async def ask(url: str) -> list[Completion]:
+        model, description = open_model("gpt-5", "low", url, "responses")
+        completions = [await model.answer(MESSAGES, description.settings) for _ in range(2)]
+        await model.close()
+        return completions
+
+    with servers.serve(script) as server:
+        completions = asyncio.run(ask(server.url))
+    assert [completion.text for completion in completions] == ['{"answer": 1}'] * 2
+    assert [each.extra["not_sent"] for each in completions] == ["reasoning.summary"] * 2
+    effort, summary = {"effort": "low"}, {"effort": "low", "summary": "auto"}
+    assert [body["reasoning"] for body in bodies] == [summary, effort, effort]
+    unchanged = [{k: v for k, v in body.items() if k != "reasoning"} for body in bodies]
+    assert unchanged[0] == unchanged[1] == unchanged[2]
+
+
+def test_another_refused_parameter_is_not_retried() -> None:
+    async def script(received: ReceivedRequest) -> Reply:
+        return servers.error(400, "no", code="unsupported_value", param="reasoning.effort")
+
+    error = call_adapter(script, "gpt-5", "low", api="responses")[0].error
+    assert error is not None and error.status == 400

@@ -26,7 +26,7 @@ from numbench.models import (
 from numbench.models.aiohttp_transport import MAX_RESPONSE_BYTES
 from numbench.models.event_streams import merge_chat_events, merge_gemini_events
 from numbench.models.gemini_api import parse_completion as parse_gemini
-from numbench.models.hosted_providers import _streams
+from numbench.models.hosted_providers import should_stream
 from numbench.models.json_fields import InvalidJson
 from numbench.models.openai_chat import parse_completion as parse_chat
 from numbench.models.providers import ModelTarget
@@ -216,7 +216,7 @@ def test_other_servers_stream_only_on_request(
 @pytest.mark.parametrize(("stream", "expected"), [(None, True), (False, False), (True, True)])
 def test_providers_stream_unless_that_is_turned_off(stream: bool | None, expected: bool) -> None:
     target = ModelTarget("openai/any", "any", "key", stream=stream)
-    assert _streams(target) is expected
+    assert should_stream(target) is expected
 
 
 @pytest.mark.parametrize("model", ["litellm/openai/any", "baseline/float64"])

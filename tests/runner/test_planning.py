@@ -13,6 +13,7 @@ import pytest
 from rich.console import Console
 
 from numbench.errors import BadInput, NumbenchError
+from numbench.models.model_map import load_model_map
 from numbench.runner import RunReport, run
 from numbench.runner.plan_table import plan_table
 from numbench.runner.planning import plan, published_tokens
@@ -115,6 +116,8 @@ def test_a_dry_run_needs_no_key_and_writes_nothing(dataset: Path, tmp_path: Path
     assert total[1] == "10"
     assert "published means" in done.stdout and "estimated" in done.stdout
     assert "price table (2025)" in done.stdout
+    source = f"1,048,576 tokens in, 65,536 out;\n{load_model_map().source}."
+    assert f"Limits: {source}" in done.stdout
 
 
 def test_a_reached_cost_limit_is_one_line_and_exit_code_1(dataset: Path, tmp_path: Path) -> None:

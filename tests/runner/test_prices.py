@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import csv
+from datetime import date
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
-from numbench.errors import BadInput
+from numbench.models import describe_model
 from numbench.models.catalogue import load_catalogue
+from numbench.models.model_map import load_model_map
 from numbench.records import Completion, Usage
+from numbench.runner import prices
+from numbench.runner.planning import price_for
 from numbench.runner.prices import Price, cost, find_price, with_cost
 
 PRICE = Price(route="openai/some", input=2.0, output=8.0, date="2025")
@@ -20,6 +25,7 @@ USAGE = Usage(input=100, generated=50)
 def _nowhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("NUMBENCH_PRICES", raising=False)
+    monkeypatch.delenv("NUMBENCH_CATALOGUE", raising=False)
 
 
 def test_a_cost_is_tokens_times_price_per_million() -> None:
@@ -64,15 +70,9 @@ def test_unknown_routes_have_no_price_and_every_row_names_its_date_and_source() 
 
 
 def test_the_routes_of_the_catalogue_that_have_a_price() -> None:
-    priced = {model.name for model in load_catalogue().model if find_price(model.route)}
-    assert priced == {
-        "gpt-5",
-        "gemini-2.5-pro",
-        "gemini-2.5-flash",
-        "gpt-oss-120b",
-        "qwen3-235b-2507",
-        "llama-4-maverick",
-    }
+    """OpenRouter reports its costs; the model map has no prices of it."""
+    unpriced = {model.name for model in load_catalogue().model if not find_price(model.route)}
+    assert unpriced == {"deepseek-v3.1", "kimi-k2-0905"}
 
 
 @pytest.mark.parametrize(
@@ -130,25 +130,42 @@ def test_the_environment_variable_takes_precedence_over_the_working_directory(
     assert price is not None and price.input == 3.0
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("price = 3", "Expected `array`"),
-        ("[[price", "numbench-prices.toml"),
-        (ROW.replace("7", "-7"), "openai/gpt-5: -7.0 is not a price"),
-        (ROW.replace("7", "nan"), "nan is not a price"),
-        (ROW.replace("7", '"cheap"'), "price"),
-        (ROW.replace("output", "outputs"), "outputs"),
-    ],
-)
-def test_a_malformed_price_table_is_reported(tmp_path: Path, text: str, message: str) -> None:
-    (tmp_path / "numbench-prices.toml").write_text(text)
-    with pytest.raises(BadInput, match=message) as caught:
-        find_price("openai/gpt-5")
-    assert "numbench-prices.toml" in str(caught.value)
+def test_the_map_has_prices_for_all_others_and_its_source_is_part_of_the_cost() -> None:
+    price = find_price("openai/gpt-6-luna")
+    assert price is not None
+    assert (price.input, price.output, price.varies) == (0.1, 0.5, False)
+    completion = with_cost(Completion(usage=USAGE), price)
+    assert completion.extra == {"cost_source": load_model_map().source}
+    assert price.record == {"input": 0.1, "output": 0.5, "source": load_model_map().source}
+    assert find_price("openai/gpt-6-luna", "http://127.0.0.1/v1") is None
 
 
-def test_a_missing_price_table_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("NUMBENCH_PRICES", "gone.toml")
-    with pytest.raises(BadInput, match=r"gone\.toml: No such file"):
-        find_price("openai/gpt-5")
+def test_the_price_of_a_vendor_is_an_estimate_for_openrouter() -> None:
+    price = find_price("openrouter/openai/gpt-6-luna")
+    assert price is not None and price.varies and price.note == "the price of the vendor itself"
+    assert with_cost(Completion(usage=USAGE), price).cost is None
+    assert find_price("openrouter/openai/gpt-6-luna:free") is None
+
+
+def test_a_request_beyond_the_first_tier_has_no_known_cost() -> None:
+    price = find_price("gemini/gemini-3.1-pro-preview")
+    assert price is not None and price.priced_up_to == 200_000
+    assert cost(Usage(input=200_000, generated=1), price) == pytest.approx(0.4 + 12e-6)
+    assert cost(Usage(input=200_001, generated=1), price) is None
+
+
+def test_a_batch_without_a_known_price_has_no_price() -> None:
+    luna, codex = describe_model("gpt-6-luna", "low"), describe_model("openai/gpt-5-chat-latest")
+    assert price_for(luna, batch=True) is not None
+    assert price_for(codex) is not None
+    assert price_for(codex, batch=True) is None
+
+
+@pytest.mark.parametrize(("day", "dollars"), [("2026-11-30", 2.0), ("2026-12-01", 4.0)])
+def test_an_announced_price_holds_from_its_first_day(
+    monkeypatch: pytest.MonkeyPatch, day: str, dollars: float
+) -> None:
+    clock = SimpleNamespace(today=lambda: date.fromisoformat(day))
+    monkeypatch.setattr(prices, "date", clock)
+    price = find_price("gemini/gemini-4-argon")
+    assert price is not None and price.input == dollars

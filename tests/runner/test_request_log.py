@@ -153,14 +153,13 @@ def test_older_runs_without_recorded_requests_are_resumed(dataset: Path, tmp_pat
 
 
 def test_neither_streaming_nor_seeds_of_samples_change_the_shape(
-    dataset: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    dataset: Path, tmp_path: Path
 ) -> None:
     out = tmp_path / "run"
     options: dict[str, Any] = {"seed": 3, "temperature": 0.5}
     with serve(good) as server:
         go(server, dataset, out, **options)
-        monkeypatch.setenv("NUMBENCH_STREAM", "0")
-        assert go(server, dataset, out, **options, samples=2).answered == 10
+        assert go(server, dataset, out, **options, samples=2, stream=False).answered == 10
         assert {each.body["seed"] for each in server.received} == {3, 4}
 
 

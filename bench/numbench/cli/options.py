@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 from enum import Enum
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TypedDict
 
 import typer
+
+from numbench.errors import BadInput
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -40,22 +44,9 @@ class Protocol(str, Enum):  # noqa: UP042
     paper = "paper"
 
 
-class Reasoning(str, Enum):  # noqa: UP042
-    none = "none"
-    minimal = "minimal"
-    low = "low"
-    medium = "medium"
-    high = "high"
-    maximal = "maximal"
-
-
 class ApiName(str, Enum):  # noqa: UP042
     chat = "chat"
     responses = "responses"
-
-
-class Suite(str, Enum):  # noqa: UP042
-    paper = "paper"
 
 
 DURATION_METAVAR = "SECONDS|30m|8h"
@@ -100,6 +91,44 @@ Headers = Annotated[
     ),
 ]
 
+
+def _complete_levels(ctx: typer.Context, incomplete: str) -> list[str]:
+    """Return the levels of the model of the command, or of all named models."""
+    from numbench.models.catalogue import levels_of_model, load_catalogue
+
+    try:
+        levels = levels_of_model(ctx.params.get("model") or "")
+    except BadInput:
+        levels = tuple(level for model in load_catalogue().model for level in model.levels)
+    return [level for level in dict.fromkeys(levels) if level.startswith(incomplete)]
+
+
+Reasoning = Annotated[
+    str | None,
+    typer.Option(
+        metavar="LEVEL",
+        autocompletion=_complete_levels,
+        help="Reasoning level, such as none, low or max; needed if the model has more than one.",
+    ),
+]
+
+
+def _use_catalogue(path: Path | None) -> Path | None:
+    if path is not None:
+        from numbench.models.user_catalogue import CATALOGUE_VARIABLE
+
+        os.environ[CATALOGUE_VARIABLE] = str(path)
+    return path
+
+
+Catalogue = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE",
+        callback=_use_catalogue,
+        help="Your own models and prices. [default: $NUMBENCH_CATALOGUE, numbench-catalogue.toml]",
+    ),
+]
 
 Tasks = Annotated[
     str, typer.Option(help="Tasks, separated by commas, or all of the dataset.", metavar="A,B|all")

@@ -10,10 +10,10 @@ import typer
 from numbench.cli.options import (
     DURATION_METAVAR,
     ApiName,
+    Catalogue,
     Headers,
     Params,
     Reasoning,
-    Suite,
     Tasks,
     console,
     parse_duration,
@@ -26,6 +26,10 @@ from numbench.errors import BadInput, NumbenchError, printable
 if TYPE_CHECKING:
     from numbench.runner import RunReport
     from numbench.runner.spec import RunSpec
+
+
+PAPER_SUITE = "paper"
+"""The suite that is no file."""
 
 
 class RunOptions(NamedTuple):
@@ -47,13 +51,22 @@ def run(
         typer.Option(help="A name from `numbench models`, or a route like openai/NAME."),
     ] = None,
     suite: Annotated[
-        Suite | None,
-        typer.Option(help="Run all configurations of the paper, one per provider at a time."),
+        str | None,
+        typer.Option(
+            metavar="paper|FILE",
+            help="Run the paper's 13 configurations, or those of a TOML file; one per provider at "
+            "a time.",
+        ),
     ] = None,
-    reasoning: Annotated[
-        Reasoning | None,
-        typer.Option(help="Reasoning level; needed if the model has more than one."),
+    reasoning: Reasoning = None,
+    reasoning_tokens: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            help="Number of reasoning tokens, instead of a level, if a model takes one.",
+        ),
     ] = None,
+    catalogue: Catalogue = None,
     dataset: Annotated[str, typer.Option(help="Name or folder of a dataset.")] = "v1",
     tasks: Tasks = "all",
     limit: Annotated[
@@ -233,7 +246,9 @@ def run(
       numbench run --model openai/NAME --samples 5 --temperature 0.7
       numbench run --model openai/NAME --base-url http://127.0.0.1:8000/v1
       numbench run --model gpt-5 --reasoning high --shard 2/8   the second of 8 machines
+      numbench run --model gemini-2.5-pro --reasoning-tokens 4096
       numbench run --suite paper --max-cost 500 --time-limit 8h
+      numbench run --suite my-suite.toml --dry-run
 
     Writes one run folder (--out): run.json (settings), requests.jsonl (one request per task),
     responses.jsonl (every response) and, with --batch, jobs.jsonl. The same command again resumes
@@ -247,7 +262,7 @@ def run(
 
     spec = RunSpec(
         model=model or "",
-        reasoning=reasoning and reasoning.value,
+        reasoning=_level(reasoning, reasoning_tokens),
         dataset=dataset,
         tasks=selected_tasks(tasks),
         limit=limit,
@@ -273,7 +288,7 @@ def run(
     _check_model_or_suite(spec, suite, batch)
     try:
         if suite is not None:
-            _run_suite(spec, options, dry_run)
+            _run_suite(spec, suite, options, dry_run)
         elif dry_run:
             _show_plan(spec, options, batch)
         else:
@@ -289,10 +304,8 @@ def plan_precision(
         str | None,
         typer.Option(help="A name from `numbench models`, or a route. [default: the pilot's]"),
     ] = None,
-    reasoning: Annotated[
-        Reasoning | None,
-        typer.Option(help="Reasoning level; needed if the model has more than one."),
-    ] = None,
+    reasoning: Reasoning = None,
+    catalogue: Catalogue = None,
     precision: Annotated[
         float, typer.Option(metavar="POINTS", help="Half-width of each task's 95 % interval.")
     ] = 1.0,
@@ -328,7 +341,7 @@ def plan_precision(
 
     spec = RunSpec(
         model=model or "",
-        reasoning=reasoning and reasoning.value,
+        reasoning=reasoning,
         dataset=dataset,
         tasks=selected_tasks(tasks),
         few_shot=few_shot,
@@ -337,22 +350,52 @@ def plan_precision(
     console().print(precision_table(result))
 
 
-def models() -> None:
+def models(
+    pattern: Annotated[
+        str, typer.Argument(help="Part of a name, or a pattern such as 'openai/gpt-6*'.")
+    ] = "",
+    all_models: Annotated[
+        bool, typer.Option("--all", help="Search all models whose prices or limits are known.")
+    ] = False,
+    limit: Annotated[
+        int, typer.Option(metavar="N", help="Maximum number of rows with --all; 0 for all.")
+    ] = 40,
+    catalogue: Catalogue = None,
+) -> None:
     """List the models: reasoning levels, prices, API key status.
 
     \b
     Examples:
       numbench models
+      numbench models gpt                         named models only
+      numbench models --all gpt-6                 every route that contains it
+      numbench models --all 'gemini/*flash*'
       numbench run --model NAME --reasoning LEVEL --limit 5
 
-    Prices are US dollars per million tokens. Writes no files.
+    Prices are US dollars per million tokens. With --all they are those of litellm's model map,
+    which is bundled; the names are routes for --model. Writes no files. Needs no network.
     """
-    from numbench.cli.tables import catalogue_table
+    from numbench.cli.model_tables import catalogue_table, map_table
 
-    console().print(catalogue_table())
+    if limit < 0:
+        raise BadInput(f"--limit {limit}: give 0 or more")
+    table = map_table(pattern, limit) if all_models else catalogue_table(pattern)
+    console().print(table)
 
 
-def _check_model_or_suite(spec: RunSpec, suite: Suite | None, batch: bool) -> None:
+def _level(reasoning: str | None, tokens: int | None) -> str | None:
+    from numbench.models.catalogue import reasoning_tokens_level
+
+    if tokens is None:
+        return reasoning
+    if reasoning is not None:
+        raise BadInput("give --reasoning or --reasoning-tokens, not both")
+    if not 0 <= tokens < 10**9:
+        raise BadInput(f"--reasoning-tokens {tokens}: give a number of tokens, 0 or more")
+    return reasoning_tokens_level(tokens)
+
+
+def _check_model_or_suite(spec: RunSpec, suite: str | None, batch: bool) -> None:
     if suite is None and not spec.model:
         raise BadInput("give --model NAME or --suite paper (see numbench run --help)")
     if suite is None:
@@ -379,12 +422,13 @@ def _run_model(spec: RunSpec, options: RunOptions, batch: bool) -> None:
     print(f"next: numbench report {report.path}")
 
 
-def _run_suite(spec: RunSpec, options: RunOptions, dry_run: bool) -> None:
+def _run_suite(spec: RunSpec, suite: str, options: RunOptions, dry_run: bool) -> None:
     from numbench.runner.plan_table import suite_table
     from numbench.runner.suite import plan_suite, run_suite
     from numbench.scoring import is_correct
 
-    members = plan_suite(spec, retry=options.retry)
+    file = None if suite == PAPER_SUITE else Path(suite)
+    members = plan_suite(spec, retry=options.retry, file=file)
     console().print(suite_table(members, options.max_cost))
     if not dry_run:
         run_suite(

@@ -10,13 +10,9 @@ from rich.table import Table
 from rich.text import Text
 
 from numbench import jsonl
-from numbench.bundled_checkpoints import bundled_checkpoint_names
 from numbench.csv_files import encode_csv
 from numbench.dataset.audit import AuditResult, LabelError
-from numbench.models.catalogue import list_models
-from numbench.models.providers import all_providers
 from numbench.records import Answer
-from numbench.runner.prices import USER_PRICE_TABLE, Price, find_price
 from numbench.tasks import TASKS
 
 
@@ -35,42 +31,6 @@ def write_audit_csv(result: AuditResult, path: Path) -> None:
             row = (task, label.location, label.prompt, _answer_text(label.answer))
             rows.append((*row, _answer_text(truth), relative_error))
     jsonl.write_atomically(path, encode_csv(rows).encode())
-
-
-def catalogue_table() -> RenderableType:
-    """Return the catalogue: levels, prices, key status, and routes to other models."""
-    listed = list_models()
-    table = Table(box=None, pad_edge=False)
-    for column in ("Model", "Levels", "Provider"):
-        table.add_column(column, overflow="fold")
-    for column in ("$ in", "$ out"):
-        table.add_column(column, justify="right")
-    for entry in listed:
-        provider = entry.route.partition("/")[0]
-        prices = _price_columns(find_price(entry.route))
-        table.add_row(entry.name, ", ".join(entry.levels), provider, *prices)
-    keys = {entry.key: "set" if entry.key_is_set else "not set" for entry in listed if entry.key}
-    hosted = [route for p in all_providers() if not p.in_process for route in p.routes]
-    in_process = [route for p in all_providers() if p.in_process for route in p.routes]
-    key_lines = "".join(f"\n  {key} ({state})" for key, state in keys.items())
-    bundled = ", ".join(f"checkpoint/{name}" for name in bundled_checkpoint_names())
-    notes = (
-        "$: US dollars per million tokens; ≈: mean over providers; ?: unknown.\n"
-        f"Your own prices: {USER_PRICE_TABLE} (see docs/running.md).\n"
-        f"API keys:{key_lines}\n\n"
-        f"Other models, by route: {', '.join(hosted)}.\n"
-        "Any OpenAI-compatible server: openai/NAME with --base-url URL.\n"
-        f"In this process, without an API key: {', '.join(in_process)}.\n"
-        f"Bundled small models: {bundled}."
-    )
-    return Group(table, Text("\n" + notes))
-
-
-def _price_columns(price: Price | None) -> tuple[str, str]:
-    if price is None:
-        return "?", "?"
-    prefix = "≈" if price.varies else ""
-    return f"{prefix}{price.input:.3g}", f"{prefix}{price.output:.3g}"
 
 
 def _label_errors(result: AuditResult) -> Iterator[RenderableType]:

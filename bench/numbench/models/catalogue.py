@@ -1,7 +1,8 @@
-"""Named models (`catalogue.toml` and those of plugins), and what a model's name resolves to."""
+"""Named models (the catalogue, plugins, the user), and what a model's name resolves to."""
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Mapping
 from difflib import get_close_matches
@@ -16,6 +17,7 @@ from numbench.errors import BadInput
 from numbench.models.base import RequestSettings
 from numbench.models.capabilities import default_settings, find_capabilities
 from numbench.models.credentials import key_from_environment, load_env_file
+from numbench.models.model_map import find_facts
 from numbench.models.providers import (
     DEFAULT_LEVEL,
     CatalogueModel,
@@ -26,8 +28,11 @@ from numbench.models.providers import (
     join_names,
     plugin_models,
 )
+from numbench.models.user_catalogue import load_user_catalogue
 
 _MAX_SUGGESTIONS = 3
+
+_TOKENS_LEVEL = re.compile(r"([0-9]{1,9})-tokens")
 
 
 class Catalogue(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -66,9 +71,10 @@ def load_catalogue() -> Catalogue:
 
 
 def named_models() -> dict[str, CatalogueModel]:
-    """Return all named models by name: the bundled catalogue's, then those of plugins.
+    """Return all named models by name: the bundled catalogue's, plugins', then the user's.
 
-    Raises BadInput for a broken plugin or a name that exists twice.
+    The user's replace others of their name. Raises BadInput for a broken plugin or user catalogue,
+    or a name that exists twice.
     """
     models = {model.name: model for model in load_catalogue().model}
     for model in plugin_models():
@@ -78,12 +84,25 @@ def named_models() -> dict[str, CatalogueModel]:
                 f"{model.name!r}, which exists already ({models[model.name].route}); rename it"
             )
         models[model.name] = model
-    return models
+    return models | {model.name: model for model in load_user_catalogue().model}
+
+
+def bundled_model(name: str) -> CatalogueModel | None:
+    """Return the model of the bundled catalogue, None if there is none or the user replaces it."""
+    if any(model.name == name for model in load_user_catalogue().model):
+        return None
+    return next((model for model in load_catalogue().model if model.name == name), None)
+
+
+def reasoning_tokens_level(tokens: int) -> str:
+    """Return the level of `--reasoning-tokens`, which names runs and their folders."""
+    return f"{tokens}-tokens"
 
 
 def find_named_model(name: str) -> CatalogueModel | None:
-    """Return the named model `name`. Plugins are loaded only if the catalogue lacks the name."""
+    """Return the named model `name`. Plugins are loaded only if the catalogues lack the name."""
     bundled = {model.name: model for model in load_catalogue().model}
+    bundled |= {model.name: model for model in load_user_catalogue().model}
     if name in bundled or "/" in name:
         return bundled.get(name)
     return named_models().get(name)
@@ -102,6 +121,13 @@ def list_models() -> tuple[CatalogueEntry, ...]:
             CatalogueEntry(model.name, model.display, model.route, tuple(model.levels), key, is_set)
         )
     return tuple(entries)
+
+
+def levels_of_model(name: str) -> tuple[str, ...]:
+    """Return the reasoning levels of a model. Raises BadInput for an unknown one."""
+    if model := find_named_model(name):
+        return tuple(model.levels)
+    return tuple(_levels_of_route(name, find_model_provider(name)))
 
 
 def find_model_provider(name: str) -> ProviderPlugin:
@@ -158,12 +184,17 @@ def select_level(name: str, reasoning: str | None, levels: Mapping[str, Reasonin
 
 
 def _resolve_named_model(model: CatalogueModel, reasoning: str | None) -> ResolvedModel:
-    level = select_level(model.name, reasoning, model.levels)
-    chosen = model.levels[level]
     provider = _provider_of(model)
+    if tokens := _TOKENS_LEVEL.fullmatch(reasoning or ""):
+        level = tokens[0]
+        chosen = _budget_level(model.name, model.route, provider, int(tokens[1]), model.levels)
+    else:
+        level = select_level(model.name, reasoning, model.levels)
+        chosen = model.levels[level]
     structured = model.structured if chosen.structured is None else chosen.structured
+    temperature = model.temperature if chosen.temperature is None else chosen.temperature
     settings = RequestSettings(
-        temperature=0.0 if model.temperature else None,
+        temperature=0.0 if temperature else None,
         max_tokens=chosen.max_tokens or model.max_tokens,
         structured=structured,
         seed=model.seed,
@@ -178,11 +209,50 @@ def _resolve_named_model(model: CatalogueModel, reasoning: str | None) -> Resolv
 def _resolve_route(name: str, provider: ProviderPlugin, reasoning: str | None) -> ResolvedModel:
     served_name = name.partition("/")[2]
     level, request = DEFAULT_LEVEL, dict(provider.request)
-    if reasoning is not None:
-        level = select_level(name, reasoning, provider.levels)
-        request |= provider.levels[level].request
+    levels = _levels_of_route(name, provider)
+    if tokens := _TOKENS_LEVEL.fullmatch(reasoning or ""):
+        level = tokens[0]
+        request |= _budget_level(name, name, provider, int(tokens[1]), levels).request
+    elif reasoning is not None:
+        level = select_level(name, reasoning, levels)
+        request |= levels[level].request
     settings = default_settings(find_capabilities(provider, served_name, level), request)
     return ResolvedModel(served_name, level, provider, served_name, settings, is_in_catalogue=False)
+
+
+def _levels_of_route(name: str, provider: ProviderPlugin) -> dict[str, ReasoningLevel]:
+    """Return the levels of a model by its route: the provider's without those it is known to lack.
+
+    A router adapts levels to the models behind it.
+    """
+    levels = dict(provider.levels_for(name.partition("/")[2]))
+    facts = None if any("/" in example for example in provider.examples) else find_facts(name)
+    lacks = facts.lacks if facts else ()
+    return {level: settings for level, settings in levels.items() if level not in lacks}
+
+
+def _budget_level(
+    name: str,
+    route: str,
+    provider: ProviderPlugin,
+    tokens: int,
+    levels: Mapping[str, ReasoningLevel],
+) -> ReasoningLevel:
+    """Return the level with a number of reasoning tokens. Raises BadInput if the model takes none.
+
+    name: for messages. levels: those that the model has instead.
+    """
+    budget = provider.budget_for(route.partition("/")[2])
+    if budget is None:
+        choices = f"use --reasoning {', '.join(levels)}" if levels else "it has no levels either"
+        raise BadInput(f"{name} takes no number of reasoning tokens: {choices}")
+    if not (budget.minimum <= tokens <= budget.maximum or (tokens == 0 and budget.can_be_zero)):
+        zero = "0, or " if budget.can_be_zero else ""
+        raise BadInput(
+            f"{name}: --reasoning-tokens {tokens}: give {zero}{budget.minimum:,} to "
+            f"{budget.maximum:,}"
+        )
+    return ReasoningLevel(request=budget.request(tokens))
 
 
 def _suggest_models(name: str) -> list[str]:

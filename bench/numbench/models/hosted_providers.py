@@ -10,7 +10,12 @@ from typing import TYPE_CHECKING
 
 from numbench.errors import BadInput
 from numbench.models.base import BatchService, Model
-from numbench.models.providers import ModelTarget, ProviderPlugin, ReasoningLevel
+from numbench.models.providers import (
+    ModelTarget,
+    ProviderPlugin,
+    ReasoningBudget,
+    ReasoningLevel,
+)
 
 if TYPE_CHECKING:
     from numbench.models.openai_api import ApiFormat
@@ -25,8 +30,8 @@ drops characters that end in the middle of a token.
 _OPENAI_URL = "https://api.openai.com/v1"
 _OPENROUTER_URL = "https://openrouter.ai/api/v1"
 
-_EFFORTS = ("none", "minimal", "low", "medium", "high")
-_OPENAI_REASONING_MODELS = ("gpt-5*", "o[1-9]*")
+_EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
+_OPENAI_REASONING_MODELS = ("gpt-5*", "gpt-6*", "o[1-9]*")
 
 
 def _openai_format(target: ModelTarget) -> ApiFormat:
@@ -39,8 +44,12 @@ def _openai_format(target: ModelTarget) -> ApiFormat:
     return chat_format("max_completion_tokens" if is_openai else "max_tokens")
 
 
-def _streams(target: ModelTarget) -> bool:
-    """Return whether to stream answers: as the user says, else from the provider itself."""
+def should_stream(target: ModelTarget) -> bool:
+    """Return whether to stream answers: as the user says, else from the provider itself.
+
+    Some other servers change the record: LiteLLM's proxy estimates the usage of streams, and
+    `transformers serve` drops characters that end in the middle of a token.
+    """
     if target.stream is not None:
         return target.stream
     return target.base_url is None or STREAMS_FROM_OTHER_SERVERS
@@ -55,7 +64,7 @@ def _open_openai(target: ModelTarget) -> Model:
         _openai_format(target),
         key=target.key,
         base_url=target.base_url or _OPENAI_URL,
-        streams=_streams(target),
+        streams=should_stream(target),
         headers=target.headers,
     )
 
@@ -81,7 +90,7 @@ def _open_openrouter(target: ModelTarget) -> Model:
         chat_format("max_tokens"),
         key=target.key,
         base_url=target.base_url or _OPENROUTER_URL,
-        streams=_streams(target),
+        streams=should_stream(target),
         headers=target.headers,
     )
 
@@ -94,7 +103,7 @@ def _open_gemini(target: ModelTarget) -> Model:
         target.served_name,
         key=target.key,
         base_url=target.base_url,
-        streams=_streams(target),
+        streams=should_stream(target),
         headers=target.headers,
     )
 
@@ -126,7 +135,20 @@ def _pin_openrouter_hosts(names: Sequence[str], quantizations: Sequence[str]) ->
     return {"provider": {name: values for name, values in choice.items() if values}}
 
 
-def _effort_levels() -> dict[str, ReasoningLevel]:
+def _thinking_level(level: str) -> ReasoningLevel:
+    return ReasoningLevel(request={"thinking_level": level, "include_thoughts": True})
+
+
+def _thinking_budget(tokens: int) -> dict[str, object]:
+    request: dict[str, object] = {"thinking_budget": tokens}
+    return request | {"include_thoughts": True} if tokens else request
+
+
+def _router_budget(tokens: int) -> dict[str, object]:
+    return {"reasoning": {"max_tokens": tokens}}
+
+
+def effort_levels() -> dict[str, ReasoningLevel]:
     return {effort: ReasoningLevel(request={"reasoning_effort": effort}) for effort in _EFFORTS}
 
 
@@ -135,7 +157,7 @@ OPENAI = ProviderPlugin(
     open_model=_open_openai,
     key_variables=("OPENAI_API_KEY",),
     hosts=("api.openai.com",),
-    levels=_effort_levels(),
+    levels=effort_levels(),
     rejects_temperature=_OPENAI_REASONING_MODELS,
     open_batch=_open_openai_batch,
     batch_discount=0.5,
@@ -151,7 +173,23 @@ OPENROUTER = ProviderPlugin(
     key_variables=("OPENROUTER_API_KEY",),
     hosts=("openrouter.ai",),
     levels={
-        effort: ReasoningLevel(request={"reasoning": {"effort": effort}}) for effort in _EFFORTS
+        effort: ReasoningLevel(request={"reasoning": {"effort": effort}})
+        for effort in _EFFORTS
+        if effort != "max"
+    },
+    budgets={
+        **{
+            f"anthropic/claude-{model}": ReasoningBudget(_router_budget, 1024, 128_000)
+            for model in (
+                "3.7-*",
+                "opus-4",
+                "opus-4.[156]",
+                "sonnet-4",
+                "sonnet-4.[56]",
+                "haiku-4.5",
+            )
+        },
+        "google/gemini-2.5-*": ReasoningBudget(_router_budget, 128, 32_768),
     },
     # require_parameters: use only providers that honour every parameter of the request.
     request={"usage": {"include": True}, "provider": {"require_parameters": True}},
@@ -167,14 +205,25 @@ GEMINI = ProviderPlugin(
     open_model=_open_gemini,
     key_variables=("GEMINI_API_KEY", "GOOGLE_API_KEY"),
     hosts=("generativelanguage.googleapis.com",),
-    levels={
-        "none": ReasoningLevel(request={"thinking_budget": 0}),
-        **{
-            effort: ReasoningLevel(request={"thinking_level": effort, "include_thoughts": True})
-            for effort in _EFFORTS
-            if effort != "none"
+    levels={level: _thinking_level(level) for level in ("minimal", "low", "medium", "high")},
+    # Gemini 2.5 takes a number of tokens instead; only Pro always reasons.
+    levels_of={
+        "gemini-2.5-pro*": {
+            "minimal": ReasoningLevel(request=_thinking_budget(128)),
+            "maximal": ReasoningLevel(request=_thinking_budget(32_768)),
+        },
+        "gemini-2.5-flash*": {
+            "none": ReasoningLevel(request=_thinking_budget(0)),
+            "maximal": ReasoningLevel(request=_thinking_budget(24_576)),
         },
     },
+    budgets={
+        "gemini-2.5-pro*": ReasoningBudget(_thinking_budget, 128, 32_768),
+        "gemini-2.5-flash-lite*": ReasoningBudget(_thinking_budget, 512, 24_576, can_be_zero=True),
+        "gemini-2.5-flash*": ReasoningBudget(_thinking_budget, 1, 24_576, can_be_zero=True),
+    },
+    # From 3 on Google advises against a low temperature, and from 3.5 on it ignores the value.
+    rejects_temperature=("gemini-[3-9]*", "gemini-*-latest"),
     open_batch=_open_gemini_batch,
     batch_discount=0.5,
     sdk="google-genai",
@@ -185,7 +234,7 @@ LITELLM = ProviderPlugin(
     name="litellm",
     open_model=_open_litellm,
     examples=("PROVIDER/NAME",),
-    levels=_effort_levels(),
+    levels=effort_levels(),
     rejects_temperature=tuple(
         f"{provider}/{pattern}"
         for provider in ("openai", "azure")

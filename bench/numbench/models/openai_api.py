@@ -23,7 +23,7 @@ from numbench.models.event_streams import (
     merge_response_events,
     refuses_streaming,
 )
-from numbench.models.json_fields import InvalidJson, decode_json
+from numbench.models.json_fields import InvalidJson, decode_json, dict_or_empty
 from numbench.models.provider_errors import (
     connection_failure,
     failed_completion,
@@ -64,14 +64,17 @@ RESPONSES_FORMAT = ApiFormat(
 )
 
 
-def chat_format(token_limit: str) -> ApiFormat:
-    """Return Chat Completions. `token_limit`: the server's name of the limit on new tokens."""
+def chat_format(token_limit: str, asks_for_usage: bool = True) -> ApiFormat:
+    """Return Chat Completions. `token_limit`: the server's name of the limit on new tokens.
+
+    asks_for_usage: whether a stream has its usage only on request.
+    """
     build_request = partial(openai_chat.build_request, token_limit=token_limit)
     return ApiFormat(
         "/chat/completions",
         build_request,
         openai_chat.parse_completion,
-        {"stream": True, "stream_options": {"include_usage": True}},
+        {"stream": True} | ({"stream_options": {"include_usage": True}} if asks_for_usage else {}),
         merge_chat_events,
     )
 
@@ -125,6 +128,8 @@ class OpenAIModel:
     name: the name that the user gave. served_name: the server's own name of the model. streams:
     whether to stream answers, until the server refuses that or streams one without its usage, or
     the first ones without a finish reason.
+    whether to stream answers, until the server refuses that or streams one without its usage. So is
+    a summary of the reasoning in the Responses format; its records then say that it was not sent.
     """
 
     def __init__(
@@ -146,6 +151,7 @@ class OpenAIModel:
         self._endpoint = _Endpoint(self._client, api_format.path)
         self._streams = streams
         self._has_finished_stream = False
+        self._asks_for_summary = True
 
     async def answer(self, messages: Sequence[Message], settings: RequestSettings) -> Completion:
         """Send one request. Failures are values; secrets that a server echoes are masked."""
@@ -166,6 +172,11 @@ class OpenAIModel:
             if completion.error is None and is_event_stream(response.content):
                 self._has_finished_stream = True
                 self._streams = self._streams and completion.usage != Usage()
+            if not self._asks_for_summary:
+                # The request is not the one of the run's settings.
+                completion = msgspec.structs.replace(
+                    completion, extra=completion.extra | {"not_sent": "reasoning.summary"}
+                )
             return with_hold_back_seconds(completion, response.headers)
         except (TimeoutError, openai.APITimeoutError):
             return failed_completion(timeout_failure(seconds))
@@ -185,6 +196,18 @@ class OpenAIModel:
             return failed_completion(unreadable_failure(f"the server sent no response: {error}"))
 
     async def _post(self, body: dict[str, object]) -> httpx.Response:
+        """Return the response to a request, without a summary of the reasoning if refused."""
+        if "reasoning" in body and not self._asks_for_summary:
+            body = openai_responses.without_summary(body)
+        try:
+            return await self._post_once(body)
+        except openai.BadRequestError as error:
+            if not openai_responses.refuses_summary(dict_or_empty(error.body)):
+                raise
+            self._asks_for_summary = False
+        return await self._post_once(openai_responses.without_summary(body))
+
+    async def _post_once(self, body: dict[str, object]) -> httpx.Response:
         """Return the response to a request, streamed if the server does not refuse that."""
         if self._streams:
             try:

@@ -195,6 +195,9 @@ def _reasoning_text(message: Mapping[str, object]) -> str | None:
         if text := text_or_none(message.get(key)):
             return text
     parts = dicts_of(message.get("reasoning_details"))
+    for part in dicts_of(message.get("content")):
+        # Mistral's reasoning is a part of the content.
+        parts += dicts_of(part.get("thinking"))
     texts = (text_or_none(part.get("text")) or text_or_none(part.get("summary")) for part in parts)
     return "".join(text or "" for text in texts) or None
 

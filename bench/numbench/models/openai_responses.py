@@ -50,6 +50,18 @@ def build_request(
     return merge_parameters(body | request, settings.params)
 
 
+def refuses_summary(error: Mapping[str, object]) -> bool:
+    """Return whether an error refuses the summary only: OpenAI verifies organizations for it."""
+    return error.get("param") == "reasoning.summary"
+
+
+def without_summary(body: Mapping[str, object]) -> dict[str, object]:
+    """Return the body of a request that asks for no summary of the reasoning."""
+    reasoning = dict(dict_or_empty(body.get("reasoning")))
+    reasoning.pop("summary", None)
+    return {**body, "reasoning": reasoning}
+
+
 def parse_completion(body: object) -> Completion:
     """Return the completion in a decoded response body, or the failure that it reports.
 

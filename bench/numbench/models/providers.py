@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pkgutil import resolve_name
@@ -38,6 +39,20 @@ class ReasoningLevel(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     route: str | None = None
     structured: bool | None = None
     max_tokens: int | None = None
+    temperature: bool | None = None
+
+
+class ReasoningBudget(NamedTuple):
+    """A number of reasoning tokens that a model takes (`--reasoning-tokens`).
+
+    request: returns the parameters for a number, in the provider's own terms. It is `minimum` to
+    `maximum` tokens, or 0 if that is `can_be_zero`.
+    """
+
+    request: Callable[[int], dict[str, object]]
+    minimum: int
+    maximum: int
+    can_be_zero: bool = False
 
 
 class CatalogueModel(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -46,6 +61,7 @@ class CatalogueModel(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     temperature: whether the model accepts one; requests then set it to 0.
     structured: whether requests contain the JSON schema of the answer.
     seed: sent with every request.
+    date, source: when and in which documentation the levels were checked.
     """
 
     name: str
@@ -56,6 +72,8 @@ class CatalogueModel(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     structured: bool = True
     max_tokens: int | None = None
     seed: int | None = None
+    date: str = ""
+    source: str = ""
 
 
 class ModelPrice(Struct, frozen=True, kw_only=True):
@@ -138,8 +156,10 @@ class ProviderPlugin:
         Empty: no key is needed, or `open_model` finds it itself.
     hosts: the provider's own hosts, and those above them: with a `base_url` elsewhere, the key of
         `key_variables` is not sent.
-    levels: the reasoning levels of `--reasoning`: none, minimal, low, medium, high, maximal.
+    levels: the reasoning levels of `--reasoning`, in the provider's own terms.
         Without `--reasoning` a hosted model is used at the level `default`, which adds nothing.
+    levels_of: other levels of some models, by shell pattern; the first that matches counts.
+    budgets: the models that take a number of reasoning tokens, by shell pattern.
     request: parameters of every request, in the provider's own terms; a level adds to them.
     rejects_temperature: models that accept no temperature, as shell patterns. Others get 0.
     rejects_temperature_when_reasoning: those that accept one at the levels default and none only.
@@ -167,6 +187,8 @@ class ProviderPlugin:
     key_variables: tuple[str, ...] = ()
     hosts: tuple[str, ...] = ()
     levels: Mapping[str, ReasoningLevel] = field(default_factory=dict)
+    levels_of: Mapping[str, Mapping[str, ReasoningLevel]] = field(default_factory=dict)
+    budgets: Mapping[str, ReasoningBudget] = field(default_factory=dict)
     request: Mapping[str, object] = field(default_factory=dict)
     rejects_temperature: tuple[str, ...] = ()
     rejects_temperature_when_reasoning: tuple[str, ...] = ()
@@ -196,6 +218,18 @@ class ProviderPlugin:
             if not route.startswith(f"{self.name}/"):
                 raise ValueError(f"route {route!r} does not begin with '{self.name}/'")
 
+    def levels_for(self, served_name: str) -> Mapping[str, ReasoningLevel]:
+        """Return the reasoning levels of a model."""
+        matches = (
+            self.levels_of[each] for each in self.levels_of if fnmatchcase(served_name, each)
+        )
+        return next(matches, self.levels)
+
+    def budget_for(self, served_name: str) -> ReasoningBudget | None:
+        """Return the numbers of reasoning tokens that a model takes, None if it takes none."""
+        matches = (self.budgets[each] for each in self.budgets if fnmatchcase(served_name, each))
+        return next(matches, None)
+
     @property
     def routes(self) -> tuple[str, ...]:
         """The examples with the provider's name, for example `openai/NAME`."""
@@ -208,6 +242,13 @@ _BUILT_IN = {
     "openai": "numbench.models.hosted_providers:OPENAI",
     "openrouter": "numbench.models.hosted_providers:OPENROUTER",
     "gemini": "numbench.models.hosted_providers:GEMINI",
+    "xai": "numbench.models.openai_compatible:XAI",
+    "deepseek": "numbench.models.openai_compatible:DEEPSEEK",
+    "dashscope": "numbench.models.openai_compatible:DASHSCOPE",
+    "moonshot": "numbench.models.openai_compatible:MOONSHOT",
+    "mistral": "numbench.models.openai_compatible:MISTRAL",
+    "meta": "numbench.models.openai_compatible:META",
+    "together_ai": "numbench.models.openai_compatible:TOGETHER",
     "litellm": "numbench.models.hosted_providers:LITELLM",
     "baseline": "numbench.models.baseline:PROVIDER",
     "hf": "numbench.models.huggingface_model:PROVIDER",

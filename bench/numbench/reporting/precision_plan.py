@@ -129,7 +129,7 @@ def plan_precision(
         spec = replace(spec, model=scored.info.model, reasoning=scored.info.reasoning)
     description = spec.describe()
     resolved = resolve(spec, description)
-    price, discount = price_for(description), discount_for(description, batch)
+    price, discount = price_for(description, batch), discount_for(description, batch)
     published = _published_values(spec.model, description.display, description.level)
     pool = stratified_pool(resolved.dataset)
     tasks = []

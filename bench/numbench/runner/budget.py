@@ -11,6 +11,7 @@ from pathlib import Path
 from numbench.errors import BadInput
 from numbench.journal import RESPONSES, iter_responses
 from numbench.models.providers import find_provider
+from numbench.models.user_catalogue import USER_CATALOGUE
 from numbench.records import (
     Completion,
     ItemSample,
@@ -19,7 +20,7 @@ from numbench.records import (
     possibly_billed_attempts,
 )
 from numbench.runner.planning import has_cost_bound, plan_task, published_tokens
-from numbench.runner.prices import USER_PRICE_TABLE, Price, with_cost
+from numbench.runner.prices import Price, with_cost
 from numbench.runner.spec import ResolvedRun
 from numbench.sent_requests import lost_requests
 
@@ -349,7 +350,7 @@ def check_cost_limit(model: str, route: str | None, price: Price | None, max_cos
     if not reports_cost and (price is None or price.varies):
         raise BadInput(
             f"{model}: no price is known for {route} and {provider} reports no cost, so --max-cost "
-            f"cannot be enforced; add the price to {USER_PRICE_TABLE}"
+            f"cannot be enforced; add the price to {USER_CATALOGUE}"
         )
 
 
@@ -391,5 +392,6 @@ def _highest_costs(resolved: ResolvedRun, price: Price | None) -> dict[str, floa
         prefix = sum(len(message.content) + _MESSAGE_OVERHEAD_TOKENS for message in messages)
         longest = max((len(request.item.prompt) for request in requests), default=0)
         input_tokens = prefix + longest + 2 * _MESSAGE_OVERHEAD_TOKENS
-        highest[task] = (input_tokens * price.input + limit * price.output) / 1e6
+        if price.priced_up_to is None or input_tokens <= price.priced_up_to:
+            highest[task] = (input_tokens * price.input + limit * price.output) / 1e6
     return highest

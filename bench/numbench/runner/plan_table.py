@@ -9,9 +9,10 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from numbench.models.model_map import load_model_map
+from numbench.models.user_catalogue import USER_CATALOGUE
 from numbench.progress_display import NO_VALUE
 from numbench.runner.planning import CHARACTERS_PER_TOKEN, Plan, TaskPlan
-from numbench.runner.prices import USER_PRICE_TABLE
 from numbench.runner.suite import SuiteRun
 from numbench.tasks import TASKS
 
@@ -98,16 +99,30 @@ def estimate_basis(plan: Plan) -> str:
     if plan.is_local:
         lines.append("Cost: none; the model runs in this process.")
     elif plan.price is None:
-        lines.append(f"Cost: unknown; add the price to {USER_PRICE_TABLE} to get an estimate.")
+        lines.append(f"Cost: unknown; add the price to {USER_CATALOGUE} to get an estimate.")
     else:
         price = plan.price
-        mean = " (means over providers)" if price.varies else ""
+        note = price.note or ("means over providers" if price.varies else "")
         lines.append(
-            f"Cost: ${price.input:g} and ${price.output:g} per million tokens in and out{mean};\n"
-            f"{price.basis}: {price.source}."
+            f"Price: ${price.input:g} and ${price.output:g} per million tokens in and out;\n"
+            + (f"{price.basis}: {price.source}." if price.date else f"{price.source}.")
+            + (f" Note: {note}." if note else "")
         )
+        if plan.cost is None and plan.requests:
+            input_cost = plan.input_tokens * price.input / 1e6
+            output_cost = plan.requests * 1000 * price.output / 1e6
+            lines.append(
+                f"Cost: about {format_dollars(input_cost)} for the input, and "
+                f"{format_dollars(output_cost)} for each 1,000 tokens per answer."
+            )
         if plan.discount:
             lines.append(f"Batch discount: {plan.discount:.0%}.")
+    if plan.facts and plan.facts.context and plan.facts.max_output:
+        retires = f"; retires on {plan.facts.retires}" if plan.facts.retires else ""
+        lines.append(
+            f"Limits: {plan.facts.context:,} tokens in, {plan.facts.max_output:,} out{retires};\n"
+            f"{load_model_map().source}."
+        )
     return "\n".join(lines)
 
 

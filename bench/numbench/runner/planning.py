@@ -10,7 +10,9 @@ from typing import NamedTuple
 
 from numbench.journal import check_compatible, iter_responses, read_jobs
 from numbench.models import ModelDescription, RequestSettings
-from numbench.models.catalogue import load_catalogue
+from numbench.models.catalogue import bundled_model, load_catalogue
+from numbench.models.litellm_map import ModelFacts
+from numbench.models.model_map import find_facts, find_vendor_facts
 from numbench.records import ItemSample
 from numbench.resources import resource_folder
 from numbench.runner.prices import Price, find_price, with_cost
@@ -54,7 +56,7 @@ class Plan(NamedTuple):
     known. samples: answers per item. settings: those of the requests. request: the body of the
     first one without its messages, None if it is not known. message_changes: how the route changes
     the messages. has_cost_bound: whether one answer can cost only so much. shard: the part of the
-    items, None for all.
+    items, None for all. facts: the limits of the model, None if unknown.
     """
 
     model: str
@@ -74,6 +76,7 @@ class Plan(NamedTuple):
     message_changes: tuple[str, ...] = ()
     has_cost_bound: bool = False
     shard: str | None = None
+    facts: ModelFacts | None = None
 
     @property
     def requests(self) -> int:
@@ -108,7 +111,7 @@ def plan(
     outcomes = item_outcomes(iter_responses(resolved.folder))
     jobs = [job for job in read_jobs(resolved.folder).values() if job.is_active]
     ids_in_jobs = {item_id for job in jobs for item_id in job.items}
-    price, discount = price_for(description), discount_for(description, batch)
+    price, discount = price_for(description, batch), discount_for(description, batch)
     averages = published_tokens(spec.model, description.level)
     tasks = []
     for task, requests in resolved.requests_by_task.items():
@@ -133,6 +136,7 @@ def plan(
         message_changes=next((tuple(each.changes) for each in previews.values()), ()),
         has_cost_bound=has_cost_bound(resolved, price),
         shard=str(resolved.info.shard) if resolved.info.shard else None,
+        facts=_facts_for(description),
     )
 
 
@@ -156,12 +160,19 @@ def plan_task(
     return TaskPlan(task, len(requests), input_tokens, generated, cost)
 
 
-def price_for(description: ModelDescription) -> Price | None:
+def price_for(description: ModelDescription, batch: bool = False) -> Price | None:
     """Return the price of the model's tokens, None if unknown or if it runs in this process."""
     if description.route is None:
         return None
     base_url = description.identity["base_url"]
-    return find_price(description.route, str(base_url) if base_url else None)
+    price = find_price(description.route, str(base_url) if base_url else None)
+    return None if price and batch and not price.has_batch_price else price
+
+
+def _facts_for(description: ModelDescription) -> ModelFacts | None:
+    if description.route is None or description.identity["base_url"]:
+        return None
+    return find_facts(description.route) or find_vendor_facts(description.route)
 
 
 def has_cost_bound(resolved: ResolvedRun, price: Price | None) -> bool:
@@ -179,7 +190,7 @@ def published_tokens(model: str, level: str) -> dict[str, float]:
 
     Levels that send the same request share their averages: GPT-5's high is its maximal.
     """
-    entry = next((entry for entry in load_catalogue().model if entry.name == model), None)
+    entry = bundled_model(model)
     if entry is None or level not in entry.levels:
         return {}
     for other, request in entry.levels.items():

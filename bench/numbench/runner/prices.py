@@ -1,46 +1,58 @@
-"""Prices of tokens: the bundled table (`prices.toml`), the user's table, and costs of requests."""
+"""Prices of tokens, from the user, receipts (`prices.toml`) or litellm's map; costs of requests."""
 
 from __future__ import annotations
 
-import math
-import os
 import tomllib
+from datetime import date
 from functools import cache
 from pathlib import Path
 
 import msgspec
 from msgspec import Struct
 
-from numbench.errors import BadInput
+from numbench.models.litellm_map import ModelFacts
+from numbench.models.model_map import find_facts, find_vendor_facts, load_model_map
 from numbench.models.providers import provider_price
+from numbench.models.user_catalogue import load_user_catalogue
 from numbench.records import Completion, Usage
-
-USER_PRICE_TABLE = "numbench-prices.toml"
-"""The user's price table in the working directory."""
-
-PRICE_TABLE_VARIABLE = "NUMBENCH_PRICES"
-"""The environment variable with the path of the user's price table."""
 
 
 class Price(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """US dollars per million tokens on one route; `output` is for all generated tokens.
 
-    varies: the price is a mean over several providers: used in plans, not in costs of requests.
-    own: the price is from the user's table; never written to a file.
+    varies: the price is a mean over several providers, or that of one of them: used in plans, not
+        in costs of requests.
+    own: the price is from the user's catalogue; never written to a file.
+    priced_up_to: input tokens of a request up to which the price holds; None for any number.
+    has_batch_price: whether the discount of the batch API is known to apply.
+    since: the first day of the price, for one that replaces another.
+    note: what to know about the price.
     """
 
     route: str
     input: float
     output: float
     date: str = "undated"
-    source: str = "the user's price table"
+    source: str = "the user's catalogue"
     varies: bool = False
     own: bool = False
+    priced_up_to: int | None = None
+    has_batch_price: bool = True
+    since: str = ""
+    note: str = ""
 
     @property
     def basis(self) -> str:
         """The origin of a cost at this price, in a few words."""
-        return f"price table ({self.date})"
+        return f"price table ({self.date})" if self.date else self.source
+
+    @property
+    def record(self) -> dict[str, object]:
+        """The price as it is written to `run.json`: only its origin if it is the user's own."""
+        if self.own:
+            return {"source": "the user's catalogue"}
+        record = {"input": self.input, "output": self.output, "source": self.source}
+        return record | ({"date": self.date} if self.date else {})
 
 
 class _Table(Struct, frozen=True, forbid_unknown_fields=True):
@@ -50,23 +62,57 @@ class _Table(Struct, frozen=True, forbid_unknown_fields=True):
 def find_price(route: str, base_url: str | None = None) -> Price | None:
     """Return the price on `route` (`PROVIDER/NAME`), None if it is unknown.
 
-    The user's table takes precedence over the bundled one, and that over the prices of a plugin.
-    With `base_url`, which names another server than the provider's, only the user's table counts.
-    Raises BadInput if the user's table cannot be read.
+    The user's catalogue takes precedence over the bundled table, that over the prices of a plugin,
+    and those over the model map. With `base_url`, which names another server than the provider's,
+    only the user's catalogue counts. Raises BadInput if that cannot be read.
     """
-    user_table = _user_table_path()
-    prices = _read(user_table, own=True) if user_table else ()
-    if base_url is None:
-        prices += _bundled_prices()
-    price = next((price for price in prices if price.route == route), None)
-    if price is None and base_url is None and (declared := provider_price(route)):
+    for own in load_user_catalogue().price:
+        if own.route == route:
+            return Price(**msgspec.structs.asdict(own), own=True)
+    if base_url is not None:
+        return None
+    today = date.today().isoformat()
+    bundled = [price for price in _bundled_prices() if price.route == route]
+    if valid := [price for price in bundled if price.since <= today]:
+        return valid[-1]
+    if declared := provider_price(route):
         return Price(**msgspec.structs.asdict(declared))
-    return price
+    return _mapped_price(route)
+
+
+def _mapped_price(route: str) -> Price | None:
+    if facts := find_facts(route):
+        return _price(route, facts)
+    if facts := find_vendor_facts(route):
+        price = _price(route, facts)
+        note = "the price of the vendor itself"
+        return price and msgspec.structs.replace(price, varies=True, note=note)
+    return None
+
+
+def _price(route: str, facts: ModelFacts) -> Price | None:
+    if facts.input is None or facts.output is None:
+        return None
+    return Price(
+        route=route,
+        input=facts.input,
+        output=facts.output,
+        date="",
+        source=load_model_map().source,
+        priced_up_to=facts.priced_up_to,
+        has_batch_price=facts.has_batch_price,
+        note=f"less is charged {facts.price_note}" if facts.price_note else "",
+    )
 
 
 def cost(usage: Usage, price: Price) -> float | None:
-    """Return the US dollars for `usage` without discounts, None if a token count is unknown."""
+    """Return the US dollars for `usage` without discounts, such as those for cached input.
+
+    None if a token count is unknown, or the request is longer than the price holds for.
+    """
     if usage.input is None or usage.generated is None:
+        return None
+    if price.priced_up_to is not None and usage.input > price.priced_up_to:
         return None
     return (usage.input * price.input + usage.generated * price.output) / 1e6
 
@@ -92,31 +138,5 @@ def with_cost(completion: Completion, price: Price | None, discount: float = 0.0
 
 @cache
 def _bundled_prices() -> tuple[Price, ...]:
-    return _read(Path(__file__).with_name("prices.toml"), own=False)
-
-
-def _user_table_path() -> Path | None:
-    path = os.environ.get(PRICE_TABLE_VARIABLE, "").strip()
-    if path:
-        return Path(path)
-    return Path(USER_PRICE_TABLE) if Path(USER_PRICE_TABLE).is_file() else None
-
-
-def _read(path: Path, own: bool) -> tuple[Price, ...]:
-    """Return the rows of a price table. Raises BadInput, naming the file, if it is malformed."""
-    try:
-        table = msgspec.convert(tomllib.loads(path.read_text(encoding="utf-8")), _Table)
-    except OSError as error:
-        raise BadInput(
-            f"{path}: {error.strerror}; correct {PRICE_TABLE_VARIABLE}, the path of the price table"
-        ) from error
-    except (UnicodeDecodeError, tomllib.TOMLDecodeError, msgspec.ValidationError) as error:
-        raise BadInput(f"{path}: {error}") from error
-    for price in table.price:
-        for amount in (price.input, price.output):
-            if not math.isfinite(amount) or amount < 0:
-                raise BadInput(
-                    f"{path}: {price.route}: {amount} is not a price in US dollars per million "
-                    "tokens; give 0 or more"
-                )
-    return tuple(msgspec.structs.replace(price, own=own) for price in table.price)
+    path = Path(__file__).with_name("prices.toml")
+    return msgspec.convert(tomllib.loads(path.read_text(encoding="utf-8")), _Table).price

@@ -210,7 +210,7 @@ def open_run(
     model, description = open_model(spec.model, spec.reasoning, *server, stream=spec.stream)
     resolved = with_stored_token_limit(resolve(spec, description), spec, options.retry)
     resolved, previews, shapes = preview_run(model, resolved)
-    price = price_for(description)
+    price = price_for(description, options.batch)
     if options.max_cost is not None:
         check_cost_limit(spec.model, description.route, price, options.max_cost)
     title = run_title(spec.model, description.level, resolved.dataset.name)

@@ -25,6 +25,7 @@ from numbench.models import Api, Message, ModelDescription, Request, RequestSett
 from numbench.models.base import merge_parameters
 from numbench.records import FailureKind, Item, ItemSample, Response, RunInfo, parse_shard
 from numbench.runner.few_shot import Examples, example_messages, examples, examples_sha256
+from numbench.runner.prices import find_price
 from numbench.runner.request_options import check_headers, check_params, check_pinned_hosts
 from numbench.tasks import TASKS
 from numbench.tasks.prompts import load_prompt_set
@@ -281,6 +282,7 @@ def _info(
     versions = {"numbench": __version__, "python": platform.python_version()}
     if description.sdk is not None:
         versions[description.sdk] = version(description.sdk)
+    price = find_price(description.route, spec.base_url) if description.route else None
     return RunInfo(
         model=spec.model,
         display=description.display,
@@ -293,6 +295,7 @@ def _info(
         versions=versions,
         created=datetime.now(UTC).isoformat(timespec="seconds"),
         shard=parse_shard(spec.shard),
+        price=price.record if price else None,
     )
 
 

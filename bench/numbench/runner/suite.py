@@ -1,10 +1,10 @@
-"""Suites: the paper's configurations as one plan, run concurrently for each provider."""
+"""Suites: the paper's configurations, or those of a file, run concurrently for each provider."""
 
 from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
@@ -13,6 +13,8 @@ from numbench.dataset.store import open_dataset
 from numbench.errors import BadInput, NumbenchError
 from numbench.models import ModelDescription
 from numbench.models.base import DEFAULT_TIMEOUT_SECONDS
+from numbench.models.catalogue import bundled_model
+from numbench.models.user_catalogue import load_user_catalogue
 from numbench.runner.budget import SharedLimit, check_cost_limit, open_budget
 from numbench.runner.event_loop import run_to_end
 from numbench.runner.live import run_title, show_progress
@@ -32,6 +34,7 @@ from numbench.runner.run_report import (
     TimeLimitReached,
 )
 from numbench.runner.spec import RunSpec, folder_name, resolve, retry_kinds
+from numbench.runner.suite_file import suite_specs
 from numbench.signals import stop_on_signals
 
 
@@ -44,20 +47,32 @@ class SuiteRun(NamedTuple):
 
 
 def plan_suite(
-    common: RunSpec, retry_errors: bool = False, retry: Collection[str] = ()
+    common: RunSpec,
+    retry_errors: bool = False,
+    retry: Collection[str] = (),
+    file: Path | None = None,
 ) -> tuple[SuiteRun, ...]:
-    """Return the paper's 13 configurations in its order, each with the arguments of `common`.
+    """Return the runs of a suite file, by default the paper's 13 configurations in its order.
 
-    Their run folders are in `common.out`, by default `results`. Needs no API key and writes
-    nothing. Raises BadInput for wrong arguments.
+    Each has the arguments of `common`. The run folders are in `common.out`, by default `results`.
+    Needs no API key and writes nothing. Raises BadInput for wrong arguments.
     """
+    specs = _paper_specs(common) if file is None else suite_specs(file, common)
+    return tuple(
+        SuiteRun(spec, plan(spec, retry_errors, retry=retry), spec.describe()) for spec in specs
+    )
+
+
+def _paper_specs(common: RunSpec) -> Iterator[RunSpec]:
     dataset, folder = open_dataset(common.dataset).name, common.out or Path("results")
-    runs = []
     for model, level in published_configurations():
+        if bundled_model(model) is None:
+            raise BadInput(
+                f"your catalogue ({load_user_catalogue().path}) replaces {model}, so that --suite "
+                "paper cannot be run with it: rename that entry"
+            )
         spec = replace(common, model=model, reasoning=level)
-        spec = replace(spec, out=folder / folder_name(spec, level, dataset))
-        runs.append(SuiteRun(spec, plan(spec, retry_errors, retry=retry), spec.describe()))
-    return tuple(runs)
+        yield replace(spec, out=folder / folder_name(spec, level, dataset))
 
 
 def run_suite(

@@ -1,0 +1,127 @@
+"""Tables of `numbench models`: the catalogue, and all models of the map. They fit 80 columns."""
+
+from __future__ import annotations
+
+from fnmatch import fnmatchcase
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from numbench.bundled_checkpoints import bundled_checkpoint_names
+from numbench.errors import BadInput
+from numbench.models.catalogue import list_models
+from numbench.models.litellm_map import ModelFacts
+from numbench.models.model_map import load_model_map
+from numbench.models.providers import all_providers, find_provider
+from numbench.models.user_catalogue import USER_CATALOGUE
+from numbench.runner.prices import Price, find_price
+
+_PRICE_NOTE = "$: US dollars per million tokens, in and out; ≈: of other providers; ?: unknown."
+
+
+def catalogue_table(pattern: str = "") -> RenderableType:
+    """Return the catalogue: levels, prices, key status, and routes to other models.
+
+    Raises BadInput if no name matches `pattern`.
+    """
+    listed = [entry for entry in list_models() if _matches(entry.name, pattern)]
+    if not listed:
+        raise BadInput(f"no named model matches {pattern!r}: try numbench models --all {pattern}")
+    table = Table(box=None, pad_edge=False)
+    for column in ("Model", "Levels", "Provider"):
+        table.add_column(column, overflow="fold")
+    for column in ("$ in", "$ out"):
+        table.add_column(column, justify="right")
+    for entry in listed:
+        provider = entry.route.partition("/")[0]
+        prices = _price_columns(find_price(entry.route))
+        table.add_row(entry.name, ", ".join(entry.levels), provider, *prices)
+    keys = {entry.key: "set" if entry.key_is_set else "not set" for entry in listed if entry.key}
+    hosted = [route for p in all_providers() if not p.in_process for route in p.routes]
+    in_process = [route for p in all_providers() if p.in_process for route in p.routes]
+    key_lines = "".join(f"\n  {key} ({state})" for key, state in keys.items())
+    bundled = ", ".join(f"checkpoint/{name}" for name in bundled_checkpoint_names())
+    notes = (
+        f"{_PRICE_NOTE}\n"
+        "Prices of the paper's models: the study's receipts of 2025; of the others: the\n"
+        f"{load_model_map().source}. Your own: {USER_CATALOGUE}.\n"
+        f"API keys:{key_lines}\n\n"
+        f"Other models, by route: {', '.join(hosted)}.\n"
+        "Search them, with prices and limits: numbench models --all PATTERN.\n"
+        "Any OpenAI-compatible server: openai/NAME with --base-url URL.\n"
+        f"In this process, without an API key: {', '.join(in_process)}.\n"
+        f"Bundled small models: {bundled}."
+    )
+    return Group(table, Text("\n" + notes))
+
+
+def map_table(pattern: str, limit: int) -> RenderableType:
+    """Return the models of the map whose routes match, at most `limit` unless that is 0.
+
+    Raises BadInput if there are none.
+    """
+    source = load_model_map().source
+    routes = {_route(name): facts for name, facts in load_model_map().models.items()}
+    found = sorted((route for route in routes if _matches(route, pattern)), key=_order)
+    if not found:
+        raise BadInput(f"no model matches {pattern!r} in the {source}: try a shorter part of it")
+    table = Table(box=None, pad_edge=False)
+    table.add_column("Route", overflow="fold")
+    for column in ("$ in", "$ out", "Input", "Output"):
+        table.add_column(column, justify="right")
+    table.add_column("Reasoning", overflow="fold", max_width=14)
+    table.add_column("Schema")
+    shown = found[: limit or None]
+    for route in shown:
+        facts = routes[route]
+        table.add_row(
+            route,
+            *_price_columns(find_price(route)),
+            _tokens(facts.context),
+            _tokens(facts.max_output),
+            _reasoning(facts),
+            "yes" if facts.has_schema else "",
+        )
+    rest = len(found) - len(shown)
+    more = f"{rest:,} more: narrow the pattern, or add --limit 0.\n" if rest else ""
+    notes = (
+        f"{more}{_PRICE_NOTE}\n"
+        "Input, Output: most tokens. Reasoning: levels known beyond low, medium, high.\n"
+        f"Source: {source}; your own prices and the study's receipts come first."
+    )
+    return Group(table, Text("\n" + notes))
+
+
+def _matches(name: str, pattern: str) -> bool:
+    if any(character in pattern for character in "*?["):
+        return fnmatchcase(name.lower(), f"*{pattern.lower()}*")
+    return pattern.lower() in name.lower()
+
+
+def _route(name: str) -> str:
+    """Return the route of a model of the map: its provider's own, or through litellm."""
+    return name if find_provider(name.partition("/")[0]) else f"litellm/{name}"
+
+
+def _order(route: str) -> tuple[bool, str]:
+    return route.startswith("litellm/"), route
+
+
+def _reasoning(facts: ModelFacts) -> str:
+    if not facts.reasons:
+        return ""
+    return ", ".join(facts.levels) or "yes"
+
+
+def _tokens(count: int | None) -> str:
+    if count is None:
+        return "?"
+    return f"{count / 1e6:.3g}M" if count >= 1_000_000 else f"{count // 1000}k"
+
+
+def _price_columns(price: Price | None) -> tuple[str, str]:
+    if price is None:
+        return "?", "?"
+    prefix = "≈" if price.varies else ""
+    return f"{prefix}{price.input:.3g}", f"{prefix}{price.output:.3g}"

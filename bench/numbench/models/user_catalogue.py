@@ -1,0 +1,142 @@
+"""The user's catalogue: a TOML file with named models and prices of their own."""
+
+from __future__ import annotations
+
+import math
+import os
+import re
+import tomllib
+from functools import lru_cache
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
+
+from numbench.errors import BadInput
+from numbench.models.providers import CatalogueModel, find_provider
+
+USER_CATALOGUE = "numbench-catalogue.toml"
+"""The user's catalogue in the working directory."""
+
+CATALOGUE_VARIABLE = "NUMBENCH_CATALOGUE"
+"""The environment variable with the path of the user's catalogue."""
+
+_OLDER_FILE, _OLDER_VARIABLE = "numbench-prices.toml", "NUMBENCH_PRICES"
+"""The names of the file and the variable when it had prices only."""
+
+_LEVEL = re.compile(r"[a-z0-9][a-z0-9.-]*")
+
+
+class UserPrice(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """US dollars per million tokens on one route (`PROVIDER/NAME`); `output` covers reasoning."""
+
+    route: str
+    input: float
+    output: float
+    date: str = "undated"
+    source: str = "the user's catalogue"
+    varies: bool = False
+
+
+class UserCatalogue(Struct, frozen=True, forbid_unknown_fields=True):
+    """The content of the file; empty if there is none. path: for messages."""
+
+    model: tuple[CatalogueModel, ...] = ()
+    price: tuple[UserPrice, ...] = ()
+    path: str = ""
+
+
+def load_user_catalogue() -> UserCatalogue:
+    """Return the user's catalogue. Raises BadInput, with file, line and field, if it is wrong."""
+    path = _path()
+    if path is None:
+        return UserCatalogue()
+    try:
+        return _read(str(path), path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise BadInput(
+            f"{path}: {error.strerror}; correct --catalogue or {CATALOGUE_VARIABLE}, the path of "
+            "the catalogue"
+        ) from error
+    except UnicodeDecodeError as error:
+        raise BadInput(f"{path}: {error}") from error
+
+
+def _path() -> Path | None:
+    for variable in (CATALOGUE_VARIABLE, _OLDER_VARIABLE):
+        if path := os.environ.get(variable, "").strip():
+            return Path(path)
+    found = [Path(name) for name in (USER_CATALOGUE, _OLDER_FILE) if Path(name).is_file()]
+    if len(found) > 1:
+        raise BadInput(f"{_OLDER_FILE}: move its prices to {USER_CATALOGUE}, which is used instead")
+    return found[0] if found else None
+
+
+@lru_cache(maxsize=8)
+def _read(path: str, text: str) -> UserCatalogue:
+    try:
+        content = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise BadInput(f"{path}: {error}") from error
+    try:
+        catalogue = msgspec.convert(content, UserCatalogue)
+    except msgspec.ValidationError as error:
+        message, _, place = str(error).partition(" - at `$")
+        raise BadInput(f"{path}{_location(text, place.rstrip('`'))}: {message}") from error
+    if catalogue.path:
+        raise BadInput(f"{path}: the field 'path' is unknown; use [[model]] and [[price]]")
+    for number, model in enumerate(catalogue.model):
+        if problem := _problem(model, catalogue):
+            raise BadInput(f"{path}{_location(text, f'.model[{number}]')}: {problem}")
+    for number, price in enumerate(catalogue.price):
+        for field, amount in (("input", price.input), ("output", price.output)):
+            if not math.isfinite(amount) or amount < 0:
+                raise BadInput(
+                    f"{path}{_location(text, f'.price[{number}].{field}')}: {price.route}: "
+                    f"{amount} is not a price in US dollars per million tokens; give 0 or more"
+                )
+    return msgspec.structs.replace(catalogue, path=path)
+
+
+def _problem(model: CatalogueModel, catalogue: UserCatalogue) -> str | None:
+    """Return what is wrong with an entry, None if nothing is."""
+    if "/" in model.name or not model.name:
+        return f"name {model.name!r}: give a name without a slash"
+    if sum(other.name == model.name for other in catalogue.model) > 1:
+        return f"name {model.name!r}: there are two models of this name"
+    if not model.levels:
+        return f"{model.name}: levels: give at least one, for example default = {{}}"
+    for level in model.levels:
+        if not _LEVEL.fullmatch(level):
+            return f"{model.name}: level {level!r}: use a-z, 0-9, '-' and '.'"
+    providers = {model.route.partition("/")[0]}
+    for level, settings in model.levels.items():
+        if settings.route:
+            providers.add(settings.route.partition("/")[0])
+            if "/" not in settings.route:
+                return f"{model.name}: level {level}: route {settings.route!r}: use PROVIDER/NAME"
+    provider = find_provider(model.route.partition("/")[0])
+    if "/" not in model.route or provider is None or provider.in_process:
+        return f"{model.name}: route {model.route!r}: use PROVIDER/NAME of a provider with a server"
+    if len(providers) > 1:
+        return f"{model.name}: all routes of a model need the same provider"
+    return None
+
+
+def _location(text: str, place: str) -> str:
+    """Return `, line N, FIELD` for a place such as `.price[1].input`."""
+    match = re.match(r"\.(\w+)\[(\d+)\](?:\.(\w+))?", place)
+    if not match:
+        return f", {place.lstrip('.')}" if place else ""
+    table, number, field = match[1], int(match[2]), match[3]
+    lines = text.splitlines()
+    headers = [n for n, line in enumerate(lines) if re.match(r"\s*\[\[\w+\]\]", line)]
+    starts = [n for n in headers if re.match(rf"\s*\[\[{table}\]\]", lines[n])]
+    if number >= len(starts):
+        return f", {place.lstrip('.')}"
+    start = starts[number]
+    end = next((n for n in headers if n > start), len(lines))
+    found = [
+        n for n in range(start, end) if field and re.match(rf"\s*(\[\w+\.)?{field}\b", lines[n])
+    ]
+    return f", line {(found or [start])[0] + 1}, {place.lstrip('.')}"

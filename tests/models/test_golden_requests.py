@@ -1,0 +1,89 @@
+"""Every request of the catalogue: as in the reviewed file, and valid in the providers' SDKs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from google.genai import types
+from openai.types.chat import ChatCompletionMessageParam, completion_create_params
+from openai.types.responses import ResponseInputItemParam, response_create_params
+from pydantic import TypeAdapter, ValidationError
+
+from numbench.models import hosted_providers
+from tests.models.golden_requests import configurations, read_golden_file, sent_requests
+
+EXTENSIONS = {
+    "openrouter": {"reasoning", "provider", "usage"},
+    "deepseek": {"thinking"},
+}
+"""Fields that providers of OpenAI's format add to it."""
+
+ROUTES = {"gpt-oss-120b", "qwen3-235b-2507", "deepseek-v3.1", "kimi-k2-0905", "llama-4-maverick"}
+"""The models that are reached through OpenRouter."""
+
+
+@pytest.fixture(autouse=True)
+def _streams(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hosted_providers, "STREAMS_FROM_OTHER_SERVERS", True)
+
+
+def test_requests_are_those_of_the_reviewed_file() -> None:
+    golden = {(each["model"], each["level"], each["api"]): each for each in read_golden_file()}
+    assert list(golden) == list(configurations())
+    changed = [
+        (each["model"], each["level"], each["api"])
+        for each in sent_requests()
+        if golden[each["model"], each["level"], each["api"]] != each
+    ]
+    assert not changed, "review, then: python -m tests.models.golden_requests"
+
+
+def unknown_fields(params: object, body: dict[str, Any]) -> set[str]:
+    """Return the fields of a body that a TypedDict of OpenAI's SDK does not have."""
+    return set(body) - set(getattr(params, "__annotations__", {}))
+
+
+def validate(request: dict[str, Any]) -> None:
+    """Raise ValidationError, or AssertionError, if an SDK would not send this body."""
+    body = request["body"]
+    if "contents" in body:
+        types.GenerationConfig.model_validate(body["generationConfig"])
+        for content in (*body["contents"], body["systemInstruction"]):
+            types.Content.model_validate(content)
+        return
+    params: Any
+    if request["api"] == "responses":
+        base = response_create_params.ResponseCreateParamsBase
+        params = response_create_params.ResponseCreateParamsStreaming
+        TypeAdapter(list[ResponseInputItemParam]).validate_python(body["input"])
+    else:
+        base = completion_create_params.CompletionCreateParamsBase
+        params = completion_create_params.CompletionCreateParamsStreaming
+        # The SDK's type is an Iterable, whose elements pydantic does not check.
+        TypeAdapter(list[ChatCompletionMessageParam]).validate_python(body["messages"])
+    provider = "openrouter" if request["model"] in ROUTES else request["model"].partition("-")[0]
+    allowed = EXTENSIONS.get(provider, set()) | {"stream"}
+    assert unknown_fields(base, body) <= allowed
+    TypeAdapter(params).validate_python(body)
+
+
+def test_requests_validate_against_the_types_of_the_sdks() -> None:
+    for request in read_golden_file():
+        validate(request)
+
+
+@pytest.mark.parametrize(
+    ("model", "changes"),
+    [
+        ("gpt-6-luna", {"reasoning_effort": "ultra"}),
+        ("gpt-6-luna", {"thinking": {"type": "enabled"}}),
+        ("gpt-6-luna", {"messages": "What is 1 + 1?"}),
+        ("gemini-3.8-flash", {"generationConfig": {"thinkingEffort": "low"}}),
+        ("gemini-3.8-flash", {"generationConfig": {"seed": "one"}}),
+    ],
+)
+def test_the_types_reject_a_wrong_request(model: str, changes: dict[str, Any]) -> None:
+    request = next(each for each in read_golden_file() if each["model"] == model)
+    with pytest.raises((ValidationError, AssertionError)):
+        validate(request | {"body": request["body"] | changes})

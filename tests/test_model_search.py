@@ -1,0 +1,72 @@
+"""`numbench models`, its search, and the options that name models, levels and catalogues."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.test_cli import numbench
+
+MODEL = """\
+[[model]]
+name = "mine"
+display = "Mine"
+route = "openai/my-model"
+levels = { quick = {} }
+[[price]]
+route = "openai/my-model"
+input = 1
+output = 2
+"""
+
+
+def test_the_search_shows_prices_limits_and_the_count_of_the_rest(tmp_path: Path) -> None:
+    done = numbench("models", "--all", "GPT-6", "--limit", "7", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    assert all(len(line) <= 80 for line in lines)
+    rows = {line.split()[0]: line.split() for line in lines if line.startswith("openai/")}
+    assert len(rows) == 7
+    assert rows["openai/gpt-6-luna"][1:5] == ["0.1", "0.5", "922k", "128k"]
+    assert "more: narrow the pattern, or add --limit 0." in done.stdout
+    assert "Source: model map of litellm " in done.stdout
+    everything = numbench("models", "--all", "deepseek/*flash", "--limit", "0", cwd=tmp_path)
+    assert "more: " not in everything.stdout and "deepseek/deepseek-flash" in everything.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--all", "gpt-99"), "no model matches 'gpt-99' in the model map of litellm"),
+        (("gpt-99",), "no named model matches 'gpt-99': try numbench models --all gpt-99"),
+        (("--all", "gpt", "--limit", "-1"), "--limit -1: give 0 or more"),
+    ],
+)
+def test_a_search_without_a_result_says_what_to_do(
+    tmp_path: Path, arguments: tuple[str, ...], message: str
+) -> None:
+    done = numbench("models", *arguments, cwd=tmp_path)
+    assert done.returncode == 2 and message in done.stderr
+
+
+def test_a_catalogue_file_is_an_option(tmp_path: Path) -> None:
+    (tmp_path / "c.toml").write_text(MODEL)
+    done = numbench("models", "mine", "--catalogue", "c.toml", cwd=tmp_path)
+    assert done.stdout.splitlines()[1].split() == ["mine", "quick", "openai", "1", "2"]
+    run = ("run", "--model", "mine", "--dataset", "short", "--limit", "1", "--dry-run")
+    done = numbench(*run, "--catalogue", "c.toml", cwd=tmp_path)
+    assert "Price: $1 and $2 per million tokens" in done.stdout, done.stderr
+    assert numbench(*run, cwd=tmp_path).returncode == 2
+    done = numbench(*run, "--catalogue", "gone.toml", cwd=tmp_path)
+    assert done.returncode == 2 and "gone.toml: No such file" in done.stderr
+
+
+def test_a_number_of_reasoning_tokens_is_part_of_the_run(tmp_path: Path) -> None:
+    run = ("run", "--model", "gemini-2.5-pro", "--dataset", "short", "--limit", "1", "--dry-run")
+    done = numbench(*run, "--reasoning-tokens", "4096", cwd=tmp_path)
+    assert "results/gemini-2.5-pro_4096-tokens_short" in done.stdout, done.stderr
+    done = numbench(*run, "--reasoning-tokens", "5", cwd=tmp_path)
+    assert done.returncode == 2 and "give 128 to 32,768" in done.stderr
+    done = numbench(*run, "--reasoning-tokens", "5", "--reasoning", "minimal", cwd=tmp_path)
+    assert done.returncode == 2 and "not both" in done.stderr
