@@ -1,4 +1,4 @@
-"""A scripted server on the loopback interface that speaks OpenAI and Gemini."""
+"""A scripted server on the loopback interface that speaks OpenAI, Gemini and Anthropic."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 from aiohttp import web
 
@@ -155,6 +155,51 @@ def gemini(
     return web.json_response(body | ({"usageMetadata": usage} if usage else {}))
 
 
+def anthropic(
+    text: str = '{"answer": 1}',
+    *,
+    usage: dict[str, Any] | None = None,
+    stop: str = "end_turn",
+    thought: str | None = None,
+    **more: Any,
+) -> Reply:
+    """A good Messages response."""
+    blocks: list[dict[str, Any]] = [{"type": "text", "text": text}]
+    if thought is not None:
+        blocks.insert(0, {"type": "thinking", "thinking": thought, "signature": "c2ln"})
+    body = {"id": "msg-1", "type": "message", "role": "assistant", "model": "served"}
+    body |= {"content": blocks, "stop_reason": stop, "stop_sequence": None}
+    return web.json_response(body | ({"usage": usage} if usage else {}) | more)
+
+
+def anthropic_error(
+    status: int, kind: str, message: str = "scripted", headers: dict[str, str] | None = None
+) -> Reply:
+    """An error in Anthropic's form."""
+    return web.json_response(anthropic_error_body(kind, message), status=status, headers=headers)
+
+
+def anthropic_error_body(kind: str, message: str = "scripted", **fields: Any) -> dict[str, Any]:
+    """The body of an error in Anthropic's form."""
+    error = {"type": kind, "message": message} | fields
+    return {"type": "error", "error": error, "request_id": "req-1"}
+
+
+def api_of(received: ReceivedRequest) -> Literal["chat", "responses", "gemini", "anthropic"]:
+    """The API that a request for an answer is in."""
+    if received.path.endswith("/v1/messages"):
+        return "anthropic"
+    if "contents" in received.body:
+        return "gemini"
+    return "responses" if "input" in received.body else "chat"
+
+
+def plain(received: ReceivedRequest, text: str = '{"answer": 1}') -> Reply:
+    """A good response in the API of the request."""
+    replies = {"chat": chat, "responses": responses, "gemini": gemini, "anthropic": anthropic}
+    return replies[api_of(received)](text)
+
+
 def is_streamed(received: ReceivedRequest) -> bool:
     """Whether a request asks for a stream."""
     return received.body.get("stream") is True or "streamGenerateContent" in received.path
@@ -166,6 +211,8 @@ def events(reply: Reply, cuts: Callable[[str], list[str]] = list) -> list[bytes]
     body = json.loads(reply.body)
     if "candidates" in body:
         return [_event(chunk) for chunk in _gemini_chunks(body, cuts)]
+    if "stop_reason" in body:
+        return [named_event(event) for event in _message_events(body, cuts)]
     if "output" in body:
         deltas = [{"type": "response.output_text.delta", "delta": "1"}]
         end = {"type": f"response.{body.get('status', 'completed')}", "response": body}
@@ -184,6 +231,36 @@ async def send_events(received: ReceivedRequest, events: list[bytes]) -> Reply:
 
 def _event(body: dict[str, Any]) -> bytes:
     return b": a comment\n\ndata: " + json.dumps(body).encode() + b"\n\n"
+
+
+def named_event(body: dict[str, Any]) -> bytes:
+    return f"event: {body['type']}\ndata: {json.dumps(body)}\n\n".encode()
+
+
+def _message_events(
+    body: dict[str, Any], cuts: Callable[[str], list[str]]
+) -> Iterator[dict[str, Any]]:
+    usage = body.pop("usage", None)
+    inputs = {key: value for key, value in (usage or {}).items() if "input" in key}
+    first = {"usage": inputs | {"output_tokens": 1}} if usage else {}
+    unknown = {"content": [], "stop_reason": None}
+    yield {"type": "message_start", "message": body | unknown | first}
+    yield {"type": "ping"}
+    for index, block in enumerate(body["content"]):
+        key = {"text": "text", "thinking": "thinking"}.get(block["type"])
+        empty = block | ({key: ""} if key else {})
+        yield {"type": "content_block_start", "index": index, "content_block": empty}
+        for piece in cuts(block[key]) if key else []:
+            delta = {"type": f"{key}_delta", key: piece}
+            yield {"type": "content_block_delta", "index": index, "delta": delta}
+        if "signature" in block:
+            delta = {"type": "signature_delta", "signature": block["signature"]}
+            yield {"type": "content_block_delta", "index": index, "delta": delta}
+        yield {"type": "content_block_stop", "index": index}
+    delta = {key: value for key, value in body.items() if key.startswith("stop_")}
+    last = {"usage": usage} if usage else {}
+    yield {"type": "message_delta", "delta": delta} | last
+    yield {"type": "message_stop"}
 
 
 def _chat_chunks(
@@ -223,7 +300,7 @@ def error(
     headers: dict[str, str] | None = None,
     **fields: Any,
 ) -> Reply:
-    """An error in the form that both protocols share."""
+    """An error in the form of OpenAI and Google, which the other adapters read too."""
     body = {"error": {"message": message, "code": status} | fields}
     return web.json_response(body, status=status, headers=headers)
 

@@ -35,7 +35,7 @@ from numbench.runner.scheduler import RetryPolicy
 from numbench.runner.spec import resolve
 from numbench.scoring import score_run
 from tests import servers
-from tests.runner.test_batch_scheduler import Provider
+from tests.runner.batch_provider import Provider
 from tests.runner.test_run import (
     MODEL,
     QUICK,

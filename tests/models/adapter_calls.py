@@ -15,6 +15,7 @@ KEY = "sk-planted-0123456789"
 MESSAGES = (Message("system", "Answer in JSON."), Message("user", "What is 1 + 1?"))
 CHAT_MODEL = "openai/any"
 GEMINI_MODEL = "gemini/any"
+ANTHROPIC_MODEL = "anthropic/any"
 RESPONSES_STREAM: dict[str, Any] = {"stream": True}
 CHAT_STREAM = RESPONSES_STREAM | {"stream_options": {"include_usage": True}}
 """What requests contain because answers are streamed."""
@@ -45,6 +46,4 @@ def call_adapter(
 
 async def valid_reply(received: ReceivedRequest) -> Reply:
     """Answer a request in its own format."""
-    if "input" in received.body:
-        return servers.responses()
-    return servers.gemini() if "contents" in received.body else servers.chat()
+    return servers.plain(received)

@@ -1,15 +1,30 @@
-"""Scripts of test servers that implement the batch APIs of OpenAI and Gemini."""
+"""Scripts of test servers that implement the batch APIs of OpenAI, Gemini and Anthropic."""
 
 from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import Any
 
 from aiohttp import web
 
+from numbench.records import Job
 from tests import servers
 from tests.servers import ReceivedRequest, Reply
+
+IDS = ("a", "b", "c")
+"""The ids of the requests of every job."""
+
+
+def planned(key: str, at: str | None = None) -> Job:
+    """Return the record of a job that may have been submitted."""
+    return Job(key=key, state="planned", items=IDS, at=at)
+
+
+def submitted(identity: str, key: str = "key") -> Job:
+    """Return the record of a job with an id."""
+    return Job(key=key, state="submitted", id=identity, items=IDS)
 
 
 @dataclass
@@ -128,3 +143,82 @@ class GeminiJobs:
         }
         self.jobs.append({"name": f"batches/job{number}", "metadata": metadata})
         return self.jobs[-1]
+
+
+@dataclass
+class AnthropicJobs:
+    """Anthropic's jobs, listed newest first, `page` at a time; the lists do not show requests."""
+
+    jobs: list[dict[str, Any]] = field(default_factory=list)
+    submitted: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
+    files: dict[str, bytes] = field(default_factory=dict)
+    versions: list[str] = field(default_factory=list)
+    sizes: list[int] = field(default_factory=list)
+    page: int = 2
+
+    def end(self, name: str, results: bytes | list[dict[str, Any]], **counts: int) -> None:
+        """End a job with results, or the lines of a file of results."""
+        lines = results if isinstance(results, bytes) else b"".join(map(json_line, results))
+        self.files[name] = lines
+        job = self._job(name)
+        job |= {"processing_status": "ended", "ended_at": timestamp()}
+        job["results_url"] = f"https://elsewhere.invalid/{name}"
+        counts = counts or {"succeeded": job["request_counts"]["processing"]}
+        job["request_counts"] |= {"processing": 0} | counts
+
+    async def __call__(self, received: ReceivedRequest) -> Reply:
+        method, parts = received.request.method, received.path.strip("/").split("/")
+        self.versions.append(received.headers.get("anthropic-version", ""))
+        match method, parts[2:]:
+            case "POST", ["batches"]:
+                self.sizes.append(len(await received.request.read()))
+                return web.json_response(self._start(received.body["requests"]))
+            case "GET", ["batches"]:
+                return self._list(received)
+            case "GET", ["batches", name] if self._job(name):
+                return web.json_response(self._job(name))
+            case "GET", ["batches", name, "results"] if name in self.files:
+                return web.Response(body=self.files[name], content_type="application/x-jsonl")
+            case "POST", ["batches", name, "cancel"] if self._job(name):
+                self._job(name)["processing_status"] = "canceling"
+                return web.json_response(self._job(name))
+        return servers.anthropic_error(404, "not_found_error", f"{method} {received.path}")
+
+    def _job(self, name: str) -> dict[str, Any]:
+        return next((job for job in self.jobs if job["id"] == name), {})
+
+    def _start(self, requests: list[dict[str, Any]]) -> dict[str, Any]:
+        name = f"msgbatch_{len(self.jobs)}"
+        self.submitted[name] = requests
+        none = dict.fromkeys(("succeeded", "errored", "canceled", "expired"), 0)
+        job = {
+            "id": name,
+            "type": "message_batch",
+            "processing_status": "in_progress",
+            "request_counts": {"processing": len(requests)} | none,
+            "created_at": timestamp(),
+            "expires_at": timestamp(),
+            "ended_at": None,
+            "results_url": None,
+        }
+        self.jobs.insert(0, job)
+        return job
+
+    def _list(self, received: ReceivedRequest) -> Reply:
+        names = [job["id"] for job in self.jobs]
+        after = received.request.query.get("after_id")
+        start = names.index(after) + 1 if after else 0
+        listed = self.jobs[start : start + self.page]
+        more = start + self.page < len(self.jobs)
+        ends = {"first_id": listed[0]["id"], "last_id": listed[-1]["id"]} if listed else {}
+        return web.json_response({"data": listed, "has_more": more} | ends)
+
+
+def json_line(result: dict[str, Any]) -> bytes:
+    """Return a line of a file of results."""
+    return json.dumps(result).encode() + b"\n"
+
+
+def timestamp() -> str:
+    """Return the current time as Anthropic writes it."""
+    return datetime.now(UTC).isoformat().replace("+00:00", "Z")

@@ -11,7 +11,14 @@ from numbench.errors import BadInput
 from numbench.models import open_model
 from numbench.records import Usage
 from tests import servers
-from tests.models.adapter_calls import CHAT_MODEL, GEMINI_MODEL, KEY, call_adapter, valid_reply
+from tests.models.adapter_calls import (
+    ANTHROPIC_MODEL,
+    CHAT_MODEL,
+    GEMINI_MODEL,
+    KEY,
+    call_adapter,
+    valid_reply,
+)
 from tests.servers import ReceivedRequest, Reply
 
 
@@ -182,6 +189,46 @@ def test_gemini_reasoning_is_separate_from_the_answer() -> None:
     assert completion.finish_reason == "stop"
 
 
+def test_equal_answers_of_all_providers_give_equal_completions() -> None:
+    chat_usage = {
+        "prompt_tokens": 7,
+        "completion_tokens": 45,
+        "completion_tokens_details": {"reasoning_tokens": 40},
+    }
+    responses_usage = {
+        "input_tokens": 7,
+        "output_tokens": 45,
+        "output_tokens_details": {"reasoning_tokens": 40},
+    }
+    gemini_usage = {"promptTokenCount": 7, "candidatesTokenCount": 5, "thoughtsTokenCount": 40}
+    anthropic_usage = {
+        "input_tokens": 7,
+        "output_tokens": 45,
+        "output_tokens_details": {"thinking_tokens": 40},
+    }
+    replies = {
+        "chat": lambda: servers.chat("4", usage=chat_usage, message={"reasoning": "2 and 2"}),
+        "responses": lambda: servers.responses("4", usage=responses_usage, thoughts=["2 and 2"]),
+        "gemini": lambda: servers.gemini("4", usage=gemini_usage, thought="2 and 2"),
+        "anthropic": lambda: servers.anthropic("4", usage=anthropic_usage, thought="2 and 2"),
+    }
+
+    async def script(received: ReceivedRequest) -> Reply:
+        events = servers.events(replies[servers.api_of(received)]())
+        return await servers.send_events(received, events)
+
+    completions = [
+        call_adapter(script, CHAT_MODEL)[0],
+        call_adapter(script, CHAT_MODEL, api="responses")[0],
+        call_adapter(script, GEMINI_MODEL)[0],
+        call_adapter(script, ANTHROPIC_MODEL)[0],
+    ]
+    same = {(c.text, c.reasoning_text, c.finish_reason, c.error) for c in completions}
+    assert same == {("4", "2 and 2", "stop", None)}
+    usage = Usage(input=7, visible=5, reasoning=40, generated=45, source="reported")
+    assert [completion.usage for completion in completions] == len(completions) * [usage]
+
+
 @pytest.mark.parametrize(
     ("finish", "reason"),
     [("stop", "stop"), ("length", "length"), ("content_filter", "refusal"), ("tool", "other")],
@@ -211,14 +258,14 @@ def test_refusals_are_reported_as_such() -> None:
     assert call_adapter(safety, GEMINI_MODEL)[0].finish_reason == "refusal"
 
 
-@pytest.mark.parametrize("model", [CHAT_MODEL, GEMINI_MODEL])
+@pytest.mark.parametrize("model", [CHAT_MODEL, GEMINI_MODEL, ANTHROPIC_MODEL])
 def test_a_key_that_a_server_echoes_is_masked_everywhere(model: str) -> None:
     async def refuse(received: ReceivedRequest) -> Reply:
         return servers.error(401, f"bad key {KEY}")
 
     async def echo(received: ReceivedRequest) -> Reply:
         text = f"your key is {KEY}"
-        return servers.gemini(text) if model == GEMINI_MODEL else servers.chat(text, id=KEY)
+        return servers.plain(received, text)
 
     for script in (refuse, echo):
         completion, _ = call_adapter(script, model)
@@ -275,7 +322,10 @@ def test_litellm_answers_and_classifies_failures() -> None:
     assert KEY not in error.message
 
 
-def test_litellm_rejects_a_missing_key_and_an_unknown_provider() -> None:
+def test_litellm_rejects_a_missing_key_and_an_unknown_provider(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.delenv("ANTHROPIC_API_KEY")
     with pytest.raises(BadInput, match="ANTHROPIC_API_KEY"):
         open_model("litellm/anthropic/claude-x")
     with pytest.raises(BadInput, match="litellm/PROVIDER/NAME"):

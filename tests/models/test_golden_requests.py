@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from anthropic.types import message_create_params
 from google.genai import types
 from openai.types.chat import ChatCompletionMessageParam, completion_create_params
 from openai.types.responses import ResponseInputItemParam, response_create_params
@@ -53,6 +54,11 @@ def validate(request: dict[str, Any]) -> None:
             types.Content.model_validate(content)
         return
     params: Any
+    if request["model"].startswith("claude-"):
+        claude = message_create_params.MessageCreateParamsStreaming
+        assert unknown_fields(claude, body) <= {"stream"}
+        TypeAdapter(claude).validate_python(body)
+        return
     if request["api"] == "responses":
         base = response_create_params.ResponseCreateParamsBase
         params = response_create_params.ResponseCreateParamsStreaming
@@ -79,6 +85,8 @@ def test_requests_validate_against_the_types_of_the_sdks() -> None:
         ("gpt-6-luna", {"reasoning_effort": "ultra"}),
         ("gpt-6-luna", {"thinking": {"type": "enabled"}}),
         ("gpt-6-luna", {"messages": "What is 1 + 1?"}),
+        ("claude-opus-5-5", {"thinking": {"type": "sometimes"}}),
+        ("claude-opus-5-5", {"reasoning_effort": "low"}),
         ("gemini-3.8-flash", {"generationConfig": {"thinkingEffort": "low"}}),
         ("gemini-3.8-flash", {"generationConfig": {"seed": "one"}}),
     ],

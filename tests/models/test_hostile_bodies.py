@@ -15,7 +15,7 @@ from numbench.models.credentials import known_secrets
 from numbench.models.provider_errors import provider_error, transient_failure
 from numbench.records import Completion
 from tests import servers
-from tests.models.adapter_calls import CHAT_MODEL, GEMINI_MODEL, KEY, call_adapter
+from tests.models.adapter_calls import ANTHROPIC_MODEL, CHAT_MODEL, GEMINI_MODEL, KEY, call_adapter
 from tests.servers import ReceivedRequest, Reply
 
 LITELLM = "litellm/openai/some"
@@ -26,6 +26,7 @@ ROUTES: list[tuple[str, Api]] = [
     (CHAT_MODEL, "chat"),
     (CHAT_MODEL, "responses"),
     (GEMINI_MODEL, "chat"),
+    (ANTHROPIC_MODEL, "chat"),
     (LITELLM, "chat"),
 ]
 everywhere = pytest.mark.parametrize(("model", "api"), ROUTES)
@@ -35,13 +36,13 @@ def answer(model: str, api: Api, change: Callable[[bytes], bytes], text: str = "
     """Return the completion for a valid response whose body was changed."""
 
     async def script(received: ReceivedRequest) -> Reply:
-        reply = (
-            servers.responses(text)
-            if "input" in received.body
-            else servers.gemini(text, thought=text)
-            if "contents" in received.body
-            else servers.chat(text, system_fingerprint=text)
-        )
+        replies: dict[str, Callable[[], Reply]] = {
+            "responses": lambda: servers.responses(text),
+            "gemini": lambda: servers.gemini(text, thought=text),
+            "anthropic": lambda: servers.anthropic(text, thought=text, id=text),
+            "chat": lambda: servers.chat(text, system_fingerprint=text),
+        }
+        reply = replies[servers.api_of(received)]()
         assert isinstance(reply, web.Response)
         assert isinstance(reply.body, bytes)
         body = change(reply.body)
@@ -73,22 +74,16 @@ def test_a_lone_surrogate_in_an_error_is_replaced(model: str, api: Api) -> None:
     assert "oh \ufffd no" in refusal(model, api, "oh \ud800 no")
 
 
-@pytest.mark.parametrize(("model", "api"), ROUTES[:3])
+@pytest.mark.parametrize(("model", "api"), ROUTES[:4])
 def test_a_byte_that_is_not_utf8_loses_no_answer(model: str, api: Api) -> None:
     completion = answer(model, api, lambda body: body.replace(b"4", b"4\xff"))
     assert completion.text == "4\ufffd"
 
 
-@pytest.mark.parametrize(("model", "api"), ROUTES[:3])
+@pytest.mark.parametrize(("model", "api"), ROUTES[:4])
 def test_a_header_that_is_not_ascii_loses_no_answer(model: str, api: Api) -> None:
     async def script(received: ReceivedRequest) -> Reply:
-        reply = (
-            servers.responses("4")
-            if "input" in received.body
-            else servers.gemini("4")
-            if "contents" in received.body
-            else servers.chat("4")
-        )
+        reply = servers.plain(received, "4")
         reply.headers["x-where"] = "Z\u00fcrich"
         return reply
 
@@ -98,7 +93,7 @@ def test_a_header_that_is_not_ascii_loses_no_answer(model: str, api: Api) -> Non
 @everywhere
 @pytest.mark.parametrize("status", [200, 400, 500])
 @pytest.mark.parametrize(
-    "start", [b"", b'{"error": ', b'{"candidates": ', b'{"error": {"message": ']
+    "start", [b"", b'{"error": ', b'{"candidates": ', b'{"content": ', b'{"error": {"message": ']
 )
 def test_a_deeply_nested_body_is_a_failure(model: str, api: Api, status: int, start: bytes) -> None:
     async def script(received: ReceivedRequest) -> Reply:
@@ -195,6 +190,8 @@ def test_no_warning_quotes_the_server(
             "choices": [{"finish_reason": KEY, "message": {"content": "1", "role": KEY}}],
             "output": [{"type": KEY}],
             "status": "completed",
+            "content": [{"type": KEY, "text": "1"}, {"type": "text", "text": KEY}],
+            "stop_reason": KEY,
         }
         return web.json_response(body)
 

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from aiohttp import web
 
+from numbench.errors import BadInput
 from numbench.models import open_model
 from numbench.records import Completion, Usage
 from tests import servers
@@ -222,3 +223,9 @@ def test_importing_litellm_uses_no_network_and_prints_nothing() -> None:
         [sys.executable, "-c", code], capture_output=True, text=True, env=environment
     )
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+@pytest.mark.parametrize("route", ["aiohttp_openai/some", "petals/some"])
+def test_a_provider_whose_requests_cannot_be_observed_is_refused(route: str) -> None:
+    with pytest.raises(BadInput, match="cannot be observed; use another route"):
+        open_model(f"litellm/{route}")

@@ -8,7 +8,6 @@ from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 
 import pytest
-from aiohttp import web
 
 from numbench.errors import BadInput
 from numbench.models import Api, Message, open_batch, open_model
@@ -17,11 +16,10 @@ from numbench.models.provider_errors import ProviderError
 from numbench.records import Completion, Usage
 from tests import servers
 from tests.models.adapter_calls import KEY
-from tests.models.batch_servers import OpenAIJobs
+from tests.models.batch_servers import IDS, OpenAIJobs, planned, submitted
 from tests.servers import ReceivedRequest, Reply, Script, serve
 
 T = TypeVar("T")
-IDS = ("a", "b", "c")
 
 
 def run_at(
@@ -51,7 +49,7 @@ def requests(model: str = "gpt-5", level: str = "low") -> list[BatchRequest]:
 
 
 async def collect(service: BatchService, job: str) -> list[tuple[str, Completion]]:
-    return [result async for result in service.results(job, IDS)]
+    return [result async for result in service.results(submitted(job))]
 
 
 def line(identity: str, text: str = "x", status: int = 200, **fields: Any) -> bytes:
@@ -245,7 +243,7 @@ def test_the_results_of_one_file_are_yielded_before_the_other_fails() -> None:
         del provider.files["error_file_id"]
         results: list[str] = []
         with pytest.raises(ProviderError) as caught:
-            async for identity, _ in service.results(name, IDS):
+            async for identity, _ in service.results(submitted(name)):
                 results.append(identity)
         assert caught.value.failure.kind == "run"
         return results
@@ -257,20 +255,14 @@ def test_a_job_is_found_by_its_key() -> None:
     provider = OpenAIJobs()
 
     async def work(service: BatchService) -> list[str | None]:
-        assert await service.find("key-1") is None
+        assert await service.find(planned("key-1")) is None
         for number in (0, 1, 1, 2, 3, 4):
             await service.submit(requests(), f"key-{number}")
-        return [await service.find(key) for key in ("key-0", "key-1", "key-4", "key-5", "key")]
+        return [
+            await service.find(planned(key)) for key in ("key-0", "key-1", "key-4", "key-5", "key")
+        ]
 
     assert run_at(provider, work) == ["batch-0", "batch-2", "batch-5", None, None]
-
-
-def test_a_list_of_jobs_that_repeats_itself_raises_a_provider_error() -> None:
-    async def script(received: ReceivedRequest) -> Reply:
-        return web.json_response({"data": [{"id": "batch-0"}], "has_more": True})
-
-    with pytest.raises(ProviderError, match="the same jobs again"):
-        run_at(script, lambda service: service.find("key"))
 
 
 def test_the_status_of_a_job_in_each_state() -> None:
@@ -301,56 +293,11 @@ def test_the_status_of_a_job_in_each_state() -> None:
     run_at(provider, work)
 
 
-WORK: list[Callable[[BatchService], Awaitable[object]]] = [
-    lambda service: service.submit(requests(), "key"),
-    lambda service: service.find("key"),
-    lambda service: service.status("batch-0"),
-    lambda service: collect(service, "batch-0"),
-    lambda service: service.cancel("batch-0"),
-]
-
-
-@pytest.mark.parametrize("work", WORK)
-def test_an_error_of_the_provider_is_raised_without_retry_and_without_the_key(
-    work: Callable[[BatchService], Awaitable[object]],
-) -> None:
-    asked_paths: list[str] = []
-
-    async def limited(received: ReceivedRequest) -> Reply:
-        asked_paths.append(received.path)
-        return servers.error(429, f"slow down, {KEY}", headers={"Retry-After": "7"})
-
-    async def unauthorised(received: ReceivedRequest) -> Reply:
-        return servers.error(401, f"bad key {KEY}")
-
-    with pytest.raises(ProviderError, match=r"HTTP 429: slow down, \[key\]") as caught:
-        run_at(limited, work)
-    assert (caught.value.failure.kind, caught.value.failure.retry_after) == ("rate_limit", 7.0)
-    assert len(asked_paths) == 1
-    with pytest.raises(ProviderError, match=r"HTTP 401: bad key \[key\]") as caught:
-        run_at(unauthorised, work)
-    assert caught.value.failure.kind == "run"
-
-
-async def _nothing(received: ReceivedRequest) -> Reply:
-    return web.json_response({})
-
-
-@pytest.mark.parametrize("work", WORK)
-@pytest.mark.parametrize("script", [servers.torn, servers.garbage])
-def test_an_unreadable_response_is_a_transient_failure(
-    work: Callable[[BatchService], Awaitable[object]], script: Script
-) -> None:
-    with pytest.raises(ProviderError) as caught:
-        run_at(script, work)
-    assert caught.value.failure.kind == "transient"
-    with pytest.raises(ProviderError, match="no id"):
-        run_at(_nothing, WORK[0])
-
-
 def test_a_provider_without_a_batch_api_is_rejected() -> None:
     for model, level in (("kimi-k2-0905", None), ("litellm/openai/x", None)):
-        with pytest.raises(BadInput, match=r"no batch API \(openai and gemini have one\)"):
+        with pytest.raises(
+            BadInput, match=r"no batch API \(openai, gemini and anthropic have one\)"
+        ):
             open_batch(model, level)
     with pytest.raises(BadInput, match="leave out --batch"):
         open_batch("baseline/float64")

@@ -12,7 +12,14 @@ from aiohttp import web
 from numbench.models import Api, RequestSettings, open_model
 from numbench.records import Completion, Usage
 from tests import servers
-from tests.models.adapter_calls import CHAT_MODEL, GEMINI_MODEL, MESSAGES, call_adapter, valid_reply
+from tests.models.adapter_calls import (
+    ANTHROPIC_MODEL,
+    CHAT_MODEL,
+    GEMINI_MODEL,
+    MESSAGES,
+    call_adapter,
+    valid_reply,
+)
 from tests.servers import ReceivedRequest, Reply, Script, serve
 
 
@@ -69,6 +76,7 @@ def test_a_failed_request_has_usage_and_cost() -> None:
         (CHAT_MODEL, "chat", 0.25),
         (CHAT_MODEL, "responses", 0.25),
         (GEMINI_MODEL, "chat", None),
+        (ANTHROPIC_MODEL, "chat", None),
     ]
     for model, api, cost in routes:
         completion, _ = call_adapter(script, model, api=api)
@@ -105,7 +113,7 @@ def test_failures_of_gemini_have_usage() -> None:
         assert completion.usage == Usage(input=4, source="reported")
 
 
-@pytest.mark.parametrize("model", [CHAT_MODEL, GEMINI_MODEL])
+@pytest.mark.parametrize("model", [CHAT_MODEL, GEMINI_MODEL, ANTHROPIC_MODEL])
 @pytest.mark.parametrize(
     ("status", "message", "kind"),
     [
@@ -149,7 +157,7 @@ def test_each_http_status_has_its_kind_of_failure(
     assert message in completion.error.message
 
 
-@pytest.mark.parametrize("model", [CHAT_MODEL, GEMINI_MODEL])
+@pytest.mark.parametrize("model", [CHAT_MODEL, GEMINI_MODEL, ANTHROPIC_MODEL])
 def test_retry_after_may_be_seconds_or_a_date(model: str) -> None:
     async def seconds(received: ReceivedRequest) -> Reply:
         return servers.error(429, headers={"Retry-After": "7"})
@@ -263,7 +271,7 @@ async def _error_in_a_successful_response(received: ReceivedRequest) -> Reply:
     return web.json_response({"error": {"message": "upstream died", "code": 502}})
 
 
-@pytest.mark.parametrize("model", [CHAT_MODEL, GEMINI_MODEL])
+@pytest.mark.parametrize("model", [CHAT_MODEL, GEMINI_MODEL, ANTHROPIC_MODEL])
 @pytest.mark.parametrize(
     "script",
     [
@@ -282,7 +290,7 @@ def test_an_unreadable_response_is_a_transient_failure(model: str, script: Scrip
     assert completion.text == ""
 
 
-@pytest.mark.parametrize("model", [CHAT_MODEL, GEMINI_MODEL])
+@pytest.mark.parametrize("model", [CHAT_MODEL, GEMINI_MODEL, ANTHROPIC_MODEL])
 def test_a_request_ends_at_its_time_limit(model: str) -> None:
     async def never(received: ReceivedRequest) -> Reply:
         await asyncio.sleep(servers.FOR_EVER)
@@ -305,7 +313,7 @@ def test_a_request_ends_at_its_time_limit(model: str) -> None:
         assert len(server.received) == 1
 
 
-@pytest.mark.parametrize("model", [CHAT_MODEL, GEMINI_MODEL])
+@pytest.mark.parametrize("model", [CHAT_MODEL, GEMINI_MODEL, ANTHROPIC_MODEL])
 def test_a_refused_connection_is_a_transient_failure(model: str) -> None:
     with serve(valid_reply) as server:
         url = server.url

@@ -35,7 +35,7 @@ from numbench.records import Completion
 from numbench.runner import RunSpec, plan, run
 from numbench.runner.prices import find_price
 from numbench.runner.request_log import REQUESTS
-from tests.models.batch_servers import GeminiJobs
+from tests.models.batch_servers import GeminiJobs, planned
 from tests.servers import serve
 
 QUESTION = (Message("system", "Answer in JSON."), Message("user", "What is 1 + 1?"))
@@ -262,7 +262,7 @@ def test_a_plugin_may_have_a_batch_api(
     async def find(url: str) -> str | None:
         service = open_batch("acme/large", "low", url)
         try:
-            return await service.find("key")
+            return await service.find(planned("key"))
         finally:
             await service.close()
 
@@ -273,7 +273,9 @@ def test_a_plugin_may_have_a_batch_api(
         assert len(server.received) == 1
     install(hosted())
     assert describe_model("acme/large").batch_discount is None
-    with pytest.raises(BadInput, match=r"acme has no batch API \(openai and gemini have one\)"):
+    with pytest.raises(
+        BadInput, match=r"acme has no batch API \(openai, gemini and anthropic have one\)"
+    ):
         open_batch("acme/large", "low", "http://127.0.0.1:1")
 
 

@@ -24,7 +24,12 @@ from numbench.models import (
     open_model,
 )
 from numbench.models.aiohttp_transport import MAX_RESPONSE_BYTES
-from numbench.models.event_streams import merge_chat_events, merge_gemini_events
+from numbench.models.anthropic_messages import parse_completion as parse_message
+from numbench.models.event_streams import (
+    merge_chat_events,
+    merge_gemini_events,
+    merge_message_events,
+)
 from numbench.models.gemini_api import parse_completion as parse_gemini
 from numbench.models.hosted_providers import should_stream
 from numbench.models.json_fields import InvalidJson
@@ -32,7 +37,7 @@ from numbench.models.openai_chat import parse_completion as parse_chat
 from numbench.models.providers import ModelTarget
 from numbench.records import Completion
 from tests import servers
-from tests.models.adapter_calls import CHAT_MODEL, GEMINI_MODEL, call_adapter
+from tests.models.adapter_calls import ANTHROPIC_MODEL, CHAT_MODEL, GEMINI_MODEL, call_adapter
 from tests.servers import ReceivedRequest, Reply, serve
 
 CHAT_USAGE = {
@@ -51,12 +56,27 @@ ROUTES: list[tuple[str, Api]] = [
     (CHAT_MODEL, "chat"),
     (CHAT_MODEL, "responses"),
     (GEMINI_MODEL, "chat"),
+    (ANTHROPIC_MODEL, "chat"),
 ]
 EVERY_ROUTE = pytest.mark.parametrize(("model", "api"), ROUTES)
 
 
+ANTHROPIC_USAGE = {
+    "input_tokens": 4,
+    "cache_creation_input_tokens": 3,
+    "cache_read_input_tokens": 2,
+    "output_tokens": 30,
+    "output_tokens_details": {"thinking_tokens": 20},
+}
+
+
 def answer(received: ReceivedRequest, kind: str = "plain") -> Reply:
     """Return an answer in the format of the request."""
+    if servers.api_of(received) == "anthropic":
+        stop = {"cut": "max_tokens", "refused": "refusal"}.get(kind, "end_turn")
+        details = {"stop_details": {"type": "refusal", "category": "bio"}}
+        more = details if kind == "refused" else {}
+        return servers.anthropic(usage=ANTHROPIC_USAGE, stop=stop, thought="hm, 1", **more)
     if "contents" in received.body:
         finish = {"cut": "MAX_TOKENS", "refused": "SAFETY"}.get(kind, "STOP")
         return servers.gemini(usage=GEMINI_USAGE, finish=finish, thought="hm, 1")
@@ -108,6 +128,7 @@ def test_any_text_cut_anywhere_is_put_together_again(text: str, thought: str, si
     for reply, merge, parse in (
         (servers.chat(text, message={"reasoning": thought}), merge_chat_events, parse_chat),
         (servers.gemini(text, thought=thought), merge_gemini_events, parse_gemini),
+        (servers.anthropic(text, thought=thought), merge_message_events, parse_message),
     ):
         completion = parse(merge(b"".join(servers.events(reply, cuts))))
         assert (completion.text, completion.reasoning_text or "") == (text, thought)
@@ -135,7 +156,8 @@ def test_a_stream_that_ends_early_is_a_lost_answer(model: str, api: Api, way: st
 
 @EVERY_ROUTE
 def test_an_error_within_a_stream_is_the_failure(model: str, api: Api) -> None:
-    error = {"type": "error", "error": {"code": 429, "message": "slow down"}}
+    fields = {"type": "rate_limit_error", "code": 429, "message": "slow down"}
+    error = {"type": "error", "error": fields}
 
     async def script(received: ReceivedRequest) -> Reply:
         events = servers.events(answer(received))[:1]
@@ -185,14 +207,15 @@ def test_a_server_without_geminis_path_of_streams_answers_without() -> None:
     assert completions[0].error is None
 
 
-def test_after_a_stream_without_usage_answers_are_not_streamed() -> None:
+@pytest.mark.parametrize("model", [CHAT_MODEL, ANTHROPIC_MODEL])
+def test_after_a_stream_without_usage_answers_are_not_streamed(model: str) -> None:
     async def script(received: ReceivedRequest) -> Reply:
         if servers.is_streamed(received):
-            return await servers.send_events(received, servers.events(servers.chat()))
+            return await servers.send_events(received, servers.events(servers.plain(received)))
         return answer(received)
 
     with serve(script) as server:
-        completions = several(server.url, CHAT_MODEL, "chat", 2)
+        completions = several(server.url, model, "chat", 2)
     assert [each.text for each in completions] == 2 * ['{"answer": 1}']
     assert [each.usage.generated for each in completions] == [None, 30]
 
@@ -282,7 +305,7 @@ def test_connections_are_kept_alive_by_the_operating_system(
     assert options == [(1, 60)]
 
 
-@pytest.mark.parametrize("model", [CHAT_MODEL, GEMINI_MODEL])
+@pytest.mark.parametrize("model", [CHAT_MODEL, GEMINI_MODEL, ANTHROPIC_MODEL])
 def test_a_response_that_grows_without_end_takes_little_memory(model: str) -> None:
     """2 GiB of blanks in 2 MB of gzip."""
     bomb = gzip.compress(b" " * 2**28) * 8

@@ -10,11 +10,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from aiohttp import web
 
 from numbench.journal import read_jobs
 from numbench.runner.scheduler import RetryPolicy
-from tests.models.batch_servers import OpenAIJobs
-from tests.runner.test_run import KEY, RUN_MODULE
+from tests import servers
+from tests.models.batch_servers import AnthropicJobs, OpenAIJobs
+from tests.runner.test_run import KEY, MODEL, RUN_MODULE
 from tests.servers import ReceivedRequest, Reply
 
 Answer = Callable[[dict[str, Any], int], dict[str, Any] | None]
@@ -69,9 +71,52 @@ class Provider(OpenAIJobs):
         job |= {"status": "completed", "output_file_id": f"{name}-out"}
 
 
+def good_message(params: dict[str, Any], number: int) -> dict[str, Any] | None:
+    """Return Anthropic's result with an answer."""
+    reply = servers.anthropic(usage={"input_tokens": 10, "output_tokens": 4})
+    assert isinstance(reply, web.Response) and isinstance(reply.body, bytes)
+    return {"type": "succeeded", "message": json.loads(reply.body)}
+
+
+@dataclass
+class AnthropicProvider(AnthropicJobs):
+    """Anthropic, where a job ends at the `polls`-th poll. `received` counts prompts."""
+
+    answer: Answer = good_message
+    polls: int = 1
+    received: Counter[str] = field(default_factory=Counter)
+    seen: Counter[str] = field(default_factory=Counter)
+
+    async def __call__(self, received: ReceivedRequest) -> Reply:
+        parts = received.path.strip("/").split("/")
+        if received.request.method == "GET" and len(parts) == 4:
+            self.seen[parts[3]] += 1
+            if self.seen[parts[3]] == self.polls:
+                self._finish(parts[3])
+        return await super().__call__(received)
+
+    def _finish(self, name: str) -> None:
+        results = []
+        for entry in reversed(self.submitted[name]):
+            prompt = entry["params"]["messages"][-1]["content"]
+            self.received[prompt] += 1
+            if result := self.answer(entry["params"], self.received[prompt]):
+                results.append({"custom_id": entry["custom_id"], "result": result})
+        self.end(name, results)
+
+
+CLAUDE = "anthropic/claude-haiku-4-5"
+Providers = type[Provider] | type[AnthropicProvider]
+EVERY = pytest.mark.parametrize(
+    ("model", "provider_of"), [(MODEL, Provider), (CLAUDE, AnthropicProvider)]
+)
+"""A batch API of each kind, with a model."""
+
+
 @pytest.fixture(autouse=True)
 def _quick(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    monkeypatch.setenv("ANTHROPIC_API_KEY", KEY)
     use_policy(monkeypatch)
     yield
 

@@ -14,7 +14,16 @@ from numbench.errors import NumbenchError
 from numbench.journal import read_run
 from numbench.runner import RunInterrupted
 from numbench.runner.progress import RunProgress
-from tests.runner.batch_provider import Provider, _quick, good, states
+from tests import servers
+from tests.runner.batch_provider import (
+    CLAUDE,
+    AnthropicProvider,
+    Provider,
+    _quick,
+    good,
+    good_message,
+    states,
+)
 from tests.runner.test_run import dataset, go
 from tests.servers import serve
 
@@ -116,3 +125,26 @@ def test_progress_shows_the_state_of_the_jobs(dataset: Path, tmp_path: Path) -> 
         go(server, dataset, tmp_path / "run", batch=True, on_progress=watch)
     assert "1 batch job at the provider (submitted): 0 of 10 requests done" in notes
     assert "1 batch job at the provider (validating): 4 of 10 requests done" in notes
+
+
+def test_only_failed_items_of_claude_are_resubmitted(dataset: Path, tmp_path: Path) -> None:
+    def answer(params: dict[str, Any], number: int) -> dict[str, Any] | None:
+        prompt = params["messages"][-1]["content"]
+        if "1" in prompt and number == 1:
+            return {"type": "expired"}
+        if prompt.startswith("What is 2"):
+            return None
+        if prompt.startswith("What is 3"):
+            error = servers.anthropic_error_body("invalid_request_error", "prompt is too long")
+            return {"type": "errored", "error": error}
+        return good_message(params, number)
+
+    provider = AnthropicProvider(answer=answer)
+    with serve(provider) as server:
+        report = go(server, dataset, tmp_path / "run", model=CLAUDE, batch=True)
+    assert (report.answered, report.errors) == (8, 2)
+    responses = read_run(tmp_path / "run").responses.values()
+    kinds = [response.error.kind for response in responses if response.error]
+    assert sorted(kinds) == ["item", "transient"]
+    assert len(provider.jobs) == 3
+    assert max(provider.received.values()) == 3

@@ -13,22 +13,23 @@ from numbench.runner.planning import plan
 from numbench.runner.spec import RunSpec
 from tests import servers
 from tests.models.batch_servers import GeminiJobs
-from tests.runner.batch_provider import Provider, _quick, states
+from tests.runner.batch_provider import EVERY, Provider, Providers, _quick, states
 from tests.runner.test_run import MODEL, dataset, go
 from tests.servers import ReceivedRequest, Reply, serve
 
 __all__ = ["_quick", "dataset"]
 
 
+@EVERY
 def test_a_batch_answers_every_item_once_and_fills_the_same_journal(
-    dataset: Path, tmp_path: Path
+    dataset: Path, tmp_path: Path, model: str, provider_of: Providers
 ) -> None:
-    provider = Provider(polls=3)
+    provider = provider_of(polls=3)
     with serve(provider) as server:
-        report = go(server, dataset, tmp_path / "run", batch=True)
+        report = go(server, dataset, tmp_path / "run", model=model, batch=True)
         assert (report.answered, report.errors, report.generated_tokens) == (10, 0, 40)
-        assert go(server, dataset, tmp_path / "run", batch=True).skipped == 10
-        assert go(server, dataset, tmp_path / "run").skipped == 10
+        assert go(server, dataset, tmp_path / "run", model=model, batch=True).skipped == 10
+        assert go(server, dataset, tmp_path / "run", model=model).skipped == 10
     assert set(provider.received.values()) == {1}
     assert len(provider.jobs) == 1
     assert states(tmp_path / "run") == ["collected"]
@@ -36,9 +37,7 @@ def test_a_batch_answers_every_item_once_and_fills_the_same_journal(
     assert len(recorded.responses) == 10
     response = next(iter(recorded.responses.values()))
     assert (response.text, response.attempts) == ('{"answer": 1}', 1)
-    assert response.extra["batch_job"] == "batch-0"
-    body = provider.requests("batch-0")[0]["body"]
-    assert body["messages"][0]["role"] == "system"
+    assert response.extra["batch_job"] == provider.jobs[0]["id"]
 
 
 def test_large_runs_are_split_into_jobs_of_the_maximum_size(
@@ -74,19 +73,25 @@ def test_after_a_queue_limit_smaller_jobs_are_submitted_one_at_a_time(
     assert taken == [10, 5, 2, 2, 2, 2, 2]
 
 
-def prices(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def prices(folder: Path, monkeypatch: pytest.MonkeyPatch, route: str = MODEL) -> None:
     """10 tokens in and 4 out cost five dollars; half by batch."""
     path = folder / "prices.toml"
-    path.write_text(f'[[price]]\nroute = "{MODEL}"\ninput = 1e5\noutput = 1e6\ndate = "2025-03"\n')
+    path.write_text(f'[[price]]\nroute = "{route}"\ninput = 1e5\noutput = 1e6\ndate = "2025-03"\n')
     monkeypatch.setenv("NUMBENCH_PRICES", str(path))
 
 
+@EVERY
 def test_a_batch_costs_the_discounted_price(
-    dataset: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    dataset: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    model: str,
+    provider_of: Providers,
 ) -> None:
-    prices(tmp_path, monkeypatch)
-    with serve(Provider()) as server:
-        assert go(server, dataset, tmp_path / "run", batch=True).cost == pytest.approx(25.0)
+    prices(tmp_path, monkeypatch, model)
+    with serve(provider_of()) as server:
+        report = go(server, dataset, tmp_path / "run", model=model, batch=True)
+        assert report.cost == pytest.approx(25.0)
     response = next(iter(read_run(tmp_path / "run").responses.values()))
     assert response.extra["cost_source"] == "price table (2025-03), batch"
 

@@ -1,4 +1,4 @@
-"""Complete runs against every fault of a server, with OpenAI's and Gemini's API.
+"""Complete runs against every fault of a server, with the APIs of OpenAI, Google and Anthropic.
 
 Questions of one task meet the fault once and then get a good answer; those of the other task always
 meet the fault.
@@ -27,8 +27,8 @@ from tests import servers
 from tests.runner.test_run import KEY, QUICK, RUN_MODULE, go, questions, small_dataset
 from tests.servers import ReceivedRequest, Reply, Script, serve
 
-CHAT, GEMINI = "openai/some", "gemini/some"
-BOTH = pytest.mark.parametrize("model", [CHAT, GEMINI])
+CHAT, GEMINI, ANTHROPIC = MODELS = "openai/some", "gemini/some", "anthropic/some"
+EVERY = pytest.mark.parametrize("model", MODELS)
 ATTEMPTS = 3
 PROMPTS = {item.id: item.prompt for items in questions(100).values() for item in items}
 TASKS = {item.id: item.task for items in questions(100).values() for item in items}
@@ -38,20 +38,16 @@ TASKS = {item.id: item.task for items in questions(100).values() for item in ite
 def _quick(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     monkeypatch.setenv("GEMINI_API_KEY", KEY)
+    monkeypatch.setenv("ANTHROPIC_API_KEY", KEY)
     monkeypatch.setattr(
         RUN_MODULE, "RetryPolicy", lambda **changes: RetryPolicy(**(QUICK | changes))
     )
     yield
 
 
-def good(received: ReceivedRequest, text: str = '{"answer": 1}') -> Reply:
-    """Return an answer in the API of the request."""
-    return servers.gemini(text) if "contents" in received.body else servers.chat(text)
-
-
 def plain(received: ReceivedRequest, text: str = '{"answer": 1}') -> dict[str, Any]:
-    """Return the body of such an answer."""
-    reply = good(received, text)
+    """Return the body of a good answer in the API of the request."""
+    reply = servers.plain(received, text)
     assert isinstance(reply, web.Response)
     assert isinstance(reply.body, bytes)
     body: dict[str, Any] = json.loads(reply.body)
@@ -125,7 +121,7 @@ async def error_in_the_body(received: ReceivedRequest) -> Reply:
 
 
 async def no_choices(received: ReceivedRequest) -> Reply:
-    return web.json_response(plain(received) | {"choices": [], "candidates": []})
+    return web.json_response(plain(received) | {"choices": [], "candidates": [], "content": None})
 
 
 async def too_long(received: ReceivedRequest) -> Reply:
@@ -174,7 +170,7 @@ FAULTS = (
     [
         pytest.param(fault, model, id=f"{fault.script.__name__}-{model.partition('/')[0]}")
         for fault in FAULTS
-        for model in (CHAT, GEMINI)
+        for model in MODELS
         if fault.only in (None, model)
     ],
 )
@@ -184,7 +180,7 @@ def test_a_fault_costs_an_attempt_and_a_permanent_one_is_recorded(
     async def script(received: ReceivedRequest) -> Reply:
         if received.number == 0 or "minimum" in received.prompt:
             return await fault.script(received)
-        return good(received)
+        return servers.plain(received)
 
     report, responses, counts = whole_run(tmp_path, script, model)
     lost = {item for item in responses if TASKS[item] == "minmax" or fault.kind == "item"}
@@ -225,7 +221,7 @@ def whole_run(
     return report, responses, counts
 
 
-@BOTH
+@EVERY
 @pytest.mark.parametrize("way", ["stall", "trickle"])
 def test_a_response_that_never_ends_times_out(tmp_path: Path, model: str, way: str) -> None:
     async def script(received: ReceivedRequest) -> Reply:
@@ -267,20 +263,26 @@ async def compressed(received: ReceivedRequest) -> Reply:
 
 async def in_parts(received: ReceivedRequest) -> Reply:
     body = plain(received)
-    if "contents" in received.body:
-        body["candidates"][0]["content"]["parts"] = [{"text": '{"answer"'}, {"text": ": 1}"}]
-    else:
-        parts = [{"type": "text", "text": '{"answer"'}, {"type": "text", "text": ": 1}"}]
-        body["choices"][0]["message"]["content"] = parts
+    parts = [{"type": "text", "text": '{"answer"'}, {"type": "text", "text": ": 1}"}]
+    match servers.api_of(received):
+        case "gemini":
+            body["candidates"][0]["content"]["parts"] = [{"text": '{"answer"'}, {"text": ": 1}"}]
+        case "anthropic":
+            body["content"] = parts
+        case _:
+            body["choices"][0]["message"]["content"] = parts
     return web.json_response(body)
 
 
 async def without_content(received: ReceivedRequest) -> Reply:
     body = plain(received)
-    if "contents" in received.body:
-        body["candidates"][0]["content"] = {"role": "model"}
-    else:
-        body["choices"][0]["message"]["content"] = None
+    match servers.api_of(received):
+        case "gemini":
+            body["candidates"][0]["content"] = {"role": "model"}
+        case "anthropic":
+            body["content"] = []
+        case _:
+            body["choices"][0]["message"]["content"] = None
     return web.json_response(body)
 
 
@@ -289,17 +291,17 @@ async def under_another_type(received: ReceivedRequest) -> Reply:
 
 
 async def plainly(received: ReceivedRequest) -> Reply:
-    return good(received)
+    return servers.plain(received)
 
 
 HUGE = "9" * 5_000_000
 
 
 async def huge(received: ReceivedRequest) -> Reply:
-    return good(received, HUGE)
+    return servers.plain(received, HUGE)
 
 
-@BOTH
+@EVERY
 @pytest.mark.parametrize(
     ("script", "text"),
     [
@@ -336,7 +338,7 @@ def test_responses_with_equal_ids_are_kept_apart(tmp_path: Path) -> None:
     assert {response.extra["id"] for response in responses.values()} == {"always-the-same"}
 
 
-@BOTH
+@EVERY
 @pytest.mark.parametrize("status", [401, 402, 403, 404])
 def test_a_refusing_server_gets_no_request_beyond_those_in_flight(
     tmp_path: Path, model: str, status: int
@@ -349,10 +351,10 @@ def test_a_refusing_server_gets_no_request_beyond_those_in_flight(
     assert requests <= 8
 
 
-@BOTH
+@EVERY
 def test_a_redirect_ends_the_run_and_gets_no_key(tmp_path: Path, model: str) -> None:
     async def elsewhere(received: ReceivedRequest) -> Reply:
-        return good(received)
+        return servers.plain(received)
 
     with serve(elsewhere) as other:
 
@@ -366,7 +368,7 @@ def test_a_redirect_ends_the_run_and_gets_no_key(tmp_path: Path, model: str) -> 
     assert requests <= 8
 
 
-@BOTH
+@EVERY
 @pytest.mark.parametrize("way", ["no such host", "plain port"])
 def test_a_wrong_server_ends_the_run_without_retries(tmp_path: Path, model: str, way: str) -> None:
     with serve(plainly) as server:
@@ -389,14 +391,14 @@ def test_a_server_that_rejects_every_item_ends_the_run(tmp_path: Path) -> None:
             go(server, dataset, tmp_path / "run", model=CHAT, concurrency=4)
 
     async def some(received: ReceivedRequest) -> Reply:
-        return good(received) if "minimum" in received.prompt else await too_long(received)
+        return servers.plain(received) if "minimum" in received.prompt else await too_long(received)
 
     with serve(some) as server:
         report = go(server, dataset, tmp_path / "some", model=CHAT)
     assert (report.answered, report.errors) == (100, 100)
 
 
-@BOTH
+@EVERY
 def test_an_unreachable_server_ends_the_run_with_one_line(
     tmp_path: Path, model: str, caplog: pytest.LogCaptureFixture
 ) -> None:

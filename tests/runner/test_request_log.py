@@ -163,6 +163,20 @@ def test_neither_streaming_nor_seeds_of_samples_change_the_shape(
         assert {each.body["seed"] for each in server.received} == {3, 4}
 
 
+def test_a_summary_that_the_provider_refuses_does_not_change_the_shape(
+    dataset: Path, tmp_path: Path
+) -> None:
+    async def script(received: ReceivedRequest) -> Reply:
+        if "summary" in received.body["reasoning"]:
+            return servers.error(400, "verify", code="unsupported_value", param="reasoning.summary")
+        return servers.responses('{"answer": 1}')
+
+    with serve(script) as server:
+        report = go(server, dataset, tmp_path / "run", reasoning="low", api="responses")
+        assert report.answered == 10
+        assert "summary" not in server.received[-1].body["reasoning"]
+
+
 def test_a_lost_file_of_requests_does_not_lift_the_check(dataset: Path, tmp_path: Path) -> None:
     out = tmp_path / "run"
     with serve(good) as server:

@@ -84,6 +84,7 @@ ROUTES = [
     Route("openai/some", responses, api="responses"),
     Route("openrouter/vendor/some", chat),
     Route("gemini/some", gemini),
+    Route("anthropic/claude-sonnet-4-5", anthropic),
     Route("litellm/openai/some", chat, streams=False),
     Route("litellm/gemini/gemini-2.5-pro", gemini, streams=False),
     Route("litellm/anthropic/claude-sonnet-4-5", anthropic, streams=False),

@@ -201,18 +201,20 @@ def merge(
         Path, typer.Option(metavar="FOLDER", help="Run folder to write.", show_default=False)
     ],
 ) -> None:
-    """Merge runs on different items, such as the shards of a run, into one run.
+    """Merge the shards of a run, or other runs on different items.
 
     \b
     Examples:
       numbench run --model gpt-5 --reasoning high --shard 1/2     on one machine
       numbench run --model gpt-5 --reasoning high --shard 2/2     on another one
-      numbench merge results/gpt-5_high_v1_shard-*-of-2 --out results/gpt-5_high_v1
+      numbench merge results/gpt-5_high_v1_shard-* --out results/gpt-5_high_v1
       numbench report results/gpt-5_high_v1
 
     The runs must agree in everything that shapes an answer (model, level, settings, dataset,
     prompts) and share no items. Missing shards are named and merged later: merge the result with
-    them, or resume it with numbench run without --shard. Writes a run folder; changes none.
+    them, or resume it with numbench run without --shard.
+
+    Writes one run folder (--out); the merged runs stay as they are.
     """
     from numbench.journal_merge import merge_runs
 

@@ -245,7 +245,7 @@ def run(
       numbench run --model gpt-5 --reasoning high --batch        half the price
       numbench run --model openai/NAME --samples 5 --temperature 0.7
       numbench run --model openai/NAME --base-url http://127.0.0.1:8000/v1
-      numbench run --model gpt-5 --reasoning high --shard 2/8   the second of 8 machines
+      numbench run --model gpt-5 --reasoning high --shard 2/8   machine 2 of 8
       numbench run --model gemini-2.5-pro --reasoning-tokens 4096
       numbench run --suite paper --max-cost 500 --time-limit 8h
       numbench run --suite my-suite.toml --dry-run

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Literal, NamedTuple, Protocol
 
-from numbench.records import Completion, Failure
+from numbench.records import Completion, Failure, Job
 from numbench.tasks.base import AnswerKind
 
 DEFAULT_TIMEOUT_SECONDS = 1800.0
@@ -114,19 +114,23 @@ class BatchService(Protocol):
         """Start a job that `find` can find by `key`. Returns its id."""
         ...
 
-    async def find(self, key: str) -> str | None:
-        """Return the id of the newest job that was submitted with `key`."""
+    async def find(self, job: Job, other_ids: Collection[str] = ()) -> str | None:
+        """Return the id of the newest job that was submitted with the key of `job`.
+
+        `job` is planned or lost: the provider may not have received it. `other_ids` are those of
+        the other jobs of its run, for providers that do not show the key of every job.
+        """
         ...
 
     async def status(self, job: str) -> BatchStatus:
         """Return the state of the job."""
         ...
 
-    def results(self, job: str, ids: Sequence[str]) -> AsyncIterator[tuple[str, Completion]]:
-        """Yield the results in any order, each id at most once; failures are values.
+    def results(self, job: Job) -> AsyncIterator[tuple[str, Completion]]:
+        """Yield the results by the id of their request, in any order; failures are values.
 
-        `ids` are those of the job's requests, in order. An id that is not yielded has no result:
-        its request is still open, also if the job has ended.
+        Each id is yielded at most once. One that is not yielded has no result: its request is
+        still open, also if the job has ended.
         """
         ...
 

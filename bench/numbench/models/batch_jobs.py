@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from numbench.models.json_fields import InvalidJson, decode_json, dict_or_empty, text_or_repr
 from numbench.models.provider_errors import provider_error, transient_failure
 from numbench.records import Completion
 
@@ -33,6 +34,24 @@ async def list_jobs(
         if not token:
             return
     raise provider_error(transient_failure("the server lists the same jobs again"), ())
+
+
+def iter_result_lines(content: bytes) -> Iterator[tuple[str, Mapping[str, object]]]:
+    """Yield the `custom_id` and the content of each line of a file of results.
+
+    Unreadable lines are left out. Raises ProviderError if that leaves nothing: such a page is no
+    file of results.
+    """
+    is_readable = not content.strip()
+    for line in content.split(b"\n"):
+        try:
+            result = dict_or_empty(decode_json(line))
+        except InvalidJson:
+            continue
+        is_readable = True
+        yield text_or_repr(result.get("custom_id")), result
+    if not is_readable:
+        raise provider_error(transient_failure("the server sent no results"), ())
 
 
 def add_result(results: dict[str, Completion], request_id: str, completion: Completion) -> None:

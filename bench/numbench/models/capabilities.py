@@ -7,6 +7,7 @@ The catalogue may deviate, and so may the user.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fnmatch import fnmatchcase
 from typing import NamedTuple
 
@@ -33,13 +34,17 @@ def find_capabilities(provider: ProviderPlugin, served_name: str, level: str) ->
     return Capabilities(temperature=False if rejects else None)
 
 
-def default_settings(capabilities: Capabilities, request: dict[str, object]) -> RequestSettings:
+def default_settings(
+    capabilities: Capabilities, known: RequestSettings, request: dict[str, object]
+) -> RequestSettings:
     """Return the settings of requests to a model with these capabilities.
 
-    `request`: the parameters of its provider and reasoning level.
+    known: what its provider knows of the model. request: the parameters of its provider and
+    reasoning level.
     """
-    return RequestSettings(
-        temperature=None if capabilities.temperature is False else 0.0,
-        structured=capabilities.json_schema is True,
+    return replace(
+        known,
+        temperature=None if capabilities.temperature is False else known.temperature,
+        structured=known.structured or capabilities.json_schema is True,
         request=request,
     )

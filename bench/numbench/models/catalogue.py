@@ -193,14 +193,15 @@ def _resolve_named_model(model: CatalogueModel, reasoning: str | None) -> Resolv
         chosen = model.levels[level]
     structured = model.structured if chosen.structured is None else chosen.structured
     temperature = model.temperature if chosen.temperature is None else chosen.temperature
+    served_name = (chosen.route or model.route).partition("/")[2]
+    known = provider.properties_of(served_name).settings
     settings = RequestSettings(
         temperature=0.0 if temperature else None,
-        max_tokens=chosen.max_tokens or model.max_tokens,
+        max_tokens=chosen.max_tokens or model.max_tokens or known.max_tokens,
         structured=structured,
         seed=model.seed,
         request={**provider.request, **chosen.request},
     )
-    served_name = (chosen.route or model.route).partition("/")[2]
     return ResolvedModel(
         model.display, level, provider, served_name, settings, is_in_catalogue=True
     )
@@ -208,7 +209,8 @@ def _resolve_named_model(model: CatalogueModel, reasoning: str | None) -> Resolv
 
 def _resolve_route(name: str, provider: ProviderPlugin, reasoning: str | None) -> ResolvedModel:
     served_name = name.partition("/")[2]
-    level, request = DEFAULT_LEVEL, dict(provider.request)
+    known = provider.properties_of(served_name)
+    level, request = DEFAULT_LEVEL, {**provider.request, **known.settings.request}
     levels = _levels_of_route(name, provider)
     if tokens := _TOKENS_LEVEL.fullmatch(reasoning or ""):
         level = tokens[0]
@@ -216,8 +218,10 @@ def _resolve_route(name: str, provider: ProviderPlugin, reasoning: str | None) -
     elif reasoning is not None:
         level = select_level(name, reasoning, levels)
         request |= levels[level].request
-    settings = default_settings(find_capabilities(provider, served_name, level), request)
-    return ResolvedModel(served_name, level, provider, served_name, settings, is_in_catalogue=False)
+    capabilities = find_capabilities(provider, served_name, level)
+    settings = default_settings(capabilities, known.settings, request)
+    display = known.display or served_name
+    return ResolvedModel(display, level, provider, served_name, settings, is_in_catalogue=False)
 
 
 def _levels_of_route(name: str, provider: ProviderPlugin) -> dict[str, ReasoningLevel]:

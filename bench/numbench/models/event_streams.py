@@ -168,6 +168,38 @@ _DELTAS = {
 }
 
 
+def merge_message_events(content: bytes) -> dict[str, object]:
+    """Return the Messages response of a stream.
+
+    An error in it is the field `error`; `is_started` says whether the answer had begun.
+    Raises InvalidJson if the stream ends before the answer does.
+    """
+    body: dict[str, object] = {}
+    blocks: dict[int, dict[str, object]] = {}
+    usage: dict[str, object] = {}
+    is_complete = False
+    for event in filter(None, _events(content)):
+        match event:
+            case {"type": "message_start", "message": dict(message)}:
+                body |= message
+                usage |= dict_or_empty(message.get("usage"))
+            case {"type": "content_block_start", "index": int(index), "content_block": dict(block)}:
+                blocks[index] = block
+            case {"type": "content_block_delta", "index": int(index), "delta": dict(delta)}:
+                _append_delta(blocks.setdefault(index, {}), delta)
+            case {"type": "message_delta"}:
+                body |= _present(dict_or_empty(event.get("delta")))
+                usage |= _present(dict_or_empty(event.get("usage")))
+            case {"type": "message_stop"}:
+                is_complete = True
+            case {"error": error} if error:
+                return {"error": error, "is_started": bool(body)}
+    if not (body and is_complete):
+        raise IncompleteStream
+    content_blocks = [_joined_block(blocks[index]) for index in sorted(blocks)]
+    return body | {"content": content_blocks, "usage": usage}
+
+
 def merge_gemini_events(content: bytes) -> dict[str, object]:
     """Return the generateContent response of a stream.
 
@@ -227,6 +259,30 @@ def _decode_event(event_type: bytes, data: bytes) -> Mapping[str, object] | None
         has_key = isinstance(error, dict) and error.get("error")
         return dict_or_empty(error) if has_key else {"error": error or {"message": ""}}
     return None if data.strip() == _END_MARKER else dict_or_empty(decode_json(data))
+
+
+_TEXT_FIELDS = ("text", "thinking")
+
+
+def _append_delta(block: dict[str, object], delta: Mapping[str, object]) -> None:
+    """Add the text of a delta to the pieces that `block` holds until `_joined_block`."""
+    for key in _TEXT_FIELDS:
+        if isinstance(piece := delta.get(key), str):
+            pieces = block.get(key)
+            if not isinstance(pieces, list):
+                pieces = block[key] = [pieces] if isinstance(pieces, str) else []
+            pieces.append(piece)
+
+
+def _joined_block(block: Mapping[str, object]) -> dict[str, object]:
+    texts = {
+        key: "".join(pieces) for key in _TEXT_FIELDS if isinstance(pieces := block.get(key), list)
+    }
+    return {**block, **texts}
+
+
+def _present(fields: Mapping[str, object]) -> dict[str, object]:
+    return {key: value for key, value in fields.items() if value is not None}
 
 
 def _joined(values: Sequence[object]) -> str | list[object]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
 from collections.abc import AsyncIterator, Awaitable, Iterable, Mapping, Sequence
 
@@ -11,7 +10,7 @@ from google import genai
 from google.genai import types
 from msgspec.structs import replace
 
-from numbench.models.aiohttp_transport import AiohttpTransport, WrongServer
+from numbench.models.aiohttp_transport import AiohttpTransport
 from numbench.models.base import (
     NO_HEADERS,
     PLACEHOLDER_KEY,
@@ -26,6 +25,7 @@ from numbench.models.event_streams import (
     merge_gemini_events,
     refuses_streaming,
 )
+from numbench.models.http_exchange import receive_completion
 from numbench.models.json_fields import (
     InvalidJson,
     decode_json,
@@ -37,13 +37,10 @@ from numbench.models.json_fields import (
 )
 from numbench.models.openai_chat import error_code_and_message, failure_from_error_body
 from numbench.models.provider_errors import (
-    connection_failure,
     failed_completion,
     failure_from_status,
     sanitize_completion,
-    timeout_failure,
     unreadable_failure,
-    wrong_server_failure,
 )
 from numbench.models.rate_limit_headers import parse_seconds, retry_after
 from numbench.records import Completion, Failure, FinishReason, Usage
@@ -88,39 +85,13 @@ class GeminiModel:
 
     async def answer(self, messages: Sequence[Message], settings: RequestSettings) -> Completion:
         """Send one request. Failures are values; secrets that a server echoes are masked."""
-        completion = await self._request(
-            build_contents(messages), build_config(messages, settings), settings.timeout
-        )
+        sending = self._send(build_contents(messages), build_config(messages, settings))
+        completion = await receive_completion(sending, _parse, settings.timeout)
         return sanitize_completion(completion, self._secrets)
 
     async def close(self) -> None:
         """Close the connections."""
         await self._connection.close()
-
-    async def _request(
-        self, turns: list[types.Content], config: types.GenerateContentConfig, seconds: float
-    ) -> Completion:
-        try:
-            async with asyncio.timeout(seconds):
-                response = await self._send(turns, config)
-            if not response.is_success:
-                return failed_completion(
-                    failure_from_response(response), _usage_in_error_body(response.content)
-                )
-            return parse_completion(_decode(response.content))
-        except TimeoutError:
-            return failed_completion(timeout_failure(seconds))
-        except WrongServer as error:
-            return failed_completion(wrong_server_failure(error))
-        except httpx.HTTPError as error:
-            was_sent = not isinstance(error, httpx.ConnectError)
-            return failed_completion(connection_failure(error, was_sent))
-        except InvalidJson as error:
-            return failed_completion(unreadable_failure(error))
-        except RecursionError as error:
-            return failed_completion(
-                unreadable_failure(f"the server sent no Gemini response: {error}")
-            )
 
     async def _send(
         self, turns: list[types.Content], config: types.GenerateContentConfig
@@ -136,6 +107,14 @@ class GeminiModel:
         return await send_and_capture(
             models.generate_content(model=name, contents=contents, config=config)
         )
+
+
+def _parse(response: httpx.Response) -> Completion:
+    if not response.is_success:
+        return failed_completion(
+            failure_from_response(response), _usage_in_error_body(response.content)
+        )
+    return parse_completion(_decode(response.content))
 
 
 async def _exhaust(stream: Awaitable[AsyncIterator[object]]) -> None:

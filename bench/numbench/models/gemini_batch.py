@@ -6,9 +6,8 @@ rejects a whole job if one result has an unexpected form.
 
 from __future__ import annotations
 
-import asyncio
 import json
-from collections.abc import AsyncIterator, Awaitable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Collection, Iterator, Mapping, Sequence
 from urllib.parse import quote
 
 import httpx
@@ -16,18 +15,11 @@ from google.genai import types
 
 from numbench.models import gemini_api
 from numbench.models.aiohttp_transport import MAX_BATCH_RESPONSE_BYTES, AiohttpTransport
-from numbench.models.base import (
-    DEFAULT_TIMEOUT_SECONDS,
-    NO_HEADERS,
-    PLACEHOLDER_KEY,
-    BatchRequest,
-    BatchStatus,
-)
+from numbench.models.base import NO_HEADERS, PLACEHOLDER_KEY, BatchRequest, BatchStatus
 from numbench.models.batch_jobs import JobPage, add_result, list_jobs
 from numbench.models.credentials import known_secrets
+from numbench.models.http_exchange import receive_object
 from numbench.models.json_fields import (
-    InvalidJson,
-    decode_json,
     dict_or_empty,
     dicts_of,
     text_or_none,
@@ -35,17 +27,15 @@ from numbench.models.json_fields import (
     token_count,
 )
 from numbench.models.provider_errors import (
-    connection_failure,
     failed_completion,
     failure_from_status,
     provider_error,
     sanitize_completion,
     sanitize_failure,
     sanitize_line,
-    timeout_failure,
     transient_failure,
 )
-from numbench.records import Completion, Failure
+from numbench.records import Completion, Failure, Job
 
 _GOOGLE_BASE_URL = "https://generativelanguage.googleapis.com"
 _FINAL_STATES = ("SUCCEEDED", "PARTIALLY_SUCCEEDED", "FAILED", "CANCELLED", "EXPIRED")
@@ -124,12 +114,13 @@ class GeminiBatchService:
             return name
         raise provider_error(transient_failure("the server sent no job name"), self._secrets)
 
-    async def find(self, key: str) -> str | None:
-        """Return the id of the newest job with the display name `key`."""
+    async def find(self, job: Job, other_ids: Collection[str] = ()) -> str | None:
+        """Return the id of the newest job whose display name is the key of `job`."""
         created: list[tuple[str, str]] = []
-        async for job in list_jobs(self._job_page):
-            metadata = dict_or_empty(job.get("metadata"))
-            if metadata.get("displayName") == key and (name := text_or_none(job.get("name"))):
+        async for listed in list_jobs(self._job_page):
+            metadata = dict_or_empty(listed.get("metadata"))
+            name = text_or_none(listed.get("name"))
+            if name and metadata.get("displayName") == job.key:
                 created.append((text_or_repr(metadata.get("createTime")), name))
         return max(created)[1] if created else None
 
@@ -151,15 +142,15 @@ class GeminiBatchService:
             error=failure and sanitize_failure(failure, self._secrets),
         )
 
-    async def results(self, job: str, ids: Sequence[str]) -> AsyncIterator[tuple[str, Completion]]:
+    async def results(self, job: Job) -> AsyncIterator[tuple[str, Completion]]:
         """Yield the results, also of a job that failed, expired or was cancelled.
 
         A result contains the id of its request. If the server omits ids, results are matched by
         position, provided that there are as many as requests and no id contradicts its position.
         """
-        response = await self._get_json(_path(job))
+        response = await self._get_json(_path(job.id or ""))
         results: dict[str, Completion] = {}
-        for request_id, result in _match_results(_inlined_results(response), ids):
+        for request_id, result in _match_results(_inlined_results(response), job.items):
             completion = sanitize_completion(_completion(result), self._secrets)
             add_result(results, request_id, completion)
         for request_id, completion in results.items():
@@ -187,20 +178,7 @@ class GeminiBatchService:
         return await self._response_json(self._http.get(path))
 
     async def _response_json(self, sending: Awaitable[httpx.Response]) -> Mapping[str, object]:
-        """Return the JSON object in a response. Raises ProviderError if the request fails."""
-        try:
-            async with asyncio.timeout(DEFAULT_TIMEOUT_SECONDS):
-                response = await sending
-            if response.is_success:
-                return dict_or_empty(decode_json(response.content))
-            failure = gemini_api.failure_from_response(response)
-        except TimeoutError:
-            failure = timeout_failure(DEFAULT_TIMEOUT_SECONDS)
-        except httpx.HTTPError as error:
-            failure = connection_failure(error)
-        except (InvalidJson, RecursionError) as error:
-            failure = transient_failure(str(error))
-        raise provider_error(failure, self._secrets)
+        return await receive_object(sending, gemini_api.failure_from_response, self._secrets)
 
 
 def _inlined_request(request: BatchRequest) -> types.InlinedRequest:

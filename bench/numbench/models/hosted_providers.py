@@ -1,4 +1,4 @@
-"""The built-in providers with a server: OpenAI, OpenRouter, Gemini, and all others via LiteLLM.
+"""The built-in providers with a server: OpenAI, OpenRouter, Gemini, Anthropic, others via LiteLLM.
 
 Their SDKs are imported when a model is opened.
 """
@@ -10,6 +10,11 @@ from typing import TYPE_CHECKING
 
 from numbench.errors import BadInput
 from numbench.models.base import BatchService, Model
+from numbench.models.claude_models import (
+    MAX_THINKING_BUDGET,
+    claude_properties,
+    thinking_budget,
+)
 from numbench.models.providers import (
     ModelTarget,
     ProviderPlugin,
@@ -112,6 +117,27 @@ def _open_gemini_batch(target: ModelTarget) -> BatchService:
     from numbench.models.gemini_batch import GeminiBatchService
 
     return GeminiBatchService(
+        target.served_name, key=target.key, base_url=target.base_url, headers=target.headers
+    )
+
+
+def _open_anthropic(target: ModelTarget) -> Model:
+    from numbench.models.anthropic_api import AnthropicModel
+
+    return AnthropicModel(
+        target.name,
+        target.served_name,
+        key=target.key,
+        base_url=target.base_url,
+        streams=should_stream(target),
+        headers=target.headers,
+    )
+
+
+def _open_anthropic_batch(target: ModelTarget) -> BatchService:
+    from numbench.models.anthropic_batch import AnthropicBatchService
+
+    return AnthropicBatchService(
         target.served_name, key=target.key, base_url=target.base_url, headers=target.headers
     )
 
@@ -227,6 +253,20 @@ GEMINI = ProviderPlugin(
     open_batch=_open_gemini_batch,
     batch_discount=0.5,
     sdk="google-genai",
+    inspects_requests=True,
+)
+
+ANTHROPIC = ProviderPlugin(
+    name="anthropic",
+    open_model=_open_anthropic,
+    key_variables=("ANTHROPIC_API_KEY",),
+    hosts=("api.anthropic.com",),
+    properties_of=claude_properties,
+    rejects_temperature_when_reasoning=("*",),
+    takes_seed=False,
+    open_batch=_open_anthropic_batch,
+    batch_discount=0.5,
+    budgets={"claude-*-4-5*": ReasoningBudget(thinking_budget, 1024, MAX_THINKING_BUDGET)},
     inspects_requests=True,
 )
 

@@ -113,6 +113,10 @@ _PARSE_ERRORS = (
 """Errors that litellm raises for a response of an unexpected form."""
 
 
+_UNOBSERVABLE_PROVIDERS = frozenset({"aiohttp_openai", "petals"})
+"""Providers that litellm does not ask through httpx: a preview of a request would be sent."""
+
+
 class LiteLLMModel:
     """A model of any provider that litellm supports. Its cost is unknown unless reported."""
 
@@ -139,6 +143,11 @@ class LiteLLMModel:
             raise BadInput(
                 f"litellm has no provider for {served_name!r}: use litellm/PROVIDER/NAME"
             ) from error
+        if self._provider in _UNOBSERVABLE_PROVIDERS:
+            raise BadInput(
+                f"{name}: litellm sends requests to {self._provider} in a way that cannot be "
+                "observed; use another route"
+            )
         missing = litellm.validate_environment(model=served_name)["missing_keys"]
         if missing and base_url is None and key is None:
             raise BadInput(f"{name} needs a key: set {', '.join(missing)}")

@@ -201,8 +201,9 @@ class OpenAIModel:
             body = openai_responses.without_summary(body)
         try:
             return await self._post_once(body)
-        except openai.BadRequestError as error:
-            if not openai_responses.refuses_summary(dict_or_empty(error.body)):
+        except openai.APIStatusError as error:
+            refused = openai_responses.refuses_summary(dict_or_empty(error.body))
+            if error.status_code != 400 or not refused:
                 raise
             self._asks_for_summary = False
         return await self._post_once(openai_responses.without_summary(body))

@@ -13,7 +13,7 @@ import openai
 from numbench.models import openai_chat
 from numbench.models.aiohttp_transport import MAX_BATCH_RESPONSE_BYTES
 from numbench.models.base import DEFAULT_TIMEOUT_SECONDS, NO_HEADERS, BatchRequest, BatchStatus
-from numbench.models.batch_jobs import JobPage, add_result, list_jobs
+from numbench.models.batch_jobs import JobPage, add_result, iter_result_lines, list_jobs
 from numbench.models.credentials import known_secrets
 from numbench.models.json_fields import (
     InvalidJson,
@@ -35,7 +35,7 @@ from numbench.models.provider_errors import (
     timeout_failure,
     transient_failure,
 )
-from numbench.records import Completion, Failure
+from numbench.records import Completion, Failure, Job
 
 _FINAL_STATES = ("completed", "failed", "expired", "cancelled")
 _UNPROCESSED_CODES = ("batch_expired", "batch_cancelled")
@@ -92,12 +92,12 @@ class OpenAIBatchService:
         )
         return self._id(job)
 
-    async def find(self, key: str) -> str | None:
-        """Return the id of the newest job with `key` in its metadata."""
+    async def find(self, job: Job, other_ids: Collection[str] = ()) -> str | None:
+        """Return the id of the newest job with the key of `job` in its metadata."""
         # The newest job is listed first.
-        async for job in list_jobs(self._job_page):
-            if dict_or_empty(job.get("metadata")).get(_METADATA_KEY) == key:
-                return self._id(job)
+        async for listed in list_jobs(self._job_page):
+            if dict_or_empty(listed.get("metadata")).get(_METADATA_KEY) == job.key:
+                return self._id(listed)
         return None
 
     async def status(self, job: str) -> BatchStatus:
@@ -114,10 +114,10 @@ class OpenAIBatchService:
             error=error and sanitize_failure(error, self._secrets),
         )
 
-    async def results(self, job: str, ids: Sequence[str]) -> AsyncIterator[tuple[str, Completion]]:
+    async def results(self, job: Job) -> AsyncIterator[tuple[str, Completion]]:
         """Yield the results, also of a job that failed, expired or was cancelled."""
-        response = await self._get_json(f"/batches/{_url_quoted(job)}")
-        open_ids = set(ids)
+        response = await self._get_json(f"/batches/{_url_quoted(job.id or '')}")
+        open_ids = set(job.items)
         for kind in ("output_file_id", "error_file_id"):
             if file := text_or_none(response.get(kind)):
                 content = await self._get(f"/files/{_url_quoted(file)}/content")
@@ -154,12 +154,7 @@ class OpenAIBatchService:
     def _parse_results(self, content: bytes, ids: Collection[str]) -> dict[str, Completion]:
         """Return the results in a file by id, without unreadable lines and unknown ids."""
         results: dict[str, Completion] = {}
-        for line in content.split(b"\n"):
-            try:
-                result = dict_or_empty(decode_json(line))
-            except InvalidJson:
-                continue
-            request_id = text_or_repr(result.get("custom_id"))
+        for request_id, result in iter_result_lines(content):
             if request_id in ids:
                 completion = sanitize_completion(self._completion(result), self._secrets)
                 add_result(results, request_id, completion)

@@ -50,6 +50,7 @@ class ModelDescription(NamedTuple):
     batch_discount: the share of the price that the batch API takes off, None if there is none.
     concurrency: the default number of concurrent requests.
     takes_prompts: whether the model reads system prompts and worked examples.
+    takes_seed: whether requests may contain a seed.
     is_deterministic: whether the same request gets the same answer every time.
     inspects_requests: whether requests can be seen before they are sent, see `ProviderPlugin`.
     level_request: the part of the settings' `request` that is due to the reasoning level.
@@ -67,6 +68,7 @@ class ModelDescription(NamedTuple):
     batch_discount: float | None = None
     concurrency: int = 16
     takes_prompts: bool = True
+    takes_seed: bool = True
     is_deterministic: bool = False
     inspects_requests: bool = False
     level_request: Mapping[str, object] = {}
@@ -183,6 +185,8 @@ def _describe(
     settings = resolved.settings
     if api != "chat":
         identity["api"] = api
+    takes_seed = provider.takes_seed and api == "chat"
+    if not takes_seed:
         settings = replace(settings, seed=None)
     return ModelDescription(
         display=resolved.display,
@@ -195,6 +199,7 @@ def _describe(
         batch_discount=provider.batch_discount if provider.open_batch else None,
         concurrency=provider.concurrency,
         takes_prompts=provider.takes_prompts,
+        takes_seed=takes_seed,
         is_deterministic=provider.deterministic,
         inspects_requests=provider.inspects_requests,
         level_request={

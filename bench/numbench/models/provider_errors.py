@@ -37,6 +37,9 @@ _SPENT_ACCOUNT_CODES = frozenset(
         "billing_not_active",
         "billing_hard_limit_reached",
         "exceeded_current_quota_error",
+        "enforced_spend_limit_reached",
+        "contract_spend_limit_reached",
+        "linked_organization_spend_limit_reached",
     }
 )
 """Error codes of an account without credit. Messages do not tell it from a limit per minute."""

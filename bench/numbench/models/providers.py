@@ -114,7 +114,7 @@ class ModelTarget:
 
 
 class ModelProperties(NamedTuple):
-    """The properties of a model in this process that are known once it is open.
+    """The properties of a model: of one in this process once it is open, of a hosted one by name.
 
     display: its name in reports. Default: the part of its name after the slash.
     levels: its reasoning levels. Default: those of the provider.
@@ -127,6 +127,10 @@ class ModelProperties(NamedTuple):
     levels: Mapping[str, ReasoningLevel] | None = None
     settings: RequestSettings = RequestSettings()
     identity: Mapping[str, object] = {}
+
+
+def _default_properties(name: str) -> ModelProperties:
+    return ModelProperties(settings=RequestSettings(temperature=0.0))
 
 
 @runtime_checkable
@@ -161,6 +165,8 @@ class ProviderPlugin:
     levels_of: other levels of some models, by shell pattern; the first that matches counts.
     budgets: the models that take a number of reasoning tokens, by shell pattern.
     request: parameters of every request, in the provider's own terms; a level adds to them.
+    properties_of: returns what is known of a hosted model by its name NAME. Its levels replace
+        `levels`; its token limit also applies to named models without one.
     rejects_temperature: models that accept no temperature, as shell patterns. Others get 0.
     rejects_temperature_when_reasoning: those that accept one at the levels default and none only.
     models: named models, with routes of this provider; the names contain no slash.
@@ -171,6 +177,7 @@ class ProviderPlugin:
     apis: the formats of OpenAI's protocol that `--api` may select.
     sdk: the installed distribution that makes the requests; its version is written to `run.json`.
     takes_prompts: whether models read system prompts and worked examples.
+    takes_seed: whether requests may contain a seed.
     deterministic: whether a model gives the same answer to the same request every time, so that
         `--samples` and `--temperature` are refused.
     concurrency: the default number of concurrent requests.
@@ -190,6 +197,7 @@ class ProviderPlugin:
     levels_of: Mapping[str, Mapping[str, ReasoningLevel]] = field(default_factory=dict)
     budgets: Mapping[str, ReasoningBudget] = field(default_factory=dict)
     request: Mapping[str, object] = field(default_factory=dict)
+    properties_of: Callable[[str], ModelProperties] = _default_properties
     rejects_temperature: tuple[str, ...] = ()
     rejects_temperature_when_reasoning: tuple[str, ...] = ()
     models: tuple[CatalogueModel, ...] = ()
@@ -200,6 +208,7 @@ class ProviderPlugin:
     apis: tuple[Api, ...] = ("chat",)
     sdk: str | None = None
     takes_prompts: bool = True
+    takes_seed: bool = True
     deterministic: bool = False
     concurrency: int = 16
     inspects_requests: bool = False
@@ -223,7 +232,7 @@ class ProviderPlugin:
         matches = (
             self.levels_of[each] for each in self.levels_of if fnmatchcase(served_name, each)
         )
-        return next(matches, self.levels)
+        return next(matches, self.properties_of(served_name).levels or self.levels)
 
     def budget_for(self, served_name: str) -> ReasoningBudget | None:
         """Return the numbers of reasoning tokens that a model takes, None if it takes none."""
@@ -249,6 +258,7 @@ _BUILT_IN = {
     "mistral": "numbench.models.openai_compatible:MISTRAL",
     "meta": "numbench.models.openai_compatible:META",
     "together_ai": "numbench.models.openai_compatible:TOGETHER",
+    "anthropic": "numbench.models.hosted_providers:ANTHROPIC",
     "litellm": "numbench.models.hosted_providers:LITELLM",
     "baseline": "numbench.models.baseline:PROVIDER",
     "hf": "numbench.models.huggingface_model:PROVIDER",

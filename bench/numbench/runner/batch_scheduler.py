@@ -111,7 +111,9 @@ class BatchScheduler:
         repeatedly.
         """
         while True:
-            job_id = await self._with_retries(partial(self._service.find, job.key))
+            job_id = await self._with_retries(
+                partial(self._service.find, job, self._recorded_ids())
+            )
             is_recent = _age_seconds(job) <= self._policy.job_lookup_timeout
             if job_id is not None or job.state == "lost" or not is_recent:
                 return job_id
@@ -130,21 +132,24 @@ class BatchScheduler:
             ids = tuple(request.id for request in requests)
             job = Job(key=uuid.uuid4().hex, state="planned", items=ids, at=timestamp())
             self._journal.record_job(job)
-            self._track(self._submitted(job, await self._submit(requests, job.key)))
+            self._track(self._submitted(job, await self._submit(requests, job)))
             if self._one_job_at_a_time:
                 return
 
-    async def _submit(self, requests: Sequence[BatchRequest], key: str) -> str:
+    async def _submit(self, requests: Sequence[BatchRequest], job: Job) -> str:
         """Submit a job and return its id. A failed submission may still have created the job."""
         is_retry = False
 
         async def submit_once() -> str:
             nonlocal is_retry
-            existing = await self._service.find(key) if is_retry else None
+            existing = await self._service.find(job, self._recorded_ids()) if is_retry else None
             is_retry = True
-            return existing or await self._service.submit(requests, key)
+            return existing or await self._service.submit(requests, job.key)
 
         return await self._with_retries(submit_once, self._policy.max_attempts)
+
+    def _recorded_ids(self) -> set[str]:
+        return {job.id for job in read_jobs(self._journal.folder).values() if job.id}
 
     def _submitted(self, job: Job, job_id: str) -> Job:
         self._journal.record_job(Job(key=job.key, state="submitted", id=job_id, at=timestamp()))
@@ -193,8 +198,9 @@ class BatchScheduler:
         self._attempts.subtract(job.items)
 
     async def _results(self, job: Job) -> dict[str, Completion]:
-        results = self._service.results(_job_id(job), job.items)
-        return {request_id: completion async for request_id, completion in results}
+        return {
+            request_id: completion async for request_id, completion in self._service.results(job)
+        }
 
     def _close(self, job: Job) -> None:
         self._journal.record_job(Job(key=job.key, state="collected", id=job.id, at=timestamp()))

@@ -14,8 +14,11 @@ from numbench.models import Message
 QUESTION = "{question}"
 """What stands for the question in a shape."""
 
-_VARYING_FIELDS = frozenset({"seed", "random_seed", "stream", "stream_options"})
-"""Fields that differ between the samples of an item, or do not change the record of an answer."""
+_VARYING_FIELDS = frozenset({"seed", "random_seed", "stream", "stream_options", "summary"})
+"""Fields that differ between the samples of an item, or do not change the answer.
+
+summary: of the reasoning, in the Responses format; OpenAI refuses it to some organizations.
+"""
 
 _MESSAGE_FIELDS = frozenset(
     {"content", "input", "inputs", "inputText", "instructions", "message", "preamble", "prompt"}

@@ -193,8 +193,9 @@ def _settings(spec: RunSpec, description: ModelDescription) -> RequestSettings:
     given = [name for name, value in options.items() if value]
     if not description.takes_prompts and given:
         raise BadInput(f"{spec.model} takes no prompts: omit {', '.join(given)}")
-    if spec.seed is not None and spec.api == "responses":
-        raise BadInput("OpenAI's Responses API has no seed: omit --seed")
+    if spec.seed is not None and not description.takes_seed:
+        api = "OpenAI's Responses API" if spec.api == "responses" else "its API"
+        raise BadInput(f"{spec.model}: {api} has no seed: omit --seed")
     settings = description.settings
     if spec.max_tokens is not None:
         settings = replace(settings, max_tokens=spec.max_tokens)

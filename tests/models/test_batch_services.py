@@ -1,0 +1,147 @@
+"""What the batch APIs of all providers have in common: failures of the calls themselves."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any, TypeVar
+
+import pytest
+from aiohttp import web
+
+from numbench.models import Message, open_batch, open_model
+from numbench.models.base import BatchRequest, BatchService
+from numbench.models.provider_errors import ProviderError
+from tests import servers
+from tests.models.adapter_calls import KEY
+from tests.models.batch_servers import IDS, planned, submitted
+from tests.servers import ReceivedRequest, Reply, Script, serve
+
+T = TypeVar("T")
+
+MODELS = [("gpt-5", "low"), ("gemini-2.5-pro", "minimal"), ("anthropic/claude-opus-5-5", "low")]
+EVERY = pytest.mark.parametrize(("model", "level"), MODELS)
+
+
+def run_at(
+    script: Script, work: Callable[[BatchService], Awaitable[T]], model: str, level: str
+) -> T:
+    """Return the result of `work` with the batch API of a server that follows `script`."""
+
+    async def once(url: str) -> T:
+        service = open_batch(model, level, url)
+        try:
+            return await work(service)
+        finally:
+            await service.close()
+
+    with serve(script) as server:
+        return asyncio.run(once(server.url))
+
+
+def requests(model: str, level: str) -> list[BatchRequest]:
+    settings = open_model(model, level, "http://127.0.0.1").description.settings
+    return [BatchRequest(i, (Message("user", f"What is {i}?"),), settings) for i in IDS]
+
+
+async def submit(service: BatchService, model: str, level: str) -> object:
+    return await service.submit(requests(model, level), "key")
+
+
+async def find(service: BatchService, *model: str) -> object:
+    return await service.find(planned("key"))
+
+
+async def status(service: BatchService, *model: str) -> object:
+    return await service.status("batches/0")
+
+
+async def collect(service: BatchService, *model: str) -> object:
+    return [result async for result in service.results(submitted("batches/0"))]
+
+
+async def cancel(service: BatchService, *model: str) -> object:
+    await service.cancel("batches/0")
+    return None
+
+
+Work = Callable[..., Awaitable[Any]]
+CALLS = (submit, find, status, collect, cancel)
+
+
+@EVERY
+@pytest.mark.parametrize("work", CALLS)
+def test_an_error_of_the_provider_is_raised_without_retry_and_without_the_key(
+    work: Work, model: str, level: str
+) -> None:
+    paths: list[str] = []
+
+    async def limited(received: ReceivedRequest) -> Reply:
+        paths.append(received.path)
+        return servers.error(429, f"slow down, {KEY}", headers={"Retry-After": "7"})
+
+    async def unauthorised(received: ReceivedRequest) -> Reply:
+        return servers.error(401, f"bad key {KEY}")
+
+    async def gateway(received: ReceivedRequest) -> Reply:
+        return web.Response(status=502, text="<html>bad gateway</html>", content_type="text/html")
+
+    def call(service: BatchService) -> Awaitable[object]:
+        return work(service, model, level)
+
+    with pytest.raises(ProviderError, match=r"HTTP 429: slow down, \[key\]") as caught:
+        run_at(limited, call, model, level)
+    assert (caught.value.failure.kind, caught.value.failure.retry_after) == ("rate_limit", 7.0)
+    assert len(paths) == 1
+    with pytest.raises(ProviderError, match=r"HTTP 401: bad key \[key\]") as caught:
+        run_at(unauthorised, call, model, level)
+    assert caught.value.failure.kind == "run"
+    with pytest.raises(ProviderError, match="HTTP 502") as caught:
+        run_at(gateway, call, model, level)
+    assert caught.value.failure.kind == "transient"
+
+
+@EVERY
+@pytest.mark.parametrize("work", CALLS[:-1])
+@pytest.mark.parametrize("script", [servers.torn, servers.garbage])
+def test_an_unreadable_response_is_a_transient_failure(
+    work: Work, script: Script, model: str, level: str
+) -> None:
+    with pytest.raises(ProviderError) as caught:
+        run_at(script, lambda service: work(service, model, level), model, level)
+    assert caught.value.failure.kind == "transient"
+
+
+@EVERY
+@pytest.mark.parametrize("start", [b"", b'{"name": ', b'{"error": '])
+@pytest.mark.parametrize("code", [200, 400])
+def test_a_deeply_nested_body_raises_a_provider_error(
+    start: bytes, code: int, model: str, level: str
+) -> None:
+    async def script(received: ReceivedRequest) -> Reply:
+        body = start + b"[" * 100_000
+        return web.Response(body=body, status=code, content_type="application/json")
+
+    for work in (submit, status, cancel):
+        with pytest.raises(ProviderError):
+            run_at(script, lambda service, work=work: work(service, model, level), model, level)
+
+
+@EVERY
+def test_a_list_of_jobs_that_repeats_itself_raises_a_provider_error(model: str, level: str) -> None:
+    async def script(received: ReceivedRequest) -> Reply:
+        job = {"id": "0", "name": "batches/0"}
+        page = {"data": [job], "has_more": True, "operations": [job], "nextPageToken": "t"}
+        return web.json_response(page)
+
+    with pytest.raises(ProviderError, match="the same jobs again"):
+        run_at(script, find, model, level)
+
+
+@EVERY
+def test_a_job_without_a_name_raises_a_provider_error(model: str, level: str) -> None:
+    async def nothing(received: ReceivedRequest) -> Reply:
+        return web.json_response({})
+
+    with pytest.raises(ProviderError, match=r"the server sent no (id|job name)"):
+        run_at(nothing, lambda service: submit(service, model, level), model, level)
