@@ -9,7 +9,7 @@ PIP_PROGRESS := --progress-bar off | sed -n -u -E 's/^(Collecting|Installing col
 # inspect_ai needs a newer version of the openai package than litellm accepts.
 INSPECT := $(VENV)-inspect
 
-.PHONY: demo test browser heavy check bench docs model-map format clean
+.PHONY: demo test browser heavy live check bench docs model-map format clean
 
 demo: $(VENV)/.demo-ready
 	$(BIN)/numbench demo
@@ -25,6 +25,10 @@ browser:
 
 heavy: $(VENV)/.dev-ready
 	$(BIN)/pytest -n 2 -m heavy tests/heavy
+
+# Three questions to each provider whose key is set, for real money: well below a cent each.
+live: $(VENV)/.dev-ready
+	$(BIN)/pytest -m live -rs tests/live
 
 check: $(VENV)/.dev-ready
 	$(BIN)/ruff format --check bench experiments tests benchmarks examples docs

@@ -190,7 +190,7 @@ def test_a_merge_keeps_every_line_and_every_sum(
     merged = merge_runs(sources, folder / "merged")
     assert snapshot(*sources) == before
     assert list(iter_responses(folder / "merged")) == lines[0] + lines[1] + lines[2]
-    answered = sum(index is not None for index in owner.values())
+    answered = len({r.item_id for each in lines for r in each if r.error is None})
     assert (merged.requests, merged.missing) == (12, 12 - answered)
     costs_of = [[r.cost for r in each if r.cost is not None] for each in lines]
     total = sum(r.cost for r in iter_responses(folder / "merged") if r.cost is not None)
@@ -336,6 +336,26 @@ def test_money_that_shards_cost_counts_in_the_merged_run(dataset: Path, tmp_path
         with pytest.raises(nb.NumbenchError, match="stopped before exceeding --max-cost 4"):
             go(server, dataset, merged, model="openrouter/some", limit=5, max_cost=4.0)
         assert len(server.received) == 8
+
+
+def test_temporary_failures_of_shards_are_missing_after_a_merge(
+    dataset: Path, tmp_path: Path
+) -> None:
+    """The command of the run requests them again, as it does those without any response."""
+
+    async def script(received: ReceivedRequest) -> Reply:
+        if "[1, 500.5]" in received.prompt:
+            return servers.error(503, "overloaded")
+        return servers.error(400, "too long") if "[2, " in received.prompt else await good(received)
+
+    folders = [tmp_path / f"{index}" for index in (1, 2)]
+    with serve(script) as server:
+        for index, folder in enumerate(folders, 1):
+            go(server, dataset, folder, shard=f"{index}/2", max_attempts=1)
+        merged = merge_runs(folders, tmp_path / "merged")
+        assert (merged.requests, merged.missing) == (10, 1)
+        again = go(server, dataset, merged.path, max_attempts=1)
+        assert (again.completed, again.skipped) == (1, 9)
 
 
 def test_batch_jobs_of_shards_are_collected_before_and_stay_known_after_a_merge(

@@ -189,9 +189,12 @@ def _write_responses(
 ) -> set[str]:
     """Write the lines of all runs to `path`, and return the ids of the requests with a response.
 
+    A temporary failure is none: the run requests it again.
+
     Raises BadInput if two runs have a response to the same request, or one to an unknown item.
     """
     run_of: dict[str, tuple[int, int]] = {}
+    present: set[str] = set()
     with open(path, "wb") as file:
         for index, source in enumerate(sources):
             on_message(f"merging {source.folder}")
@@ -208,13 +211,15 @@ def _write_responses(
                         f"response in {sources[other].folder / RESPONSES}, line {other_number}, "
                         "too; merge runs that share no items"
                     )
+                if response.error is None or response.error.kind == "item":
+                    present.add(response.request_id)
                 file.write(line)
             # What a killed process left in flight: it may have been billed.
             for lost in lost_requests(source.folder, source.folder / RESPONSES):
                 file.write(jsonl.encode(lost))
         file.flush()
         os.fsync(file.fileno())
-    return set(run_of)
+    return present
 
 
 def _write_jobs(sources: Sequence[_Source], path: Path) -> None:

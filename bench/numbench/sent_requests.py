@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from numbench import jsonl
 from numbench.errors import NumbenchError
-from numbench.records import POSSIBLY_BILLED, Failure, ItemSample, Response, request_id
+from numbench.records import POSSIBLY_BILLED, Failure, ItemSample, Response, is_cached, request_id
 
 SENT = ".sent-requests.jsonl"
 
@@ -84,7 +84,11 @@ def lost_requests(folder: Path, responses: Path) -> list[Response]:
             counts[line.item_id, line.sample] += line.change
     if not counts:
         return []
-    answered = {response.request_id for response in _responses_from(responses, start)}
+    answered = {
+        response.request_id
+        for response in _responses_from(responses, start)
+        if not is_cached(response)
+    }
     return [
         _lost(item_id, sample, attempts)
         for (item_id, sample), attempts in counts.items()

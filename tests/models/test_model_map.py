@@ -14,6 +14,8 @@ from zipfile import ZipFile
 import pytest
 
 from numbench.models import model_map
+from numbench.models.base import RequestSettings
+from numbench.models.capabilities import default_settings, find_capabilities
 from numbench.models.litellm_map import MAP_FILE, ModelFacts, extract_map
 from numbench.models.model_map import (
     find_facts,
@@ -21,6 +23,7 @@ from numbench.models.model_map import (
     load_model_map,
     write_extract,
 )
+from numbench.models.providers import find_provider
 
 PRICED = {
     "mode": "chat",
@@ -180,3 +183,21 @@ def test_reading_the_map_does_not_import_litellm() -> None:
         "assert find_price('openai/gpt-6-luna'); assert 'litellm' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+@pytest.mark.parametrize(
+    ("route", "structured"),
+    [
+        ("openai/gpt-4o", True),
+        ("litellm/openai/gpt-4o", True),
+        ("openai/gpt-3.5-turbo", False),
+        ("openai/unknown", False),
+        ("openrouter/openai/gpt-4o", False),
+    ],
+)
+def test_models_that_take_a_schema_get_one_by_default(route: str, structured: bool) -> None:
+    provider, _, name = route.partition("/")
+    plugin = find_provider(provider)
+    assert plugin is not None
+    known = find_capabilities(plugin, name, "default")
+    assert default_settings(known, RequestSettings(), {}).structured is structured

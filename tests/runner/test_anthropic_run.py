@@ -219,3 +219,12 @@ def test_settings_that_the_api_lacks_are_refused(dataset: Path, tmp_path: Path) 
             with pytest.raises(BadInput, match=message):
                 go(server, dataset, tmp_path / "run", **arguments)
         assert not server.received
+
+
+def test_a_token_limit_within_the_thinking_budget_is_refused_before_anything_is_sent(
+    dataset: Path, tmp_path: Path
+) -> None:
+    with serve(good) as server:
+        with pytest.raises(BadInput, match=r"limit of 2,000 .* budget of 32,768 .*--max-tokens"):
+            go(server, dataset, tmp_path / "run", model=MODEL, reasoning="high", max_tokens=2000)
+        assert not server.received

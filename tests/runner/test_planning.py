@@ -286,6 +286,7 @@ def test_the_suite_on_the_command_line(dataset: Path, tmp_path: Path) -> None:
     assert ["gpt-5", "maximal", "10"] in [row[:3] for row in rows]
     assert all(row[-2:] == ["not", "set"] for row in rows)
     assert "Total: 130 requests" in done.stdout and "4 runs of unknown cost" in done.stdout
+    assert "Prices: price table (" in done.stdout
     refused = numbench(*suite, "--model", "gpt-5", cwd=tmp_path)
     assert refused.returncode == 2 and "omit --model" in refused.stderr
     assert sorted(tmp_path.rglob("*")) == before

@@ -13,9 +13,10 @@ from numbench.models import describe_model
 from numbench.models.catalogue import load_catalogue
 from numbench.models.model_map import load_model_map
 from numbench.records import Completion, Usage
-from numbench.runner import prices
+from numbench.runner import RunSpec, plan, prices
 from numbench.runner.planning import price_for
 from numbench.runner.prices import Price, cost, find_price, with_cost
+from numbench.runner.spec import resolve
 
 PRICE = Price(route="openai/some", input=2.0, output=8.0, date="2025")
 USAGE = Usage(input=100, generated=50)
@@ -159,6 +160,20 @@ def test_a_batch_without_a_known_price_has_no_price() -> None:
     assert price_for(luna, batch=True) is not None
     assert price_for(codex) is not None
     assert price_for(codex, batch=True) is None
+
+
+def test_a_service_tier_has_no_price_but_the_users_own(tmp_path: Path) -> None:
+    """A priority tier costs more than the list price, which would exceed a cost limit unseen."""
+    flex, standard = {"service_tier": "flex"}, {"service_tier": "default"}
+    description = describe_model("openai/gpt-5")
+    assert price_for(description, params=standard) == price_for(description) is not None
+    assert price_for(description, params=flex) is None
+    spec = RunSpec("openai/gpt-5", params=flex, out=tmp_path / "run")
+    assert (plan(spec).price, plan(spec).cost) == (None, None)
+    assert resolve(spec, description).info.price is None
+    (tmp_path / "numbench-prices.toml").write_text(ROW)
+    price = price_for(description, params=flex)
+    assert price is not None and price.own
 
 
 @pytest.mark.parametrize(("day", "dollars"), [("2026-11-30", 2.0), ("2026-12-01", 4.0)])

@@ -97,6 +97,14 @@ def test_parameters_are_merged_into_the_body(
         ({"params": {"n": 2}}, "use --samples"),
         ({"params": {"response_format": {"type": "text"}}}, "use --structured"),
         ({"params": {"text": {"format": {}}}}, "use --structured"),
+        (
+            {"params": {"provider": {"only": ["b"]}}, "model": "openrouter/a/b"},
+            "provider.only: use --provider",
+        ),
+        (
+            {"params": {"provider": {"quantizations": ["fp8"]}}, "model": "openrouter/a/b"},
+            "use --quantization",
+        ),
         ({"params": {"messages": []}}, "numbench sets this parameter"),
         ({"params": {"stream": False}}, "numbench sets this parameter"),
         ({"params": {"a": float("nan")}}, "not a JSON value"),
@@ -108,6 +116,7 @@ def test_parameters_are_merged_into_the_body(
         ),
         ({"headers": {"bad name": "x"}}, "not the name of a header"),
         ({"headers": {"Host": "x"}}, "numbench sets this header"),
+        ({"headers": {"anthropic-version": "x"}}, "numbench sets this header"),
         ({"headers": {"X-A": SECRET + "\n"}}, "no header can carry"),
         ({"providers": ["deepinfra"]}, "has no choice of providers"),
         ({"quantizations": ["fp8"]}, "omit --quantization"),

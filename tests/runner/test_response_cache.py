@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import sqlite3
 import subprocess
@@ -15,13 +16,15 @@ from msgspec.structs import replace
 
 from numbench.errors import BadInput, NumbenchError
 from numbench.journal import iter_responses, read_run
-from numbench.records import is_cached
+from numbench.records import ItemSample, is_cached, possibly_billed_attempts
 from numbench.reporting.coverage import coverage_warnings
 from numbench.reporting.entries import measure
-from numbench.runner import CostLimitReached
-from numbench.runner.response_cache import cache_path
+from numbench.runner import CostLimitReached, RunSpec, TimeLimitReached
+from numbench.runner.response_cache import _request_key, cache_path
+from numbench.runner.spec import resolve
 from numbench.scoring import score_run
 from tests import servers
+from tests.runner.batch_provider import Provider
 from tests.runner.test_run import KEY, ROOT, _quick, dataset, go, good, run_with, small_dataset
 from tests.servers import ReceivedRequest, Reply, serve
 
@@ -222,3 +225,69 @@ def test_several_processes_share_a_cache(tmp_path: Path, cache: Path) -> None:
         assert len(server.received) == before
     with sqlite3.connect(cache) as database:
         assert database.execute("SELECT count(*) FROM answers").fetchone() == (100,)
+
+
+def test_what_attempts_cost_stays_with_the_run_that_paid_for_them(
+    dataset: Path, tmp_path: Path
+) -> None:
+    """Otherwise a lost answer of one run would count against the limits of all others."""
+
+    async def script(received: ReceivedRequest) -> Reply:
+        if len(server.received) == 1:
+            return servers.error(502, "bad gateway")
+        return await good(received)
+
+    with serve(script) as server:
+        assert go(server, dataset, tmp_path / "first", **PAID).possibly_billed == 1
+        assert go(server, dataset, tmp_path / "second", **PAID).cached == 10
+        assert len(server.received) == 11
+    first, second = (list(iter_responses(tmp_path / name)) for name in ("first", "second"))
+    assert sum(map(possibly_billed_attempts, first)) == 1
+    assert sum(map(possibly_billed_attempts, second)) == 0
+
+
+def test_the_values_of_headers_and_the_body_as_sent_belong_to_the_request(
+    dataset: Path, tmp_path: Path
+) -> None:
+    with serve(good) as server:
+        for name, value in (("first", "a"), ("second", "b")):
+            arguments = PAID | {"headers": {"X-Version": value}}
+            assert go(server, dataset, tmp_path / name, **arguments).answered == 10
+        again = go(server, dataset, tmp_path / "third", **arguments)
+        assert (again.answered, again.cached) == (0, 10)
+    spec = RunSpec("openrouter/some", dataset=dataset)
+    resolved = resolve(spec, spec.describe())
+    (item, *_) = resolved.items_by_task["addition"]
+    keys = {
+        _request_key(
+            dataclasses.replace(resolved, info=replace(resolved.info, requests={"addition": sha})),
+            ItemSample(item),
+        )
+        for sha in ("one", "other")
+    }
+    assert len(keys) == 2
+
+
+def test_answers_that_a_batch_job_will_bring_are_not_taken_from_the_cache(
+    dataset: Path, tmp_path: Path
+) -> None:
+    """They are billed, and must not be discarded when they arrive."""
+    provider = Provider(polls=10**9)
+    arguments: dict[str, Any] = {"model": "openai/some", "cache": True}
+
+    async def either(received: ReceivedRequest) -> Reply:
+        is_chat = received.path == "/chat/completions"
+        return await (good if is_chat else provider)(received)
+
+    with serve(either) as server:
+        while not provider.seen:
+            with pytest.raises(TimeLimitReached):
+                go(server, dataset, tmp_path / "a", **arguments, batch=True, time_limit=0.3)
+        assert go(server, dataset, tmp_path / "b", **arguments).answered == 10
+        provider.polls = provider.seen["batch-0"] + 1
+        report = go(server, dataset, tmp_path / "a", **arguments, batch=True)
+        assert (report.answered, report.cached) == (10, 0)
+        # The answers of a job are in the cache without their job.
+        assert go(server, dataset, tmp_path / "c", **arguments).cached == 10
+    assert all("batch_job" in response.extra for response in iter_responses(tmp_path / "a"))
+    assert len(provider.jobs) == 1

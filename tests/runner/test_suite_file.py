@@ -67,6 +67,10 @@ def test_routes_run_at_their_default_level_and_other_commands_apply(dataset: Pat
         ('[[matrix]]\nmodels = ["gpt-7"]\n', r"matrix\[0\]: unknown model 'gpt-7'"),
         ('[[matrix]]\nmodel = ["gpt-6-luna"]\n', "missing required field `models`|model"),
         ("[[matrix\n", "suite.toml: "),
+        ("[[matrix]]\nmodels = []\n", r"matrix\[0\]: models is empty"),
+        ('[[matrix]]\nmodels = ["gpt-6-luna"]\nlevels = []\n', "levels is empty"),
+        ('[[matrix]]\nmodels = ["gpt-6-luna"]\nlevels = ["low", "all"]\n', "give 'all' alone"),
+        ('[[matrix]]\nmodels = ["kimi-k2-0905"]\nname = "../x"\n', r"name '\.\./x': use letters"),
         ("matrix = []\n", "no run; add"),
         (
             2 * '[[matrix]]\nmodels = ["kimi-k2-0905"]\n',
@@ -78,6 +82,12 @@ def test_a_mistake_names_the_file_and_the_matrix(dataset: Path, text: str, messa
     with pytest.raises(BadInput, match=message) as caught:
         specs(text, dataset)
     assert str(caught.value).startswith("suite.toml")
+
+
+def test_a_mistake_in_a_run_names_the_file_and_the_run(dataset: Path) -> None:
+    Path("suite.toml").write_text('[[matrix]]\nmodels = ["kimi-k2-0905"]\nlimit = -3\n')
+    with pytest.raises(BadInput, match=r"^suite\.toml, kimi-k2-0905 none: --limit -3: give 1"):
+        plan_suite(RunSpec("", dataset=dataset), file=Path("suite.toml"))
 
 
 def test_a_missing_file_is_reported() -> None:

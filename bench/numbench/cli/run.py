@@ -401,7 +401,9 @@ def _check_model_or_suite(spec: RunSpec, suite: str | None, batch: bool) -> None
     if suite is None:
         return
     if spec.model or spec.reasoning is not None:
-        raise BadInput("--suite sets models and levels: omit --model and --reasoning")
+        raise BadInput(
+            "--suite sets models and levels: omit --model, --reasoning and --reasoning-tokens"
+        )
     if batch or spec.api != "chat":
         raise BadInput("--batch and --api need a single --model: omit them with --suite")
     if spec.params or spec.headers or spec.providers or spec.quantizations:

@@ -52,6 +52,8 @@ class AnthropicModel:
     async def answer(self, messages: Sequence[Message], settings: RequestSettings) -> Completion:
         """Send one request. Failures are values; secrets that a server echoes are masked."""
         body = anthropic_messages.build_request(self._served_name, messages, settings)
+        if message := anthropic_messages.token_limit_error(body):
+            return failed_completion(Failure(kind="run", message=message, status=400))
         sending = self._send(body, version_header(settings))
         completion = await receive_completion(sending, self._parse, settings.timeout)
         return sanitize_completion(completion, self._secrets)

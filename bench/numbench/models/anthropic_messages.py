@@ -84,6 +84,17 @@ def build_request(
     return merge_parameters(body, settings.params)
 
 
+def token_limit_error(body: Mapping[str, object]) -> str | None:
+    """Return why the token limit of a request is too small for its thinking budget, if it is."""
+    budget, limit = dict_or_empty(body.get("thinking")).get("budget_tokens"), body["max_tokens"]
+    if not isinstance(budget, int) or not isinstance(limit, int) or limit > budget:
+        return None
+    return (
+        f"the token limit of {limit:,} includes the thinking budget of {budget:,} and must exceed "
+        "it: raise --max-tokens, or choose a lower level"
+    )
+
+
 def parse_completion(body: object) -> Completion:
     """Return the completion in a decoded response body, or the failure that it reports.
 

@@ -12,6 +12,7 @@ from fnmatch import fnmatchcase
 from typing import NamedTuple
 
 from numbench.models.base import RequestSettings
+from numbench.models.model_map import find_facts
 from numbench.models.providers import DEFAULT_LEVEL, ProviderPlugin
 
 
@@ -25,13 +26,17 @@ class Capabilities(NamedTuple):
 def find_capabilities(provider: ProviderPlugin, served_name: str, level: str) -> Capabilities:
     """Return the capabilities of a model outside the catalogue.
 
-    Only what its provider declares is known; tables of models belong here too.
+    Sources: its provider's declaration and the model map.
     """
     patterns = provider.rejects_temperature
     if level not in (DEFAULT_LEVEL, "none"):
         patterns += provider.rejects_temperature_when_reasoning
     rejects = any(fnmatchcase(served_name, pattern) for pattern in patterns)
-    return Capabilities(temperature=False if rejects else None)
+    facts = find_facts(f"{provider.name}/{served_name}")
+    has_schema = facts is not None and facts.has_schema
+    return Capabilities(
+        temperature=False if rejects else None, json_schema=True if has_schema else None
+    )
 
 
 def default_settings(

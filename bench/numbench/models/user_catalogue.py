@@ -24,6 +24,19 @@ CATALOGUE_VARIABLE = "NUMBENCH_CATALOGUE"
 _OLDER_FILE, _OLDER_VARIABLE = "numbench-prices.toml", "NUMBENCH_PRICES"
 """The names of the file and the variable when it had prices only."""
 
+_FIELD_OF = {
+    "model": "route",
+    "seed": "seed",
+    "max_tokens": "max_tokens",
+    "max_completion_tokens": "max_tokens",
+    "max_output_tokens": "max_tokens",
+    "maxOutputTokens": "max_tokens",
+}
+"""The fields that set a parameter: records and cost limits rely on them."""
+
+_OWN_PARAMETERS = frozenset({"messages", "input", "contents", "system", "stream"})
+"""Parameters that the adapters set."""
+
 _LEVEL = re.compile(r"[a-z0-9][a-z0-9.-]*")
 
 
@@ -95,13 +108,16 @@ def _read(path: str, text: str) -> UserCatalogue:
                     f"{path}{_location(text, f'.price[{number}].{field}')}: {price.route}: "
                     f"{amount} is not a price in US dollars per million tokens; give 0 or more"
                 )
+    for number, price in enumerate(catalogue.price):
+        if problem := _price_problem(price, catalogue):
+            raise BadInput(f"{path}{_location(text, f'.price[{number}].route')}: {problem}")
     return msgspec.structs.replace(catalogue, path=path)
 
 
 def _problem(model: CatalogueModel, catalogue: UserCatalogue) -> str | None:
     """Return what is wrong with an entry, None if nothing is."""
-    if "/" in model.name or not model.name:
-        return f"name {model.name!r}: give a name without a slash"
+    if "/" in model.name or not model.name.strip() or not model.name.isprintable():
+        return f"name {model.name!r}: give a name without slashes and control characters"
     if sum(other.name == model.name for other in catalogue.model) > 1:
         return f"name {model.name!r}: there are two models of this name"
     if not model.levels:
@@ -109,17 +125,36 @@ def _problem(model: CatalogueModel, catalogue: UserCatalogue) -> str | None:
     for level in model.levels:
         if not _LEVEL.fullmatch(level):
             return f"{model.name}: level {level!r}: use a-z, 0-9, '-' and '.'"
+        if re.fullmatch(r"\d+-tokens", level):
+            return f"{model.name}: level {level!r}: this name is that of --reasoning-tokens"
     providers = {model.route.partition("/")[0]}
+    for limit in (model.max_tokens, *(level.max_tokens for level in model.levels.values())):
+        if limit is not None and limit < 1:
+            return f"{model.name}: max_tokens {limit}: give 1 or more"
     for level, settings in model.levels.items():
+        for name in settings.request:
+            if field := _FIELD_OF.get(name):
+                return f"{model.name}: level {level}: request.{name}: use the field {field}"
+            if name in _OWN_PARAMETERS:
+                return f"{model.name}: level {level}: request.{name}: numbench sets it; omit it"
         if settings.route:
             providers.add(settings.route.partition("/")[0])
             if "/" not in settings.route:
                 return f"{model.name}: level {level}: route {settings.route!r}: use PROVIDER/NAME"
     provider = find_provider(model.route.partition("/")[0])
-    if "/" not in model.route or provider is None or provider.in_process:
+    if not model.route.partition("/")[2] or provider is None or provider.in_process:
         return f"{model.name}: route {model.route!r}: use PROVIDER/NAME of a provider with a server"
     if len(providers) > 1:
         return f"{model.name}: all routes of a model need the same provider"
+    return None
+
+
+def _price_problem(price: UserPrice, catalogue: UserCatalogue) -> str | None:
+    """Return what is wrong with the route of a price, None if nothing is."""
+    if not price.route.partition("/")[2]:
+        return f"route {price.route!r}: use PROVIDER/NAME"
+    if sum(other.route == price.route for other in catalogue.price) > 1:
+        return f"{price.route}: there are two prices for this route"
     return None
 
 

@@ -79,14 +79,22 @@ def suite_table(runs: Sequence[SuiteRun], max_cost: float | None = None) -> Rend
     }
     notes = [
         f"Total: {sum(run.plan.requests for run in runs):,} requests, {format_dollars(known_cost)}"
-        + (f", plus {unknown} runs of unknown cost." if unknown else "."),
+        + (f", plus {unknown} run{'s' * (unknown > 1)} of unknown cost." if unknown else "."),
         _INPUT_BASIS,
-        "Generated tokens: the paper's published means. Cost: from the price table.",
+        "Generated tokens: the paper's published means, unknown for other models and levels.",
+        *_price_sources(runs),
         *([f"API keys not set: {'; '.join(sorted(missing_keys))}."] if missing_keys else []),
     ]
     if max_cost is not None:
         notes.append(_cost_limit_note([run.plan for run in runs], max_cost))
     return Group(table, Text("\n" + "\n".join(notes)))
+
+
+def _price_sources(runs: Sequence[SuiteRun]) -> list[str]:
+    """Return a line with the sources of the prices, none if no price is known."""
+    prices = [run.plan.price for run in runs if run.plan.price is not None]
+    sources = sorted({price.basis if price.date else price.source for price in prices})
+    return [f"Prices: {'; '.join(sources)}."] if sources else []
 
 
 def estimate_basis(plan: Plan) -> str:

@@ -15,7 +15,7 @@ from numbench.models.litellm_map import ModelFacts
 from numbench.models.model_map import find_facts, find_vendor_facts
 from numbench.records import ItemSample
 from numbench.resources import resource_folder
-from numbench.runner.prices import Price, find_price, with_cost
+from numbench.runner.prices import NO_PARAMETERS, Price, find_price, with_cost
 from numbench.runner.request_log import preview_without_key
 from numbench.runner.request_shape import parameters_of
 from numbench.runner.spec import (
@@ -111,7 +111,8 @@ def plan(
     outcomes = item_outcomes(iter_responses(resolved.folder))
     jobs = [job for job in read_jobs(resolved.folder).values() if job.is_active]
     ids_in_jobs = {item_id for job in jobs for item_id in job.items}
-    price, discount = price_for(description, batch), discount_for(description, batch)
+    price = price_for(description, batch, spec.params)
+    discount = discount_for(description, batch)
     averages = published_tokens(spec.model, description.level)
     tasks = []
     for task, requests in resolved.requests_by_task.items():
@@ -160,12 +161,16 @@ def plan_task(
     return TaskPlan(task, len(requests), input_tokens, generated, cost)
 
 
-def price_for(description: ModelDescription, batch: bool = False) -> Price | None:
+def price_for(
+    description: ModelDescription,
+    batch: bool = False,
+    params: Mapping[str, object] = NO_PARAMETERS,
+) -> Price | None:
     """Return the price of the model's tokens, None if unknown or if it runs in this process."""
     if description.route is None:
         return None
     base_url = description.identity["base_url"]
-    price = find_price(description.route, str(base_url) if base_url else None)
+    price = find_price(description.route, str(base_url) if base_url else None, params)
     return None if price and batch and not price.has_batch_price else price
 
 

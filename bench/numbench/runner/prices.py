@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import tomllib
+from collections.abc import Mapping
 from datetime import date
 from functools import cache
 from pathlib import Path
+from types import MappingProxyType
 
 import msgspec
 from msgspec import Struct
@@ -55,21 +57,33 @@ class Price(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         return record | ({"date": self.date} if self.date else {})
 
 
+NO_PARAMETERS: Mapping[str, object] = MappingProxyType({})
+
+_PRICED_PARAMETERS = ("inference_geo", "service_tier", "serviceTier", "speed")
+"""Parameters of a request that change its price at a provider."""
+
+_LIST_PRICE_VALUES = ("default", "standard", "standard_only")
+"""Values of those parameters with which the list price applies."""
+
+
 class _Table(Struct, frozen=True, forbid_unknown_fields=True):
     price: tuple[Price, ...] = ()
 
 
-def find_price(route: str, base_url: str | None = None) -> Price | None:
+def find_price(
+    route: str, base_url: str | None = None, params: Mapping[str, object] = NO_PARAMETERS
+) -> Price | None:
     """Return the price on `route` (`PROVIDER/NAME`), None if it is unknown.
 
     The user's catalogue takes precedence over the bundled table, that over the prices of a plugin,
     and those over the model map. With `base_url`, which names another server than the provider's,
-    only the user's catalogue counts. Raises BadInput if that cannot be read.
+    only the user's catalogue counts, and so it does with `params` that change the price, such as a
+    service tier. Raises BadInput if that cannot be read.
     """
     for own in load_user_catalogue().price:
         if own.route == route:
             return Price(**msgspec.structs.asdict(own), own=True)
-    if base_url is not None:
+    if base_url is not None or _changes_price(params):
         return None
     today = date.today().isoformat()
     bundled = [price for price in _bundled_prices() if price.route == route]
@@ -78,6 +92,11 @@ def find_price(route: str, base_url: str | None = None) -> Price | None:
     if declared := provider_price(route):
         return Price(**msgspec.structs.asdict(declared))
     return _mapped_price(route)
+
+
+def _changes_price(params: Mapping[str, object]) -> bool:
+    values = [params[name] for name in _PRICED_PARAMETERS if name in params]
+    return any(value not in _LIST_PRICE_VALUES for value in values)
 
 
 def _mapped_price(route: str) -> Price | None:

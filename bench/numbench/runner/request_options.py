@@ -24,6 +24,8 @@ _OPTION_OF = {
     "candidatecount": "--samples",
     "bestof": "--samples",
     "model": "--model",
+    "provider.only": "--provider",
+    "provider.quantizations": "--quantization",
 }
 """The options that set a parameter, by its name in lower case without underscores."""
 
@@ -37,7 +39,15 @@ _CONTAINERS = frozenset({"generationconfig"})
 """Objects whose fields are parameters like those at the top level."""
 
 _OWN_HEADERS = frozenset(
-    {"accept-encoding", "connection", "content-length", "content-type", "host", "transfer-encoding"}
+    {
+        "accept-encoding",
+        "anthropic-version",
+        "connection",
+        "content-length",
+        "content-type",
+        "host",
+        "transfer-encoding",
+    }
 )
 _HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 _BARE_WORD = re.compile(r"[A-Za-z_][\w./:@+-]*")
@@ -116,6 +126,8 @@ def check_params(params: Mapping[str, object], level_request: Mapping[str, objec
             raise BadInput(f"--param {key}: numbench sets this parameter; omit it")
         if names[:2] == ["text", "format"]:
             name = "responseformat"
+        if names[0] == "provider" and len(names) > 1:
+            name = ".".join(names[:2])
         if option := _OPTION_OF.get(name):
             raise BadInput(f"--param {key}: use {option}")
         if names[-1] in level_names:

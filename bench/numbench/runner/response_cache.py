@@ -15,7 +15,7 @@ import msgspec
 from numbench import jsonl
 from numbench.errors import BadInput
 from numbench.journal import Journal, iter_responses
-from numbench.records import CACHED, ItemSample, Response, is_cached
+from numbench.records import CACHED, POSSIBLY_BILLED, ItemSample, Response, is_cached
 from numbench.runner.spec import ResolvedRun
 
 LOCATION_VARIABLE = "NUMBENCH_CACHE"
@@ -23,6 +23,9 @@ LOCATION_VARIABLE = "NUMBENCH_CACHE"
 
 _LOCK_SECONDS = 60.0
 """How long to wait for another process that writes the cache."""
+
+_OF_ATTEMPTS = {"batch_job", "cost_of_failed_attempts", POSSIBLY_BILLED}
+"""Fields of `extra` about the requests that were sent for an answer, and what they cost."""
 
 _TABLE = (
     "CREATE TABLE IF NOT EXISTS answers (request BLOB PRIMARY KEY, response BLOB) WITHOUT ROWID"
@@ -90,6 +93,9 @@ def _request_key(resolved: ResolvedRun, requested: ItemSample) -> bytes:
     messages, settings = resolved.request(requested, timeout=0.0)
     parts = {
         "identity": resolved.description.identity,
+        "headers": dict(resolved.spec.headers),
+        # Of the body as it is sent: a route may add parameters.
+        "shape": resolved.info.requests.get(requested.task),
         "messages": messages,
         "settings": asdict(settings),
         "sample": requested.sample,
@@ -107,7 +113,7 @@ def _as_cached(response: Response, requested: ItemSample) -> Response:
         cost=None,
         latency=None,
         attempts=0,
-        extra={key: value for key, value in extra.items() if key != "cost_of_failed_attempts"},
+        extra={key: value for key, value in extra.items() if key not in _OF_ATTEMPTS},
     )
 
 

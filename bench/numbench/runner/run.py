@@ -210,7 +210,7 @@ def open_run(
     model, description = open_model(spec.model, spec.reasoning, *server, stream=spec.stream)
     resolved = with_stored_token_limit(resolve(spec, description), spec, options.retry)
     resolved, previews, shapes = preview_run(model, resolved)
-    price = price_for(description, options.batch)
+    price = price_for(description, options.batch, spec.params)
     if options.max_cost is not None:
         check_cost_limit(spec.model, description.route, price, options.max_cost)
     title = run_title(spec.model, description.level, resolved.dataset.name)
@@ -283,13 +283,18 @@ def _all_requests(resolved: ResolvedRun) -> list[ItemSample]:
 
 
 def _copy_from_cache(resolved: ResolvedRun, options: RunArguments, journal: Journal) -> int:
-    """Store the cached answers to requests without a response, and return their number."""
+    """Store the cached answers to requests without a response, and return their number.
+
+    Requests in an active batch job are left out: the provider bills their answers, which follow.
+    """
     if resolved.description.route is None:
         raise BadInput(f"{resolved.spec.model} runs in this process: omit --cache")
     if resolved.has_new_token_limit:
         raise BadInput("--max-tokens differs from that of the run: omit --cache")
     outcomes = item_outcomes(iter_responses(resolved.folder))
-    requests = [r for r in _all_requests(resolved) if r.id not in outcomes]
+    jobs = [job for job in read_jobs(resolved.folder).values() if job.is_active]
+    known = outcomes.keys() | {request_id for job in jobs for request_id in job.items}
+    requests = [r for r in _all_requests(resolved) if r.id not in known]
     return copy_from_cache(resolved, requests, journal)
 
 

@@ -283,7 +283,7 @@ def _info(
     versions = {"numbench": __version__, "python": platform.python_version()}
     if description.sdk is not None:
         versions[description.sdk] = version(description.sdk)
-    price = find_price(description.route, spec.base_url) if description.route else None
+    price = find_price(description.route, spec.base_url, spec.params) if description.route else None
     return RunInfo(
         model=spec.model,
         display=description.display,

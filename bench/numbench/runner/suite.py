@@ -55,12 +55,20 @@ def plan_suite(
     """Return the runs of a suite file, by default the paper's 13 configurations in its order.
 
     Each has the arguments of `common`. The run folders are in `common.out`, by default `results`.
-    Needs no API key and writes nothing. Raises BadInput for wrong arguments.
+    Needs no API key and writes nothing. Raises BadInput for wrong arguments, naming file and run.
     """
     specs = _paper_specs(common) if file is None else suite_specs(file, common)
-    return tuple(
-        SuiteRun(spec, plan(spec, retry_errors, retry=retry), spec.describe()) for spec in specs
-    )
+    members = []
+    for spec in specs:
+        try:
+            planned = plan(spec, retry_errors, retry=retry)
+            members.append(SuiteRun(spec, planned, spec.describe()))
+        except BadInput as error:
+            if file is None:
+                raise
+            place = f"{file}, {spec.model} {spec.reasoning or ''}".rstrip()
+            raise BadInput(f"{place}: {error}") from error
+    return tuple(members)
 
 
 def _paper_specs(common: RunSpec) -> Iterator[RunSpec]:

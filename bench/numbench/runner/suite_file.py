@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Iterator
 from dataclasses import replace
@@ -18,6 +19,8 @@ from numbench.runner.spec import RunSpec, folder_name
 
 ALL_LEVELS = "all"
 """The word for every level that a model has."""
+
+_NAME = re.compile(r"[\w.-]+")
 
 
 class _Matrix(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -55,6 +58,7 @@ def suite_specs(path: Path, common: RunSpec) -> tuple[RunSpec, ...]:
     specs: dict[Path, RunSpec] = {}
     for number, matrix in enumerate(suite.matrix):
         try:
+            _check(matrix)
             for spec in _expand(matrix, common):
                 assert spec.out is not None
                 if spec.out in specs:
@@ -67,6 +71,15 @@ def suite_specs(path: Path, common: RunSpec) -> tuple[RunSpec, ...]:
     if not specs:
         raise BadInput(f"{path}: no run; add [[matrix]] with models")
     return tuple(specs.values())
+
+
+def _check(matrix: _Matrix) -> None:
+    """Raise BadInput for an empty list, or a name that is not the end of a folder's name."""
+    for field in ("models", "levels", "datasets", "few_shot", "samples", "tasks"):
+        if getattr(matrix, field) == ():
+            raise BadInput(f"{field} is empty: add a value, or omit the field")
+    if matrix.name and not _NAME.fullmatch(matrix.name):
+        raise BadInput(f"name {matrix.name!r}: use letters, digits, '.', '_' and '-'")
 
 
 def _expand(matrix: _Matrix, common: RunSpec) -> Iterator[RunSpec]:
@@ -107,4 +120,6 @@ def _levels(model: str, levels: tuple[str, ...] | None) -> tuple[str | None, ...
         raise BadInput(f"{model} has several reasoning levels: give levels, or levels = ['all']")
     if levels is None or levels == (ALL_LEVELS,):
         return available or (None,)
+    if ALL_LEVELS in levels and ALL_LEVELS not in available:
+        raise BadInput("levels: give 'all' alone, or the names of levels")
     return levels
