@@ -193,6 +193,8 @@ def test_reading_the_map_does_not_import_litellm() -> None:
         ("openai/gpt-3.5-turbo", False),
         ("openai/unknown", False),
         ("openrouter/openai/gpt-4o", False),
+        ("deepseek/deepseek-flash", False),
+        ("dashscope/qwen3.8-max", False),
     ],
 )
 def test_models_that_take_a_schema_get_one_by_default(route: str, structured: bool) -> None:

@@ -188,6 +188,17 @@ def test_a_plugin_whose_requests_cannot_be_stopped_gets_no_preview(
             plan(replace(spec, **changes))
 
 
+def test_a_plugin_that_answers_a_preview_is_refused(
+    install: Callable[..., None], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("ACME_TOKEN", "secret")
+    install(hosted(inspects_requests=True))
+    spec = RunSpec("acme/any", dataset="v1", limit=1, out=tmp_path / "run")
+    with pytest.raises(BadInput, match="was sent and answered; its provider must set inspects"):
+        run(spec, on_progress=lambda now: None)
+    assert not (tmp_path / "run").exists()
+
+
 @pytest.mark.parametrize(
     ("model", "level", "temperature"),
     [

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from numbench.models import open_model
+from numbench.models import describe_model, open_model
 from numbench.models.catalogue import list_models, resolve_model
 from numbench.runner.planning import published_configurations
 from tests.models.adapter_calls import (
@@ -238,3 +238,10 @@ def test_claude_gets_a_temperature_only_without_reasoning(model: str) -> None:
     assert (temperature(None), temperature("none")) == (0.0, 0.0)
     assert (temperature("minimal"), temperature("low"), temperature("high")) == (None, None, None)
     assert resolve_model("litellm/mistral/any", "low").settings.temperature == 0.0
+
+
+def test_routes_omit_what_their_provider_rejects() -> None:
+    """Mistral rejects unknown fields, and its seed is not named `seed`."""
+    assert not describe_model("mistral/any").takes_seed
+    for level in (None, "low"):
+        assert resolve_model("meta/muse-wonder-1.0", level).settings.temperature is None

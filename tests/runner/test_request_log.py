@@ -269,3 +269,4 @@ def test_the_server_of_a_preview_gets_nothing(dataset: Path, tmp_path: Path) -> 
     with serve(script) as server:
         for model in ("openai/x", "gemini/x", "openrouter/a/b", "litellm/openai/x"):
             check(server, model)
+        check(server, "anthropic/claude-opus-5")

@@ -10,6 +10,7 @@ import pytest
 
 from numbench.errors import BadInput
 from numbench.journal import read_run
+from numbench.models.openai_api import create_client
 from numbench.runner.planning import plan
 from numbench.runner.request_options import parse_headers, parse_params
 from numbench.runner.spec import RunSpec
@@ -26,6 +27,8 @@ SECRET = "planted-header-0123456789"
 async def any_format(received: ReceivedRequest) -> Reply:
     if "contents" in received.body:
         return servers.gemini()
+    if received.path.endswith("/messages"):
+        return servers.anthropic()
     return servers.responses() if "input" in received.body else await good(received)
 
 
@@ -143,7 +146,9 @@ def test_wrong_options_are_bad_input_before_anything_happens(
             plan(RunSpec(**(spec | arguments)))
 
 
-@pytest.mark.parametrize("model", [MODEL, "gemini/x", "litellm/openai/x", "openrouter/a/b"])
+@pytest.mark.parametrize(
+    "model", [MODEL, "gemini/x", "litellm/openai/x", "openrouter/a/b", "anthropic/claude-opus-5"]
+)
 def test_headers_are_sent_and_their_values_are_nowhere(
     dataset: Path, tmp_path: Path, model: str
 ) -> None:
@@ -163,6 +168,40 @@ def test_headers_are_sent_and_their_values_are_nowhere(
     assert read_run(out).info.settings["headers"] == ["X-Tenant"]
     for file in out.iterdir():
         assert SECRET.encode() not in file.read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("model", "variable", "header"),
+    [
+        (MODEL, "OPENAI_API_KEY", "Authorization"),
+        (MODEL, "OPENAI_API_KEY", "authorization"),
+        ("anthropic/claude-opus-5", "ANTHROPIC_API_KEY", "X-Api-Key"),
+        ("gemini/x", "GEMINI_API_KEY", "X-Goog-Api-Key"),
+    ],
+)
+def test_a_header_replaces_the_key_of_the_provider(
+    dataset: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    model: str,
+    variable: str,
+    header: str,
+) -> None:
+    monkeypatch.setenv(variable, "provider-key-0123456789")
+    with serve(any_format) as server:
+        go(server, dataset, tmp_path / "run", model=model, headers={header: SECRET})
+    assert [each.request.headers.getall(header) for each in server.received] == [[SECRET]] * len(
+        server.received
+    )
+    assert server.received
+
+
+def test_the_client_of_openai_batches_has_only_the_users_authorization() -> None:
+    for name in ("Authorization", "authorization"):
+        client = create_client("provider-key", "http://127.0.0.1:1", headers={name: SECRET})
+        names = [each for each in client.default_headers if each.lower() == "authorization"]
+        assert names == ["Authorization"]
+        assert client.default_headers["Authorization"] == SECRET
 
 
 def test_a_malformed_header_is_reported_without_its_value() -> None:

@@ -93,11 +93,13 @@ def create_client(
 
     `base_url` may end in `/v1`, like those of OpenAI's API.
     """
+    all_headers = httpx.Headers({"x-api-key": key or PLACEHOLDER_KEY})
+    all_headers.update(headers)
     root = (base_url or _ANTHROPIC_URL).rstrip("/").removesuffix("/v1")
     return httpx.AsyncClient(
         transport=AiohttpTransport(max_response_bytes),
         base_url=f"{root}/v1/",
-        headers={"x-api-key": key or PLACEHOLDER_KEY, **headers},
+        headers=all_headers,
         timeout=None,
     )
 

@@ -33,7 +33,7 @@ def find_capabilities(provider: ProviderPlugin, served_name: str, level: str) ->
         patterns += provider.rejects_temperature_when_reasoning
     rejects = any(fnmatchcase(served_name, pattern) for pattern in patterns)
     facts = find_facts(f"{provider.name}/{served_name}")
-    has_schema = facts is not None and facts.has_schema
+    has_schema = provider.takes_schema and facts is not None and facts.has_schema
     return Capabilities(
         temperature=False if rejects else None, json_schema=True if has_schema else None
     )

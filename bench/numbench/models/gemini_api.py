@@ -56,6 +56,7 @@ _FINISH_REASONS: dict[str, FinishReason] = {
     "PROHIBITED_CONTENT": "refusal",
     "SPII": "refusal",
 }
+_KEY_HEADER = "x-goog-api-key"
 _RETRY_DELAY = re.compile(rb'"retryDelay"\s*:\s*"([\d.]+)s"')
 
 
@@ -182,6 +183,9 @@ class GeminiConnection:
     def __init__(
         self, key: str | None, base_url: str | None, headers: Mapping[str, str] = NO_HEADERS
     ) -> None:
+        # The SDK would replace the user's header by the key.
+        own_key = next((v for name, v in headers.items() if name.lower() == _KEY_HEADER), None)
+        headers = {name: v for name, v in headers.items() if name.lower() != _KEY_HEADER}
         # The SDK's own transport sends the key to any server that it is redirected to.
         self.http = httpx.AsyncClient(transport=_ResponseCapturingTransport())
         # Without an explicit number of attempts the SDK retries broken connections.
@@ -192,7 +196,9 @@ class GeminiConnection:
             httpx_async_client=self.http,
             retry_options=types.HttpRetryOptions(attempts=1),
         )
-        client = genai.Client(api_key=key or PLACEHOLDER_KEY, vertexai=False, http_options=options)
+        client = genai.Client(
+            api_key=own_key or key or PLACEHOLDER_KEY, vertexai=False, http_options=options
+        )
         self.sdk = client.aio
 
     async def close(self) -> None:

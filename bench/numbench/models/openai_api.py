@@ -87,8 +87,9 @@ class _Endpoint:
     """
 
     def __init__(self, client: openai.AsyncOpenAI, path: str) -> None:
-        headers = client.default_headers | client.auth_headers
-        # An organization that is not set is a marker instead of a text.
+        # The defaults contain the user's headers, which may replace the key. An organization that
+        # is not set is a marker instead of a text.
+        headers = {**client.auth_headers, **client.default_headers}
         self._headers = httpx.Headers({k: v for k, v in headers.items() if isinstance(v, str)})
         self._url = httpx.URL(str(client.base_url).rstrip("/") + path)
         self._transport = AiohttpTransport()
@@ -128,8 +129,8 @@ class OpenAIModel:
     name: the name that the user gave. served_name: the server's own name of the model. streams:
     whether to stream answers, until the server refuses that or streams one without its usage, or
     the first ones without a finish reason.
-    whether to stream answers, until the server refuses that or streams one without its usage. So is
-    a summary of the reasoning in the Responses format; its records then say that it was not sent.
+    In the Responses format a summary of the reasoning is requested until the server refuses it;
+    the records then say that it was not sent.
     """
 
     def __init__(
@@ -236,6 +237,11 @@ def create_client(
     headers: Mapping[str, str] = NO_HEADERS,
 ) -> openai.AsyncOpenAI:
     """Return a client without retries and time limits, which are up to its users."""
+    # The SDK replaces a header of its own only by one whose name has the same case.
+    headers = {
+        "Authorization" if name.lower() == "authorization" else name: value
+        for name, value in headers.items()
+    }
     return openai.AsyncOpenAI(
         api_key=key or PLACEHOLDER_KEY,
         base_url=base_url,

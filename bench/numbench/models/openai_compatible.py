@@ -77,6 +77,7 @@ DEEPSEEK = ProviderPlugin(
         },
     },
     rejects_temperature_when_reasoning=("*",),
+    takes_schema=False,
     sdk="openai",
     inspects_requests=True,
 )
@@ -95,6 +96,7 @@ DASHSCOPE = ProviderPlugin(
             lambda tokens: {"enable_thinking": True, "thinking_budget": tokens}, 1, 262_144
         )
     },
+    takes_schema=False,
     sdk="openai",
     inspects_requests=True,
 )
@@ -118,6 +120,8 @@ MISTRAL = ProviderPlugin(
     key_variables=("MISTRAL_API_KEY",),
     hosts=("api.mistral.ai",),
     levels=_levels("none", "high"),
+    # Its seed has another name (`random_seed`).
+    takes_seed=False,
     sdk="openai",
     inspects_requests=True,
 )
@@ -129,6 +133,7 @@ META = ProviderPlugin(
     hosts=("api.meta.ai",),
     levels=_levels("minimal", "low", "medium", "high", "xhigh"),
     levels_of={"muse-wonder*": _levels("minimal", "low", "medium", "high", "xhigh", "max")},
+    rejects_temperature=("muse-wonder*",),
     sdk="openai",
     inspects_requests=True,
 )

@@ -178,6 +178,7 @@ class ProviderPlugin:
     sdk: the installed distribution that makes the requests; its version is written to `run.json`.
     takes_prompts: whether models read system prompts and worked examples.
     takes_seed: whether requests may contain a seed.
+    takes_schema: whether requests may contain a JSON schema, whatever the model map says.
     deterministic: whether a model gives the same answer to the same request every time, so that
         `--samples` and `--temperature` are refused.
     concurrency: the default number of concurrent requests.
@@ -209,6 +210,7 @@ class ProviderPlugin:
     sdk: str | None = None
     takes_prompts: bool = True
     takes_seed: bool = True
+    takes_schema: bool = True
     deterministic: bool = False
     concurrency: int = 16
     inspects_requests: bool = False

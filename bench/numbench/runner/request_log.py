@@ -96,6 +96,12 @@ async def _bodies(model: Model, requests: Mapping[str, Request]) -> dict[str, Ma
             bodies[task] = found[0]
         elif completion.error is not None and completion.error.status == 400:
             raise BadInput(f"{model.name}: {completion.error.message}")
+        elif completion.error is None:
+            raise BadInput(
+                f"{model.name}: a preview of a request for {task} was sent and answered; its "
+                "provider must set inspects_requests=False, or send requests whose bodies "
+                "contain the question"
+            )
     return bodies
 
 

@@ -195,7 +195,7 @@ def _settings(spec: RunSpec, description: ModelDescription) -> RequestSettings:
         raise BadInput(f"{spec.model} takes no prompts: omit {', '.join(given)}")
     if spec.seed is not None and not description.takes_seed:
         api = "OpenAI's Responses API" if spec.api == "responses" else "its API"
-        raise BadInput(f"{spec.model}: {api} has no seed: omit --seed")
+        raise BadInput(f"{spec.model}: {api} has no parameter seed: omit --seed")
     settings = description.settings
     if spec.max_tokens is not None:
         settings = replace(settings, max_tokens=spec.max_tokens)
