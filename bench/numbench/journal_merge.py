@@ -22,15 +22,17 @@ from numbench.journal import (
     REQUESTS,
     RESPONSES,
     UNFINISHED,
-    changed_requests,
     exclude_writers,
-    find_difference,
     iter_response_lines,
-    merge_versions,
-    merged_stream,
     read_jobs,
 )
 from numbench.records import ItemShard, Job, RecordedRequest, RunInfo, request_id
+from numbench.run_identity import (
+    changed_requests,
+    find_difference,
+    merge_versions,
+    merged_stream,
+)
 from numbench.sent_requests import lost_requests
 from numbench.tasks.prompts import changed_prompts
 
@@ -44,7 +46,10 @@ class ShardState(NamedTuple):
 
 
 class MergedRun(NamedTuple):
-    """A merged run: its requests, how many of them have no response, and incomplete shards."""
+    """A merged run: its requests, how many the next call sends again, and incomplete shards.
+
+    missing: requests without a response, or with a temporary failure only.
+    """
 
     path: Path
     requests: int

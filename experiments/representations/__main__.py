@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import argparse
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 
-from experiments.command_line import run_command
+from experiments.command_line import write_pages
 from experiments.comparison import read_comparison
 from experiments.representations.contrasts import BITS, ENCODINGS
 from experiments.representations.page import OPERATIONS, render_page, title
@@ -15,7 +13,6 @@ from experiments.representations.rates import rate_table
 from experiments.sample_complexity.figures import CurveStyle, plot_curves
 from experiments.sample_complexity.outcomes import read_outcomes
 from numbench.errors import BadInput
-from numbench.jsonl import write_atomically
 from numbench.plot_style import LINE_PATTERNS, PALETTE
 
 HERE = Path(__file__).parent
@@ -41,22 +38,5 @@ def render(folder: Path) -> dict[str, bytes]:
     return {"README.md": page.encode(), "curves.svg": plot_curves(outcomes, panels, CURVES)}
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command and return its exit code."""
-    parser = argparse.ArgumentParser(
-        prog="python -m experiments.representations", description=__doc__
-    )
-    parser.add_argument("--out", type=Path, default=RESULTS, help="default: %(default)s")
-    options = parser.parse_args(arguments)
-
-    def write() -> int:
-        for name, data in render(options.out).items():
-            write_atomically(options.out / name, data)
-            print(options.out / name)
-        return 0
-
-    return run_command(write)
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(write_pages("experiments.representations", __doc__, render, RESULTS))

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import argparse
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 
-from experiments.command_line import run_command
+from experiments.command_line import write_pages
 from experiments.comparison import read_comparison
 from experiments.sample_complexity.figures import plot_curves, plot_growth
 from experiments.sample_complexity.outcomes import Outcomes, read_outcomes
 from experiments.sample_complexity.page import render_page
 from experiments.sample_complexity.rates import chosen_rates, rate_table
 from numbench.errors import BadInput
-from numbench.jsonl import write_atomically
 
 HERE = Path(__file__).parent
 RESULTS = Path("results/sample-complexity")
@@ -42,22 +39,5 @@ def _sizes(task: str, outcomes: Outcomes) -> list[tuple[str, int, int]]:
     return sorted({(c.task, c.bits, c.shift) for c in outcomes if c.task == task})
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command and return its exit code."""
-    parser = argparse.ArgumentParser(
-        prog="python -m experiments.sample_complexity", description=__doc__
-    )
-    parser.add_argument("--out", type=Path, default=RESULTS, help="default: %(default)s")
-    options = parser.parse_args(arguments)
-
-    def write() -> int:
-        for name, data in render(options.out).items():
-            write_atomically(options.out / name, data)
-            print(options.out / name)
-        return 0
-
-    return run_command(write)
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(write_pages("experiments.sample_complexity", __doc__, render, RESULTS))

@@ -100,7 +100,7 @@ class _Endpoint:
         request = httpx.Request("POST", self._url, headers=self._headers, content=content)
         try:
             response = await self._transport.handle_async_request(request)
-        except Exception as error:
+        except httpx.HTTPError as error:
             raise openai.APIConnectionError(request=request) from error
         if not response.is_success:
             response.request = request
