@@ -1,8 +1,9 @@
 """Create a bundled checkpoint from a training: python -m experiments.ship TRAINING.
 
-Takes the best checkpoint of a completed training, rounds its weights to bfloat16, evaluates it on
-committed datasets and on newly generated items that are in no repository, and writes its card. If
-interrupted, run the same command again. Without TRAINING it only writes the card again.
+Takes the best checkpoint of a completed training on integers of few bits, rounds its weights to
+bfloat16, evaluates it on a committed dataset and on newly generated integers of as many bits and of
+more, and writes its card. If interrupted, run the same command again. Without TRAINING it only
+writes the card again.
 """
 
 from __future__ import annotations
@@ -15,7 +16,6 @@ from pathlib import Path
 import torch
 
 from experiments.command_line import run_command
-from experiments.difficulty_terciles import DifficultyTercile, score_by_tercile
 from experiments.page import format_chance, format_threads, markdown_table
 from experiments.results_store import ScoreEstimate, TrainingScores, score_training
 from numbench.bittoken import checkpoint
@@ -35,17 +35,27 @@ from numbench.runner.spec import RunSpec
 from numbench.scoring import score_run
 from numbench.tasks import PAPER_TASKS, TASKS
 
-CARD, DIFFICULTY, NOTES = "README.md", "difficulty.json", "notes.md"
+CARD, DATASETS, NOTES = "README.md", "datasets.json", "notes.md"
 TEMPLATE = Path(__file__).with_name("card.md")
 
-COMMITTED_DATASETS = ("v1", "short")
-GENERATED_DATASETS = (
-    DatasetSettings(name="new", size=2000, seed=20261121),
-    DatasetSettings(name="new-short", size=2000, seed=20261121, max_digits=4),
-)
-"""Items of the test split that are in no repository; the seed generates them anywhere."""
+COMMITTED_DATASETS = ("v1",)
+SIZE, SEED = 2000, 20261122
+"""Items per task and seed of the generated datasets."""
 
-METRIC_NAMES = {"exact_match": "exact match", "log_smape": "log-sMAPE"}
+ADDITIONAL_BITS = (-1, 0, 1, 2, 4)
+"""The sizes of the generated integers, in bits more than the largest of the training."""
+
+
+def generated_datasets(recipe: Recipe, size: int = SIZE) -> list[DatasetSettings]:
+    """Return datasets of the trained tasks on integers of `ADDITIONAL_BITS`.
+
+    Their items are of the test split, so that no pair of operands was in the training.
+    """
+    assert recipe.data.bits is not None
+    return [
+        DatasetSettings(f"bits{bits}", recipe.data.tasks, size=size, seed=SEED, max_bits=bits)
+        for bits in (recipe.data.bits + more for more in ADDITIONAL_BITS)
+    ]
 
 
 def ship(
@@ -53,33 +63,38 @@ def ship(
     out: Path,
     scratch: Path,
     committed: Sequence[str | Path] = COMMITTED_DATASETS,
-    generated: Sequence[DatasetSettings] = GENERATED_DATASETS,
+    size: int = SIZE,
 ) -> Path:
     """Create the bundled checkpoint in `out` from a training and return the path of its card.
 
-    committed: existing datasets to evaluate on; generated: settings of the others. Generated
-    datasets and all answers are stored in `scratch`. If interrupted, `out` has no scores, and the
-    same call resumes. Raises BadInput if the training is not complete, or `out` has no notes.
+    committed: existing datasets to evaluate on. size: items per task of the generated ones. These
+    and all answers are stored in `scratch`. If interrupted, `out` has no scores, and the same call
+    resumes. Raises BadInput if the training is not complete or not on integers of few bits, or
+    `out` has no notes.
     """
     recipe = read_json(training / RECIPE_FILE, Recipe)
+    if recipe.data.bits is None:
+        raise BadInput(f"{training}: data.bits is not set; the card is about integers of few bits")
     _check_is_complete(training, recipe)
     if not (out / NOTES).is_file():
         raise BadInput(f"{out / NOTES} is missing; describe there, for the card, where it fails")
     best = checkpoint.load(training / CHECKPOINT_FOLDER)
-    for old in (out / DIFFICULTY, *out.glob(scores_file("*"))):
+    for old in (out / DATASETS, *out.glob(scores_file("*"))):
         old.unlink(missing_ok=True)
     checkpoint.save(out, best.network, best.training, dtype=torch.bfloat16)
     for name in (RECIPE_FILE, metrics_log.METRICS_FILE):
         write_atomically(out / name, (training / name).read_bytes())
-    new = [generate(settings, scratch / settings.name).dataset for settings in generated]
-    by_difficulty = {}
-    for dataset in (*map(open_dataset, committed), *new):
+    generated = [
+        generate(settings, scratch / settings.name).dataset
+        for settings in generated_datasets(recipe, size)
+    ]
+    datasets = [*generated, *map(open_dataset, committed)]
+    for dataset in datasets:
         answers = scratch / f"answers-{dataset.name}"
         run(RunSpec(f"checkpoint/{out.resolve()}", dataset=dataset.path, out=answers))
         scored = score_run(answers)
         write_json(out / scores_file(dataset.name), score_training(training, scored, recipe))
-        by_difficulty[dataset.name] = score_by_tercile(scored, recipe.data.tasks)
-    write_json(out / DIFFICULTY, by_difficulty)
+    write_json(out / DATASETS, [dataset.name for dataset in datasets])
     return write_card(out)
 
 
@@ -131,20 +146,23 @@ def render_card(folder: Path) -> str:
     It includes the handwritten `notes.md`. Raises BadInput if scores are missing, or are from
     another training than the recipe and the log.
     """
-    runs, terciles = _read_results(folder)
+    runs = _read_results(folder)
+    recipe = runs[0].recipe
+    size = next(iter(runs[0].tasks.values())).items
+    trained = next(
+        settings
+        for settings in generated_datasets(recipe, size)
+        if settings.max_bits == recipe.data.bits
+    )
     text = TEMPLATE.read_text(encoding="utf-8")
     for name, value in {
         "NAME": folder.name,
         "FACTS": _fact_table(folder, runs[0]),
-        "DIGITS": f"{runs[0].recipe.data.digits}",
-        "MAKE": "\n".join(map(_generate_command, GENERATED_DATASETS)),
-        "NEW": GENERATED_DATASETS[0].name,
-        "NEW_NAMES": " and ".join(f"`{settings.name}`" for settings in GENERATED_DATASETS),
+        "BITS": f"{recipe.data.bits}",
+        "LARGEST": f"{2 ** (recipe.data.bits or 0) - 1}",
+        "GENERATE": _generate_command(trained),
+        "GENERATED": trained.name,
         "SCORES": _score_table(runs),
-        "THIRDS": "\n\n".join(
-            _tercile_table(scores, terciles[scores.dataset.name])
-            for scores in runs[-len(GENERATED_DATASETS) :]
-        ),
         "NOTES": (folder / NOTES).read_text(encoding="utf-8").strip(),
         "MINUTES": f"{runs[0].seconds / 60:.0f}",
     }.items():
@@ -152,22 +170,20 @@ def render_card(folder: Path) -> str:
     return text
 
 
-def _read_results(
-    folder: Path,
-) -> tuple[list[TrainingScores], dict[str, dict[str, list[DifficultyTercile]]]]:
-    """Return the scores on every dataset, in order of evaluation, and the terciles by dataset."""
+def _read_results(folder: Path) -> list[TrainingScores]:
+    """Return the scores on every dataset, in order of evaluation."""
     paths = folder.glob(scores_file("*"))
     scores = {run.dataset.name: run for run in (read_json(p, TrainingScores) for p in paths)}
-    difficulty = folder / DIFFICULTY
-    if not difficulty.is_file():
-        raise BadInput(f"{difficulty} is missing; run experiments.ship with the training again")
-    terciles = read_json(difficulty, dict[str, dict[str, list[DifficultyTercile]]])
-    if terciles.keys() != scores.keys():
+    datasets = folder / DATASETS
+    if not datasets.is_file():
+        raise BadInput(f"{datasets} is missing; run experiments.ship with the training again")
+    names = read_json(datasets, list[str])
+    if set(names) != scores.keys():
         raise BadInput(
-            f"{folder}: {DIFFICULTY} and the scores are from different datasets; "
+            f"{folder}: {DATASETS} and the scores are from different datasets; "
             "run experiments.ship with the training again"
         )
-    runs = [scores[name] for name in terciles]
+    runs = [scores[name] for name in names]
     recipe = read_json(folder / RECIPE_FILE, Recipe)
     last = metrics_log.validation_entries(metrics_log.read_log(folder))[-1]
     expected = (recipe, last["tokens"], last["seconds"], runs[0].model_sha256)
@@ -176,13 +192,15 @@ def _read_results(
             f"{folder}: the scores are from another training than the recipe or the log; "
             "run experiments.ship with the training again"
         )
-    return runs, terciles
+    return runs
 
 
 def _generate_command(settings: DatasetSettings) -> str:
-    digits = "" if settings.max_digits == 15 else f" --max-digits {settings.max_digits}"
-    options = f"--name {settings.name} --size {settings.size} --seed {settings.seed}{digits}"
-    return f"    numbench generate {options} --out /tmp/{settings.name}"
+    options = (
+        f"--name {settings.name} --tasks {','.join(settings.tasks)} --max-bits {settings.max_bits}",
+        f"--size {settings.size} --seed {settings.seed} --out /tmp/{settings.name}",
+    )
+    return f"    numbench generate {options[0]} \\\n        {options[1]}"
 
 
 def _fact_table(folder: Path, run: TrainingScores) -> str:
@@ -195,8 +213,8 @@ def _fact_table(folder: Path, run: TrainingScores) -> str:
         f"{run.parameters:,} parameters",
         "weights": f"bfloat16, {size / 1e6:.1f} MB",
         "trained on": f"{', '.join(TASKS[task].display for task in recipe.data.tasks)}: questions "
-        f"generated during training with exact answers, up to {recipe.data.digits} digits per "
-        "operand, easy ones first",
+        "generated during training with exact answers, about integers of at most "
+        f"{recipe.data.bits} bits",
         "not trained on": ", ".join(
             TASKS[task].display for task in PAPER_TASKS if task not in recipe.data.tasks
         )
@@ -212,41 +230,22 @@ def _fact_table(folder: Path, run: TrainingScores) -> str:
 
 
 def _score_table(runs: Sequence[TrainingScores]) -> str:
-    datasets = [
-        f"`{_dataset_label(run)}`<br>{run.tasks['minmax'].items:,} per task" for run in runs
-    ]
+    """Return a table of the trained tasks, with a column per dataset."""
+    header = ["Task", "Metric", "Chance"]
+    header += [f"`{_dataset_label(run)}`<br>{_items(run)} per task" for run in runs]
     rows = []
-    trained = runs[0].recipe.data.tasks
-    tasks = [task for task in PAPER_TASKS if all(task in run.tasks for run in runs)]
-    for task in tasks:
-        name = TASKS[task].display if task in trained else f"({TASKS[task].display})"
+    for task in (task for task in PAPER_TASKS if task in runs[0].recipe.data.tasks):
         scores = [run.tasks[task] for run in runs]
-        if TASKS[task].metric == "log_smape":
-            smapes = [score.log_smape for score in scores if score.log_smape]
-            rows.append([name, "log-sMAPE", "", *map(_format_estimate, smapes)])
-            if task not in trained:
-                continue
         exact = [_format_estimate(score.exact_match) for score in scores]
-        rows.append([name, "exact match", format_chance(task), *exact])
-    header = ["Task", "Metric", "Chance", *datasets]
+        rows.append([TASKS[task].display, "exact match", format_chance(task), *exact])
+        smapes = [_format_estimate(score.log_smape) for score in scores if score.log_smape]
+        if smapes:
+            rows.append([TASKS[task].display, "log-sMAPE", "", *smapes])
     return markdown_table(header, rows, "ll" + "r" * (len(header) - 2))
 
 
-def _tercile_table(run: TrainingScores, terciles: dict[str, list[DifficultyTercile]]) -> str:
-    header = [f"`{_dataset_label(run)}`", "Metric", "Difficulty δ", "Items", "Chance", "Score"]
-    rows = [
-        [
-            TASKS[task].display,
-            METRIC_NAMES[TASKS[task].metric],
-            f"{tercile.easiest:,}–{tercile.hardest:,}",
-            f"{tercile.items:,}",
-            "" if tercile.chance is None else f"{tercile.chance:.1f}",
-            _format_estimate(tercile.score),
-        ]
-        for task, of_task in terciles.items()
-        for tercile in of_task
-    ]
-    return markdown_table(header, rows, "llrrrr")
+def _items(run: TrainingScores) -> str:
+    return f"{next(iter(run.tasks.values())).items:,}"
 
 
 def _dataset_label(run: TrainingScores) -> str:

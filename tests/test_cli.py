@@ -15,11 +15,12 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from numbench.bittoken.training.recipe import load_recipe
 from numbench.cli import _COMMANDS, app, main
 from numbench.cli.options import parse_duration
 from numbench.dataset.generate import generate
 from numbench.dataset.settings import DatasetSettings
-from numbench.demo import demo
+from numbench.demo import INTEGERS, demo
 
 NUMBENCH = (sys.executable, "-m", "numbench")
 HEAVY = ("torch", "litellm", "openai", "google.genai", "pandas", "matplotlib", "pyarrow", "numpy")
@@ -319,15 +320,21 @@ def test_without_torch_the_demo_runs_only_the_baselines(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("numbench.demo.find_spec", lambda package: None)
-    monkeypatch.setattr("numbench.demo.report", lambda folders, out, on_progress: sorted(folders))
+    monkeypatch.setattr("numbench.demo.report", lambda folders, **options: sorted(folders))
     generate(DatasetSettings(name="tiny", size=2), tmp_path / "tiny")
     messages: list[str] = []
     out = tmp_path / "out"
-    assert len(demo(out, messages.append, tmp_path / "tiny")) == 3  # type: ignore[arg-type]
-    assert messages[0] == "checkpoint/small is skipped: it needs pip install 'numbench[local]'"
+    (folders,) = demo(out, messages.append, tmp_path / "tiny")
+    assert messages[-1] == "checkpoint/small is skipped: it needs pip install 'numbench[local]'"
+    assert set(out.iterdir()) == set(folders)  # type: ignore[arg-type]
     assert {path.name for path in out.iterdir()} == {
-        f"baseline-{precision}" for precision in ("float64", "float32", "bfloat16")
+        f"baseline-{precision}_tiny" for precision in ("float64", "float32", "bfloat16")
     }
+
+
+def test_demo_asks_the_small_model_what_it_was_trained_on() -> None:
+    recipe = load_recipe("small")
+    assert (recipe.data.tasks, recipe.data.bits) == (INTEGERS.tasks, INTEGERS.max_bits)
 
 
 def test_output_to_a_pipe_without_unicode_is_no_error(tmp_path: Path) -> None:

@@ -1,11 +1,13 @@
-"""A demonstration without an API key: in-process models, their runs, and a report."""
+"""A demonstration without an API key: in-process models, their runs, and reports."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
+from numbench.dataset.generate import generate
+from numbench.dataset.settings import DatasetSettings
 from numbench.reporting import ReportResult, report
 from numbench.runner import run
 from numbench.runner.spec import RunSpec
@@ -13,27 +15,57 @@ from numbench.scoring import is_correct
 
 BASELINES = ("baseline/float64", "baseline/float32", "baseline/bfloat16")
 SMALL_MODEL = "checkpoint/small"
+INTEGERS = DatasetSettings(
+    "integers",
+    ("minmax", "interval", "sorting", "addition", "multiplication"),
+    size=100,
+    max_bits=8,
+)
+"""Questions that the small model can answer: tasks and operands of its training, other items."""
+
+Message = Callable[[str], None]
 
 
 def demo(
     out: Path = Path("results/demo"),
-    on_message: Callable[[str], None] = print,
+    on_message: Message = print,
     dataset: str | Path = "v1",
-) -> ReportResult:
-    """Run the models that need no API key on a dataset, and report them with the published ones.
+) -> list[ReportResult]:
+    """Run the models that need no API key, and return their reports.
 
-    These are the arithmetic baselines and, if torch is installed, the bundled small model.
-    on_message: receives a message before each step.
+    The arithmetic baselines run on `dataset` and are reported with the published scores. If torch
+    is installed, the bundled small model runs on integers, next to bfloat16 arithmetic. on_message:
+    receives a message before each step.
     """
-    models: tuple[str, ...] = BASELINES
-    if all(find_spec(package) for package in ("torch", "safetensors")):
-        models += (SMALL_MODEL,)
-    else:
+    reports = [_run_and_report(BASELINES, dataset, out, "report", on_message)]
+    if not all(find_spec(package) for package in ("torch", "safetensors")):
         on_message(f"{SMALL_MODEL} is skipped: it needs pip install 'numbench[local]'")
+        return reports
+    folder = out / INTEGERS.name
+    on_message(
+        f"numbench generate --name {INTEGERS.name} --tasks {','.join(INTEGERS.tasks)} "
+        f"--max-bits {INTEGERS.max_bits} --size {INTEGERS.size} --out {folder}"
+    )
+    generate(INTEGERS, folder)
+    models = (BASELINES[-1], SMALL_MODEL)
+    reports.append(_run_and_report(models, folder, out, "report-integers", on_message, False))
+    return reports
+
+
+def _run_and_report(
+    models: Sequence[str],
+    dataset: str | Path,
+    out: Path,
+    name: str,
+    on_message: Message,
+    published: bool = True,
+) -> ReportResult:
     folders = []
     for model in models:
         on_message(f"numbench run --model {model} --dataset {dataset}")
-        spec = RunSpec(model, dataset=dataset, out=out / model.replace("/", "-"))
+        folder = out / f"{model.replace('/', '-')}_{Path(dataset).name}"
+        spec = RunSpec(model, dataset=dataset, out=folder)
         folders.append(run(spec, judge=is_correct).path)
-    on_message(f"numbench report {' '.join(map(str, folders))} --out {out / 'report'}")
-    return report(folders, out=out / "report", on_progress=on_message)
+    options = "" if published else " --no-published"
+    on_message(f"numbench report {' '.join(map(str, folders))}{options} --out {out / name}")
+    return report(folders, out=out / name, published=published, on_progress=on_message)

@@ -4,34 +4,36 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 import shutil
-from itertools import pairwise
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 import torch
 
-from experiments.difficulty_terciles import DifficultyTercile, score_by_tercile
 from experiments.results_store import TrainingScores
-from experiments.ship import DIFFICULTY, ship, write_card
+from experiments.ship import DATASETS, ship, write_card
 from numbench.bittoken.checkpoint import load
+from numbench.bittoken.training.live import TrainingCallbacks
 from numbench.bittoken.training.recipe import load_recipe
-from numbench.bittoken.training.run import TrainingCallbacks, train
-from numbench.dataset.settings import DatasetSettings
+from numbench.bittoken.training.run import train
+from numbench.dataset.store import open_dataset
 from numbench.errors import BadInput
-from numbench.jsonl import read_json
+from numbench.jsonl import read_json, write_json
 from numbench.runner.spec import RunSpec
-from numbench.scoring import score_run
-from tests.experiments.tiny import RECIPE, ROOT, TASKS
+from tests.experiments.tiny import RECIPE, ROOT
 
-NEW = DatasetSettings(name="new", tasks=TASKS, size=9, seed=5)
+INTEGERS = RECIPE.replace("digits = 4", "bits = 8")
+SIZE = 9
 SHIPPED = ROOT / "checkpoints/small"
 
 
 @pytest.fixture(scope="module")
 def training(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("training")
-    (folder / "tiny.toml").write_text(RECIPE.format(tokens=2048))
+    (folder / "tiny.toml").write_text(INTEGERS.format(tokens=2048))
     train(load_recipe(folder / "tiny.toml"), folder / "tiny")
     return folder / "tiny"
 
@@ -45,7 +47,7 @@ def shipped(training: Path, data: Path, tmp_path_factory: pytest.TempPathFactory
     with pytest.MonkeyPatch.context() as patch:
         # The test of the committed card draws real figures.
         patch.setattr("experiments.ship.plot_training", write_empty_figures)
-        ship(training, folder / "out", folder / "scratch", [data], [NEW])
+        ship(training, folder / "out", folder / "scratch", [data], SIZE)
     return folder
 
 
@@ -64,32 +66,39 @@ def test_training_becomes_a_checkpoint_with_a_card(training: Path, shipped: Path
     ).stat().st_size
     assert (out / "metrics.jsonl").read_bytes() == (training / "metrics.jsonl").read_bytes()
     text = (out / "README.md").read_text()
-    scores = read_json(out / "scores-data.json", TrainingScores)
-    sorting, minmax = scores.tasks["sorting"].exact_match, scores.tasks["minmax"].exact_match
+    scores = read_json(out / "scores-bits8.json", TrainingScores)
+    minmax = scores.tasks["minmax"].exact_match
     assert f"| MinMax | exact match | 32.1 | {minmax.value:.1f} (" in text
-    assert f"| (Sorting) | exact match | 17.9 | {sorting.value:.1f} (" in text
+    assert "| Sorting |" not in text, "it is not trained"
     assert "It fails." in text and "{" not in text
-    terciles = read_json(out / DIFFICULTY, dict[str, dict[str, list[DifficultyTercile]]])
-    assert {name: set(of_task) for name, of_task in terciles.items()} == {
-        "data": {"minmax", "addition"},
-        "new": {"minmax", "addition"},
-    }
+    assert "integers up to 255" in text
+    assert [name.split("@")[0] for name in re.findall(r"`([^`@]+@\w+)`<br>", text)] == [
+        *("bits7", "bits8", "bits9", "bits10", "bits12"),
+        "data",
+    ]
     for link in re.findall(r"\]\(([^)]+)\)", text):
         assert (out / link).is_file(), link
 
 
-def test_terciles_have_every_item_once_and_average_to_the_score(shipped: Path) -> None:
-    run = score_run(shipped / "scratch/answers-new")
-    scores = read_json(shipped / "out/scores-new.json", TrainingScores)
-    for task, terciles in score_by_tercile(run, tuple(scores.tasks)).items():
-        assert sum(tercile.items for tercile in terciles) == NEW.size
-        assert all(a.hardest < b.easiest for a, b in pairwise(terciles))
-        mean = sum(tercile.items * tercile.score.value for tercile in terciles) / NEW.size
-        assert mean == pytest.approx(scores.tasks[task].headline.value)
+def test_cards_command_generates_the_evaluated_items(shipped: Path, tmp_path: Path) -> None:
+    text = (shipped / "out/README.md").read_text()
+    command = re.search(r"numbench (generate .*) \\\n +(.*) --out", text)
+    assert command is not None
+    arguments = [*shlex.split(" ".join(command.groups())), "--out", str(tmp_path / "again")]
+    subprocess.run([sys.executable, "-m", "numbench", *arguments], check=True)
+    scores = read_json(shipped / "out/scores-bits8.json", TrainingScores)
+    assert open_dataset(tmp_path / "again").manifest.sha256 == scores.dataset.sha256
+
+
+def test_training_on_decimal_fractions_is_rejected(tmp_path: Path) -> None:
+    (tmp_path / "tiny.toml").write_text(RECIPE.format(tokens=2048))
+    write_json(tmp_path / "recipe.json", load_recipe(tmp_path / "tiny.toml"))
+    with pytest.raises(BadInput, match=r"data\.bits is not set"):
+        ship(tmp_path, tmp_path / "out", tmp_path / "scratch")
 
 
 def test_unfinished_training_is_rejected(tmp_path: Path) -> None:
-    (tmp_path / "tiny.toml").write_text(RECIPE.format(tokens=2048))
+    (tmp_path / "tiny.toml").write_text(INTEGERS.format(tokens=2048))
     recipe = load_recipe(tmp_path / "tiny.toml")
     steps: list[int] = []
     callbacks = TrainingCallbacks(on_step=lambda trainer, result: steps.append(1))
@@ -123,9 +132,9 @@ def test_interrupted_shipping_leaves_no_scores_of_other_weights(
 
     monkeypatch.setattr("experiments.ship.run", interrupt)
     with pytest.raises(KeyboardInterrupt):
-        ship(training, out, tmp_path / "scratch", [data], [])
-    assert not list(out.glob("scores-*")) and not (out / DIFFICULTY).exists()
-    with pytest.raises(BadInput, match=r"difficulty\.json is missing"):
+        ship(training, out, tmp_path / "scratch", [data], SIZE)
+    assert not list(out.glob("scores-*")) and not (out / DATASETS).exists()
+    with pytest.raises(BadInput, match=r"datasets\.json is missing"):
         write_card(out)
 
 
@@ -144,7 +153,7 @@ def test_card_with_another_log_or_other_datasets_is_rejected(shipped: Path, tmp_
     log.write_text("".join(log.read_text().splitlines(keepends=True)[:-1]))
     with pytest.raises(BadInput, match="than the recipe or the log"):
         write_card(out)
-    (out / "scores-new.json").unlink()
+    (out / "scores-bits9.json").unlink()
     with pytest.raises(BadInput, match="are from different datasets"):
         write_card(out)
 

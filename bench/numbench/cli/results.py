@@ -267,19 +267,21 @@ def demo(
 ) -> None:
     """Run models that need no API key, and report their scores.
 
-    The models are the arithmetic baselines and, if numbench[local] is installed, the bundled small
-    model.
+    The arithmetic baselines run on the dataset. If numbench[local] is installed, the bundled small
+    language model runs on integers of at most 8 bits, next to bfloat16 arithmetic.
 
     \b
     Examples:
       numbench demo
       numbench demo --dataset my-dataset --out results/my-demo
 
-    Writes to --out: one run folder per model, and report/ (see numbench report --help).
+    Writes to --out: a run folder per model and dataset, the integers, and the folders report/ and
+    report-integers/ (see numbench report --help).
     """
     from numbench.demo import demo as run_demo
 
-    _print_report(run_demo(out, on_message=print_to_stderr, dataset=dataset))
+    for result in run_demo(out, on_message=print_to_stderr, dataset=dataset):
+        _print_report(result)
 
 
 def _compare(

@@ -210,8 +210,8 @@ def perplexity(
 
     \b
     Examples:
-      numbench perplexity --model checkpoint/small --text data/fineweb
-      numbench perplexity --model checkpoint/small --text data/fineweb --json
+      numbench perplexity --model checkpoint/my-model --text data/fineweb
+      numbench perplexity --model checkpoint/my-model --text data/fineweb --json
 
     Prints the perplexity of all tokens, and of the tokens that are neither a number nor a part of
     one. A number token counts as one token, whatever its value. Encodings differ in their tokens,
