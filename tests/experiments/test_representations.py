@@ -138,7 +138,7 @@ def test_declared_runs_differ_in_encoding_operation_and_rate_only() -> None:
     assert len({(run.recipe.data.bits, run.recipe.training.questions) for run in runs}) == 1
     assert len({run.recipe.model.width for run in runs}) == 1
     sweep = read_comparison(HERE / "sweep.toml").runs
-    assert {run.recipe.training.questions * 2 for run in sweep} == {262_144}
+    assert {run.recipe.training.questions * 4 for run in sweep} == {524_288}
 
 
 @pytest.mark.skipif(
