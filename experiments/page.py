@@ -87,10 +87,10 @@ def read_findings(path: Path, layouts: Sequence[TableLayout]) -> dict[str, str]:
 
 
 def render_page(
-    layouts: Sequence[TableLayout], stored: RunsByName, findings: dict[str, str]
+    layouts: Sequence[TableLayout], stored: RunsByName, findings: dict[str, str], lead: str
 ) -> str:
-    """Return the page as Markdown."""
-    parts = [INTRODUCTION.read_text(encoding="utf-8").rstrip()]
+    """Return the page as Markdown. lead: the results at its top."""
+    parts = [INTRODUCTION.read_text(encoding="utf-8").rstrip().replace("{lead}", lead)]
     for layout in layouts:
         runs = [run for column in layout.columns for run in runs_of(layout, column, stored)]
         parts += [f"## {layout.title}", _table(layout, stored), caption(runs, layout), _CAPTION]

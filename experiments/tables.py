@@ -8,9 +8,14 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from experiments.command_line import run_command
+from experiments.comparison import read_comparison
 from experiments.learning_curves import FORMATS, plot_learning_curves
 from experiments.page import FINDINGS, has_comparison, read_findings, read_runs, render_page
 from experiments.results_store import RESULTS
+from experiments.sample_complexity.__main__ import HERE
+from experiments.sample_complexity.__main__ import RESULTS as SAMPLE_COMPLEXITY
+from experiments.sample_complexity.outcomes import read_outcomes
+from experiments.sample_complexity.page import summary
 from experiments.table_layout import read_layout
 from numbench.errors import BadInput
 from numbench.jsonl import write_atomically
@@ -23,7 +28,7 @@ def write_tables(folder: Path) -> list[Path]:
     layouts, stored = read_layout(), read_runs(folder)
     if not stored:
         raise BadInput(f"{folder}: contains no runs; python -m experiments.queue trains them")
-    text = render_page(layouts, stored, read_findings(folder / FINDINGS, layouts))
+    text = render_page(layouts, stored, read_findings(folder / FINDINGS, layouts), lead())
     files = {folder / PAGE: text.encode()}
     for layout in layouts:
         paths = {form: folder / CURVES / f"{layout.name}.{form}" for form in FORMATS}
@@ -36,6 +41,12 @@ def write_tables(folder: Path) -> list[Path]:
     for path, data in files.items():
         write_atomically(path, data)
     return list(files)
+
+
+def lead() -> str:
+    """Return what the experiment on short integers shows, for the top of the page."""
+    outcomes, _ = read_outcomes(read_comparison(HERE / "runs.toml"), SAMPLE_COMPLEXITY / "runs")
+    return summary(outcomes, bits=8)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -20,9 +20,10 @@ INCLUDED_PAGES = (
     "CONTRIBUTING.md",
     "checkpoints/small/README.md",
     "datasets/README.md",
+    "results/representations/README.md",
     "results/rescored-study/README.md",
+    "results/sample-complexity/README.md",
     "results/trained/README.md",
-    "results/trained/findings.md",
 )
 
 _LINK = re.compile(r"(!?)\[((?:[^\[\]]|\[[^\[\]]*\])*)\]\(([^)\s]+)\)")

@@ -9,6 +9,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
+from matplotlib.path import Path
 from matplotlib.ticker import FuncFormatter, NullFormatter
 
 from experiments.sample_complexity.outcomes import TARGETS, Cell, Outcome, Outcomes
@@ -30,6 +31,12 @@ ENCODINGS = {
     "digit": "Digit",
     "subword": "Subword",
 }
+NOT_REACHED = Path(
+    [(0, 0), (0, 2), (-0.6, 1.3), (0, 2), (0.6, 1.3)],
+    [Path.MOVETO, Path.LINETO, Path.MOVETO, Path.LINETO, Path.LINETO],
+)
+"""The marker of a seed that did not reach the target: an arrow upwards from its budget."""
+
 _HEIGHT = 2.2
 
 
@@ -50,7 +57,7 @@ CURVES = {
 def plot_growth(outcomes: Outcomes, tasks: Sequence[str]) -> bytes:
     """Return the questions to each target over the bits of the operands as SVG.
 
-    A panel per target and operation. A point is a seed; a hollow triangle is the budget of a seed
+    A panel per target and operation. A point is a seed; an arrow stands at the budget of a seed
     that did not reach the target.
     """
     with plot_style():
@@ -61,7 +68,7 @@ def plot_growth(outcomes: Outcomes, tasks: Sequence[str]) -> bytes:
                 _draw_growth(axes, task, target, outcomes)
             row[0].set_ylabel(f"questions to {target:.0%}")
         figure.supxlabel("bits of the operands")
-        figure.legend(handles=_handles(), loc="outside upper center", ncols=len(ENCODINGS))
+        figure.legend(handles=_handles(), loc="outside upper center", ncols=len(ENCODINGS) + 1)
         return render_figure(figure, ("svg",))["svg"]
 
 
@@ -84,11 +91,10 @@ def _draw_growth(axes: Axes, task: str, target: float, outcomes: Outcomes) -> No
             for one in seeds:
                 cost = one.reached[target]
                 x, y = bits + offset, (cost or one.end).questions
-                marker = style.marker if cost else "^"
-                face = style.colour if cost else "none"
                 axes.plot(
-                    [x], [y], marker=marker, color=style.colour, markerfacecolor=face,
-                    markersize=3.5, linestyle="",
+                    [x], [y], color=style.colour, linestyle="", clip_on=False,
+                    marker=style.marker if cost else NOT_REACHED, markersize=3.5 if cost else 8,
+                    markerfacecolor=style.colour if cost else "none",
                 )  # fmt: skip
             costs = [one.reached[target] for one in seeds]
             reached = [cost.questions for cost in costs if cost is not None]
@@ -141,7 +147,12 @@ def _draw_curve(axes: Axes, one: Outcome, style: CurveStyle) -> None:
 
 def _handles() -> list[Line2D]:
     styles = [(run_style(number), title) for number, title in enumerate(ENCODINGS.values())]
-    return [
+    encodings = [
         Line2D([], [], color=style.colour, marker=style.marker, markersize=3.5, label=title)
         for style, title in styles
     ]
+    arrow = Line2D(
+        [], [], color=GREY, linestyle="", marker=NOT_REACHED, markersize=8,
+        markerfacecolor="none", label="not reached",
+    )  # fmt: skip
+    return [*encodings, arrow]

@@ -108,6 +108,27 @@ def _tables(rows: Mapping[str, Mapping[str, Sequence[Outcome]]]) -> Iterator[str
         yield ""
 
 
+def summary(outcomes: Outcomes, bits: int) -> str:
+    """Return the statements on products of one size of operands, and the scores of that size."""
+    cells = dict.fromkeys((c.task, c.shift) for c in outcomes if c.bits == bits)
+    rows = {
+        f"{TASKS[task].display}{', divided' if shift else ''}": _row(task, bits, shift, outcomes)
+        for task, shift in cells
+        if task in ("multiplication", "addition")
+    }
+    encodings = [name for name in TITLES if any(name in row for row in rows.values())]
+    products = _row("multiplication", bits, 0, outcomes)
+    lines = [f"- To {target:.0%}: {_statement(products, target)}." for target in TARGETS]
+    titles = " | ".join(TITLES[name].removesuffix(" ᵃ") for name in encodings)
+    lines += ["", f"| {bits} bits | | {titles} |"]
+    lines.append("|---|---|" + "---:|" * len(encodings))
+    for name, row in rows.items():
+        for title, cell in TABLES.items():
+            cells_of_row = " | ".join(cell(row[e]) if e in row else "" for e in encodings)
+            lines.append(f"| {name} | {title} | {cells_of_row} |")
+    return "\n".join(lines)
+
+
 def _questions(cost: Cost) -> float:
     return cost.questions / 1000
 
@@ -173,8 +194,8 @@ def _growth(task: str, outcomes: Outcomes, target: float) -> str:
         ]
         factors = growth_per_bit(points, target)
         if factors:
-            shown = f"{min(factors):.2f}–{max(factors):.2f}"
-            parts.append(f"{TITLES[encoding]} × {shown}")
+            shown = dict.fromkeys(f"{factor:.2f}" for factor in (min(factors), max(factors)))
+            parts.append(f"{TITLES[encoding]} × {'–'.join(shown)}")
     return ", ".join(parts)
 
 

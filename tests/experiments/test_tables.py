@@ -13,7 +13,7 @@ import pytest
 from experiments.page import read_findings, read_runs, render_page
 from experiments.results_store import RESULTS, TrainingScores
 from experiments.table_layout import LAYOUT, read_layout
-from experiments.tables import main, write_tables
+from experiments.tables import lead, main, write_tables
 from numbench.bittoken.training.recipe import load_recipe
 from numbench.errors import BadInput
 from numbench.jsonl import write_json
@@ -45,7 +45,7 @@ def render(folder: Path) -> str:
     """Return the page without drawing the curves."""
     layouts = read_layout()
     findings = read_findings(folder / "findings.md", layouts)
-    return render_page(layouts, read_runs(folder), findings)
+    return render_page(layouts, read_runs(folder), findings, lead())
 
 
 def cells(page: str, section: str) -> dict[tuple[str, str], list[str]]:

@@ -21,7 +21,15 @@ ENCODINGS = ("bittoken", "digit", "subword", "fone")
 
 
 @pytest.mark.parametrize(
-    "folder", ["checkpoints/small", *(f"results/trained/multi-{e}-s1" for e in ENCODINGS)]
+    "folder",
+    [
+        "checkpoints/small",
+        *(f"results/trained/multi-{e}-s1" for e in ENCODINGS),
+        *(
+            f"results/sample-complexity/runs/multiplication-8-{e}-s1"
+            for e in (*ENCODINGS, "base10")
+        ),
+    ],
 )
 def test_training_reproduces_its_log_up_to_the_first_validation(
     folder: str, tmp_path: Path
