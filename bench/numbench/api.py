@@ -274,17 +274,30 @@ def plan(
     out: PathLike | None = None,
     samples: int = 1,
     temperature: float | None = None,
+    api_key_env: str | None = None,
+    allow_http: bool = False,
     structured: bool | None = None,
     params: Mapping[str, object] | None = None,
     headers: Mapping[str, str] | None = None,
     providers: Sequence[str] = (),
     quantizations: Sequence[str] = (),
     allow_altered_messages: bool = False,
+    stream: bool | None = None,
+    concurrency: int | None = None,
     retry_errors: bool = False,
     retry: Collection[str] = (),
+    timeout: float = DEFAULT_TIMEOUT_SECONDS,
+    time_limit: float | None = None,
+    max_cost: float | None = None,
     batch: bool = False,
+    rpm: int | None = None,
+    tpm: int | None = None,
+    cache: bool = False,
 ) -> Plan:
-    """Return what `run` with the same arguments would request and cost. Needs no API key."""
+    """Return what `run` with the same arguments would request and cost. Needs no API key.
+
+    Raises BadInput if `run` would. The answers of a `cache` are not looked up.
+    """
     spec = RunSpec(
         model,
         reasoning,
@@ -299,15 +312,30 @@ def plan(
         None if out is None else Path(out),
         samples,
         temperature,
-        structured=structured,
-        params=params or {},
-        headers=headers or {},
-        providers=providers,
-        quantizations=quantizations,
-        allow_altered_messages=allow_altered_messages,
-        shard=shard,
+        api_key_env,
+        allow_http,
+        structured,
+        params or {},
+        headers or {},
+        providers,
+        quantizations,
+        allow_altered_messages,
+        stream,
+        shard,
     )
-    return plan_run(spec, retry_errors, batch, retry)
+    return plan_run(
+        spec,
+        retry_errors,
+        batch,
+        retry,
+        concurrency=concurrency,
+        timeout=timeout,
+        time_limit=time_limit,
+        max_cost=max_cost,
+        rpm=rpm,
+        tpm=tpm,
+        cache=cache,
+    )
 
 
 def plan_precision(

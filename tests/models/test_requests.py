@@ -6,7 +6,7 @@ import pytest
 
 from numbench.models import describe_model, open_model
 from numbench.models.catalogue import list_models, resolve_model
-from numbench.runner.planning import published_configurations
+from numbench.runner.estimates import published_configurations
 from tests.models.adapter_calls import (
     CHAT_MODEL,
     CHAT_STREAM,

@@ -9,7 +9,8 @@ import pytest
 from numbench.errors import BadInput
 from numbench.models import describe_model
 from numbench.models.catalogue import list_models
-from numbench.runner.planning import plan, published_tokens
+from numbench.runner.estimates import published_tokens
+from numbench.runner.planning import plan
 from numbench.runner.prices import find_price
 from numbench.runner.spec import RunSpec
 from numbench.runner.suite import plan_suite

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 import io
+import math
 import threading
 from dataclasses import replace
 from pathlib import Path
@@ -11,12 +13,16 @@ from typing import Any
 
 import pytest
 from rich.console import Console
+from typer.testing import CliRunner
 
+import numbench as nb
+from numbench.cli import app
 from numbench.errors import BadInput, NumbenchError
 from numbench.models.model_map import load_model_map
 from numbench.runner import RunReport, run
+from numbench.runner.estimates import published_tokens
 from numbench.runner.plan_table import plan_table
-from numbench.runner.planning import plan, published_tokens
+from numbench.runner.planning import plan
 from numbench.runner.spec import RunSpec
 from numbench.runner.suite import plan_suite, run_suite
 from tests import servers
@@ -175,6 +181,81 @@ def test_a_plan_refuses_what_the_run_would_refuse(dataset: Path, tmp_path: Path)
         for changes in others:
             with pytest.raises(BadInput, match="choose another --out"):
                 plan(replace(spec, **changes))
+
+
+WRONG_CALLS: tuple[dict[str, Any], ...] = (
+    {"rpm": 0},
+    {"tpm": -1},
+    {"timeout": 0.0},
+    {"time_limit": math.inf},
+    {"max_cost": math.nan},
+    {"max_cost": 0.0},
+    {"max_cost": 1.0},  # without a price
+    {"concurrency": 0},
+    {"retry": ["nothing"]},
+    {"batch": True, "stream": True},
+    {"batch": True, "rpm": 5},
+    {"model": "gemini/some", "batch": True, "params": {"top_k": 1}},
+    {"model": "openrouter/some", "batch": True},
+    {"model": "litellm/openai/some", "stream": True},
+    {"model": "baseline/float64", "stream": True, "base_url": None},
+    {"model": "baseline/float64", "cache": True, "base_url": None},
+    {"model": "baseline/float64", "rpm": 5, "tpm": 5, "base_url": None},
+    {"model": "baseline/float64", "max_cost": 1.0, "base_url": None},
+    {"headers": {"Host": "other"}},
+    {"base_url": "http://example.invalid/v1"},
+)
+
+
+@pytest.mark.parametrize("changes", WRONG_CALLS, ids=str)
+def test_a_plan_and_a_run_refuse_the_same_arguments_in_the_same_words(
+    dataset: Path, tmp_path: Path, changes: dict[str, Any]
+) -> None:
+    common = {"model": "openai/some", "dataset": dataset, "out": tmp_path / "run"}
+    with serve(_either) as server:
+        arguments: dict[str, Any] = common | {"base_url": server.url} | changes
+        with pytest.raises(BadInput) as refused:
+            nb.plan(**arguments)
+        with pytest.raises(BadInput) as also_refused:
+            nb.run(**arguments)
+    assert str(refused.value) == str(also_refused.value)
+    assert not server.received and not (tmp_path / "run").exists()
+
+
+def test_every_argument_of_a_run_is_one_of_its_plan() -> None:
+    of_run, of_plan = (inspect.signature(function).parameters for function in (nb.run, nb.plan))
+    assert of_run.keys() - of_plan.keys() == {"on_progress"}
+    assert {name: of_plan[name].default for name in of_plan} == {
+        name: of_run[name].default for name in of_plan
+    }
+
+
+async def _without_cost(received: ReceivedRequest) -> Reply:
+    return servers.chat()
+
+
+def test_a_plan_refuses_a_limit_of_a_run_with_answers_of_unknown_cost(
+    dataset: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENROUTER_API_KEY", "sk-or-planted-0123456789")
+    arguments: dict[str, Any] = {"dataset": dataset, "out": tmp_path / "run"}
+    with serve(_without_cost) as server:
+        arguments |= {"base_url": server.url, "model": "openrouter/some"}
+        nb.run(**arguments, limit=1, on_progress=lambda now: None)
+        with pytest.raises(BadInput, match="an answer of unknown cost"):
+            nb.plan(**arguments, max_cost=5.0)
+
+
+@pytest.mark.parametrize("option", ["--rpm=0", "--timeout=0", "--max-cost=nan"])
+@pytest.mark.parametrize(
+    "target", [("--model", "gpt-5", "--reasoning", "low"), ("--suite", "paper")]
+)
+def test_a_dry_run_refuses_what_the_run_would_refuse(
+    dataset: Path, option: str, target: tuple[str, ...]
+) -> None:
+    result = CliRunner().invoke(app, ["run", *target, option, "--dry-run"])
+    assert isinstance(result.exception, BadInput)
+    assert option.partition("=")[0] in str(result.exception)
 
 
 def test_a_plan_shows_whether_a_cost_limit_suffices(

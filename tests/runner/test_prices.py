@@ -14,7 +14,7 @@ from numbench.models.catalogue import load_catalogue
 from numbench.models.model_map import load_model_map
 from numbench.records import Completion, Usage
 from numbench.runner import RunSpec, plan, prices
-from numbench.runner.planning import price_for
+from numbench.runner.estimates import price_for
 from numbench.runner.prices import Price, cost, find_price, with_cost
 from numbench.runner.spec import resolve
 

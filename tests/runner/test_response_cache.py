@@ -291,3 +291,21 @@ def test_answers_that_a_batch_job_will_bring_are_not_taken_from_the_cache(
         assert go(server, dataset, tmp_path / "c", **arguments).cached == 10
     assert all("batch_job" in response.extra for response in iter_responses(tmp_path / "a"))
     assert len(provider.jobs) == 1
+
+
+def test_a_batch_job_has_only_the_requests_that_the_cache_lacks(
+    dataset: Path, tmp_path: Path
+) -> None:
+    provider = Provider()
+    arguments: dict[str, Any] = {"model": "openai/some", "cache": True}
+
+    async def either(received: ReceivedRequest) -> Reply:
+        is_chat = received.path == "/chat/completions"
+        return await (good if is_chat else provider)(received)
+
+    with serve(either) as server:
+        assert go(server, dataset, tmp_path / "a", **arguments, limit=2).answered == 4
+        report = go(server, dataset, tmp_path / "b", **arguments, batch=True)
+        assert (report.answered, report.cached) == (6, 4)
+        assert len(provider.requests("batch-0")) == 6
+        assert go(server, dataset, tmp_path / "c", **arguments).cached == 10

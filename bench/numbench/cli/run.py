@@ -430,7 +430,7 @@ def _run_suite(spec: RunSpec, suite: str, options: RunOptions, dry_run: bool) ->
     from numbench.scoring import is_correct
 
     file = None if suite == PAPER_SUITE else Path(suite)
-    members = plan_suite(spec, retry=options.retry, file=file)
+    members = plan_suite(spec, file=file, **options._asdict())
     console().print(suite_table(members, options.max_cost))
     if not dry_run:
         run_suite(
@@ -447,7 +447,8 @@ def _show_plan(spec: RunSpec, options: RunOptions, batch: bool) -> None:
     from numbench.runner.plan_table import plan_table
     from numbench.runner.planning import plan
 
-    console().print(plan_table(plan(spec, batch=batch, retry=options.retry), options.max_cost))
+    planned = plan(spec, batch=batch, **options._asdict())
+    console().print(plan_table(planned, options.max_cost))
 
 
 def _run_counts(report: RunReport) -> str:

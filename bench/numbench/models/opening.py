@@ -148,6 +148,7 @@ def open_batch(
     api_key_env: str | None = None,
     allow_http: bool = False,
     headers: Mapping[str, str] = NO_HEADERS,
+    needs_key: bool = True,
 ) -> BatchService:
     """Open the batch API of the provider of the model that `open_model` would open.
 
@@ -166,7 +167,7 @@ def open_batch(
         )
     if base_url:
         normalize_base_url(base_url, provider.key_variables)
-    server = _Server(base_url, api_key_env, allow_http, headers)
+    server = _Server(base_url, api_key_env, allow_http, headers, needs_key)
     return provider.open_batch(_target(name, resolved, server, api))
 
 

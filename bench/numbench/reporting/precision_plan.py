@@ -21,8 +21,8 @@ from numbench.reporting.repeated_samples import run_variance
 from numbench.reporting.sampling_design import stratified_pool
 from numbench.reporting.table_model import LOG_SMAPE
 from numbench.reporting.task_scores import headline_column
+from numbench.runner.estimates import discount_for, plan_task, price_for, published_tokens
 from numbench.runner.plan_table import UNKNOWN, format_dollars
-from numbench.runner.planning import discount_for, plan_task, price_for, published_tokens
 from numbench.runner.prices import Price
 from numbench.runner.spec import RunSpec, resolve
 from numbench.scoring import ScoredRun, score_run

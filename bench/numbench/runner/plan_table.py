@@ -12,7 +12,8 @@ from rich.text import Text
 from numbench.models.model_map import load_model_map
 from numbench.models.user_catalogue import USER_CATALOGUE
 from numbench.progress_display import NO_VALUE
-from numbench.runner.planning import CHARACTERS_PER_TOKEN, Plan, TaskPlan
+from numbench.runner.estimates import CHARACTERS_PER_TOKEN, TaskPlan
+from numbench.runner.planning import Plan
 from numbench.runner.suite import SuiteRun
 from numbench.tasks import TASKS
 

@@ -2,49 +2,33 @@
 
 from __future__ import annotations
 
-import csv
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from functools import cache
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from numbench.journal import check_compatible, iter_responses, read_jobs
+from numbench.journal import iter_responses, read_jobs
 from numbench.models import ModelDescription, RequestSettings
-from numbench.models.catalogue import bundled_model, load_catalogue
+from numbench.models.base import DEFAULT_TIMEOUT_SECONDS
 from numbench.models.litellm_map import ModelFacts
 from numbench.models.model_map import find_facts, find_vendor_facts
-from numbench.records import ItemSample
-from numbench.resources import resource_folder
-from numbench.runner.prices import NO_PARAMETERS, Price, find_price, with_cost
-from numbench.runner.request_log import preview_without_key
-from numbench.runner.request_shape import parameters_of
-from numbench.runner.spec import (
-    ResolvedRun,
-    RunSpec,
-    item_outcomes,
-    open_requests,
-    resolve,
-    retry_kinds,
-    with_stored_token_limit,
+from numbench.runner.budget import open_budget
+from numbench.runner.estimates import (
+    TaskPlan,
+    discount_for,
+    has_cost_bound,
+    plan_task,
+    published_tokens,
 )
-from numbench.tasks import PAPER_TASKS
-
-CHARACTERS_PER_TOKEN = 3
-"""A rough figure for prompts full of digits; no tokenizer is used."""
-
-
-class TaskPlan(NamedTuple):
-    """What the open requests of one task take in total; None if unknown.
-
-    input_tokens: estimated from the number of characters. generated_tokens: from the study's
-    published average for this model and level. cost: of both, in US dollars.
-    """
-
-    task: str
-    requests: int
-    input_tokens: float
-    generated_tokens: float | None
-    cost: float | None
+from numbench.runner.event_loop import run_to_end
+from numbench.runner.preparation import (
+    PreparedRun,
+    RunArguments,
+    check_no_open_batch_job,
+    prepare_run,
+)
+from numbench.runner.prices import Price, with_cost
+from numbench.runner.request_shape import parameters_of
+from numbench.runner.spec import RunSpec, item_outcomes, open_requests, retry_kinds
 
 
 class Plan(NamedTuple):
@@ -100,23 +84,58 @@ class Plan(NamedTuple):
 
 
 def plan(
-    spec: RunSpec, retry_errors: bool = False, batch: bool = False, retry: Collection[str] = ()
+    spec: RunSpec,
+    retry_errors: bool = False,
+    batch: bool = False,
+    retry: Collection[str] = (),
+    *,
+    concurrency: int | None = None,
+    timeout: float = DEFAULT_TIMEOUT_SECONDS,
+    time_limit: float | None = None,
+    max_cost: float | None = None,
+    rpm: int | None = None,
+    tpm: int | None = None,
+    cache: bool = False,
 ) -> Plan:
     """Return what `run` with the same arguments would do now. Raises BadInput if `run` would."""
-    description = spec.describe()
-    kinds = retry_kinds(retry, retry_errors)
-    resolved = with_stored_token_limit(resolve(spec, description), spec, kinds)
-    check_compatible(resolved.folder, resolved.info)
-    resolved, previews = preview_without_key(resolved)
+    arguments = RunArguments(
+        concurrency=concurrency,
+        retry=retry_kinds(retry, retry_errors),
+        timeout=timeout,
+        time_limit=time_limit,
+        max_cost=max_cost,
+        batch=batch,
+        rpm=rpm,
+        tpm=tpm,
+        cache=cache,
+    )
+    return plan_run(spec, arguments)
+
+
+def plan_run(spec: RunSpec, arguments: RunArguments) -> Plan:
+    """Return what a run with these arguments would do now. Raises BadInput if it would."""
+    prepared = prepare_run(spec, arguments, needs_key=False)
+    try:
+        return _plan(prepared, arguments)
+    finally:
+        run_to_end(prepared.close)
+
+
+def _plan(prepared: PreparedRun, arguments: RunArguments) -> Plan:
+    resolved, price = prepared.resolved, prepared.price
+    description, spec, previews = resolved.description, resolved.spec, prepared.previews
+    discount = discount_for(description, arguments.batch)
+    if not arguments.batch:
+        check_no_open_batch_job(resolved.folder)
+    if arguments.max_cost is not None:
+        open_budget(arguments.max_cost, resolved, price, discount, arguments.batch)
     outcomes = item_outcomes(iter_responses(resolved.folder))
     jobs = [job for job in read_jobs(resolved.folder).values() if job.is_active]
     ids_in_jobs = {item_id for job in jobs for item_id in job.items}
-    price = price_for(description, batch, spec.params)
-    discount = discount_for(description, batch)
     averages = published_tokens(spec.model, description.level)
     tasks = []
     for task, requests in resolved.requests_by_task.items():
-        remaining = open_requests(resolved, requests, outcomes, kinds)
+        remaining = open_requests(resolved, requests, outcomes, arguments.retry)
         remaining = [request for request in remaining if request.id not in ids_in_jobs]
         tasks.append(plan_task(resolved, task, remaining, averages, price, discount))
     return Plan(
@@ -141,87 +160,10 @@ def plan(
     )
 
 
-def plan_task(
-    resolved: ResolvedRun,
-    task: str,
-    requests: Sequence[ItemSample],
-    averages: Mapping[str, float],
-    price: Price | None,
-    discount: float = 0.0,
-) -> TaskPlan:
-    """Return what `requests` of one task take. averages: generated tokens per request, by task."""
-    prefix = sum(len(message.content) for message in resolved.prompt_prefix(task))
-    characters = sum(prefix + len(request.item.prompt) for request in requests)
-    input_tokens = characters / CHARACTERS_PER_TOKEN
-    generated = averages[task] * len(requests) if task in averages else None
-    cost = None
-    if generated is not None and price is not None:
-        full_cost = (input_tokens * price.input + generated * price.output) / 1e6
-        cost = full_cost * (1 - discount)
-    return TaskPlan(task, len(requests), input_tokens, generated, cost)
-
-
-def price_for(
-    description: ModelDescription,
-    batch: bool = False,
-    params: Mapping[str, object] = NO_PARAMETERS,
-) -> Price | None:
-    """Return the price of the model's tokens, None if unknown or if it runs in this process."""
-    if description.route is None:
-        return None
-    base_url = description.identity["base_url"]
-    price = find_price(description.route, str(base_url) if base_url else None, params)
-    return None if price and batch and not price.has_batch_price else price
-
-
 def _facts_for(description: ModelDescription) -> ModelFacts | None:
     if description.route is None or description.identity["base_url"]:
         return None
     return find_facts(description.route) or find_vendor_facts(description.route)
-
-
-def has_cost_bound(resolved: ResolvedRun, price: Price | None) -> bool:
-    """Return whether the most that one answer can cost is known: by a token limit and a price."""
-    return resolved.settings.max_tokens is not None and price is not None and not price.varies
-
-
-def discount_for(description: ModelDescription, batch: bool) -> float:
-    """Return the share of the price that the requests of a run save."""
-    return description.batch_discount or 0.0 if batch else 0.0
-
-
-def published_tokens(model: str, level: str) -> dict[str, float]:
-    """Return the mean generated tokens per task of a catalogue model; empty if unpublished.
-
-    Levels that send the same request share their averages: GPT-5's high is its maximal.
-    """
-    entry = bundled_model(model)
-    if entry is None or level not in entry.levels:
-        return {}
-    for other, request in entry.levels.items():
-        if request == entry.levels[level] and (entry.display, other) in _published():
-            return _published()[entry.display, other]
-    return {}
-
-
-def published_configurations() -> tuple[tuple[str, str], ...]:
-    """Return the paper's configurations as catalogue names and levels, in the paper's order."""
-    names = {entry.display: entry.name for entry in load_catalogue().model}
-    return tuple((names[display], level) for display, level in _published())
-
-
-@cache
-def _published() -> dict[tuple[str, str], dict[str, float]]:
-    """Return mean generated tokens by (display name, level), then by task."""
-    names = {task.display: task.name for task in PAPER_TASKS.values()}
-    path = resource_folder("published") / "frontier_tokens.csv"
-    with path.open(encoding="utf-8", newline="") as file:
-        return {
-            (row.pop("Model"), row.pop("Reasoning")): {
-                names[header]: float(value) for header, value in row.items() if value
-            }
-            for row in csv.DictReader(file)
-        }
 
 
 def _total(values: Iterable[float | None]) -> float | None:

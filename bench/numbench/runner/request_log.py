@@ -19,7 +19,7 @@ import msgspec
 from numbench import jsonl
 from numbench.errors import BadInput
 from numbench.journal import REQUESTS, check_compatible
-from numbench.models import Message, Model, Request, RequestSettings, open_model
+from numbench.models import Message, Model, Request, RequestSettings
 from numbench.models.credentials import known_secrets, mask_secrets
 from numbench.models.request_inspection import RequestStopped, inspecting
 from numbench.records import Completion, Failure, ItemSample, RecordedRequest
@@ -140,20 +140,6 @@ def preview_run(
     check_requests(resolved, previews)
     sent = preview_requests(model, resolved) if resolved.has_new_token_limit else previews
     return resolved, previews, frozenset(preview.sha256 for preview in sent.values())
-
-
-def preview_without_key(resolved: ResolvedRun) -> tuple[ResolvedRun, Previews]:
-    """Do the same as `preview_run` for a model that need not have a key, without opening a run."""
-    spec = resolved.spec
-    if not resolved.description.inspects_requests:
-        return resolved, {}
-    server = (spec.base_url, spec.api, spec.api_key_env, spec.allow_http, spec.headers)
-    model = open_model(spec.model, spec.reasoning, *server, needs_key=False).model
-    try:
-        resolved, previews, _ = preview_run(model, resolved)
-    finally:
-        run_to_end(model.close)
-    return resolved, previews
 
 
 def _with_limit_of_run(resolved: ResolvedRun) -> ResolvedRun:

@@ -3,33 +3,30 @@
 from __future__ import annotations
 
 import asyncio
-import math
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from numbench.errors import BadInput
 from numbench.journal import Journal, iter_responses, read_jobs
-from numbench.models import Model, open_batch, open_model
+from numbench.models import Model
 from numbench.models.base import DEFAULT_TIMEOUT_SECONDS, BatchService, Request
 from numbench.records import Completion, ItemSample
 from numbench.runner.batch_scheduler import BatchScheduler
-from numbench.runner.budget import Budget, SharedLimit, check_cost_limit, open_budget
+from numbench.runner.budget import Budget, SharedLimit, open_budget
+from numbench.runner.estimates import CHARACTERS_PER_TOKEN, discount_for, published_tokens
 from numbench.runner.event_loop import run_to_end
 from numbench.runner.live import run_title, show_progress
-from numbench.runner.planning import (
-    CHARACTERS_PER_TOKEN,
-    discount_for,
-    price_for,
-    published_tokens,
+from numbench.runner.preparation import (
+    DEFAULT_MAX_ATTEMPTS,
+    RunArguments,
+    check_no_open_batch_job,
+    prepare_run,
 )
 from numbench.runner.prices import Price, with_cost
 from numbench.runner.progress import ProgressCallback, RunStats, ScoreCallback
 from numbench.runner.rate_caps import RateCaps
-from numbench.runner.request_log import checked_model, preview_run, record_requests
-from numbench.runner.request_options import check_headers
+from numbench.runner.request_log import checked_model, record_requests
 from numbench.runner.response_cache import copy_from_cache, keep_answers
 from numbench.runner.run_report import (
     CostLimitReached,
@@ -44,16 +41,11 @@ from numbench.runner.spec import (
     interleave,
     item_outcomes,
     open_requests,
-    resolve,
     retry_kinds,
     retry_notes,
-    with_stored_token_limit,
 )
 from numbench.served_models import drift_warnings
 from numbench.signals import stop_on_signals
-
-DEFAULT_MAX_ATTEMPTS = 6
-"""How often a request is sent that fails for a while."""
 
 
 def run(
@@ -157,36 +149,6 @@ async def arun(
         return execution.result()
 
 
-@dataclass(frozen=True)
-class RunArguments:
-    """The arguments of `run`. Raises BadInput if one is out of range."""
-
-    concurrency: int | None
-    retry: Collection[str]
-    max_attempts: int
-    timeout: float
-    time_limit: float | None
-    max_cost: float | None
-    batch: bool
-    judge: ScoreCallback | None
-    rpm: int | None = None
-    tpm: int | None = None
-    cache: bool = False
-
-    def rate_caps(self) -> RateCaps | None:
-        """Return the caps per minute, None if there are none."""
-        return RateCaps(self.rpm, self.tpm) if (self.rpm, self.tpm) != (None, None) else None
-
-    def __post_init__(self) -> None:
-        if self.batch and self.rate_caps():
-            raise BadInput("--rpm and --tpm are for single requests: omit them with --batch")
-        if self.concurrency is not None and self.concurrency < 1:
-            raise BadInput(f"--concurrency {self.concurrency}: give 1 or more")
-        for name, seconds in (("--timeout", self.timeout), ("--time-limit", self.time_limit)):
-            if seconds is not None and not 0 < seconds < math.inf:
-                raise BadInput(f"{name} {seconds:g}: give a time above 0")
-
-
 @contextmanager
 def open_run(
     spec: RunSpec,
@@ -200,19 +162,9 @@ def open_run(
     shared_limit: that of several runs, to which `options.max_cost` then refers. rate_caps: those
     of several runs, None for caps of this run alone.
     """
-    check_headers(spec.headers)
-    server = (spec.base_url, spec.api, spec.api_key_env, spec.allow_http, spec.headers)
-    service = open_batch(spec.model, spec.reasoning, *server) if options.batch else None
-    if spec.params and not getattr(service, "takes_parameters", True):
-        raise BadInput(f"{spec.model}: its batch API takes no --param: omit --batch or --param")
-    if service is not None and spec.stream:
-        raise BadInput("batch jobs do not stream: omit --stream or --batch")
-    model, description = open_model(spec.model, spec.reasoning, *server, stream=spec.stream)
-    resolved = with_stored_token_limit(resolve(spec, description), spec, options.retry)
-    resolved, previews, shapes = preview_run(model, resolved)
-    price = price_for(description, options.batch, spec.params)
-    if options.max_cost is not None:
-        check_cost_limit(spec.model, description.route, price, options.max_cost)
+    model, service, resolved, previews, shapes, price = prepare_run(spec, options)
+    assert model is not None
+    description = resolved.description
     title = run_title(spec.model, description.level, resolved.dataset.name)
     display = show_progress(title) if on_progress is None else nullcontext(on_progress)
     in_flight = 0 if description.route is None else options.concurrency or description.concurrency
@@ -220,7 +172,7 @@ def open_run(
     with journal_of_run as journal, display as callback:
         record_requests(resolved.folder, previews)
         if service is None:
-            _check_no_open_batch_job(resolved.folder)
+            check_no_open_batch_job(resolved.folder)
         cached = _copy_from_cache(resolved, options, journal) if options.cache else 0
         caps = rate_caps or options.rate_caps()
         context = _run_context(resolved, options, price, journal, callback, caps)
@@ -287,10 +239,6 @@ def _copy_from_cache(resolved: ResolvedRun, options: RunArguments, journal: Jour
 
     Requests in an active batch job are left out: the provider bills their answers, which follow.
     """
-    if resolved.description.route is None:
-        raise BadInput(f"{resolved.spec.model} runs in this process: omit --cache")
-    if resolved.has_new_token_limit:
-        raise BadInput("--max-tokens differs from that of the run: omit --cache")
     outcomes = item_outcomes(iter_responses(resolved.folder))
     jobs = [job for job in read_jobs(resolved.folder).values() if job.is_active]
     known = outcomes.keys() | {request_id for job in jobs for request_id in job.items}
@@ -309,15 +257,6 @@ def _expected_tokens(
         return None
     characters = sum(len(message.content) for message in request.messages)
     return characters / CHARACTERS_PER_TOKEN + generated
-
-
-def _check_no_open_batch_job(folder: Path) -> None:
-    """Raise BadInput if a batch job may still return answers: they would be paid for twice."""
-    if any(job.is_active for job in read_jobs(folder).values()):
-        raise BadInput(
-            f"{folder}: a batch job of this run is still active at the provider; run the same "
-            "command with --batch to collect its answers"
-        )
 
 
 def _initial_stats(

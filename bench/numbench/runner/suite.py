@@ -16,17 +16,14 @@ from numbench.models.base import DEFAULT_TIMEOUT_SECONDS
 from numbench.models.catalogue import bundled_model
 from numbench.models.user_catalogue import load_user_catalogue
 from numbench.runner.budget import SharedLimit, check_cost_limit, open_budget
+from numbench.runner.estimates import published_configurations
 from numbench.runner.event_loop import run_to_end
 from numbench.runner.live import run_title, show_progress
-from numbench.runner.planning import Plan, plan, published_configurations
+from numbench.runner.planning import Plan, plan_run
+from numbench.runner.preparation import DEFAULT_MAX_ATTEMPTS, RunArguments
 from numbench.runner.progress import ScoreCallback
 from numbench.runner.rate_caps import RateCaps
-from numbench.runner.run import (
-    DEFAULT_MAX_ATTEMPTS,
-    Execution,
-    RunArguments,
-    open_run,
-)
+from numbench.runner.run import Execution, open_run
 from numbench.runner.run_report import (
     CostLimitReached,
     RunInterrupted,
@@ -51,23 +48,43 @@ def plan_suite(
     retry_errors: bool = False,
     retry: Collection[str] = (),
     file: Path | None = None,
+    *,
+    concurrency: int | None = None,
+    timeout: float = DEFAULT_TIMEOUT_SECONDS,
+    time_limit: float | None = None,
+    max_cost: float | None = None,
+    rpm: int | None = None,
+    tpm: int | None = None,
+    cache: bool = False,
 ) -> tuple[SuiteRun, ...]:
     """Return the runs of a suite file, by default the paper's 13 configurations in its order.
 
     Each has the arguments of `common`. The run folders are in `common.out`, by default `results`.
-    Needs no API key and writes nothing. Raises BadInput for wrong arguments, naming file and run.
+    Needs no API key and writes nothing. Raises BadInput if `run_suite` with the same arguments
+    would, naming file and run, except for a missing key.
     """
+    arguments = RunArguments(
+        concurrency=concurrency,
+        retry=retry_kinds(retry, retry_errors),
+        timeout=timeout,
+        time_limit=time_limit,
+        max_cost=max_cost,
+        rpm=rpm,
+        tpm=tpm,
+        cache=cache,
+    )
     specs = _paper_specs(common) if file is None else suite_specs(file, common)
     members = []
     for spec in specs:
         try:
-            planned = plan(spec, retry_errors, retry=retry)
+            planned = plan_run(spec, replace(arguments, max_cost=None))
             members.append(SuiteRun(spec, planned, spec.describe()))
         except BadInput as error:
             if file is None:
                 raise
             place = f"{file}, {spec.model} {spec.reasoning or ''}".rstrip()
             raise BadInput(f"{place}: {error}") from error
+    _shared_limit(members, max_cost)
     return tuple(members)
 
 
@@ -114,14 +131,7 @@ def run_suite(
     """
     pending = [member for member in members if member.plan.requests]
     _check_keys(pending)
-    shared_limit = None
-    if max_cost is not None:
-        for member in pending:
-            route, price = member.description.route, member.plan.price
-            check_cost_limit(member.plan.model, route, price, max_cost)
-        shared_limit = SharedLimit(
-            {member.plan.path: _committed(member, max_cost) for member in members}
-        )
+    shared_limit = _shared_limit(members, max_cost)
     arguments = RunArguments(
         concurrency,
         retry_kinds(retry, retry_errors),
@@ -261,6 +271,16 @@ def _check_keys(members: Sequence[SuiteRun]) -> None:
             f"the suite needs more API keys: set {', '.join(missing)} in the environment "
             "(--dry-run shows the key status of each model)"
         )
+
+
+def _shared_limit(members: Sequence[SuiteRun], max_cost: float | None) -> SharedLimit | None:
+    """Return the cost limit of a suite. Raises BadInput if it cannot be enforced."""
+    if max_cost is None:
+        return None
+    for member in members:
+        if member.plan.requests:
+            check_cost_limit(member.plan.model, member.description.route, member.plan.price)
+    return SharedLimit({member.plan.path: _committed(member, max_cost) for member in members})
 
 
 def _committed(member: SuiteRun, max_cost: float) -> float:
