@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from typing import Any
 
 import pytest
 from aiohttp import web
 
 from numbench.errors import BadInput
-from numbench.models import Api, describe_model, open_model
+from numbench.models import Api, Message, describe_model, open_model
 from numbench.records import Completion, Usage
 from tests import servers
 from tests.models.adapter_calls import CHAT_MODEL, KEY, MESSAGES, call_adapter, valid_reply
@@ -244,8 +245,7 @@ def test_a_refused_summary_is_left_out_from_then_on_and_recorded() -> None:
     async def script(received: ReceivedRequest) -> Reply:
         bodies.append(received.body)
         if "summary" in received.body["reasoning"]:
-            message = "Your organization must be verified to generate reasoning summaries."
-            return servers.error(400, message, code="unsupported_value", param="reasoning.summary")
+            return refusal_of_summary()
         return servers.responses()
 
     async def ask(url: str) -> list[Completion]:
@@ -262,6 +262,60 @@ def test_a_refused_summary_is_left_out_from_then_on_and_recorded() -> None:
     assert [body["reasoning"] for body in bodies] == [summary, effort, effort]
     unchanged = [{k: v for k, v in body.items() if k != "reasoning"} for body in bodies]
     assert unchanged[0] == unchanged[1] == unchanged[2]
+
+
+def refusal_of_summary() -> Reply:
+    message = "Your organization must be verified to generate reasoning summaries."
+    return servers.error(400, message, code="unsupported_value", param="reasoning.summary")
+
+
+def test_a_summary_that_the_user_asks_for_is_never_left_out() -> None:
+    async def script(received: ReceivedRequest) -> Reply:
+        assert received.body["reasoning"] == {"effort": "low", "summary": "detailed"}
+        return refusal_of_summary()
+
+    params = {"reasoning": {"summary": "detailed"}}
+    error = call_adapter(script, "gpt-5", "low", api="responses", params=params)[0].error
+    assert error is not None and error.kind == "run"
+    assert "must be verified" in error.message
+    assert "--param reasoning.summary: omit it" in error.message
+
+
+def test_only_requests_without_a_summary_are_recorded_as_such() -> None:
+    """One is refused while another, which was sent before, is answered with a summary."""
+
+    async def ask(url: str) -> list[Completion]:
+        model, description = open_model("gpt-5", "low", url, "responses")
+        slow = asyncio.create_task(model.answer((Message("user", "slow"),), description.settings))
+        await is_waiting.wait()
+        fast = await model.answer((Message("user", "fast"),), description.settings)
+        is_refused.set()
+        other = open_model("gpt-5", "low", url, "responses").model
+        elsewhere = await other.answer((Message("user", "other"),), description.settings)
+        completions = [await slow, fast, elsewhere]
+        await model.close()
+        await other.close()
+        return completions
+
+    async def script(received: ReceivedRequest) -> Reply:
+        if received.prompt == "slow":
+            loop.call_soon_threadsafe(is_waiting.set)
+            while not is_refused.is_set():
+                await asyncio.sleep(0.01)
+        elif received.prompt == "fast" and "summary" in received.body["reasoning"]:
+            return refusal_of_summary()
+        return servers.responses()
+
+    loop = asyncio.new_event_loop()
+    is_waiting, is_refused = asyncio.Event(), threading.Event()
+    with servers.serve(script) as server:
+        slow, fast, elsewhere = loop.run_until_complete(ask(server.url))
+    loop.close()
+    assert [each.extra.get("not_sent") for each in (slow, fast, elsewhere)] == [
+        None,
+        "reasoning.summary",
+        None,
+    ]
 
 
 def test_another_refused_parameter_is_not_retried() -> None:

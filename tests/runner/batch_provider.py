@@ -48,7 +48,7 @@ class Provider(OpenAIJobs):
         if method == "GET" and parts[0] == "batches" and len(parts) == 2:
             self.seen[parts[1]] += 1
             if self.seen[parts[1]] == self.polls:
-                self._finish(parts[1])
+                self.finish(parts[1])
         return await super().__call__(received)
 
     def requests(self, name: str) -> list[dict[str, Any]]:
@@ -56,7 +56,8 @@ class Provider(OpenAIJobs):
         content = self.files[self._job(name)["input_file_id"]]
         return [json.loads(line) for line in content.splitlines()]
 
-    def _finish(self, name: str) -> None:
+    def finish(self, name: str) -> None:
+        """Let a job end with the results of its requests."""
         job = self._job(name)
         if job["status"] in ("failed", "completed"):
             return

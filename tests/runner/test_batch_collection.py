@@ -72,12 +72,12 @@ def test_a_failed_job_ends_the_run_with_the_providers_message(
         error = {"code": "invalid_url_mismatch", "message": "the url does not match"}
         provider._job(name).update(status="failed", errors={"data": [error]})
 
-    provider._finish = finish  # type: ignore[method-assign]
+    provider.finish = finish  # type: ignore[method-assign]
     with serve(provider) as server:
         with pytest.raises(NumbenchError, match=r"batch-0 failed: the url does not match"):
             go(server, dataset, tmp_path / "run", batch=True)
         assert read_run(tmp_path / "run").responses == {}
-        del provider._finish  # type: ignore[method-assign]
+        del provider.finish  # type: ignore[method-assign]
         assert go(server, dataset, tmp_path / "run", batch=True).answered == 10
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from numbench.errors import BadInput
-from numbench.journal import read_run
+from numbench.errors import BadInput, NumbenchError
+from numbench.journal import iter_responses, read_run
 from numbench.runner import CostLimitReached, TimeLimitReached
 from numbench.runner.planning import plan
 from numbench.runner.spec import RunSpec
@@ -62,12 +63,12 @@ def test_after_a_queue_limit_smaller_jobs_are_submitted_one_at_a_time(
         size = len(provider.requests(name))
         taken.append(size)
         if size <= 3:
-            Provider._finish(provider, name)
+            Provider.finish(provider, name)
             return
         error = {"code": "token_limit_exceeded", "message": "enqueued token limit reached"}
         provider._job(name).update(status="failed", errors={"data": [error]})
 
-    provider._finish = finish  # type: ignore[method-assign]
+    provider.finish = finish  # type: ignore[method-assign]
     with serve(provider) as server:
         assert go(server, dataset, tmp_path / "run", batch=True).answered == 10
     assert taken == [10, 5, 2, 2, 2, 2, 2]
@@ -169,3 +170,70 @@ def test_gemini_batch_jobs(dataset: Path, tmp_path: Path) -> None:
         of_gemini = {"model": "gemini-2.5-pro", "reasoning": "minimal", "batch": True}
         assert go(server, dataset, tmp_path / "run", **of_gemini).answered == 10
     assert {r.text for r in read_run(tmp_path / "run").responses.values()} == {'{"answer": 2}'}
+
+
+SUMMARIZED: dict[str, Any] = {"model": "gpt-5", "reasoning": "low", "api": "responses"}
+
+
+def without_summaries(request: dict[str, Any], number: int) -> dict[str, Any]:
+    """Answer a request as OpenAI does to an organization that it has not verified."""
+    if "summary" in request["body"]["reasoning"]:
+        message = "Your organization must be verified to generate reasoning summaries."
+        error = {"message": message, "code": "unsupported_value", "param": "reasoning.summary"}
+        return {"status_code": 400, "body": {"error": error}}
+    content = [{"type": "output_text", "text": '{"answer": 1}'}]
+    output = [{"type": "message", "role": "assistant", "content": content}]
+    return {"status_code": 200, "body": {"status": "completed", "output": output}}
+
+
+def test_items_whose_summary_is_refused_are_submitted_again_without(
+    dataset: Path, tmp_path: Path
+) -> None:
+    """Also if the second job is collected by another call."""
+    provider = Provider(answer=without_summaries, polls=10**9)
+    out = tmp_path / "run"
+    with serve(provider) as server:
+        # The first call submits a job, the second one collects it and submits another.
+        for jobs in (1, 2):
+            while len(provider.jobs) < jobs:
+                with pytest.raises(TimeLimitReached):
+                    go(server, dataset, out, batch=True, time_limit=0.3, **SUMMARIZED)
+            if jobs == 1:
+                provider.finish("batch-0")
+        provider.finish("batch-1")
+        assert go(server, dataset, out, batch=True, **SUMMARIZED).answered == 10
+    responses = list(iter_responses(out))
+    assert [response.error for response in responses] == [None] * 10
+    assert {response.extra.get("not_sent") for response in responses} == {"reasoning.summary"}
+    assert len(provider.jobs) == 2
+
+
+def test_a_summary_that_the_user_asks_for_is_not_left_out_of_a_job(
+    dataset: Path, tmp_path: Path
+) -> None:
+    provider = Provider(answer=without_summaries)
+    params = {"reasoning": {"summary": "detailed"}}
+    with (
+        serve(provider) as server,
+        pytest.raises(NumbenchError, match=r"--param reasoning\.summary"),
+    ):
+        go(server, dataset, tmp_path / "run", batch=True, params=params, **SUMMARIZED)
+    assert len(provider.jobs) == 1
+    assert not list(iter_responses(tmp_path / "run"))
+
+
+def test_a_job_that_is_refused_as_a_whole_for_its_summary_is_submitted_again(
+    dataset: Path, tmp_path: Path
+) -> None:
+    provider = Provider(answer=without_summaries)
+
+    async def script(received: ReceivedRequest) -> Reply:
+        reply = await provider(received)
+        if received.path == "/batches" and len(provider.jobs) == 1:
+            error = {"code": "unsupported_value", "message": "no", "param": "reasoning.summary"}
+            provider.jobs[0] |= {"status": "failed", "errors": {"data": [error]}}
+        return reply
+
+    with serve(script) as server:
+        assert go(server, dataset, tmp_path / "run", batch=True, **SUMMARIZED).answered == 10
+    assert len(provider.jobs) == 2

@@ -130,7 +130,7 @@ class OpenAIModel:
     whether to stream answers, until the server refuses that or streams one without its usage, or
     the first ones without a finish reason.
     In the Responses format a summary of the reasoning is requested until the server refuses it;
-    the records then say that it was not sent.
+    the records of requests without it say so. One that the user asks for is never left out.
     """
 
     def __init__(
@@ -157,7 +157,7 @@ class OpenAIModel:
     async def answer(self, messages: Sequence[Message], settings: RequestSettings) -> Completion:
         """Send one request. Failures are values; secrets that a server echoes are masked."""
         body = self._format.build_request(self._served_name, messages, settings)
-        completion = await self._request(body, settings.timeout)
+        completion = await self._request(body, settings)
         return sanitize_completion(completion, self._secrets)
 
     async def close(self) -> None:
@@ -165,25 +165,29 @@ class OpenAIModel:
         await self._endpoint.close()
         await self._client.close()
 
-    async def _request(self, body: dict[str, object], seconds: float) -> Completion:
+    async def _request(self, body: Mapping[str, object], settings: RequestSettings) -> Completion:
+        seconds = settings.timeout
         try:
             async with asyncio.timeout(seconds):
-                response = await self._post(body)
+                response, not_sent = await self._post(body, settings)
             completion = self._format.parse_completion(self._format.decode(response.content))
             if completion.error is None and is_event_stream(response.content):
                 self._has_finished_stream = True
                 self._streams = self._streams and completion.usage != Usage()
-            if not self._asks_for_summary:
+            if not_sent:
                 # The request is not the one of the run's settings.
                 completion = msgspec.structs.replace(
-                    completion, extra=completion.extra | {"not_sent": "reasoning.summary"}
+                    completion, extra=completion.extra | {"not_sent": not_sent}
                 )
             return with_hold_back_seconds(completion, response.headers)
         except (TimeoutError, openai.APITimeoutError):
             return failed_completion(timeout_failure(seconds))
         except openai.APIStatusError as error:
+            failure = failure_from_api_error(error)
+            if _refuses_summary(error) and openai_responses.has_own_summary(settings):
+                failure = openai_responses.summary_failure(failure.message)
             return failed_completion(
-                failure_from_api_error(error),
+                failure,
                 *usage_in_error_body(self._format, error.response.content),
             )
         except openai.APIError as error:
@@ -196,20 +200,24 @@ class OpenAIModel:
         except RecursionError as error:
             return failed_completion(unreadable_failure(f"the server sent no response: {error}"))
 
-    async def _post(self, body: dict[str, object]) -> httpx.Response:
-        """Return the response to a request, without a summary of the reasoning if refused."""
-        if "reasoning" in body and not self._asks_for_summary:
-            body = openai_responses.without_summary(body)
-        try:
-            return await self._post_once(body)
-        except openai.APIStatusError as error:
-            refused = openai_responses.refuses_summary(dict_or_empty(error.body))
-            if error.status_code != 400 or not refused:
-                raise
-            self._asks_for_summary = False
-        return await self._post_once(openai_responses.without_summary(body))
+    async def _post(
+        self, body: Mapping[str, object], settings: RequestSettings
+    ) -> tuple[httpx.Response, str]:
+        """Return the response to a request, and the parameter that was left out, if any."""
+        has_summary = "summary" in dict_or_empty(body.get("reasoning"))
+        if not has_summary or openai_responses.has_own_summary(settings):
+            return await self._post_once(body), ""
+        if self._asks_for_summary:
+            try:
+                return await self._post_once(body), ""
+            except openai.APIStatusError as error:
+                if not _refuses_summary(error):
+                    raise
+                self._asks_for_summary = False
+        body = openai_responses.without_summary(body)
+        return await self._post_once(body), openai_responses.NOT_SENT
 
-    async def _post_once(self, body: dict[str, object]) -> httpx.Response:
+    async def _post_once(self, body: Mapping[str, object]) -> httpx.Response:
         """Return the response to a request, streamed if the server does not refuse that."""
         if self._streams:
             try:
@@ -219,6 +227,11 @@ class OpenAIModel:
                     raise
                 self._streams = False
         return await self._endpoint.post(body)
+
+
+def _refuses_summary(error: openai.APIStatusError) -> bool:
+    is_refusal = openai_responses.refuses_summary(dict_or_empty(error.body))
+    return error.status_code == 400 and is_refusal
 
 
 def usage_in_error_body(api_format: ApiFormat, content: bytes) -> tuple[Usage, float | None]:

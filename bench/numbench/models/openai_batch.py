@@ -25,6 +25,13 @@ from numbench.models.json_fields import (
     token_count,
 )
 from numbench.models.openai_api import ApiFormat, create_client, failure_from_api_error
+from numbench.models.openai_responses import (
+    NOT_SENT,
+    has_own_summary,
+    refuses_summary,
+    summary_failure,
+    without_summary,
+)
 from numbench.models.provider_errors import (
     failed_completion,
     failure_from_status,
@@ -41,12 +48,16 @@ _FINAL_STATES = ("completed", "failed", "expired", "cancelled")
 _UNPROCESSED_CODES = ("batch_expired", "batch_cancelled")
 """Error codes of requests that were not processed before the job ended."""
 
-_METADATA_KEY = "numbench"
+_METADATA_KEY, _NOT_SENT_KEY = "numbench", "not_sent"
 _PAGE_SIZE = 100
 
 
 class OpenAIBatchService:
-    """Batch jobs for one model in one API format."""
+    """Batch jobs for one model in one API format.
+
+    In the Responses format a summary of the reasoning is requested until the server refuses it.
+    The requests that it refused count as open, and the metadata of later jobs say what is missing.
+    """
 
     max_requests = 50_000
     max_bytes = 200_000_000
@@ -64,6 +75,7 @@ class OpenAIBatchService:
         self._format = api_format
         self._secrets = known_secrets(key, base_url, headers.values())
         self._client = create_client(key, base_url, MAX_BATCH_RESPONSE_BYTES, headers)
+        self._asks_for_summary = True
 
     def size(self, request: BatchRequest) -> int:
         """Return the bytes of the request's line."""
@@ -74,6 +86,10 @@ class OpenAIBatchService:
 
         Raises ProviderError if it was not started, or may not have been.
         """
+        if not self._asks_for_summary and any(has_own_summary(each.settings) for each in requests):
+            raise provider_error(summary_failure("the summary was refused"), self._secrets)
+        metadata = {_METADATA_KEY: key}
+        metadata |= {} if self._asks_for_summary else {_NOT_SENT_KEY: NOT_SENT}
         lines = b"".join(map(self._line, requests))
         file = await self._post(
             "/files",
@@ -87,7 +103,7 @@ class OpenAIBatchService:
                 "input_file_id": self._id(file),
                 "endpoint": f"/v1{self._format.path}",
                 "completion_window": "24h",
-                "metadata": {_METADATA_KEY: key},
+                "metadata": metadata,
             },
         )
         return self._id(job)
@@ -104,7 +120,7 @@ class OpenAIBatchService:
         """Return the state of the job."""
         response = await self._get_json(f"/batches/{_url_quoted(job)}")
         state = sanitize_line(text_or_repr(response.get("status")), self._secrets)
-        counts, error = dict_or_empty(response.get("request_counts")), _job_failure(response)
+        counts, error = dict_or_empty(response.get("request_counts")), self._job_failure(response)
         return BatchStatus(
             is_finished=state in _FINAL_STATES,
             succeeded=token_count(counts.get("completed")),
@@ -118,13 +134,17 @@ class OpenAIBatchService:
         """Yield the results, also of a job that failed, expired or was cancelled."""
         response = await self._get_json(f"/batches/{_url_quoted(job.id or '')}")
         open_ids = set(job.items)
+        has_left_out = dict_or_empty(response.get("metadata")).get(_NOT_SENT_KEY) == NOT_SENT
         for kind in ("output_file_id", "error_file_id"):
             if file := text_or_none(response.get(kind)):
                 content = await self._get(f"/files/{_url_quoted(file)}/content")
                 results = self._parse_results(content, open_ids)
                 open_ids -= results.keys()
-                for result in results.items():
-                    yield result
+                for request_id, completion in results.items():
+                    yield (
+                        request_id,
+                        _recording_not_sent(completion) if has_left_out else completion,
+                    )
 
     async def cancel(self, job: str) -> None:
         """Request the end of the job."""
@@ -141,13 +161,14 @@ class OpenAIBatchService:
         return JobPage(jobs, _url_quoted(self._id(jobs[-1])) if has_more else "")
 
     def _line(self, request: BatchRequest) -> bytes:
+        body = self._format.build_request(self._served_name, request.messages, request.settings)
+        if "reasoning" in body and not self._asks_for_summary:
+            body = without_summary(body)
         line = {
             "custom_id": request.id,
             "method": "POST",
             "url": f"/v1{self._format.path}",
-            "body": self._format.build_request(
-                self._served_name, request.messages, request.settings
-            ),
+            "body": body,
         }
         return msgspec.json.encode(line) + b"\n"
 
@@ -168,9 +189,30 @@ class OpenAIBatchService:
         completion = self._format.parse_completion(response.get("body"))
         if status == 200:
             return completion
+        body = dict_or_empty(response.get("body"))
         code, message = openai_chat.error_code_and_message(response.get("body"))
         failure = failure_from_status(status, message, code=code)
+        if refuses_summary(dict_or_empty(body.get("error"))):
+            failure = self._without_summary_from_now_on(message)
         return failed_completion(failure, completion.usage, completion.cost)
+
+    def _without_summary_from_now_on(self, message: str) -> Failure:
+        """Return the failure of requests that are to be submitted again without a summary."""
+        self._asks_for_summary = False
+        return transient_failure(message)
+
+    def _job_failure(self, job: Mapping[str, object]) -> Failure | None:
+        """Return the first error of a job that failed as a whole."""
+        errors = dicts_of(dict_or_empty(job.get("errors")).get("data"))
+        if not errors:
+            return None
+        code, message = openai_chat.error_code_and_message(errors[0])
+        if refuses_summary(errors[0]):
+            return self._without_summary_from_now_on(message)
+        if "token_limit_exceeded" in code:
+            # Too many tokens are enqueued; the limit is free again when other jobs end.
+            return Failure(kind="rate_limit", message=message or code)
+        return failure_from_status(400, message or code, code=code)
 
     async def _get_json(self, path: str) -> Mapping[str, object]:
         return self._decode_object(await self._get(path))
@@ -225,16 +267,11 @@ def _failure_without_response(error: object) -> Failure:
     return openai_chat.failure_from_error_body(error)
 
 
-def _job_failure(job: Mapping[str, object]) -> Failure | None:
-    """Return the first error of a job that failed as a whole."""
-    errors = dict_or_empty(job.get("errors")).get("data")
-    if not isinstance(errors, list) or not errors:
-        return None
-    code, message = openai_chat.error_code_and_message(errors[0])
-    if "token_limit_exceeded" in code:
-        # Too many tokens are enqueued; the limit is free again when other jobs end.
-        return Failure(kind="rate_limit", message=message or code)
-    return failure_from_status(400, message or code, code=code)
+def _recording_not_sent(completion: Completion) -> Completion:
+    """Return the result of a request without a summary with a note, if it is an answer."""
+    if completion.error is not None:
+        return completion
+    return msgspec.structs.replace(completion, extra=completion.extra | {"not_sent": NOT_SENT})
 
 
 def _url_quoted(identity: str) -> str:

@@ -14,7 +14,7 @@ from numbench.models.json_fields import (
 )
 from numbench.models.openai_chat import build_usage, failure_from_body, parse_cost
 from numbench.models.provider_errors import failed_completion, unreadable_failure
-from numbench.records import Completion, FinishReason, Usage
+from numbench.records import Completion, Failure, FinishReason, Usage
 
 _INCOMPLETE_REASONS: dict[str, FinishReason] = {
     "max_output_tokens": "length",
@@ -50,9 +50,27 @@ def build_request(
     return merge_parameters(body | request, settings.params)
 
 
+NOT_SENT = "reasoning.summary"
+"""What is left out if the server refuses it; the responses record it (`not_sent`)."""
+
+
+def summary_failure(message: str) -> Failure:
+    """Return the failure of a run whose own summary is refused: it is not left out silently."""
+    return Failure(
+        kind="run",
+        status=400,
+        message=f"{message} (--param {NOT_SENT}: omit it, or verify the organization)",
+    )
+
+
+def has_own_summary(settings: RequestSettings) -> bool:
+    """Return whether the user gave the parameter of the summary."""
+    return "summary" in dict_or_empty(settings.params.get("reasoning"))
+
+
 def refuses_summary(error: Mapping[str, object]) -> bool:
     """Return whether an error refuses the summary only: OpenAI verifies organizations for it."""
-    return error.get("param") == "reasoning.summary"
+    return error.get("param") == NOT_SENT
 
 
 def without_summary(body: Mapping[str, object]) -> dict[str, object]:
