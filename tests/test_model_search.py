@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from numbench.models.model_map import load_model_map
 from tests.test_cli import numbench
 
 MODEL = """\
@@ -26,13 +27,21 @@ def test_the_search_shows_prices_limits_and_the_count_of_the_rest(tmp_path: Path
     assert done.returncode == 0, done.stderr
     lines = done.stdout.splitlines()
     assert all(len(line) <= 80 for line in lines)
-    rows = {line.split()[0]: line.split() for line in lines if line.startswith("openai/")}
+    rows = {line.split()[-1]: line.split() for line in lines if "k  yes" in line}
     assert len(rows) == 7
-    assert rows["openai/gpt-6-luna"][1:5] == ["0.1", "0.5", "922k", "128k"]
+    assert rows["openai/gpt-6-luna"][:4] == ["0.1", "0.5", "922k", "128k"]
     assert "more: narrow the pattern, or add --limit 0." in done.stdout
     assert "Source: model map of litellm " in done.stdout
     everything = numbench("models", "--all", "deepseek/*flash", "--limit", "0", cwd=tmp_path)
     assert "more: " not in everything.stdout and "deepseek/deepseek-flash" in everything.stdout
+
+
+def test_long_routes_stay_on_one_line_so_that_they_can_be_copied(tmp_path: Path) -> None:
+    done = numbench("models", "--all", "litellm/fireworks_ai", "--limit", "0", cwd=tmp_path)
+    words = set(done.stdout.split())
+    routes = {f"litellm/{name}" for name in load_model_map().models if "fireworks_ai/" in name}
+    assert max(map(len, routes)) > 80
+    assert {route for route in routes if route.startswith("litellm/fireworks_ai")} <= words
 
 
 @pytest.mark.parametrize(

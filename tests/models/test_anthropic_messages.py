@@ -12,7 +12,7 @@ from aiohttp import web
 from numbench.errors import BadInput
 from numbench.models import Message, RequestSettings, describe_model, open_model
 from numbench.models.anthropic_api import AnthropicModel
-from numbench.models.anthropic_messages import build_request, failure_from_error
+from numbench.models.anthropic_messages import api_version, build_request, failure_from_error
 from numbench.models.claude_models import max_output_tokens
 from numbench.records import Usage
 from tests import servers
@@ -420,3 +420,19 @@ def test_the_key_goes_to_anthropic_only() -> None:
         assert (model._http.headers["x-api-key"] == KEY) == is_sent
         root = (url or "https://api.anthropic.com").removesuffix("/v1")
         assert str(model._http.base_url) == f"{root}/v1/"
+
+
+@pytest.mark.parametrize(
+    ("settings", "version"),
+    [
+        (RequestSettings(), "2026-10-21"),
+        (RequestSettings(temperature=0.5), "2023-06-01"),
+        (RequestSettings(params={"top_p": 0.9}), "2023-06-01"),
+        (RequestSettings(request={"top_k": 5}), "2023-06-01"),
+        (RequestSettings(params={"metadata": {"user_id": "a"}}), "2026-10-21"),
+    ],
+)
+def test_a_request_with_a_parameter_of_sampling_names_the_last_version_that_has_them(
+    settings: RequestSettings, version: str
+) -> None:
+    assert api_version(settings) == version

@@ -5,7 +5,12 @@ from __future__ import annotations
 import pytest
 
 from numbench.models import describe_model, open_model
-from numbench.models.catalogue import list_models, resolve_model
+from numbench.models.catalogue import (
+    find_model_provider,
+    list_models,
+    load_catalogue,
+    resolve_model,
+)
 from numbench.runner.estimates import published_configurations
 from tests.models.adapter_calls import (
     CHAT_MODEL,
@@ -245,3 +250,16 @@ def test_routes_omit_what_their_provider_rejects() -> None:
     assert not describe_model("mistral/any").takes_seed
     for level in (None, "low"):
         assert resolve_model("meta/muse-wonder-1.0", level).settings.temperature is None
+
+
+def test_a_named_model_and_its_route_send_the_same_temperature() -> None:
+    compared = set()
+    for model in load_catalogue().model:
+        for level, settings in model.levels.items():
+            route = settings.route or model.route
+            provider = find_model_provider(model.name)
+            if level in provider.levels_for(route.partition("/")[2]):
+                named, direct = resolve_model(model.name, level), resolve_model(route, level)
+                assert named.settings.temperature == direct.settings.temperature, (route, level)
+                compared.add((model.name, level, named.settings.temperature))
+    assert ("gpt-6-luna", "none", 0.0) in compared and ("gpt-6-luna", "low", None) in compared

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -111,6 +112,11 @@ def test_two_files_in_the_working_directory_are_an_error() -> None:
         (MODEL.replace("low = {", "low = { max_tokens = 0,"), "max_tokens 0: give 1 or more"),
         (MODEL + 'odd = { request = { model = "b" } }\n', "request.model: use the field route"),
         (MODEL + "odd = { request = { messages = [] } }\n", "request.messages: numbench sets it"),
+        (
+            MODEL.replace("false", "true") + 'odd = { request = { temperature = "1" } }\n',
+            r"request.temperature: '1': give a number, 0 or more",
+        ),
+        (MODEL + "odd = { request = { temperature = 1 } }\n", "temperature = false says that the"),
         (PRICE + PRICE, r", line 3, price\[0\].route: .*two prices for this route"),
         (PRICE.replace("openai/", ""), "route 'my-model': use PROVIDER/NAME"),
         (MODEL + MODEL, "there are two models of this name"),
@@ -131,3 +137,12 @@ def test_a_missing_file_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NUMBENCH_CATALOGUE", "gone.toml")
     with pytest.raises(BadInput, match=r"gone\.toml: No such file.*correct --catalogue or NUMB"):
         find_price("openai/my-model")
+
+
+def test_the_temperature_of_a_level_is_the_default_of_the_option(tmp_path: Path) -> None:
+    write(MODEL.replace("false", "true") + "warm = { request = { temperature = 0.5 } }\n")
+    spec = RunSpec("mine", "warm", "short", limit=1, samples=2, base_url="http://127.0.0.1:1/v1")
+    for given, sent in ((None, 0.5), (0.7, 0.7)):
+        planned = plan(replace(spec, temperature=given))
+        assert planned.settings.temperature == sent
+        assert planned.request is not None and planned.request["temperature"] == sent

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import csv
+import io
 from datetime import date
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from rich.console import Console
 
+from numbench.errors import BadInput
 from numbench.models import describe_model
 from numbench.models.catalogue import load_catalogue
 from numbench.models.model_map import load_model_map
 from numbench.records import Completion, Usage
 from numbench.runner import RunSpec, plan, prices
 from numbench.runner.estimates import price_for
+from numbench.runner.plan_table import plan_table
 from numbench.runner.prices import Price, cost, find_price, with_cost
 from numbench.runner.spec import resolve
 
@@ -174,6 +178,33 @@ def test_a_service_tier_has_no_price_but_the_users_own(tmp_path: Path) -> None:
     (tmp_path / "numbench-prices.toml").write_text(ROW)
     price = price_for(description, params=flex)
     assert price is not None and price.own
+
+
+@pytest.mark.parametrize(
+    "params",
+    [
+        {"tools": [{"type": "web_search"}]},
+        {"web_search_options": {}, "webSearchOptions": {"search_context_size": "low"}},
+    ],
+)
+def test_tools_have_fees_so_that_no_price_of_tokens_applies(
+    tmp_path: Path, params: dict[str, object]
+) -> None:
+    """Not even the user's own: what a tool costs is not a price of tokens."""
+    (tmp_path / "numbench-prices.toml").write_text(ROW)
+    description = describe_model("openai/gpt-5")
+    assert price_for(description, params=params) is None
+    assert price_for(description, params={"tools": []}) == price_for(description) is not None
+    spec = RunSpec("openai/gpt-5", params=params, out=tmp_path / "run")
+    assert plan(spec).price is None
+    console = Console(width=80, record=True, file=io.StringIO())
+    console.print(plan_table(plan(spec)))
+    assert "may have fees besides those for tokens" in " ".join(console.export_text().split())
+    with pytest.raises(BadInput, match=r"--param .*: tools have fees that are not known"):
+        plan(spec, max_cost=5.0)
+    # OpenRouter reports what it charges.
+    router = RunSpec("openrouter/openai/gpt-5", params=params, out=tmp_path / "router")
+    assert plan(router, max_cost=5.0).requests > 0
 
 
 @pytest.mark.parametrize(("day", "dollars"), [("2026-11-30", 2.0), ("2026-12-01", 4.0)])

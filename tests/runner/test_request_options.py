@@ -204,6 +204,19 @@ def test_the_client_of_openai_batches_has_only_the_users_authorization() -> None
         assert client.default_headers["Authorization"] == SECRET
 
 
+def test_a_header_that_selects_a_version_is_compared_by_its_value(
+    dataset: Path, tmp_path: Path
+) -> None:
+    """Its value is public; two shards that differ in it are not parts of one run."""
+    out = tmp_path / "run"
+    with serve(good) as server:
+        go(server, dataset, out, headers={"Anthropic-Beta": "a", "X-Tenant": SECRET})
+        with pytest.raises(BadInput, match=r"settings\.headers .*Anthropic-Beta=a.*Beta=b"):
+            go(server, dataset, out, headers={"Anthropic-Beta": "b", "X-Tenant": SECRET})
+    recorded = read_run(out).info.settings["headers"]
+    assert recorded == ["Anthropic-Beta=a", "X-Tenant"]
+
+
 def test_a_malformed_header_is_reported_without_its_value() -> None:
     for texts in ([SECRET], ["A=1", f"a={SECRET}"]):
         with pytest.raises(BadInput) as caught:
@@ -261,7 +274,13 @@ def test_the_options_on_the_command_line(dataset: Path, tmp_path: Path) -> None:
         shown = numbench(*command, *options, "--structured", "--dry-run", cwd=tmp_path)
         assert "Requests: temperature 0, JSON schema, no seed, no token limit." in shown.stdout
         assert '"top_k": 5' in shown.stdout.replace("\n", " ")
-        for wrong in (("--param", "a"), ("--header", "a"), ("--provider", "x")):
+        for wrong in (
+            ("--param", "a"),
+            ("--header", "a"),
+            ("--provider", "x"),
+            ("--provider", ","),
+            ("--quantization", " "),
+        ):
             result = numbench(*command, "--out", "new", *wrong, cwd=tmp_path)
             assert (result.returncode, (tmp_path / "new").exists()) == (2, False)
             assert wrong[0] in result.stderr

@@ -309,3 +309,37 @@ def test_a_batch_job_has_only_the_requests_that_the_cache_lacks(
         assert (report.answered, report.cached) == (6, 4)
         assert len(provider.requests("batch-0")) == 6
         assert go(server, dataset, tmp_path / "c", **arguments).cached == 10
+
+
+def test_a_request_that_has_failed_for_a_while_is_looked_up(dataset: Path, tmp_path: Path) -> None:
+    async def script(received: ReceivedRequest) -> Reply:
+        return servers.error(503) if is_down else await good(received)
+
+    is_down = False
+    with serve(script) as server:
+        assert go(server, dataset, tmp_path / "first", **PAID).answered == 10
+        is_down = True
+        with pytest.raises(NumbenchError, match="in a row failed"):
+            go(server, dataset, tmp_path / "second", **(PAID | {"cache": False}))
+        before = len(server.received)
+        assert go(server, dataset, tmp_path / "second", **PAID).cached == 10
+        assert len(server.received) == before
+
+
+def test_answers_that_a_killed_call_has_left_are_in_the_cache_from_the_start_of_the_next(
+    dataset: Path, tmp_path: Path, cache: Path
+) -> None:
+    """So that they are not lost for it if the next call is killed too."""
+    kept: list[int] = []
+
+    async def script(received: ReceivedRequest) -> Reply:
+        if cache.exists():
+            with sqlite3.connect(cache) as database:
+                kept.extend(database.execute("SELECT count(*) FROM answers").fetchone())
+        return await good(received)
+
+    with serve(script) as server:
+        # A call without a cache leaves what a killed one would.
+        go(server, dataset, tmp_path / "run", **(PAID | {"cache": False}), limit=2)
+        go(server, dataset, tmp_path / "run", **PAID, concurrency=1)
+    assert kept == [4] * 6

@@ -70,6 +70,10 @@ def test_routes_run_at_their_default_level_and_other_commands_apply(dataset: Pat
         ("[[matrix]]\nmodels = []\n", r"matrix\[0\]: models is empty"),
         ('[[matrix]]\nmodels = ["gpt-6-luna"]\nlevels = []\n', "levels is empty"),
         ('[[matrix]]\nmodels = ["gpt-6-luna"]\nlevels = ["low", "all"]\n', "give 'all' alone"),
+        (
+            '[[matrix]]\nmodels = ["gpt-6-luna"]\nlevels = ["low", "low"]\n',
+            "levels has 'low' 2 times: give it once",
+        ),
         ('[[matrix]]\nmodels = ["kimi-k2-0905"]\nname = "../x"\n', r"name '\.\./x': use letters"),
         ("matrix = []\n", "no run; add"),
         (

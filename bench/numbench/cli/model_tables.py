@@ -1,7 +1,11 @@
-"""Tables of `numbench models`: the catalogue, and all models of the map. They fit 80 columns."""
+"""Tables of `numbench models`: the catalogue, and all models of the map. They fit 80 columns.
+
+Only the routes of the map, at the end of their lines, may be longer: they are there to be copied.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from fnmatch import fnmatchcase
 
 from rich.console import Group, RenderableType
@@ -56,6 +60,9 @@ def catalogue_table(pattern: str = "") -> RenderableType:
     return Group(table, Text("\n" + notes))
 
 
+_MAP_COLUMNS = ("$ in", "$ out", "Input", "Output", "Schema", "Reasoning", "Route")
+
+
 def map_table(pattern: str, limit: int) -> RenderableType:
     """Return the models of the map whose routes match, at most `limit` unless that is 0.
 
@@ -66,31 +73,39 @@ def map_table(pattern: str, limit: int) -> RenderableType:
     found = sorted((route for route in routes if _matches(route, pattern)), key=_order)
     if not found:
         raise BadInput(f"no model matches {pattern!r} in the {source}: try a shorter part of it")
-    table = Table(box=None, pad_edge=False)
-    table.add_column("Route", overflow="fold")
-    for column in ("$ in", "$ out", "Input", "Output"):
-        table.add_column(column, justify="right")
-    table.add_column("Reasoning", overflow="fold", max_width=14)
-    table.add_column("Schema")
     shown = found[: limit or None]
-    for route in shown:
-        facts = routes[route]
-        table.add_row(
-            route,
-            *_price_columns(find_price(route)),
-            _tokens(facts.context),
-            _tokens(facts.max_output),
-            _reasoning(facts),
-            "yes" if facts.has_schema else "",
-        )
+    rows: list[tuple[str, ...]] = [_MAP_COLUMNS]
+    rows += [_map_row(route, routes[route]) for route in shown]
     rest = len(found) - len(shown)
     more = f"{rest:,} more: narrow the pattern, or add --limit 0.\n" if rest else ""
     notes = (
         f"{more}{_PRICE_NOTE}\n"
         "Input, Output: most tokens. Reasoning: levels known beyond low, medium, high.\n"
-        f"Source: {source}; your own prices and the study's receipts come first."
+        f"Source: {source};\nyour own prices and the study's receipts come first."
     )
-    return Group(table, Text("\n" + notes))
+    return Group(*_aligned(rows), Text("\n" + notes))
+
+
+def _map_row(route: str, facts: ModelFacts) -> tuple[str, ...]:
+    numbers = (*_price_columns(find_price(route)), _tokens(facts.context))
+    schema = "yes" if facts.has_schema else ""
+    return (*numbers, _tokens(facts.max_output), schema, _reasoning(facts), route)
+
+
+def _aligned(rows: Sequence[tuple[str, ...]]) -> list[Text]:
+    """Return rows as lines with columns of equal width, the first four to the right.
+
+    The last one has no padding, so that a line is as long as its text.
+    """
+    *widths, _ = (max(map(len, column)) for column in zip(*rows, strict=True))
+    lines = []
+    for number, (*cells, last) in enumerate(rows):
+        padded = [
+            cell.rjust(width) if index < 4 else cell.ljust(width)
+            for index, (cell, width) in enumerate(zip(cells, widths, strict=True))
+        ]
+        lines.append(Text("  ".join((*padded, last)), style="" if number else "bold"))
+    return lines
 
 
 def _matches(name: str, pattern: str) -> bool:

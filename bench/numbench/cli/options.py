@@ -152,8 +152,8 @@ def request_arguments(
     return {
         "params": parse_params(params),
         "headers": parse_headers(headers),
-        "providers": parse_names(providers),
-        "quantizations": parse_names(quantizations),
+        "providers": parse_names("--provider", providers),
+        "quantizations": parse_names("--quantization", quantizations),
     }
 
 

@@ -380,7 +380,8 @@ def models(
     if limit < 0:
         raise BadInput(f"--limit {limit}: give 0 or more")
     table = map_table(pattern, limit) if all_models else catalogue_table(pattern)
-    console().print(table)
+    # Routes stay whole on a narrow terminal.
+    console().print(table, soft_wrap=all_models)
 
 
 def _level(reasoning: str | None, tokens: int | None) -> str | None:

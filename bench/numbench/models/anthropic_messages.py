@@ -29,7 +29,9 @@ from numbench.records import Completion, Failure, FinishReason, Scalar, Usage
 
 API_VERSION = "2026-10-21"
 SAMPLING_API_VERSION = "2023-06-01"
-"""The last version with a temperature, which only models up to 4.6 accept."""
+"""The last version with parameters of sampling, which only models up to 4.6 accept."""
+
+_SAMPLING_PARAMETERS = ("temperature", "top_p", "top_k")
 
 _FINISH_REASONS: dict[str, FinishReason] = {
     "end_turn": "stop",
@@ -58,7 +60,9 @@ _INPUT_FIELDS = ("input_tokens", "cache_creation_input_tokens", "cache_read_inpu
 
 def api_version(settings: RequestSettings) -> str:
     """Return the version of the API that has all parameters of a request."""
-    return API_VERSION if settings.temperature is None else SAMPLING_API_VERSION
+    given = settings.request.keys() | settings.params.keys()
+    samples = settings.temperature is not None or not given.isdisjoint(_SAMPLING_PARAMETERS)
+    return SAMPLING_API_VERSION if samples else API_VERSION
 
 
 def build_request(

@@ -7,6 +7,7 @@ The catalogue may deviate, and so may the user.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
 from typing import NamedTuple
@@ -31,12 +32,18 @@ def find_capabilities(provider: ProviderPlugin, served_name: str, level: str) ->
     patterns = provider.rejects_temperature
     if level not in (DEFAULT_LEVEL, "none"):
         patterns += provider.rejects_temperature_when_reasoning
-    rejects = any(fnmatchcase(served_name, pattern) for pattern in patterns)
+    rejects = _matches(served_name, patterns)
+    if level == "none" and _matches(served_name, provider.accepts_temperature_at_none):
+        rejects = False
     facts = find_facts(f"{provider.name}/{served_name}")
     has_schema = provider.takes_schema and facts is not None and facts.has_schema
     return Capabilities(
         temperature=False if rejects else None, json_schema=True if has_schema else None
     )
+
+
+def _matches(served_name: str, patterns: Sequence[str]) -> bool:
+    return any(fnmatchcase(served_name, pattern) for pattern in patterns)
 
 
 def default_settings(

@@ -195,12 +195,17 @@ def _resolve_named_model(model: CatalogueModel, reasoning: str | None) -> Resolv
     temperature = model.temperature if chosen.temperature is None else chosen.temperature
     served_name = (chosen.route or model.route).partition("/")[2]
     known = provider.properties_of(served_name).settings
+    request = {**provider.request, **chosen.request}
+    default_temperature = 0.0 if temperature else None
+    if isinstance(request.get("temperature"), int | float):
+        # So that --temperature replaces it, and the record has the one that is sent.
+        default_temperature = msgspec.convert(request.pop("temperature"), float)
     settings = RequestSettings(
-        temperature=0.0 if temperature else None,
+        temperature=default_temperature,
         max_tokens=chosen.max_tokens or model.max_tokens or known.max_tokens,
         structured=structured,
         seed=model.seed,
-        request={**provider.request, **chosen.request},
+        request=request,
     )
     return ResolvedModel(
         model.display, level, provider, served_name, settings, is_in_catalogue=True

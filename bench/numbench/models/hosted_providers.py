@@ -50,11 +50,7 @@ def _openai_format(target: ModelTarget) -> ApiFormat:
 
 
 def should_stream(target: ModelTarget) -> bool:
-    """Return whether to stream answers: as the user says, else from the provider itself.
-
-    Some other servers change the record: LiteLLM's proxy estimates the usage of streams, and
-    `transformers serve` drops characters that end in the middle of a token.
-    """
+    """Return whether to stream answers: as the user says, else from the provider itself."""
     if target.stream is not None:
         return target.stream
     return target.base_url is None or STREAMS_FROM_OTHER_SERVERS
@@ -185,6 +181,7 @@ OPENAI = ProviderPlugin(
     hosts=("api.openai.com",),
     levels=effort_levels(),
     rejects_temperature=_OPENAI_REASONING_MODELS,
+    accepts_temperature_at_none=("gpt-6.1-terra*", "gpt-6-luna*"),
     open_batch=_open_openai_batch,
     batch_discount=0.5,
     apis=("chat", "responses"),

@@ -168,6 +168,7 @@ class ProviderPlugin:
     properties_of: returns what is known of a hosted model by its name NAME. Its levels replace
         `levels`; its token limit also applies to named models without one.
     rejects_temperature: models that accept no temperature, as shell patterns. Others get 0.
+    accepts_temperature_at_none: those of them that accept one at the level none.
     rejects_temperature_when_reasoning: those that accept one at the levels default and none only.
     models: named models, with routes of this provider; the names contain no slash.
     prices: prices of its models. A user's own price table takes precedence.
@@ -200,6 +201,7 @@ class ProviderPlugin:
     request: Mapping[str, object] = field(default_factory=dict)
     properties_of: Callable[[str], ModelProperties] = _default_properties
     rejects_temperature: tuple[str, ...] = ()
+    accepts_temperature_at_none: tuple[str, ...] = ()
     rejects_temperature_when_reasoning: tuple[str, ...] = ()
     models: tuple[CatalogueModel, ...] = ()
     prices: tuple[ModelPrice, ...] = ()

@@ -13,7 +13,7 @@ import msgspec
 from msgspec import Struct
 
 from numbench.errors import BadInput
-from numbench.models.providers import CatalogueModel, find_provider
+from numbench.models.providers import CatalogueModel, ReasoningLevel, find_provider
 
 USER_CATALOGUE = "numbench-catalogue.toml"
 """The user's catalogue in the working directory."""
@@ -137,6 +137,8 @@ def _problem(model: CatalogueModel, catalogue: UserCatalogue) -> str | None:
                 return f"{model.name}: level {level}: request.{name}: use the field {field}"
             if name in _OWN_PARAMETERS:
                 return f"{model.name}: level {level}: request.{name}: numbench sets it; omit it"
+        if problem := _temperature_problem(model, settings):
+            return f"{model.name}: level {level}: request.temperature: {problem}"
         if settings.route:
             providers.add(settings.route.partition("/")[0])
             if "/" not in settings.route:
@@ -146,6 +148,17 @@ def _problem(model: CatalogueModel, catalogue: UserCatalogue) -> str | None:
         return f"{model.name}: route {model.route!r}: use PROVIDER/NAME of a provider with a server"
     if len(providers) > 1:
         return f"{model.name}: all routes of a model need the same provider"
+    return None
+
+
+def _temperature_problem(model: CatalogueModel, level: ReasoningLevel) -> str | None:
+    """Return what is wrong with the temperature in the request of a level, None if nothing is."""
+    value = level.request.get("temperature", 0.0)
+    if type(value) not in (int, float) or not 0 <= msgspec.convert(value, float) < math.inf:
+        return f"{value!r}: give a number, 0 or more"
+    accepts = model.temperature if level.temperature is None else level.temperature
+    if "temperature" in level.request and not accepts:
+        return "temperature = false says that the model accepts none; omit one of them"
     return None
 
 

@@ -19,7 +19,7 @@ from numbench.records import (
     possibly_billed_attempts,
 )
 from numbench.runner.estimates import has_cost_bound, plan_task, published_tokens
-from numbench.runner.prices import Price, with_cost
+from numbench.runner.prices import NO_PARAMETERS, Price, fee_parameters, with_cost
 from numbench.runner.spec import ResolvedRun
 from numbench.sent_requests import lost_requests
 
@@ -337,13 +337,23 @@ def open_budget(
     return budget
 
 
-def check_cost_limit(model: str, route: str | None, price: Price | None) -> None:
-    """Raise BadInput if no cost limit can be enforced."""
+def check_cost_limit(
+    model: str,
+    route: str | None,
+    price: Price | None,
+    params: Mapping[str, object] = NO_PARAMETERS,
+) -> None:
+    """Raise BadInput if no cost limit can be enforced. `params`: those that the user adds."""
     if route is None:
         raise BadInput(f"{model} runs in this process and costs nothing: omit --max-cost")
     provider = route.partition("/")[0]
     plugin = find_provider(provider)
     reports_cost = plugin is not None and plugin.reports_cost
+    if not reports_cost and (names := fee_parameters(params)):
+        raise BadInput(
+            f"--param {', '.join(names)}: tools have fees that are not known, so --max-cost cannot "
+            "be enforced; omit one of them"
+        )
     if not reports_cost and (price is None or price.varies):
         raise BadInput(
             f"{model}: no price is known for {route} and {provider} reports no cost, so --max-cost "

@@ -14,6 +14,7 @@ from numbench.models.user_catalogue import USER_CATALOGUE
 from numbench.progress_display import NO_VALUE
 from numbench.runner.estimates import CHARACTERS_PER_TOKEN, TaskPlan
 from numbench.runner.planning import Plan
+from numbench.runner.prices import fee_parameters
 from numbench.runner.suite import SuiteRun
 from numbench.tasks import TASKS
 
@@ -107,6 +108,8 @@ def estimate_basis(plan: Plan) -> str:
         lines.append("Generated tokens: unknown; the paper has none for this model and level.")
     if plan.is_local:
         lines.append("Cost: none; the model runs in this process.")
+    elif names := fee_parameters(plan.settings.params):
+        lines.append(f"Cost: unknown; {', '.join(names)} may have fees besides those for tokens.")
     elif plan.price is None:
         lines.append(f"Cost: unknown; add the price to {USER_CATALOGUE} to get an estimate.")
     else:

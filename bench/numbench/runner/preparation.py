@@ -112,7 +112,7 @@ def prepare_run(spec: RunSpec, arguments: RunArguments, needs_key: bool = True) 
         resolved, previews, shapes = preview_run(model, resolved)
     price = price_for(description, arguments.batch, spec.params)
     if arguments.max_cost is not None:
-        check_cost_limit(spec.model, description.route, price)
+        check_cost_limit(spec.model, description.route, price, spec.params)
     return PreparedRun(model, service, resolved, previews, shapes, price)
 
 

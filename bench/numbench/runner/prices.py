@@ -66,6 +66,22 @@ _LIST_PRICE_VALUES = ("default", "standard", "standard_only")
 """Values of those parameters with which the list price applies."""
 
 
+_FEE_PARAMETERS = frozenset(
+    {
+        "enablesearch",
+        "mcpservers",
+        "plugins",
+        "searchparameters",
+        "tools",
+        "websearchoptions",
+    }
+)
+"""Parameters that let a provider use tools, with fees besides those for tokens.
+
+In lower case without underscores.
+"""
+
+
 class _Table(Struct, frozen=True, forbid_unknown_fields=True):
     price: tuple[Price, ...] = ()
 
@@ -78,8 +94,11 @@ def find_price(
     The user's catalogue takes precedence over the bundled table, that over the prices of a plugin,
     and those over the model map. With `base_url`, which names another server than the provider's,
     only the user's catalogue counts, and so it does with `params` that change the price, such as a
-    service tier. Raises BadInput if that cannot be read.
+    service tier. With tools there is none: no price of tokens covers their fees. Raises BadInput if
+    the catalogue cannot be read.
     """
+    if fee_parameters(params):
+        return None
     for own in load_user_catalogue().price:
         if own.route == route:
             return Price(**msgspec.structs.asdict(own), own=True)
@@ -92,6 +111,15 @@ def find_price(
     if declared := provider_price(route):
         return Price(**msgspec.structs.asdict(declared))
     return _mapped_price(route)
+
+
+def fee_parameters(params: Mapping[str, object]) -> list[str]:
+    """Return the names of the parameters that let a provider use tools, which have fees."""
+    return [name for name, value in params.items() if value and _folded(name) in _FEE_PARAMETERS]
+
+
+def _folded(name: str) -> str:
+    return name.replace("_", "").lower()
 
 
 def _changes_price(params: Mapping[str, object]) -> bool:

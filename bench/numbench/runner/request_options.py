@@ -49,6 +49,9 @@ _OWN_HEADERS = frozenset(
         "transfer-encoding",
     }
 )
+_PUBLIC_HEADERS = frozenset({"anthropic-beta", "openai-beta"})
+"""Headers that change what an API does, and whose values are no secrets."""
+
 _HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 _BARE_WORD = re.compile(r"[A-Za-z_][\w./:@+-]*")
 
@@ -106,6 +109,17 @@ def check_headers(headers: Mapping[str, str]) -> None:
             )
 
 
+def recorded_headers(headers: Mapping[str, str]) -> list[str]:
+    """Return what identifies the headers of a run: their names, and values that are no secrets.
+
+    No hash of the others either: a short secret could be guessed from it.
+    """
+    return sorted(
+        f"{name}={value}" if name.lower() in _PUBLIC_HEADERS else name
+        for name, value in headers.items()
+    )
+
+
 def check_params(params: Mapping[str, object], level_request: Mapping[str, object]) -> None:
     """Raise BadInput for parameters that an option sets, or that are no JSON.
 
@@ -137,9 +151,12 @@ def check_params(params: Mapping[str, object], level_request: Mapping[str, objec
             )
 
 
-def parse_names(text: str) -> tuple[str, ...]:
-    """Return the names in a text that separates them by commas."""
-    return tuple(name.strip() for name in text.split(",") if name.strip())
+def parse_names(option: str, text: str) -> tuple[str, ...]:
+    """Return the names in the text of an option, separated by commas. Raises BadInput for none."""
+    names = tuple(name.strip() for name in text.split(",") if name.strip())
+    if text and not names:
+        raise BadInput(f"{option} {text}: give a name such as deepinfra or fp8, or omit it")
+    return names
 
 
 def check_pinned_hosts(

@@ -60,22 +60,23 @@ def copy_from_cache(resolved: ResolvedRun, requests: Iterable[ItemSample], journ
 
 @contextmanager
 def keep_answers(resolved: ResolvedRun, requests: Sequence[ItemSample]) -> Iterator[None]:
-    """Add the answers of a run to the cache at the end of the context, also after an error.
-
-    The first answer to a request stays. Answers to retried requests are left out: a cache of
-    selected answers would favour the model in every later run.
-    """
+    """Add the answers of a run to the cache at the end of the context, also after an error."""
     try:
         yield
     except BaseException:
         # The error of the run matters more than one of the cache.
         with suppress(BadInput):
-            _add_answers(resolved, requests)
+            add_answers(resolved, requests)
         raise
-    _add_answers(resolved, requests)
+    add_answers(resolved, requests)
 
 
-def _add_answers(resolved: ResolvedRun, requests: Sequence[ItemSample]) -> None:
+def add_answers(resolved: ResolvedRun, requests: Sequence[ItemSample]) -> None:
+    """Add the answers in the journal of a run to the cache.
+
+    The first answer to a request stays. Answers to retried requests are left out: a cache of
+    selected answers would favour the model in every later run.
+    """
     requested_of = {requested.id: requested for requested in requests}
     with _open(cache_path()) as database, database:
         for response in iter_responses(resolved.folder):

@@ -27,7 +27,7 @@ from numbench.runner.prices import Price, with_cost
 from numbench.runner.progress import ProgressCallback, RunStats, ScoreCallback
 from numbench.runner.rate_caps import RateCaps
 from numbench.runner.request_log import checked_model, record_requests
-from numbench.runner.response_cache import copy_from_cache, keep_answers
+from numbench.runner.response_cache import add_answers, copy_from_cache, keep_answers
 from numbench.runner.run_report import (
     CostLimitReached,
     RunInterrupted,
@@ -173,7 +173,7 @@ def open_run(
         record_requests(resolved.folder, previews)
         if service is None:
             check_no_open_batch_job(resolved.folder)
-        cached = _copy_from_cache(resolved, options, journal) if options.cache else 0
+        cached = _copy_from_cache(resolved, journal) if options.cache else 0
         caps = rate_caps or options.rate_caps()
         context = _run_context(resolved, options, price, journal, callback, caps)
         context.stats.possibly_billed += journal.lost_attempts
@@ -234,16 +234,20 @@ def _all_requests(resolved: ResolvedRun) -> list[ItemSample]:
     return list(interleave(resolved.requests_by_task.values()))
 
 
-def _copy_from_cache(resolved: ResolvedRun, options: RunArguments, journal: Journal) -> int:
-    """Store the cached answers to requests without a response, and return their number.
+def _copy_from_cache(resolved: ResolvedRun, journal: Journal) -> int:
+    """Store the cached answers to requests that are still open, and return their number.
 
-    Requests in an active batch job are left out: the provider bills their answers, which follow.
+    A request whose last response is a temporary failure is open. Those in an active batch job are
+    left out: the provider bills their answers, which follow.
     """
+    all_requests = _all_requests(resolved)
     outcomes = item_outcomes(iter_responses(resolved.folder))
     jobs = [job for job in read_jobs(resolved.folder).values() if job.is_active]
-    known = outcomes.keys() | {request_id for job in jobs for request_id in job.items}
-    requests = [r for r in _all_requests(resolved) if r.id not in known]
-    return copy_from_cache(resolved, requests, journal)
+    in_jobs = {request_id for job in jobs for request_id in job.items}
+    still_open = open_requests(resolved, all_requests, outcomes, retry=())
+    # A killed call could not add its answers.
+    add_answers(resolved, all_requests)
+    return copy_from_cache(resolved, [r for r in still_open if r.id not in in_jobs], journal)
 
 
 def _expected_tokens(

@@ -26,7 +26,12 @@ from numbench.models.base import merge_parameters
 from numbench.records import FailureKind, Item, ItemSample, Response, RunInfo, parse_shard
 from numbench.runner.few_shot import Examples, example_messages, examples, examples_sha256
 from numbench.runner.prices import find_price
-from numbench.runner.request_options import check_headers, check_params, check_pinned_hosts
+from numbench.runner.request_options import (
+    check_headers,
+    check_params,
+    check_pinned_hosts,
+    recorded_headers,
+)
 from numbench.tasks import TASKS
 from numbench.tasks.prompts import load_prompt_set
 
@@ -272,8 +277,7 @@ def _info(
     if not settings.params:
         del recorded["params"]
     if spec.headers:
-        # Values may be secrets.
-        recorded["headers"] = sorted(spec.headers)
+        recorded["headers"] = recorded_headers(spec.headers)
     if spec.samples > 1:
         recorded["samples"] = spec.samples
     if spec.stream is not None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import product
@@ -74,10 +75,14 @@ def suite_specs(path: Path, common: RunSpec) -> tuple[RunSpec, ...]:
 
 
 def _check(matrix: _Matrix) -> None:
-    """Raise BadInput for an empty list, or a name that is not the end of a folder's name."""
+    """Raise BadInput for an empty list, a repeated value, or a name that no folder can end in."""
     for field in ("models", "levels", "datasets", "few_shot", "samples", "tasks"):
-        if getattr(matrix, field) == ():
+        values = getattr(matrix, field)
+        if values == ():
             raise BadInput(f"{field} is empty: add a value, or omit the field")
+        for value, count in Counter(values).items():
+            if count > 1:
+                raise BadInput(f"{field} has {value!r} {count} times: give it once")
     if matrix.name and not _NAME.fullmatch(matrix.name):
         raise BadInput(f"name {matrix.name!r}: use letters, digits, '.', '_' and '-'")
 
