@@ -373,7 +373,7 @@ def test_batch_jobs_of_shards_are_collected_before_and_stay_known_after_a_merge(
     active = Job(key="k", state="submitted", id="j", items=("x",))
     with open(folders[1] / "jobs.jsonl", "ab") as file:
         file.write(jsonl.encode(active))
-    with pytest.raises(BadInput, match="a batch job of this run is still active"):
+    with pytest.raises(BadInput, match="answers of this run are still in progress"):
         merge_runs(folders, tmp_path / "merged")
     with open(folders[1] / "jobs.jsonl", "ab") as file:
         file.write(jsonl.encode(replace(active, state="collected")))

@@ -106,6 +106,7 @@ def run(
     quantizations: Sequence[str] = (),
     allow_altered_messages: bool = False,
     stream: bool | None = None,
+    background: bool = False,
     concurrency: int | None = None,
     retry_errors: bool = False,
     retry: Collection[str] = (),
@@ -127,7 +128,8 @@ def run(
     dollars. `api_key_env` names the environment variable with the key of `base_url`. `structured`
     says whether requests contain the JSON schema of the answer, `params` are added to their body
     and `headers` to their headers; `providers` and `quantizations` select hosts of an OpenRouter
-    model. `stream`: whether to stream answers, None for the default. `retry` names kinds of
+    model. `stream`: whether to stream answers, None for the default. `background`: whether OpenAI
+    generates them in the background. `retry` names kinds of
     responses to request again. `rpm` and `tpm` cap the requests and tokens per minute. `cache`
     reuses answers to equal requests of other runs. Without `on_progress`, progress is displayed on
     stderr. Works in a notebook, where an event loop already runs.
@@ -160,6 +162,7 @@ def run(
         allow_altered_messages,
         stream,
         shard,
+        background,
     )
     return run_sync(
         spec,
@@ -203,6 +206,7 @@ async def arun(
     quantizations: Sequence[str] = (),
     allow_altered_messages: bool = False,
     stream: bool | None = None,
+    background: bool = False,
     concurrency: int | None = None,
     retry_errors: bool = False,
     retry: Collection[str] = (),
@@ -240,6 +244,7 @@ async def arun(
         allow_altered_messages,
         stream,
         shard,
+        background,
     )
     return await run_async(
         spec,
@@ -283,6 +288,7 @@ def plan(
     quantizations: Sequence[str] = (),
     allow_altered_messages: bool = False,
     stream: bool | None = None,
+    background: bool = False,
     concurrency: int | None = None,
     retry_errors: bool = False,
     retry: Collection[str] = (),
@@ -322,6 +328,7 @@ def plan(
         allow_altered_messages,
         stream,
         shard,
+        background,
     )
     return plan_run(
         spec,

@@ -112,6 +112,15 @@ def read_jobs(folder: Path) -> dict[str, Job]:
     return jobs
 
 
+def background_jobs(folder: Path) -> dict[str, Job]:
+    """Return the answers that a provider generates in the background, by the ids of requests."""
+    return {
+        job.items[0]: job
+        for job in read_jobs(folder).values()
+        if job.kind == "background" and job.is_active
+    }
+
+
 def check_compatible(folder: Path, info: RunInfo) -> None:
     """Raise BadInput if `folder` holds a run that `info` cannot resume. Writes nothing."""
     if (folder / INFO).is_file():
@@ -237,7 +246,7 @@ class Journal:
 
     def _store_lost_requests(self) -> int:
         """Store the requests that a killed call left, and return the number of their attempts."""
-        lost = lost_requests(self.folder, self.path)
+        lost = lost_requests(self.folder, self.path, background_jobs(self.folder))
         if lost:
             self._file.append(b"".join(map(jsonl.encode, lost)))
         return sum(response.attempts for response in lost)

@@ -31,7 +31,7 @@ from numbench.run_identity import (
     changed_requests,
     find_difference,
     merge_versions,
-    merged_stream,
+    merged_transport,
 )
 from numbench.sent_requests import lost_requests
 from numbench.tasks.prompts import changed_prompts
@@ -101,8 +101,8 @@ def _open(folder: Path, stack: ExitStack) -> _Source:
     stack.enter_context(exclude_writers(folder))
     if any(job.is_active for job in read_jobs(folder).values()):
         raise BadInput(
-            f"{folder}: a batch job of this run is still active at the provider; collect its "
-            "answers first, with the command of the run"
+            f"{folder}: answers of this run are still in progress at the provider (batch jobs or "
+            "--background); collect them first, with the command of the run"
         )
     return _Source(folder, jsonl.read_json(folder / INFO, RunInfo))
 
@@ -124,7 +124,7 @@ def _merge_info(sources: Sequence[_Source], out: Path) -> tuple[RunInfo, Dataset
             tasks=tuple(dict.fromkeys(merged.tasks + other.info.tasks)),
             prompt=replace(merged.prompt, tasks=merged.prompt.tasks | other.info.prompt.tasks),
             requests=merged.requests | other.info.requests,
-            settings=merged.settings | merged_stream(merged, other.info),
+            settings=merged.settings | merged_transport(merged, other.info),
             versions=merge_versions(merged, other.info),
             created=min(merged.created, other.info.created),
         )

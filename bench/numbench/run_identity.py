@@ -18,8 +18,11 @@ from numbench.records import ItemShard, RunInfo, Scalar
 from numbench.tasks.prompts import changed_prompts
 from numbench.url_secrets import mask_secret_segments
 
-_NOT_COMPARED = {"samples", "stream"}
-"""Settings of a run that may change: neither shapes an answer."""
+_TRANSPORT = ("stream", "background")
+"""How answers arrive; `mixed` if that differed."""
+
+_NOT_COMPARED = {"samples", *_TRANSPORT}
+"""Settings of a run that may change: none shapes an answer."""
 
 
 def check_resumable(folder: Path, stored: RunInfo, info: RunInfo) -> None:
@@ -110,7 +113,7 @@ def merge_run_info(folder: Path, stored: RunInfo, info: RunInfo) -> RunInfo:
     tasks = stored.tasks + tuple(task for task in info.tasks if task not in stored_tasks)
     samples = max(stored.samples, info.samples)
     settings = info.settings | ({"samples": samples} if samples > 1 else {})
-    settings |= merged_stream(stored, info)
+    settings |= merged_transport(stored, info)
     return msgspec.structs.replace(
         info,
         tasks=tasks,
@@ -123,10 +126,13 @@ def merge_run_info(folder: Path, stored: RunInfo, info: RunInfo) -> RunInfo:
     )
 
 
-def merged_stream(first: RunInfo, second: RunInfo) -> dict[str, Scalar]:
-    """Return the setting `stream` of two runs together, if they differ in it."""
-    differs = first.settings.get("stream") != second.settings.get("stream")
-    return {"stream": "mixed"} if differs else {}
+def merged_transport(first: RunInfo, second: RunInfo) -> dict[str, Scalar]:
+    """Return the settings of two runs together about how answers arrive, where they differ."""
+    return {
+        name: "mixed"
+        for name in _TRANSPORT
+        if first.settings.get(name) != second.settings.get(name)
+    }
 
 
 def merge_versions(earlier: RunInfo, later: RunInfo) -> dict[str, str]:

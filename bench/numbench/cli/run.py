@@ -185,6 +185,14 @@ def run(
     api: Annotated[
         ApiName, typer.Option(help="OpenAI's API: Chat Completions or Responses.")
     ] = ApiName.chat,
+    background: Annotated[
+        bool,
+        typer.Option(
+            "--background",
+            help="Let OpenAI generate answers in the background, so that none is lost with a "
+            "connection or this process; it stores them. Needs --api responses.",
+        ),
+    ] = False,
     batch: Annotated[
         bool,
         typer.Option(
@@ -281,6 +289,7 @@ def run(
         **request_arguments(param, header, provider, quantization),
         stream=stream,
         shard=shard,
+        background=background,
     )
     kinds = tuple(kind.strip() for kind in retry.split(",") if kind.strip())
     kinds += ("error",) if retry_errors else ()
@@ -405,8 +414,10 @@ def _check_model_or_suite(spec: RunSpec, suite: str | None, batch: bool) -> None
         raise BadInput(
             "--suite sets models and levels: omit --model, --reasoning and --reasoning-tokens"
         )
-    if batch or spec.api != "chat":
-        raise BadInput("--batch and --api need a single --model: omit them with --suite")
+    if batch or spec.background or spec.api != "chat":
+        raise BadInput(
+            "--batch, --background and --api need a single --model: omit them with --suite"
+        )
     if spec.params or spec.headers or spec.providers or spec.quantizations:
         raise BadInput(
             "--param, --header, --provider and --quantization need a single --model: omit them "
@@ -459,6 +470,8 @@ def _run_counts(report: RunReport) -> str:
     )
     if report.cached:
         counts += f", {report.cached} of those done earlier from the cache"
+    if report.in_progress:
+        counts += f", {report.in_progress} in progress at the provider"
     if report.possibly_billed:
         counts += f", {report.possibly_billed} lost answers that may have been billed"
     return counts

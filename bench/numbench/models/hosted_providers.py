@@ -67,6 +67,7 @@ def _open_openai(target: ModelTarget) -> Model:
         base_url=target.base_url or _OPENAI_URL,
         streams=should_stream(target),
         headers=target.headers,
+        in_background=target.background,
     )
 
 
@@ -185,6 +186,7 @@ OPENAI = ProviderPlugin(
     open_batch=_open_openai_batch,
     batch_discount=0.5,
     apis=("chat", "responses"),
+    takes_background=True,
     sdk="openai",
     inspects_requests=True,
 )

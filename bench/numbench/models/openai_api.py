@@ -12,10 +12,11 @@ import httpx
 import msgspec
 import openai
 
-from numbench.models import openai_chat, openai_responses
+from numbench.models import openai_background, openai_chat, openai_responses
 from numbench.models.aiohttp_transport import MAX_RESPONSE_BYTES, AiohttpTransport, WrongServer
+from numbench.models.background_responses import ResponseTracker, current_tracker
 from numbench.models.base import NO_HEADERS, PLACEHOLDER_KEY, Message, RequestSettings
-from numbench.models.credentials import known_secrets
+from numbench.models.credentials import known_secrets, mask_secrets
 from numbench.models.event_streams import (
     IncompleteStream,
     is_event_stream,
@@ -94,10 +95,17 @@ class _Endpoint:
         self._url = httpx.URL(str(client.base_url).rstrip("/") + path)
         self._transport = AiohttpTransport()
 
-    async def post(self, body: Mapping[str, object]) -> httpx.Response:
+    async def post(self, body: Mapping[str, object], path: str = "") -> httpx.Response:
         """Return the response to a request. Raises openai.APIError if it is none or an error."""
-        content = msgspec.json.encode(body)
-        request = httpx.Request("POST", self._url, headers=self._headers, content=content)
+        return await self._send("POST", path, msgspec.json.encode(body))
+
+    async def get(self, path: str) -> httpx.Response:
+        """Return the response to a request without a body. Raises openai.APIError like `post`."""
+        return await self._send("GET", path)
+
+    async def _send(self, method: str, path: str, content: bytes | None = None) -> httpx.Response:
+        url = httpx.URL(f"{self._url}{path}")
+        request = httpx.Request(method, url, headers=self._headers, content=content)
         try:
             response = await self._transport.handle_async_request(request)
         except httpx.HTTPError as error:
@@ -131,6 +139,8 @@ class OpenAIModel:
     the first ones without a finish reason.
     In the Responses format a summary of the reasoning is requested until the server refuses it;
     the records of requests without it say so. One that the user asks for is never left out.
+    in_background: whether the server generates responses in the background. One that an earlier
+    attempt has started is collected in any case.
     """
 
     def __init__(
@@ -143,6 +153,7 @@ class OpenAIModel:
         base_url: str,
         streams: bool,
         headers: Mapping[str, str] = NO_HEADERS,
+        in_background: bool = False,
     ) -> None:
         self.name = name
         self._served_name = served_name
@@ -150,7 +161,8 @@ class OpenAIModel:
         self._secrets = known_secrets(key, base_url, headers.values())
         self._client = create_client(key, base_url, headers=headers)
         self._endpoint = _Endpoint(self._client, api_format.path)
-        self._streams = streams
+        self._streams = streams and not in_background
+        self._in_background = in_background
         self._has_finished_stream = False
         self._asks_for_summary = True
 
@@ -166,10 +178,10 @@ class OpenAIModel:
         await self._client.close()
 
     async def _request(self, body: Mapping[str, object], settings: RequestSettings) -> Completion:
-        seconds = settings.timeout
+        seconds, tracker = settings.timeout, current_tracker()
         try:
             async with asyncio.timeout(seconds):
-                response, not_sent = await self._post(body, settings)
+                response, not_sent = await self._respond(body, settings, tracker)
             completion = self._format.parse_completion(self._format.decode(response.content))
             if completion.error is None and is_event_stream(response.content):
                 self._has_finished_stream = True
@@ -179,9 +191,15 @@ class OpenAIModel:
                 completion = msgspec.structs.replace(
                     completion, extra=completion.extra | {"not_sent": not_sent}
                 )
+            if completion.error is not None:
+                tracker.end()
             return with_hold_back_seconds(completion, response.headers)
         except (TimeoutError, openai.APITimeoutError):
-            return failed_completion(timeout_failure(seconds))
+            return await self._after_timeout(seconds, tracker)
+        except openai_background.ResponseGone:
+            tracker.end()
+            message = "the server does not have the response that it has started"
+            return failed_completion(unreadable_failure(message))
         except openai.APIStatusError as error:
             failure = failure_from_api_error(error)
             if _refuses_summary(error) and openai_responses.has_own_summary(settings):
@@ -199,6 +217,42 @@ class OpenAIModel:
             return failed_completion(unreadable_failure(error))
         except RecursionError as error:
             return failed_completion(unreadable_failure(f"the server sent no response: {error}"))
+
+    async def _respond(
+        self, body: Mapping[str, object], settings: RequestSettings, tracker: ResponseTracker
+    ) -> tuple[httpx.Response, str]:
+        """Return the complete response to a request, and the parameter that was left out."""
+        if tracker.response_id is not None:
+            response = await openai_background.poll(self._endpoint, tracker.response_id)
+            return response, openai_responses.left_out(body, decode_json(response.content))
+        if not self._in_background:
+            return await self._post(body, settings)
+        body = openai_background.background_request(body, settings)
+        response, not_sent = await self._post(body, settings)
+        response_id = openai_background.id_in_progress(response)
+        # An id that repeats a secret is not written to a file.
+        if response_id and mask_secrets(response_id, self._secrets) == response_id:
+            tracker.start(response_id)
+            response = await openai_background.poll(self._endpoint, response_id)
+        return response, not_sent
+
+    async def _after_timeout(self, seconds: float, tracker: ResponseTracker) -> Completion:
+        """Return the failure of a late request, or the answer that is complete after all.
+
+        A response in the background that cannot be cancelled stays in progress, for a later
+        attempt.
+        """
+        failure = timeout_failure(seconds)
+        if tracker.response_id is None:
+            return failed_completion(failure)
+        response = await openai_background.cancel(self._endpoint, tracker.response_id)
+        if response is None:
+            return failed_completion(failure)
+        completion = self._format.parse_completion(decode_json(response.content))
+        if completion.error is None:
+            return completion
+        tracker.end()
+        return failed_completion(failure, completion.usage, completion.cost)
 
     async def _post(
         self, body: Mapping[str, object], settings: RequestSettings

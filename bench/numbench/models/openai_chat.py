@@ -21,7 +21,7 @@ from numbench.models.provider_errors import (
 from numbench.models.rate_limit_headers import retry_after
 from numbench.records import Completion, Failure, FinishReason, Usage
 
-_STATUS_BY_CODE = {"rate_limit_exceeded": 429, "invalid_prompt": 400}
+_STATUS_BY_CODE = {"rate_limit_exceeded": 429, "insufficient_quota": 429, "invalid_prompt": 400}
 """HTTP statuses of error codes that some servers report in a successful response."""
 
 _FINISH_REASONS: dict[str, FinishReason] = {

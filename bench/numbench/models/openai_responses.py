@@ -80,6 +80,16 @@ def without_summary(body: Mapping[str, object]) -> dict[str, object]:
     return {**body, "reasoning": reasoning}
 
 
+def left_out(body: Mapping[str, object], response: object) -> str:
+    """Return which parameter of a request its response says was not sent, empty if none.
+
+    For responses that another process has asked for.
+    """
+    echo = dict_or_empty(response).get("reasoning")
+    asks = "summary" in dict_or_empty(body.get("reasoning"))
+    return NOT_SENT if asks and echo and not dict_or_empty(echo).get("summary") else ""
+
+
 def parse_completion(body: object) -> Completion:
     """Return the completion in a decoded response body, or the failure that it reports.
 

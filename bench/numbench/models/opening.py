@@ -112,6 +112,7 @@ def open_model(
     headers: Mapping[str, str] = NO_HEADERS,
     needs_key: bool = True,
     stream: bool | None = None,
+    background: bool = False,
 ) -> OpenedModel:
     """Open the model `name` at the level `reasoning`, on the server `base_url` if one is given.
 
@@ -123,10 +124,19 @@ def open_model(
     `base_url`, `api_key_env` names the environment variable with its key. Plain HTTP beyond
     private networks needs `allow_http`. `headers` are added to every request. Without `needs_key`
     a model can be opened that has no key, to see its requests. `stream`: whether to stream answers;
-    None for the provider's default.
+    None for the provider's default. `background`: whether the provider generates answers in the
+    background.
     """
     load_env_file()
     provider = find_model_provider(name)
+    if background and (api != "responses" or not provider.takes_background):
+        able = provider_names(lambda plugin: plugin.takes_background)
+        raise BadInput(
+            f"{name}: --background needs --api responses, which {able} has: add it, or omit "
+            "--background"
+        )
+    if background and stream:
+        raise BadInput("answers in the background do not stream: omit --stream or --background")
     if provider.in_process:
         if headers:
             raise BadInput(f"{name} runs in this process: leave out --header")
@@ -135,7 +145,7 @@ def open_model(
         return _open_in_process(provider, name, reasoning, base_url, api)
     resolved = resolve_model(name, reasoning)
     description = _describe(name, resolved, base_url, api)
-    server = _Server(base_url, api_key_env, allow_http, headers, needs_key, stream)
+    server = _Server(base_url, api_key_env, allow_http, headers, needs_key, stream, background)
     model = provider.open_model(_target(name, resolved, server, api))
     return OpenedModel(model, description)
 
@@ -261,6 +271,7 @@ class _Server(NamedTuple):
     headers: Mapping[str, str]
     needs_key: bool = True
     stream: bool | None = None
+    background: bool = False
 
 
 def _target(name: str, resolved: ResolvedModel, server: _Server, api: Api) -> ModelTarget:
@@ -277,6 +288,7 @@ def _target(name: str, resolved: ResolvedModel, server: _Server, api: Api) -> Mo
         is_in_catalogue=resolved.is_in_catalogue,
         headers=server.headers,
         stream=server.stream,
+        background=server.background,
     )
 
 

@@ -101,6 +101,7 @@ class ModelTarget:
     is_in_catalogue: whether the user gave the name of a named model.
     headers: HTTP headers that the user adds to every request; their values may be secrets.
     stream: whether to stream answers, as the user says; None if it is up to the provider.
+    background: whether answers are generated in the background and polled (`takes_background`).
     """
 
     name: str
@@ -111,6 +112,7 @@ class ModelTarget:
     is_in_catalogue: bool = False
     headers: Mapping[str, str] = field(default_factory=dict)
     stream: bool | None = None
+    background: bool = False
 
 
 class ModelProperties(NamedTuple):
@@ -176,6 +178,8 @@ class ProviderPlugin:
     open_batch: returns the batch API for a `ModelTarget`. None: there is none.
     batch_discount: the share of the price that the batch API takes off.
     apis: the formats of OpenAI's protocol that `--api` may select.
+    takes_background: whether the provider can generate answers in the background; the model then
+        tells the tracker of `background_responses` the id of each.
     sdk: the installed distribution that makes the requests; its version is written to `run.json`.
     takes_prompts: whether models read system prompts and worked examples.
     takes_seed: whether requests may contain a seed.
@@ -209,6 +213,7 @@ class ProviderPlugin:
     open_batch: Callable[[ModelTarget], BatchService] | None = None
     batch_discount: float = 0.0
     apis: tuple[Api, ...] = ("chat",)
+    takes_background: bool = False
     sdk: str | None = None
     takes_prompts: bool = True
     takes_seed: bool = True

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from numbench.errors import BadInput
-from numbench.journal import RESPONSES, iter_responses
+from numbench.journal import RESPONSES, background_jobs, iter_responses
 from numbench.models.providers import find_provider
 from numbench.models.user_catalogue import USER_CATALOGUE
 from numbench.records import (
@@ -319,12 +319,13 @@ def open_budget(
     expected = {task: cost * share for task, cost in _expected_costs(resolved, price).items()}
     highest = {task: cost * share for task, cost in _highest_costs(resolved, price).items()}
     budget = Budget(max_cost, expected, highest_possible=highest)
-    for response in iter_responses(resolved.folder):
+    folder = resolved.folder
+    for response in iter_responses(folder):
         if (cost := recorded_cost(response, price)) is not None:
             was_batch = "batch_job" in response.extra
             budget.add_cost(resolved.task_of[response.item_id], cost, was_batch == batch)
-    lost = lost_requests(resolved.folder, resolved.folder / RESPONSES)
-    for response in (*iter_responses(resolved.folder), *lost):
+    lost = lost_requests(folder, folder / RESPONSES, background_jobs(folder))
+    for response in (*iter_responses(folder), *lost):
         if attempts := possibly_billed_attempts(response):
             task = resolved.task_of[response.item_id]
             budget.add_possibly_billed(task, attempts, is_earlier=True)

@@ -45,8 +45,8 @@ def plan_table(plan: Plan, max_cost: float | None = None) -> RenderableType:
     notes.append(estimate_basis(plan))
     if plan.items_in_jobs:
         notes.append(
-            f"{plan.items_in_jobs:,} further requests are in active batch jobs; "
-            "--batch collects them."
+            f"{plan.items_in_jobs:,} further requests are in progress at the provider; the run "
+            "collects them."
         )
     notes += request_notes(plan)
     if max_cost is not None and not plan.is_local:

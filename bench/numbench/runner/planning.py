@@ -23,7 +23,7 @@ from numbench.runner.event_loop import run_to_end
 from numbench.runner.preparation import (
     PreparedRun,
     RunArguments,
-    check_no_open_batch_job,
+    check_jobs,
     prepare_run,
 )
 from numbench.runner.prices import Price, with_cost
@@ -35,7 +35,8 @@ class Plan(NamedTuple):
     """What a run would do.
 
     price: None if unknown. is_local: whether the model runs in this process. items_in_jobs: number
-    of requests that active batch jobs contain already. discount: the share of the price that a
+    of requests that active batch jobs contain already, or whose answers are in progress in the
+    background. discount: the share of the price that a
     batch job saves. spent: US dollars that the run folder has cost so far, as far as they are
     known. samples: answers per item. settings: those of the requests. request: the body of the
     first one without its messages, None if it is not known. message_changes: how the route changes
@@ -125,8 +126,7 @@ def _plan(prepared: PreparedRun, arguments: RunArguments) -> Plan:
     resolved, price = prepared.resolved, prepared.price
     description, spec, previews = resolved.description, resolved.spec, prepared.previews
     discount = discount_for(description, arguments.batch)
-    if not arguments.batch:
-        check_no_open_batch_job(resolved.folder)
+    check_jobs(resolved.folder, arguments.batch)
     if arguments.max_cost is not None:
         open_budget(arguments.max_cost, resolved, price, discount, arguments.batch)
     outcomes = item_outcomes(iter_responses(resolved.folder))

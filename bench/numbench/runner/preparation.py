@@ -91,6 +91,8 @@ def prepare_run(spec: RunSpec, arguments: RunArguments, needs_key: bool = True) 
     check_headers(spec.headers)
     if arguments.batch and spec.stream:
         raise BadInput("batch jobs do not stream: omit --stream or --batch")
+    if arguments.batch and spec.background:
+        raise BadInput("batch jobs need no --background: omit it, or --batch")
     server = (spec.base_url, spec.api, spec.api_key_env, spec.allow_http, spec.headers, needs_key)
     service = open_batch(spec.model, spec.reasoning, *server) if arguments.batch else None
     if spec.params and not getattr(service, "takes_parameters", True):
@@ -98,7 +100,13 @@ def prepare_run(spec: RunSpec, arguments: RunArguments, needs_key: bool = True) 
     model, description = None, None
     provider = find_model_provider(spec.model)
     if needs_key or provider.in_process or provider.inspects_requests:
-        model, description = open_model(spec.model, spec.reasoning, *server, stream=spec.stream)
+        model, description = open_model(
+            spec.model,
+            spec.reasoning,
+            *server,
+            stream=spec.stream,
+            background=spec.background,
+        )
     description = description or spec.describe()
     _check_options_of_servers(spec, description, arguments)
     resolved = with_stored_token_limit(resolve(spec, description), spec, arguments.retry)
@@ -127,10 +135,19 @@ def _check_options_of_servers(
         raise BadInput(f"{spec.model} runs in this process: omit {', '.join(given)}")
 
 
-def check_no_open_batch_job(folder: Path) -> None:
-    """Raise BadInput if a batch job may still return answers: they would be paid for twice."""
-    if any(job.is_active for job in read_jobs(folder).values()):
+def check_jobs(folder: Path, batch: bool) -> None:
+    """Raise BadInput if answers in progress would be paid for twice.
+
+    Jobs of the batch API are collected with `--batch` only, answers in the background without.
+    """
+    kinds = {job.kind for job in read_jobs(folder).values() if job.is_active}
+    if "batch" in kinds and not batch:
         raise BadInput(
             f"{folder}: a batch job of this run is still active at the provider; run the same "
             "command with --batch to collect its answers"
+        )
+    if "background" in kinds and batch:
+        raise BadInput(
+            f"{folder}: answers of this run are still in progress at the provider; run the same "
+            "command without --batch to collect them"
         )

@@ -24,6 +24,7 @@ _OPTION_OF = {
     "candidatecount": "--samples",
     "bestof": "--samples",
     "model": "--model",
+    "background": "--background",
     "provider.only": "--provider",
     "provider.quantizations": "--quantization",
 }

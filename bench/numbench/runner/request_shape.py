@@ -14,7 +14,9 @@ from numbench.models import Message
 QUESTION = "{question}"
 """What stands for the question in a shape."""
 
-_VARYING_FIELDS = frozenset({"seed", "random_seed", "stream", "stream_options", "summary"})
+_VARYING_FIELDS = frozenset(
+    {"seed", "random_seed", "stream", "stream_options", "summary", "background", "store"}
+)
 """Fields that differ between the samples of an item, or do not change the answer.
 
 summary: of the reasoning, in the Responses format; OpenAI refuses it to some organizations.

@@ -8,7 +8,7 @@ from contextlib import contextmanager, nullcontext, suppress
 from functools import partial
 from pathlib import Path
 
-from numbench.journal import Journal, iter_responses, read_jobs
+from numbench.journal import Journal, background_jobs, iter_responses, read_jobs
 from numbench.models import Model
 from numbench.models.base import DEFAULT_TIMEOUT_SECONDS, BatchService, Request
 from numbench.records import Completion, ItemSample
@@ -20,7 +20,7 @@ from numbench.runner.live import run_title, show_progress
 from numbench.runner.preparation import (
     DEFAULT_MAX_ATTEMPTS,
     RunArguments,
-    check_no_open_batch_job,
+    check_jobs,
     prepare_run,
 )
 from numbench.runner.prices import Price, with_cost
@@ -171,8 +171,7 @@ def open_run(
     journal_of_run = Journal(resolved.folder, resolved.info, 0 if service else in_flight)
     with journal_of_run as journal, display as callback:
         record_requests(resolved.folder, previews)
-        if service is None:
-            check_no_open_batch_job(resolved.folder)
+        check_jobs(resolved.folder, options.batch)
         cached = _copy_from_cache(resolved, journal) if options.cache else 0
         caps = rate_caps or options.rate_caps()
         context = _run_context(resolved, options, price, journal, callback, caps)
@@ -371,6 +370,7 @@ class Execution:
             possibly_billed=stats.possibly_billed,
             warnings=tuple(drift_warnings(iter_responses(self._resolved.folder))),
             cached=self._cached,
+            in_progress=len(background_jobs(self._resolved.folder)),
         )
 
     def _call_in_loop(self, function: Callable[[], object]) -> None:

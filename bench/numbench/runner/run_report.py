@@ -21,6 +21,7 @@ class RunReport(NamedTuple):
     without an answer, such as timeouts, that may have been billed and are not part of `cost`.
     warnings: what the user should know about the answers, of earlier calls too.
     cached: how many of the skipped requests this call found in the response cache.
+    in_progress: answers that the provider generates in the background; the next call collects them.
     """
 
     path: Path
@@ -39,6 +40,7 @@ class RunReport(NamedTuple):
     possibly_billed: int = 0
     warnings: tuple[str, ...] = ()
     cached: int = 0
+    in_progress: int = 0
 
 
 class RunInterrupted(KeyboardInterrupt):

@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import chain
 from typing import Any
 
 from msgspec.structs import replace
@@ -15,9 +16,11 @@ from tenacity import AsyncRetrying, RetryCallState, retry_if_result, wait_random
 
 from numbench.errors import NumbenchError
 from numbench.journal import Journal
+from numbench.models.background_responses import tracking
 from numbench.models.base import DEFAULT_TIMEOUT_SECONDS, Model, Request
 from numbench.records import Completion, Failure, ItemSample, Response, Scalar
 from numbench.runner.attempts import Attempts
+from numbench.runner.background import BackgroundLog
 from numbench.runner.budget import Budget
 from numbench.runner.progress import ProgressCallback, RunProgress, RunStats
 from numbench.runner.rate_caps import RateCaps
@@ -109,7 +112,14 @@ class RequestScheduler:
         self.reached_time_limit = False
         self._model, self._context = model, context
         self._policy, self._budget = context.policy, context.budget
-        self._requests = iter(context.requests)
+        self._background = BackgroundLog(context.journal)
+        # Answers in progress at the provider are collected first: they are paid for.
+        in_progress = [each for each in context.requests if each.id in self._background]
+        others = (each for each in context.requests if each.id not in self._background)
+        self._requests = chain(in_progress, others)
+        for requested in in_progress:
+            if self._budget:
+                self._budget.reserve(requested)
         self._in_progress: dict[str, tuple[ItemSample, Attempts]] = {}
         self._stop, self._interrupted = asyncio.Event(), asyncio.Event()
         self._throttle = Throttle(
@@ -194,7 +204,8 @@ class RequestScheduler:
     async def _record_abandoned(self, bills_requests_in_flight: bool) -> None:
         """Store what requests may have cost that the end of the run cut off."""
         for requested, attempts in self._in_progress.values():
-            completion = attempts.abandoned(bills_requests_in_flight)
+            is_in_progress = requested.id in self._background
+            completion = attempts.abandoned(bills_requests_in_flight and not is_in_progress)
             if completion and not self._context.journal.failed:
                 self.stats.count_abandoned(completion)
                 await self._context.journal.append(
@@ -204,7 +215,8 @@ class RequestScheduler:
     async def _work(self) -> None:
         """Send requests until there are none left or the run stops."""
         for requested in self._requests:
-            if self._budget and not await self._budget.admit(requested):
+            is_paid = requested.id in self._background
+            if self._budget and not is_paid and not await self._budget.admit(requested):
                 return
             try:
                 if self._stop.is_set():
@@ -232,6 +244,8 @@ class RequestScheduler:
         notes = self._context.notes_on_retry(requested)
         response = make_response(requested, completion, attempts.number, **notes)
         await self._context.journal.append(response)
+        if completion.error is None or completion.error.kind == "item":
+            self._background.close(requested.id)
         if self._context.journal.is_full:
             self._stop.set()
         del self._in_progress[requested.id]
@@ -261,10 +275,11 @@ class RequestScheduler:
 
         async def attempt() -> Completion:
             tokens = self._context.expect_tokens(requested.task, request)
+            is_collected = requested.id in self._background
             completion = self._context.with_cost(
                 await self._attempt(requested, request, attempts, tokens)
             )
-            if not attempts.record(completion):
+            if not attempts.record(completion) and not is_collected:
                 self._context.journal.record_not_billed(requested)
             if completion.error is None:
                 self._failing.clear()
@@ -293,12 +308,15 @@ class RequestScheduler:
         async with self._throttle.slot(expected_tokens) as slot:
             if self._stop.is_set():
                 raise _Stopped
-            self._context.journal.record_sent(requested)
+            is_collected = requested.id in self._background
+            if not is_collected:
+                self._context.journal.record_sent(requested)
             start = time.monotonic()
             attempts.start()
-            completion = await self._model.answer(request.messages, request.settings)
+            with tracking(self._background.tracker(requested)):
+                completion = await self._model.answer(request.messages, request.settings)
             self._throttle.record(completion, slot)
-        if completion.latency is None:
+        if completion.latency is None and not is_collected:
             completion = replace(completion, latency=round(time.monotonic() - start, 6))
         return completion
 

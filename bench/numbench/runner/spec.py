@@ -62,6 +62,7 @@ class RunSpec:
     base_url: another server with the model's protocol. api_key_env: the environment variable with
     its key. allow_http: whether its URL may be plain HTTP beyond private networks.
     api: the format of OpenAI's protocol. stream: whether to stream answers, None for the default.
+    background: whether the provider generates answers in the background.
     out: the run folder, None for `results/MODEL_LEVEL_DATASET`.
     structured: whether requests contain the JSON schema of the answer; None for the default.
     params: parameters to add to the body of requests, nested. headers: HTTP headers to add.
@@ -92,6 +93,7 @@ class RunSpec:
     allow_altered_messages: bool = False
     stream: bool | None = None
     shard: str | None = None
+    background: bool = False
 
     def describe(self) -> ModelDescription:
         """Return the description of the model. Raises BadInput for an unknown model or level."""
@@ -282,6 +284,8 @@ def _info(
         recorded["samples"] = spec.samples
     if spec.stream is not None:
         recorded["stream"] = spec.stream
+    if spec.background:
+        recorded["background"] = True
     if shown:
         recorded |= {"few_shot": spec.few_shot, "few_shot_sha256": examples_sha256(shown)}
     versions = {"numbench": __version__, "python": platform.python_version()}
