@@ -10,13 +10,15 @@ from typing import Any, TypeVar
 import pytest
 from aiohttp import web
 
-from numbench.models import Message, open_batch, open_model
+from numbench.models import open_model
 from numbench.models.base import BatchRequest, BatchService, BatchStatus
 from numbench.models.provider_errors import ProviderError
 from numbench.records import Completion, Usage
 from tests import servers
+from tests.models import batch_calls
 from tests.models.adapter_calls import KEY
-from tests.models.batch_servers import IDS, AnthropicJobs, json_line, planned, submitted
+from tests.models.batch_calls import batch_requests, collect
+from tests.models.batch_servers import AnthropicJobs, json_line, planned
 from tests.servers import ReceivedRequest, Reply, Script, serve
 
 T = TypeVar("T")
@@ -26,30 +28,11 @@ MODEL = "anthropic/claude-opus-5"
 def run_at(
     script: Script, work: Callable[[BatchService], Awaitable[T]], level: str | None = "low"
 ) -> T:
-    """Return the result of `work` with the batch API of a server that follows `script`."""
-
-    async def once(url: str) -> T:
-        service = open_batch(MODEL, level, url)
-        try:
-            return await work(service)
-        finally:
-            await service.close()
-
-    with serve(script) as server:
-        return asyncio.run(once(server.url))
+    return batch_calls.run_at(script, work, MODEL, level)
 
 
 def requests(count: int = 3, **settings: Any) -> list[BatchRequest]:
-    base = open_model(MODEL, "low", "http://127.0.0.1").description.settings
-    merged = type(base)(**(vars(base) | settings))
-    system = Message("system", "Answer in JSON.")
-    return [
-        BatchRequest(i, (system, Message("user", f"What is {i}?")), merged) for i in IDS[:count]
-    ]
-
-
-async def collect(service: BatchService, job: str) -> list[tuple[str, Completion]]:
-    return [result async for result in service.results(submitted(job))]
+    return batch_requests(MODEL, "low", **settings)[:count]
 
 
 def succeeded(position: int, text: str = "x", key: str = "key", **more: Any) -> dict[str, Any]:

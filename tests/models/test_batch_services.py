@@ -2,50 +2,27 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Callable
-from typing import Any, TypeVar
+from typing import Any
 
 import pytest
 from aiohttp import web
 
-from numbench.models import Message, open_batch, open_model
-from numbench.models.base import BatchRequest, BatchService
+from numbench.models.base import BatchService
 from numbench.models.provider_errors import ProviderError
 from tests import servers
+from tests.models import batch_calls
 from tests.models.adapter_calls import KEY
-from tests.models.batch_servers import IDS, planned, submitted
-from tests.servers import ReceivedRequest, Reply, Script, serve
-
-T = TypeVar("T")
+from tests.models.batch_calls import batch_requests, run_at
+from tests.models.batch_servers import planned
+from tests.servers import ReceivedRequest, Reply, Script
 
 MODELS = [("gpt-5", "low"), ("gemini-2.5-pro", "minimal"), ("anthropic/claude-opus-5-5", "low")]
 EVERY = pytest.mark.parametrize(("model", "level"), MODELS)
 
 
-def run_at(
-    script: Script, work: Callable[[BatchService], Awaitable[T]], model: str, level: str
-) -> T:
-    """Return the result of `work` with the batch API of a server that follows `script`."""
-
-    async def once(url: str) -> T:
-        service = open_batch(model, level, url)
-        try:
-            return await work(service)
-        finally:
-            await service.close()
-
-    with serve(script) as server:
-        return asyncio.run(once(server.url))
-
-
-def requests(model: str, level: str) -> list[BatchRequest]:
-    settings = open_model(model, level, "http://127.0.0.1").description.settings
-    return [BatchRequest(i, (Message("user", f"What is {i}?"),), settings) for i in IDS]
-
-
 async def submit(service: BatchService, model: str, level: str) -> object:
-    return await service.submit(requests(model, level), "key")
+    return await service.submit(batch_requests(model, level), "key")
 
 
 async def find(service: BatchService, *model: str) -> object:
@@ -57,7 +34,7 @@ async def status(service: BatchService, *model: str) -> object:
 
 
 async def collect(service: BatchService, *model: str) -> object:
-    return [result async for result in service.results(submitted("batches/0"))]
+    return await batch_calls.collect(service, "batches/0")
 
 
 async def cancel(service: BatchService, *model: str) -> object:

@@ -8,39 +8,26 @@ from typing import Any, TypeVar
 
 import pytest
 
-from numbench.models import Message, open_batch, open_model
+from numbench.models import open_model
 from numbench.models.base import BatchRequest, BatchService, BatchStatus
 from numbench.records import Completion, Usage
 from tests import servers
+from tests.models import batch_calls
 from tests.models.adapter_calls import KEY
-from tests.models.batch_servers import IDS, GeminiJobs, planned, submitted
+from tests.models.batch_calls import batch_requests, collect
+from tests.models.batch_servers import IDS, GeminiJobs, planned
 from tests.servers import ReceivedRequest, Reply, Script, serve
 
 T = TypeVar("T")
+MODEL = ("gemini-2.5-pro", "minimal")
 
 
 def run_at(script: Script, work: Callable[[BatchService], Awaitable[T]]) -> T:
-    """Return the result of `work` with the batch API of a server that follows `script`."""
-
-    async def once(url: str) -> T:
-        service = open_batch("gemini-2.5-pro", "minimal", url)
-        try:
-            return await work(service)
-        finally:
-            await service.close()
-
-    with serve(script) as server:
-        return asyncio.run(once(server.url))
+    return batch_calls.run_at(script, work, *MODEL)
 
 
 def requests(text: str = "What is it?") -> list[BatchRequest]:
-    settings = open_model("gemini-2.5-pro", "minimal", "http://127.0.0.1").description.settings
-    system = Message("system", "Answer in JSON.")
-    return [BatchRequest(i, (system, Message("user", f"{i}: {text}")), settings) for i in IDS]
-
-
-async def collect(service: BatchService, job: str) -> list[tuple[str, Completion]]:
-    return [result async for result in service.results(submitted(job))]
+    return batch_requests(*MODEL, "{}: " + text)
 
 
 def result(identity: str | None, text: str = "x", **more: Any) -> dict[str, Any]:

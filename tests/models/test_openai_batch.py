@@ -10,12 +10,14 @@ from typing import Any, TypeVar
 import pytest
 
 from numbench.errors import BadInput
-from numbench.models import Api, Message, open_batch, open_model
+from numbench.models import Api, open_batch, open_model
 from numbench.models.base import BatchRequest, BatchService, BatchStatus
 from numbench.models.provider_errors import ProviderError
 from numbench.records import Completion, Usage
 from tests import servers
+from tests.models import batch_calls
 from tests.models.adapter_calls import KEY
+from tests.models.batch_calls import batch_requests, collect
 from tests.models.batch_servers import IDS, OpenAIJobs, planned, submitted
 from tests.servers import ReceivedRequest, Reply, Script, serve
 
@@ -29,27 +31,11 @@ def run_at(
     level: str = "low",
     api: Api = "chat",
 ) -> T:
-    """Return the result of `work` with the batch API of a server that follows `script`."""
-
-    async def once(url: str) -> T:
-        service = open_batch(model, level, url, api)
-        try:
-            return await work(service)
-        finally:
-            await service.close()
-
-    with serve(script) as server:
-        return asyncio.run(once(server.url))
+    return batch_calls.run_at(script, work, model, level, api)
 
 
 def requests(model: str = "gpt-5", level: str = "low") -> list[BatchRequest]:
-    settings = open_model(model, level, "http://127.0.0.1").description.settings
-    system = Message("system", "Answer in JSON.")
-    return [BatchRequest(i, (system, Message("user", f"What is {i}?")), settings) for i in IDS]
-
-
-async def collect(service: BatchService, job: str) -> list[tuple[str, Completion]]:
-    return [result async for result in service.results(submitted(job))]
+    return batch_requests(model, level)
 
 
 def line(identity: str, text: str = "x", status: int = 200, **fields: Any) -> bytes:

@@ -11,7 +11,7 @@ from typing import Annotated, NoReturn
 import typer
 
 from numbench._version import __version__
-from numbench.cli import datasets, export, results, run, small_models
+from numbench.cli import datasets, export, models, results, run, small_models
 from numbench.errors import NumbenchError, printable
 
 # typer does not export the base class of its usage errors, but a subclass of it.
@@ -61,7 +61,7 @@ def _options(
 _COMMANDS: dict[str, Callable[..., None]] = {
     "generate": datasets.generate,
     "run": run.run,
-    "plan-precision": run.plan_precision,
+    "plan-precision": models.plan_precision,
     "report": results.report,
     "import": results.import_,
     "rescore": results.rescore,
@@ -71,7 +71,7 @@ _COMMANDS: dict[str, Callable[..., None]] = {
     "export": export.export,
     "merge": results.merge,
     "verify": results.verify,
-    "models": run.models,
+    "models": models.models,
     "encodings": small_models.encodings,
     "train": small_models.train,
     "perplexity": small_models.perplexity,

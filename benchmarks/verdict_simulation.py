@@ -1,0 +1,254 @@
+"""Simulated power and error rates of verdicts, on the data of `coverage_simulation`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from benchmarks.coverage_simulation import (
+    ITEMS,
+    PROFILES,
+    SAMPLES,
+    SEED,
+    Array,
+    answer,
+    constant,
+    design,
+    draw_difficulties,
+    draw_pair,
+)
+from numbench.dataset.settings import POOL_SIZE
+from numbench.stats.design import Stratum, residual_squares
+from numbench.stats.intervals import difference_intervals, mean_intervals
+from numbench.stats.mcnemar import DiscordantCounts, mcnemar, tango_interval
+from numbench.stats.multiple_testing import holm
+from numbench.stats.one_sided_bounds import one_sided_bounds
+from numbench.stats.paired import compare
+from numbench.stats.permutation import permutation_test
+from numbench.stats.power import minimum_detectable_difference
+from numbench.stats.power_of_means import minimum_detectable_mean_difference
+from numbench.stats.sample_size import item_variance, items_for_precision
+
+
+class Power(NamedTuple):
+    """A difference in points, and the share of samples in which it is found."""
+
+    name: str
+    difference: float
+    power: float
+
+
+def simulated_power_of_matches(samples: int = SAMPLES // 2) -> Iterator[Power]:
+    """Yield the simulated power of verdicts on exact match at the minimum detectable difference."""
+    rng = np.random.default_rng(SEED)
+    yield Power("6 of 500 items", 1.2, _match_power(rng, 6 / ITEMS, 6 / ITEMS, samples))
+    for discordant in (0, 10, 20, 50, 100, 250):
+        true = minimum_detectable_difference(DiscordantCounts(discordant, 0, ITEMS))
+        assert true is not None
+        discordance = max(discordant / ITEMS, true)
+        power = _match_power(rng, discordance, true, samples)
+        yield Power(f"exact match, {discordant} of 500 differ", 100 * true, power)
+
+
+def _match_power(
+    rng: np.random.Generator, discordance: float, difference: float, samples: int
+) -> float:
+    """Return the share of samples of the design of v1 with p ≤ 5 % and an interval above 0."""
+    drawn = np.where(rng.random((ITEMS, samples)) < (1 + difference / discordance) / 2, 1.0, -1.0)
+    drawn *= rng.random(drawn.shape) < discordance
+    ordered, independent = (
+        residual_squares(Stratum("", drawn, items)) for items in (design(), None)
+    )
+    effects = ((ordered + 2) / (independent + 2)).tolist()
+    found = 0
+    for column, effect in zip(drawn.T, effects, strict=True):
+        first, second = int(np.sum(column > 0)), int(np.sum(column < 0))
+        if first > second and mcnemar(first, second) <= 0.05:
+            counts = DiscordantCounts(first, second, ITEMS)
+            found += tango_interval(counts, design_effect=effect)[0] > 0
+    return found / samples
+
+
+SIZES_OF_DIFFERENCES: dict[str, Callable[[np.random.Generator, int], Array]] = {
+    "unequal": lambda rng, count: rng.beta(1, 2, count),
+    "7 points": lambda rng, count: np.full(count, 0.07),
+    "one in ten of 100, others up to 3": lambda rng, count: np.where(
+        np.arange(count) % 10 == 1, 1.0, 0.03 * rng.random(count)
+    ),
+}
+"""Absolute differences of items, of scores in 0 … 1."""
+
+
+def simulated_power_of_scores(samples: int = 1000) -> Iterator[Power]:
+    """Yield the simulated power of verdicts on log-sMAPE at the minimum detectable difference.
+
+    Items differ by amounts of one set of sizes, more often in the better model's direction; if all
+    would have to be in that direction, more items differ.
+    """
+    rng = np.random.default_rng(SEED)
+    for name, draw_sizes in SIZES_OF_DIFFERENCES.items():
+        for differing in (2, 8, 15, 30, 60, 200, 500):
+            sizes = draw_sizes(rng, differing)
+            shares = np.zeros(ITEMS)
+            shares[:differing] = sizes / ITEMS
+            true = minimum_detectable_mean_difference(shares, 1 / ITEMS, 1.0)
+            assert true is not None
+            drawn = _draw_differences(rng, sizes, differing / ITEMS, true, samples)
+            power = _share_of_verdicts([Stratum("", drawn, design())])
+            yield Power(f"log-sMAPE, {differing} of 500 differ, {name}", 100 * true, power)
+
+
+def _draw_differences(
+    rng: np.random.Generator, sizes: Array, probability: float, true: float, samples: int
+) -> Array:
+    """Return differences of `sizes` with the mean `true`, shape (items, samples)."""
+    mean = float(sizes.mean())
+    probability = max(probability, true / mean)
+    drawn = rng.choice(sizes, (ITEMS, samples))
+    drawn *= np.where(rng.random(drawn.shape) < (1 + true / mean / probability) / 2, 1, -1)
+    return np.asarray(drawn * (rng.random(drawn.shape) < probability))
+
+
+def _share_of_verdicts(strata: Sequence[Stratum]) -> float:
+    p = permutation_test(strata).overall
+    return float(np.mean((p <= 0.05) & (difference_intervals(strata, 1.0).low > 0)))
+
+
+def simulated_power_of_means(samples: int = 1000) -> Iterator[Power]:
+    """Yield the same for the mean of Mean and Std, with shared lists, and of four other tasks."""
+    rng = np.random.default_rng(SEED)
+    for name, shared, tasks in (("Mean and Std", True, 2), ("four tasks", False, 4)):
+        for differing in (15, 60, 300):
+            sizes = rng.beta(1, 2, differing)
+            pilot = [rng.permutation(np.append(sizes, np.zeros(ITEMS - differing)))] * tasks
+            signs = rng.choice([-1, 1], ITEMS)
+            keys = [[(number * (not shared), key) for key in range(ITEMS)] for number in range(4)]
+            strata = [
+                Stratum(str(number), np.column_stack([np.maximum(values * signs, 0),
+                        np.maximum(-values * signs, 0)]), design(), keys[number])
+                for number, values in enumerate(pilot)
+            ]  # fmt: skip
+            (result,) = compare(strata, [(0, 1)], 1.0).overall
+            assert result is not None and result.minimum_detectable is not None
+            true = result.minimum_detectable
+            drawn = [
+                _draw_differences(rng, sizes, differing / ITEMS, true, samples)
+                for _ in range(1 if shared else tasks)
+            ] * (tasks if shared else 1)
+            again = [
+                Stratum(stratum.name, values, design(), stratum.clusters)
+                for stratum, values in zip(strata, drawn, strict=True)
+            ]
+            power = _share_of_verdicts(again)
+            yield Power(f"mean of {name}, {differing} of 500 differ", 100 * true, power)
+
+
+def false_non_inferiority(samples: int = SAMPLES // 2, margin: float = 1.0) -> Iterator[Power]:
+    """Yield how often a regression of exactly `margin` points is wrongly excluded: 5 % at most."""
+    rng = np.random.default_rng(SEED)
+    for loss, errors in ((0.999, 5), (0.5, 10), (0.5, 30), (0.2, 25), (0.2, 100)):
+        more = margin * ITEMS / 100 / loss
+        pair = (constant(errors + more, loss, 3), constant(errors, loss, 3))
+        first, second = draw_pair(rng, pair, draw_difficulties(rng, samples))
+        rate = _wrongly_excluded([first.scores - second.scores], margin)
+        yield Power(f"log-sMAPE, {errors} and {errors + more:.0f} errors", margin, rate)
+    for name, worse, better in (
+        ("Mult, weak and strong", PROFILES["Mult, weak"], PROFILES["Mult, strong"]),
+        ("Mean and Add, weak", PROFILES["Mean, weak"], PROFILES["Add, weak"]),
+    ):
+        gap = 100 * (better.expected_score - worse.expected_score)
+        first, second = draw_pair(rng, (worse, better), draw_difficulties(rng, samples))
+        rate = _wrongly_excluded([first.scores - second.scores], gap)
+        yield Power(f"log-sMAPE, {name}", gap, rate)
+    # Rare losses among many small differences, of independent items.
+    for loss, share, size, of_margin in (
+        (1.0, 0.0, 0.0, 0.5), (1.0, 0.0, 0.0, 0.55), (1.0, 0.0, 0.0, 0.9), (1.0, 0.2, 0.07, 0.5),
+        (1.0, 0.2, 0.07, 2.0), (0.6, 0.2, 0.07, 1.0), (1.0, 0.04, 0.05, 0.3),
+    ):  # fmt: skip
+        drawn = np.where(rng.random((ITEMS, samples)) < of_margin / 100 / loss, -loss, 0.0)
+        noise = rng.choice([-size, size], drawn.shape) * (rng.random(drawn.shape) < share)
+        rate = _wrongly_excluded([np.where(drawn < 0, drawn, noise)], of_margin)
+        name = f"losses of {100 * loss:.0f}, {share:.0%} of the items ± {100 * size:.0f}"
+        yield Power(name, of_margin, rate)
+    for errors, of_margin in ((0, 0.55), (0, 1.0), (5, 1.0), (50, 1.0)):
+        pair = (constant(errors + 5 * of_margin, 0.5), constant(errors, 0.5))
+        first, second = draw_pair(rng, pair, draw_difficulties(rng, samples))
+        rate = _wrongly_excluded([first.matches - second.matches], of_margin)
+        name = f"exact match, {errors} and {errors + 5 * of_margin:g} errors"
+        yield Power(name, of_margin, rate)
+    nine = [-1.0 * (rng.random((ITEMS, samples)) < 0.0007) for _ in range(9)]
+    yield Power("mean of nine tasks, losses of 100", 0.07, _wrongly_excluded(nine, 0.07))
+
+
+def _wrongly_excluded(differences: Sequence[Array], margin: float) -> float:
+    strata = [Stratum(str(number), each, design()) for number, each in enumerate(differences)]
+    return float(np.mean(one_sided_bounds(strata, 1.0).at_least > -margin / 100))
+
+
+def wrong_verdicts(samples: int = 1000) -> Iterator[tuple[str, float, float]]:
+    """Yield how often equal models give the verdict better, and a one-sided bound excludes 0.
+
+    Small gains on many items are balanced by losses of 100 that most samples do not contain.
+    """
+    rng = np.random.default_rng(SEED)
+    for share, gain in ((0.03, 0.07), (0.06, 0.07), (0.24, 0.07), (0.2, 0.2), (0.05, 1.0)):
+        u = rng.random((ITEMS, samples))
+        loss = share * gain
+        drawn = np.where(u < loss, -1.0, np.where(u < loss + share, gain, 0.0))
+        strata = [Stratum("", drawn)]
+        name = f"{share:.0%} of the items + {100 * gain:.0f}, {loss:.1%} - 100"
+        excluded = float(np.mean(one_sided_bounds(strata, 1.0).at_least > 0))
+        yield name, _share_of_verdicts(strata), excluded
+
+
+def wrong_rank_sets(samples: int = 400, runs: int = 6, tasks: int = 4) -> float:
+    """Return how often any rank set misses the true rank, if all runs are equally good.
+
+    Every run then has all ranks, so any significant pair is wrong.
+    """
+    rng = np.random.default_rng(SEED)
+    pairs = [(a, b) for a in range(runs) for b in range(a)]
+    wrong = 0
+    for _ in range(samples):
+        p: list[float] = []
+        for task in range(tasks):
+            scores = rng.random((60, 1)) + 0.3 * rng.standard_normal((60, runs))
+            differences = np.column_stack([scores[:, a] - scores[:, b] for a, b in pairs])
+            p += permutation_test([Stratum(str(task), differences)]).strata[0].tolist()
+        wrong += min(holm(p)) <= 0.05
+    return wrong / samples
+
+
+class Precision(NamedTuple):
+    """Items planned from a pilot, and the half-width in points that so many items had."""
+
+    name: str
+    planned: float
+    items: int
+    half_width: float
+
+
+def planned_precision(samples: int = 300) -> Iterator[Precision]:
+    """Yield the mean half-width of datasets with the items that pilots of 500 items planned."""
+    rng = np.random.default_rng(SEED)
+    for name in ("Mult, weak", "Add, weak", "Mean, weak"):
+        profile, planned = PROFILES[name], 1.5
+        u = draw_difficulties(rng, samples)
+        pilots = 100 * answer(rng, profile, u, rng.random(u.shape)).scores
+        variances = [
+            item_variance(scores[:, None], design()).with_pseudo_items(ITEMS, float(scores.mean()))
+            for scores in pilots.T
+        ]
+        needed = [items_for_precision(v, planned, pool=POOL_SIZE) for v in variances]
+        # Pools are cut into strata of equal size here, so the number has to divide 10,000.
+        mean = round(float(np.mean(needed)))
+        divisors = [n for n in range(1, POOL_SIZE) if POOL_SIZE % n == 0]
+        items = min(divisors, key=lambda n: abs(n - mean))
+        u = draw_difficulties(rng, samples, items)
+        scores = answer(rng, profile, u, rng.random(u.shape)).scores
+        _, low, high = mean_intervals([Stratum("", scores, design(items))], 1.0)
+        # Half-widths shrink with the root of the number of items.
+        half = 50 * float(np.mean(high - low)) * (items / mean) ** 0.5
+        yield Precision(name, planned, mean, half)
