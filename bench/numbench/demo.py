@@ -48,7 +48,7 @@ def demo(
     )
     generate(INTEGERS, folder)
     models = (BASELINES[-1], SMALL_MODEL)
-    reports.append(_run_and_report(models, folder, out, "report-integers", on_message, False))
+    reports.append(_run_and_report(models, folder, out, "report-integers", on_message))
     return reports
 
 
@@ -58,7 +58,6 @@ def _run_and_report(
     out: Path,
     name: str,
     on_message: Message,
-    published: bool = True,
 ) -> ReportResult:
     folders = []
     for model in models:
@@ -66,6 +65,5 @@ def _run_and_report(
         folder = out / f"{model.replace('/', '-')}_{Path(dataset).name}"
         spec = RunSpec(model, dataset=dataset, out=folder)
         folders.append(run(spec, judge=is_correct).path)
-    options = "" if published else " --no-published"
-    on_message(f"numbench report {' '.join(map(str, folders))}{options} --out {out / name}")
-    return report(folders, out=out / name, published=published, on_progress=on_message)
+    on_message(f"numbench report {' '.join(map(str, folders))} --out {out / name}")
+    return report(folders, out=out / name, on_progress=on_message)

@@ -16,7 +16,13 @@ from numbench.reporting import ReportResult
 from numbench.reporting.answer_formats import format_scores
 from numbench.reporting.comparison_tables import comparisons_json
 from numbench.reporting.convention_table import conventions_json
-from numbench.reporting.entries import MeasuredRun, dataset_label, measure, published_entries
+from numbench.reporting.entries import (
+    MeasuredRun,
+    dataset_label,
+    has_short_integers,
+    measure,
+    published_entries,
+)
 from numbench.reporting.html_page import render
 from numbench.reporting.rendering import render_figures, write_figures
 from numbench.reporting.repeated_samples import repeated_samples_json
@@ -39,7 +45,9 @@ def build(
     """Implement `numbench.reporting.report`."""
     scored = _score_runs(find_run_folders(runs), protocol, on_progress)
     on_progress("computing 95 % bounds")
-    data = ReportData(measure(scored), published_entries() if published else ())
+    # Scores on integers of few bits say nothing beside those on numbers of up to 17 digits.
+    is_comparable = not all(has_short_integers(run) for run in scored)
+    data = ReportData(measure(scored), published_entries() if published and is_comparable else ())
     if len(data.runs) > 1:
         on_progress(f"comparing {len(data.runs)} runs")
     tables, table_warnings = build_tables(data)

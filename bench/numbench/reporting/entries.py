@@ -172,6 +172,11 @@ def token_stratum(run: ScoredRun, task: str) -> Stratum:
     return run_stratum(run, task, mean_tokens)
 
 
+def has_short_integers(run: ScoredRun) -> bool:
+    """Return whether the questions of a run are about integers of few bits."""
+    return "max_bits" in run.dataset.manifest.settings
+
+
 @cache
 def published_entries() -> tuple[Entry, ...]:
     """Return the paper's values, one entry per model and level in its order, without bounds."""

@@ -105,5 +105,7 @@ class ReportData:
         sizes = {cell.n for run in self.runs for cell in run.cells.values()} or {0}
         items = " to ".join(str(size) for size in sorted({min(sizes), max(sizes)}))
         if len(datasets) == 1:
-            return f"Dataset {datasets[0]}, {items} items per task."
+            bits = self.runs[0].scored.dataset.manifest.settings.get("max_bits")
+            operands = f", integers of at most {bits} bits (the paper has longer numbers)"
+            return f"Dataset {datasets[0]}, {items} items per task{operands if bits else ''}."
         return f"The runs use different datasets ({', '.join(datasets)}), {items} items per task."
