@@ -20,6 +20,7 @@ KINDS = {
     "Score": records.Score,
     "Manifest": records.Manifest,
     "Run": records.RunInfo,
+    "Round": records.Round,
     "Request": records.RecordedRequest,
 }
 

@@ -19,7 +19,9 @@ if TYPE_CHECKING:
         compare,
         generate,
         load_dataset,
+        load_horizons,
         load_scores,
+        measure_horizons,
         merge,
         plan,
         plan_precision,
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
     )
     from numbench.dataset.store import Dataset
     from numbench.errors import BadInput, NumbenchError
+    from numbench.horizon.estimate import TaskHorizon
     from numbench.journal_merge import MergedRun
     from numbench.records import (
         Completion,
@@ -67,6 +70,7 @@ __all__ = [
     "Score",
     "ScoredRun",
     "Task",
+    "TaskHorizon",
     "TaskPrompts",
     "Usage",
     "__version__",
@@ -75,7 +79,9 @@ __all__ = [
     "compare",
     "generate",
     "load_dataset",
+    "load_horizons",
     "load_scores",
+    "measure_horizons",
     "merge",
     "plan",
     "plan_precision",
@@ -88,6 +94,7 @@ __all__ = [
 _MODULES = {
     "numbench.dataset.store": ("Dataset",),
     "numbench.journal_merge": ("MergedRun",),
+    "numbench.horizon.estimate": ("TaskHorizon",),
     "numbench.errors": ("BadInput", "NumbenchError"),
     "numbench.records": (
         "Completion",

@@ -13,14 +13,17 @@ from numbench.dataset.generate import FileProgress
 from numbench.dataset.generate import generate as generate_dataset
 from numbench.dataset.settings import DatasetSettings, parse_tasks
 from numbench.dataset.store import Dataset, open_dataset
+from numbench.horizon.estimate import TaskHorizon
 from numbench.models.base import DEFAULT_TIMEOUT_SECONDS, Api
 from numbench.records import ProtocolName
 from numbench.runner import Plan, RunReport, RunSpec
 from numbench.runner import arun as run_async
 from numbench.runner import plan as plan_run
 from numbench.runner import run as run_sync
+from numbench.runner.measurement_spec import MeasurementSpec
 from numbench.runner.progress import ProgressCallback
 from numbench.scoring import ScoredRun, is_correct, score_run
+from numbench.scoring.horizon_outcomes import read_horizons
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -28,6 +31,7 @@ if TYPE_CHECKING:
     from numbench.dataset.audit import AuditResult
     from numbench.journal_merge import MergedRun
     from numbench.reporting import ReportResult
+    from numbench.reporting.horizon_regression import HorizonRegression
     from numbench.reporting.precision_plan import PrecisionPlan
     from numbench.reporting.regression import Regression
 
@@ -45,6 +49,7 @@ def generate(
     format: Literal["jsonl", "parquet"] = "jsonl",  # noqa: A002 - the name of the option
     max_bits: int | None = None,
     max_shift: int = 0,
+    question_size: int | None = None,
     out: PathLike | None = None,
     workers: int = 1,
     engine: Literal["local", "ray"] = "local",
@@ -55,12 +60,16 @@ def generate(
     The same settings give the same bytes. An interrupted call resumes. `size` counts items per
     task, `max_digits` the significant digits of an operand. With `max_bits`, operands are the
     integers 1 … 2^max_bits − 1 instead, divided by powers of ten up to 10^max_shift. `tasks` is
-    "all" for the nine tasks of the paper. Raises BadInput for settings that are out of range, and
-    if the folder contains another dataset; NumbenchError if the disk or a worker fails.
+    "all" for the nine tasks of the paper. With `question_size`, the questions are those of scaled
+    tasks with so many digits, elements or operations, and "all" means all scaled tasks. Raises
+    BadInput for settings that are out of range, and if the folder contains another dataset;
+    NumbenchError if the disk or a worker fails.
     """
     settings = DatasetSettings(
         name=name,
-        tasks=parse_tasks([tasks] if isinstance(tasks, str) else tasks),
+        tasks=parse_tasks(
+            [tasks] if isinstance(tasks, str) else tasks, scaled=question_size is not None
+        ),
         split=split,
         size=size,
         seed=seed,
@@ -68,6 +77,7 @@ def generate(
         format=format,
         max_bits=max_bits,
         max_shift=max_shift,
+        question_size=question_size,
     )
     folder = None if out is None else Path(out)
     return generate_dataset(settings, folder, workers, engine, on_file).dataset
@@ -263,6 +273,92 @@ async def arun(
     )
 
 
+def measure_horizons(
+    model: str,
+    *,
+    reasoning: str | None = None,
+    tasks: Sequence[str] | None = None,
+    precision: float = 0.15,
+    max_items: int = 400,
+    max_size: int | None = None,
+    question_seed: int = 1,
+    samples: int = 1,
+    max_tokens: int | None = None,
+    seed: int | None = None,
+    base_url: str | None = None,
+    api: Api = "chat",
+    out: PathLike | None = None,
+    temperature: float | None = None,
+    api_key_env: str | None = None,
+    allow_http: bool = False,
+    structured: bool | None = None,
+    params: Mapping[str, object] | None = None,
+    headers: Mapping[str, str] | None = None,
+    providers: Sequence[str] = (),
+    quantizations: Sequence[str] = (),
+    allow_altered_messages: bool = False,
+    stream: bool | None = None,
+    concurrency: int | None = None,
+    timeout: float = DEFAULT_TIMEOUT_SECONDS,
+    time_limit: float | None = None,
+    max_cost: float | None = None,
+    rpm: int | None = None,
+    tpm: int | None = None,
+    on_progress: ProgressCallback | None = None,
+) -> RunReport:
+    """Measure the sizes of problems at which a model is right half of the time.
+
+    `RunReport.path` is the run folder, which `load_horizons` reads. `tasks` are scaled tasks, None
+    for all of them. A task is complete when the standard deviation of log2 h50 is at most
+    `precision`, after `max_items` items, or when h50 is outside the sizes, of which `max_size` is
+    the largest. `question_seed` selects the questions. An item counts with the share of its
+    `samples` that are right. The same call resumes an interrupted measurement; one with another
+    `precision`, `max_items` or further `tasks` continues it. The other arguments and errors are
+    those of `run`.
+    """
+    spec = RunSpec(
+        model,
+        reasoning,
+        tasks=tasks,
+        max_tokens=max_tokens,
+        seed=seed,
+        base_url=base_url,
+        api=api,
+        out=None if out is None else Path(out),
+        samples=samples,
+        temperature=temperature,
+        api_key_env=api_key_env,
+        allow_http=allow_http,
+        structured=structured,
+        params=params or {},
+        headers=headers or {},
+        providers=providers,
+        quantizations=quantizations,
+        allow_altered_messages=allow_altered_messages,
+        stream=stream,
+        measurement=MeasurementSpec(precision, max_items, max_size, question_seed),
+    )
+    return run_sync(
+        spec,
+        concurrency=concurrency,
+        timeout=timeout,
+        time_limit=time_limit,
+        max_cost=max_cost,
+        rpm=rpm,
+        tpm=tpm,
+        on_progress=on_progress,
+        judge=is_correct,
+    )
+
+
+def load_horizons(run: PathLike) -> dict[str, TaskHorizon]:
+    """Return the horizon of each task of a measurement, also of one that is not complete.
+
+    Raises BadInput if the folder contains no measurement.
+    """
+    return read_horizons(Path(run))
+
+
 def plan(
     model: str,
     *,
@@ -399,13 +495,14 @@ def compare(
     fail_below: float | None = None,
     margin: float | None = None,
     partial: bool = False,
-) -> Regression:
+) -> Regression | HorizonRegression:
     """Test whether run `new` scores lower than run `old`; `Regression.failures` says where.
 
     A task fails if the paired test with Holm's correction over the tasks is significant and, if
     `fail_below` is given, the score is lower by more than that many points. With `margin`, the
     question is reversed: a task fails unless a regression of more than `margin` points is
-    excluded. Tasks or items missing from `new` fail too, unless `partial` is true. Raises BadInput
+    excluded. Tasks or items missing from `new` fail too, unless `partial` is true. Two
+    measurements of horizons are compared by their horizons (`HorizonRegression`). Raises BadInput
     for runs that cannot be compared, or if both `fail_below` and `margin` are given.
     """
     from numbench.reporting import compare as compare_runs

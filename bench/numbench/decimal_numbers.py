@@ -5,6 +5,12 @@ from __future__ import annotations
 from decimal import Decimal, InvalidOperation
 from typing import NamedTuple
 
+_SHORT = 10**4000
+"""Python refuses to convert integers of more than 4,300 digits to text, and back."""
+
+_QUICK_DIGITS = 18
+"""Integers up to this length need no Decimal."""
+
 
 class DecimalNumber(NamedTuple):
     """The value significand · 10^exponent, both integers."""
@@ -23,7 +29,7 @@ def format_decimal(number: DecimalNumber) -> str:
     if significand == 0:
         return "0"
     sign = "-" if significand < 0 else ""
-    digits = str(abs(significand))
+    digits = _digits(abs(significand))
     if exponent < 0:
         digits = digits.rjust(1 - exponent, "0")
         whole, fraction = digits[:exponent], digits[exponent:].rstrip("0")
@@ -36,13 +42,15 @@ def parse_decimal(text: str) -> DecimalNumber:
 
     Raises ValueError if the text is not a finite decimal number.
     """
+    if len(text) <= _QUICK_DIGITS and text.isascii() and text.removeprefix("-").isdigit():
+        return DecimalNumber(int(text), 0)
     try:
         sign, digits, exponent = Decimal(text).as_tuple()
     except InvalidOperation:
         raise ValueError(f"{text!r} is not a decimal number") from None
     if not isinstance(exponent, int):
         raise ValueError(f"{text!r} is not a finite number")
-    significand = int("".join(map(str, digits)))
+    significand = int(Decimal((0, digits, 0)))
     return DecimalNumber(-significand if sign else significand, exponent)
 
 
@@ -51,9 +59,13 @@ def normalize(number: DecimalNumber) -> DecimalNumber:
     significand, exponent = number
     if significand == 0:
         return DecimalNumber(0, 0)
-    digits = str(significand)
+    if significand % 10:
+        return number
+    digits = _digits(significand)
     stripped = digits.rstrip("0")
-    return DecimalNumber(int(stripped), exponent + len(digits) - len(stripped))
+    if len(stripped) < len(digits):
+        significand = int(Decimal(stripped))
+    return DecimalNumber(significand, exponent + len(digits) - len(stripped))
 
 
 def from_decimal(value: Decimal) -> DecimalNumber:
@@ -61,7 +73,7 @@ def from_decimal(value: Decimal) -> DecimalNumber:
     sign, digits, exponent = value.as_tuple()
     if not isinstance(exponent, int):
         raise ValueError(f"{value} is not a finite number")
-    significand = int("".join(map(str, digits)))
+    significand = int(Decimal((0, digits, 0)))
     return DecimalNumber(-significand if sign else significand, exponent)
 
 
@@ -69,3 +81,8 @@ def align_exponents(numbers: list[DecimalNumber]) -> tuple[list[int], int]:
     """Return the numbers as integers times one common power of ten, and its exponent."""
     exponent = min(number.exponent for number in numbers)
     return [n.significand * 10 ** (n.exponent - exponent) for n in numbers], exponent
+
+
+def _digits(significand: int) -> str:
+    """Return an integer as text; unlike `str`, without a limit on its length."""
+    return str(significand) if -_SHORT < significand < _SHORT else str(Decimal(significand))

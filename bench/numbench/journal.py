@@ -22,7 +22,7 @@ from filelock import FileLock, Timeout
 from numbench import jsonl
 from numbench.errors import BadInput, NumbenchError
 from numbench.jsonl import AppendOnlyFile
-from numbench.records import ItemSample, Job, Response, RunInfo
+from numbench.records import ItemSample, Job, Response, Round, RunInfo
 from numbench.run_identity import check_resumable, merge_run_info
 from numbench.sent_requests import SentRequests, lost_requests
 
@@ -30,6 +30,7 @@ INFO = "run.json"
 RESPONSES = "responses.jsonl"
 JOBS = "jobs.jsonl"
 REQUESTS = "requests.jsonl"
+ROUNDS = "rounds.jsonl"
 LOCK = ".lock"
 WRITER = ".writer"
 UNFINISHED = ".unfinished"
@@ -53,12 +54,18 @@ def read_run(folder: Path) -> Run:
     An incomplete last line is skipped. Raises BadInput if there is no run, or with file and line
     number if a line is broken.
     """
-    if not (folder / INFO).is_file():
-        raise BadInput(f"{folder}: no run here ({INFO} is missing)")
+    info = read_info(folder)
     responses: dict[str, Response] = {}
     for response in iter_responses(folder):
         _keep_best_response(responses, response)
-    return Run(folder, jsonl.read_json(folder / INFO, RunInfo), responses)
+    return Run(folder, info, responses)
+
+
+def read_info(folder: Path) -> RunInfo:
+    """Return the description of the run in `folder`. Raises BadInput if there is no run."""
+    if not (folder / INFO).is_file():
+        raise BadInput(f"{folder}: no run here ({INFO} is missing)")
+    return jsonl.read_json(folder / INFO, RunInfo)
 
 
 def write_run(folder: Path, info: RunInfo, responses: Iterable[Response]) -> None:
@@ -119,6 +126,17 @@ def background_jobs(folder: Path) -> dict[str, Job]:
         for job in read_jobs(folder).values()
         if job.kind == "background" and job.is_active
     }
+
+
+def read_rounds(folder: Path) -> list[Round]:
+    """Return the rounds of the measurement in `folder`, oldest first; none for other runs.
+
+    Raises BadInput for a broken line.
+    """
+    try:
+        return list(jsonl.read_lines(folder / ROUNDS, Round, append_only=True))
+    except BadInput as error:
+        raise BadInput(f"{error}; `numbench verify {folder} --repair` keeps the others") from error
 
 
 def check_compatible(folder: Path, info: RunInfo) -> None:
@@ -182,14 +200,11 @@ class Journal:
 
     def record_job(self, job: Job) -> None:
         """Return once the state of a batch job is on disk. Raises NumbenchError if that fails."""
-        try:
-            file = AppendOnlyFile(self.folder / JOBS, Job)
-        except OSError as error:
-            raise NumbenchError(f"{self.folder / JOBS}: {error.strerror}") from error
-        try:
-            file.append(jsonl.encode(job))
-        finally:
-            file.close()
+        self._append_record(JOBS, job)
+
+    def record_round(self, round_: Round) -> None:
+        """Return once a round of a measurement is on disk. Raises NumbenchError if that fails."""
+        self._append_record(ROUNDS, round_)
 
     def record_sent(self, requested: ItemSample) -> None:
         """Log an attempt that is about to be sent. Raises NumbenchError if there is no space."""
@@ -243,6 +258,16 @@ class Journal:
                 self._sent.close(is_settled=not self._file.failed)
             self._file.close()
             self._lock.__exit__(None, None, None)
+
+    def _append_record(self, name: str, record: Job | Round) -> None:
+        try:
+            file = AppendOnlyFile(self.folder / name, type(record))
+        except OSError as error:
+            raise NumbenchError(f"{self.folder / name}: {error.strerror}") from error
+        try:
+            file.append(jsonl.encode(record))
+        finally:
+            file.close()
 
     def _store_lost_requests(self) -> int:
         """Store the requests that a killed call left, and return the number of their attempts."""

@@ -104,7 +104,10 @@ def _open(folder: Path, stack: ExitStack) -> _Source:
             f"{folder}: answers of this run are still in progress at the provider (batch jobs or "
             "--background); collect them first, with the command of the run"
         )
-    return _Source(folder, jsonl.read_json(folder / INFO, RunInfo))
+    info = jsonl.read_json(folder / INFO, RunInfo)
+    if info.horizon is not None:
+        raise BadInput(f"{folder} holds a horizon measurement; only runs on a dataset are merged")
+    return _Source(folder, info)
 
 
 def _merge_info(sources: Sequence[_Source], out: Path) -> tuple[RunInfo, Dataset]:

@@ -13,12 +13,17 @@ from typing import NamedTuple
 import msgspec
 
 from numbench.errors import BadInput
-from numbench.journal import INFO, JOBS, RESPONSES, run_lock
+from numbench.journal import INFO, JOBS, RESPONSES, ROUNDS, run_lock
 from numbench.jsonl import decode_error_message, encode, open_for_reading, write_atomically
-from numbench.records import Job, Response
+from numbench.records import Job, Response, Round
 
 DAMAGED_SUFFIX = ".damaged"
-_RECORD_START: dict[type[Response] | type[Job], bytes] = {Response: b'{"text":', Job: b'{"key":'}
+_Record = Response | Job | Round
+_RECORD_START: dict[type[_Record], bytes] = {
+    Response: b'{"text":',
+    Job: b'{"key":',
+    Round: b'{"task":',
+}
 _ITEM_ID = re.compile(rb'"item_id":"([^"\\]{1,200})"')
 
 
@@ -61,7 +66,7 @@ def verify_run(folder: Path, repair: bool = False) -> RunFiles:
 def _verify(folder: Path, repair: bool) -> RunFiles:
     damage: list[Damage] = []
     counts = {}
-    for name, kind in ((RESPONSES, Response), (JOBS, Job)):
+    for name, kind in ((RESPONSES, Response), (JOBS, Job), (ROUNDS, Round)):
         path = folder / name
         kept: list[bytes] = []
         damaged = list(_read(path, kind, kept)) if path.exists() else []
@@ -73,7 +78,7 @@ def _verify(folder: Path, repair: bool) -> RunFiles:
     return RunFiles(folder, counts[RESPONSES], tuple(damage))
 
 
-def _read(path: Path, kind: type[Response] | type[Job], kept: list[bytes]) -> Iterator[Damage]:
+def _read(path: Path, kind: type[_Record], kept: list[bytes]) -> Iterator[Damage]:
     """Yield the damaged lines of a file, and append the readable ones to `kept`."""
     decoder = msgspec.json.Decoder(kind)
     with open_for_reading(path) as file:
@@ -95,7 +100,7 @@ def _read(path: Path, kind: type[Response] | type[Job], kept: list[bytes]) -> It
             yield Damage(path, number, reason, bool(whole), item_id)
 
 
-def _whole_records(line: bytes, kind: type[Response] | type[Job]) -> Iterator[Response | Job]:
+def _whole_records(line: bytes, kind: type[_Record]) -> Iterator[_Record]:
     """Yield the records in a damaged line, in which their start cannot be part of a text.
 
     After a power cut, a record may follow zeros or half a record, or a whole one without newline.

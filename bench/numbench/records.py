@@ -310,6 +310,33 @@ def parse_shard(text: str | None) -> ItemShard | None:
     return ItemShard(index, count) if count > 1 else None
 
 
+class HorizonInfo(Struct, frozen=True, kw_only=True):
+    """How a run measures horizons (`numbench horizon`), in `run.json`.
+
+    precision: wanted posterior standard deviation of log₂ h50. max_items: per task. question_seed:
+    of the items. largest: the largest size of each task that may be asked. generator, design: the
+    versions of the rules for the items and for the sizes of a round.
+    """
+
+    precision: float
+    max_items: int
+    question_seed: int
+    largest: dict[str, int]
+    generator: str
+    design: str
+
+
+class Round(Struct, frozen=True, kw_only=True):
+    """The items of one round of a task's measurement: one line of `rounds.jsonl`.
+
+    It is on disk before any of its items is asked.
+    """
+
+    task: str
+    items: tuple[str, ...]
+    schema: int = SCHEMA
+
+
 class RunInfo(Struct, frozen=True, kw_only=True):
     """`run.json` of a run folder.
 
@@ -320,7 +347,7 @@ class RunInfo(Struct, frozen=True, kw_only=True):
     requests: the hash of the shape of the requests of each task (`RecordedRequest`), empty for
     models in this process and in runs of versions before 0.2. price: US dollars per million tokens,
     with their source, when the run was last continued; None if unknown. The costs of responses are
-    in the journal.
+    in the journal. horizon: how the run measures horizons; None for a run on a dataset.
     """
 
     model: str
@@ -337,6 +364,7 @@ class RunInfo(Struct, frozen=True, kw_only=True):
     requests: dict[str, str] = {}
     shard: ItemShard | None = None
     price: dict[str, object] | None = None
+    horizon: HorizonInfo | None = None
     schema: int = SCHEMA
 
     def select_items(self, items: Sequence[Item]) -> Sequence[Item]:

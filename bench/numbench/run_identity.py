@@ -14,9 +14,11 @@ from typing import NamedTuple
 import msgspec
 
 from numbench.errors import BadInput
-from numbench.records import ItemShard, RunInfo, Scalar
+from numbench.records import HorizonInfo, ItemShard, RunInfo, Scalar
 from numbench.tasks.prompts import changed_prompts
 from numbench.url_secrets import mask_secret_segments
+
+_KINDS = {"measurement": "a horizon measurement", "run": "a run on a dataset"}
 
 _TRANSPORT = ("stream", "background")
 """How answers arrive; `mixed` if that differed."""
@@ -27,6 +29,7 @@ _NOT_COMPARED = {"samples", *_TRANSPORT}
 
 def check_resumable(folder: Path, stored: RunInfo, info: RunInfo) -> None:
     """Raise BadInput if two descriptions differ in something that shapes an answer."""
+    check_same_measurement(folder, stored, info)
     if difference := find_difference(stored, info, ("shard",)):
         field, before, now = difference
         raise BadInput(
@@ -42,6 +45,36 @@ def check_resumable(folder: Path, stored: RunInfo, info: RunInfo) -> None:
             f"{folder} holds a run with different prompts ({', '.join(changed)}); "
             "choose another --out"
         )
+
+
+def check_same_measurement(folder: Path, stored: RunInfo, info: RunInfo) -> None:
+    """Raise BadInput if a measurement of horizons cannot continue the run in `folder`.
+
+    Its precision and its limit of items may change. Everything that decides which items are asked
+    has to be the same, the number of samples included.
+    """
+    old, new = stored.horizon, info.horizon
+    if old is None or new is None:
+        if old is not new:
+            held, wanted = ("measurement", "run") if old else ("run", "measurement")
+            raise BadInput(
+                f"{folder} holds {_KINDS[held]}, this is {_KINDS[wanted]}; choose another --out"
+            )
+        return
+    pairs: dict[str, tuple[object, object]] = {
+        "--question-seed": (old.question_seed, new.question_seed),
+        "--samples": (stored.samples, info.samples),
+        "generator": (old.generator, new.generator),
+        "design": (old.design, new.design),
+    }
+    for task in sorted(old.largest.keys() & new.largest.keys()):
+        pairs[f"largest size of {task}"] = (old.largest[task], new.largest[task])
+    for field, (before, now) in pairs.items():
+        if before != now:
+            raise BadInput(
+                f"{folder} holds a measurement with {field} {before}, this one has {now}; "
+                "choose another --out"
+            )
 
 
 class Difference(NamedTuple):
@@ -123,7 +156,14 @@ def merge_run_info(folder: Path, stored: RunInfo, info: RunInfo) -> RunInfo:
         limit=info.limit if new_limit >= stored_limit else stored.limit,
         versions=merge_versions(stored, info),
         created=stored.created,
+        horizon=_merge_horizons(stored.horizon, info.horizon),
     )
+
+
+def _merge_horizons(stored: HorizonInfo | None, info: HorizonInfo | None) -> HorizonInfo | None:
+    if stored is None or info is None:
+        return info
+    return msgspec.structs.replace(info, largest=stored.largest | info.largest)
 
 
 def merged_transport(first: RunInfo, second: RunInfo) -> dict[str, Scalar]:

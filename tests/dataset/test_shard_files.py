@@ -20,7 +20,7 @@ from numbench.dataset.shard_files import RESUME_FOLDER, write_shard_file
 from numbench.dataset.store import Dataset
 from numbench.errors import BadInput, NumbenchError
 from numbench.records import Item
-from numbench.tasks import TASKS
+from numbench.tasks import PAPER_TASKS
 
 LARGE = DatasetSettings("large", ("multiplication", "std"), "train", 30_000, 3)
 ROWS = 11_000
@@ -65,7 +65,7 @@ def test_no_item_appears_twice(tmp_path: Path, whole: dict[str, bytes]) -> None:
 
 
 def test_parquet_holds_the_same_items(tmp_path: Path) -> None:
-    settings = DatasetSettings("p", tuple(TASKS), "val", 12_000, 8)
+    settings = DatasetSettings("p", tuple(PAPER_TASKS), "val", 12_000, 8)
     jsonl = generate(settings, tmp_path / "j").dataset
     parquet = generate(settings._replace(format="parquet"), tmp_path / "p").dataset
     assert [e.ids for e in jsonl.manifest.files] == [e.ids for e in parquet.manifest.files]

@@ -129,7 +129,7 @@ def test_errors_are_those_of_the_sdk(body: bytes) -> None:
         model = OpenAIModel("x", "x", chat_format("m"), key=KEY, base_url=url, streams=False)
         raised = []
         for call in (
-            model._post({}),
+            model._post_once({}),
             client.post("/chat/completions", body={}, cast_to=httpx.Response),
         ):
             with pytest.raises(openai.APIStatusError) as caught:

@@ -212,3 +212,26 @@ def test_another_task_is_calculated_by_its_approximation_and_rounded(
     assert calculate(Question("modulo", "mod", ("5", "0")), BFLOAT16) == "null"
     with pytest.raises(UnsupportedOperator, match=r"no floating-point rule for '\+'"):
         calculate(Question("modulo", "+", ("5", "3")), BFLOAT16)
+
+
+@pytest.mark.parametrize(
+    ("task", "operator", "operands", "answers"),
+    [
+        ("copy", "copy", ("90071992547409931",), ("90071992547409936", "90071992547409920")),
+        ("long_addition", "+", ("16777217", "1"), ("16777218", "16777216")),
+        ("long_multiplication", "*", ("4097", "4099"), ("16793603", "16793604")),
+        ("long_comparison", "larger", ("16777216", "16777217"), ('"B"', '"A"')),
+        ("long_sorting", "descending", ("5", "16777217"), ("[16777217, 5]", "[16777216, 5]")),
+        ("long_max", "maximum", ("5", "16777217"), ("16777217", "16777216")),
+        ("long_sum", "sum", ("16777216", "1", "1"), ("16777218", "16777216")),
+        ("long_mean", "mean", ("100000", "100003"), ("100001.5", "100001.5")),
+        ("chain", "chain", ("16777216", "1", "-2"), ("16777215", "16777214")),
+        ("nested", "nested", ("16777216", "1", "2", "21000"), ("16777215", "16777214")),
+    ],
+)
+def test_scaled_tasks_are_answered_with_all_digits(
+    task: str, operator: str, operands: tuple[str, ...], answers: tuple[str, str]
+) -> None:
+    for name, answer_text in zip(("float64", "float32"), answers, strict=True):
+        text = calculate(Question(task, operator, operands), FLOAT_FORMATS[name])
+        assert text == answer_text

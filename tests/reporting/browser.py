@@ -48,8 +48,8 @@ class BrowserPage:
         self.url = path.resolve().as_uri()
         self.page.goto(self.url + hash_)
         if context.get("java_script_enabled", True):
-            # The script shows this element when the items are loaded.
-            self.page.wait_for_selector("#browser", state="visible")
+            # The script shows this element when the items are loaded; not every page has items.
+            self.page.wait_for_selector("#browser, main:not(:has(#items))", state="visible")
 
     def wait_until(self, condition: str) -> None:
         """Wait for a condition in JavaScript; the page's policy blocks playwright's own method."""

@@ -8,10 +8,10 @@ from pathlib import Path
 from numbench.dataset.store import Dataset, write_dataset
 from numbench.journal import write_run
 from numbench.records import Answer, Difficulty, Failure, Item, PromptRef, Response, RunInfo
-from numbench.tasks import TASKS
+from numbench.tasks import PAPER_TASKS
 
 ITEMS = 40
-ALL = tuple(TASKS)
+ALL = tuple(PAPER_TASKS)
 
 Says = Callable[[str, int], bool | str | None]
 """The response to an item: correct, incorrect, a text, or None for no response."""

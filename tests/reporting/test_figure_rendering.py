@@ -17,15 +17,15 @@ from numbench.reporting.entries import published_entries
 from numbench.reporting.figure_registry import FIGURES
 from numbench.reporting.panels import fit_text, legend_label, text_width
 from numbench.reporting.table_model import Entry, Estimate
-from numbench.tasks import TASKS
+from numbench.tasks import PAPER_TASKS
 from tests.reporting import runs
 from tests.reporting.figure_checks import assert_legible
 
-ALL = tuple(TASKS)
+ALL = tuple(PAPER_TASKS)
 
 
 def entry(model: str, reasoning: str = "none", score: float = 50.0) -> Entry:
-    scores = {task: Estimate(score, score - 5, score + 5) for task in TASKS}
+    scores = {task: Estimate(score, score - 5, score + 5) for task in PAPER_TASKS}
     return Entry(model, reasoning, {"log_smape": scores, "tokens": {}})
 
 
@@ -70,7 +70,7 @@ def test_svg_is_well_formed_and_has_print_size(reports: Path) -> None:
     fills = [path.attrib.get("style", "") for path in root.iter() if path.tag.endswith("}path")]
     blue = plot_style.PALETTE[0].lower()
     # One bar per task, and the legend entry.
-    assert sum(f"fill: {blue}" in style for style in fills) == len(TASKS) + 1
+    assert sum(f"fill: {blue}" in style for style in fills) == len(PAPER_TASKS) + 1
 
 
 def test_pdf_is_complete_and_has_print_size(reports: Path) -> None:
@@ -109,14 +109,14 @@ def test_a_radar_draws_measured_entries_solid_and_published_ones_dashed() -> Non
     measured, printed = axes.get_lines()
     bounds = [whiskers.get_segments() for whiskers in axes.collections]
     # A whisker with two caps on each spoke; no bounds are published.
-    assert [len(segments) for segments in bounds] == [3 * len(TASKS), 0]
+    assert [len(segments) for segments in bounds] == [3 * len(PAPER_TASKS), 0]
     assert sorted({radius for segment in bounds[0] for _, radius in segment}) == [45, 55]
     assert (measured.get_linestyle(), printed.get_linestyle()) == ("-", "--")
     assert measured.get_color() == printed.get_color()
     assert list(measured.get_ydata()) == [50.0] * 10
-    order = [task.display for task in TASKS.values()]
+    order = [task.display for task in PAPER_TASKS.values()]
     assert [text.get_text() for text in axes.get_xticklabels()] == order
-    expected = [published.tables["log_smape"][task].value for task in TASKS]
+    expected = [published.tables["log_smape"][task].value for task in PAPER_TASKS]
     assert list(printed.get_ydata()) == [*expected, expected[0]]
     (legend,) = figure.legends
     names = [text.get_text() for text in legend.get_texts()]
@@ -135,7 +135,7 @@ def test_the_overview_has_a_panel_per_model() -> None:
 def test_a_baseline_is_a_line_across_every_panel_and_others_are_points() -> None:
     with plot_style.plot_style():
         figure = scatter.tokens_vs_score([entry("float64"), *published_entries()], ALL, "Measured")
-    for axes, task in zip(figure.axes, TASKS, strict=True):
+    for axes, task in zip(figure.axes, PAPER_TASKS, strict=True):
         across = [line for line in axes.get_lines() if line.get_linestyle() == ":"]
         assert [list(line.get_ydata()) for line in across] == [[50.0, 50.0]]
         drawn = {x for line in axes.get_lines() for x in line.get_xdata()}
@@ -167,7 +167,7 @@ def test_the_token_axis_is_logarithmic_only_for_a_wide_range() -> None:
     low, high = tokens("low", addition=10, mean=10), tokens("high", addition=199, mean=201)
     with plot_style.plot_style():
         figure = scatter.tokens_vs_score([low, high], ALL, "Measured")
-    scales = dict(zip(TASKS, (axes.get_xscale() for axes in figure.axes), strict=True))
+    scales = dict(zip(PAPER_TASKS, (axes.get_xscale() for axes in figure.axes), strict=True))
     assert (scales["addition"], scales["mean"]) == ("linear", "log")
 
 

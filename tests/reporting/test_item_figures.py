@@ -22,7 +22,7 @@ from numbench.reporting.table_model import Entry, Estimate
 from numbench.reporting.task_scores import RunScores, TaskScores
 from numbench.scoring import score_run
 from numbench.stats.intervals import Interval
-from numbench.tasks import TASKS
+from numbench.tasks import PAPER_TASKS
 from tests.reporting import runs
 from tests.reporting.figure_checks import assert_legible
 
@@ -120,7 +120,7 @@ def test_points_of_the_mean_figure_contain_every_item_once(values: list[int]) ->
 
 def scored(model: str, value: float, published: bool = False) -> Entry:
     bounds = (None, None) if published else (value - 2, value + 1)
-    tables = {"log_smape": {task: Estimate(value, *bounds) for task in TASKS}}
+    tables = {"log_smape": {task: Estimate(value, *bounds) for task in PAPER_TASKS}}
     return Entry(model, "none", tables, published)
 
 
@@ -129,7 +129,7 @@ def test_bars_are_next_to_the_hollow_published_ones_of_their_model() -> None:
         figure = bars([scored("a", 50), scored("b", 70)], [scored("b", 75, True), scored("c", 9)])
         assert_legible(figure)
     heights = [patch.get_height() for axes in figure.axes for patch in axes.patches]
-    assert heights == [50, 70, 75] * len(TASKS)
+    assert heights == [50, 70, 75] * len(PAPER_TASKS)
     (legend,) = figure.legends
     names = [text.get_text() for text in legend.get_texts()]
     assert names == ["a (none)", "b (none)", "hollow: published", "error bars: 95 % bounds"]

@@ -16,7 +16,7 @@ from numbench.reporting.pareto_points import cost_points, token_points
 from numbench.reporting.report_data import ReportData
 from numbench.reporting.table_model import Entry, Estimate
 from numbench.scoring import score_run
-from numbench.tasks import TASKS
+from numbench.tasks import PAPER_TASKS
 from tests.reporting import runs
 from tests.reporting.figure_checks import assert_legible, texts
 
@@ -26,7 +26,9 @@ def point(name: str, price: float, score: float, published: bool = False) -> Par
     return ParetoPoint(name, Estimate(price), Estimate(score, *bounds), published)
 
 
-def entry(model: str, score: float, tokens: float, tasks: tuple[str, ...] = tuple(TASKS)) -> Entry:
+def entry(
+    model: str, score: float, tokens: float, tasks: tuple[str, ...] = tuple(PAPER_TASKS)
+) -> Entry:
     tables = {
         "log_smape": {task: Estimate(score, score - 3, score + 6) for task in tasks},
         "tokens": {task: Estimate(tokens) for task in tasks},

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from numbench.reporting import rendering, report
-from tests.reporting import runs
+from tests.reporting import horizons, runs
 
 PAGE = Path(__file__).parents[2] / "docs" / "report.md"
 
@@ -39,6 +39,8 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
         patch.setattr(rendering, "all_figures", list)
         report([runs.mixed_run(folder)], published=False, out=folder / "out")
         report([folder / "pair"], published=False, out=folder / "out-pair")
+        measured = horizons.write_measurement(folder / "measured", {"copy": 8.0})
+        report([measured], out=folder / "out-horizons")
     return folder / "out"
 
 
@@ -60,6 +62,16 @@ def test_every_field_of_the_comparisons_is_documented(written: Path) -> None:
     comparisons = summary["comparisons"]
     assert documented("The comparisons, ").keys() == comparisons.keys()
     assert documented("A pair on one task, ").keys() == comparisons["pairs"][0].keys()
+
+
+def test_every_field_of_the_horizons_is_documented(written: Path) -> None:
+    summary = json.loads((written.parent / "out-horizons" / "report.json").read_text())
+    (measured,) = summary["horizons"]
+    assert documented("A horizon measurement, ").keys() == measured.keys()
+    task = measured["tasks"]["copy"]
+    assert documented("A task of a horizon measurement, ").keys() == task.keys()
+    assert task["sizes"][0].keys() == {"size", "items", "right", "truncated", "tokens"}
+    assert documented("A size, such as").keys() == task["h50"].keys()
 
 
 def test_report_json_has_the_documented_types(written: Path) -> None:

@@ -7,7 +7,7 @@ import pytest
 from numbench.reporting.entries import published_entries
 from numbench.reporting.table_model import Entry, Estimate
 from numbench.rescore.claims import HARD, TESTS, ClaimResult, claim_status, claims
-from numbench.tasks import TASKS
+from numbench.tasks import PAPER_TASKS
 
 
 def _entry(
@@ -18,10 +18,10 @@ def _entry(
     **scores: float,
 ) -> Entry:
     """Return a model with the score 90 on every task that is not given."""
-    values = {task: scores.get(task, 90.0) for task in TASKS}
+    values = {task: scores.get(task, 90.0) for task in PAPER_TASKS}
     tables = {
         "log_smape": {t: Estimate(v, v - half_width, v + half_width) for t, v in values.items()},
-        "tokens": {} if tokens is None else {task: Estimate(tokens) for task in TASKS},
+        "tokens": {} if tokens is None else {task: Estimate(tokens) for task in PAPER_TASKS},
     }
     return Entry(model, reasoning, tables)
 

@@ -28,6 +28,7 @@ from numbench.records import (
 )
 from numbench.runner.budget import Budget, SharedLimit
 from numbench.runner.progress import RunStats
+from numbench.runner.request_source import FixedRequests
 from numbench.runner.scheduler import RequestScheduler, RetryPolicy, RunContext
 from tests.runner.test_run import questions
 
@@ -180,7 +181,7 @@ async def _call(
         shared.join(folder, budget)
     with Journal(folder, _info()) as journal:
         context = RunContext(
-            requests=[requested for requested in items if requested.item.id not in answered],
+            requests=FixedRequests([each for each in items if each.item.id not in answered]),
             build_request=lambda requested: Request((), RequestSettings()),
             journal=journal,
             policy=RetryPolicy(concurrency=concurrency, backoff=0.0, max_backoff=0.0),

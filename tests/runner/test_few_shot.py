@@ -12,7 +12,7 @@ from numbench.journal import read_run
 from numbench.records import Response
 from numbench.runner.few_shot import example_messages, examples
 from numbench.scoring.exact_protocol import score_exact
-from numbench.tasks import TASKS
+from numbench.tasks import PAPER_TASKS
 from numbench.tasks.items import content_hash, split_of
 from tests import servers
 from tests.runner.test_run import _quick, dataset, go
@@ -22,8 +22,8 @@ __all__ = ["_quick", "dataset"]
 
 
 def test_examples_are_validation_items_with_well_formed_correct_answers() -> None:
-    shown = examples(open_dataset("v1"), tuple(TASKS), 8)
-    assert shown.keys() == TASKS.keys()
+    shown = examples(open_dataset("v1"), tuple(PAPER_TASKS), 8)
+    assert shown.keys() == PAPER_TASKS.keys()
     for task, items in shown.items():
         assert len({item.id for item in items}) == 8
         for item, message in zip(items, example_messages(items)[1::2], strict=True):

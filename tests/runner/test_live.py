@@ -22,7 +22,7 @@ from rich.console import Console
 from numbench.progress_display import LogDisplay
 from numbench.runner.live import RunTable, progress_format, progress_line
 from numbench.runner.progress import RunProgress, TaskProgress
-from numbench.tasks import TASKS
+from numbench.tasks import PAPER_TASKS
 from tests import servers
 from tests.runner.test_run import KEY, ROOT, small_dataset
 from tests.servers import ReceivedRequest, Reply, serve
@@ -49,7 +49,7 @@ def progress(done: int = 312, seconds: float = 83.0, **changes: object) -> RunPr
             generated_tokens=12_345 * done,
             cost=12.3456,
         )
-        for task in TASKS
+        for task in PAPER_TASKS
     )
     now = RunProgress(
         tasks=tasks,

@@ -14,6 +14,7 @@ from numbench.models.base import Message, Request, RequestSettings
 from numbench.records import Completion, Failure, ItemSample
 from numbench.runner import TimeLimitReached
 from numbench.runner.progress import RunStats
+from numbench.runner.request_source import FixedRequests
 from numbench.runner.scheduler import RequestScheduler, RetryPolicy, RunContext
 from tests import servers
 from tests.runner.test_run import _quick, dataset, go, questions
@@ -45,7 +46,7 @@ def test_after_a_refusal_no_other_worker_sends_its_request(tmp_path: Path) -> No
     model, items = Refusing(), [ItemSample(item) for item in questions(5)["addition"]]
     with Journal(tmp_path, INFO) as journal:
         context = RunContext(
-            requests=items,
+            requests=FixedRequests(items),
             build_request=lambda requested: Request((), RequestSettings()),
             journal=journal,
             policy=RetryPolicy(concurrency=5),

@@ -18,7 +18,7 @@ from numbench.records import Item
 from numbench.scoring.answer_parser import ParsedAnswer, parse_answer
 from numbench.scoring.lenient_reading import MAX_CHARACTERS, read_leniently
 from numbench.scoring.notation import AnswerValue
-from numbench.tasks import TASKS
+from numbench.tasks import PAPER_TASKS
 from numbench.tasks.base import AnswerKind
 from numbench.tasks.items import make_item
 from numbench.thinking_text import separate_thinking
@@ -29,7 +29,9 @@ QUESTIONS = {
     "list": make_item("sorting", "ascending", ("3", "-1", "2.5"), {}),
 }
 """The questions of the examples, if they do not name another."""
-TASKS_BY_OPERATOR = {operator: task.name for task in TASKS.values() for operator in task.operators}
+TASKS_BY_OPERATOR = {
+    operator: task.name for task in PAPER_TASKS.values() for operator in task.operators
+}
 
 
 class Example(msgspec.Struct, frozen=True, kw_only=True):
@@ -69,7 +71,7 @@ MISLEADING = [example for example in EXAMPLES if example.rule is None]
 def read(text: str, item: Item) -> tuple[ParsedAnswer | None, ParsedAnswer | None]:
     """Return what the protocols exact and lenient read."""
     answer = separate_thinking(text).answer
-    exact = parse_answer(answer, TASKS[item.task].answer_kind, prompt=item.prompt)
+    exact = parse_answer(answer, PAPER_TASKS[item.task].answer_kind, prompt=item.prompt)
     return exact, exact or read_leniently(answer, item)
 
 

@@ -10,7 +10,7 @@ import pytest
 from numbench.resources import resource_folder
 from numbench.scoring import ScoredRun, score_run, summarize
 from numbench.study_import import import_study
-from numbench.tasks import TASKS
+from numbench.tasks import PAPER_TASKS
 
 Runs = dict[tuple[str, str], Path]
 
@@ -26,7 +26,7 @@ def runs(paper_results: Path, tmp_path_factory: pytest.TempPathFactory) -> Runs:
 def _published(name: str) -> dict[tuple[str, str], dict[str, str]]:
     with open(resource_folder("published") / f"frontier_{name}.csv", newline="") as file:
         rows = {(row.pop("Model"), row.pop("Reasoning")): row for row in csv.DictReader(file)}
-    headers = {task.display: task.name for task in TASKS.values()} | {"Sort": "sorting"}
+    headers = {task.display: task.name for task in PAPER_TASKS.values()} | {"Sort": "sorting"}
     return {
         key: {headers[header]: cell for header, cell in row.items()} for key, row in rows.items()
     }
@@ -39,7 +39,7 @@ def _cells(run: ScoredRun, name: str) -> dict[str, str]:
         return {task: f"{cell.tokens:.0f}" for task, cell in cells.items()}
     if name == "log_smape":
         return {task: f"{cell.score:.1f}" for task, cell in cells.items()}
-    measured = [task for task in cells if TASKS[task].metric == "log_smape"]
+    measured = [task for task in cells if PAPER_TASKS[task].metric == "log_smape"]
     return {task: f"{cells[task].exact_match:.1f}" for task in measured}
 
 

@@ -19,14 +19,16 @@ from numbench.scoring import score_exact, score_lenient
 from numbench.scoring.answer_parser import ParsedAnswer, parse_answer
 from numbench.scoring.lenient_reading import read_leniently
 from numbench.scoring.notation import AnswerValue
-from numbench.tasks import TASKS
+from numbench.tasks import PAPER_TASKS
 from numbench.tasks.base import AnswerKind
 from numbench.tasks.items import make_item
 from numbench.thinking_text import separate_thinking
 from tests.scoring.items import LETTER, ORDER, SUM, text_response
 
 USUAL_QUESTIONS = {"number": SUM, "letter": LETTER, "list": ORDER}
-TASKS_BY_OPERATOR = {operator: task.name for task in TASKS.values() for operator in task.operators}
+TASKS_BY_OPERATOR = {
+    operator: task.name for task in PAPER_TASKS.values() for operator in task.operators
+}
 
 
 class Example(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

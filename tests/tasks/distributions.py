@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from numbench.decimal_numbers import DecimalNumber, format_decimal
-from numbench.tasks import TASKS
+from numbench.tasks import PAPER_TASKS
 from numbench.tasks.random_words import RandomStream
 from numbench.vectorized.questions import Questions
 from numbench.vectorized.random_words import RandomWordArrays
@@ -53,13 +53,13 @@ class Operand(NamedTuple):
 
 def stream_of(task: str) -> RandomStream:
     """Return the random stream of the attempts of a task in these tests."""
-    return RandomStream(SEED, TASKS[task].stream_name or task, "train", 0)
+    return RandomStream(SEED, PAPER_TASKS[task].stream_name or task, "train", 0)
 
 
 @lru_cache(maxsize=14)
 def attempts_at(task: str, max_digits: int, count: int = ATTEMPTS) -> Questions:
     """Return the first attempts of a task, including those that break a rule (`valid` false)."""
-    words = RandomWordArrays(stream_of(task), TASKS[task].words_per_attempt, 0, count)
+    words = RandomWordArrays(stream_of(task), PAPER_TASKS[task].words_per_attempt, 0, count)
     return SAMPLERS[task](words, max_digits)
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from numbench.csv_files import read_csv
 from numbench.decimal_numbers import DecimalNumber, format_decimal
-from numbench.tasks import TASKS
+from numbench.tasks import PAPER_TASKS
 from numbench.tasks.difficulty import distinguishing_digits, nonzero_digits, printed_digits
 from numbench.tasks.prompts import load_prompt_set
 
@@ -24,8 +24,8 @@ OPERANDS = st.builds(
 
 
 def base10(task: str, operator: str, operands: tuple[str, ...]) -> int:
-    answer = TASKS[task].exact_answer(operator, operands)
-    return TASKS[task].difficulty(operator, operands, answer).base10
+    answer = PAPER_TASKS[task].exact_answer(operator, operands)
+    return PAPER_TASKS[task].difficulty(operator, operands, answer).base10
 
 
 @pytest.mark.parametrize(
@@ -86,5 +86,5 @@ def test_decimal_difficulty_equals_the_published_one(paper_results: Path, task: 
     file = paper_results / f"{task}_decimal_uniform_test_500_shuffle.csv"
     for line, row in read_csv(file):
         name, operator, operands = load_prompt_set().parse_question(row["text_prompt"])
-        difficulty = TASKS[name].difficulty(operator, operands, row["answer"])
+        difficulty = PAPER_TASKS[name].difficulty(operator, operands, row["answer"])
         assert difficulty.base10 == int(row["difficulty_sd"]), line

@@ -20,7 +20,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from numbench.tasks import TASKS
+from numbench.tasks import PAPER_TASKS
 from numbench.tasks.base import SamplingSettings
 from numbench.tasks.random_words import attempts
 from numbench.vectorized.questions import Questions
@@ -295,18 +295,18 @@ def test_only_powers_with_base_one_are_dropped(max_digits: int) -> None:
 
 
 @pytest.mark.parametrize("max_digits", [3, 5, 15, 17])
-@pytest.mark.parametrize("task", TASKS)
+@pytest.mark.parametrize("task", PAPER_TASKS)
 def test_the_scalar_sampler_draws_the_same_questions(task: str, max_digits: int) -> None:
     """The results of these tests on vectorized samplers apply to the scalar ones too."""
     questions = attempts_at(task, max_digits, 1000)
-    draws = islice(attempts(stream_of(task), TASKS[task].words_per_attempt), len(questions))
+    draws = islice(attempts(stream_of(task), PAPER_TASKS[task].words_per_attempt), len(questions))
     for row, attempt in enumerate(draws):
-        problem = TASKS[task].sample(attempt, SamplingSettings(max_digits))
+        problem = PAPER_TASKS[task].sample(attempt, SamplingSettings(max_digits))
         if problem is None:
             # A list is also dropped, later, where its mean or std leaves the range.
             assert not questions.valid[row] or task in ("mean", "std")
             continue
         assert questions.valid[row]
-        assert problem.operator == TASKS[task].operators[questions.operator[row]]
+        assert problem.operator == PAPER_TASKS[task].operators[questions.operator[row]]
         assert problem.operands == texts(questions, row)
         assert problem.params == {k: int(v[row]) for k, v in questions.params.items()}

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from numbench.tasks import TASKS
+from numbench.tasks import PAPER_TASKS
 from numbench.tasks.items import split_of
 from numbench.vectorized.decimal_arrays import BoolArray
 from numbench.vectorized.questions import Questions
@@ -47,7 +47,7 @@ def lists_of(task: str, max_digits: int) -> Questions:
     """Return lists in the order of their draws; those of interval before they are sorted."""
     if task != "interval":
         return attempts_at(task, max_digits)
-    words = RandomWordArrays(stream_of(task), TASKS[task].words_per_attempt, 0, ATTEMPTS)
+    words = RandomWordArrays(stream_of(task), PAPER_TASKS[task].words_per_attempt, 0, ATTEMPTS)
     return minmax_or_sorting("minmax", words, max_digits)
 
 
@@ -283,7 +283,7 @@ def test_positions_and_references_are_uniform(max_digits: int) -> None:
     follows(places, np.repeat(places.sum(1, keepdims=True), 10, 1).astype(float))
 
 
-@pytest.mark.parametrize("task", [task for task in TASKS if task != "std"])
+@pytest.mark.parametrize("task", [task for task in PAPER_TASKS if task != "std"])
 def test_test_and_val_are_an_eighth_each_and_train_the_rest(task: str) -> None:
     questions = attempts_at(task, 15)
     different = {}

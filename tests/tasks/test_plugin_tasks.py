@@ -23,7 +23,7 @@ from numbench.errors import BadInput
 from numbench.records import Response
 from numbench.runner.few_shot import examples
 from numbench.scoring.exact_protocol import score_exact
-from numbench.tasks import PAPER_TASKS, TASKS, SampledQuestion, Task, TaskPrompts
+from numbench.tasks import PAPER_TASKS, SCALED_TASKS, TASKS, SampledQuestion, Task, TaskPrompts
 from numbench.tasks.prompts import load_prompt_set
 from numbench.tasks.shards import Shard, generate_items
 from tests.tasks.gcd_task import GCD
@@ -253,7 +253,7 @@ def test_an_installed_package_adds_its_task_in_every_process(tmp_path: Path) -> 
         text=True,
         check=True,
     )
-    assert json.loads(done.stdout) == [[*PAPER_TASKS, "gcd"], ["mean", "gcd"], 10]
+    assert json.loads(done.stdout) == [[*PAPER_TASKS, *SCALED_TASKS, "gcd"], ["mean", "gcd"], 10]
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from numbench.csv_files import read_csv
-from numbench.tasks import TASKS
+from numbench.tasks import PAPER_TASKS
 from numbench.tasks.prompts import load_prompt_set
 
 BOX = re.compile(r"\\begin\{promptbox\}\[title=(.*?)\](.*?)\\end\{promptbox\}", re.DOTALL)
@@ -57,7 +57,7 @@ def test_published_questions_have_the_same_wording(paper_results: Path) -> None:
 
 
 def test_every_task_has_prompts() -> None:
-    for task in TASKS.values():
+    for task in PAPER_TASKS.values():
         assert '{"answer": <' in load_prompt_set().system_prompt(task.name)
 
 
@@ -67,5 +67,5 @@ def test_the_prompt_set_has_the_released_hash() -> None:
         path.relative_to(load_prompt_set()._folder).as_posix().encode() + b"\n" + path.read_bytes()
         for path in files
     )
-    assert load_prompt_set().ref(TASKS).sha256 == hashlib.sha256(text).hexdigest()
-    assert load_prompt_set().ref(TASKS).sha256[:16] == "9b96901389c4e3c9"
+    assert load_prompt_set().ref(PAPER_TASKS).sha256 == hashlib.sha256(text).hexdigest()
+    assert load_prompt_set().ref(PAPER_TASKS).sha256[:16] == "9b96901389c4e3c9"

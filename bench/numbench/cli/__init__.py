@@ -11,7 +11,7 @@ from typing import Annotated, NoReturn
 import typer
 
 from numbench._version import __version__
-from numbench.cli import datasets, export, models, results, run, small_models
+from numbench.cli import datasets, export, horizon, models, results, run, small_models
 from numbench.errors import NumbenchError, printable
 
 # typer does not export the base class of its usage errors, but a subclass of it.
@@ -61,6 +61,7 @@ def _options(
 _COMMANDS: dict[str, Callable[..., None]] = {
     "generate": datasets.generate,
     "run": run.run,
+    "horizon": horizon.horizon,
     "plan-precision": models.plan_precision,
     "report": results.report,
     "import": results.import_,

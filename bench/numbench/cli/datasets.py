@@ -18,7 +18,9 @@ def generate(
     tasks: Annotated[
         str,
         typer.Option(
-            metavar="A,B|all", help="Tasks, separated by commas, or all nine of the paper."
+            metavar="A,B|all",
+            help="Tasks, separated by commas, or all nine of the paper (with --question-size: all "
+            "scaled tasks).",
         ),
     ] = "all",
     split: Annotated[Split, typer.Option(help="Split; no item is in two splits.")] = Split.test,
@@ -41,6 +43,14 @@ def generate(
             metavar="J", help="With --max-bits: divide operands by a power of ten up to 10^J."
         ),
     ] = 0,
+    question_size: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            help="For scaled tasks like long_addition or chain: questions of N digits, elements or "
+            "operations, 1 to 4096.",
+        ),
+    ] = None,
     out: Annotated[
         Path | None,
         typer.Option(metavar="FOLDER", help="Folder to write. [default: datasets/NAME]"),
@@ -59,6 +69,7 @@ def generate(
     Examples:
       numbench generate --name hard --seed 7 --size 1000 --tasks mean,std
       numbench generate --name bytes --max-bits 8 --tasks multiplication,addition
+      numbench generate --name long --question-size 40 --size 100
       numbench generate --name train --split train --size 1000000 --workers 8
       numbench run --model baseline/float64 --dataset hard
 
@@ -69,7 +80,7 @@ def generate(
 
     settings = DatasetSettings(
         name=name,
-        tasks=parse_tasks(tasks.split(",")),
+        tasks=parse_tasks(tasks.split(","), scaled=question_size is not None),
         split=split.value,
         size=size,
         seed=seed,
@@ -77,6 +88,7 @@ def generate(
         format=format_.value,
         max_bits=max_bits,
         max_shift=max_shift,
+        question_size=question_size,
     )
     try:
         result = module.generate(settings, out, workers, engine.value, on_file=_print_file_done)

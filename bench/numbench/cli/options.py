@@ -143,6 +143,128 @@ ScoringProtocol = Annotated[
 ]
 
 
+ReasoningTokens = Annotated[
+    int | None,
+    typer.Option(
+        metavar="N",
+        help="Number of reasoning tokens, instead of a level, if a model takes one.",
+    ),
+]
+
+MaxTokens = Annotated[
+    int | None,
+    typer.Option(
+        metavar="TOKENS", help="Maximum length of an answer. [default: the model's limit]"
+    ),
+]
+
+Seed = Annotated[
+    int | None,
+    typer.Option(help="Sampling seed, if the API has one. [default: the catalogue's]"),
+]
+
+Temperature = Annotated[
+    float | None,
+    typer.Option(metavar="T", help="Sampling temperature. [default: 0, if the model accepts one]"),
+]
+
+Structured = Annotated[
+    bool | None,
+    typer.Option(
+        "--structured/--no-structured",
+        help="Send the JSON schema of the answer. [default: the catalogue's; else only to "
+        "models known to accept it]",
+    ),
+]
+
+Provider = Annotated[
+    str,
+    typer.Option(
+        metavar="NAME,…", help="Use only these providers of an OpenRouter model. [default: any]"
+    ),
+]
+
+Quantization = Annotated[
+    str,
+    typer.Option(
+        metavar="NAME,…",
+        help="Use only these quantizations of an OpenRouter model, like fp8,bf16. [default: any]",
+    ),
+]
+
+AllowAlteredMessages = Annotated[
+    bool,
+    typer.Option(
+        "--allow-altered-messages",
+        help="Allow a route that changes the messages, for example adds a system prompt.",
+    ),
+]
+
+Concurrency = Annotated[
+    int | None,
+    typer.Option(
+        metavar="N", help="Maximum number of requests in flight. [default: 16; checkpoints 256]"
+    ),
+]
+
+Rpm = Annotated[
+    int | None,
+    typer.Option(metavar="N", help="Maximum number of requests per minute. [default: no cap]"),
+]
+
+Tpm = Annotated[
+    int | None,
+    typer.Option(
+        metavar="N", help="Maximum number of tokens per minute, in and out. [default: no cap]"
+    ),
+]
+
+BaseUrl = Annotated[
+    str | None,
+    typer.Option(metavar="URL", help="Another server with the same API, like vLLM or Ollama."),
+]
+
+ApiKeyEnv = Annotated[
+    str | None,
+    typer.Option(metavar="VARIABLE", help="Environment variable with the key for --base-url."),
+]
+
+AllowHttp = Annotated[
+    bool,
+    typer.Option("--allow-http", help="Allow http:// for --base-url on the public internet."),
+]
+
+Stream = Annotated[
+    bool | None,
+    typer.Option(
+        "--stream/--no-stream",
+        help="Stream answers, so that long ones survive networks that drop idle connections. "
+        "[default: yes, except with --base-url]",
+    ),
+]
+
+ApiFormat = Annotated[ApiName, typer.Option(help="OpenAI's API: Chat Completions or Responses.")]
+
+Timeout = Annotated[
+    float,
+    typer.Option(help="Maximum time per request.", parser=parse_duration, metavar=DURATION_METAVAR),
+]
+
+TimeLimit = Annotated[
+    float | None,
+    typer.Option(
+        help="Stop sending new requests after this time. [default: none]",
+        parser=parse_duration,
+        metavar=DURATION_METAVAR,
+    ),
+]
+
+DryRun = Annotated[
+    bool,
+    typer.Option("--dry-run", help="Only show requests, tokens and cost. Needs no API key."),
+]
+
+
 def request_arguments(
     params: list[str], headers: list[str], providers: str, quantizations: str
 ) -> RequestArguments:

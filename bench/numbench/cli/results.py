@@ -75,8 +75,10 @@ def report(
       numbench report --compare results/OLD results/NEW --margin 2
 
     Writes to --out: report.html (one page, open it in a browser), tables/ (CSV, Markdown, LaTeX),
-    figures/ (PNG, PDF, SVG), scores.parquet (every score) and report.json. With --compare, the exit
-    code is 1 if NEW is worse; with --margin, if NEW may be worse by more than the margin.
+    figures/ (PNG, PDF, SVG), scores.parquet (every score) and report.json. Folders of numbench
+    horizon may be among the runs. With --compare, the exit
+    code is 1 if NEW is worse; with --margin, if NEW may be worse by more than the margin. Two
+    horizon measurements are compared by their horizons.
     """
     if compare:
         if runs:
@@ -294,9 +296,16 @@ def _compare(
 ) -> None:
     from numbench.reporting import compare
     from numbench.reporting.console import regression_table
+    from numbench.reporting.horizon_regression import (
+        HorizonRegression,
+        horizon_regression_table,
+    )
 
     result = compare(old, new, protocol.value, fail_below, partial, margin)
-    console().print(regression_table(result))
+    if isinstance(result, HorizonRegression):
+        console().print(horizon_regression_table(result))
+    else:
+        console().print(regression_table(result))
     if result.failures:
         raise NumbenchError(f"{new} falls short of {old}: {'; '.join(result.failures)}")
 
@@ -305,5 +314,6 @@ def _print_report(result: ReportResult) -> None:
     from numbench.reporting.console import terminal_table
 
     console().print(terminal_table(result))
-    print(f"{result.out}: report.html, tables/, figures/, scores.parquet, report.json")
+    scores = "scores.parquet, " if result.entries else ""
+    print(f"{result.out}: report.html, tables/, figures/, {scores}report.json")
     print(f"next: open {result.out / 'report.html'}")

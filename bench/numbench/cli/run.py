@@ -8,15 +8,32 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 import typer
 
 from numbench.cli.options import (
-    DURATION_METAVAR,
+    AllowAlteredMessages,
+    AllowHttp,
+    ApiFormat,
+    ApiKeyEnv,
     ApiName,
+    BaseUrl,
     Catalogue,
+    Concurrency,
+    DryRun,
     Headers,
+    MaxTokens,
     Params,
+    Provider,
+    Quantization,
     Reasoning,
+    ReasoningTokens,
+    Rpm,
+    Seed,
+    Stream,
+    Structured,
     Tasks,
+    Temperature,
+    TimeLimit,
+    Timeout,
+    Tpm,
     console,
-    parse_duration,
     print_to_stderr,
     request_arguments,
     selected_tasks,
@@ -59,13 +76,7 @@ def run(
         ),
     ] = None,
     reasoning: Reasoning = None,
-    reasoning_tokens: Annotated[
-        int | None,
-        typer.Option(
-            metavar="N",
-            help="Number of reasoning tokens, instead of a level, if a model takes one.",
-        ),
-    ] = None,
+    reasoning_tokens: ReasoningTokens = None,
     catalogue: Catalogue = None,
     dataset: Annotated[str, typer.Option(help="Name or folder of a dataset.")] = "v1",
     tasks: Tasks = "all",
@@ -87,57 +98,19 @@ def run(
             metavar="N", help="Worked examples before each question, from the validation split."
         ),
     ] = 0,
-    max_tokens: Annotated[
-        int | None,
-        typer.Option(
-            metavar="TOKENS", help="Maximum length of an answer. [default: the model's limit]"
-        ),
-    ] = None,
-    seed: Annotated[
-        int | None,
-        typer.Option(help="Sampling seed, if the API has one. [default: the catalogue's]"),
-    ] = None,
+    max_tokens: MaxTokens = None,
+    seed: Seed = None,
     samples: Annotated[
         int,
         typer.Option(metavar="K", help="Ask for K answers to each item, to measure how they vary."),
     ] = 1,
-    temperature: Annotated[
-        float | None,
-        typer.Option(
-            metavar="T", help="Sampling temperature. [default: 0, if the model accepts one]"
-        ),
-    ] = None,
-    structured: Annotated[
-        bool | None,
-        typer.Option(
-            "--structured/--no-structured",
-            help="Send the JSON schema of the answer. [default: the catalogue's; else only to "
-            "models known to accept it]",
-        ),
-    ] = None,
+    temperature: Temperature = None,
+    structured: Structured = None,
     param: Params = [],  # noqa: B006 - typer copies it
     header: Headers = [],  # noqa: B006
-    provider: Annotated[
-        str,
-        typer.Option(
-            metavar="NAME,…", help="Use only these providers of an OpenRouter model. [default: any]"
-        ),
-    ] = "",
-    quantization: Annotated[
-        str,
-        typer.Option(
-            metavar="NAME,…",
-            help="Use only these quantizations of an OpenRouter model, like fp8,bf16. "
-            "[default: any]",
-        ),
-    ] = "",
-    allow_altered_messages: Annotated[
-        bool,
-        typer.Option(
-            "--allow-altered-messages",
-            help="Allow a route that changes the messages, for example adds a system prompt.",
-        ),
-    ] = False,
+    provider: Provider = "",
+    quantization: Quantization = "",
+    allow_altered_messages: AllowAlteredMessages = False,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -146,45 +119,14 @@ def run(
             "[default: results/MODEL_LEVEL_DATASET]",
         ),
     ] = None,
-    concurrency: Annotated[
-        int | None,
-        typer.Option(
-            metavar="N", help="Maximum number of requests in flight. [default: 16; checkpoints 256]"
-        ),
-    ] = None,
-    rpm: Annotated[
-        int | None,
-        typer.Option(metavar="N", help="Maximum number of requests per minute. [default: no cap]"),
-    ] = None,
-    tpm: Annotated[
-        int | None,
-        typer.Option(
-            metavar="N", help="Maximum number of tokens per minute, in and out. [default: no cap]"
-        ),
-    ] = None,
-    base_url: Annotated[
-        str | None,
-        typer.Option(metavar="URL", help="Another server with the same API, like vLLM or Ollama."),
-    ] = None,
-    api_key_env: Annotated[
-        str | None,
-        typer.Option(metavar="VARIABLE", help="Environment variable with the key for --base-url."),
-    ] = None,
-    allow_http: Annotated[
-        bool,
-        typer.Option("--allow-http", help="Allow http:// for --base-url on the public internet."),
-    ] = False,
-    stream: Annotated[
-        bool | None,
-        typer.Option(
-            "--stream/--no-stream",
-            help="Stream answers, so that long ones survive networks that drop idle connections. "
-            "[default: yes, except with --base-url]",
-        ),
-    ] = None,
-    api: Annotated[
-        ApiName, typer.Option(help="OpenAI's API: Chat Completions or Responses.")
-    ] = ApiName.chat,
+    concurrency: Concurrency = None,
+    rpm: Rpm = None,
+    tpm: Tpm = None,
+    base_url: BaseUrl = None,
+    api_key_env: ApiKeyEnv = None,
+    allow_http: AllowHttp = False,
+    stream: Stream = None,
+    api: ApiFormat = ApiName.chat,
     background: Annotated[
         bool,
         typer.Option(
@@ -200,20 +142,8 @@ def run(
             help="Use the provider's batch API: half the price, answers within 24 hours.",
         ),
     ] = False,
-    timeout: Annotated[
-        float,
-        typer.Option(
-            help="Maximum time per request.", parser=parse_duration, metavar=DURATION_METAVAR
-        ),
-    ] = "30m",  # type: ignore[assignment]
-    time_limit: Annotated[
-        float | None,
-        typer.Option(
-            help="Stop sending new requests after this time. [default: none]",
-            parser=parse_duration,
-            metavar=DURATION_METAVAR,
-        ),
-    ] = None,
+    timeout: Timeout = "30m",  # type: ignore[assignment]
+    time_limit: TimeLimit = None,
     retry: Annotated[
         str,
         typer.Option(
@@ -239,10 +169,7 @@ def run(
             "NUMBENCH_CACHE: its file.",
         ),
     ] = False,
-    dry_run: Annotated[
-        bool,
-        typer.Option("--dry-run", help="Only show requests, tokens and cost. Needs no API key."),
-    ] = False,
+    dry_run: DryRun = False,
 ) -> None:
     """Run a model on a dataset and store every response. Resumes an interrupted run.
 
@@ -270,7 +197,7 @@ def run(
 
     spec = RunSpec(
         model=model or "",
-        reasoning=_level(reasoning, reasoning_tokens),
+        reasoning=reasoning_level(reasoning, reasoning_tokens),
         dataset=dataset,
         tasks=selected_tasks(tasks),
         limit=limit,
@@ -303,12 +230,13 @@ def run(
         else:
             _run_model(spec, options, batch)
     except RunInterrupted as interruption:
-        counts = _run_counts(interruption.report)
+        counts = run_counts(interruption.report)
         print_to_stderr(f"{counts}; run the same command again to continue")
         raise typer.Exit(130) from None
 
 
-def _level(reasoning: str | None, tokens: int | None) -> str | None:
+def reasoning_level(reasoning: str | None, tokens: int | None) -> str | None:
+    """Return the level of --reasoning or --reasoning-tokens. Raises BadInput for both."""
     from numbench.models.catalogue import reasoning_tokens_level
 
     if tokens is None:
@@ -347,7 +275,7 @@ def _run_model(spec: RunSpec, options: RunOptions, batch: bool) -> None:
     from numbench.scoring import is_correct
 
     report = run_model(spec, **options._asdict(), batch=batch, judge=is_correct)
-    _print_run_report(report)
+    print_run_report(report)
     print(f"next: numbench report {report.path}")
 
 
@@ -364,7 +292,7 @@ def _run_suite(spec: RunSpec, suite: str, options: RunOptions, dry_run: bool) ->
             members,
             **options._asdict(),
             judge=is_correct,
-            on_done=_print_run_report,
+            on_done=print_run_report,
             on_failed=print_to_stderr,
         )
         print(f"next: numbench report {spec.out or 'results'}")
@@ -378,7 +306,8 @@ def _show_plan(spec: RunSpec, options: RunOptions, batch: bool) -> None:
     console().print(plan_table(planned, options.max_cost))
 
 
-def _run_counts(report: RunReport) -> str:
+def run_counts(report: RunReport) -> str:
+    """Return the counts of a run in one line."""
     counts = (
         f"{report.path}: {report.answered} answered now, {report.skipped} done earlier, "
         f"{report.errors} failed"
@@ -392,9 +321,12 @@ def _run_counts(report: RunReport) -> str:
     return counts
 
 
-def _print_run_report(report: RunReport) -> None:
-    """Print the result of a run. Raises NumbenchError if nothing was answered."""
-    print(_run_counts(report))
+def print_run_report(report: RunReport, can_retry_errors: bool = True) -> None:
+    """Print the result of a run. Raises NumbenchError if nothing was answered.
+
+    can_retry_errors: whether the command has an option for that.
+    """
+    print(run_counts(report))
     for warning in report.warnings:
         print_to_stderr(printable(f"warning: {report.path}: {warning}"))
     if not report.errors:
@@ -402,9 +334,9 @@ def _print_run_report(report: RunReport) -> None:
     hints = []
     if report.errors > report.permanent_errors:
         hints.append("run the same command again to retry temporary failures")
-    if report.permanent_errors:
+    if report.permanent_errors and can_retry_errors:
         hints.append("add --retry error to retry permanent failures")
-    message = f"last failure: {report.last_error}; {', '.join(hints)}"
+    message = "; ".join([f"last failure: {report.last_error}", *filter(None, [", ".join(hints)])])
     if not report.answered and not report.skipped:
         raise NumbenchError(f"{report.path}: nothing was answered; {message}")
     print_to_stderr(printable(message))

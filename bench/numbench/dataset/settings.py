@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple
 
 from numbench.errors import BadInput
 from numbench.records import Manifest, Scalar
-from numbench.tasks import PAPER_TASKS, TASKS, check_task_name, short_integers
+from numbench.tasks import PAPER_TASKS, SCALED_TASKS, TASKS, check_task_name, short_integers
 from numbench.tasks.items import SPLIT_SHARES
 from numbench.tasks.shards import Shard
 
@@ -27,7 +27,7 @@ Format = Literal["jsonl", "parquet"]
 class DatasetSettings(NamedTuple):
     """The settings that determine the content of a dataset.
 
-    size: items per task. max_digits, max_bits, max_shift: see `SamplingSettings`.
+    size: items per task. max_digits, max_bits, max_shift, question_size: see `SamplingSettings`.
     """
 
     name: str = "v1"
@@ -39,17 +39,20 @@ class DatasetSettings(NamedTuple):
     format: Format = "jsonl"
     max_bits: int | None = None
     max_shift: int = 0
+    question_size: int | None = None
 
     def manifest_settings(self) -> dict[str, Scalar]:
         """Return the settings that a manifest stores in addition to name, seed and split."""
         operands: dict[str, Scalar] = {"max_digits": self.max_digits}
         if self.max_bits is not None:
             operands = {"max_bits": self.max_bits, "max_shift": self.max_shift}
+        if self.question_size is not None:
+            operands = {"question_size": self.question_size}
         return {"size": self.size, **operands, "format": self.format}
 
     def shard(self, task: str, index: int = 0, count: int = 1) -> Shard:
         """Return shard `index` of `count` of a task."""
-        operands = (self.max_digits, self.max_bits, self.max_shift)
+        operands = (self.max_digits, self.max_bits, self.max_shift, self.question_size)
         return Shard(task, self.seed, self.split, index, count, *operands)
 
 
@@ -99,20 +102,42 @@ def strata_share_per_item(manifest: Manifest) -> float:
     size = manifest.settings.get("size")
     if manifest.generator != GENERATOR_VERSION or not isinstance(size, int):
         return 0.0
+    if "question_size" in manifest.settings:
+        # All items have the same difficulty.
+        return 0.0
     return 1 / size - 1 / POOL_SIZE if 1 <= size < POOL_SIZE else 0.0
 
 
-def parse_tasks(names: Sequence[str]) -> tuple[str, ...]:
+def parse_tasks(names: Sequence[str], scaled: bool = False) -> tuple[str, ...]:
     """Return task names in registry order; `all` means the nine tasks of the paper.
+
+    scaled: `all` means the scaled tasks instead.
 
     Raises BadInput, with the nearest valid name, for an unknown task.
     """
     names = [name.strip() for name in names]
     if names == ["all"]:
-        return tuple(PAPER_TASKS)
+        return tuple(SCALED_TASKS if scaled else PAPER_TASKS)
     for name in names:
         check_task_name(name)
     return tuple(task for task in TASKS if task in names)
+
+
+def _check_question_size(settings: DatasetSettings) -> None:
+    """Raise BadInput unless scaled tasks have a size in their range, and no other task has one."""
+    size = settings.question_size
+    for name in settings.tasks:
+        axis = TASKS[name].sizes
+        if axis is None and size is not None:
+            raise BadInput(f"--question-size: {name} has no sizes; use {', '.join(SCALED_TASKS)}")
+        if axis is not None and size is None:
+            raise BadInput(f"{name} needs --question-size N, the number of its {axis.unit}")
+        if axis is not None and size is not None and not axis.minimum <= size <= axis.maximum:
+            raise BadInput(
+                f"--question-size {size}: {name} has {axis.minimum} to {axis.maximum:,} {axis.unit}"
+            )
+    if size is not None and (settings.max_bits is not None or settings.max_shift):
+        raise BadInput("--max-bits and --max-shift do not apply with --question-size: omit them")
 
 
 def check_settings(settings: DatasetSettings) -> None:
@@ -126,6 +151,7 @@ def check_settings(settings: DatasetSettings) -> None:
         raise BadInput(f"--size {settings.size}: it must be at least 1 item per task")
     if not 3 <= settings.max_digits <= 17:
         raise BadInput(f"--max-digits {settings.max_digits}: it must be between 3 and 17")
+    _check_question_size(settings)
     if settings.max_bits is not None:
         try:
             short_integers.check_settings(settings.tasks, settings.max_bits, settings.max_shift)

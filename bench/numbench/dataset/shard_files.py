@@ -68,18 +68,18 @@ def generate_rows(shard_file: ShardFile) -> Iterator[pa.Table]:
     """Yield the rows of a file as tables.
 
     Up to POOL_SIZE rows of a single shard are a subset of a pool, stratified by difficulty; more
-    rows are the first items of the shard.
+    rows, and questions of one size, are the first items of the shard.
     """
     shard, rows = shard_file.shard, shard_file.rows
     try:
-        if shard.count == 1 and rows <= POOL_SIZE:
+        if shard.count == 1 and rows <= POOL_SIZE and shard.question_size is None:
             yield _stratified_subset(shard_file, _pool(shard, rows))
         else:
             yield from generate_tables(shard, rows)
     except ItemsExhausted as end:
         available = end.item_count * shard.count
         raise BadInput(
-            f"{shard.task} has only about {available} different {shard.split} items of at most "
+            f"{shard.task} has only about {available} different {shard.split} items of "
             f"{_operand_limit(shard)}"
         ) from end
 
@@ -98,9 +98,11 @@ def _pool(shard: Shard, rows: int) -> pa.Table:
 
 def _operand_limit(shard: Shard) -> str:
     """Return the limit of the operands, and how to get more items."""
+    if shard.question_size is not None:
+        return f"size {shard.question_size}; use a smaller --size or a larger --question-size"
     if shard.max_bits is None:
-        return f"{shard.max_digits} digits; use a smaller --size or a larger --max-digits"
-    return f"{shard.max_bits} bits; use a smaller --size or a larger --max-bits"
+        return f"at most {shard.max_digits} digits; use a smaller --size or a larger --max-digits"
+    return f"at most {shard.max_bits} bits; use a smaller --size or a larger --max-bits"
 
 
 def _stratified_subset(shard_file: ShardFile, pool: pa.Table) -> pa.Table:

@@ -72,6 +72,10 @@ class Dataset:
         """All items by their id."""
         return {item.id: item for items in self.by_task.values() for item in items}
 
+    def task_of(self, item_id: str) -> str:
+        """Return the task of an item. Raises KeyError for an id of another dataset."""
+        return self.by_id[item_id].task
+
     def ref(self, relative_to: Path) -> DatasetRef:
         """Return the reference to this dataset that a run folder `relative_to` stores."""
         path = Path(os.path.relpath(self.path.resolve(), relative_to.resolve())).as_posix()

@@ -16,7 +16,7 @@ from numbench.reporting.difficulty_curves import binned_curves, difficulty_curve
 from numbench.reporting.entries import measure
 from numbench.reporting.table_model import RowGroup, TextTable, format_value, to_csv, to_markdown
 from numbench.reporting.task_scores import RunScores, TaskScores, task_scores
-from numbench.scoring import score_run
+from numbench.scoring import score_dataset_run
 from numbench.stats.rank_statistics import spearman
 from numbench.tasks import TASKS
 
@@ -125,7 +125,7 @@ def read_scores(runs: Sequence[Path]) -> list[TaskScores]:
     Items without a scored answer are omitted. Raises BadInput if there is no run or no answer.
     """
     folders = dict.fromkeys(folder for path in runs for folder in find_runs([path]))
-    measured = measure([score_run(folder, "exact") for folder in folders])
+    measured = measure([score_dataset_run(folder, "exact") for folder in folders])
     results = [scores for task in TASKS if (scores := task_scores(task, measured)) is not None]
     if not results:
         folders_text = ", ".join(str(path) for path in runs) or "no folder given"

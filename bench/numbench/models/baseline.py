@@ -25,7 +25,8 @@ from numbench.models.providers import (
 )
 from numbench.records import Completion, Failure
 from numbench.tasks import PAPER_TASKS, TASKS
-from numbench.tasks.base import LETTERS
+from numbench.tasks.base import LETTERS, Approximation, ExpressionFormat
+from numbench.tasks.long_integers import format_integer
 from numbench.tasks.prompts import Question, load_prompt_set
 
 
@@ -119,25 +120,51 @@ class BaselineModel:
 def calculate(question: Question, float_format: FloatFormat) -> str:
     """Return the answer to `question` as JSON.
 
-    Tasks of the paper have rules here; any other task needs a `Task.approximate`. Raises
-    UnsupportedOperator if there is no rule for the operator.
+    Tasks of the paper have rules here; any other task needs a `Task.approximate` or an
+    expression. Raises UnsupportedOperator if there is no rule for the operator.
     """
-    values = [float_format.parse(operand) for operand in question.operands]
-    approximate = TASKS[question.task].approximate
-    if approximate is None and question.task not in PAPER_TASKS:
+    task = TASKS[question.task]
+    if task.approximate is None and task.expression is None and task.name not in PAPER_TASKS:
         raise UnsupportedOperator(
             f"no floating-point rule for {question.operator!r}: the task {question.task} has no "
             "`approximate`"
         )
     try:
-        if approximate is not None:
-            result = approximate(question.operator, values, float_format.round)
-            return _json_number(float_format.round(result), float_format)
-        return _calculate_paper_task(question.operator, values, float_format)
+        if task.expression is not None:
+            value = _evaluate(task.expression, question.operands, float_format)
+            return _json(value, float_format, in_full=True)
+        values = [float_format.parse(operand) for operand in question.operands]
+        if task.approximate is None:
+            return _calculate_paper_task(question.operator, values, float_format)
+        result = task.approximate(question.operator, values, float_format.round)
+        return _json(result, float_format, in_full=task.sizes is not None)
     except NotImplementedError:
         raise UnsupportedOperator(f"no floating-point rule for {question.operator!r}") from None
     except (OverflowError, ValueError, ZeroDivisionError):
         return "null"
+
+
+def _evaluate(
+    expression: ExpressionFormat, operands: Sequence[str], float_format: FloatFormat
+) -> float:
+    """Return the value of an expression, with every result rounded."""
+
+    def operate(operator: str, a: float, b: float) -> float:
+        return float_format.round(_BINARY_OPERATIONS[operator](a, b))
+
+    return expression.evaluate(operands, float_format.parse, operate)
+
+
+def _json(result: Approximation, float_format: FloatFormat, in_full: bool = False) -> str:
+    """Return an answer as JSON. in_full: all digits of integers, not the shortest decimal."""
+    if isinstance(result, str):
+        return f'"{result}"'
+    if isinstance(result, Sequence):
+        return f"[{', '.join(_json(value, float_format, in_full) for value in result)}]"
+    value = float_format.round(result)
+    if in_full and value.is_integer():
+        return format_integer(int(value))
+    return _json_number(value, float_format)
 
 
 def _calculate_paper_task(operator: str, values: Sequence[float], float_format: FloatFormat) -> str:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from numbench.dataset.store import open_run_dataset
+from numbench.dataset.store import Dataset, open_run_dataset
+from numbench.horizon.asked_items import asked_items
 from numbench.journal import read_run
 from numbench.models.base import Message, RequestSettings, last_user_message
 from numbench.models.provider_errors import failed_completion
@@ -24,7 +25,13 @@ class ReplayModel:
         self.properties = ModelProperties(
             display=f"{run.info.display} (replay)", levels={run.info.reasoning: ReasoningLevel()}
         )
-        items = open_run_dataset(run.info.dataset, folder).by_id
+        dataset: Dataset
+        if run.info.horizon is None:
+            dataset = open_run_dataset(run.info.dataset, folder)
+        else:
+            ids = {response.item_id for response in run.responses.values()}
+            dataset = asked_items(folder, run.info, ids)
+        items = dataset.by_id
         self._completions = {
             items[item_id].prompt: response
             for item_id, response in run.responses.items()

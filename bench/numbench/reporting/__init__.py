@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from numbench.records import ProtocolName
 
 if TYPE_CHECKING:
+    from numbench.reporting.horizon_regression import HorizonRegression
+    from numbench.reporting.horizon_runs import HorizonRun
     from numbench.reporting.regression import Regression
     from numbench.reporting.table_model import Entry
 
@@ -17,7 +19,8 @@ class ReportResult(NamedTuple):
     """A written report.
 
     out: its folder. entries, published: its measured and its published rows. warnings: facts
-    that affect how the scores can be read. tasks: the tasks of the runs' datasets.
+    that affect how the scores can be read. tasks: the tasks of the runs' datasets. horizons: the
+    measurements of horizons.
     """
 
     out: Path
@@ -26,6 +29,7 @@ class ReportResult(NamedTuple):
     published: tuple[Entry, ...]
     warnings: tuple[str, ...]
     tasks: tuple[str, ...]
+    horizons: tuple[HorizonRun, ...] = ()
 
 
 def _ignore(message: str) -> None:
@@ -41,7 +45,8 @@ def report(
 ) -> ReportResult:
     """Score runs and write a report.
 
-    Writes to `out`: tables/, figures/, scores.parquet, report.json and report.html.
+    Writes to `out`: tables/, figures/, scores.parquet (unless all runs measure horizons),
+    report.json and report.html.
 
     runs: folders that are runs or contain some; by default, all runs under results/.
     published: whether tables and figures also show the paper's values, marked as such; CSV files
@@ -63,7 +68,7 @@ def compare(
     fail_below: float | None = None,
     partial: bool = False,
     margin: float | None = None,
-) -> Regression:
+) -> Regression | HorizonRegression:
     """Compare run `new` with run `old`: is it significantly worse? Writes nothing.
 
     A task fails if the paired test, with Holm's correction over the tasks, shows that the new
@@ -72,8 +77,24 @@ def compare(
     the 5 % level). A task also fails if the new run does not include it or too few of the
     previously answered items; with `partial`, this is only a note.
 
+    Two measurements of horizons are compared by their horizons, with Holm's correction over the
+    tasks: a task fails if its horizon is significantly smaller. They take no points.
+
     Raises BadInput if the runs cannot be compared, or for `margin` together with `fail_below`.
     """
-    from numbench.reporting.regression import find_regression
+    from numbench.errors import BadInput
+    from numbench.reporting.horizon_files import split_folders
+    from numbench.reporting.horizon_regression import find_horizon_regression
+    from numbench.reporting.regression import find_regression, run_folder
 
+    old, new = run_folder(old), run_folder(new)
+    scores, horizons = split_folders([old, new])
+    if scores and horizons:
+        raise BadInput(
+            f"{horizons[0]} measures horizons, {scores[0]} does not: compare two of the same kind"
+        )
+    if horizons:
+        if fail_below is not None or margin is not None:
+            raise BadInput("--fail-below and --margin are points of a score; horizons have none")
+        return find_horizon_regression(old, new, partial)
     return find_regression(old, new, protocol, fail_below, partial, margin)

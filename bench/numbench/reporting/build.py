@@ -22,7 +22,11 @@ from numbench.reporting.entries import (
     has_short_integers,
     measure,
     published_entries,
+    published_models,
 )
+from numbench.reporting.horizon_files import read_horizon_run, split_folders
+from numbench.reporting.horizon_runs import HorizonRun, order_runs
+from numbench.reporting.horizon_tables import horizons_json
 from numbench.reporting.html_page import render
 from numbench.reporting.rendering import render_figures, write_figures
 from numbench.reporting.repeated_samples import repeated_samples_json
@@ -43,11 +47,14 @@ def build(
     on_progress: Callable[[str], None],
 ) -> ReportResult:
     """Implement `numbench.reporting.report`."""
-    scored = _score_runs(find_run_folders(runs), protocol, on_progress)
+    folders = split_folders(find_run_folders(runs))
+    scored = _score_runs(folders.scores, protocol, on_progress)
+    horizons = _read_horizons(folders.horizons, on_progress)
     on_progress("computing 95 % bounds")
     # Scores on integers of few bits say nothing beside those on numbers of up to 17 digits.
-    is_comparable = not all(has_short_integers(run) for run in scored)
-    data = ReportData(measure(scored), published_entries() if published and is_comparable else ())
+    is_comparable = not scored or not all(has_short_integers(run) for run in scored)
+    shown = published_entries() if published and is_comparable else ()
+    data = ReportData(measure(scored), shown, horizons)
     if len(data.runs) > 1:
         on_progress(f"comparing {len(data.runs)} runs")
     tables, table_warnings = build_tables(data)
@@ -55,13 +62,20 @@ def build(
     write_tables(tables, out / "tables")
     figures, omitted = render_figures(data, on_progress)
     write_figures(figures, out / "figures")
-    on_progress("writing scores.parquet")
-    jsonl.write_atomically(out / "scores.parquet", scores_parquet(run.scored for run in data.runs))
+    if data.runs:
+        on_progress("writing scores.parquet")
+        scores = scores_parquet(run.scored for run in data.runs)
+        jsonl.write_atomically(out / "scores.parquet", scores)
+    else:
+        # Another report may have written it to the same folder.
+        (out / "scores.parquet").unlink(missing_ok=True)
     on_progress("writing report.html")
     page = render(data, tables, figures, omitted, warnings, __version__)
     jsonl.write_atomically(out / "report.html", page.encode())
     jsonl.write_json(out / "report.json", _summary(data, warnings, omitted))
-    return ReportResult(out, protocol, data.entries, data.published, warnings, data.tasks)
+    return ReportResult(
+        out, protocol, data.entries, data.published, warnings, data.tasks, data.horizons
+    )
 
 
 def find_run_folders(runs: Sequence[Path] | None) -> list[Path]:
@@ -87,6 +101,14 @@ def _score_runs(
     return scored
 
 
+def _read_horizons(folders: Sequence[Path], on_progress: Callable[[str], None]) -> list[HorizonRun]:
+    read = []
+    for number, folder in enumerate(folders, 1):
+        on_progress(f"estimating horizons {number} of {len(folders)}: {folder}")
+        read.append(read_horizon_run(folder))
+    return order_runs(read, published_models())
+
+
 def _summary(
     data: ReportData, warnings: Sequence[str], omitted: Mapping[str, str]
 ) -> dict[str, object]:
@@ -102,6 +124,7 @@ def _summary(
         "runs": [_run_summary(run, data) for run in data.runs],
         "comparisons": comparisons_json(data.runs, data.comparisons),
         "repeated_samples": repeated_samples_json(data.runs, data.repeated_samples),
+        "horizons": horizons_json(data.horizons),
     }
 
 

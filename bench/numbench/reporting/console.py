@@ -19,6 +19,7 @@ from numbench.reporting.comparisons import (
     excludes_regression,
     is_equivalent,
 )
+from numbench.reporting.horizon_console import horizon_table
 from numbench.reporting.regression import Regression
 from numbench.reporting.table_model import LOG_SMAPE, PUBLISHED_HEADING, Entry, format_value
 from numbench.tasks import TASKS
@@ -38,8 +39,18 @@ _VERDICT_STYLES = {
 def terminal_table(result: ReportResult) -> RenderableType:
     """Return headline scores, measured rows before published ones, and the warnings below.
 
-    Fits 80 columns for the paper's nine tasks.
+    Fits 80 columns for the paper's nine tasks. Horizons are in a table of their own.
     """
+    warnings = [Text(f"! {warning}", style="yellow") for warning in result.warnings]
+    parts: list[RenderableType] = []
+    if result.entries:
+        parts += [Text(_title(result)), _score_table(result)]
+    if result.horizons:
+        parts.append(horizon_table(result.horizons))
+    return Group(*parts, *warnings)
+
+
+def _score_table(result: ReportResult) -> Table:
     table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0), header_style="bold")
     table.add_column("Model", max_width=_MAX_MODEL_WIDTH, no_wrap=True, overflow="ellipsis")
     table.add_column("Level", max_width=_MAX_LEVEL_WIDTH, no_wrap=True, overflow="ellipsis")
@@ -49,8 +60,7 @@ def terminal_table(result: ReportResult) -> RenderableType:
     if result.published:
         table.add_row(Text(PUBLISHED_HEADING, style="bold dim"))
         _add_rows(table, result.published, result.tasks, "dim")
-    warnings = [Text(f"! {warning}", style="yellow") for warning in result.warnings]
-    return Group(Text(_title(result)), table, *warnings)
+    return table
 
 
 def regression_table(regression: Regression) -> RenderableType:

@@ -18,12 +18,18 @@ from numbench.reporting.bars import bars
 from numbench.reporting.correct_digits import correct_digits, digit_distributions
 from numbench.reporting.difficulty_curves import binned_curves, difficulty_curves, mean_difficulty
 from numbench.reporting.failures import FAILURE_KINDS, failure_kinds, failure_shares
+from numbench.reporting.horizon_curves import horizon_curves
+from numbench.reporting.horizon_dots import horizon_dots
+from numbench.reporting.horizon_radar import MIN_TASKS as MIN_RADAR_HORIZONS
+from numbench.reporting.horizon_radar import horizon_radar
+from numbench.reporting.horizon_runs import horizon_tasks
+from numbench.reporting.horizon_tokens import horizon_tokens, runs_with_tokens
 from numbench.reporting.mean_map import mean_items, mean_map
 from numbench.reporting.pareto import pareto
 from numbench.reporting.pareto_points import cost_points, token_points
 from numbench.reporting.radar import MIN_TASKS, overview, radar
 from numbench.reporting.registration import check_names
-from numbench.reporting.report_data import ReportData
+from numbench.reporting.report_data import ReportData, RunKind
 from numbench.reporting.sample_curves import sample_curves
 from numbench.reporting.sample_size import score_vs_items, subset_means
 from numbench.reporting.scatter import tokens_vs_score
@@ -51,7 +57,7 @@ class FigureSpec(NamedTuple):
     name: stem of its files, of lower-case letters, digits, `_` and `-`. caption: shown below it.
     draw: makes the figure; or several as stem → figure, with the stems `NAME_1`, `NAME_2` …; or
     gives the reason why there is none. wide: whether it spans the page. stems: regular expression
-    of its stems, if these are others.
+    of its stems, if these are others. needs: the kind of runs that it is about.
     """
 
     name: str
@@ -59,6 +65,7 @@ class FigureSpec(NamedTuple):
     draw: Callable[[ReportData], FigureResult]
     wide: bool = True
     stems: str = ""
+    needs: RunKind = "scores"
 
     def owns(self, stem: str) -> bool:
         """Return whether a file with this stem is one of the figure's."""
@@ -164,6 +171,34 @@ def _mean_difficulty(data: ReportData) -> FigureResult:
 def _mean_map(data: ReportData) -> FigureResult:
     items = mean_items(data.runs)
     return mean_map(items) if items else _NO_MEAN_ANSWERS
+
+
+def _horizon_dots(data: ReportData) -> FigureResult:
+    parts = _parts("horizons", range(len(data.horizons)))
+    return {
+        stem: horizon_dots([data.horizons[index] for index in part], part)
+        for stem, part in parts.items()
+    }
+
+
+def _horizon_curves(data: ReportData) -> FigureResult:
+    return {
+        f"horizon_curves_{number}": horizon_curves(run)
+        for number, run in enumerate(data.horizons, 1)
+    }
+
+
+def _horizon_tokens(data: ReportData) -> FigureResult:
+    known = runs_with_tokens(data.horizons)
+    if len(known) < 2:
+        return SkippedFigure("fewer than two runs with horizons and token counts")
+    return horizon_tokens(known)
+
+
+def _horizon_radar(data: ReportData) -> FigureResult:
+    if len(horizon_tasks(data.horizons)) < MIN_RADAR_HORIZONS:
+        return SkippedFigure(f"fewer than {MIN_RADAR_HORIZONS} tasks with horizons")
+    return horizon_radar(data.horizons)
 
 
 def _split_by_runs(
@@ -273,6 +308,36 @@ FIGURES: tuple[FigureSpec, ...] = (
         _radars,
         wide=False,
         stems="radar_.+",
+    ),
+    FigureSpec(
+        "horizons",
+        "Horizons: h50 of every run on every task with 95 % intervals, and h90, in digits of the "
+        "operands, elements of the list, or operations. Grey: the control, which only copies "
+        "digits.",
+        _horizon_dots,
+        needs="horizons",
+    ),
+    FigureSpec(
+        "horizon_curves",
+        "Exactly right answers by size, with 95 % intervals (larger dots: more answers), the "
+        "fitted curve with its 95 % band, the isotonic regression, and for tasks in digits the "
+        "curve of the control. Vertical line: h50, or the isotonic crossing where no curve fits.",
+        _horizon_curves,
+        needs="horizons",
+    ),
+    FigureSpec(
+        "horizon_tokens",
+        "h50 with its 95 % interval against the tokens that the model generates for an answer "
+        "of that size; lines connect the reasoning levels of a model.",
+        _horizon_tokens,
+        needs="horizons",
+    ),
+    FigureSpec(
+        "horizon_radar",
+        "h50 on every task on a logarithmic scale, one polygon per reasoning level. The units of "
+        "the axes differ: compare levels along an axis, not areas, nor one axis with another.",
+        _horizon_radar,
+        needs="horizons",
     ),
 )
 """The built-in figures, in the order of the page."""

@@ -12,11 +12,17 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from numbench.reporting.escape import escape_invisible, json_block
+from numbench.reporting.horizon_runs import horizon_tasks
 from numbench.reporting.html_items import ItemData, item_data
-from numbench.reporting.html_tables import html_coverage_table, html_score_tables, html_text_table
+from numbench.reporting.html_tables import (
+    html_coverage_table,
+    html_horizon_table,
+    html_score_tables,
+    html_text_table,
+)
 from numbench.reporting.rendering import RenderedFigure
 from numbench.reporting.report_data import ReportData
-from numbench.reporting.table_registry import COVERAGE, BuiltTable
+from numbench.reporting.table_registry import COVERAGE, HORIZONS, BuiltTable
 from numbench.scoring.taxonomy import CATEGORIES
 from numbench.tasks import PAPER_TASKS, TASKS
 
@@ -70,6 +76,7 @@ def render(
     style, script = _read_files("style", STYLES, "css"), script_text()
     items = item_data(data.runs)
     on_page = [html_text_table(table) for table in tables if table.spec.on_page]
+    horizons = [html_horizon_table(table, data) for table in tables if table.spec == HORIZONS]
     coverage = [html_coverage_table(table, data) for table in tables if table.spec == COVERAGE]
     return environment.get_template("page.html.j2").render(
         version=version,
@@ -78,13 +85,17 @@ def render(
         policy=_content_security_policy(style, script),
         context=data.context,
         warnings=warnings,
-        tables=[*html_score_tables(data), *on_page],
+        tables=[*html_score_tables(data), *horizons, *on_page],
         coverage_tables=coverage,
         figures=[_page_figure(figure) for figure in figures],
         omitted=omitted,
         items=items,
         page_data=json_block(_page_data(data, items)),
-        signatures=[line for run in data.runs for line in run.signatures.values()],
+        signatures=[
+            *(line for run in data.runs for line in run.signatures.values()),
+            *(run.signature for run in data.horizons),
+        ],
+        has_items=bool(data.runs),
     )
 
 
@@ -111,7 +122,8 @@ def _content_hash(text: str) -> str:
 
 def _page_data(data: ReportData, items: ItemData) -> dict[str, object]:
     """Return what the script needs before the items are decompressed."""
-    tasks = {name: task for name, task in TASKS.items() if name in {*PAPER_TASKS, *data.tasks}}
+    shown = {*data.tasks, *horizon_tasks(data.horizons), *(PAPER_TASKS if data.runs else ())}
+    tasks = {name: task for name, task in TASKS.items() if name in shown}
     return {
         "tasks": {name: task.display for name, task in tasks.items()},
         "kinds": {kind.name: f"{kind.display}. {kind.definition}" for kind in CATEGORIES},

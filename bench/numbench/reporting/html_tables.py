@@ -62,7 +62,9 @@ class HtmlTable(NamedTuple):
 
 
 def html_score_tables(data: ReportData) -> list[HtmlTable]:
-    """Return the score tables, with measured rows before published ones."""
+    """Return the score tables, with measured rows before published ones; none without runs."""
+    if not data.runs:
+        return []
     return [_score_table(spec.with_tasks(data.tasks), data) for spec in SCORE_TABLES]
 
 
@@ -74,6 +76,23 @@ def html_coverage_table(table: BuiltTable, data: ReportData) -> HtmlTable:
         for row, (index, task) in zip(table.text.rows, row_keys, strict=True)
     ]
     return _html_table(table, rows)
+
+
+def html_horizon_table(table: BuiltTable, data: ReportData) -> HtmlTable:
+    """Return the table of horizons, which has one row per run and task."""
+    tasks = [task for run in data.horizons for task in run.horizons]
+    rows = [
+        HtmlRow(row[0], list(map(_with_small_bounds, cells)), None, task=task)
+        for row, task in zip(table.text.rows, tasks, strict=True)
+        for cells in [_text_cells(row, table.text.text_columns)]
+    ]
+    return _html_table(table, rows)
+
+
+def _with_small_bounds(cell: HtmlCell) -> HtmlCell:
+    """Return a cell such as `6.3 [5.9, 6.8]` with its bounds in small type."""
+    value, bracket, bounds = cell.text.partition(" [")
+    return cell._replace(text=value, bounds=f"[{bounds}" if bracket else "")
 
 
 def html_text_table(table: BuiltTable) -> HtmlTable:
@@ -140,8 +159,9 @@ def _text_cells(row: Sequence[str], text_columns: int) -> list[HtmlCell]:
 
 
 def _number(text: str) -> float | None:
-    """Return the number that a text starts with, None if there is none."""
+    """Return the number that a text starts with, after `≥` or `<`; None if there is none."""
+    words = text.removeprefix("≥").removeprefix("<").split()
     try:
-        return float(text.split()[0]) if text.strip() else None
+        return float(words[0].replace(",", "")) if words else None
     except ValueError:
         return None

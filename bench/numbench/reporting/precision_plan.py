@@ -25,7 +25,7 @@ from numbench.runner.estimates import discount_for, plan_task, price_for, publis
 from numbench.runner.plan_table import UNKNOWN, format_dollars
 from numbench.runner.prices import Price
 from numbench.runner.spec import RunSpec, resolve
-from numbench.scoring import ScoredRun, score_run
+from numbench.scoring import ScoredRun, score_dataset_run
 from numbench.scoring.scored_run import counted_rows, item_groups, token_counts
 from numbench.stats.sample_size import (
     ItemVariance,
@@ -122,7 +122,7 @@ def plan_precision(
             raise BadInput(f"{name} {value:g}: give points above 0, up to 50")
     if samples < 1:
         raise BadInput(f"--samples {samples}: give 1 or more")
-    scored = None if pilot is None else score_run(pilot)
+    scored = None if pilot is None else score_dataset_run(pilot)
     if not spec.model:
         if scored is None:
             raise BadInput("give --model NAME, or --pilot RUN")

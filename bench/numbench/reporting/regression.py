@@ -21,7 +21,7 @@ from numbench.reporting.comparisons import (
 )
 from numbench.reporting.entries import dataset_label
 from numbench.reporting.table_model import LOG_SMAPE, format_value
-from numbench.scoring import ScoredRun, score_run
+from numbench.scoring import ScoredRun, score_dataset_run
 from numbench.scoring.scored_run import item_count, item_groups
 from numbench.tasks.prompts import changed_prompts
 
@@ -60,7 +60,7 @@ def find_regression(
     together with `margin`.
     """
     _check_points(fail_below, margin)
-    old_run, new_run = (score_run(_run_folder(path), protocol) for path in (old, new))
+    old_run, new_run = (score_dataset_run(run_folder(path), protocol) for path in (old, new))
     if old_run.dataset.manifest.sha256 != new_run.dataset.manifest.sha256:
         raise BadInput(
             f"{old} uses dataset {dataset_label(old_run)}, {new} uses dataset "
@@ -109,7 +109,8 @@ def _check_points(fail_below: float | None, margin: float | None) -> None:
         )
 
 
-def _run_folder(path: Path) -> Path:
+def run_folder(path: Path) -> Path:
+    """Return the only run folder at or below `path`. Raises BadInput if there are several."""
     folders = find_runs([path])
     if len(folders) > 1:
         raise BadInput(f"{path}: contains {len(folders)} runs; name one of them, e.g. {folders[0]}")

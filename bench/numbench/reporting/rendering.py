@@ -32,7 +32,7 @@ def render_figures(
     """
     rendered: list[RenderedFigure] = []
     omitted: dict[str, str] = {}
-    specs = all_figures()
+    specs = [spec for spec in all_figures() if data.has(spec.needs)]
     with plot_style.plot_style():
         for number, spec in enumerate(specs, 1):
             on_progress(f"drawing figure {number} of {len(specs)}: {spec.name}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
+from typing import Literal
 
 from numbench.records import ProtocolName
 from numbench.reporting.comparison_tables import detectable_note
@@ -15,6 +16,8 @@ from numbench.reporting.convention_table import (
 )
 from numbench.reporting.coverage import coverage_warnings
 from numbench.reporting.entries import MeasuredRun, dataset_label, dataset_tasks
+from numbench.reporting.horizon_runs import HorizonRun
+from numbench.reporting.horizon_tables import horizon_warnings
 from numbench.reporting.repeated_samples import RepeatedSamples, repeated_samples
 from numbench.reporting.table_model import LOG_SMAPE, Entry, TableContext
 from numbench.reporting.task_scores import TaskScores, task_scores
@@ -24,6 +27,10 @@ _PROTOCOL_NOTES: dict[ProtocolName, str] = {
     "lenient": "Protocol lenient: like exact, and answers in other formats are read too.",
     "paper": "Protocol paper: the published study's own scoring, including its known errors.",
 }
+RunKind = Literal["scores", "horizons"]
+"""What a run measures: the scores of a dataset's items, or horizons."""
+
+_HORIZON_NOTE = "Horizons: an answer is right if all of its digits are (protocol exact)."
 _COVERAGE_REFERENCE = "Omitted or unreadable answers: see Coverage."
 
 
@@ -31,19 +38,30 @@ class ReportData:
     """Runs and published values, and what follows from them.
 
     runs: the measured runs, in the order of the tables. published: the paper's entries, empty if
-    they are not shown. Raises ValueError without a run.
+    they are not shown or there are no runs to compare with. horizons: the measurements of horizons,
+    in the order of their tables. Raises ValueError without a run of either kind.
     """
 
-    def __init__(self, runs: Sequence[MeasuredRun], published: Sequence[Entry] = ()) -> None:
-        if not runs:
+    def __init__(
+        self,
+        runs: Sequence[MeasuredRun],
+        published: Sequence[Entry] = (),
+        horizons: Sequence[HorizonRun] = (),
+    ) -> None:
+        if not runs and not horizons:
             raise ValueError("no runs to report")
         self.runs = tuple(runs)
-        self.published = tuple(published)
+        self.published = tuple(published) if runs else ()
+        self.horizons = tuple(horizons)
+
+    def has(self, kind: RunKind) -> bool:
+        """Return whether there are runs of a kind."""
+        return bool(self.runs if kind == "scores" else self.horizons)
 
     @property
     def protocol(self) -> ProtocolName:
         """The protocol of the scores, which is the same for all runs."""
-        return self.runs[0].scored.protocol
+        return self.runs[0].scored.protocol if self.runs else "exact"
 
     @cached_property
     def entries(self) -> tuple[Entry, ...]:
@@ -65,6 +83,7 @@ class ReportData:
     def heading(self) -> str:
         """`Measured`, `Imported` or `Measured and imported`: the source of the runs."""
         sources = {run.scored.info.source for run in self.runs}
+        sources |= {run.source for run in self.horizons}
         return " and ".join(s for s in ("measured", "imported") if s in sources).capitalize()
 
     @cached_property
@@ -85,8 +104,12 @@ class ReportData:
 
     @cached_property
     def warnings(self) -> tuple[str, ...]:
-        """The warnings about coverage and conventions."""
-        return (*coverage_warnings(self.runs), *convention_warnings(self.conventions))
+        """The warnings about coverage, conventions and horizons."""
+        return (
+            *coverage_warnings(self.runs),
+            *convention_warnings(self.conventions),
+            *horizon_warnings(self.horizons),
+        )
 
     @cached_property
     def conventions(self) -> list[ConventionCell]:
@@ -95,10 +118,20 @@ class ReportData:
 
     @cached_property
     def context(self) -> TableContext:
-        """Heading and notes of every table."""
+        """Heading and notes of the page."""
+        kinds: tuple[RunKind, ...] = ("scores", "horizons")
+        notes = [note for kind in kinds if self.has(kind) for note in self.notes_about(kind)]
+        return TableContext(self.heading, tuple(notes))
+
+    def notes_about(self, kind: RunKind) -> tuple[str, ...]:
+        """Return the notes of every table about runs of a kind."""
+        return self._score_notes if kind == "scores" else (_HORIZON_NOTE,)
+
+    @cached_property
+    def _score_notes(self) -> tuple[str, ...]:
         detectable = detectable_note(self.runs, self.comparisons)
         notes = (_PROTOCOL_NOTES[self.protocol], self._dataset_note(), detectable)
-        return TableContext(self.heading, (*(note for note in notes if note), _COVERAGE_REFERENCE))
+        return (*(note for note in notes if note), _COVERAGE_REFERENCE)
 
     def _dataset_note(self) -> str:
         datasets = list(dict.fromkeys(dataset_label(run.scored) for run in self.runs))

@@ -16,12 +16,13 @@ from numbench.plugins import load_plugins
 from numbench.reporting import (
     comparison_tables,
     convention_table,
+    horizon_tables,
     repeated_samples,
     score_tables,
 )
 from numbench.reporting.coverage import COVERAGE_CAPTION, COVERAGE_HEADER, coverage_rows
 from numbench.reporting.registration import check_names, describe_error
-from numbench.reporting.report_data import ReportData
+from numbench.reporting.report_data import ReportData, RunKind
 from numbench.reporting.table_model import (
     SCORE_TABLES,
     RowGroup,
@@ -59,7 +60,7 @@ class TableSpec(NamedTuple):
     name: stem of its files, of lower-case letters, digits, `_` and `-`. title, caption: shown
     above it. build: makes its content, None if the table does not apply to the runs. on_page:
     whether `report.html` shows it. row_per_run: whether it has one row for each run in their
-    order, so that the page can filter by run.
+    order, so that the page can filter by run. needs: the kind of runs that it is about.
     """
 
     name: str
@@ -68,6 +69,7 @@ class TableSpec(NamedTuple):
     build: Callable[[ReportData], TableContent | None]
     on_page: bool = True
     row_per_run: bool = False
+    needs: RunKind = "scores"
 
 
 class BuiltTable(NamedTuple):
@@ -186,7 +188,36 @@ def _pass_at_k(data: ReportData) -> TableContent | None:
     return TableContent(header, [RowGroup(data.heading, rows)], text_columns=3, notes=notes)
 
 
+def _horizons(data: ReportData) -> TableContent:
+    return TableContent(
+        horizon_tables.HORIZONS_HEADER,
+        [RowGroup(data.heading, horizon_tables.horizon_rows(data.horizons))],
+        text_columns=horizon_tables.HORIZONS_TEXT_COLUMNS,
+        csv=(
+            horizon_tables.HORIZONS_CSV_HEADER,
+            horizon_tables.horizon_csv_rows(data.horizons),
+        ),
+    )
+
+
+def _horizon_sizes(data: ReportData) -> TableContent:
+    return TableContent(
+        horizon_tables.SIZES_HEADER,
+        [RowGroup(data.heading, horizon_tables.size_rows(data.horizons))],
+        text_columns=horizon_tables.SIZES_TEXT_COLUMNS,
+        csv=(horizon_tables.SIZES_CSV_HEADER, horizon_tables.size_csv_rows(data.horizons)),
+    )
+
+
 COVERAGE = TableSpec("coverage", "Coverage", COVERAGE_CAPTION, _coverage, on_page=False)
+HORIZONS = TableSpec(
+    "horizons",
+    horizon_tables.HORIZONS_TITLE,
+    horizon_tables.HORIZONS_CAPTION,
+    _horizons,
+    on_page=False,
+    needs="horizons",
+)
 TABLES: tuple[TableSpec, ...] = (
     *(table(spec) for spec in SCORE_TABLES for table in (_value_table, _bounds_table)),
     TableSpec(
@@ -230,6 +261,15 @@ TABLES: tuple[TableSpec, ...] = (
         _pass_at_k,
     ),
     COVERAGE,
+    HORIZONS,
+    TableSpec(
+        "horizon_sizes",
+        horizon_tables.SIZES_TITLE,
+        horizon_tables.SIZES_CAPTION,
+        _horizon_sizes,
+        on_page=False,
+        needs="horizons",
+    ),
 )
 """The built-in tables, in the order of the page."""
 
@@ -248,7 +288,7 @@ def build_tables(data: ReportData) -> tuple[list[BuiltTable], list[str]]:
     """Build all tables that apply, and a warning for each failed table of another package."""
     tables: list[BuiltTable] = []
     warnings: list[str] = []
-    for spec in all_tables():
+    for spec in (spec for spec in all_tables() if data.has(spec.needs)):
         try:
             table = build_table(spec, data)
         except Exception as error:
@@ -290,7 +330,7 @@ def build_table(spec: TableSpec, data: ReportData) -> BuiltTable | None:
         content.header,
         content.text_columns,
         content.row_groups,
-        (spec.caption, *content.notes, *data.context.notes),
+        (spec.caption, *content.notes, *data.notes_about(spec.needs)),
     )
     header, rows = content.csv or (content.header, text.rows)
     files = {

@@ -35,7 +35,9 @@ class BatchScheduler:
     after any crash. Every response is on disk before its job counts as collected.
     """
 
-    def __init__(self, service: BatchService, context: RunContext) -> None:
+    def __init__(
+        self, service: BatchService, context: RunContext, requests: Sequence[ItemSample]
+    ) -> None:
         """Jobs of earlier calls are read from the run folder of the context's journal."""
         self.stats = context.stats
         self.retries = 0
@@ -46,7 +48,7 @@ class BatchScheduler:
             context.policy,
             context.budget,
         )
-        self._open = {requested.id: requested for requested in context.requests}
+        self._open = {requested.id: requested for requested in requests}
         self._attempts: Counter[str] = Counter()
         self._active_jobs: dict[str, Job] = {}
         self._status: dict[str, BatchStatus] = {}
@@ -225,6 +227,7 @@ class BatchScheduler:
         del self._open[request_id]
         if self._budget is not None:
             self._budget.count(requested, completion)
+        self._context.requests.record(requested, completion)
         self.stats.count(requested.item, completion)
         self._report_progress()
 

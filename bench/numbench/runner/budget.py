@@ -323,11 +323,11 @@ def open_budget(
     for response in iter_responses(folder):
         if (cost := recorded_cost(response, price)) is not None:
             was_batch = "batch_job" in response.extra
-            budget.add_cost(resolved.task_of[response.item_id], cost, was_batch == batch)
+            budget.add_cost(resolved.dataset.task_of(response.item_id), cost, was_batch == batch)
     lost = lost_requests(folder, folder / RESPONSES, background_jobs(folder))
     for response in (*iter_responses(folder), *lost):
         if attempts := possibly_billed_attempts(response):
-            task = resolved.task_of[response.item_id]
+            task = resolved.dataset.task_of(response.item_id)
             budget.add_possibly_billed(task, attempts, is_earlier=True)
     unknown = [task for task in resolved.tasks if budget.estimate(task) is None]
     if batch and unknown:

@@ -16,6 +16,7 @@ from numbench.progress_display import (
     show_states,
     wrap_parts,
 )
+from numbench.runner.measurement_live import complete_tasks, measurement_counts, measurement_table
 from numbench.runner.progress import ProgressCallback, RunProgress, TaskProgress
 from numbench.tasks import TASKS
 
@@ -74,12 +75,19 @@ class RunTable(NamedTuple):
         from rich.text import Text
 
         width = options.max_width
-        footer = wrap_parts(_footer(self.progress, self.ended), width)
+        parts = _footer(self.progress, self.ended)
+        if self.progress.horizons:
+            parts.insert(0, complete_tasks(self.progress))
+        footer = wrap_parts(parts, width)
         # Heading, column names, the row of all tasks, and the line of the cursor.
-        height = len(self.progress.tasks) + len(footer) + 4
+        rows = self.progress.horizons or self.progress.tasks
+        height = len(rows) + len(footer) + 4
         too_low = not self.ended and height > console.size.height
         yield Text(self.name, style="bold", no_wrap=True, overflow="ellipsis")
-        yield _table(self.progress, width, only_overall=too_low)
+        if self.progress.horizons:
+            yield measurement_table(self.progress, width, shows_tasks=not too_low)
+        else:
+            yield _table(self.progress, width, only_overall=too_low)
         for line in footer:
             yield Text(line, no_wrap=True, overflow="ellipsis")
 
@@ -87,14 +95,17 @@ class RunTable(NamedTuple):
 def progress_line(progress: RunProgress, ended: bool = False) -> str:
     """Return the progress as one line of text; estimates are omitted once the run has ended."""
     overall = progress.overall
-    parts = [f"{overall.done:,}/{overall.total:,} done"]
-    if overall.scored:
-        parts.append(f"{overall.correct:,}/{overall.scored:,} correct ({_percent(overall)})")
+    if progress.horizons:
+        parts = measurement_counts(progress)
+    else:
+        parts = [f"{overall.done:,}/{overall.total:,} done"]
+        if overall.scored:
+            parts.append(f"{overall.correct:,}/{overall.scored:,} correct ({_percent(overall)})")
     if overall.generated_tokens is not None:
         parts.append(f"{overall.generated_tokens:,} tokens generated")
     if overall.cost is not None:
         parts.append(_cost(overall))
-    ended = ended or progress.done == progress.total
+    ended = ended or (progress.done == progress.total and not progress.horizons)
     return SEPARATOR.join((*parts, *_footer(progress, ended)))
 
 
@@ -135,7 +146,8 @@ def _footer(progress: RunProgress, ended: bool) -> list[str]:
     parts = [progress.note] if progress.note else []
     parts += [_format_rate(rate)] if rate else []
     parts.append(f"{format_duration(progress.seconds)} elapsed")
-    if progress.remaining_seconds is not None and not ended:
+    # How many items a measurement takes is not known before.
+    if progress.remaining_seconds is not None and not ended and not progress.horizons:
         parts.append(f"{format_duration(progress.remaining_seconds)} remaining")
     parts.append(f"{progress.retries:,} {'retry' if progress.retries == 1 else 'retries'}")
     if progress.overall.errors:

@@ -7,10 +7,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from numbench.journal import iter_responses, read_jobs
-from numbench.models import ModelDescription, RequestSettings
+from numbench.models import RequestSettings
 from numbench.models.base import DEFAULT_TIMEOUT_SECONDS
 from numbench.models.litellm_map import ModelFacts
-from numbench.models.model_map import find_facts, find_vendor_facts
 from numbench.runner.budget import open_budget
 from numbench.runner.estimates import (
     TaskPlan,
@@ -20,6 +19,7 @@ from numbench.runner.estimates import (
     published_tokens,
 )
 from numbench.runner.event_loop import run_to_end
+from numbench.runner.model_limits import facts_for
 from numbench.runner.preparation import (
     PreparedRun,
     RunArguments,
@@ -156,14 +156,8 @@ def _plan(prepared: PreparedRun, arguments: RunArguments) -> Plan:
         message_changes=next((tuple(each.changes) for each in previews.values()), ()),
         has_cost_bound=has_cost_bound(resolved, price),
         shard=str(resolved.info.shard) if resolved.info.shard else None,
-        facts=_facts_for(description),
+        facts=facts_for(description),
     )
-
-
-def _facts_for(description: ModelDescription) -> ModelFacts | None:
-    if description.route is None or description.identity["base_url"]:
-        return None
-    return find_facts(description.route) or find_vendor_facts(description.route)
 
 
 def _total(values: Iterable[float | None]) -> float | None:

@@ -5,9 +5,13 @@ from __future__ import annotations
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterable
-from typing import NamedTuple, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
+from numbench.horizon.stopping import StopReason
 from numbench.records import Completion, Item, is_cached, possibly_billed_attempts
+
+if TYPE_CHECKING:
+    from numbench.horizon.psychometric import Estimate
 
 
 class TaskProgress(NamedTuple):
@@ -48,6 +52,20 @@ class TaskProgress(NamedTuple):
         return self.generated_tokens / self.answers_with_tokens
 
 
+class HorizonProgress(NamedTuple):
+    """The measurement of the horizon of one task.
+
+    h50: the estimate from the complete rounds, in units of the size. largest: the largest size
+    that may be asked. stop: why the measurement is complete, None if it is not.
+    """
+
+    task: str
+    h50: Estimate
+    smallest: int
+    largest: int
+    stop: StopReason | None
+
+
 class RunProgress(NamedTuple):
     """Progress of a run: of the whole run in `tasks`, of this call in the other fields.
 
@@ -56,7 +74,7 @@ class RunProgress(NamedTuple):
     elapsed seconds. in_flight, concurrency_limit, max_concurrency: requests in flight, their
     present limit and the requested one (0 if there is no limit to report). pause_seconds: seconds
     for which the provider still accepts no requests. has_scores: whether answers are scored.
-    note: a message for the user.
+    note: a message for the user. horizons: of a measurement, what is known of each task.
     """
 
     tasks: tuple[TaskProgress, ...]
@@ -70,6 +88,7 @@ class RunProgress(NamedTuple):
     pause_seconds: float = 0.0
     has_scores: bool = False
     note: str = ""
+    horizons: tuple[HorizonProgress, ...] = ()
 
     @property
     def overall(self) -> TaskProgress:
@@ -184,8 +203,8 @@ class RunStats:
         clock: Clock = time.monotonic,
     ) -> None:
         """`items`: all of the run. Without `judge` there is no accuracy."""
-        totals = Counter(item.task for item in items)
-        self._tasks = {task: TaskProgress(task, total) for task, total in totals.items()}
+        self._tasks: dict[str, TaskProgress] = {}
+        self.expect(items)
         self._judge, self._clock = judge, clock
         self._previously_done = 0
         self.answered = self.errors = self.permanent_errors = self.possibly_billed = 0
@@ -195,6 +214,12 @@ class RunStats:
         self.cost: float | None = None
         self._start = clock()
         self._rate = RateMeter(clock)
+
+    def expect(self, items: Iterable[Item]) -> None:
+        """Count items that are going to be requested, or were in an earlier call."""
+        for task, count in Counter(item.task for item in items).items():
+            known = self._tasks.get(task, TaskProgress(task, 0))
+            self._tasks[task] = known._replace(total=known.total + count)
 
     def count(self, item: Item, completion: Completion) -> None:
         """Count the result of `item` in this call."""

@@ -7,7 +7,9 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from numbench.horizon.asked_items import AskedItems
 from numbench.journal import Journal, background_jobs, iter_responses, read_jobs
 from numbench.models import Model
 from numbench.models.base import DEFAULT_TIMEOUT_SECONDS, BatchService, Request
@@ -17,6 +19,7 @@ from numbench.runner.budget import Budget, SharedLimit, open_budget
 from numbench.runner.estimates import CHARACTERS_PER_TOKEN, discount_for, published_tokens
 from numbench.runner.event_loop import run_to_end
 from numbench.runner.live import run_title, show_progress
+from numbench.runner.measurement_spec import open_measurements
 from numbench.runner.preparation import (
     DEFAULT_MAX_ATTEMPTS,
     RunArguments,
@@ -27,6 +30,7 @@ from numbench.runner.prices import Price, with_cost
 from numbench.runner.progress import ProgressCallback, RunStats, ScoreCallback
 from numbench.runner.rate_caps import RateCaps
 from numbench.runner.request_log import checked_model, record_requests
+from numbench.runner.request_source import FixedRequests
 from numbench.runner.response_cache import add_answers, copy_from_cache, keep_answers
 from numbench.runner.run_report import (
     CostLimitReached,
@@ -46,6 +50,9 @@ from numbench.runner.spec import (
 )
 from numbench.served_models import drift_warnings
 from numbench.signals import stop_on_signals
+
+if TYPE_CHECKING:
+    from numbench.runner.measurement_requests import MeasurementRequests
 
 
 def run(
@@ -174,18 +181,45 @@ def open_run(
         check_jobs(resolved.folder, options.batch)
         cached = _copy_from_cache(resolved, journal) if options.cache else 0
         caps = rate_caps or options.rate_caps()
-        context = _run_context(resolved, options, price, journal, callback, caps)
+        requests = _open_source(resolved, options, journal)
+        context = _run_context(resolved, options, price, journal, callback, caps, requests)
         context.stats.possibly_billed += journal.lost_attempts
-        scheduler = (
-            BatchScheduler(service, context)
-            if service
-            else RequestScheduler(checked_model(model, resolved, shapes), context)
-        )
+        scheduler: RequestScheduler | BatchScheduler
+        if service is None:
+            scheduler = RequestScheduler(checked_model(model, resolved, shapes), context)
+        else:
+            assert isinstance(requests, FixedRequests)
+            scheduler = BatchScheduler(service, context, requests.requests)
         if shared_limit and context.budget:
             shared_limit.join(resolved.folder, context.budget)
         execution = Execution(scheduler, service or model, resolved, context, options.batch, cached)
         with keep_answers(resolved, _all_requests(resolved)) if options.cache else nullcontext():
             yield execution
+
+
+def _open_source(
+    resolved: ResolvedRun, options: RunArguments, journal: Journal
+) -> FixedRequests | MeasurementRequests:
+    """Return the requests of a run on a dataset, or of a measurement, that are open."""
+    if resolved.spec.measurement is None:
+        outcomes = item_outcomes(iter_responses(resolved.folder))
+        requests = _all_requests(resolved)
+        unanswered = open_requests(resolved, requests, outcomes, options.retry)
+        # Answers in progress at the provider are collected first: they are paid for.
+        in_progress = background_jobs(resolved.folder)
+        unanswered.sort(key=lambda each: each.id not in in_progress)
+        return FixedRequests(unanswered, skipped=len(requests) - len(unanswered))
+    if options.judge is None:
+        raise ValueError("a measurement needs `judge`, to know which answers are right")
+    # It imports NumPy, which runs on datasets do not need.
+    from numbench.runner.measurement_requests import MeasurementRequests
+
+    assert isinstance(resolved.dataset, AskedItems)
+    items = resolved.dataset.items
+    measurements = open_measurements(
+        resolved.spec.measurement, resolved.sizes, items, resolved.prefix_characters
+    )
+    return MeasurementRequests(measurements, items, resolved.spec.samples, options.judge, journal)
 
 
 def _run_context(
@@ -195,16 +229,23 @@ def _run_context(
     journal: Journal,
     on_progress: ProgressCallback,
     rate_caps: RateCaps | None,
+    requests: FixedRequests | MeasurementRequests,
 ) -> RunContext:
     """Return what the schedulers need: open items, requests, costs, statistics."""
     description, folder = resolved.description, resolved.folder
     discount = discount_for(description, options.batch)
-    all_requests = _all_requests(resolved)
     outcomes = item_outcomes(iter_responses(folder))
-    requests = open_requests(resolved, all_requests, outcomes, options.retry)
+    if isinstance(requests, FixedRequests):
+        all_requests, unanswered = _all_requests(resolved), requests.requests
+    else:
+        all_requests, unanswered = requests.requests_so_far(), requests.all_open_requests()
     budget = None
     if options.max_cost is not None:
         budget = open_budget(options.max_cost, resolved, price, discount, options.batch)
+        in_progress = background_jobs(folder)
+        for each in unanswered:
+            if each.id in in_progress:
+                budget.reserve(each)
     add_cost = partial(with_cost, price=price, discount=discount)
     policy = RetryPolicy(
         concurrency=options.concurrency or description.concurrency,
@@ -212,7 +253,12 @@ def _run_context(
         timeout=options.timeout,
         time_limit=options.time_limit,
     )
-    stats = _initial_stats(all_requests, requests, folder, add_cost, options.judge)
+    stats = _initial_stats(all_requests, unanswered, folder, add_cost, options.judge)
+    if not isinstance(requests, FixedRequests):
+        from numbench.runner.measurement_requests import with_horizons
+
+        requests.start(on_round=lambda added: stats.expect(each.item for each in added))
+        on_progress = with_horizons(on_progress, requests.measurements)
     published = published_tokens(resolved.spec.model, description.level) if rate_caps else {}
     return RunContext(
         requests=requests,
@@ -340,7 +386,7 @@ class Execution:
     def result(self) -> RunReport:
         """Return the report. Raises RunInterrupted, CostLimitReached or TimeLimitReached."""
         report, budget = self._report(), self._context.budget
-        open_count = len(self._context.requests) - report.completed
+        open_count = self._context.requests.open_count
         if report.interrupted:
             raise RunInterrupted(report)
         if budget is not None and budget.is_closed and open_count:
@@ -352,12 +398,11 @@ class Execution:
 
     def _report(self) -> RunReport:
         stats = self._scheduler.stats
-        requests = sum(map(len, self._resolved.requests_by_task.values()))
         return RunReport(
             path=self._resolved.folder,
             completed=stats.answered + stats.errors,
             answered=stats.answered,
-            skipped=requests - len(self._context.requests),
+            skipped=self._context.requests.skipped,
             errors=stats.errors,
             permanent_errors=stats.permanent_errors,
             last_error=stats.last_error,

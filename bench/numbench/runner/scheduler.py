@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from itertools import chain
 from typing import Any
 
 from msgspec.structs import replace
@@ -24,6 +23,7 @@ from numbench.runner.background import BackgroundLog
 from numbench.runner.budget import Budget
 from numbench.runner.progress import ProgressCallback, RunProgress, RunStats
 from numbench.runner.rate_caps import RateCaps
+from numbench.runner.request_source import RequestSource
 from numbench.runner.throttle import Throttle
 
 MAX_CONSECUTIVE_FAILURES = 10
@@ -79,14 +79,14 @@ class RetryPolicy:
 class RunContext:
     """What a scheduler needs of a run.
 
-    requests: the open requests, in the order in which to send them. build_request: returns the
+    requests: where the requests come from. build_request: returns the
     messages and settings of one. on_progress: called after every change. with_cost: adds the cost
     to a completion, as far as it is known. notes_on_retry: returns what a response records of an
-    earlier one that it replaces. stats: counts the whole run, of which `requests` are
-    the rest. rate_caps: caps per minute, with `expect_tokens` of a request, None if unknown.
+    earlier one that it replaces. stats: counts the whole run, of which `requests` are the
+    rest. rate_caps: caps per minute, with `expect_tokens` of a request, None if unknown.
     """
 
-    requests: Sequence[ItemSample]
+    requests: RequestSource
     build_request: Callable[[ItemSample], Request]
     journal: Journal
     policy: RetryPolicy
@@ -113,13 +113,7 @@ class RequestScheduler:
         self._model, self._context = model, context
         self._policy, self._budget = context.policy, context.budget
         self._background = BackgroundLog(context.journal)
-        # Answers in progress at the provider are collected first: they are paid for.
-        in_progress = [each for each in context.requests if each.id in self._background]
-        others = (each for each in context.requests if each.id not in self._background)
-        self._requests = chain(in_progress, others)
-        for requested in in_progress:
-            if self._budget:
-                self._budget.reserve(requested)
+        self._requests = context.requests
         self._in_progress: dict[str, tuple[ItemSample, Attempts]] = {}
         self._stop, self._interrupted = asyncio.Event(), asyncio.Event()
         self._throttle = Throttle(
@@ -136,8 +130,7 @@ class RequestScheduler:
     async def run(self) -> None:
         """Send all items, or until interrupted. Raises NumbenchError if none can be answered."""
         self._report_progress()
-        count = min(self._policy.concurrency, len(self._context.requests))
-        workers = [asyncio.create_task(self._work()) for _ in range(count)]
+        workers = [asyncio.create_task(self._work()) for _ in range(self._policy.concurrency)]
         all_workers: asyncio.Future[list[None]] = asyncio.gather(*workers)
         # Marks an exception as retrieved.
         all_workers.add_done_callback(lambda done: done.cancelled() or done.exception())
@@ -146,6 +139,7 @@ class RequestScheduler:
             await _wait_for_first((all_workers, self._stop.wait()), self._policy.time_limit)
             self.reached_time_limit = not all_workers.done() and not self._stop.is_set()
             self._stop.set()
+            self._requests.close()
             self._throttle.release()
             await self._drain(workers, all_workers)
         finally:
@@ -214,11 +208,11 @@ class RequestScheduler:
 
     async def _work(self) -> None:
         """Send requests until there are none left or the run stops."""
-        for requested in self._requests:
+        while (requested := await self._requests.next()) is not None:
             is_paid = requested.id in self._background
-            if self._budget and not is_paid and not await self._budget.admit(requested):
-                return
             try:
+                if self._budget and not is_paid and not await self._budget.admit(requested):
+                    return
                 if self._stop.is_set():
                     return
                 await self._complete(requested)
@@ -231,6 +225,7 @@ class RequestScheduler:
             finally:
                 if self._budget:
                     self._budget.release(requested.id)
+                self._requests.release(requested)
             if self._stop.is_set():
                 return
 
@@ -260,14 +255,15 @@ class RequestScheduler:
         if completion.error is not None and self._is_rejecting_everything:
             raise NumbenchError(
                 f"{self._model.name}: all of the first {self.stats.errors} items were rejected, "
-                f"the last with: {completion.error.message}; add --retry error to send them again"
+                f"the last with: {completion.error.message}; {self._requests.rejection_hint}"
             )
 
     @property
     def _is_rejecting_everything(self) -> bool:
         """Whether many items were permanently rejected, and none was answered in any call."""
-        rejected = self.stats.permanent_errors
-        return rejected >= MAX_REJECTED_ITEMS and not self.stats.progress().overall.answered
+        is_enough = self.stats.permanent_errors >= MAX_REJECTED_ITEMS
+        is_over = self._requests.needs_answers and not self._requests.open_count
+        return (is_enough or is_over) and not self.stats.progress().overall.answered
 
     async def _request(self, requested: ItemSample, attempts: Attempts) -> Completion:
         """Return the completion of a request."""
@@ -364,6 +360,7 @@ class RequestScheduler:
             self._last_answer = time.monotonic()
         else:
             self._consecutive_failures += completion.error.kind != "item"
+        self._requests.record(requested, completion)
         self.stats.count(requested.item, completion)
         self._report_progress()
 

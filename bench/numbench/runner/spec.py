@@ -19,12 +19,22 @@ import msgspec
 from numbench._version import __version__
 from numbench.dataset.store import Dataset, open_dataset
 from numbench.errors import BadInput
+from numbench.horizon.items import ItemSequences
 from numbench.journal import INFO
 from numbench.jsonl import read_json
 from numbench.models import Api, Message, ModelDescription, Request, RequestSettings, describe_model
 from numbench.models.base import merge_parameters
 from numbench.records import FailureKind, Item, ItemSample, Response, RunInfo, parse_shard
 from numbench.runner.few_shot import Examples, example_messages, examples, examples_sha256
+from numbench.runner.measurement_spec import (
+    MeasurementSpec,
+    Sizes,
+    check_measurement,
+    example_questions,
+    permitted_sizes,
+    scaled_tasks,
+)
+from numbench.runner.model_limits import token_limits
 from numbench.runner.prices import find_price
 from numbench.runner.request_options import (
     check_headers,
@@ -68,6 +78,7 @@ class RunSpec:
     params: parameters to add to the body of requests, nested. headers: HTTP headers to add.
     providers, quantizations: the hosts of the model to use, on routes with several (OpenRouter).
     allow_altered_messages: whether the route may change the messages.
+    measurement: how to measure horizons on scaled tasks; None for a run on the dataset.
     """
 
     model: str
@@ -94,6 +105,7 @@ class RunSpec:
     stream: bool | None = None
     shard: str | None = None
     background: bool = False
+    measurement: MeasurementSpec | None = None
 
     def describe(self) -> ModelDescription:
         """Return the description of the model. Raises BadInput for an unknown model or level."""
@@ -104,7 +116,8 @@ class RunSpec:
 class ResolvedRun:
     """A RunSpec with its dataset, model and folder looked up.
 
-    settings: a template for the settings of the requests. info: the content of `run.json`.
+    settings: a template for the settings of the requests. info: the content of `run.json`. sizes:
+    of a horizon measurement; its dataset has only examples of the questions.
     """
 
     spec: RunSpec
@@ -115,6 +128,7 @@ class ResolvedRun:
     examples: Examples
     folder: Path
     info: RunInfo
+    sizes: Sizes = field(default_factory=dict)
 
     @cached_property
     def items_by_task(self) -> dict[str, list[Item]]:
@@ -132,11 +146,6 @@ class ResolvedRun:
             for task, items in self.items_by_task.items()
         }
 
-    @cached_property
-    def task_of(self) -> dict[str, str]:
-        """The task of every item of the dataset, by item id."""
-        return {item.id: item.task for items in self.dataset.by_task.values() for item in items}
-
     @property
     def has_new_token_limit(self) -> bool:
         """Whether the requests have another token limit than the run, to retry truncated ones."""
@@ -146,6 +155,10 @@ class ResolvedRun:
         """Return the messages before a question of `task`: system prompt and examples."""
         system_prompt = load_prompt_set(PROMPT_SET).system_prompt(task)
         return Message("system", system_prompt), *example_messages(self.examples.get(task, ()))
+
+    def prefix_characters(self, task: str) -> int:
+        """Return the length of the messages before a question of `task`."""
+        return sum(len(message.content) for message in self.prompt_prefix(task))
 
     def request(self, requested: ItemSample, timeout: float) -> Request:
         """Return the request for one sample of an item; `timeout` in seconds.
@@ -186,12 +199,23 @@ def resolve(spec: RunSpec, description: ModelDescription) -> ResolvedRun:
         raise BadInput(f"--samples {spec.samples}: give at most {MAX_SAMPLES:,}")
     _check_sampling(spec, description)
     settings = _settings(spec, description)
-    dataset = open_dataset(spec.dataset)
-    tasks = select_tasks(dataset, spec.tasks)
+    sizes: Sizes = {}
+    if spec.measurement is None:
+        dataset = open_dataset(spec.dataset)
+        tasks = select_tasks(dataset, spec.tasks)
+    else:
+        check_measurement(spec.measurement)
+        tasks = scaled_tasks(spec.tasks)
+        items = ItemSequences(spec.measurement.question_seed)
+        limits = token_limits(description, settings)
+        sizes = permitted_sizes(spec.measurement, tasks, items, limits)
+        dataset = example_questions(sizes, items)
     shown = examples(dataset, tasks, spec.few_shot)
     folder = spec.out or Path("results") / folder_name(spec, description.level, dataset.name)
     info = _info(spec, description, dataset, tasks, settings, shown, folder)
-    return ResolvedRun(spec, description, dataset, tasks, settings, shown, folder, info)
+    if spec.measurement is not None:
+        info = msgspec.structs.replace(info, horizon=spec.measurement.info(sizes))
+    return ResolvedRun(spec, description, dataset, tasks, settings, shown, folder, info, sizes)
 
 
 def _settings(spec: RunSpec, description: ModelDescription) -> RequestSettings:

@@ -126,7 +126,7 @@ def _score_parsed(item: Item, protocol: ReadingProtocol, parsed: ParsedAnswer) -
         status="ok",
         exact_match=error is None,
         log_smape=smape,
-        parsed=_answer_text(value),
+        parsed=_answer_text(value, TASKS[item.task].every_digit),
         rule=parsed.rule,
         error_kind=error,
         correct_digits=digits,
@@ -179,7 +179,7 @@ def _has_log_smape(item: Item) -> bool:
     return TASKS[item.task].metric == "log_smape"
 
 
-def _answer_text(value: AnswerValue) -> Answer:
+def _answer_text(value: AnswerValue, every_digit: bool) -> Answer:
     if isinstance(value, Decimal):
-        return format_number(value)
+        return format_number(value, every_digit)
     return value if isinstance(value, str) else tuple(map(format_number, value))

@@ -81,11 +81,14 @@ def _padded_digits(value: Decimal) -> str:
 def comparison_key(item: Item) -> Callable[[Decimal], Decimal]:
     """Return the function that maps answer and truth to the values that must be equal.
 
-    It rounds to 15 significant digits. In a comparison task the answer is copied from the
-    question; if rounding makes two different numbers of the question equal, values are compared
-    without rounding.
+    It rounds to 15 significant digits, unless the task requires every digit. In a comparison task
+    the answer is copied from the question; if rounding makes two different numbers of the question
+    equal, values are compared without rounding.
     """
-    if TASKS[item.task].metric == "log_smape" or not _rounding_collides(item.operands):
+    task = TASKS[item.task]
+    if task.every_digit:
+        return _unrounded
+    if task.metric == "log_smape" or not _rounding_collides(item.operands):
         return round_significant
     return _unrounded
 

@@ -20,10 +20,17 @@ MAX_EXPONENT = 999_999
 MAX_LIST_LENGTH = 10_000
 """The largest number of elements of a list."""
 
-_MAX_PARSED_DIGITS = 40
+MAX_DIGITS = 20_000
+"""The number of significant digits that are read exactly."""
+
+_MAX_REPORTED_DIGITS = 40
 # ROUND_05UP (sticky rounding) keeps a second rounding to fewer digits correct.
 _PARSING_CONTEXT = Context(
-    prec=_MAX_PARSED_DIGITS, rounding=ROUND_05UP, Emax=MAX_EMAX, Emin=MIN_EMIN, traps=[]
+    prec=MAX_DIGITS, rounding=ROUND_05UP, Emax=MAX_EMAX, Emin=MIN_EMIN, traps=[]
+)
+
+_REPORTING_CONTEXT = Context(
+    prec=_MAX_REPORTED_DIGITS, rounding=ROUND_05UP, Emax=MAX_EMAX, Emin=MIN_EMIN, traps=[]
 )
 
 _ZERO = Decimal(0)
@@ -74,8 +81,8 @@ def read_number(text: str) -> Decimal | None:
     narrow or no-break space, the same throughout, groups of three digits, the first group of one
     to three digits and without a leading 0. `1,234` is therefore 1234, and `0,123` is not a number.
 
-    The value is exact up to 40 significant digits. A longer one is shortened so that rounding it
-    to 39 digits or fewer gives the same result as rounding the text. None for values outside
+    The value is exact up to MAX_DIGITS significant digits. A longer one is shortened so that
+    rounding it to fewer digits gives the same result as rounding the text. None for values outside
     10^±999,999; every zero is the same.
     """
     if _ASCII_NUMBER.fullmatch(text):
@@ -151,16 +158,17 @@ def strip_markup(text: str) -> str:
     return text
 
 
-def format_number(value: Decimal) -> str:
-    """Format a value: plain decimal within 10^±40, else scientific; no trailing zeros, no -0."""
+def format_number(value: Decimal, every_digit: bool = False) -> str:
+    """Format a value: plain decimal within 10^±40, else scientific; no trailing zeros, no -0.
+
+    More than 40 significant digits are shortened, unless `every_digit` is to be shown; then the
+    plain notation may have as many digits as are read.
+    """
     if not value:
         return "0"
-    value = value.normalize(_PARSING_CONTEXT)
-    return (
-        f"{value:f}"
-        if -_MAX_PARSED_DIGITS <= value.adjusted() <= _MAX_PARSED_DIGITS
-        else f"{value:e}"
-    )
+    largest = MAX_DIGITS if every_digit else _MAX_REPORTED_DIGITS
+    value = value.normalize(_PARSING_CONTEXT if every_digit else _REPORTING_CONTEXT)
+    return f"{value:f}" if -_MAX_REPORTED_DIGITS <= value.adjusted() <= largest else f"{value:e}"
 
 
 def _decimal(literal: str) -> Decimal | None:

@@ -13,7 +13,8 @@ import msgspec
 from numbench._version import __version__
 from numbench.dataset.store import Dataset, open_run_dataset
 from numbench.errors import BadInput
-from numbench.journal import Run, read_run
+from numbench.horizon.asked_items import asked_items
+from numbench.journal import Run, read_info, read_run
 from numbench.records import (
     Item,
     ProtocolName,
@@ -96,13 +97,16 @@ def score_run(
 ) -> ScoredRun:
     """Score the run in `folder`: each of its tasks, with the items that the run includes.
 
-    dataset: the run's dataset; by default it is opened from where the run refers to.
+    dataset: the run's dataset; by default it is opened from where the run refers to. The items of
+    a horizon measurement are those with a response.
 
     Raises BadInput if there is no run, if its dataset is not found or differs from `dataset`, or
     if the dataset does not have a task of the run.
     """
     run = read_run(folder)
-    if dataset is None:
+    if run.info.horizon is not None:
+        dataset = asked_items(folder, run.info, _answered_items(run))
+    elif dataset is None:
         dataset = open_run_dataset(run.info.dataset, folder)
     elif dataset.manifest.sha256 != run.info.dataset.sha256:
         raise BadInput(
@@ -119,6 +123,22 @@ def score_run(
         if task in run.info.tasks
     }
     return ScoredRun(folder, run.info, dataset, protocol, rows)
+
+
+def _answered_items(run: Run) -> list[str]:
+    """Return the ids of the items with a response, in the order of the journal."""
+    return list(dict.fromkeys(response.item_id for response in run.responses.values()))
+
+
+def score_dataset_run(folder: Path, protocol: ProtocolName = "exact") -> ScoredRun:
+    """Score a run on a dataset.
+
+    Raises BadInput for a horizon measurement: the means of its scores depend on the sizes that it
+    chose.
+    """
+    if read_info(folder).horizon is not None:
+        raise BadInput(f"{folder} holds a horizon measurement, not a run on a dataset")
+    return score_run(folder, protocol)
 
 
 def _missing_tasks_message(folder: Path, dataset: Dataset, tasks: list[str]) -> str:

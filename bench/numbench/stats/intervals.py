@@ -51,10 +51,11 @@ class MeanIntervals(NamedTuple):
     high: Column
 
 
-def wilson(successes: int, n: int) -> Interval:
+def wilson(successes: float, n: int) -> Interval:
     """Return Wilson's score interval of the proportion successes / n, within [0, 1].
 
-    Raises ValueError if n is 0 or successes is not in 0 … n.
+    The share of an item's samples that succeed is a fraction of a success. Raises ValueError if n
+    is 0 or successes is not in 0 … n.
     """
     if not 0 <= successes <= n or n == 0:
         raise ValueError(f"{successes} successes in {n} observations")

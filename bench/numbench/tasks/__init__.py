@@ -1,4 +1,4 @@
-"""The tasks: the nine of the paper and those of installed plugins.
+"""The tasks: the nine of the paper, the scaled ones, and those of installed plugins.
 
 `numbench.tasks.base` shows a complete task. A task is registered in one place: inside this
 package in `_BUILT_IN`, in any other package as an entry point in the group `numbench.tasks`.
@@ -16,6 +16,7 @@ from numbench.tasks.arithmetic import ADDITION, DIVISION, EXPONENTIATION, MEAN, 
 from numbench.tasks.base import Convention, SampledQuestion, SamplingSettings, Task, TaskPrompts
 from numbench.tasks.comparison import INTERVAL, MINMAX, SORTING
 from numbench.tasks.random_words import RandomWords
+from numbench.tasks.scaled import SCALED_TASKS
 
 PAPER_TASKS: dict[str, Task] = {
     task.name: task
@@ -33,7 +34,7 @@ PAPER_TASKS: dict[str, Task] = {
 }
 """The nine tasks of the paper: the content of `v1`, and `all` of `numbench generate`."""
 
-_BUILT_IN: tuple[Task, ...] = (*PAPER_TASKS.values(),)
+_BUILT_IN: tuple[Task, ...] = (*PAPER_TASKS.values(), *SCALED_TASKS.values())
 """The tasks of this package: those of the paper, then newer ones."""
 
 ENTRY_POINTS = "numbench.tasks"
@@ -92,6 +93,7 @@ def check_task_name(name: str) -> None:
 
 __all__ = [
     "PAPER_TASKS",
+    "SCALED_TASKS",
     "TASKS",
     "Convention",
     "RandomWords",

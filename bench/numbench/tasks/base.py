@@ -31,7 +31,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from string import ascii_lowercase
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, Protocol, TypeVar
 
 from numbench.records import Answer, Difficulty, ErrorKind
 from numbench.tasks.difficulty import of_printed_digits
@@ -42,6 +42,10 @@ LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 AnswerKind = Literal["number", "letter", "list"]
 Metric = Literal["log_smape", "exact_match"]
+Approximation = float | str | Sequence[float]
+"""An answer in floating-point arithmetic: a number, a letter or a list of numbers."""
+
+Number = TypeVar("Number")
 
 
 class SampledQuestion(NamedTuple):
@@ -63,11 +67,53 @@ class SamplingSettings(NamedTuple):
     max_digits: significant digits of an operand (paper: 15 or 17). max_bits: if set, operands are
     the integers 1 … 2^max_bits − 1 instead (`numbench.tasks.short_integers`). max_shift: with
     max_bits, operands are divided by 10^j with j uniform on {1 … max_shift}; 0: integers.
+    question_size: the size of the questions of a scaled task; these ignore all other settings.
     """
 
     max_digits: int = 15
     max_bits: int | None = None
     max_shift: int = 0
+    question_size: int | None = None
+
+
+class SizeAxis(NamedTuple):
+    """How the questions of a scaled task grow.
+
+    unit: what their size counts, in the plural. words: the number of random words of an attempt.
+    answer_characters: the length of the longest answer, as text. Both are functions of the size.
+    operands: the number of operands, for the probability that a guess is right.
+    """
+
+    unit: str
+    words: Callable[[int], int]
+    answer_characters: Callable[[int], int]
+    operands: Callable[[int], int]
+    minimum: int = 1
+    maximum: int = 4096
+
+
+class Evaluate(Protocol):
+    """Returns the value of an expression in any arithmetic, from its operands."""
+
+    def __call__(
+        self,
+        operands: Sequence[str],
+        number: Callable[[str], Number],
+        operate: Callable[[str, Number, Number], Number],
+        /,
+    ) -> Number:
+        """number: parses a number. operate: applies an operator to two numbers."""
+
+
+class ExpressionFormat(NamedTuple):
+    """How the operands of a question are written as an expression, read back, and evaluated.
+
+    parse raises ValueError for a text that is not such an expression.
+    """
+
+    format: Callable[[Sequence[str]], str]
+    parse: Callable[[str], tuple[str, ...]]
+    evaluate: Evaluate
 
 
 @dataclass(frozen=True)
@@ -76,7 +122,7 @@ class TaskPrompts:
 
     system: the system prompt, which has to ask for the answer as `{"answer": ...}`.
     questions: one template per operator. Its fields are `{a}`, `{b}`, ... for a fixed number of
-    operands, or `{list}` for any number of them.
+    operands, `{list}` for any number of them, or `{expression}` (`Task.expression`).
     """
 
     system: str
@@ -85,9 +131,11 @@ class TaskPrompts:
     def __post_init__(self) -> None:
         for operator, template in self.questions.items():
             fields = set(re.findall(r"\{(\w*)\}", template))
-            if not fields or (fields != {"list"} and fields != set(ascii_lowercase[: len(fields)])):
+            is_special = fields in ({"list"}, {"expression"})
+            if not fields or not (is_special or fields == set(ascii_lowercase[: len(fields)])):
                 raise ValueError(
-                    f"question of {operator!r}: use the fields {{a}}, {{b}}, ... or {{list}}"
+                    f"question of {operator!r}: use the fields {{a}}, {{b}}, ..., {{list}} or "
+                    "{expression}"
                 )
 
 
@@ -135,8 +183,12 @@ class Task:
     conventions: other conventions of a task whose answers are numbers. `exact_answer` has the
         definition by which answers are scored.
     approximate: the answer in floating-point arithmetic for the arithmetic baselines, from
-        operator, operands, and a function that rounds an intermediate result. None: no baseline.
+        operator, operands, and a function that rounds an intermediate result. None: no baseline,
+        unless the task has an `expression`, which is evaluated.
     operand_names: names of the operands in `numbench describe`; the last one covers the rest.
+    sizes: how the questions of a scaled task grow; None for all others.
+    every_digit: whether an answer has to have all digits of the exact answer, however many.
+    expression: how the operands are written where the template has `{expression}`.
     """
 
     name: str
@@ -153,8 +205,13 @@ class Task:
     system_prompt: str = ""
     chance_accuracy: Callable[[int], float] = _no_chance
     conventions: tuple[Convention, ...] = ()
-    approximate: Callable[[str, Sequence[float], Callable[[float], float]], float] | None = None
+    approximate: (
+        Callable[[str, Sequence[float], Callable[[float], float]], Approximation] | None
+    ) = None
     operand_names: tuple[str, ...] = ("elements",)
+    sizes: SizeAxis | None = None
+    every_digit: bool = False
+    expression: ExpressionFormat | None = None
 
     def __post_init__(self) -> None:
         if not re.fullmatch(r"[a-z][a-z0-9_]*", self.name):
@@ -163,6 +220,11 @@ class Task:
             raise ValueError(f"task {self.name!r} needs at least one operator")
         if self.metric == "log_smape" and self.answer_kind != "number":
             raise ValueError(f"task {self.name!r}: metric log_smape needs answers that are numbers")
+        if self.every_digit and (self.metric, self.answer_kind) != ("exact_match", "number"):
+            raise ValueError(
+                f"task {self.name!r}: every_digit needs answers that are numbers, and metric "
+                "exact_match"
+            )
         if self.conventions and self.metric != "log_smape":
             raise ValueError(f"task {self.name!r}: conventions need metric log_smape")
         if self.prompts and (missing := set(self.operators) - self.prompts.questions.keys()):

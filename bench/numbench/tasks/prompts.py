@@ -22,6 +22,7 @@ _NUMBER = r"[-+]?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?"
 _FIELD_PATTERNS = {
     "list": rf"{_NUMBER}(?:, {_NUMBER})*",
     "choices": r"[A-Z]: .+",
+    "expression": r"[-+*() \d]+",
 }
 """Regular expressions of the fields that are not a single number."""
 _BOUNDARY = re.compile(rf"x < ({_NUMBER})")
@@ -93,6 +94,9 @@ class PromptSet:
             return template.format(reference=operands[0], choices=_choices(templates, operands[1:]))
         if "{list}" in template:
             return template.format(list=", ".join(operands))
+        expression = TASKS[task].expression
+        if expression is not None:
+            return template.format(expression=expression.format(operands))
         return template.format(**dict(zip(ascii_lowercase, operands, strict=False)))
 
     def parse_question(self, prompt: str) -> Question:
@@ -104,7 +108,13 @@ class PromptSet:
             match = pattern.fullmatch(prompt)
             if match is None:
                 continue
-            operands = _operands(match.groupdict())
+            fields, expression = match.groupdict(), TASKS[task].expression
+            try:
+                operands = (
+                    expression.parse(fields["expression"]) if expression else _operands(fields)
+                )
+            except ValueError:
+                continue
             if self.format_question(task, operator, operands) == prompt:
                 return Question(task, operator, operands)
         raise ValueError(f"not a question of the prompt set {self.name!r}: {prompt[:80]!r}")

@@ -12,7 +12,8 @@ from typing import NamedTuple
 
 from numbench.errors import BadInput
 
-_CHUNK = 256
+_MAX_ATTEMPTS, _MAX_WORDS = 256, 1 << 16
+"""The attempts whose words are drawn at a time: at most so many, with so many words."""
 
 
 class RandomStream(NamedTuple):
@@ -71,7 +72,8 @@ def attempts(stream: RandomStream, words: int) -> Iterator[RandomWords]:
     from numpy.random import Philox
 
     generator = Philox(key=stream.philox_key())
+    count = max(1, min(_MAX_ATTEMPTS, _MAX_WORDS // words))
     while True:
-        block = generator.random_raw(words * _CHUNK).tolist()
+        block = generator.random_raw(words * count).tolist()
         for start in range(0, len(block), words):
             yield RandomWords(block[start : start + words])

@@ -35,11 +35,12 @@ class Shard:
     max_digits: int = 15
     max_bits: int | None = None
     max_shift: int = 0
+    question_size: int | None = None
 
     @property
     def settings(self) -> SamplingSettings:
         """The settings of the task's sampler."""
-        return SamplingSettings(self.max_digits, self.max_bits, self.max_shift)
+        return SamplingSettings(self.max_digits, self.max_bits, self.max_shift, self.question_size)
 
     @property
     def stream(self) -> RandomStream:
@@ -47,6 +48,8 @@ class Shard:
         name = TASKS[self.task].stream_name or self.task
         if self.max_bits is not None:
             name += f" of integers, {self.max_bits} bits, shift {self.max_shift}"
+        if self.question_size is not None:
+            name += f" of size {self.question_size}"
         return RandomStream(self.seed, name, self.split, self.index)
 
     @property
@@ -54,7 +57,11 @@ class Shard:
         """The number of random words of an attempt."""
         if self.max_bits is not None:
             return short_integers.WORDS_PER_ATTEMPT
-        return TASKS[self.task].words_per_attempt
+        task = TASKS[self.task]
+        if task.sizes is not None:
+            assert self.question_size is not None
+            return task.sizes.words(self.question_size)
+        return task.words_per_attempt
 
 
 class ItemsExhausted(Exception):
@@ -69,6 +76,10 @@ EXHAUSTION_WINDOW = 1 << 18
 MIN_NEW_FRACTION = 1 / 1000
 """A shard is exhausted if a smaller share of EXHAUSTION_WINDOW consecutive items is new."""
 
+MAX_ATTEMPTS_WITHOUT_NEW = 1 << 13
+"""A shard of a scaled task is exhausted after so many attempts without a new item: there are few
+questions of one digit, and perhaps none in a split."""
+
 
 def generate_items(shard: Shard) -> Iterator[Item]:
     """Yield the distinct items of a shard in order. Raises ItemsExhausted at their end.
@@ -76,15 +87,19 @@ def generate_items(shard: Shard) -> Iterator[Item]:
     Raises BadInput if the task samples a question that has no exact answer.
     """
     seen: set[str] = set()
-    candidates = new = 0
+    candidates = new = since_new = 0
     for words in attempts(shard.stream, shard.words_per_attempt):
         item = _make_attempt(shard, words)
+        since_new += 1
+        if shard.question_size is not None and since_new > MAX_ATTEMPTS_WITHOUT_NEW:
+            raise ItemsExhausted(len(seen))
         if item is None:
             continue
         candidates += 1
         if item.id not in seen:
             seen.add(item.id)
             new += 1
+            since_new = 0
             yield item
         if candidates == EXHAUSTION_WINDOW:
             if new < candidates * MIN_NEW_FRACTION:

@@ -32,7 +32,7 @@ from numbench.bittoken.training.trainer import StepResult, TrainerProgress
 from numbench.bittoken.training.validation import _mean_by_level, expected_chance_accuracy
 from numbench.bittoken.vocabulary import BOS, EOQ, EOS, NUM, Vocabulary
 from numbench.progress_display import LogDisplay
-from numbench.tasks import TASKS
+from numbench.tasks import PAPER_TASKS
 
 START = {
     "step": 0,
@@ -40,14 +40,16 @@ START = {
     "parameters": 117_182_272,
     "device": "NVIDIA H200",
     "processes": 1,
-    "chance": {task: expected_chance_accuracy(task) for task in TASKS},
+    "chance": {task: expected_chance_accuracy(task) for task in PAPER_TASKS},
 }
 METRICS = {"score": 0.97321, "exact": 0.5, "items": 100}
 CURRICULUM = {"frontier": 5, "levels": 52, "opened_score": 0.812, "opened_exact": 0.7}
 VALIDATION = {
     "step": 4096,
-    "ratio": dict.fromkeys((*TASKS, "text"), 0.1),
-    "tasks": {task: METRICS | (CURRICULUM if task == "mean" else {}) for task in (*TASKS, "text")},
+    "ratio": dict.fromkeys((*PAPER_TASKS, "text"), 0.1),
+    "tasks": {
+        task: METRICS | (CURRICULUM if task == "mean" else {}) for task in (*PAPER_TASKS, "text")
+    },
     "harmonic_mean": 0.9321,
 }
 
@@ -58,7 +60,7 @@ def snapshot(**changes: Any) -> ProgressSnapshot:
         total_steps=50_862,
         tokens=810_000_000,
         seconds=3700.0,
-        losses=dict.fromkeys((*TASKS, "text"), 1.5),
+        losses=dict.fromkeys((*PAPER_TASKS, "text"), 1.5),
         tokens_per_second=812_345.0,
         remaining_seconds=4 * 3600.0,
         flop_utilization=0.414,

@@ -90,6 +90,8 @@ function start() {
   enlargeFigures();
   document.querySelectorAll('[data-script]').forEach((node) => { node.hidden = false; });
   const state = byId('items-state');
+  // A report on horizons alone has no items.
+  if (!state) return;
   const showStatus = (text) => { state.textContent = text; };
   if (typeof DecompressionStream === 'undefined') {
     showStatus('This browser cannot decompress the items; use a current one, or `numbench show RUN` in a terminal.');

@@ -1,0 +1,185 @@
+"""The adaptive measurement of one task: which sizes to ask next, and when to stop.
+
+A measurement goes in rounds. The sizes of a round depend on the answers of the rounds before it
+and on nothing else: not on the order of the answers, nor on the limits. So a measurement that was
+interrupted, or that continues with higher limits, asks what an uninterrupted one asks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from numbench.horizon.psychometric import Estimate, Floats, Posterior
+from numbench.horizon.stopping import Limits, StopReason, is_beyond, stop_reason
+
+SMALLEST_ROUND, ROUND_SHARE = 4, 4
+"""A round has a quarter as many items as all rounds before it, and at least four."""
+
+CURVE_EVERY = 4
+"""Of every four items, one is chosen for the whole curve."""
+
+MAX_REJECTIONS = 3
+"""Questions above the largest answered size that may be rejected until they are asked no more."""
+
+
+def round_size(completed: int) -> int:
+    """Return the number of items of the round after `completed` items."""
+    return max(SMALLEST_ROUND, completed // ROUND_SHARE)
+
+
+def is_about_curve(position: int) -> bool:
+    """Return whether the item at a position of a round, from 0, is chosen for the whole curve.
+
+    The others are chosen for log h50 alone; without these, nothing shows the slope and the lapses,
+    on which h90 and the fit check depend.
+    """
+    return position % CURVE_EVERY == CURVE_EVERY - 1
+
+
+class AdaptiveDesign:
+    """Chooses sizes by expected information per expected token.
+
+    sizes: increasing. guess: the probability of a right guess by size. prompt_tokens,
+    answer_tokens: expected tokens of a question and of its answer by size, before any answer;
+    those of the answers are corrected by what was generated. completed: items that were answered
+    or rejected.
+    """
+
+    def __init__(
+        self,
+        sizes: Sequence[int],
+        guess: Sequence[float],
+        prompt_tokens: Sequence[float],
+        answer_tokens: Sequence[float],
+    ) -> None:
+        self.posterior = Posterior(sizes, guess)
+        self.completed = 0
+        self._largest_answered = 0
+        self._rejected: list[int] = []
+        self._exhausted: set[int] = set()
+        self._prompt_tokens = np.asarray(prompt_tokens, np.float64)
+        self._costs = TokenCosts(sizes, answer_tokens)
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """The sizes that may be asked."""
+        return self.posterior.sizes
+
+    @property
+    def exhausted_sizes(self) -> int:
+        """The number of sizes that are chosen no more."""
+        return len(self._exhausted)
+
+    def next_round(self) -> list[int]:
+        """Return the sizes of the next round, in the order of their choice.
+
+        Each is chosen as if those before it were answered in the proportions that are expected.
+        Empty if no size has further items.
+        """
+        chosen: list[int] = []
+        expected = self.posterior.copy()
+        while len(chosen) < round_size(self.completed):
+            information = (
+                expected.curve_information()
+                if is_about_curve(len(chosen))
+                else expected.information()
+            )
+            size = self._best_size(information, self._may_be_rejected(chosen))
+            if size is None:
+                break
+            chosen.append(size)
+            expected.expect(size)
+        return chosen
+
+    def exhaust(self, size: int) -> None:
+        """Choose a size no more: it has no further items."""
+        self._exhausted.add(size)
+
+    def record(self, size: int, right: float, tokens: float | None = None) -> None:
+        """Take an answered item into account.
+
+        right: the share of its samples that are right. tokens: those generated, if they are known.
+        """
+        self.completed += 1
+        self._largest_answered = max(size, self._largest_answered)
+        self.posterior.update(size, right, 1 - right)
+        if tokens is not None:
+            self._costs.add(size, tokens)
+
+    def reject(self, size: int) -> None:
+        """Take an item into account that can never be answered, such as one that is too long."""
+        self.completed += 1
+        self._rejected.append(size)
+        if len(beyond := self._rejected_beyond) >= MAX_REJECTIONS:
+            self._exhausted.update(other for other in self.sizes if other >= min(beyond))
+
+    def stop_reason(self, limits: Limits) -> StopReason | None:
+        """Return why the measurement is complete; None if it is not."""
+        if reason := stop_reason(self.posterior, self.completed, limits):
+            return reason
+        available = [size for size in self.sizes if size not in self._exhausted]
+        if not available or is_beyond(self.posterior, available[-1]):
+            return "exhausted"
+        return None
+
+    def horizon(self, level: float = 0.5) -> Estimate:
+        """Return the estimate of the size at which p without guessing is `level`."""
+        return self.posterior.horizon(level)
+
+    def expected_tokens(self) -> Floats:
+        """Return the expected tokens of a question and its answer, by size."""
+        return self._prompt_tokens + self._costs.expected()
+
+    def _may_be_rejected(self, chosen: Sequence[int]) -> Sequence[int]:
+        """Return the sizes that are asked no more in a round, lest all of it is rejected.
+
+        Once a question above the largest answered size was rejected, a round has few of them.
+        """
+        beyond = [size for size in chosen if size > self._largest_answered]
+        if not self._rejected_beyond or len(beyond) < MAX_REJECTIONS:
+            return ()
+        return [size for size in self.sizes if size > self._largest_answered]
+
+    @property
+    def _rejected_beyond(self) -> list[int]:
+        """The sizes above the largest answered one of questions that were rejected."""
+        return [size for size in self._rejected if size > self._largest_answered]
+
+    def _best_size(self, information: Floats, excluded: Sequence[int]) -> int | None:
+        """Return the permitted size with the most information per token; None: there is none."""
+        value = information / self.expected_tokens()
+        for size in {*self._exhausted, *excluded}:
+            value[self.sizes.index(size)] = -1
+        best = int(np.argmax(value))
+        return None if value[best] < 0 else self.sizes[best]
+
+
+class TokenCosts:
+    """Expected generated tokens by size: a first guess, times a power law fitted to the answers.
+
+    The logarithm of used over guessed tokens is a + b · ln(size / smallest size), by ridge
+    regression: with few answers, a and b stay near 0.
+    """
+
+    _RIDGE = 0.5
+
+    def __init__(self, sizes: Sequence[int], guessed: Sequence[float]) -> None:
+        self._sizes = tuple(sizes)
+        self._guessed = np.asarray(guessed, np.float64)
+        self._features = np.column_stack([np.ones(len(sizes)), np.log(sizes) - np.log(sizes[0])])
+        self._gram = self._RIDGE * np.eye(2)
+        self._moment = np.zeros(2)
+
+    def add(self, size: int, tokens: float) -> None:
+        """Take the tokens of an answer into account."""
+        index = self._sizes.index(size)
+        features = self._features[index]
+        self._gram += np.outer(features, features)
+        self._moment += features * np.log(max(tokens, 1) / self._guessed[index])
+
+    def expected(self) -> Floats:
+        """Return the expected tokens at each size."""
+        correction = self._features @ np.linalg.solve(self._gram, self._moment)
+        return np.asarray(self._guessed * np.exp(correction))

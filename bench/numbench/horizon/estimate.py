@@ -1,0 +1,163 @@
+"""The horizon of a model on a task, from its answers."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from numbench.horizon.generated_tokens import tokens_at
+from numbench.horizon.goodness_of_fit import (
+    MISFIT,
+    SizeCount,
+    fit_p_value,
+    isotonic_crossing,
+)
+from numbench.horizon.psychometric import Curve, Estimate, Posterior
+from numbench.horizon.sizes import guess_rates, size_text, task_sizes
+from numbench.horizon.stopping import Limits, StopReason, stop_reason
+from numbench.tasks.base import Task
+
+BAND_DRAWS = 2000
+"""Draws from the posterior for the band of the curve."""
+
+
+class SizeOutcome(NamedTuple):
+    """An answered item.
+
+    size: of its question. right: the share of its samples that are right. total: the number of its
+    samples. truncated: the number of them that the token limit cut off (these are not right).
+    tokens: generated tokens, mean over the samples; None: not known.
+    """
+
+    size: int
+    right: float
+    total: int = 1
+    truncated: int = 0
+    tokens: float | None = None
+
+
+class BandPoint(NamedTuple):
+    """The curve at a size: posterior median and 95 % interval of p, guesses included."""
+
+    size: int
+    probability: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class TaskHorizon:
+    """The horizon of a model on a task.
+
+    unit: what the size counts, in the plural. tokens_at_h50: generated tokens per answer at h50,
+    or at the largest or smallest size if h50 is beyond it; None: not known. items: answered items.
+    truncated: answers that the token limit cut off. stop: why the measurement is complete; None: it
+    is not. fit_p: posterior predictive p-value of the curve. isotonic: where the isotonic
+    regression crosses 50 %; None: it does not. counts: the answers by size. curve: the parameters'
+    posterior means. band: the curve at every size. log2_h50_weights: posterior probabilities of
+    `psychometric.LOG2_HORIZONS`. largest, smallest: the sizes that can be asked.
+    """
+
+    task: str
+    unit: str
+    h50: Estimate
+    h90: Estimate
+    tokens_at_h50: float | None
+    items: int
+    truncated: int
+    stop: StopReason | None
+    fit_p: float
+    isotonic: float | None
+    counts: tuple[SizeCount, ...]
+    curve: Curve
+    band: tuple[BandPoint, ...]
+    log2_h50_weights: tuple[float, ...]
+    largest: int
+    smallest: int
+
+    @property
+    def fits(self) -> bool:
+        """Whether the curve describes the answers."""
+        return self.fit_p >= MISFIT
+
+    def text(self, size: float) -> str:
+        """Return a size as text; `≥ 4,096` or `< 1` if it is outside the sizes of the task."""
+        return size_text(size, self.smallest, self.largest)
+
+    def interval_text(self, estimate: Estimate) -> str:
+        """Return the 95 % interval of an estimate: `[5.9, 6.8]`."""
+        return f"[{self.text(estimate.low)}, {self.text(estimate.high)}]"
+
+
+def estimate_horizon(
+    task: Task,
+    outcomes: Sequence[SizeOutcome],
+    limits: Limits,
+    largest: int | None = None,
+    rejected: int = 0,
+) -> TaskHorizon:
+    """Return the horizon of a model on a scaled task. The order of the outcomes has no influence.
+
+    largest: the largest size that can be asked; None: the largest of the task. rejected: items that
+    can never be answered; they only count towards the limit of items.
+    """
+    assert task.sizes is not None
+    permitted = task_sizes(task, largest)
+    sizes = sorted({*permitted, *(outcome.size for outcome in outcomes)})
+    posterior = Posterior(sizes, guess_rates(task, sizes))
+    counts = count_by_size(task, outcomes)
+    for count in counts:
+        posterior.update(count.size, count.right, count.total - count.right)
+    h50 = posterior.horizon()
+    return TaskHorizon(
+        task=task.name,
+        unit=task.sizes.unit,
+        h50=h50,
+        h90=posterior.horizon(0.9),
+        tokens_at_h50=tokens_at(min(max(h50.value, sizes[0]), sizes[-1]), counts),
+        items=len(outcomes),
+        truncated=sum(outcome.truncated for outcome in outcomes),
+        stop=stop_reason(posterior, len(outcomes) + rejected, limits),
+        fit_p=fit_p_value(posterior, counts),
+        isotonic=isotonic_crossing(counts),
+        counts=counts,
+        curve=posterior.curve(),
+        band=_band(posterior),
+        log2_h50_weights=tuple(posterior.horizon_weights().tolist()),
+        largest=sizes[-1],
+        smallest=sizes[0],
+    )
+
+
+def count_by_size(task: Task, outcomes: Iterable[SizeOutcome]) -> tuple[SizeCount, ...]:
+    """Return the counts of the sizes with answers, by size."""
+    by_size: defaultdict[int, list[SizeOutcome]] = defaultdict(list)
+    for outcome in outcomes:
+        by_size[outcome.size].append(outcome)
+    sizes = sorted(by_size)
+    return tuple(
+        _count(size, by_size[size], guess)
+        for size, guess in zip(sizes, guess_rates(task, sizes), strict=True)
+    )
+
+
+def _count(size: int, outcomes: Sequence[SizeOutcome], guess: float) -> SizeCount:
+    tokens = [outcome.tokens for outcome in outcomes if outcome.tokens is not None]
+    return SizeCount(
+        size,
+        right=float(sum(sorted(outcome.right for outcome in outcomes))),
+        total=len(outcomes),
+        truncated=sum(outcome.truncated for outcome in outcomes),
+        tokens=float(np.mean(sorted(tokens))) if tokens else None,
+        guess=guess,
+    )
+
+
+def _band(posterior: Posterior) -> tuple[BandPoint, ...]:
+    drawn = posterior.sample_predictions(BAND_DRAWS, np.random.default_rng(1))
+    low, median, high = np.quantile(drawn, (0.025, 0.5, 0.975), axis=0).tolist()
+    return tuple(map(BandPoint, posterior.sizes, median, low, high))

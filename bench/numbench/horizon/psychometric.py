@@ -1,0 +1,298 @@
+"""The probability of a right answer as a function of size, and the posterior of its parameters.
+
+    p(s) = γ + (1 − γ) · (1 − λ) · σ(β · (ln h − ln s) + c),   σ(c) = 1 / (2 (1 − λ))
+
+with the probability γ(s) that a guess is right (known), lapse rate λ, slope β, and the horizon
+h = h50: there, a model that does not guess would be right half of the time. With γ = λ = 0 this is
+the logistic curve that crosses 50 % at h. The posterior is computed on a grid, as in QUEST+
+(Watson 2017, Journal of Vision 17:10).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from itertools import pairwise
+from typing import NamedTuple, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Real = TypeVar("Real", NDArray[np.float64], NDArray[np.float32])
+
+LOG2_HORIZONS: Floats = np.arange(-3, 15 + 1 / 32, 1 / 16)
+"""log₂ h50 on the grid: from an eighth (every size fails) to 32,768.
+
+The prior is uniform up to twice the largest size. Were it to favour horizons beyond the sizes, a
+few right answers to the largest questions would seem to prove one.
+"""
+
+SLOPES: Floats = 2.0 ** np.arange(-0.5, 5.01, 0.5)
+SLOPE_MEAN, SLOPE_SD = 1.5, 2.0
+"""Prior of log₂ β: normal. Digits that fail independently have β ≈ 1.4 at h50."""
+
+LAPSES: Floats = np.array([0.0, 0.01, 0.02, 0.04, 0.07, 0.11, 0.16])
+LAPSE_SCALE = 0.05
+"""Prior of λ: proportional to exp(−λ / LAPSE_SCALE)."""
+
+
+NEGLIGIBLE_WEIGHT = 1e-9
+"""Horizons of less weight are left out of expectations."""
+
+_SMALLEST_P = 2.0**-23
+"""A right answer is never impossible, nor a wrong one."""
+
+
+class Estimate(NamedTuple):
+    """A size with its 95 % credible interval.
+
+    low may be 0 and high infinite: then the size is outside the grid. 0 for the value: the level
+    is not reached at any size.
+    """
+
+    value: float
+    low: float
+    high: float
+
+
+class Curve(NamedTuple):
+    """The parameters of a curve without guessing. horizon: h50. slope: β. lapse: λ."""
+
+    horizon: float
+    slope: float
+    lapse: float
+
+    def probability(self, sizes: Floats) -> Floats:
+        """Return the probability of a right answer at each size, if the model never guesses."""
+        horizon, slope, lapse = (np.asarray(x, np.float64) for x in self)
+        return probabilities(np.log(horizon), slope, lapse, np.log(sizes))
+
+
+def probabilities(log_horizon: Floats, slope: Floats, lapse: Floats, log_size: Floats) -> Floats:
+    """Return p without guessing for arrays of parameters and ln sizes, which are broadcast."""
+    at_horizon = 0.5 / (1 - lapse)
+    x = slope * (log_horizon - log_size) + np.log(at_horizon) - np.log1p(-at_horizon)
+    # Both exponents are at most 0, so that nothing overflows.
+    share = np.exp(np.minimum(x, 0)) / (1 + np.exp(-np.abs(x)))
+    return np.asarray((1 - lapse) * share)
+
+
+class _Likelihood:
+    """p at every grid point, by size, and its logarithms for the sizes that are used.
+
+    Shape: sizes × horizons × (slopes · lapses), so that what belongs to a size is contiguous.
+    """
+
+    def __init__(self, sizes: tuple[int, ...], guess: tuple[float, ...]) -> None:
+        chance = np.asarray(guess, np.float64)[:, None, None, None]
+        horizons, slopes, lapses = np.ix_(LOG2_HORIZONS * np.log(2), SLOPES, LAPSES)
+        log_sizes = np.log(sizes)[:, None, None, None]
+        p = chance + (1 - chance) * probabilities(horizons, slopes, lapses, log_sizes)
+        p = p.reshape(len(sizes), len(LOG2_HORIZONS), -1)
+        # In single precision, which is enough for expectations, the largest array is half as big.
+        self.p = np.clip(p, _SMALLEST_P, 1 - _SMALLEST_P).astype(np.float32)
+        self.entropy = _entropy(self.p)
+        self._of_answer: dict[int, tuple[Floats, Floats]] = {}
+
+    def of_answer(self, index: int) -> tuple[Floats, Floats]:
+        """Return the log-likelihoods of a right and of a wrong answer at a size."""
+        if index not in self._of_answer:
+            p = self.p[index].astype(np.float64)
+            self._of_answer[index] = np.log(p), np.log1p(-p)
+        return self._of_answer[index]
+
+
+@lru_cache(maxsize=32)
+def _likelihood(sizes: tuple[int, ...], guess: tuple[float, ...]) -> _Likelihood:
+    return _Likelihood(sizes, guess)
+
+
+class Posterior:
+    """The posterior of horizon, slope and lapse rate, given answers at sizes of a grid.
+
+    sizes: increasing. guess: the probability that a guess is right, by size, each in [0, 1).
+    """
+
+    def __init__(self, sizes: Sequence[int], guess: Sequence[float] | None = None) -> None:
+        self.sizes = tuple(sizes)
+        chance = tuple(guess) if guess is not None else (0.0,) * len(self.sizes)
+        self._likelihood = _likelihood(self.sizes, chance)
+        shape = self._likelihood.p.shape[1:]
+        self._log_weights = np.broadcast_to(_log_prior(), shape).copy()
+        self._log_weights[np.log2(self.sizes[-1]) + 1 < LOG2_HORIZONS] = -np.inf
+        self._weights = _normalized(self._log_weights)
+
+    def update(self, size: int, right: float, wrong: float = 0) -> None:
+        """Take the numbers of right and wrong answers at a size into account.
+
+        They may be fractions: of an item with several samples, the share of right ones.
+        """
+        of_right, of_wrong = self._likelihood.of_answer(self.sizes.index(size))
+        self._log_weights += right * of_right + wrong * of_wrong
+        self._weights = _normalized(self._log_weights)
+
+    def expect(self, size: int) -> None:
+        """Take an answer into account as if it were right in the proportion that is expected."""
+        p = float(self.predicted()[self.sizes.index(size)])
+        self.update(size, p, 1 - p)
+
+    def copy(self) -> Posterior:
+        """Return a posterior that further answers change independently of this one."""
+        other = Posterior.__new__(Posterior)
+        other.sizes, other._likelihood = self.sizes, self._likelihood
+        other._log_weights, other._weights = self._log_weights.copy(), self._weights
+        return other
+
+    def predicted(self) -> Floats:
+        """Return the posterior mean of p at each size."""
+        is_likely, weights = self._likely()
+        return np.asarray(np.einsum("hk,shk->s", weights, self._likelihood.p[:, is_likely]))
+
+    def information(self) -> Floats:
+        """Return the expected information of one more answer about log h50, in nats, by size."""
+        is_likely, weights = self._likely()
+        by_horizon = weights.sum(axis=1)
+        joint = np.einsum("hk,shk->sh", weights, self._likelihood.p[:, is_likely])
+        given = _entropy(joint / by_horizon) @ by_horizon
+        return np.asarray(np.maximum(_entropy(joint.sum(axis=1)) - given, 0))
+
+    def curve_information(self) -> Floats:
+        """Return the expected information of one more answer about all parameters, by size."""
+        is_likely, weights = self._likely()
+        mean, given = (
+            np.einsum("hk,shk->s", weights, table[:, is_likely])
+            for table in (self._likelihood.p, self._likelihood.entropy)
+        )
+        return np.asarray(np.maximum(_entropy(mean) - given, 0))
+
+    def _likely(self) -> tuple[NDArray[np.bool_], Floats]:
+        """Return which horizons are not negligible, and their weights."""
+        is_likely = self._weights.sum(axis=1) > NEGLIGIBLE_WEIGHT
+        return is_likely, self._weights[is_likely]
+
+    def log2_horizon_deviation(self) -> float:
+        """Return the standard deviation of log₂ h50 by the shallower half of the posterior.
+
+        See `shallower_half`.
+        """
+        weights = shallower_half(self._weights)
+        mean = weights @ LOG2_HORIZONS
+        return float(np.sqrt(weights @ (LOG2_HORIZONS - mean) ** 2))
+
+    def is_between_neighbours(self, certainty: float) -> bool:
+        """Return whether h50 is between a size and the next integer with this probability.
+
+        No question is between them, so no further answer says where in between.
+        """
+        weights = self.horizon_weights()
+        return any(
+            float(weights[(np.log2(low) < LOG2_HORIZONS) & (np.log2(high) >= LOG2_HORIZONS)].sum())
+            >= certainty
+            for low, high in pairwise(self.sizes)
+            if high == low + 1
+        )
+
+    def horizon(self, level: float = 0.5) -> Estimate:
+        """Return the size where p without guessing is `level`: median and 95 % interval."""
+        log2_sizes, group = _log2_sizes_at(level)
+        weights = np.bincount(group, self._weights.ravel()).astype(np.float64)
+        low, value, high = _quantiles(log2_sizes, weights, (0.025, 0.5, 0.975))
+        return Estimate(*(_size(x) for x in (value, low, high)))
+
+    def horizon_weights(self) -> Floats:
+        """Return the posterior probability of each of `LOG2_HORIZONS`."""
+        return np.asarray(self._weights.sum(axis=1))
+
+    def probability_beyond(self, size: float) -> float:
+        """Return the posterior probability that h50 is above a size."""
+        weights = self._weights.sum(axis=1)
+        return float(weights[np.log2(size) < LOG2_HORIZONS].sum())
+
+    def curve(self) -> Curve:
+        """Return the curve with the posterior means of log h50, log β and λ."""
+        horizons, slopes, lapses = (
+            axis.ravel()
+            for axis in np.meshgrid(LOG2_HORIZONS, np.log2(SLOPES), LAPSES, indexing="ij")
+        )
+        w = self._weights.ravel()
+        return Curve(float(2 ** (w @ horizons)), float(2 ** (w @ slopes)), float(w @ lapses))
+
+    def sample_predictions(self, count: int, rng: np.random.Generator) -> Floats:
+        """Return p at each size for `count` draws from the posterior, shape (count, sizes)."""
+        flat = self._likelihood.p.reshape(len(self.sizes), -1)
+        drawn = rng.choice(flat.shape[1], size=count, p=self._weights.ravel())
+        return flat[:, drawn].T.astype(np.float64)
+
+
+def shallower_half(weights: Floats) -> Floats:
+    """Return the weights of the horizons, given that the slope is in its shallower half.
+
+    weights: shape (…, horizons, slopes · lapses). The slopes are those up to their median. By
+    chance, the first answers often make a curve look steeper, and its horizon more certain, than
+    it is. To stop there would leave intervals too narrow; what the shallower slopes say of the
+    precision prevents that.
+    """
+    shape = (*weights.shape[:-1], len(SLOPES), len(LAPSES))
+    by_slope = weights.reshape(shape).sum(axis=-1, dtype=np.float64)
+    marginal = by_slope.sum(axis=-2, keepdims=True)
+    before = np.cumsum(marginal, axis=-1) - marginal
+    share = np.clip((0.5 - before) / np.maximum(marginal, 1e-300), 0, 1)
+    half = (by_slope * share).sum(axis=-1)
+    return np.asarray(half / half.sum(axis=-1, keepdims=True))
+
+
+def _log_prior() -> Floats:
+    """Return the log prior of slope and lapse rate, flattened."""
+    slope = -(((np.log2(SLOPES) - SLOPE_MEAN) / SLOPE_SD) ** 2) / 2
+    widths = np.diff(np.append(LAPSES, 2 * LAPSES[-1] - LAPSES[-2]))
+    lapse = np.log(widths) - LAPSES / LAPSE_SCALE
+    return np.asarray((slope[:, None] + lapse).ravel())
+
+
+def _normalized(log_weights: Floats) -> Floats:
+    weights = np.exp(log_weights - log_weights.max())
+    return np.asarray(weights / weights.sum())
+
+
+def _entropy(p: Real) -> Real:
+    p = np.clip(p, 1e-7, 1 - 1e-7)
+    return -p * np.log(p) - (1 - p) * np.log(1 - p)
+
+
+@lru_cache(maxsize=8)
+def _log2_sizes_at(level: float) -> tuple[Floats, NDArray[np.int64]]:
+    """Return the different log₂ sizes at a level, increasing, and for every grid point its own.
+
+    −inf: the level is not reached at any size. Interpolation needs different sizes.
+    """
+    slopes, lapses = (axis.ravel() for axis in np.meshgrid(SLOPES, LAPSES, indexing="ij"))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        shares = (0.5 / (1 - lapses), level / (1 - lapses))
+        middle, wanted = (np.log(share) - np.log1p(-share) for share in shares)
+        shift = np.where(level < 1 - lapses, (middle - wanted) / slopes, -np.inf) / np.log(2)
+    sizes, group = np.unique((LOG2_HORIZONS[:, None] + shift).ravel(), return_inverse=True)
+    return sizes, group
+
+
+def _quantiles(values: Floats, weights: Floats, levels: Sequence[float]) -> list[float]:
+    """Return weighted quantiles of increasing values, interpolated between them."""
+    cumulative = np.cumsum(weights) - weights / 2
+    return [float(_interpolate(level, cumulative, values)) for level in levels]
+
+
+def _interpolate(level: float, cumulative: Floats, values: Floats) -> float:
+    index = int(np.searchsorted(cumulative, level))
+    if index == 0:
+        return float(values[0])
+    if index == len(values):
+        return float(values[-1])
+    if np.isinf(values[index - 1]):
+        return float(values[index])
+    left, right = cumulative[index - 1], cumulative[index]
+    share = (level - left) / (right - left) if right > left else 0.0
+    return float(values[index - 1] + share * (values[index] - values[index - 1]))
+
+
+def _size(log2_size: float) -> float:
+    return 0.0 if np.isneginf(log2_size) else float(2.0**log2_size)

@@ -1,0 +1,50 @@
+"""Horizons for a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from numbench.reporting.horizon_runs import HorizonRun
+from numbench.reporting.horizon_tables import (
+    count_text,
+    h50_text,
+)
+from numbench.tasks import TASKS
+
+_TITLE = "Horizons: sizes with 50 % (h50, 95 % interval) and 90 % right answers (h90)"
+_NO_FIT = "no fit: no curve describes the answers; h50 is where their rates cross 50 %"
+_WIDTHS = {"Task": 10, "h50": 24, "Unit": 10, "h90": 7, "Tokens": 7, "Items": 5, "Truncated": 9}
+
+
+def horizon_table(runs: Sequence[HorizonRun]) -> RenderableType:
+    """Return the horizons of every run, a row per task. Fits 80 columns."""
+    parts: list[RenderableType] = [Text(_TITLE)]
+    for run in runs:
+        parts += [Text(run.label, style="bold"), _run_table(run)]
+    if any(not horizon.fits for run in runs for horizon in run.horizons.values()):
+        parts.append(Text(_NO_FIT))
+    return Group(*parts)
+
+
+def _run_table(run: HorizonRun) -> Table:
+    table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0), header_style="bold")
+    for name, width in _WIDTHS.items():
+        is_text = name in ("Task", "Unit")
+        table.add_column(
+            name, justify="left" if is_text else "right", min_width=width, no_wrap=True
+        )
+    for task, horizon in run.horizons.items():
+        table.add_row(
+            TASKS[task].display,
+            Text(h50_text(horizon)),
+            horizon.unit,
+            horizon.text(horizon.h90.value) if horizon.fits else "",
+            count_text(horizon.tokens_at_h50),
+            str(horizon.items),
+            str(horizon.truncated),
+        )
+    return table

@@ -1,0 +1,364 @@
+"""Horizons as tables, as warnings, and as data of `report.json`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from numbench.horizon.estimate import TaskHorizon
+from numbench.horizon.goodness_of_fit import MISFIT, SizeCount, isotonic_rates
+from numbench.horizon.psychometric import Estimate
+from numbench.horizon.stopping import StopReason
+from numbench.reporting.horizon_runs import CONTROL, HorizonRun
+from numbench.reporting.table_model import TextRow, format_value
+from numbench.stats.intervals import wilson
+from numbench.tasks import TASKS
+
+HORIZONS_TITLE = "Horizons"
+HORIZONS_CAPTION = (
+    "h50 and h90: the sizes at which 50 and 90 % of the answers are exactly right, with 95 % "
+    "intervals; digits of the operands, elements of the list, or operations. Tokens: generated for "
+    "an answer at h50. Copy: h50 in digits of the control, which reads and writes digits without "
+    "computing. Isotonic: where the success rates cross 50 % without the assumption of a curve. "
+    f"Fit p: below {MISFIT} no logistic curve describes the answers (no fit), and the isotonic "
+    "crossing takes the place of h50. Truncated answers count as not right."
+)
+HORIZONS_HEADER = (
+    "Model",
+    "Reasoning",
+    "Task",
+    "Unit",
+    "Stopped",
+    "h50",
+    "h90",
+    "Tokens",
+    "Copy",
+    "Items",
+    "Truncated",
+    "Isotonic",
+    "Fit p",
+)
+HORIZONS_TEXT_COLUMNS = 5
+HORIZONS_CSV_HEADER = (
+    "Model",
+    "Reasoning",
+    "Task",
+    "Unit",
+    "Stop",
+    *(f"{name}{end}" for name in ("h50", "h90") for end in ("", "_low", "_high")),
+    "Tokens_at_h50",
+    "Copy_h50",
+    "Items",
+    "Truncated",
+    "Isotonic",
+    "Fit_p",
+    "Smallest",
+    "Largest",
+)
+
+SIZES_TITLE = "Answers by size"
+SIZES_CAPTION = (
+    "The answers behind each horizon. Right: percentage of exactly right answers with Wilson's "
+    "95 % interval; curve: the fitted percentage with its 95 % band; isotonic: the percentage of "
+    "the isotonic regression; tokens: mean generated tokens."
+)
+SIZES_HEADER = (
+    "Model",
+    "Reasoning",
+    "Task",
+    "Size",
+    "Items",
+    "Right",
+    "Curve",
+    "Isotonic",
+    "Truncated",
+    "Tokens",
+)
+SIZES_TEXT_COLUMNS = 3
+SIZES_CSV_HEADER = (
+    "Model",
+    "Reasoning",
+    "Task",
+    "Size",
+    "Items",
+    *(f"{name}{end}" for name in ("Right", "Curve") for end in ("", "_low", "_high")),
+    "Isotonic",
+    "Truncated",
+    "Tokens",
+)
+
+STOP_TEXTS: dict[StopReason | None, str] = {
+    "precision": "precise",
+    "items": "item limit",
+    "above": "largest size",
+    "below": "smallest size",
+    "exhausted": "no more items",
+    None: "unfinished",
+}
+
+
+def horizon_rows(runs: Sequence[HorizonRun]) -> list[TextRow]:
+    """Return one row per run and task, for `HORIZONS_HEADER`."""
+    return [
+        [
+            *_row_names(run, horizon),
+            horizon.unit,
+            STOP_TEXTS[horizon.stop],
+            h50_text(horizon),
+            estimate_text(horizon, horizon.h90) if horizon.fits else "",
+            count_text(horizon.tokens_at_h50),
+            run.control.text(run.control.h50.value) if run.control else "",
+            str(horizon.items),
+            str(horizon.truncated),
+            isotonic_text(horizon),
+            _p_text(horizon.fit_p),
+        ]
+        for run in runs
+        for horizon in run.horizons.values()
+    ]
+
+
+def horizon_csv_rows(runs: Sequence[HorizonRun]) -> list[TextRow]:
+    """Return one row per run and task, for `HORIZONS_CSV_HEADER`; empty: outside the sizes."""
+    return [
+        [
+            *_row_names(run, horizon),
+            horizon.unit,
+            horizon.stop or "",
+            *(
+                _number(horizon, size)
+                for estimate in (horizon.h50, horizon.h90)
+                for size in estimate
+            ),
+            format_value(horizon.tokens_at_h50, 1),
+            _number(run.control, run.control.h50.value) if run.control else "",
+            str(horizon.items),
+            str(horizon.truncated),
+            "" if horizon.isotonic is None else f"{horizon.isotonic:.4g}",
+            f"{horizon.fit_p:.4g}",
+            str(horizon.smallest),
+            str(horizon.largest),
+        ]
+        for run in runs
+        for horizon in run.horizons.values()
+    ]
+
+
+class SizeRow(NamedTuple):
+    """The answers at a size. right, curve: share with 95 % bounds. isotonic: share."""
+
+    answers: SizeCount
+    right: tuple[float, float, float]
+    curve: tuple[float, float, float]
+    isotonic: float
+
+
+def by_size(horizon: TaskHorizon) -> list[SizeRow]:
+    """Return the sizes with answers, and what the curve and the isotonic regression say there."""
+    if not horizon.counts:
+        return []
+    band = {point.size: point for point in horizon.band}
+    rates = isotonic_rates(horizon.counts).tolist()
+    return [
+        SizeRow(
+            count,
+            (count.right / count.total, *wilson(count.right, count.total)),
+            band[count.size][1:],
+            rate,
+        )
+        for count, rate in zip(horizon.counts, rates, strict=True)
+    ]
+
+
+def size_rows(runs: Sequence[HorizonRun]) -> list[TextRow]:
+    """Return one row per run, task and size with answers, for `SIZES_HEADER`."""
+    return [
+        [
+            *_row_names(run, horizon),
+            str(row.answers.size),
+            str(row.answers.total),
+            _percent(*row.right),
+            _percent(*row.curve),
+            format_value(100 * row.isotonic, 1),
+            str(row.answers.truncated),
+            format_value(row.answers.tokens, 0),
+        ]
+        for run in runs
+        for horizon in run.horizons.values()
+        for row in by_size(horizon)
+    ]
+
+
+def size_csv_rows(runs: Sequence[HorizonRun]) -> list[TextRow]:
+    """Return one row per run, task and size with answers, for `SIZES_CSV_HEADER`."""
+    return [
+        [
+            *_row_names(run, horizon),
+            str(row.answers.size),
+            str(row.answers.total),
+            *(format_value(100 * share, 2) for share in (*row.right, *row.curve, row.isotonic)),
+            str(row.answers.truncated),
+            format_value(row.answers.tokens, 1),
+        ]
+        for run in runs
+        for horizon in run.horizons.values()
+        for row in by_size(horizon)
+    ]
+
+
+def estimate_text(horizon: TaskHorizon, estimate: Estimate) -> str:
+    """Return `6.3 [5.9, 6.8]`, without the interval if all of it is beyond the sizes."""
+    value = horizon.text(estimate.value)
+    is_beyond = estimate.low >= horizon.largest or estimate.high < horizon.smallest
+    return value if is_beyond else f"{value} {horizon.interval_text(estimate)}"
+
+
+def h50_text(horizon: TaskHorizon) -> str:
+    """Return h50 with its interval; where no curve fits, the isotonic crossing and `no fit`."""
+    if horizon.fits:
+        return estimate_text(horizon, horizon.h50)
+    return f"{isotonic_text(horizon)} (no fit)".strip()
+
+
+def isotonic_text(horizon: TaskHorizon) -> str:
+    """Return where the isotonic regression crosses 50 %; empty if it does not."""
+    return "" if horizon.isotonic is None else horizon.text(horizon.isotonic)
+
+
+def count_text(value: float | None) -> str:
+    """Return a number of tokens; empty if it is not known."""
+    return "" if value is None else f"{value:,.0f}"
+
+
+def horizon_warnings(runs: Sequence[HorizonRun]) -> list[str]:
+    """Return what to know before using the horizons, one sentence each."""
+    warnings = []
+    for run in runs:
+        horizons = list(run.horizons.values())
+        warnings += [misfit_sentence(run, horizon) for horizon in horizons if not horizon.fits]
+        if truncated := [horizon for horizon in horizons if horizon.truncated]:
+            numbers = ", ".join(f"{_display(h)} {h.truncated}" for h in truncated)
+            total = sum(horizon.truncated for horizon in truncated)
+            warnings.append(
+                f"{run.label}: answers cut off at the token limit count as not right "
+                f"({total}: {numbers})."
+            )
+        if limited := [h for h in horizons if h.h50.high >= h.largest < _largest_size(h)]:
+            names = ", ".join(f"{_display(h)} {h.largest:,}" for h in limited)
+            warnings.append(
+                f"{run.label}: the measured sizes end before the horizon, at the token limit or "
+                f"--max-size ({names})."
+            )
+        if unfinished := [_display(h) for h in horizons if h.stop is None]:
+            names = "all tasks" if len(unfinished) == len(horizons) else ", ".join(unfinished)
+            warnings.append(
+                f"{run.label}: unfinished measurements, whose intervals are wider than requested "
+                f"({names})."
+            )
+        if run.control is None:
+            warnings.append(
+                f"{run.label}: without the control task {CONTROL}, a horizon may be that of "
+                "reading and writing digits."
+            )
+    return warnings
+
+
+def misfit_sentence(run: HorizonRun, horizon: TaskHorizon) -> str:
+    """Say that the curve does not describe the answers, and what to use instead."""
+    if horizon.isotonic is None:
+        instead = "their isotonic regression does not cross 50 %"
+    else:
+        size = f"{horizon.text(horizon.isotonic)} {horizon.unit}"
+        instead = f"their isotonic regression crosses 50 % at {size}"
+    return (
+        f"{run.label}, {_display(horizon)}: no logistic curve describes the answers "
+        f"(p {_compared_p(horizon.fit_p)}); {instead}, the curve at "
+        f"{horizon.text(horizon.h50.value)}."
+    )
+
+
+def horizons_json(runs: Sequence[HorizonRun]) -> list[dict[str, object]]:
+    """Return the horizons for `report.json`; null for a size that is outside the sizes."""
+    return [
+        {
+            "path": run.path,
+            "model": run.name,
+            "display": run.model,
+            "reasoning": run.reasoning,
+            "source": run.source,
+            "created": run.created,
+            "samples": run.samples,
+            "signature": run.signature,
+            "tasks": {task: _horizon_json(horizon) for task, horizon in run.horizons.items()},
+        }
+        for run in runs
+    ]
+
+
+def _horizon_json(horizon: TaskHorizon) -> dict[str, object]:
+    return {
+        "unit": horizon.unit,
+        "h50": _estimate_json(horizon, horizon.h50),
+        "h90": _estimate_json(horizon, horizon.h90),
+        "isotonic": horizon.isotonic,
+        "tokens_at_h50": horizon.tokens_at_h50,
+        "items": horizon.items,
+        "truncated": horizon.truncated,
+        "stop": horizon.stop,
+        "fit_p": horizon.fit_p,
+        "slope": horizon.curve.slope,
+        "lapse": horizon.curve.lapse,
+        "smallest": horizon.smallest,
+        "largest": horizon.largest,
+        "sizes": [_size_json(count) for count in horizon.counts],
+    }
+
+
+def _estimate_json(horizon: TaskHorizon, estimate: Estimate) -> dict[str, object]:
+    within = {
+        name: size if horizon.smallest <= size < horizon.largest else None
+        for name, size in estimate._asdict().items()
+    }
+    return {**within, "text": estimate_text(horizon, estimate)}
+
+
+def _size_json(count: SizeCount) -> dict[str, object]:
+    return {
+        "size": count.size,
+        "items": count.total,
+        "right": count.right,
+        "truncated": count.truncated,
+        "tokens": count.tokens,
+    }
+
+
+def _row_names(run: HorizonRun, horizon: TaskHorizon) -> tuple[str, str, str]:
+    name = f"{run.model} ({run.note})" if run.note else run.model
+    return name, run.reasoning, _display(horizon)
+
+
+def _display(horizon: TaskHorizon) -> str:
+    return TASKS[horizon.task].display
+
+
+def _largest_size(horizon: TaskHorizon) -> int:
+    axis = TASKS[horizon.task].sizes
+    assert axis is not None
+    return axis.maximum
+
+
+def _number(horizon: TaskHorizon, size: float) -> str:
+    return f"{size:.4g}" if horizon.smallest <= size < horizon.largest else ""
+
+
+def _p_text(p: float) -> str:
+    """Return a p-value from 2,000 draws."""
+    return "< 0.001" if p < 0.001 else f"{p:.2g}"
+
+
+def _compared_p(p: float) -> str:
+    return _p_text(p) if p < 0.001 else f"= {_p_text(p)}"
+
+
+def _percent(value: float, low: float, high: float) -> str:
+    return f"{100 * value:.1f} [{100 * low:.1f}, {100 * high:.1f}]"

@@ -1,0 +1,379 @@
+"""Simulate how often intervals of a horizon are right, and what they cost. Prints Markdown.
+
+    python benchmarks/horizon_coverage.py [--samples 1000] [--workers 1] [--figure FILE.svg]
+
+Models with known probabilities are measured by the adaptive design. The heavy tests check the same
+simulations.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from itertools import repeat
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from benchmarks.horizon_simulation import Array, Simulated, Tokens, simulate
+from numbench.horizon.adaptive import round_size
+from numbench.horizon.goodness_of_fit import MISFIT, SizeCount, fit_p_value
+from numbench.horizon.psychometric import Posterior, probabilities
+from numbench.horizon.sizes import task_sizes
+from numbench.horizon.stopping import Limits
+from numbench.tasks import SCALED_TASKS
+
+SAMPLES = 1000
+SEED = 20_251_122
+SIZES = task_sizes(SCALED_TASKS["long_addition"])
+
+Shape = Callable[[Array, Array], Array]
+"""Returns p without guessing, from the horizon and the size."""
+
+
+class Condition(NamedTuple):
+    """Models whose h50 is log-uniform within a factor of √2 around `horizon`.
+
+    So no result depends on how h50 lies between two sizes. guess: the probability of a right guess.
+    """
+
+    name: str
+    shape: Shape
+    horizon: float = 20.0
+    guess: float = 0.0
+
+
+class Coverage(NamedTuple):
+    """What measurements of a condition say. bias, rmse: of log₂ h50. misfit: share of p < 0.05."""
+
+    name: str
+    measurements: int
+    h50: float
+    bias: float
+    rmse: float
+    h90: float | None
+    items: float
+    most_items: float
+    misfit: float
+
+
+def logistic(slope: float, lapse: float = 0.0) -> Shape:
+    """Return the curve that the estimate assumes."""
+    b, rate = np.array(slope), np.array(lapse)
+    return lambda h, s: probabilities(np.log(h), b, rate, np.log(s))
+
+
+def _crossing_at_horizon(curve: Callable[[Array], Array]) -> Shape:
+    """Return a shape from a falling function of size over h50, which is stretched to cross 50 %."""
+    grid = np.geomspace(1e-3, 1e3, 200_001)
+    scale = grid[int(np.argmax(curve(grid) <= 0.5))]
+    return lambda h, s: curve(s / h * scale)
+
+
+def _collapse(at: float, slope: float, x: Array) -> Array:
+    return np.asarray(1 / (1 + (x / at) ** slope))
+
+
+WELL_SPECIFIED = (
+    *(Condition(f"slope {slope:g}", logistic(slope)) for slope in (1, 1.4, 3, 6, 12)),
+    *(Condition(f"slope 3, lapses {r:.0%}", logistic(3, r)) for r in (0.02, 0.05, 0.1)),
+    Condition("slope 12, lapses 10%", logistic(12, 0.1)),
+    Condition("slope 3, h50 ≈ 3", logistic(3, 0.02), 3),
+    Condition("slope 12, h50 ≈ 2", logistic(12), 2),
+    Condition("slope 3, h50 ≈ 300", logistic(3, 0.02), 300),
+    Condition("slope 3, guesses 50%", logistic(3), 20, 0.5),
+    Condition("slope 6, guesses 50%", logistic(6, 0.02), 20, 0.5),
+)
+
+MISSPECIFIED = (
+    Condition("digits fail independently: q^s", lambda h, s: 0.5 ** (s / h)),
+    Condition("pairs of digits fail: q^(s²)", lambda h, s: 0.5 ** ((s / h) ** 2)),
+    Condition(
+        "collapse in two stages, at 65%",
+        _crossing_at_horizon(lambda x: 0.35 * _collapse(0.1, 8, x) + 0.65 * _collapse(1, 8, x)),
+    ),
+    Condition(
+        "collapse in two stages, at 35%",
+        _crossing_at_horizon(lambda x: 0.65 * _collapse(0.1, 8, x) + 0.35 * _collapse(1, 8, x)),
+    ),
+    Condition("plateau at 30%", _crossing_at_horizon(lambda x: 0.3 + 0.7 * _collapse(1, 6, x))),
+)
+
+
+def direct_tokens() -> Tokens:
+    """Return the tokens of a model that answers at once."""
+    sizes = np.array(SIZES, np.float64)
+    return Tokens(40 + 0.4 * sizes, 10 + 0.35 * sizes, 10 + 0.4 * sizes, 0.0)
+
+
+def reasoning_tokens() -> Tokens:
+    """Return the tokens of a model whose reasoning grows with the size."""
+    sizes = np.array(SIZES, np.float64)
+    return direct_tokens()._replace(answer=60 * sizes**0.8, spread=0.5)
+
+
+def horizons(condition: Condition, samples: int) -> Array:
+    """Draw the h50 of models of a condition."""
+    rng = np.random.default_rng(SEED)
+    return np.asarray(condition.horizon * 2 ** rng.uniform(-0.5, 0.5, samples))
+
+
+def measure(
+    condition: Condition,
+    samples: int,
+    tokens: Tokens,
+    limits: Limits,
+    is_uniform: bool = False,
+) -> Simulated:
+    """Simulate measurements of a condition."""
+    h = horizons(condition, samples)
+    p = condition.shape(h[:, None], np.array(SIZES, np.float64)[None, :])
+    p = condition.guess + (1 - condition.guess) * p
+    guess = (condition.guess,) * len(SIZES)
+    return simulate(p, SIZES, guess, tokens, limits, SEED, None if is_uniform else round_size)
+
+
+def posterior_of(condition: Condition, right: Sequence[int], total: Sequence[int]) -> Posterior:
+    """Return the posterior of the shipped code."""
+    posterior = Posterior(SIZES, (condition.guess,) * len(SIZES))
+    for size, k, n in zip(SIZES, right, total, strict=True):
+        if n:
+            posterior.update(size, k, n - k)
+    return posterior
+
+
+def coverage(condition: Condition, samples: int = SAMPLES) -> Coverage:
+    """Measure a condition, and compare the intervals with the truth."""
+    result = measure(condition, samples, direct_tokens(), Limits())
+    h = horizons(condition, samples)[result.index]
+    truth = {level: _size_at(condition, level, h) for level in (0.5, 0.9)}
+    rows = []
+    for row, (right, total) in enumerate(
+        zip(result.right.tolist(), result.total.tolist(), strict=True)
+    ):
+        posterior = posterior_of(condition, right, total)
+        counts = tuple(
+            SizeCount(size, k, n, guess=condition.guess)
+            for size, k, n in zip(SIZES, right, total, strict=True)
+            if n
+        )
+        h50, h90 = posterior.horizon(), posterior.horizon(0.9)
+        rows.append(
+            (
+                h50.low <= truth[0.5][row] <= h50.high,
+                np.log2(h50.value / truth[0.5][row]),
+                h90.low <= truth[0.9][row] <= h90.high,
+                fit_p_value(posterior, counts) < MISFIT,
+            )
+        )
+    inside, error, inside_90, misfit = np.array(rows, np.float64).T
+    items = result.total.sum(axis=1)
+    return Coverage(
+        condition.name,
+        samples,
+        float(inside.mean()),
+        float(error.mean()),
+        float(np.sqrt(np.mean(error**2))),
+        None if np.isnan(truth[0.9]).any() else float(inside_90.mean()),
+        float(items.mean()),
+        float(np.quantile(items, 0.95)),
+        float(misfit.mean()),
+    )
+
+
+class Cost(NamedTuple):
+    """Items and tokens of the adaptive design and of a uniform grid with the same stopping rule.
+
+    The grid has the same sizes, and asks each equally often. errors: root mean squares of log₂ h50.
+    """
+
+    name: str
+    items: tuple[float, float]
+    tokens: tuple[float, float]
+    errors: tuple[float, float]
+
+    def ratio(self, used: tuple[float, float]) -> float:
+        """Return how much more the grid uses for an error as small as that of the design.
+
+        The square of the error is inversely proportional to the number of items.
+        """
+        return used[1] / used[0] * (self.errors[1] / self.errors[0]) ** 2
+
+
+EFFICIENCY = tuple(
+    (Condition(f"slope {slope:g}, h50 ≈ {h:g}", logistic(slope), h), style)
+    for slope, h, style in (
+        (1.4, 20.0, "direct"),
+        (3.0, 20.0, "direct"),
+        (8.0, 20.0, "direct"),
+        (3.0, 20.0, "reasoning"),
+        (8.0, 20.0, "reasoning"),
+        (3.0, 300.0, "reasoning"),
+    )
+)
+
+
+def cost(condition: Condition, style: str, samples: int) -> Cost:
+    """Measure a condition by the adaptive design and by a uniform grid."""
+    tokens = direct_tokens() if style == "direct" else reasoning_tokens()
+    designs = [
+        measure(condition, samples, tokens, Limits(max_items=100_000), is_uniform)
+        for is_uniform in (False, True)
+    ]
+    h = horizons(condition, samples)
+    errors = []
+    for result in designs:
+        values = [
+            posterior_of(condition, *counts).horizon().value
+            for counts in zip(result.right.tolist(), result.total.tolist(), strict=True)
+        ]
+        errors.append(float(np.sqrt(np.mean(np.log2(values / h[result.index]) ** 2))))
+    items = [float(result.total.sum(axis=1).mean()) for result in designs]
+    used = [float(result.tokens.mean()) for result in designs]
+    return Cost(
+        f"{condition.name}, {style}",
+        (items[0], items[1]),
+        (used[0], used[1]),
+        (errors[0], errors[1]),
+    )
+
+
+def _size_at(condition: Condition, level: float, h: Array) -> Array:
+    """Return where p without guessing falls through a level; NaN: nowhere within three decades."""
+    log_ratios = np.linspace(-3, 3, 6001) * np.log(10)
+    sizes = []
+    for horizon in h.tolist():
+        p = condition.shape(np.array([horizon]), horizon * np.exp(log_ratios))
+        if p[0] <= level:
+            sizes.append(np.nan)
+        else:
+            sizes.append(horizon * np.exp(np.interp(-level, -p, log_ratios)))
+    return np.array(sizes)
+
+
+def print_coverage(title: str, rows: Sequence[Coverage]) -> None:
+    """Print the table of conditions."""
+    print(f"\n## {title}\n")
+    print("| | measurements | h50 | bias | error | h90 | items | 95 % have at most | p < 0.05 |")
+    print("|---|---:|---:|---:|---:|---:|---:|---:|---:|")
+    for row in rows:
+        h90 = "–" if row.h90 is None else f"{row.h90:.1%}"
+        print(
+            f"| {row.name} | {row.measurements:,} | {row.h50:.1%} | {row.bias:+.3f} "
+            f"| {row.rmse:.3f} | {h90} | {row.items:.0f} | {row.most_items:.0f} "
+            f"| {row.misfit:.1%} |"
+        )
+
+
+def print_costs(rows: Sequence[Cost], measurements: int) -> None:
+    """Print the table of the designs."""
+    print("\n## Adaptive design and uniform grid\n")
+    print(
+        "Both stop at the same precision, without a limit of items. The grid asks all sizes of the"
+    )
+    print("design equally often. The factors compare what both need for the same error.")
+    print(f"{measurements} measurements per row.\n")
+    print("| | items | grid | factor | tokens | grid | factor | error | grid |")
+    print("|---|---:|---:|---:|---:|---:|---:|---:|---:|")
+    for row in rows:
+        print(
+            f"| {row.name} | {row.items[0]:.0f} | {row.items[1]:,.0f} | {row.ratio(row.items):.1f} "
+            f"| {row.tokens[0]:,.0f} | {row.tokens[1]:,.0f} | {row.ratio(row.tokens):.0f} "
+            f"| {row.errors[0]:.3f} | {row.errors[1]:.3f} |"
+        )
+
+
+def main() -> None:
+    """Simulate and print all tables."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--samples", type=int, default=SAMPLES)
+    parser.add_argument("--workers", type=int, default=1)
+    parser.add_argument("--figure", type=Path)
+    arguments = parser.parse_args()
+    samples = arguments.samples
+    with ProcessPoolExecutor(arguments.workers) as pool:
+        conditions = (*WELL_SPECIFIED, *MISSPECIFIED)
+        numbers = range(len(conditions))
+        rows = list(pool.map(_coverage_of, numbers, repeat(samples)))
+        costs = list(pool.map(_cost_of, range(len(EFFICIENCY)), repeat(_of_costs(samples))))
+    print_page(rows, costs)
+    if arguments.figure:
+        draw_figure(arguments.figure, rows, costs)
+
+
+def print_page(rows: Sequence[Coverage], costs: Sequence[Cost]) -> None:
+    """Print the page of all conditions, in their order."""
+    well, other = rows[: len(WELL_SPECIFIED)], rows[len(WELL_SPECIFIED) :]
+    print("# Horizons of simulated models")
+    print(
+        f"\n`python benchmarks/horizon_coverage.py --samples {rows[0].measurements}`: "
+        "measurements of each kind of model with the "
+        f"default limits\n(precision {Limits().precision}, "
+        f"{Limits().max_items} items). Nominal coverage: 95 %. Bias and error (root mean square) "
+        "are of\nlog₂ h50, which is drawn anew for every measurement. If nothing else is said, "
+        "h50 ≈ 20, and there\nare no lapses and no guesses. p < 0.05: the fit check says that the "
+        "curve does not describe the\nanswers."
+    )
+    print_coverage("Models whose probabilities follow the curve", well)
+    print_coverage("Models whose probabilities follow another curve", other)
+    print_costs(costs, _of_costs(rows[0].measurements))
+
+
+def _of_costs(samples: int) -> int:
+    """Return the number of measurements per row of the table of costs, which take longer."""
+    return max(1, samples // 10)
+
+
+def _coverage_of(number: int, samples: int) -> Coverage:
+    result = coverage((*WELL_SPECIFIED, *MISSPECIFIED)[number], samples)
+    print(result, file=sys.stderr, flush=True)
+    return result
+
+
+def _cost_of(number: int, samples: int) -> Cost:
+    result = cost(*EFFICIENCY[number], samples)
+    print(result, file=sys.stderr, flush=True)
+    return result
+
+
+def draw_figure(path: Path, rows: Sequence[Coverage], costs: Sequence[Cost]) -> None:
+    """Draw coverage with the items used, and the designs side by side."""
+    import matplotlib
+
+    matplotlib.use("svg")
+    import matplotlib.pyplot as plt
+
+    plt.rcParams.update({"svg.hashsalt": "numbench", "font.size": 8})
+    figure, (left, right) = plt.subplots(1, 2, figsize=(10, 4.2), width_ratios=(3, 2))
+    places = np.arange(len(rows))
+    for values, colour, mark, label in (
+        ([row.h50 for row in rows], "#0072B2", "o", "h50"),
+        ([np.nan if row.h90 is None else row.h90 for row in rows], "#E69F00", "^", "h90"),
+        ([row.misfit for row in rows], "#D55E00", "x", "fit check: p < 0.05"),
+    ):
+        left.plot(100 * np.array(values), places, mark, c=colour, label=label)
+    left.axvspan(93, 97, color="#dddddd", zorder=0)
+    left.axhline(len(WELL_SPECIFIED) - 0.5, c="black", lw=0.7)
+    left.set_yticks(places, [row.name for row in rows])
+    left.invert_yaxis()
+    left.set(xlabel="percent of measurements", xlim=(-2, 102), title="coverage of 95 % intervals")
+    left.legend(loc="center", frameon=False)
+    bars = np.arange(len(costs))
+    right.barh(bars - 0.2, [row.ratio(row.items) for row in costs], 0.4, label="items")
+    right.barh(bars + 0.2, [row.ratio(row.tokens) for row in costs], 0.4, label="tokens")
+    right.set_yticks(bars, [row.name for row in costs])
+    right.invert_yaxis()
+    right.set_xscale("log")
+    right.set_xlim(left=1)
+    right.set(xlabel="uniform grid over adaptive design", title="cost of the same error")
+    right.axvline(3, c="black", lw=0.7)
+    right.legend(loc="lower right", frameon=False)
+    figure.tight_layout()
+    figure.savefig(path, metadata={"Date": None})
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,26 @@
+"""Invented answers of models with a known curve."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from numbench.horizon.estimate import SizeOutcome
+from numbench.horizon.psychometric import Curve
+
+
+def invented_outcomes(
+    curve: Curve, sizes: Sequence[int], each: int, seed: int = 1, guess: float = 0.0
+) -> list[SizeOutcome]:
+    """Return `each` answers at every size, right with the probability of the curve or a guess.
+
+    An answer takes ten tokens per unit of size.
+    """
+    rng = np.random.default_rng(seed)
+    p = guess + (1 - guess) * curve.probability(np.array(sizes, np.float64))
+    return [
+        SizeOutcome(size, float(rng.random() < probability), tokens=10.0 * size)
+        for size, probability in zip(sizes, p.tolist(), strict=True)
+        for _ in range(each)
+    ]

@@ -1,0 +1,49 @@
+"""The simulation of many measurements chooses what the shipped design chooses, and stops there."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from benchmarks.horizon_coverage import Condition, coverage, logistic
+from benchmarks.horizon_simulation import Tokens, simulate
+from numbench.horizon.adaptive import AdaptiveDesign
+from numbench.horizon.psychometric import Curve
+from numbench.horizon.sizes import task_sizes
+from numbench.horizon.stopping import Limits
+from numbench.tasks import SCALED_TASKS
+
+SIZES = task_sizes(SCALED_TASKS["long_addition"])
+SIZE_ARRAY = np.array(SIZES, np.float64)
+EXPECTED = Tokens(40 + 0.4 * SIZE_ARRAY, 10 + 0.4 * SIZE_ARRAY, 3 * SIZE_ARRAY, 0.0)
+
+
+@pytest.mark.parametrize("guess", [0.0, 0.5])
+@pytest.mark.parametrize("curve", [Curve(20, 3, 0.02), Curve(1.5, 30, 0), Curve(3000, 8, 0)])
+def test_measurements_are_those_of_the_shipped_design(curve: Curve, guess: float) -> None:
+    limits, chance = Limits(max_items=60), (guess,) * len(SIZES)
+    # Answers are right or wrong for sure, so that both see the same ones.
+    is_right = curve.probability(SIZE_ARRAY) >= 0.5
+    result = simulate(is_right[None, :].astype(float), SIZES, chance, EXPECTED, limits, seed=1)
+    design = AdaptiveDesign(
+        SIZES, chance, EXPECTED.prompt.tolist(), EXPECTED.expected_answer.tolist()
+    )
+    asked = np.zeros(len(SIZES), int)
+    while design.stop_reason(limits) is None:
+        for size in design.next_round()[: limits.max_items - design.completed]:
+            index = SIZES.index(size)
+            asked[index] += 1
+            design.record(size, float(is_right[index]), float(max(EXPECTED.answer[index], 1)))
+    assert result.total[0].tolist() == asked.tolist()
+    assert result.right[0].tolist() == (asked * is_right).tolist()
+    assert result.tokens[0] == pytest.approx(
+        float(asked @ (EXPECTED.prompt + np.maximum(EXPECTED.answer, 1)))
+    )
+
+
+def test_intervals_include_the_horizon_as_often_as_they_say() -> None:
+    """A small version of tests/heavy/test_horizon_coverage.py, of steep curves, which are quick."""
+    result = coverage(Condition("slope 6", logistic(6)), 40)
+    assert result.h50 >= 0.85, result
+    assert abs(result.bias) <= 0.1, result
+    assert result.items <= 80, result

@@ -1,0 +1,176 @@
+"""Reports on measurements of horizons, alone and beside ordinary runs."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from numbench.horizon.estimate import SizeOutcome, estimate_horizon
+from numbench.horizon.stopping import Limits
+from numbench.reporting import report
+from numbench.reporting.console import terminal_table
+from numbench.reporting.horizon_console import horizon_table
+from numbench.reporting.horizon_files import read_horizon_run
+from numbench.reporting.horizon_tables import (
+    HORIZONS_CSV_HEADER,
+    HORIZONS_HEADER,
+    horizon_csv_rows,
+    horizon_rows,
+    horizon_warnings,
+    horizons_json,
+)
+from numbench.scoring.horizon_outcomes import read_outcomes
+from numbench.tasks import SCALED_TASKS
+from numbench.tasks.scaled import COPY, LONG_MULTIPLICATION
+from tests.reporting import runs
+from tests.reporting.horizons import invented_horizon, invented_run, run_of, write_measurement
+
+HORIZONS = {"long_addition": 30.0, "long_multiplication": 6.3, "copy": 40.0}
+
+
+@pytest.fixture
+def measured(tmp_path: Path) -> Path:
+    return write_measurement(tmp_path / "measured", HORIZONS)
+
+
+def rows(path: Path) -> list[dict[str, str]]:
+    return list(csv.DictReader(io.StringIO(path.read_text())))
+
+
+def row_of(task: str, **changes: float) -> dict[str, str]:
+    run = run_of({task: invented_horizon(task, changes.get("h50", 6.3))})
+    return dict(zip(HORIZONS_HEADER, horizon_rows([run])[0], strict=True))
+
+
+@pytest.mark.usefixtures("without_figures")
+def test_a_report_on_horizons_alone_has_their_files_and_no_others(
+    measured: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "out"
+    report([runs.mixed_run(tmp_path)], out=out)
+    assert (out / "scores.parquet").is_file()
+    result = report([measured], out=out)
+    names = {path.stem for path in (out / "tables").iterdir()}
+    assert names == {"horizons", "horizon_sizes"}
+    assert not (out / "scores.parquet").exists()
+    assert result.entries == () and [run.label for run in result.horizons] == ["GPT 5 (minimal)"]
+    page = (out / "report.html").read_text()
+    assert 'id="table-horizons"' in page
+    assert 'id="items"' not in page and "table-log_smape" not in page
+    assert "horizon:numbench-scaled 1, seed 1|" in page
+
+
+@pytest.mark.usefixtures("without_figures")
+def test_horizons_beside_an_ordinary_run_leave_its_scores_unchanged(
+    measured: Path, tmp_path: Path
+) -> None:
+    ordinary = runs.mixed_run(tmp_path)
+    report([ordinary], out=tmp_path / "alone")
+    result = report([ordinary, measured], out=tmp_path / "both")
+    assert len(result.entries) == len(result.horizons) == 1
+    for path in (tmp_path / "alone" / "tables").iterdir():
+        assert (tmp_path / "both" / "tables" / path.name).read_bytes() == path.read_bytes()
+    summaries = [
+        json.loads((tmp_path / name / "report.json").read_text()) for name in ("alone", "both")
+    ]
+    assert summaries[0]["runs"] == summaries[1]["runs"]
+    assert [len(summary["horizons"]) for summary in summaries] == [0, 1]
+    assert (tmp_path / "both" / "scores.parquet").is_file()
+
+
+@pytest.mark.usefixtures("without_figures")
+def test_tables_and_json_have_the_horizons_of_the_answers(measured: Path, tmp_path: Path) -> None:
+    report([measured], out=tmp_path / "out")
+    outcomes = read_outcomes(measured)["long_multiplication"]
+    horizon = estimate_horizon(LONG_MULTIPLICATION, outcomes, Limits(0.15, 60), 64)
+    row = rows(tmp_path / "out" / "tables" / "horizons.csv")[1]
+    assert float(row["h50"]) == pytest.approx(horizon.h50.value, rel=1e-3)
+    assert float(row["h50_high"]) == pytest.approx(horizon.h50.high, rel=1e-3)
+    assert (row["Task"], row["Unit"], row["Items"]) == ("Long mult", "digits", str(len(outcomes)))
+    task = json.loads((tmp_path / "out" / "report.json").read_text())["horizons"][0]["tasks"][
+        "long_multiplication"
+    ]
+    assert task["h50"]["value"] == horizon.h50.value
+    assert task["h50"]["text"] == f"{horizon.text(horizon.h50.value)} " + horizon.interval_text(
+        horizon.h50
+    )
+    by_size = {
+        int(r["Size"]): (int(r["Items"]), round(float(r["Right"]) * int(r["Items"]) / 100))
+        for r in rows(tmp_path / "out" / "tables" / "horizon_sizes.csv")
+        if r["Task"] == "Long mult"
+    }
+    sizes = sorted({outcome.size for outcome in outcomes})
+    assert by_size == {
+        size: (
+            sum(o.size == size for o in outcomes),
+            sum(o.right for o in outcomes if o.size == size),
+        )
+        for size in sizes
+    }
+    assert {r["size"]: (r["items"], r["right"]) for r in task["sizes"]} == by_size
+
+
+def test_the_control_stands_beside_every_horizon() -> None:
+    run = invented_run(tasks=("long_addition", "copy"))
+    cells = [dict(zip(HORIZONS_HEADER, row, strict=True))["Copy"] for row in horizon_rows([run])]
+    assert cells == [run.horizons["copy"].text(run.horizons["copy"].h50.value)] * 2
+    alone = run_of({"chain": invented_horizon("long_addition", 60.0)})
+    assert any("without the control task copy" in text for text in horizon_warnings([alone]))
+
+
+def test_a_curve_that_does_not_fit_is_replaced_by_the_isotonic_crossing() -> None:
+    run = run_of({"chain": invented_horizon("chain", 35.0)})
+    (row,) = horizon_rows([run])
+    cells = dict(zip(HORIZONS_HEADER, row, strict=True))
+    assert cells["h50"] == f"{cells['Isotonic']} (no fit)" and cells["h90"] == ""
+    (sentence,) = [text for text in horizon_warnings([run]) if "no logistic curve" in text]
+    assert sentence.startswith("GPT 5 (minimal), Chain: no logistic curve describes the answers")
+    assert f"regression crosses 50 % at {cells['Isotonic']} operations" in sentence
+
+
+def test_sizes_outside_the_axis_are_bounds_and_never_numbers() -> None:
+    assert row_of("long_max", h50=9000.0)["h50"] == "≥ 4,096"
+    assert row_of("nested", h50=0.3)["h50"] == "< 1"
+    run = run_of({"long_max": invented_horizon("long_max", 9000.0)})
+    cells = dict(zip(HORIZONS_CSV_HEADER, horizon_csv_rows([run])[0], strict=True))
+    assert (cells["h50"], cells["h50_high"], cells["Stop"]) == ("", "", "above")
+    h50 = horizons_json([run])[0]["tasks"]["long_max"]["h50"]  # type: ignore[index]
+    assert h50 == {"value": None, "low": None, "high": None, "text": "≥ 4,096"}
+
+
+def test_warnings_name_truncated_limited_and_unfinished_measurements() -> None:
+    outcomes = [SizeOutcome(size, 1.0) for size in (16, 32)] + [SizeOutcome(32, 0.0, 1, 1)]
+    run = run_of({"copy": estimate_horizon(COPY, outcomes, Limits(), 32)})
+    assert horizon_warnings([run]) == [
+        "GPT 5 (minimal): answers cut off at the token limit count as not right (1: Copy 1).",
+        "GPT 5 (minimal): the measured sizes end before the horizon, at the token limit or "
+        "--max-size (Copy 32).",
+        "GPT 5 (minimal): unfinished measurements, whose intervals are wider than requested "
+        "(all tasks).",
+    ]
+
+
+def test_the_terminal_table_fits_80_columns() -> None:
+    console = Console(width=80, file=io.StringIO(), force_terminal=False)
+    with console.capture() as capture:
+        console.print(horizon_table([invented_run(factor=6.0), invented_run()]))
+    lines = capture.get().splitlines()
+    assert max(map(len, lines)) <= 80
+    assert "…" not in capture.get()
+    # A title, per run a name, a header and a row per task, and what `no fit` means.
+    assert len(lines) == 2 + 2 * (2 + len(SCALED_TASKS))
+
+
+@pytest.mark.usefixtures("without_figures")
+def test_an_unfinished_measurement_without_answers_is_reported(tmp_path: Path) -> None:
+    folder = write_measurement(tmp_path / "empty", HORIZONS, each=0)
+    result = report([folder], out=tmp_path / "out")
+    console = Console(width=80, file=io.StringIO())
+    console.print(terminal_table(result))
+    assert read_horizon_run(folder).horizons["copy"].items == 0
+    assert any("unfinished" in warning for warning in result.warnings)

@@ -1,0 +1,413 @@
+"""Horizon measurements against a scripted server: rounds, resuming, limits and failures."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import threading
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from numbench.errors import BadInput, NumbenchError
+from numbench.horizon.items import ItemSequences, parse_id
+from numbench.horizon.measurement import TaskMeasurement
+from numbench.horizon.sizes import task_sizes
+from numbench.horizon.stopping import Limits
+from numbench.journal import iter_responses, read_info, read_rounds, read_run
+from numbench.journal_repair import verify_run
+from numbench.records import possibly_billed_attempts
+from numbench.runner import CostLimitReached, RunReport
+from numbench.runner.measurement_spec import MeasurementSpec
+from numbench.scoring import is_correct, score_run
+from numbench.scoring.horizon_outcomes import read_horizons, read_outcomes, read_task_outcomes
+from numbench.tasks import SCALED_TASKS
+from numbench.tasks.prompts import load_prompt_set
+from tests import servers
+from tests.horizon.scripted_model import reply, size_of
+from tests.runner.test_run import KEY, MODEL, ROOT, _quick, run_with
+from tests.servers import ReceivedRequest, Reply, Script, serve
+
+__all__ = ["_quick"]
+
+TASKS = ("long_addition", "long_comparison", "copy")
+QUICK = MeasurementSpec(precision=0.3, max_items=60, max_size=64)
+
+
+PREFIX = len(load_prompt_set().system_prompt("copy"))
+
+
+async def model(received: ReceivedRequest) -> Reply:
+    return reply(received, 9.0)
+
+
+def measure(server: servers.Server, out: Path, **changes: Any) -> RunReport:
+    arguments: dict[str, Any] = {"measurement": QUICK, "tasks": TASKS}
+    arguments |= {"model": MODEL, "base_url": server.url, "out": out, "judge": is_correct}
+    return run_with(**(arguments | changes))
+
+
+@pytest.fixture(scope="module")
+def uninterrupted(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The run folder of a whole measurement."""
+    out = tmp_path_factory.mktemp("whole") / "run"
+    with pytest.MonkeyPatch.context() as patch, serve(model) as server:
+        patch.setenv("OPENAI_API_KEY", KEY)
+        measure(server, out)
+    return out
+
+
+def rounds(folder: Path) -> dict[str, list[tuple[str, ...]]]:
+    by_task: dict[str, list[tuple[str, ...]]] = {}
+    for each in read_rounds(folder):
+        by_task.setdefault(each.task, []).append(each.items)
+    return by_task
+
+
+def assert_same_measurement(folder: Path, other: Path) -> None:
+    assert rounds(folder) == rounds(other)
+    assert read_outcomes(folder) == read_outcomes(other)
+    assert read_horizons(folder) == read_horizons(other)
+
+
+def test_a_measurement_finds_the_horizons(uninterrupted: Path) -> None:
+    horizons = read_horizons(uninterrupted)
+    assert set(horizons) == set(TASKS)
+    for horizon in horizons.values():
+        assert horizon.stop == "precision"
+        assert 4 < horizon.h50.value < 16
+    info = read_info(uninterrupted)
+    assert info.horizon is not None
+    assert (info.horizon.precision, info.horizon.max_items) == (0.3, 60)
+    assert info.horizon.largest == dict.fromkeys(TASKS, 64)
+    # Every item is in a round before it is answered, and its id says its size.
+    asked = [item for items in rounds(uninterrupted).values() for each in items for item in each]
+    assert {response.item_id for response in iter_responses(uninterrupted)} == set(asked)
+    assert len(asked) == len(set(asked))
+    for task, rows in score_run(uninterrupted).rows.items():
+        for row in rows:
+            assert size_of(row.item.prompt) == (task, parse_id(row.item.id).size)
+
+
+def test_the_order_of_the_answers_has_no_influence(uninterrupted: Path, tmp_path: Path) -> None:
+    rng = random.Random(1)
+
+    async def slow(received: ReceivedRequest) -> Reply:
+        for _ in range(rng.randrange(5)):
+            await servers.asyncio.sleep(0)
+        return reply(received, 9.0)
+
+    with serve(slow) as server:
+        measure(server, tmp_path / "run", concurrency=3)
+        assert server.most_in_flight <= 3
+        assert max(server.counts.values()) == 1
+    assert_same_measurement(tmp_path / "run", uninterrupted)
+
+
+def test_a_complete_measurement_asks_nothing_more(uninterrupted: Path) -> None:
+    with serve(model) as server:
+        # Another port is another server.
+        url = read_info(uninterrupted).settings["base_url"]
+        report = measure(server, uninterrupted, base_url=url)
+        assert not server.received
+    assert (report.completed, report.errors) == (0, 0)
+    assert report.skipped == sum(map(len, read_outcomes(uninterrupted).values()))
+
+
+CALL = (
+    "import sys; from pathlib import Path; from numbench.runner import *\n"
+    "from numbench.runner.measurement_spec import MeasurementSpec\n"
+    "from numbench.scoring import is_correct\n"
+    "url, out, precision, max_items, *tasks = sys.argv[1:]\n"
+    "spec = MeasurementSpec(float(precision), int(max_items), max_size=64)\n"
+    "run(RunSpec('openai/some', out=Path(out), base_url=url, tasks=tasks, measurement=spec),\n"
+    "    concurrency=4, judge=is_correct)\n"
+)
+
+
+def start(
+    server: servers.Server, out: Path, spec: MeasurementSpec, tasks: Sequence[str]
+) -> subprocess.Popen[str]:
+    limits = (str(spec.precision), str(spec.max_items))
+    return subprocess.Popen(
+        [sys.executable, "-c", CALL, server.url, str(out), *limits, *tasks],
+        cwd=ROOT,
+        text=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=os.environ | {"OPENAI_API_KEY": KEY},
+    )
+
+
+def kill_often(
+    out: Path,
+    kills: int,
+    longest: int,
+    rng: random.Random,
+    spec: MeasurementSpec = QUICK,
+    tasks: Sequence[str] = TASKS,
+) -> servers.Server:
+    """Kill a measurement after 1 … `longest` further requests, each time, then let it end."""
+    enough = threading.Event()
+    next_kill = rng.randrange(1, longest)
+
+    async def script(received: ReceivedRequest) -> Reply:
+        if len(server.received) >= next_kill:
+            enough.set()
+        return reply(received, 9.0)
+
+    with serve(script) as server:
+        for _ in range(kills):
+            process = start(server, out, spec, tasks)
+            while not enough.wait(0.05):
+                if process.poll() is not None:
+                    break
+            process.kill()
+            process.communicate()
+            next_kill = len(server.received) + rng.randrange(1, longest)
+            enough.clear()
+        process = start(server, out, spec, tasks)
+        _, errors = process.communicate(timeout=300)
+        assert process.returncode == 0, errors
+    return server
+
+
+def assert_nothing_was_asked_twice(server: servers.Server, out: Path) -> None:
+    """Check the server's ledger: what was asked more than once had no answer that was stored."""
+    responses = list(iter_responses(out))
+    answers = Counter(response.item_id for response in responses if response.error is None)
+    assert set(answers.values()) == {1}
+    prompt_of = {
+        row.item.id: row.item.prompt for rows in score_run(out).rows.values() for row in rows
+    }
+    lost: Counter[str] = Counter()
+    for response in responses:
+        lost[prompt_of[response.item_id]] += possibly_billed_attempts(response)
+    for prompt in prompt_of.values():
+        assert server.counts[prompt] <= 1 + lost[prompt]
+
+
+def test_after_kill_9_a_measurement_continues_as_if_nothing_had_happened(
+    uninterrupted: Path, tmp_path: Path
+) -> None:
+    server = kill_often(tmp_path / "run", 3, 40, random.Random(2))
+    assert_nothing_was_asked_twice(server, tmp_path / "run")
+    assert_same_measurement(tmp_path / "run", uninterrupted)
+
+
+def test_an_interrupted_measurement_continues(uninterrupted: Path, tmp_path: Path) -> None:
+    enough = threading.Event()
+
+    async def script(received: ReceivedRequest) -> Reply:
+        if len(server.received) == 20:
+            enough.set()
+            # The interrupt arrives while all tasks wait for the end of a round.
+            await servers.asyncio.sleep(1)
+        return reply(received, 9.0)
+
+    with serve(script) as server:
+        process = start(server, tmp_path / "run", QUICK, TASKS)
+        assert enough.wait(100)
+        process.send_signal(signal.SIGINT)
+        _, errors = process.communicate(timeout=100)
+        assert "RunInterrupted" in errors and process.returncode != 0
+        interrupted = len(server.received)
+        measure(server, tmp_path / "run")
+        assert max(server.counts.values()) == 1
+    assert interrupted < sum(map(len, read_outcomes(uninterrupted).values()))
+    assert_same_measurement(tmp_path / "run", uninterrupted)
+
+
+def test_answers_of_a_damaged_round_are_kept(tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    with serve(model) as server:
+        measure(server, out, tasks=("copy",))
+        before = read_outcomes(out)["copy"]
+        lines = (out / "rounds.jsonl").read_bytes().splitlines(keepends=True)
+        lines[1] = lines[1][:20] + b"\n"
+        (out / "rounds.jsonl").write_bytes(b"".join(lines))
+        with pytest.raises(BadInput, match=r"rounds.jsonl, line 2: .*numbench verify .* --repair"):
+            measure(server, out, tasks=("copy",))
+        assert len(verify_run(out, repair=True).damage) == 1
+        measure(server, out, tasks=("copy",))
+        assert max(server.counts.values()) == 1
+    after = read_outcomes(out)["copy"]
+    assert Counter(before) <= Counter(after)
+
+
+def test_a_model_that_rejects_everything_ends_the_measurement(tmp_path: Path) -> None:
+    async def rejecting(received: ReceivedRequest) -> Reply:
+        return servers.error(400, "the prompt is too long")
+
+    with serve(rejecting) as server:
+        with pytest.raises(NumbenchError, match=r"were rejected.*choose another --out"):
+            measure(server, tmp_path / "run")
+        assert len(server.received) < 60
+
+
+def test_more_items_and_more_precision_continue_a_measurement(tmp_path: Path) -> None:
+    fine = QUICK._replace(precision=0.2, max_items=50)
+    with serve(model) as server:
+        measure(server, tmp_path / "steps", measurement=QUICK._replace(max_items=7))
+        assert {len(each) for each in read_outcomes(tmp_path / "steps").values()} == {7}
+        measure(server, tmp_path / "steps", measurement=QUICK._replace(max_items=30))
+        measure(server, tmp_path / "steps", measurement=fine)
+        assert max(server.counts.values()) == 1
+        measure(server, tmp_path / "once", measurement=fine)
+    assert_same_measurement(tmp_path / "steps", tmp_path / "once")
+    info = read_info(tmp_path / "steps").horizon
+    assert info is not None and (info.precision, info.max_items) == (0.2, 50)
+
+
+def test_further_tasks_join_a_measurement(uninterrupted: Path, tmp_path: Path) -> None:
+    with serve(model) as server:
+        measure(server, tmp_path / "run", tasks=("copy",))
+        measure(server, tmp_path / "run", tasks=("long_addition", "long_comparison"))
+        assert max(server.counts.values()) == 1
+    assert_same_measurement(tmp_path / "run", uninterrupted)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"measurement": QUICK._replace(question_seed=2)}, "--question-seed 1, this one has 2"),
+        ({"measurement": QUICK._replace(max_size=32)}, "largest size of copy 64, this one has 32"),
+        ({"samples": 2, "temperature": 0.0}, "--samples 1, this one has 2"),
+        ({"max_tokens": 500}, "settings.max_tokens None, this one has 500"),
+        ({"measurement": None, "dataset": "v1", "tasks": None}, "holds a horizon measurement"),
+        ({"measurement": QUICK._replace(precision=0.0)}, "--precision 0: give a number above 0"),
+        ({"measurement": QUICK._replace(max_items=0)}, "--max-items 0: give 1 or more"),
+        ({"measurement": QUICK._replace(max_size=7)}, "--max-size 7: give 8 or more"),
+        ({"tasks": ("mean",)}, "task 'mean' has no sizes"),
+        ({"max_tokens": 12}, "do not fit 12 tokens"),
+    ],
+)
+def test_another_measurement_is_refused(
+    uninterrupted: Path, changes: dict[str, Any], message: str
+) -> None:
+    before = {path: path.read_bytes() for path in uninterrupted.glob("*.json*")}
+    with serve(model) as server:
+        url = read_info(uninterrupted).settings["base_url"]
+        with pytest.raises(BadInput, match=message):
+            measure(server, uninterrupted, **({"base_url": url} | changes))
+    assert {path: path.read_bytes() for path in uninterrupted.glob("*.json*")} == before
+
+
+def test_a_measurement_does_not_go_into_the_folder_of_a_run(tmp_path: Path) -> None:
+    with serve(model) as server:
+        arguments = {"measurement": None, "tasks": ("minmax",), "dataset": "v1", "limit": 1}
+        measure(server, tmp_path / "run", **arguments)
+        with pytest.raises(BadInput, match="holds a run on a dataset"):
+            measure(server, tmp_path / "run")
+
+
+def failing(first_failures: set[str], status: int) -> Script:
+    """Return a model that refuses the first requests of some prompts; others are added to them."""
+
+    async def script(received: ReceivedRequest) -> Reply:
+        if received.prompt in first_failures:
+            return servers.error(status)
+        return reply(received, 9.0)
+
+    return script
+
+
+def test_a_temporary_failure_keeps_its_round_open_until_the_next_call(
+    uninterrupted: Path, tmp_path: Path
+) -> None:
+    first_rounds = {task: each[1] for task, each in rounds(uninterrupted).items()}
+    prompts = {row.item.id: row.item.prompt for row in score_run(uninterrupted).rows["copy"]}
+    failures = {prompts[first_rounds["copy"][2]]}
+    with serve(failing(failures, 503)) as server:
+        report = measure(server, tmp_path / "run", max_attempts=2)
+        assert (report.errors, report.permanent_errors) == (1, 0)
+        begun = rounds(tmp_path / "run")
+        assert begun["copy"] == rounds(uninterrupted)["copy"][:2]
+        assert begun["long_addition"] == rounds(uninterrupted)["long_addition"]
+        failures.clear()
+        measure(server, tmp_path / "run")
+    assert_same_measurement(tmp_path / "run", uninterrupted)
+
+
+def test_sizes_that_the_server_rejects_are_left_out(tmp_path: Path) -> None:
+    async def short_context(received: ReceivedRequest) -> Reply:
+        too_long = size_of(received.prompt)[1] > 20
+        return servers.error(400, "the prompt is too long") if too_long else reply(received, 1e9)
+
+    with serve(short_context) as server:
+        spec = QUICK._replace(max_items=200)
+        report = measure(server, tmp_path / "run", tasks=("copy",), measurement=spec)
+        assert 0 < report.permanent_errors < 40 and report.answered < 100
+    outcomes = read_task_outcomes(read_run(tmp_path / "run"))["copy"]
+    assert max(outcome.size for outcome in outcomes.answered) <= 20
+    assert len(outcomes.rejected) == report.permanent_errors
+    horizon = read_horizons(tmp_path / "run")["copy"]
+    assert horizon.h50.low > 12 and horizon.stop == "exhausted"
+
+
+def test_a_cost_limit_stops_a_measurement_that_continues_later(
+    uninterrupted: Path, tmp_path: Path
+) -> None:
+    async def paid(received: ReceivedRequest) -> Reply:
+        answer = reply(received, 9.0)
+        assert isinstance(answer, servers.web.Response) and answer.text is not None
+        body = servers.json.loads(answer.text)
+        body["usage"]["cost"] = 0.01
+        return servers.web.json_response(body)
+
+    with serve(paid) as server:
+        with pytest.raises(CostLimitReached, match="stopped before exceeding --max-cost"):
+            measure(server, tmp_path / "run", model="openrouter/a/b", max_cost=0.205)
+        assert 10 < len(server.received) <= 20
+        measure(server, tmp_path / "run", model="openrouter/a/b", max_cost=50.0)
+        assert max(server.counts.values()) == 1
+    assert rounds(tmp_path / "run") == rounds(uninterrupted)
+
+
+def test_answers_that_are_cut_off_count_as_truncated(tmp_path: Path) -> None:
+    async def limited(received: ReceivedRequest) -> Reply:
+        if size_of(received.prompt)[1] > 10:
+            return servers.chat('{"answer": 12', finish="length", usage={"completion_tokens": 25})
+        return reply(received, 1e9)
+
+    with serve(limited) as server:
+        measure(server, tmp_path / "run", tasks=("copy",), max_tokens=25)
+        # The answer to a question of 46 digits has at least 25 tokens, so that it is not asked.
+        assert max(size_of(received.prompt)[1] for received in server.received) <= 45
+    info = read_info(tmp_path / "run").horizon
+    assert info is not None and info.largest["copy"] <= 45
+    horizon = read_horizons(tmp_path / "run")["copy"]
+    assert horizon.truncated > 3 and horizon.h50.low < 10.5 < horizon.h50.high * 1.1
+
+
+def test_samples_of_an_item_count_with_their_share(tmp_path: Path) -> None:
+    async def unsure(received: ReceivedRequest) -> Reply:
+        return reply(received, 1e9 if received.number % 2 else 1e-9)
+
+    with serve(unsure) as server:
+        report = measure(
+            server,
+            tmp_path / "run",
+            tasks=("copy",),
+            samples=2,
+            temperature=1.0,
+            measurement=QUICK._replace(max_items=6),
+        )
+        assert set(server.counts.values()) == {2}
+    assert report.answered == 12
+    outcomes = read_outcomes(tmp_path / "run")["copy"]
+    assert [(outcome.right, outcome.total) for outcome in outcomes] == [(0.5, 2)] * 6
+    # The second round is that of a measurement whose first four items are half right.
+    first, second = rounds(tmp_path / "run")["copy"]
+    copy = SCALED_TASKS["copy"]
+    expected = TaskMeasurement(copy, task_sizes(copy, 64), ItemSequences(), Limits(), PREFIX)
+    expected.add_round(first)
+    for item_id, outcome in zip(first, outcomes, strict=False):
+        expected.record(item_id, outcome)
+    assert expected.next_round() == second
