@@ -1,0 +1,1 @@
+"""Horizons of language models from the published study's responses."""
