@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import resource
 import subprocess
 import sys
 import tempfile
@@ -32,7 +33,7 @@ def answer() -> bytes:
 
 
 def run_benchmark(url: str, dataset: str, out: str) -> None:
-    """Run, and print completed items, resident memory and journal size at intervals, as JSON."""
+    """Run, and print completed items, resident memory (now, maximum) and journal size, as JSON."""
     from numbench.runner import RunSpec, run
     from numbench.runner.progress import RunProgress
 
@@ -43,7 +44,7 @@ def run_benchmark(url: str, dataset: str, out: str) -> None:
         if now.done * STEPS // now.total > reported or now.done == now.total:
             reported = now.done * STEPS // now.total
             journal = (Path(out) / "responses.jsonl").stat().st_size
-            print(json.dumps([now.done, resident(), journal]), flush=True)
+            print(json.dumps([now.done, *resident(), journal]), flush=True)
 
     run(
         RunSpec("openai/m", dataset=dataset, base_url=url, out=Path(out)),
@@ -52,10 +53,11 @@ def run_benchmark(url: str, dataset: str, out: str) -> None:
     )
 
 
-def resident() -> int:
-    """Return the resident memory of this process in bytes."""
+def resident() -> tuple[int, int]:
+    """Return the resident memory of this process in bytes: now, and the maximum."""
     pages = int(Path("/proc/self/statm").read_text().split()[1])
-    return pages * os.sysconf("SC_PAGE_SIZE")
+    maximum = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return pages * os.sysconf("SC_PAGE_SIZE"), maximum * 1024
 
 
 def main() -> None:
@@ -87,16 +89,17 @@ def measure(items: int) -> None:
         f"{size * len(PAPER_TASKS):,} items in {len(PAPER_TASKS)} tasks, each answer with "
         f"{len(REASONING):,} characters of reasoning.\n"
     )
-    print("| items done | resident MiB | journal MiB |\n|---:|---:|---:|")
+    print("| items done | resident MB | maximum MB | journal MB |\n|---:|---:|---:|---:|")
     with tempfile.TemporaryDirectory() as folder, start_server(__file__, "--serve") as url:
         generate(DatasetSettings(name="large", size=size), Path(folder) / "data")
         for call in ("first", "again"):
             command = [sys.executable, __file__, "--ask", url, f"{folder}/data", f"{folder}/run"]
             result = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
             lines = [json.loads(line) for line in result.stdout.splitlines()]
-            for items, memory, journal in lines if call == "first" else lines[-1:]:
+            for items, *numbers in lines if call == "first" else lines[-1:]:
                 label = f"{items:,}" if call == "first" else "the same command again"
-                print(f"| {label} | {memory / 2**20:,.0f} | {journal / 2**20:,.0f} |")
+                cells = " | ".join(f"{number / 1e6:,.0f}" for number in numbers)
+                print(f"| {label} | {cells} |")
 
 
 if __name__ == "__main__":

@@ -31,7 +31,7 @@ from numbench.records import Failure, ItemShard, Job, Response, Usage, parse_sha
 from numbench.reporting.coverage import coverage_warnings
 from numbench.reporting.entries import measure
 from numbench.runner import RunSpec, plan
-from numbench.runner.scheduler import RetryPolicy
+from numbench.runner.run_context import RetryPolicy
 from numbench.runner.spec import resolve
 from numbench.scoring import score_run
 from tests import servers

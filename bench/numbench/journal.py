@@ -114,8 +114,11 @@ def read_jobs(folder: Path) -> dict[str, Job]:
     """Return the batch jobs of the run in `folder` by key, in their last state, oldest first."""
     jobs: dict[str, Job] = {}
     for job in jsonl.read_lines(folder / JOBS, Job, append_only=True):
-        items = job.items or (jobs[job.key].items if job.key in jobs else ())
-        jobs[job.key] = msgspec.structs.replace(job, items=items)
+        if (first := jobs.get(job.key)) is not None:
+            job = msgspec.structs.replace(
+                job, items=job.items or first.items, max_tokens=first.max_tokens
+            )
+        jobs[job.key] = job
     return jobs
 
 

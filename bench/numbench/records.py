@@ -164,8 +164,9 @@ class Job(Struct, frozen=True, kw_only=True):
 
     kind: `background` for one request whose answer is generated in the background (`--background`).
     key: numbench's own key, stored in the job at the provider, so that a job can be found even if
-    its id was not saved. id: the provider's id. items: the ids of its requests, in the first line
-    only. state lost: the job was never created, so nothing was billed.
+    its id was not saved. id: the provider's id. items: the ids of its requests. max_tokens: their
+    token limit if it differs from that of the run. Both are in the first line only. state lost: the
+    job was never created, so nothing was billed.
     """
 
     key: str
@@ -174,6 +175,7 @@ class Job(Struct, frozen=True, kw_only=True):
     items: tuple[str, ...] = ()
     at: str | None = None
     kind: Literal["batch", "background"] = "batch"
+    max_tokens: int | None = None
     schema: int = SCHEMA
 
     @property

@@ -13,7 +13,7 @@ import pytest
 from aiohttp import web
 
 from numbench.journal import read_jobs
-from numbench.runner.scheduler import RetryPolicy
+from numbench.runner.run_context import RetryPolicy
 from tests import servers
 from tests.models.batch_servers import AnthropicJobs, OpenAIJobs
 from tests.runner.test_run import KEY, MODEL, RUN_MODULE

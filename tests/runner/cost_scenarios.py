@@ -29,7 +29,8 @@ from numbench.records import (
 from numbench.runner.budget import Budget, SharedLimit
 from numbench.runner.progress import RunStats
 from numbench.runner.request_source import FixedRequests
-from numbench.runner.scheduler import RequestScheduler, RetryPolicy, RunContext
+from numbench.runner.run_context import RetryPolicy, RunContext
+from numbench.runner.scheduler import RequestScheduler
 from tests.runner.test_run import questions
 
 Knowledge = Literal["highest", "expected", "nothing"]

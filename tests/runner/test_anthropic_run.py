@@ -14,7 +14,7 @@ from numbench.errors import BadInput, NumbenchError
 from numbench.journal import read_run
 from numbench.records import Response, Usage, possibly_billed_attempts
 from numbench.runner import CostLimitReached
-from numbench.runner.scheduler import RetryPolicy
+from numbench.runner.run_context import RetryPolicy
 from tests import servers
 from tests.runner.test_run import KEY, QUICK, RUN_MODULE, dataset, go, small_dataset
 from tests.servers import ReceivedRequest, Reply, Script, serve

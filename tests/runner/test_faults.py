@@ -22,7 +22,7 @@ from numbench.errors import NumbenchError
 from numbench.journal import read_run
 from numbench.records import Response, Usage
 from numbench.runner import RunReport
-from numbench.runner.scheduler import RetryPolicy
+from numbench.runner.run_context import RetryPolicy
 from tests import servers
 from tests.runner.test_run import KEY, QUICK, RUN_MODULE, go, questions, small_dataset
 from tests.servers import ReceivedRequest, Reply, Script, serve

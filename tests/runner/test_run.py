@@ -19,7 +19,7 @@ from numbench.journal import read_run
 from numbench.records import Item
 from numbench.runner import RunReport, run
 from numbench.runner.progress import RunProgress
-from numbench.runner.scheduler import RetryPolicy
+from numbench.runner.run_context import RetryPolicy
 from numbench.runner.spec import RunSpec
 from numbench.tasks.items import make_item
 from tests import servers

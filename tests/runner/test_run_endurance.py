@@ -12,7 +12,8 @@ import pytest
 from numbench.errors import NumbenchError
 from numbench.journal import read_run
 from numbench.runner import RunInterrupted, TimeLimitReached
-from numbench.runner.scheduler import RATE_LIMIT_ATTEMPTS_FACTOR, RetryPolicy
+from numbench.runner.run_context import RetryPolicy
+from numbench.runner.scheduler import RATE_LIMIT_ATTEMPTS_FACTOR
 from tests import servers
 from tests.models.test_provider_errors import PER_MINUTE, google_quota
 from tests.runner.test_run import RUN_MODULE, _quick, dataset, go, good, small_dataset

@@ -25,7 +25,7 @@ from numbench.reporting.entries import measure
 from numbench.reporting.repeated_samples import repeated_samples
 from numbench.runner import CostLimitReached
 from numbench.runner.planning import plan
-from numbench.runner.scheduler import RetryPolicy
+from numbench.runner.run_context import RetryPolicy
 from numbench.runner.spec import RunSpec
 from numbench.scoring import score_run
 from tests import servers

@@ -15,7 +15,8 @@ from numbench.records import Completion, Failure, ItemSample
 from numbench.runner import TimeLimitReached
 from numbench.runner.progress import RunStats
 from numbench.runner.request_source import FixedRequests
-from numbench.runner.scheduler import RequestScheduler, RetryPolicy, RunContext
+from numbench.runner.run_context import RetryPolicy, RunContext
+from numbench.runner.scheduler import RequestScheduler
 from tests import servers
 from tests.runner.test_run import _quick, dataset, go, questions
 from tests.servers import ReceivedRequest, Reply, serve

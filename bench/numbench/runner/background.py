@@ -19,9 +19,12 @@ class BackgroundLog:
     instead of paying for another one. It stays until the answer is in the journal.
     """
 
-    def __init__(self, journal: Journal) -> None:
-        """Read the answers in progress that earlier calls have left."""
-        self._journal = journal
+    def __init__(self, journal: Journal, new_token_limit: int | None = None) -> None:
+        """Read the answers in progress that earlier calls have left.
+
+        new_token_limit: of the requests of this call, None if it is that of the run.
+        """
+        self._journal, self._new_token_limit = journal, new_token_limit
         self._jobs = background_jobs(journal.folder)
         if self._jobs:
             # A killed call may have stored an answer without closing its job.
@@ -40,6 +43,10 @@ class BackgroundLog:
         """Return the tracker for an attempt at a request."""
         return _RecordingTracker(self, requested.id)
 
+    def job(self, request_id: str) -> Job | None:
+        """Return the job of the answer in progress to a request."""
+        return self._jobs.get(request_id)
+
     def response_id(self, request_id: str) -> str | None:
         """Return the provider's id of the answer in progress to a request."""
         job = self._jobs.get(request_id)
@@ -54,6 +61,7 @@ class BackgroundLog:
             items=(request_id,),
             at=datetime.now(UTC).isoformat(timespec="milliseconds"),
             kind="background",
+            max_tokens=self._new_token_limit,
         )
         self._jobs[request_id] = job
         self._journal.record_job(job)

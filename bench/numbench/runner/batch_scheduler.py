@@ -20,7 +20,7 @@ from numbench.models.base import BatchRequest, BatchService, BatchStatus
 from numbench.models.provider_errors import ProviderError, transient_failure
 from numbench.records import Completion, ItemSample, Job
 from numbench.runner.progress import RunProgress
-from numbench.runner.scheduler import RunContext, is_retryable, make_response, timestamp
+from numbench.runner.run_context import RunContext, is_retryable, make_response, timestamp
 
 _T = TypeVar("_T")
 
@@ -132,7 +132,13 @@ class BatchScheduler:
             self._budget.exhausted = True
         for requests in self._split_into_jobs(affordable):
             ids = tuple(request.id for request in requests)
-            job = Job(key=uuid.uuid4().hex, state="planned", items=ids, at=timestamp())
+            job = Job(
+                key=uuid.uuid4().hex,
+                state="planned",
+                items=ids,
+                at=timestamp(),
+                max_tokens=self._context.new_token_limit,
+            )
             self._journal.record_job(job)
             self._track(self._submitted(job, await self._submit(requests, job)))
             if self._one_job_at_a_time:
@@ -222,7 +228,7 @@ class BatchScheduler:
             self.retries += 1
             return
         requested, completion = self._open[request_id], self._context.with_cost(result)
-        notes = {"batch_job": _job_id(job), **self._context.notes_on_retry(requested)}
+        notes = {"batch_job": _job_id(job), **self._context.notes_on_retry(requested, job)}
         await self._journal.append(make_response(requested, completion, attempts, **notes))
         del self._open[request_id]
         if self._budget is not None:

@@ -28,7 +28,8 @@ from numbench.runner.preparation import (
 )
 from numbench.runner.prices import Price, with_cost
 from numbench.runner.request_shape import parameters_of
-from numbench.runner.spec import RunSpec, item_outcomes, open_requests, retry_kinds
+from numbench.runner.spec import RunSpec
+from numbench.runner.stored_responses import open_requests, read_stored, retry_kinds
 
 
 class Plan(NamedTuple):
@@ -129,13 +130,13 @@ def _plan(prepared: PreparedRun, arguments: RunArguments) -> Plan:
     check_jobs(resolved.folder, arguments.batch)
     if arguments.max_cost is not None:
         open_budget(arguments.max_cost, resolved, price, discount, arguments.batch)
-    outcomes = item_outcomes(iter_responses(resolved.folder))
+    stored = read_stored(resolved.folder, {})
     jobs = [job for job in read_jobs(resolved.folder).values() if job.is_active]
     ids_in_jobs = {item_id for job in jobs for item_id in job.items}
     averages = published_tokens(spec.model, description.level)
     tasks = []
     for task, requests in resolved.requests_by_task.items():
-        remaining = open_requests(resolved, requests, outcomes, arguments.retry)
+        remaining = open_requests(resolved, requests, stored.outcomes, arguments.retry)
         remaining = [request for request in remaining if request.id not in ids_in_jobs]
         tasks.append(plan_task(resolved, task, remaining, averages, price, discount))
     return Plan(
@@ -147,7 +148,7 @@ def _plan(prepared: PreparedRun, arguments: RunArguments) -> Plan:
         tasks=tuple(tasks),
         price=price,
         is_local=description.route is None,
-        items_in_jobs=len(ids_in_jobs - outcomes.keys()),
+        items_in_jobs=len(stored.in_progress),
         discount=discount,
         spent=sum(with_cost(line, price).cost or 0.0 for line in iter_responses(resolved.folder)),
         samples=spec.samples,

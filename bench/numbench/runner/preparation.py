@@ -23,7 +23,8 @@ from numbench.runner.progress import ScoreCallback
 from numbench.runner.rate_caps import RateCaps
 from numbench.runner.request_log import Previews, preview_run
 from numbench.runner.request_options import check_headers
-from numbench.runner.spec import ResolvedRun, RunSpec, resolve, with_stored_token_limit
+from numbench.runner.spec import ResolvedRun, RunSpec, resolve
+from numbench.runner.stored_responses import with_stored_token_limit
 
 DEFAULT_MAX_ATTEMPTS = 6
 """How often a request is sent that fails for a while."""

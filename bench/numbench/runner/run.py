@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext, suppress
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager, nullcontext
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from numbench.horizon.asked_items import AskedItems
-from numbench.journal import Journal, background_jobs, iter_responses, read_jobs
-from numbench.models import Model
-from numbench.models.base import DEFAULT_TIMEOUT_SECONDS, BatchService, Request
-from numbench.records import Completion, ItemSample
+from numbench.journal import Journal, background_jobs, read_jobs
+from numbench.models.base import DEFAULT_TIMEOUT_SECONDS, Request
+from numbench.records import ItemSample
 from numbench.runner.batch_scheduler import BatchScheduler
-from numbench.runner.budget import Budget, SharedLimit, open_budget
+from numbench.runner.budget import SharedLimit, open_budget
 from numbench.runner.estimates import CHARACTERS_PER_TOKEN, discount_for, published_tokens
 from numbench.runner.event_loop import run_to_end
+from numbench.runner.execution import Execution
 from numbench.runner.live import run_title, show_progress
 from numbench.runner.measurement_spec import open_measurements
 from numbench.runner.preparation import (
@@ -32,23 +30,24 @@ from numbench.runner.rate_caps import RateCaps
 from numbench.runner.request_log import checked_model, record_requests
 from numbench.runner.request_source import FixedRequests
 from numbench.runner.response_cache import add_answers, copy_from_cache, keep_answers
+from numbench.runner.run_context import RetryPolicy, RunContext
 from numbench.runner.run_report import (
-    CostLimitReached,
-    RunInterrupted,
     RunReport,
-    TimeLimitReached,
 )
-from numbench.runner.scheduler import RequestScheduler, RetryPolicy, RunContext
+from numbench.runner.scheduler import RequestScheduler
 from numbench.runner.spec import (
     ResolvedRun,
     RunSpec,
     interleave,
-    item_outcomes,
+)
+from numbench.runner.stored_responses import (
+    Stored,
+    earlier_statistics,
     open_requests,
+    read_stored,
     retry_kinds,
     retry_notes,
 )
-from numbench.served_models import drift_warnings
 from numbench.signals import stop_on_signals
 
 if TYPE_CHECKING:
@@ -181,8 +180,9 @@ def open_run(
         check_jobs(resolved.folder, options.batch)
         cached = _copy_from_cache(resolved, journal) if options.cache else 0
         caps = rate_caps or options.rate_caps()
-        requests = _open_source(resolved, options, journal)
-        context = _run_context(resolved, options, price, journal, callback, caps, requests)
+        stored = read_stored(resolved.folder, _by_id(_all_requests(resolved)))
+        requests = _open_source(resolved, options, journal, stored)
+        context = _run_context(resolved, options, price, journal, callback, caps, requests, stored)
         context.stats.possibly_billed += journal.lost_attempts
         scheduler: RequestScheduler | BatchScheduler
         if service is None:
@@ -198,15 +198,14 @@ def open_run(
 
 
 def _open_source(
-    resolved: ResolvedRun, options: RunArguments, journal: Journal
+    resolved: ResolvedRun, options: RunArguments, journal: Journal, stored: Stored
 ) -> FixedRequests | MeasurementRequests:
     """Return the requests of a run on a dataset, or of a measurement, that are open."""
     if resolved.spec.measurement is None:
-        outcomes = item_outcomes(iter_responses(resolved.folder))
         requests = _all_requests(resolved)
-        unanswered = open_requests(resolved, requests, outcomes, options.retry)
+        in_progress = stored.in_progress
+        unanswered = open_requests(resolved, requests, stored.outcomes, options.retry, in_progress)
         # Answers in progress at the provider are collected first: they are paid for.
-        in_progress = background_jobs(resolved.folder)
         unanswered.sort(key=lambda each: each.id not in in_progress)
         return FixedRequests(unanswered, skipped=len(requests) - len(unanswered))
     if options.judge is None:
@@ -230,15 +229,15 @@ def _run_context(
     on_progress: ProgressCallback,
     rate_caps: RateCaps | None,
     requests: FixedRequests | MeasurementRequests,
+    stored: Stored,
 ) -> RunContext:
     """Return what the schedulers need: open items, requests, costs, statistics."""
     description, folder = resolved.description, resolved.folder
     discount = discount_for(description, options.batch)
-    outcomes = item_outcomes(iter_responses(folder))
     if isinstance(requests, FixedRequests):
-        all_requests, unanswered = _all_requests(resolved), requests.requests
+        requests_so_far, unanswered = _all_requests(resolved), requests.requests
     else:
-        all_requests, unanswered = requests.requests_so_far(), requests.all_open_requests()
+        requests_so_far, unanswered = requests.requests_so_far(), requests.all_open_requests()
     budget = None
     if options.max_cost is not None:
         budget = open_budget(options.max_cost, resolved, price, discount, options.batch)
@@ -253,7 +252,12 @@ def _run_context(
         timeout=options.timeout,
         time_limit=options.time_limit,
     )
-    stats = _initial_stats(all_requests, unanswered, folder, add_cost, options.judge)
+    stats = earlier_statistics(
+        _by_id(requests_so_far), unanswered, folder, stored.repeated, add_cost, options.judge
+    )
+    outcomes = stored.outcomes
+    to_replace = {each.id: outcomes[each.id] for each in unanswered if each.id in outcomes}
+    new_limit = resolved.settings.max_tokens if resolved.has_new_token_limit else None
     if not isinstance(requests, FixedRequests):
         from numbench.runner.measurement_requests import with_horizons
 
@@ -268,7 +272,8 @@ def _run_context(
         on_progress=on_progress,
         with_cost=add_cost,
         budget=budget,
-        notes_on_retry=lambda request: retry_notes(resolved, outcomes.get(request.id)),
+        notes_on_retry=lambda request, job: retry_notes(to_replace.get(request.id), new_limit, job),
+        new_token_limit=new_limit,
         stats=stats,
         rate_caps=rate_caps,
         expect_tokens=partial(_expected_tokens, stats=stats, published=published),
@@ -279,6 +284,10 @@ def _all_requests(resolved: ResolvedRun) -> list[ItemSample]:
     return list(interleave(resolved.requests_by_task.values()))
 
 
+def _by_id(requests: Iterable[ItemSample]) -> dict[str, ItemSample]:
+    return {request.id: request for request in requests}
+
+
 def _copy_from_cache(resolved: ResolvedRun, journal: Journal) -> int:
     """Store the cached answers to requests that are still open, and return their number.
 
@@ -286,7 +295,7 @@ def _copy_from_cache(resolved: ResolvedRun, journal: Journal) -> int:
     left out: the provider bills their answers, which follow.
     """
     all_requests = _all_requests(resolved)
-    outcomes = item_outcomes(iter_responses(resolved.folder))
+    outcomes = read_stored(resolved.folder, _by_id(all_requests)).outcomes
     jobs = [job for job in read_jobs(resolved.folder).values() if job.is_active]
     in_jobs = {request_id for job in jobs for request_id in job.items}
     still_open = open_requests(resolved, all_requests, outcomes, retry=())
@@ -306,149 +315,3 @@ def _expected_tokens(
         return None
     characters = sum(len(message.content) for message in request.messages)
     return characters / CHARACTERS_PER_TOKEN + generated
-
-
-def _initial_stats(
-    all_requests: Sequence[ItemSample],
-    unanswered: Sequence[ItemSample],
-    folder: Path,
-    add_cost: Callable[[Completion], Completion],
-    judge: ScoreCallback | None,
-) -> RunStats:
-    """Return the statistics of a run with what is on disk; every recorded response was paid for."""
-    stats = RunStats((request.item for request in all_requests), judge)
-    item_of = {request.id: request.item for request in all_requests}
-    latest: dict[str, Completion] = {}
-    for response in iter_responses(folder):
-        request_id, completion = response.request_id, add_cost(response)
-        if request_id not in item_of:
-            continue
-        replaced = latest.get(request_id)
-        if completion.error is not None and replaced is not None and replaced.error is None:
-            replaced = completion
-        else:
-            latest[request_id] = completion
-        if replaced is not None and replaced.cost is not None:
-            stats.add_previous_cost(item_of[request_id], replaced.cost)
-    open_ids = {request.id for request in unanswered}
-    for request_id, completion in latest.items():
-        if request_id not in open_ids:
-            stats.count_previous(item_of[request_id], completion)
-        elif completion.cost is not None:
-            stats.add_previous_cost(item_of[request_id], completion.cost)
-    return stats
-
-
-class Execution:
-    """One execution of a scheduler, which `interrupt` and `cancel` end from any thread."""
-
-    def __init__(
-        self,
-        scheduler: RequestScheduler | BatchScheduler,
-        client: Model | BatchService,
-        resolved: ResolvedRun,
-        context: RunContext,
-        batch: bool,
-        cached: int,
-    ) -> None:
-        self._scheduler, self._client = scheduler, client
-        self._resolved, self._context, self._batch = resolved, context, batch
-        self._cached = cached
-        self._interrupted = self._cancelled = False
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._task: asyncio.Task[None] | None = None
-
-    async def run(self) -> None:
-        """Run the scheduler to its end, then close the client."""
-        self._loop = asyncio.get_running_loop()
-        self._task = asyncio.create_task(self._scheduler.run())
-        if self._interrupted:
-            self._scheduler.interrupt()
-        try:
-            await self._task
-        except asyncio.CancelledError:
-            if not self._cancelled:
-                raise
-        finally:
-            await self._client.close()
-
-    def interrupt(self) -> None:
-        """Send nothing more, and end when the requests in flight have ended."""
-        self._interrupted = True
-        self._call_in_loop(self._scheduler.interrupt)
-
-    def cancel(self) -> None:
-        """End at once."""
-        self._cancelled = True
-        if self._task is not None:
-            self._call_in_loop(self._task.cancel)
-
-    def result(self) -> RunReport:
-        """Return the report. Raises RunInterrupted, CostLimitReached or TimeLimitReached."""
-        report, budget = self._report(), self._context.budget
-        open_count = self._context.requests.open_count
-        if report.interrupted:
-            raise RunInterrupted(report)
-        if budget is not None and budget.is_closed and open_count:
-            message = _cost_limit_message(report, budget, open_count)
-            raise CostLimitReached(report, message, budget.cost_unknown)
-        if self._scheduler.reached_time_limit and open_count:
-            raise TimeLimitReached(report, open_count, self._batch)
-        return report
-
-    def _report(self) -> RunReport:
-        stats = self._scheduler.stats
-        return RunReport(
-            path=self._resolved.folder,
-            completed=stats.answered + stats.errors,
-            answered=stats.answered,
-            skipped=self._context.requests.skipped,
-            errors=stats.errors,
-            permanent_errors=stats.permanent_errors,
-            last_error=stats.last_error,
-            retries=self._scheduler.retries,
-            input_tokens=stats.input_tokens,
-            generated_tokens=stats.generated_tokens,
-            cost=stats.cost,
-            seconds=stats.progress().seconds,
-            interrupted=self._interrupted,
-            possibly_billed=stats.possibly_billed,
-            warnings=tuple(drift_warnings(iter_responses(self._resolved.folder))),
-            cached=self._cached,
-            in_progress=len(background_jobs(self._resolved.folder)),
-        )
-
-    def _call_in_loop(self, function: Callable[[], object]) -> None:
-        if self._loop is not None:
-            # The loop is closed if the run has just ended.
-            with suppress(RuntimeError):
-                self._loop.call_soon_threadsafe(function)
-
-
-def _cost_limit_message(report: RunReport, budget: Budget, open_count: int) -> str:
-    limit = f"--max-cost {budget.limit:g}"
-    unknown = budget.possibly_billed
-    spent = f"${budget.spent:.4f} spent" + (
-        f", up to ${unknown:.4f} more billed" if unknown else ""
-    )
-    counts = f"{spent}, {report.answered} answered now, {open_count} still open"
-    if budget.cost_unknown:
-        return (
-            f"{report.path}: stopped because the provider reported no cost for an answer, so "
-            f"--max-cost cannot be enforced: {counts}; run the same command without --max-cost to "
-            "continue"
-        )
-    if budget.lost_before_any_cost:
-        return (
-            f"{report.path}: stopped because {budget.lost_before_any_cost} lost answers may have "
-            f"been billed, and no cost is known: {counts}; run the same command again to continue"
-        )
-    reason = (
-        f"stopped after an unusually expensive answer exceeded {limit}"
-        if budget.spent > budget.limit
-        else f"stopped before exceeding {limit}"
-    )
-    return (
-        f"{report.path}: {reason}: {counts}; run the same command with a larger --max-cost to "
-        "continue"
-    )

@@ -4,27 +4,23 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable
 from contextlib import suppress
-from dataclasses import dataclass
-from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
 from msgspec.structs import replace
 from tenacity import AsyncRetrying, RetryCallState, retry_if_result, wait_random_exponential
 
 from numbench.errors import NumbenchError
-from numbench.journal import Journal
 from numbench.models.background_responses import tracking
-from numbench.models.base import DEFAULT_TIMEOUT_SECONDS, Model, Request
-from numbench.records import Completion, Failure, ItemSample, Response, Scalar
+from numbench.models.base import Model, Request
+from numbench.records import Completion, Failure, ItemSample
 from numbench.runner.attempts import Attempts
 from numbench.runner.background import BackgroundLog
-from numbench.runner.budget import Budget
-from numbench.runner.progress import ProgressCallback, RunProgress, RunStats
-from numbench.runner.rate_caps import RateCaps
-from numbench.runner.request_source import RequestSource
-from numbench.runner.throttle import Throttle
+from numbench.runner.progress import RunProgress
+from numbench.runner.run_context import RunContext, is_retryable, make_response
+from numbench.runner.throttle import ExpectedTokens, Throttle
 
 MAX_CONSECUTIVE_FAILURES = 10
 """Items that may fail in a row, each after all its attempts, before a run gives up."""
@@ -45,60 +41,6 @@ SHUTDOWN_GRACE_SECONDS = 0.5
 """Seconds that requests in flight get to finish once the run has failed."""
 
 
-@dataclass(frozen=True)
-class RetryPolicy:
-    """Concurrency, retries and time limits of a run. Times are in seconds.
-
-    backoff, max_backoff: scale and bound of the waits between attempts, unless the provider names
-    one. max_retry_after: the longest wait that a Retry-After header may impose.
-    interrupt_grace: how long requests in flight may take to finish after an interrupt.
-    outage_timeout: how long no item may be answered, after some were or because of a rate limit,
-    before the run gives up.
-    timeout: how long one request may take. time_limit: when to stop sending new requests.
-    job_lookup_timeout: how long to look for a batch job whose submission was cut off.
-    poll_interval, max_poll_interval: first and longest wait between two looks at batch jobs.
-    max_batch_attempts: number of batch jobs that may contain the same item.
-    """
-
-    concurrency: int = 16
-    max_attempts: int = 6
-    backoff: float = 1.0
-    max_backoff: float = 60.0
-    max_retry_after: float = 3600.0
-    interrupt_grace: float = 20.0
-    outage_timeout: float = 600.0
-    timeout: float = DEFAULT_TIMEOUT_SECONDS
-    time_limit: float | None = None
-    job_lookup_timeout: float = 60.0
-    poll_interval: float = 5.0
-    max_poll_interval: float = 60.0
-    max_batch_attempts: int = 3
-
-
-@dataclass(frozen=True)
-class RunContext:
-    """What a scheduler needs of a run.
-
-    requests: where the requests come from. build_request: returns the
-    messages and settings of one. on_progress: called after every change. with_cost: adds the cost
-    to a completion, as far as it is known. notes_on_retry: returns what a response records of an
-    earlier one that it replaces. stats: counts the whole run, of which `requests` are the
-    rest. rate_caps: caps per minute, with `expect_tokens` of a request, None if unknown.
-    """
-
-    requests: RequestSource
-    build_request: Callable[[ItemSample], Request]
-    journal: Journal
-    policy: RetryPolicy
-    on_progress: ProgressCallback
-    with_cost: Callable[[Completion], Completion]
-    budget: Budget | None
-    stats: RunStats
-    notes_on_retry: Callable[[ItemSample], Mapping[str, Scalar]] = lambda request: {}
-    rate_caps: RateCaps | None = None
-    expect_tokens: Callable[[str, Request], float | None] = lambda task, request: None
-
-
 class _Stopped(Exception):
     """The run is ending: no further attempt is made."""
 
@@ -112,7 +54,7 @@ class RequestScheduler:
         self.reached_time_limit = False
         self._model, self._context = model, context
         self._policy, self._budget = context.policy, context.budget
-        self._background = BackgroundLog(context.journal)
+        self._background = BackgroundLog(context.journal, context.new_token_limit)
         self._requests = context.requests
         self._in_progress: dict[str, tuple[ItemSample, Attempts]] = {}
         self._stop, self._interrupted = asyncio.Event(), asyncio.Event()
@@ -236,7 +178,7 @@ class RequestScheduler:
         completion = await self._request(requested, attempts)
         if completion.error is not None and completion.error.kind == "run":
             raise NumbenchError(f"{self._model.name}: {_describe(completion.error)}")
-        notes = self._context.notes_on_retry(requested)
+        notes = self._context.notes_on_retry(requested, self._background.job(requested.id))
         response = make_response(requested, completion, attempts.number, **notes)
         await self._context.journal.append(response)
         if completion.error is None or completion.error.kind == "item":
@@ -270,7 +212,7 @@ class RequestScheduler:
         request = self._context.build_request(requested)
 
         async def attempt() -> Completion:
-            tokens = self._context.expect_tokens(requested.task, request)
+            tokens = partial(self._context.expect_tokens, requested.task, request)
             is_collected = requested.id in self._background
             completion = self._context.with_cost(
                 await self._attempt(requested, request, attempts, tokens)
@@ -299,7 +241,7 @@ class RequestScheduler:
         requested: ItemSample,
         request: Request,
         attempts: Attempts,
-        expected_tokens: float | None,
+        expected_tokens: ExpectedTokens,
     ) -> Completion:
         async with self._throttle.slot(expected_tokens) as slot:
             if self._stop.is_set():
@@ -378,31 +320,6 @@ def _failure(work: asyncio.Future[list[None]]) -> BaseException | None:
     error = work.exception() if work.done() and not work.cancelled() else None
     # If one worker is cancelled, so that the work ends, that is the exception of the whole.
     return None if isinstance(error, asyncio.CancelledError) else error
-
-
-def make_response(
-    requested: ItemSample, completion: Completion, attempts: int, **extra: Scalar
-) -> Response:
-    """Return the journal record of a completion, stamped with the current time."""
-    fields = {name: getattr(completion, name) for name in Completion.__struct_fields__}
-    fields["extra"] = completion.extra | extra
-    return Response(
-        item_id=requested.item.id,
-        sample=requested.sample,
-        attempts=attempts,
-        at=timestamp(),
-        **fields,
-    )
-
-
-def timestamp() -> str:
-    """Return the current time in ISO format, in UTC with milliseconds."""
-    return datetime.now(UTC).isoformat(timespec="milliseconds")
-
-
-def is_retryable(failure: Failure | None) -> bool:
-    """Return whether a further attempt may succeed."""
-    return failure is not None and failure.kind in ("rate_limit", "transient")
 
 
 async def _wait_for_first(

@@ -5,14 +5,14 @@ from __future__ import annotations
 import math
 import platform
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cached_property
 from importlib.metadata import version
 from itertools import zip_longest
 from pathlib import Path
-from typing import Literal, TypeVar, get_args
+from typing import TypeVar
 
 import msgspec
 
@@ -20,11 +20,9 @@ from numbench._version import __version__
 from numbench.dataset.store import Dataset, open_dataset
 from numbench.errors import BadInput
 from numbench.horizon.items import ItemSequences
-from numbench.journal import INFO
-from numbench.jsonl import read_json
 from numbench.models import Api, Message, ModelDescription, Request, RequestSettings, describe_model
 from numbench.models.base import merge_parameters
-from numbench.records import FailureKind, Item, ItemSample, Response, RunInfo, parse_shard
+from numbench.records import Item, ItemSample, RunInfo, parse_shard
 from numbench.runner.few_shot import Examples, example_messages, examples, examples_sha256
 from numbench.runner.measurement_spec import (
     MeasurementSpec,
@@ -49,12 +47,6 @@ PROMPT_SET = "paper"
 
 MAX_SAMPLES = 1000
 """Samples per item; the votes of more could not be counted in float64."""
-
-RetryKind = Literal["empty", "truncated", "refused", "error"]
-"""What `--retry` requests again: answers that are none, and permanent failures."""
-
-Outcomes = dict[str, FailureKind | RetryKind | None]
-"""Request id to the kind of its failure, or of its defect as an answer, None if it is answered."""
 
 _T = TypeVar("_T")
 
@@ -367,92 +359,3 @@ def interleave(groups: Iterable[Sequence[_T]]) -> Iterator[_T]:
     """Yield one element of each group in turn, so that a partial run covers every task."""
     for group in zip_longest(*groups):
         yield from (element for element in group if element is not None)
-
-
-def retry_kinds(retry: Iterable[str], retry_errors: bool = False) -> frozenset[str]:
-    """Return the kinds of responses to request again. Raises BadInput for an unknown one."""
-    kinds = frozenset(retry) | ({"error"} if retry_errors else set())
-    if unknown := sorted(kinds - set(get_args(RetryKind))):
-        raise BadInput(
-            f"unknown --retry {', '.join(unknown)}: use {', '.join(get_args(RetryKind))}"
-        )
-    return kinds
-
-
-def with_stored_token_limit(
-    resolved: ResolvedRun, spec: RunSpec, retry: Collection[str]
-) -> ResolvedRun:
-    """Return the run with the token limit of its folder in `info`, if it retries truncated answers.
-
-    The requests have the limit of `spec`, which is recorded in their responses, or without one
-    that of the folder.
-    """
-    path = resolved.folder / INFO
-    if "truncated" not in retry or not path.is_file():
-        return resolved
-    stored = read_json(path, RunInfo).settings.get("max_tokens")
-    info = msgspec.structs.replace(
-        resolved.info, settings=resolved.info.settings | {"max_tokens": stored}
-    )
-    if spec.max_tokens is not None or not isinstance(stored, int | None):
-        return replace(resolved, info=info)
-    return replace(resolved, info=info, settings=replace(resolved.settings, max_tokens=stored))
-
-
-def item_outcomes(responses: Iterable[Response]) -> Outcomes:
-    """Return the outcome of each request with a response; an error never replaces an answer."""
-    outcomes: Outcomes = {}
-    answered: set[str] = set()
-    for response in responses:
-        request_id = response.request_id
-        if response.error is None:
-            answered.add(request_id)
-            outcomes[request_id] = _defect(response)
-        elif request_id not in answered:
-            outcomes[request_id] = response.error.kind
-    return outcomes
-
-
-def _defect(response: Response) -> RetryKind | None:
-    """Return why a response is no usable answer, as far as the provider says."""
-    if response.finish_reason == "length":
-        return "truncated"
-    if response.finish_reason == "refusal":
-        return "refused"
-    return None if response.text.strip() else "empty"
-
-
-def open_requests(
-    resolved: ResolvedRun,
-    requests: Iterable[ItemSample],
-    outcomes: Outcomes,
-    retry: Collection[str],
-) -> list[ItemSample]:
-    """Return the requests to send: new ones, temporary failures, and those to `retry`.
-
-    With a new token limit these are only the truncated ones.
-    """
-    if resolved.has_new_token_limit:
-        return [request for request in requests if outcomes.get(request.id) == "truncated"]
-    return [request for request in requests if _is_open(outcomes, request.id, retry)]
-
-
-def _is_open(outcomes: Outcomes, request_id: str, retry: Collection[str]) -> bool:
-    if request_id not in outcomes:
-        return True
-    outcome = outcomes[request_id]
-    if outcome in ("rate_limit", "transient", "run"):
-        return True
-    return ("error" if outcome == "item" else outcome) in retry
-
-
-def retry_notes(resolved: ResolvedRun, outcome: object) -> dict[str, str | int | None]:
-    """Return what the response to a retried request records of the retry."""
-    if outcome not in (*get_args(RetryKind), "item"):
-        return {}
-    notes: dict[str, str | int | None] = {
-        "retry_of": "error" if outcome == "item" else str(outcome)
-    }
-    if resolved.has_new_token_limit:
-        notes["max_tokens"] = resolved.settings.max_tokens
-    return notes

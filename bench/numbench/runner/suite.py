@@ -18,19 +18,21 @@ from numbench.models.user_catalogue import load_user_catalogue
 from numbench.runner.budget import SharedLimit, check_cost_limit, open_budget
 from numbench.runner.estimates import published_configurations
 from numbench.runner.event_loop import run_to_end
+from numbench.runner.execution import Execution
 from numbench.runner.live import run_title, show_progress
 from numbench.runner.planning import Plan, plan_run
 from numbench.runner.preparation import DEFAULT_MAX_ATTEMPTS, RunArguments
 from numbench.runner.progress import ScoreCallback
 from numbench.runner.rate_caps import RateCaps
-from numbench.runner.run import Execution, open_run
+from numbench.runner.run import open_run
 from numbench.runner.run_report import (
     CostLimitReached,
     RunInterrupted,
     RunReport,
     TimeLimitReached,
 )
-from numbench.runner.spec import RunSpec, folder_name, resolve, retry_kinds
+from numbench.runner.spec import RunSpec, folder_name, resolve
+from numbench.runner.stored_responses import retry_kinds
 from numbench.runner.suite_file import suite_specs
 from numbench.signals import stop_on_signals
 

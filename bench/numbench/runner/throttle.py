@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import NamedTuple
 
@@ -19,11 +19,15 @@ class Slot(NamedTuple):
     booking: Booking | None
 
 
+ExpectedTokens = Callable[[], float | None]
+"""Returns the tokens that a request is expected to take, None if unknown: other answers tell."""
+
+
 class _Waiter(NamedTuple):
-    """A request that waits for a slot. expected_tokens: None if unknown."""
+    """A request that waits for a slot."""
 
     admitted: asyncio.Future[Slot]
-    expected_tokens: float | None
+    expected_tokens: ExpectedTokens
 
 
 class Throttle:
@@ -73,10 +77,10 @@ class Throttle:
         if self._caps is None or self._released or not self._waiting:
             return 0.0
         now = asyncio.get_running_loop().time()
-        return self._caps.seconds_until(self._waiting[0].expected_tokens, now)
+        return self._caps.seconds_until(self._waiting[0].expected_tokens(), now)
 
     @asynccontextmanager
-    async def slot(self, expected_tokens: float | None = None) -> AsyncIterator[Slot]:
+    async def slot(self, expected_tokens: ExpectedTokens = lambda: None) -> AsyncIterator[Slot]:
         """Wait for a free slot, and yield it. expected_tokens: of the request, for the caps."""
         slot = await self._acquire(expected_tokens)
         try:
@@ -111,7 +115,7 @@ class Throttle:
             until = asyncio.get_running_loop().time() + min(seconds, self._max_pause)
             self._paused_until = max(self._paused_until, until)
 
-    async def _acquire(self, expected_tokens: float | None) -> Slot:
+    async def _acquire(self, expected_tokens: ExpectedTokens) -> Slot:
         admitted: asyncio.Future[Slot] = asyncio.get_running_loop().create_future()
         self._waiting.append(_Waiter(admitted, expected_tokens))
         self._admit()
@@ -142,14 +146,14 @@ class Throttle:
         """Return how long a request must wait for the provider's pause and for the caps."""
         wait = self._paused_until - now
         if self._caps is not None:
-            wait = max(wait, self._caps.seconds_until(waiter.expected_tokens, now))
+            wait = max(wait, self._caps.seconds_until(waiter.expected_tokens(), now))
         return wait
 
     def _book(self, waiter: _Waiter, now: float) -> Booking | None:
         # At the end of a run nothing more is sent.
         if self._caps is None or self._released:
             return None
-        return self._caps.book(waiter.expected_tokens, now)
+        return self._caps.book(waiter.expected_tokens(), now)
 
     def _schedule(self, time: float) -> None:
         """Look for waiting requests again at this loop time, or earlier."""
