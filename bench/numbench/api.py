@@ -474,17 +474,19 @@ def report(
     protocol: ProtocolName = "exact",
     published: bool = True,
     out: PathLike = "results/report",
+    formats: Iterable[str] = ("svg",),
     on_progress: Callable[[str], None] = lambda _: None,
 ) -> ReportResult:
     """Score runs and write tables, figures, `scores.parquet`, `report.json` and `report.html`.
 
     `runs` are run folders or folders that contain some; None means all under `results/`. With
     `published`, the paper's results appear next to the measured ones, marked as published.
-    Raises BadInput if there is no run or one cannot be read.
+    `formats` of the figures: svg, png, pdf. Raises BadInput for another format, if there is no run,
+    or if one cannot be read.
     """
     from numbench.reporting import report as write_report
 
-    return write_report(_paths(runs), protocol, published, Path(out), on_progress)
+    return write_report(_paths(runs), protocol, published, Path(out), tuple(formats), on_progress)
 
 
 def compare(

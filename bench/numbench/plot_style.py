@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import io
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, get_args
 
 import matplotlib
 from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -14,9 +14,12 @@ from matplotlib.backends.backend_pdf import FigureCanvasPdf
 from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 
+from numbench.errors import BadInput
+
 LinePattern = Literal["-"] | tuple[float, tuple[float, ...]]
 
-FORMATS = ("png", "pdf", "svg")
+FigureFormat = Literal["svg", "png", "pdf"]
+FORMATS: tuple[FigureFormat, ...] = get_args(FigureFormat)
 """All file formats of `render_figure`."""
 
 FULL_WIDTH = 7.0
@@ -122,6 +125,15 @@ def plot_style() -> Iterator[None]:
         # Characters that the font lacks are drawn as boxes; no warning is needed.
         warnings.filterwarnings("ignore", message="Glyph .* missing from")
         yield
+
+
+def check_formats(formats: Iterable[str]) -> tuple[FigureFormat, ...]:
+    """Return the formats, each once. Raises BadInput for an unknown one."""
+    known: dict[str, FigureFormat] = {name: name for name in FORMATS}
+    listed = list(dict.fromkeys(formats))
+    if unknown := [name for name in listed if name not in known]:
+        raise BadInput(f"unknown figure format {unknown[0]!r}: use {', '.join(FORMATS)}")
+    return tuple(known[name] for name in listed)
 
 
 def render_figure(figure: Figure, formats: Sequence[str] = ("png", "svg")) -> dict[str, bytes]:

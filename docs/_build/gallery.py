@@ -1,4 +1,4 @@
-"""Copy figures of a report as small PNG files: python docs/_build/gallery.py REPORT"""
+"""Copy figures of a report (`--formats svg,png`) as small PNG files: gallery.py REPORT"""
 
 from __future__ import annotations
 

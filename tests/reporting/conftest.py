@@ -14,7 +14,7 @@ from numbench.reporting.figure_registry import FIGURES
 if TYPE_CHECKING:
     from tests.reporting.browser import BrowserPage
 
-PLACEHOLDER = b'<svg xmlns="http://www.w3.org/2000/svg" width="40" height="20"/>'
+PLACEHOLDER = b'<svg xmlns="http://www.w3.org/2000/svg" width="40pt" height="20pt"/>'
 
 
 def _placeholder_files(figure: object, formats: Sequence[str]) -> dict[str, bytes]:

@@ -40,8 +40,8 @@ def reports(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with pytest.MonkeyPatch.context() as patch:
         specs = [spec for spec in FIGURES if spec.name in FIGURE_NAMES]
         patch.setattr(rendering, "all_figures", lambda: specs)
-        report([mixed], published=False, out=folder / "first")
-        report([mixed], published=False, out=folder / "second")
+        for name in ("first", "second"):
+            report([mixed], published=False, out=folder / name, formats=plot_style.FORMATS)
     return folder
 
 

@@ -52,31 +52,28 @@ def sort_by(page: BrowserPage, table: str, name: str) -> None:
 
 def test_tables_sort_by_number_with_empty_cells_last(open_page: Open, plain: Path) -> None:
     page = open_page(plain)
-    as_written = page.column("tokens", 5)
+    as_written = page.column("tokens", 3)
     assert as_written.count("") == 1
     sort_by(page, "tokens", "Div")
-    values = page.column("tokens", 5)
+    values = page.column("tokens", 3)
     assert values[-1] == ""
     numbers = [float(value) for value in values[:-1]]
     assert numbers == sorted(numbers, reverse=True) and len(numbers) == 14
     head = page.page.locator("table[data-table=tokens] th", has_text="Div")
     assert head.get_attribute("aria-sort") == "descending"
     sort_by(page, "tokens", "Div")
-    assert page.column("tokens", 5) == [f"{n:.0f}" for n in sorted(numbers)] + [""]
+    assert page.column("tokens", 3) == [f"{n:.0f}" for n in sorted(numbers)] + [""]
     assert head.get_attribute("aria-sort") == "ascending"
     sort_by(page, "tokens", "Div")
-    assert page.column("tokens", 5) == as_written
+    assert page.column("tokens", 3) == as_written
     assert head.get_attribute("aria-sort") is None
 
 
-def test_tables_sort_by_name_and_by_reasoning_level(open_page: Open, plain: Path) -> None:
+def test_tables_sort_by_name(open_page: Open, plain: Path) -> None:
     page = open_page(plain)
     sort_by(page, "log_smape", "Model")
     models = page.column("log_smape", 0)
     assert models == sorted(models, key=str.lower) and models[-1] == "Zebra"
-    sort_by(page, "log_smape", "Reasoning")
-    levels = list(dict.fromkeys(page.column("log_smape", 1)))
-    assert levels == ["maximal", "low", "minimal", "none"]
 
 
 def test_tables_filter_by_model_task_and_source(open_page: Open, plain: Path) -> None:
@@ -85,15 +82,72 @@ def test_tables_filter_by_model_task_and_source(open_page: Open, plain: Path) ->
     assert page.column("log_smape", 0) == ["GPT 5"] * 3
     assert page.text("#table-count") == "3 of 15 rows"
     page.page.select_option("#filter-source", "own")
-    assert page.column("log_smape", 2) == ["measured"]
+    assert sources(page) == ["minimal, measured"]
     page.page.select_option("#filter-source", "published")
-    assert set(page.column("log_smape", 2)) == {"published (paper)"}
+    assert sources(page) == ["maximal, published (paper)", "minimal, published (paper)"]
     page.page.fill("#filter-model", "")
     page.page.select_option("#filter-source", "")
     page.page.select_option("#filter-task", "addition")
     names = page.page.locator("table[data-table=log_smape] thead th:visible").all_inner_texts()
-    assert names == ["Model", "Reasoning", "Source", "Add"]
+    assert names == ["Model", "Add"]
     assert set(page.column("coverage", 3)) == {"Add"}
+
+
+def sources(page: BrowserPage) -> list[str]:
+    """Return level and source of the visible rows."""
+    return [
+        str(text)
+        for text in page.page.locator(
+            "table[data-table=log_smape] tbody tr:visible th small"
+        ).all_inner_texts()
+    ]
+
+
+def test_filters_and_the_response_are_in_the_address(open_page: Open, plain: Path) -> None:
+    page = open_page(plain)
+    page.page.fill("#filter-model", "zebra")
+    choose(page, task="addition", outcome="not right")
+    before = page.status()
+    page.page.locator("#list [role=option]").first.click()
+    page.wait_until("location.hash.includes('item=')")
+    detail = page.text("#detail")
+    again = open_page(plain, page.page.evaluate("location.hash"))
+    assert (again.status(), again.text("#detail")) == (before, detail)
+    assert again.column("log_smape", 0) == ["Zebra"]
+    again.page.locator("#item-filters button[type=reset]").click()
+    again.wait_until("!location.hash.includes('items.')")
+    assert "table.model=zebra" in again.page.evaluate("location.hash")
+
+
+def test_keys_move_on_after_a_click(open_page: Open, plain: Path) -> None:
+    page = open_page(plain)
+    page.page.locator("#list [role=option]").nth(1).click()
+    selected = "document.querySelector('#list [aria-selected=true]').dataset.index"
+    assert page.page.evaluate(selected) == "1"
+    page.page.keyboard.press("j")
+    page.page.keyboard.press("j")
+    assert page.page.evaluate(selected) == "3"
+    page.page.keyboard.press("k")
+    assert page.page.evaluate(selected) == "2"
+
+
+def test_the_first_screen_shows_the_scores(open_page: Open, plain: Path) -> None:
+    for window in ({"viewport": {"width": 1280, "height": 900}}, PHONE):
+        page = open_page(plain, **window)
+        means = page.page.locator("table[data-table=summary] tbody td:nth-child(2)")
+        box = means.first.bounding_box()
+        width, height = page.page.evaluate("[innerWidth, innerHeight]")
+        assert box["x"] + box["width"] <= width and box["y"] + box["height"] <= height
+
+
+def test_links_of_the_menu_lead_to_their_section(open_page: Open, plain: Path) -> None:
+    """Figures are loaded late; their places are reserved."""
+    page = open_page(plain)
+    page.page.locator("nav a", has_text="Items").click()
+    page.wait_until("[...document.images].every((image) => image.complete || !image.loading)")
+    assert (
+        abs(page.page.evaluate("document.querySelector('#items').getBoundingClientRect().top")) < 50
+    )
 
 
 def test_items_filter_by_every_property(open_page: Open, plain: Path) -> None:
@@ -199,7 +253,7 @@ def test_everything_is_reachable_by_keyboard(open_page: Open, plain: Path) -> No
     assert "Mult: 100.0" in page.text("#tooltip") and "n = 3 of 4 items" in page.text("#tooltip")
     assert "|n:4|model:gpt-5|" in page.text("#tooltip")
     page.page.keyboard.press("ArrowDown")
-    assert "Zebra (low)" in page.text("#tooltip")
+    assert "Zebra (low, measured)" in page.text("#tooltip")
     page.page.keyboard.press("Enter")
     assert page.page.evaluate(f"{focused}.textContent") == "Show these items"
     page.page.keyboard.press("Escape")
@@ -397,7 +451,7 @@ def test_58500_responses_are_listed_with_few_elements(open_page: Open, tmp_path:
     data_of_report = ReportData([one] * 13)
     # Without the note on detectable differences, which needs all comparisons.
     data_of_report.context = TableContext("Measured", ())
-    page_text = render(data_of_report, [], [], {}, [], "0")
+    page_text = render(data_of_report, [], [], {}, {}, "0")
     path = tmp_path / "report.html"
     path.write_text(page_text, "utf-8")
     assert len(page_text) < 4_000_000

@@ -39,8 +39,7 @@ def test_an_installed_figure_is_written_and_shown(
 ) -> None:
     plugins.install(tmp_path, monkeypatch, figures=["COUNTS"])
     report([run], out=tmp_path / "out")
-    for form in ("png", "pdf", "svg"):
-        assert (tmp_path / "out" / "figures" / f"task-counts.{form}").stat().st_size
+    assert (tmp_path / "out" / "figures" / "task-counts.svg").stat().st_size
     page = (tmp_path / "out" / "report.html").read_text()
     assert page.count("<figure") == 1
     assert "<figcaption>Number of tasks per run &lt;b&gt;.</figcaption>" in page
@@ -76,7 +75,7 @@ def test_a_figure_that_raises_is_omitted_with_the_message(
     }
     page = (tmp_path / "out" / "report.html").read_text()
     assert "failing: RuntimeError: first line second &lt;b&gt;line&lt;/b&gt;" in page
-    assert (tmp_path / "out" / "figures" / "task-counts.png").exists()
+    assert (tmp_path / "out" / "figures" / "task-counts.svg").exists()
 
 
 def test_a_figure_with_the_file_name_of_another_is_omitted(
@@ -114,10 +113,10 @@ def test_figures_of_an_uninstalled_package_stay_and_stale_ones_are_removed(
     plugins.install(tmp_path, monkeypatch, figures=["SKIPPED"])
     figures = tmp_path / "out" / "figures"
     figures.mkdir(parents=True)
-    for name in ("skipped.png", "task-counts.png"):
+    for name in ("skipped.png", "task-counts.svg"):
         (figures / name).write_bytes(b"old")
     report([run], out=tmp_path / "out")
-    assert [path.name for path in figures.iterdir()] == ["task-counts.png"]
+    assert [path.name for path in figures.iterdir()] == ["task-counts.svg"]
 
 
 @pytest.mark.parametrize("group", ["figures", "tables"])

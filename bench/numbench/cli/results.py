@@ -38,6 +38,9 @@ def report(
     out: Annotated[Path, typer.Option(metavar="FOLDER", help="Folder to write.")] = Path(
         "results/report"
     ),
+    formats: Annotated[
+        str, typer.Option(metavar="LIST", help="Formats of the figures: svg, png, pdf.")
+    ] = "svg",
     compare: Annotated[
         tuple[Path, Path] | None,
         typer.Option(
@@ -71,14 +74,15 @@ def report(
       numbench report                                   all runs under results/
       numbench report results/RUN1 results/RUN2 --out results/comparison
       numbench report --protocol paper --no-published
+      numbench report --formats svg,pdf                 figures for a paper
       numbench report --compare results/OLD results/NEW --fail-below 2
       numbench report --compare results/OLD results/NEW --margin 2
 
     Writes to --out: report.html (one page, open it in a browser), tables/ (CSV, Markdown, LaTeX),
-    figures/ (PNG, PDF, SVG), scores.parquet (every score) and report.json. Folders of numbench
-    horizon may be among the runs. With --compare, the exit
-    code is 1 if NEW is worse; with --margin, if NEW may be worse by more than the margin. Two
-    horizon measurements are compared by their horizons.
+    figures/ (SVG, or as in --formats), scores.parquet (every score) and report.json. Folders of
+    numbench horizon may be among the runs. With --compare, the exit code is 1 if NEW is worse; with
+    --margin, if NEW may be worse by more than the margin. Two horizon measurements are compared by
+    their horizons.
     """
     if compare:
         if runs:
@@ -99,6 +103,7 @@ def report(
             protocol=protocol.value,
             published=published,
             out=out,
+            formats=[name.strip() for name in formats.split(",") if name.strip()],
             on_progress=print_to_stderr,
         )
     )

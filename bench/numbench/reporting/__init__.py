@@ -41,6 +41,7 @@ def report(
     protocol: ProtocolName = "exact",
     published: bool = True,
     out: Path = Path("results/report"),
+    formats: Sequence[str] = ("svg",),
     on_progress: Callable[[str], None] = _ignore,
 ) -> ReportResult:
     """Score runs and write a report.
@@ -51,14 +52,15 @@ def report(
     runs: folders that are runs or contain some; by default, all runs under results/.
     published: whether tables and figures also show the paper's values, marked as such; CSV files
         never contain them.
+    formats: of the figures in figures/: svg, png, pdf.
     on_progress: is called with a short message before each step.
 
-    Raises BadInput if there is no run, or if one cannot be read.
+    Raises BadInput if there is no run, if one cannot be read, or for another format.
     """
     # Deferred, because drawing libraries load slowly.
     from numbench.reporting.build import build
 
-    return build(runs, protocol, published, out, on_progress)
+    return build(runs, protocol, published, out, formats, on_progress)
 
 
 def compare(

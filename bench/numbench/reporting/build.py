@@ -11,6 +11,7 @@ from numbench import jsonl
 from numbench._version import __version__
 from numbench.errors import BadInput
 from numbench.journal import find_runs
+from numbench.plot_style import check_formats
 from numbench.records import ProtocolName
 from numbench.reporting import ReportResult
 from numbench.reporting.answer_formats import format_scores
@@ -31,6 +32,7 @@ from numbench.reporting.html_page import render
 from numbench.reporting.rendering import render_figures, write_figures
 from numbench.reporting.repeated_samples import repeated_samples_json
 from numbench.reporting.report_data import ReportData
+from numbench.reporting.report_warnings import by_severity
 from numbench.reporting.scores_parquet import scores_parquet
 from numbench.reporting.table_registry import build_tables, write_tables
 from numbench.scoring import ScoredRun, score_run
@@ -44,9 +46,11 @@ def build(
     protocol: ProtocolName,
     published: bool,
     out: Path,
+    formats: Sequence[str],
     on_progress: Callable[[str], None],
 ) -> ReportResult:
     """Implement `numbench.reporting.report`."""
+    figure_formats = check_formats(formats)
     folders = split_folders(find_run_folders(runs))
     scored = _score_runs(folders.scores, protocol, on_progress)
     horizons = _read_horizons(folders.horizons, on_progress)
@@ -58,10 +62,11 @@ def build(
     if len(data.runs) > 1:
         on_progress(f"comparing {len(data.runs)} runs")
     tables, table_warnings = build_tables(data)
-    warnings = (*data.warnings, *table_warnings)
+    warnings = by_severity([*data.warnings, *table_warnings])
+    texts = tuple(text for group in warnings.values() for text in group)
     write_tables(tables, out / "tables")
-    figures, omitted = render_figures(data, on_progress)
-    write_figures(figures, out / "figures")
+    figures, omitted = render_figures(data, figure_formats, on_progress)
+    write_figures(figures, figure_formats, out / "figures")
     if data.runs:
         on_progress("writing scores.parquet")
         scores = scores_parquet(run.scored for run in data.runs)
@@ -72,9 +77,9 @@ def build(
     on_progress("writing report.html")
     page = render(data, tables, figures, omitted, warnings, __version__)
     jsonl.write_atomically(out / "report.html", page.encode())
-    jsonl.write_json(out / "report.json", _summary(data, warnings, omitted))
+    jsonl.write_json(out / "report.json", _summary(data, texts, omitted))
     return ReportResult(
-        out, protocol, data.entries, data.published, warnings, data.tasks, data.horizons
+        out, protocol, data.entries, data.published, texts, data.tasks, data.horizons
     )
 
 

@@ -106,13 +106,14 @@ def rank_set_rows(data: ReportData) -> list[list[str]]:
     return [
         [
             *_run_columns(run),
-            *(_format_rank_set(sets.get(task)) for _, task in _ranked_columns(data)),
+            *(format_rank_set(sets.get(task)) for _, task in _ranked_columns(data)),
         ]
         for run, sets in zip(data.runs, data.comparisons.rank_sets, strict=True)
     ]
 
 
-def _format_rank_set(ranks: RankSet | None) -> str:
+def format_rank_set(ranks: RankSet | None) -> str:
+    """Format as `2` or `2-4`; empty if it is None."""
     if ranks is None:
         return ""
     return str(ranks.best) if ranks.best == ranks.worst else f"{ranks.best}-{ranks.worst}"

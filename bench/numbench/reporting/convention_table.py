@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from numbench.reporting.entries import MeasuredRun
+from numbench.reporting.report_warnings import ReportWarning
 from numbench.reporting.sampling_design import run_stratum, sample_mean, score_bounds
 from numbench.reporting.table_model import (
     EXACT_MATCH,
@@ -111,13 +112,15 @@ def convention_rows(cells: Sequence[ConventionCell]) -> list[list[str]]:
     ]
 
 
-def convention_warnings(cells: Sequence[ConventionCell]) -> list[str]:
+def convention_warnings(cells: Sequence[ConventionCell]) -> list[ReportWarning]:
     """Return a line for every score that depends on a convention that the question leaves open."""
     return [
-        f"{cell.run.label}: {TASKS[cell.task].display} depends on a convention: log-sMAPE "
-        f"{cell.log_smape.value - cell.difference:.1f}, and {cell.log_smape.value:.1f} if the "
-        f"{' or '.join(convention.display for convention in TASKS[cell.task].conventions)} is "
-        f"accepted too ({cell.followed} of {cell.counted} answers are within 0.1 % of it)."
+        ReportWarning(
+            f"{cell.run.label}: {TASKS[cell.task].display} depends on a convention: log-sMAPE "
+            f"{cell.log_smape.value - cell.difference:.1f}, and {cell.log_smape.value:.1f} if the "
+            f"{' or '.join(convention.display for convention in TASKS[cell.task].conventions)} is "
+            f"accepted too ({cell.followed} of {cell.counted} answers are within 0.1 % of it)."
+        )
         for cell in cells
         if cell.difference > MAX_DIFFERENCE
     ]

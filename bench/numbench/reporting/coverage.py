@@ -8,6 +8,7 @@ from typing import get_args
 from numbench.records import Status, is_cached
 from numbench.reporting.answer_formats import FormatScores, format_scores
 from numbench.reporting.entries import MeasuredRun, dataset_label
+from numbench.reporting.report_warnings import ReportWarning
 from numbench.reporting.table_model import format_value
 from numbench.scoring import paper_protocol
 from numbench.scoring.scored_run import counted_rows
@@ -75,12 +76,14 @@ def count_tool_mentions(run: MeasuredRun, task: str) -> int:
     return sum(bool(r is not None and find_tool_mentions(r.reasoning_text)) for r in responses)
 
 
-def coverage_warnings(runs: Sequence[MeasuredRun]) -> tuple[str, ...]:
+def coverage_warnings(runs: Sequence[MeasuredRun]) -> list[ReportWarning]:
     """Return one line for each fact that affects how the scores can be read."""
-    warnings = list(_mixed_input_warnings(runs))
+    warnings = [ReportWarning(text) for text in _mixed_input_warnings(runs)]
     for run in runs:
-        warnings += [f"{run.label}: {warning}" for warning in _run_warnings(run)]
-    return tuple(warnings)
+        warnings += [ReportWarning(f"{run.label}: {text}") for text in _score_warnings(run)]
+        texts = [f"{run.label}: {text}" for text in _information(run)]
+        warnings += [ReportWarning(text, "information") for text in texts]
+    return warnings
 
 
 def _mixed_input_warnings(runs: Sequence[MeasuredRun]) -> Iterator[str]:
@@ -93,7 +96,8 @@ def _mixed_input_warnings(runs: Sequence[MeasuredRun]) -> Iterator[str]:
         yield f"The runs use different prompts: {names}."
 
 
-def _run_warnings(run: MeasuredRun) -> Iterator[str]:
+def _score_warnings(run: MeasuredRun) -> Iterator[str]:
+    """Yield what changes the meaning of the scores: items, prompts, models, lost answers."""
     missing = [TASKS[task].display for task in run.scored.dataset.tasks if task not in run.cells]
     if missing:
         yield f"no results for {', '.join(missing)}."
@@ -105,6 +109,9 @@ def _run_warnings(run: MeasuredRun) -> Iterator[str]:
         counts = {task: cell.statuses.get(status, 0) for task, cell in run.cells.items()}
         if any(counts.values()):
             yield f"{_status_warning(run, status)} ({_per_task(counts)})."
+
+
+def _information(run: MeasuredRun) -> Iterator[str]:
     yield from _format_warnings(run)
     truncated = {task: _count_truncated_but_parsed(run, task) for task in run.cells}
     if any(truncated.values()):

@@ -10,6 +10,7 @@ from numbench.horizon.goodness_of_fit import MISFIT, SizeCount, isotonic_rates
 from numbench.horizon.psychometric import Estimate
 from numbench.horizon.stopping import StopReason
 from numbench.reporting.horizon_runs import CONTROL, HorizonRun
+from numbench.reporting.report_warnings import ReportWarning
 from numbench.reporting.table_model import TextRow, format_value
 from numbench.stats.intervals import wilson
 from numbench.tasks import TASKS
@@ -230,7 +231,7 @@ def count_text(value: float | None) -> str:
     return "" if value is None else f"{value:,.0f}"
 
 
-def horizon_warnings(runs: Sequence[HorizonRun]) -> list[str]:
+def horizon_warnings(runs: Sequence[HorizonRun]) -> list[ReportWarning]:
     """Return what to know before using the horizons, one sentence each."""
     warnings = []
     for run in runs:
@@ -260,7 +261,7 @@ def horizon_warnings(runs: Sequence[HorizonRun]) -> list[str]:
                 f"{run.label}: without the control task {CONTROL}, a horizon may be that of "
                 "reading and writing digits."
             )
-    return warnings
+    return list(map(ReportWarning, warnings))
 
 
 def misfit_sentence(run: HorizonRun, horizon: TaskHorizon) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -18,11 +19,13 @@ from numbench.reporting.html_tables import (
     html_coverage_table,
     html_horizon_table,
     html_score_tables,
+    html_summary_table,
     html_text_table,
 )
 from numbench.reporting.rendering import RenderedFigure
 from numbench.reporting.report_data import ReportData
-from numbench.reporting.table_registry import COVERAGE, HORIZONS, BuiltTable
+from numbench.reporting.report_warnings import HEADINGS, Severity
+from numbench.reporting.table_registry import COVERAGE, HORIZONS, SUMMARY, BuiltTable
 from numbench.scoring.taxonomy import CATEGORIES
 from numbench.tasks import PAPER_TASKS, TASKS
 
@@ -30,6 +33,7 @@ WEB = Path(__file__).parent / "web"
 STYLES = ("base", "tables", "items", "print")
 SCRIPTS = (
     "dom",
+    "address",
     "tables",
     "table_filters",
     "cell_tooltips",
@@ -42,12 +46,20 @@ SCRIPTS = (
     "main",
 )
 
+LEADING_FIGURES = ("pareto_tokens",)
+"""Stems of the figures that the page shows beside its summary."""
+
+_SVG_SIZE = re.compile(r'<svg [^>]*width="([\d.]+)pt" height="([\d.]+)pt"')
+_PIXELS_PER_POINT = 4 / 3
+
 
 class _PageFigure(NamedTuple):
-    """A figure as an image in the page."""
+    """A figure as an image in the page. width, height: its own, in pixels of CSS."""
 
     caption: str
     wide: bool
+    width: int
+    height: int
     source: Markup
 
 
@@ -56,12 +68,13 @@ def render(
     tables: Sequence[BuiltTable],
     figures: Sequence[RenderedFigure],
     omitted: Mapping[str, str],
-    warnings: Sequence[str],
+    warnings: Mapping[Severity, Sequence[str]],
     version: str,
 ) -> str:
     """Return the page.
 
-    omitted: name of each figure that is not drawn, and the reason.
+    omitted: name of each figure that is not drawn, and the reason. The page begins with the summary
+    and the figures of `LEADING_FIGURES`.
 
     All untrusted text is escaped by jinja2, or added as text by the script.
     """
@@ -84,10 +97,12 @@ def render(
         script=Markup(script),
         policy=_content_security_policy(style, script),
         context=data.context,
-        warnings=warnings,
+        warnings={HEADINGS[severity]: texts for severity, texts in warnings.items()},
+        summary=[html_summary_table(table, data) for table in tables if table.spec == SUMMARY],
+        leading=[_page_figure(each) for each in figures if each.stem in LEADING_FIGURES],
         tables=[*html_score_tables(data), *horizons, *on_page],
         coverage_tables=coverage,
-        figures=[_page_figure(figure) for figure in figures],
+        figures=[_page_figure(each) for each in figures if each.stem not in LEADING_FIGURES],
         omitted=omitted,
         items=items,
         page_data=json_block(_page_data(data, items)),
@@ -152,8 +167,9 @@ def _page_data(data: ReportData, items: ItemData) -> dict[str, object]:
 
 
 def _page_figure(figure: RenderedFigure) -> _PageFigure:
-    """Return the figure in the smaller of two formats."""
-    png, svg = figure.files["png"], figure.files["svg"]
-    kind, content = ("png", png) if len(png) < len(svg) else ("svg+xml", svg)
-    source = Markup(f"data:image/{kind};base64,{base64.b64encode(content).decode()}")
-    return _PageFigure(figure.spec.caption, figure.spec.wide, source)
+    svg = figure.files["svg"]
+    size = _SVG_SIZE.search(svg.decode())
+    assert size is not None, "matplotlib writes the size in points"
+    width, height = (round(float(points) * _PIXELS_PER_POINT) for points in size.groups())
+    source = Markup(f"data:image/svg+xml;base64,{base64.b64encode(svg).decode()}")
+    return _PageFigure(figure.spec.caption, figure.spec.wide, width, height, source)

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from numbench.reporting.report_data import ReportData
+from numbench.reporting.summary_table import ranked_runs
 from numbench.reporting.table_model import (
     PUBLISHED_HEADING,
     SCORE_TABLES,
@@ -14,7 +15,6 @@ from numbench.reporting.table_model import (
     ScoreTableSpec,
     format_bounds,
     format_value,
-    level_rank,
 )
 from numbench.reporting.table_registry import BuiltTable
 
@@ -28,7 +28,7 @@ class HtmlColumn(NamedTuple):
 
 
 class HtmlCell(NamedTuple):
-    """The text of a cell, and its bounds in small type.
+    """The text of a cell, and its bounds (of a name: its level and source) in small type.
 
     sort: the exact number by which it is sorted, None for text and empty cells.
     """
@@ -66,6 +66,18 @@ def html_score_tables(data: ReportData) -> list[HtmlTable]:
     if not data.runs:
         return []
     return [_score_table(spec.with_tasks(data.tasks), data) for spec in SCORE_TABLES]
+
+
+def html_summary_table(table: BuiltTable, data: ReportData) -> HtmlTable:
+    """Return the summary, which has one row per run, with the level below the model's name."""
+    rows = []
+    for row, index in zip(table.text.rows, ranked_runs(data), strict=True):
+        run = data.runs[index]
+        name, _, *cells = _text_cells(row, table.text.text_columns)
+        name = HtmlCell(name.text, bounds=_level_and_source(run.entry, run.scored.info.source))
+        rows.append(HtmlRow(run.entry.model, [name, *map(_with_small_bounds, cells)], index))
+    html = _html_table(table, rows)
+    return html._replace(columns=[html.columns[0], *html.columns[2:]])
 
 
 def html_coverage_table(table: BuiltTable, data: ReportData) -> HtmlTable:
@@ -118,7 +130,7 @@ def _html_table(table: BuiltTable, rows: list[HtmlRow]) -> HtmlTable:
 
 def _score_table(spec: ScoreTableSpec, data: ReportData) -> HtmlTable:
     columns = [
-        *(HtmlColumn(name, False) for name in ("Model", "Reasoning", "Source")),
+        HtmlColumn("Model", False),
         *(HtmlColumn(name, True, task) for name, task in spec.columns),
     ]
     caption = f"{spec.caption} Small type: 95 % bounds."
@@ -137,11 +149,13 @@ def _score_rows(spec: ScoreTableSpec, data: ReportData) -> Iterator[HtmlRow]:
 def _entry_cells(spec: ScoreTableSpec, entry: Entry, source: str) -> list[HtmlCell]:
     estimates = entry.estimates(spec)
     return [
-        HtmlCell(entry.name),
-        HtmlCell(entry.reasoning, level_rank(entry.reasoning)),
-        HtmlCell(source),
+        HtmlCell(entry.name, bounds=_level_and_source(entry, source)),
         *(_score_cell(spec, estimates.get(task)) for _, task in spec.columns),
     ]
+
+
+def _level_and_source(entry: Entry, source: str) -> str:
+    return f"{entry.reasoning}, {source}"
 
 
 def _score_cell(spec: ScoreTableSpec, estimate: Estimate | None) -> HtmlCell:

@@ -48,6 +48,14 @@ def cost_points(data: ReportData) -> list[ParetoPoint]:
     return points
 
 
+def mean_cost(run: ScoredRun, tasks: Sequence[str]) -> float | None:
+    """Return the US dollars per 1,000 items, mean over the tasks; None as in `cost_points`."""
+    if not all(_has_costs(run, task) for task in tasks):
+        return None
+    strata = [run_stratum(run, task, sample_mean(_cost_per_items)) for task in tasks]
+    return sum(float(stratum.means[0]) for stratum in strata) / len(strata)
+
+
 def _point(entry: Entry, price: Estimate, score: Estimate) -> ParetoPoint:
     return ParetoPoint(run_label(entry.name, entry.reasoning), price, score, entry.published)
 

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from matplotlib.figure import Figure
 
 from numbench import jsonl, plot_style
+from numbench.plot_style import FigureFormat
 from numbench.reporting.figure_registry import FIGURES, FigureSpec, SkippedFigure, all_figures
 from numbench.reporting.registration import describe_error
 from numbench.reporting.report_data import ReportData
@@ -23,9 +24,11 @@ class RenderedFigure(NamedTuple):
 
 
 def render_figures(
-    data: ReportData, on_progress: Callable[[str], None]
+    data: ReportData, formats: Sequence[FigureFormat], on_progress: Callable[[str], None]
 ) -> tuple[list[RenderedFigure], dict[str, str]]:
     """Draw all figures; return them, and the reason for each omitted figure by its name.
+
+    formats: in addition to SVG, which the page needs.
 
     A figure of another package that raises an error is omitted. Raises BadInput for a figure
     that cannot be loaded.
@@ -37,7 +40,7 @@ def render_figures(
         for number, spec in enumerate(specs, 1):
             on_progress(f"drawing figure {number} of {len(specs)}: {spec.name}")
             try:
-                figures = _draw(spec, data, [figure.stem for figure in rendered])
+                figures = _draw(spec, data, formats, [figure.stem for figure in rendered])
             except Exception as error:
                 if spec in FIGURES:
                     raise
@@ -51,7 +54,10 @@ def render_figures(
 
 
 def _draw(
-    spec: FigureSpec, data: ReportData, used_stems: Sequence[str]
+    spec: FigureSpec,
+    data: ReportData,
+    formats: Sequence[FigureFormat],
+    used_stems: Sequence[str],
 ) -> list[RenderedFigure] | SkippedFigure:
     """Draw and render one figure. Raises ValueError for a stem that is used or not its own."""
     result = spec.draw(data)
@@ -61,20 +67,23 @@ def _draw(
     for stem in figures:
         if stem in used_stems or not spec.owns(stem):
             raise ValueError(f"the file name {stem!r} is not available")
+    needed = dict.fromkeys(("svg", *formats))
     return [
-        RenderedFigure(stem, spec, plot_style.render_figure(figure, plot_style.FORMATS))
+        RenderedFigure(stem, spec, plot_style.render_figure(figure, list(needed)))
         for stem, figure in figures.items()
     ]
 
 
-def write_figures(figures: Sequence[RenderedFigure], folder: Path) -> None:
+def write_figures(
+    figures: Sequence[RenderedFigure], formats: Sequence[FigureFormat], folder: Path
+) -> None:
     """Write the figures, and remove those that only an earlier report wrote to `folder`."""
     folder.mkdir(parents=True, exist_ok=True)
     written = set()
     for figure in figures:
-        for form, content in figure.files.items():
+        for form in formats:
             name = f"{figure.stem}.{form}"
-            jsonl.write_atomically(folder / name, content)
+            jsonl.write_atomically(folder / name, figure.files[form])
             written.add(name)
     specs = all_figures()
     for path in folder.iterdir():

@@ -19,6 +19,7 @@ from numbench.reporting.entries import MeasuredRun, dataset_label, dataset_tasks
 from numbench.reporting.horizon_runs import HorizonRun
 from numbench.reporting.horizon_tables import horizon_warnings
 from numbench.reporting.repeated_samples import RepeatedSamples, repeated_samples
+from numbench.reporting.report_warnings import ReportWarning
 from numbench.reporting.table_model import LOG_SMAPE, Entry, TableContext
 from numbench.reporting.task_scores import TaskScores, task_scores
 
@@ -103,7 +104,7 @@ class ReportData:
         return compare_runs([run.scored for run in self.runs])
 
     @cached_property
-    def warnings(self) -> tuple[str, ...]:
+    def warnings(self) -> tuple[ReportWarning, ...]:
         """The warnings about coverage, conventions and horizons."""
         return (
             *coverage_warnings(self.runs),

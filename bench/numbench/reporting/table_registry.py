@@ -19,10 +19,12 @@ from numbench.reporting import (
     horizon_tables,
     repeated_samples,
     score_tables,
+    summary_table,
 )
 from numbench.reporting.coverage import COVERAGE_CAPTION, COVERAGE_HEADER, coverage_rows
 from numbench.reporting.registration import check_names, describe_error
 from numbench.reporting.report_data import ReportData, RunKind
+from numbench.reporting.report_warnings import ReportWarning
 from numbench.reporting.table_model import (
     SCORE_TABLES,
     RowGroup,
@@ -112,6 +114,18 @@ def _bounds_table(spec: ScoreTableSpec) -> TableSpec:
 
     title = f"{spec.title} with 95 % bounds"
     return TableSpec(f"{spec.name}_ci", title, spec.caption, build, on_page=False)
+
+
+def _summary(data: ReportData) -> TableContent | None:
+    if not summary_table.has_means(data):
+        return None
+    return TableContent(
+        summary_table.SUMMARY_HEADER,
+        [RowGroup(data.heading, summary_table.summary_rows(data))],
+        text_columns=summary_table.SUMMARY_TEXT_COLUMNS,
+        csv=(summary_table.SUMMARY_CSV_HEADER, summary_table.summary_csv_rows(data)),
+        notes=comparison_tables.not_compared_notes(data),
+    )
 
 
 def _coverage(data: ReportData) -> TableContent:
@@ -209,6 +223,7 @@ def _horizon_sizes(data: ReportData) -> TableContent:
     )
 
 
+SUMMARY = TableSpec("summary", "Summary", summary_table.SUMMARY_CAPTION, _summary, on_page=False)
 COVERAGE = TableSpec("coverage", "Coverage", COVERAGE_CAPTION, _coverage, on_page=False)
 HORIZONS = TableSpec(
     "horizons",
@@ -219,6 +234,7 @@ HORIZONS = TableSpec(
     needs="horizons",
 )
 TABLES: tuple[TableSpec, ...] = (
+    SUMMARY,
     *(table(spec) for spec in SCORE_TABLES for table in (_value_table, _bounds_table)),
     TableSpec(
         "conventions",
@@ -238,6 +254,7 @@ TABLES: tuple[TableSpec, ...] = (
         comparison_tables.OVERALL_NAME,
         comparison_tables.OVERALL_CAPTION,
         _overall,
+        on_page=False,
         row_per_run=True,
     ),
     TableSpec("ranks", "Ranks", comparison_tables.RANKS_CAPTION, _ranks, row_per_run=True),
@@ -284,17 +301,18 @@ def all_tables() -> list[TableSpec]:
     return [*TABLES, *plugins]
 
 
-def build_tables(data: ReportData) -> tuple[list[BuiltTable], list[str]]:
+def build_tables(data: ReportData) -> tuple[list[BuiltTable], list[ReportWarning]]:
     """Build all tables that apply, and a warning for each failed table of another package."""
     tables: list[BuiltTable] = []
-    warnings: list[str] = []
+    warnings: list[ReportWarning] = []
     for spec in (spec for spec in all_tables() if data.has(spec.needs)):
         try:
             table = build_table(spec, data)
         except Exception as error:
             if spec in TABLES:
                 raise
-            warnings.append(f"Table {spec.name} omitted: {describe_error(error)}")
+            text = f"Table {spec.name} omitted: {describe_error(error)}"
+            warnings.append(ReportWarning(text, "information"))
             continue
         if table is not None:
             tables.append(table)

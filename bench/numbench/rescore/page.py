@@ -59,7 +59,7 @@ def render(study: StudyAnalysis) -> str:
         corrections=[_corrections(study, spec) for spec in _specs(study)],
         claims=list(_claims(study)),
         comparisons=[_comparisons(study, spec) for spec in _specs(study)],
-        warnings=[escape_markdown(warning) for warning in coverage_warnings(study.exact)],
+        warnings=[escape_markdown(warning.text) for warning in coverage_warnings(study.exact)],
         signature=_signature(study),
     )
 

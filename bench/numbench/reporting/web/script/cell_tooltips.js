@@ -74,8 +74,9 @@ function fillTooltip(tooltip, cell, actions) {
   const { task } = cell.dataset;
   const bounds = cell.querySelector('small')?.textContent;
   const head = `${taskName(task)}: ${cell.firstChild.textContent}`;
+  const [name, level] = row.cells[0].childNodes;
   tooltip.replaceChildren(
-    textElement('strong', {}, `${row.cells[0].textContent} (${row.cells[1].textContent})`),
+    textElement('strong', {}, `${name.textContent} (${level.textContent})`),
     textElement('p', {}, bounds ? `${head}, 95 % bounds ${bounds}` : `${head}, no bounds available`),
   );
   const run = pageData.runs[row.dataset.run];

@@ -20,6 +20,10 @@ function itemFilters(data, changed) {
   fill('kind', [...kinds].sort(), (kind) => kindText(kind).split('.')[0]);
 
   const searched = data.items.prompt.map((prompt, item) => `${prompt}\n${data.items.id[item]}`.toLowerCase());
+  const fields = Object.fromEntries(
+    ['run', 'task', 'outcome', 'kind', 'noted', 'from', 'to', 'order', 'search'].map((name) => [name, field(name)]),
+  );
+  rememberFields('items', fields, form);
   const apply = () => changed(sortResponses(data, field('order').value, filterResponses(data, searched, field)));
   form.addEventListener('input', apply);
   form.addEventListener('reset', () => setTimeout(apply));
@@ -30,6 +34,7 @@ function itemFilters(data, changed) {
       form.reset();
       field('run').value = run;
       field('task').value = task;
+      form.dispatchEvent(new Event('input'));
     },
   };
 }

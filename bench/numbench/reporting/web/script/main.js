@@ -6,7 +6,7 @@ function itemBrowser(data) {
   const link = (number) => {
     const target = { item: data.of(number, 'id'), run: pageData.runs[data.run[number]].key };
     if (data.get(number, 'sample')) target.sample = data.get(number, 'sample');
-    return `#${new URLSearchParams(target)}`;
+    return addressWith(target);
   };
   const actions = {
     'Copy link': (button) => copy(new URL(link(current), location.href).href, button),
@@ -47,12 +47,11 @@ function itemBrowser(data) {
   };
   window.addEventListener('popstate', followLink);
   byId('browser').hidden = false;
-  itemKeys();
+  itemKeys(list);
   filters.apply();
   followLink();
   return (run, task) => {
     filters.only(run, task);
-    filters.apply();
     byId('items').scrollIntoView();
     byId('list').focus({ preventScroll: true });
   };
@@ -67,11 +66,16 @@ function find(data, id, key, sample) {
   return -1;
 }
 
-function itemKeys() {
+function itemKeys(list) {
   const search = byId('item-search');
   document.addEventListener('keydown', (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return;
     const typing = /^(INPUT|SELECT|TEXTAREA)$/.test(event.target.tagName);
-    if (event.key === '/' && !typing) {
+    const step = { j: 1, k: -1 }[event.key];
+    if (step && byId('detail').contains(event.target)) {
+      event.preventDefault();
+      list.step(step);
+    } else if (event.key === '/' && !typing) {
       event.preventDefault();
       search.focus();
     } else if (event.key === 'Escape' && byId('items').contains(event.target)) {
@@ -80,7 +84,15 @@ function itemKeys() {
   });
 }
 
+// Printed pages show what is folded on the screen.
+function openDetailsForPrint() {
+  window.addEventListener('beforeprint', () => {
+    document.querySelectorAll('details').forEach((node) => { node.open = true; });
+  });
+}
+
 function start() {
+  openDetailsForPrint();
   const tables = [...document.querySelectorAll('table[data-table]')];
   let showItems = () => {};
   tables.forEach(sortable);

@@ -5,6 +5,7 @@ function tableFilters(tables) {
   for (const [name, display] of Object.entries(pageData.tasks)) {
     task.append(element('option', { value: name }, display));
   }
+  const main = Math.max(0, tables.findIndex((table) => table.dataset.table === 'log_smape'));
   const apply = () => {
     const modelText = model.value.trim().toLowerCase();
     const shown = tables.map((table) => {
@@ -24,8 +25,9 @@ function tableFilters(tables) {
       restoreTabStop(table);
       return [rows.filter((row) => !row.hidden).length, rows.length];
     });
-    byId('table-count').textContent = `${shown[0][0]} of ${shown[0][1]} rows`;
+    byId('table-count').textContent = `${shown[main][0]} of ${shown[main][1]} rows`;
   };
+  rememberFields('table', { model, task, source }, form);
   form.addEventListener('input', apply);
   form.addEventListener('submit', (event) => event.preventDefault());
   form.hidden = false;

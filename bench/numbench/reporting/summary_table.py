@@ -1,0 +1,110 @@
+"""The summary of a report: one row per run, ranked by the mean score over the tasks."""
+
+from __future__ import annotations
+
+from collections import Counter
+from statistics import fmean
+
+from numbench.reporting.comparison_tables import format_rank_set
+from numbench.reporting.comparisons import OVERALL
+from numbench.reporting.entries import MeasuredRun, dataset_label
+from numbench.reporting.pareto_points import mean_cost
+from numbench.reporting.report_data import ReportData
+from numbench.reporting.table_model import LOG_SMAPE, TOKENS, format_estimate, format_value
+from numbench.scoring.taxonomy import UNANSWERED_STATUSES
+
+SUMMARY_HEADER = (
+    "Model",
+    "Reasoning",
+    "Mean of tasks",
+    "Ranks",
+    "Tokens",
+    "USD per 1,000",
+    "Answered",
+)
+SUMMARY_TEXT_COLUMNS = 2
+SUMMARY_CSV_HEADER = (
+    *("Model", "Reasoning", "Mean of tasks", "Lower", "Upper", "Best rank", "Worst rank"),
+    *("Tokens", "USD per 1,000", "Answered", "Samples"),
+)
+SUMMARY_CAPTION = (
+    "Mean score over the tasks, 0 to 100; ranks that a run may have, together right with 95 % "
+    "probability; generated tokens per answer; US dollars per 1,000 items; items with an answer."
+)
+
+
+def ranked_runs(data: ReportData) -> list[int]:
+    """Return the indices of the runs, the highest mean first, and those without a mean last.
+
+    Runs on different datasets cannot be ranked together: those on the first dataset come first.
+    """
+    overall, datasets = data.comparisons.overall, list(map(_dataset, data.runs))
+
+    def place(index: int) -> tuple[int, float]:
+        mean = overall[index]
+        return datasets.index(datasets[index]), float("inf") if mean is None else -mean.value
+
+    return sorted(range(len(data.runs)), key=place)
+
+
+def summary_rows(data: ReportData) -> list[list[str]]:
+    """Return one row per run, in the order of `ranked_runs`, for `SUMMARY_HEADER`."""
+    return [_row(data, index) for index in ranked_runs(data)]
+
+
+def summary_csv_rows(data: ReportData) -> list[list[str]]:
+    """Return one row per run, in the same order, for `SUMMARY_CSV_HEADER`."""
+    return [_csv_row(data, index) for index in ranked_runs(data)]
+
+
+def _row(data: ReportData, index: int) -> list[str]:
+    run, mean = data.runs[index], data.comparisons.overall[index]
+    tokens, cost = _means(data, run)
+    return [
+        run.entry.name,
+        run.entry.reasoning,
+        format_estimate(LOG_SMAPE, mean),
+        format_rank_set(data.comparisons.rank_sets[index].get(OVERALL)),
+        "" if tokens is None else f"{tokens:,.0f}",
+        format_value(cost, 2),
+        "{:,} of {:,}".format(*answered(run)),
+    ]
+
+
+def _csv_row(data: ReportData, index: int) -> list[str]:
+    run, mean = data.runs[index], data.comparisons.overall[index]
+    ranks = data.comparisons.rank_sets[index].get(OVERALL)
+    tokens, cost = _means(data, run)
+    return [
+        run.entry.name,
+        run.entry.reasoning,
+        *(format_value(value, LOG_SMAPE.decimals) for value in mean or (None, None, None)),
+        *("" if ranks is None else str(rank) for rank in (ranks or (0, 0))),
+        format_value(tokens, 1),
+        format_value(cost, 4),
+        *map(str, answered(run)),
+    ]
+
+
+def _means(data: ReportData, run: MeasuredRun) -> tuple[float | None, float | None]:
+    """Return tokens per answer and dollars per 1,000 items over the tasks, None if not known."""
+    tokens = run.entry.estimates(TOKENS)
+    is_complete = all(task in tokens for task in data.tasks)
+    mean_tokens = fmean(tokens[task].value for task in data.tasks) if is_complete else None
+    return mean_tokens, mean_cost(run.scored, data.tasks)
+
+
+def answered(run: MeasuredRun) -> tuple[int, int]:
+    """Return the number of samples with an answer, and of all that the run is to have."""
+    statuses = sum((Counter(cell.statuses) for cell in run.cells.values()), Counter[str]())
+    unanswered = sum(statuses[status] for status in UNANSWERED_STATUSES)
+    return statuses.total() - unanswered, statuses.total()
+
+
+def _dataset(run: MeasuredRun) -> str:
+    return dataset_label(run.scored)
+
+
+def has_means(data: ReportData) -> bool:
+    """Return whether a run has a mean over all tasks of its dataset."""
+    return any(mean is not None for mean in data.comparisons.overall)
