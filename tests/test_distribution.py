@@ -87,7 +87,12 @@ def test_the_wheel_installs_nothing_but_numbench(wheel: Path) -> None:
     names = zipfile.ZipFile(wheel).namelist()
     top = {name.partition("/")[0] for name in names}
     assert {name for name in top if not name.endswith(".dist-info")} == {"numbench"}
-    for data in ("prompts/paper/questions.toml", "datasets/v1/manifest.json", "recipes/cpu.toml"):
+    for data in (
+        "prompts/paper/questions.toml",
+        "prompts/german/system/sorting.txt",
+        "datasets/v1/manifest.json",
+        "recipes/cpu.toml",
+    ):
         assert f"numbench/_data/{data}" in names
     assert not [name for name in names if "__pycache__" in name or name.endswith(".pyc")]
 

@@ -15,7 +15,7 @@ from numbench.dataset.settings import DatasetSettings, parse_tasks
 from numbench.dataset.store import Dataset, open_dataset
 from numbench.horizon.estimate import TaskHorizon
 from numbench.models.base import DEFAULT_TIMEOUT_SECONDS, Api
-from numbench.records import ProtocolName
+from numbench.records import PAPER, ProtocolName
 from numbench.runner import Plan, RunReport, RunSpec
 from numbench.runner import arun as run_async
 from numbench.runner import plan as plan_run
@@ -99,6 +99,8 @@ def run(
     tasks: Sequence[str] | None = None,
     limit: int | None = None,
     shard: str | None = None,
+    prompts: PathLike = PAPER,
+    transform: str | None = None,
     few_shot: int = 0,
     max_tokens: int | None = None,
     seed: int | None = None,
@@ -132,7 +134,8 @@ def run(
     """Evaluate a model on a dataset and store every response; `RunReport.path` is the run folder.
 
     The same call resumes an interrupted run and never repeats an answered item. `limit` counts
-    items per task, and `shard` (`"2/8"`) selects a part of them, to be joined by `merge`. `samples`
+    items per task, and `shard` (`"2/8"`) selects a part of them, to be joined by `merge`. `prompts`
+    names a prompt set or its folder, `transform` a transformation of the items. `samples`
     counts answers per item, which need a `temperature` above 0 unless the model accepts none.
     `timeout` (of one request) and `time_limit` (of the run) are in seconds, `max_cost` in US
     dollars. `api_key_env` names the environment variable with the key of `base_url`. `structured`
@@ -173,6 +176,8 @@ def run(
         stream,
         shard,
         background,
+        prompts=prompts,
+        transform=transform,
     )
     return run_sync(
         spec,
@@ -199,6 +204,8 @@ async def arun(
     tasks: Sequence[str] | None = None,
     limit: int | None = None,
     shard: str | None = None,
+    prompts: PathLike = PAPER,
+    transform: str | None = None,
     few_shot: int = 0,
     max_tokens: int | None = None,
     seed: int | None = None,
@@ -255,6 +262,8 @@ async def arun(
         stream,
         shard,
         background,
+        prompts=prompts,
+        transform=transform,
     )
     return await run_async(
         spec,
@@ -367,6 +376,8 @@ def plan(
     tasks: Sequence[str] | None = None,
     limit: int | None = None,
     shard: str | None = None,
+    prompts: PathLike = PAPER,
+    transform: str | None = None,
     few_shot: int = 0,
     max_tokens: int | None = None,
     seed: int | None = None,
@@ -425,6 +436,8 @@ def plan(
         stream,
         shard,
         background,
+        prompts=prompts,
+        transform=transform,
     )
     return plan_run(
         spec,

@@ -35,6 +35,7 @@ from numbench.run_identity import (
 )
 from numbench.sent_requests import lost_requests
 from numbench.tasks.prompts import changed_prompts
+from numbench.transforms import store_prompts, variant_of_run
 
 
 class ShardState(NamedTuple):
@@ -82,6 +83,7 @@ def merge_runs(
         present = _write_responses(sources, dataset, folder / RESPONSES, on_message)
         _write_jobs(sources, folder / JOBS)
         _write_requests(sources, folder / REQUESTS)
+        store_prompts(folder, variant_of_run(sources[0].folder, info).prompts)
         jsonl.write_json(folder / INFO, info)
     return _describe(out, info, dataset, present, shard_count)
 

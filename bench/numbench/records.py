@@ -268,16 +268,28 @@ class DatasetRef(Struct, frozen=True, kw_only=True):
     sha256: str
 
 
+PAPER = "paper"
+"""The name of the paper's prompt set, which never changes."""
+
+
 class PromptRef(Struct, frozen=True, kw_only=True):
     """The prompts of a run.
 
     sha256: hash of all files of the prompt set. tasks: hash of the prompts of each task, empty in
-    runs of versions before 0.2.
+    runs of versions before 0.2. working: whether the prompts let the model write text before its
+    answer. paraphrase_of: the prompt set whose meaning the wordings keep, empty for none.
     """
 
     name: str
     sha256: str
     tasks: dict[str, str] = {}
+    working: bool = False
+    paraphrase_of: str = ""
+
+    @property
+    def label(self) -> str:
+        """The name; of any other set than `paper` with the start of its hash: `steps@3f9c2a`."""
+        return self.name if self.name == PAPER else f"{self.name}@{self.sha256[:6]}"
 
 
 class ItemShard(Struct, frozen=True):
@@ -367,7 +379,14 @@ class RunInfo(Struct, frozen=True, kw_only=True):
     shard: ItemShard | None = None
     price: dict[str, object] | None = None
     horizon: HorizonInfo | None = None
+    transform: str | None = None
     schema: int = SCHEMA
+
+    @property
+    def variant_label(self) -> str:
+        """How the items are asked: `prompts steps, swap`; empty for the items as they are."""
+        prompts = "" if self.prompt.name == PAPER else f"prompts {self.prompt.name}"
+        return ", ".join(filter(None, (prompts, self.transform)))
 
     def select_items(self, items: Sequence[Item]) -> Sequence[Item]:
         """Return which of the dataset's `items` of one task the run includes, in their order."""

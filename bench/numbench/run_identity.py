@@ -90,7 +90,7 @@ def find_difference(
 ) -> Difference | None:
     """Return the first difference in something that shapes an answer, or in `more_fields`.
 
-    Prompts are left out: see `changed_prompts`.
+    Of the prompts only name and content of the set, not each task: see `changed_prompts`.
     """
     settings = msgspec.json.decode(msgspec.json.encode(info.settings))
     pairs: dict[str, tuple[object, object]] = {
@@ -98,6 +98,8 @@ def find_difference(
         "model": (stored.model, info.model),
         "reasoning": (stored.reasoning, info.reasoning),
         "dataset hash": (stored.dataset.sha256, info.dataset.sha256),
+        "prompts": (stored.prompt.label, info.prompt.label),
+        "transform": (stored.transform, info.transform),
     }
     first_settings = dict(stored.settings)
     if isinstance(url := first_settings.get("base_url"), str):

@@ -41,8 +41,8 @@ FIGURE_PARAMS = [
     pytest.param(spec, id=spec.name)
     for spec in FIGURES
     # `test_repeated_samples` draws it, because it needs runs with several samples;
-    # `test_horizon_figures` draws those of horizons.
-    if spec.name != "pass_at_k" and spec.needs == "scores"
+    # `test_horizon_figures` draws those of horizons, `test_variant_report` those of prompts.
+    if spec.name not in ("pass_at_k", "variant_effects") and spec.needs == "scores"
 ]
 
 

@@ -80,6 +80,7 @@ def test_report_json_has_the_documented_types(written: Path) -> None:
         "float": float,
         "float or null": (float, type(None)),
         "string": str,
+        "string or null": (str, type(None)),
         "bool": bool,
         "object": dict,
         "estimate": dict,

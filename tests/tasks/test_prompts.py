@@ -62,9 +62,9 @@ def test_every_task_has_prompts() -> None:
 
 
 def test_the_prompt_set_has_the_released_hash() -> None:
-    files = sorted(path for path in load_prompt_set()._folder.rglob("*") if path.is_file())
+    files = sorted(path for path in load_prompt_set().folder.rglob("*") if path.is_file())
     text = b"".join(
-        path.relative_to(load_prompt_set()._folder).as_posix().encode() + b"\n" + path.read_bytes()
+        path.relative_to(load_prompt_set().folder).as_posix().encode() + b"\n" + path.read_bytes()
         for path in files
     )
     assert load_prompt_set().ref(PAPER_TASKS).sha256 == hashlib.sha256(text).hexdigest()

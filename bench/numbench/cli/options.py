@@ -93,14 +93,16 @@ Headers = Annotated[
 
 
 def _complete_levels(ctx: typer.Context, incomplete: str) -> list[str]:
-    """Return the levels of the model of the command, or of all named models."""
+    """Return the levels of the model of the command, or of all named models, for a list too."""
     from numbench.models.catalogue import levels_of_model, load_catalogue
 
     try:
         levels = levels_of_model(ctx.params.get("model") or "")
     except BadInput:
         levels = tuple(level for model in load_catalogue().model for level in model.levels)
-    return [level for level in dict.fromkeys(levels) if level.startswith(incomplete)]
+    earlier, comma, last = incomplete.rpartition(",")
+    found = [level for level in dict.fromkeys(levels) if level.startswith(last)]
+    return [f"{earlier}{comma}{level}" for level in found]
 
 
 Reasoning = Annotated[
@@ -109,6 +111,47 @@ Reasoning = Annotated[
         metavar="LEVEL",
         autocompletion=_complete_levels,
         help="Reasoning level, such as none, low or max; needed if the model has more than one.",
+    ),
+]
+
+
+ReasoningLevels = Annotated[
+    str | None,
+    typer.Option(
+        "--reasoning",
+        metavar="LEVEL,…",
+        autocompletion=_complete_levels,
+        help="Reasoning level, such as none, low or max; needed if the model has more than one. "
+        "Several: one run each.",
+    ),
+]
+
+ReasoningTokenCounts = Annotated[
+    str | None,
+    typer.Option(
+        "--reasoning-tokens",
+        metavar="N,…",
+        help="Number of reasoning tokens, instead of a level, if a model takes one. Several: one "
+        "run each.",
+    ),
+]
+
+Prompts = Annotated[
+    str,
+    typer.Option(
+        metavar="SET,…",
+        help="Prompt set, or its folder: paper, explicit, steps, minimal, paraphrases, … Several: "
+        "one run each.",
+    ),
+]
+
+TransformNames = Annotated[
+    str,
+    typer.Option(
+        "--transform",
+        metavar="NAME,…",
+        help="Ask the items in another form: grouping, scientific, plus, trailing-zeros, "
+        "decimal-comma, swap, negate, scale3, … Several: one run each.",
     ),
 ]
 
@@ -284,6 +327,14 @@ def selected_tasks(tasks: str) -> tuple[str, ...] | None:
     from numbench.dataset.settings import parse_tasks
 
     return None if tasks.strip() == "all" else parse_tasks(tasks.split(","))
+
+
+def listed_values(option: str, text: str) -> tuple[str, ...]:
+    """Return the values of an option, separated by commas. Raises BadInput if there is none."""
+    values = tuple(value.strip() for value in text.split(",") if value.strip())
+    if not values:
+        raise BadInput(f"{option} {text!r}: give a value, or several separated by commas")
+    return values
 
 
 def print_to_stderr(message: str) -> None:

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
@@ -20,10 +24,11 @@ from numbench.cli.options import (
     Headers,
     MaxTokens,
     Params,
+    Prompts,
     Provider,
     Quantization,
-    Reasoning,
-    ReasoningTokens,
+    ReasoningLevels,
+    ReasoningTokenCounts,
     Rpm,
     Seed,
     Stream,
@@ -33,7 +38,9 @@ from numbench.cli.options import (
     TimeLimit,
     Timeout,
     Tpm,
+    TransformNames,
     console,
+    listed_values,
     print_to_stderr,
     request_arguments,
     selected_tasks,
@@ -75,8 +82,10 @@ def run(
             "a time.",
         ),
     ] = None,
-    reasoning: Reasoning = None,
-    reasoning_tokens: ReasoningTokens = None,
+    reasoning: ReasoningLevels = None,
+    reasoning_tokens: ReasoningTokenCounts = None,
+    prompts: Prompts = "paper",
+    transform: TransformNames = "none",
     catalogue: Catalogue = None,
     dataset: Annotated[str, typer.Option(help="Name or folder of a dataset.")] = "v1",
     tasks: Tasks = "all",
@@ -115,7 +124,7 @@ def run(
         Path | None,
         typer.Option(
             metavar="FOLDER",
-            help="Run folder; with --suite, the parent of the run folders. "
+            help="Run folder; for several runs, the parent of their folders. "
             "[default: results/MODEL_LEVEL_DATASET]",
         ),
     ] = None,
@@ -182,9 +191,14 @@ def run(
       numbench run --model openai/NAME --base-url http://127.0.0.1:8000/v1
       numbench run --model gpt-5 --reasoning high --shard 2/8   machine 2 of 8
       numbench run --model gemini-2.5-pro --reasoning-tokens 4096
+      numbench run --model gpt-5 --reasoning minimal,low,medium
+      numbench run --model gpt-5 --reasoning low --prompts paper,steps,paraphrases
+      numbench run --model gpt-5 --reasoning low --transform none,grouping,swap
       numbench run --suite paper --max-cost 500 --time-limit 8h
       numbench run --suite my-suite.toml --dry-run
 
+    Lists of levels, prompt sets and transformations give one run per combination, in a folder of
+    its own, with shared limits.
     Writes one run folder (--out): run.json (settings), requests.jsonl (one request per task),
     responses.jsonl (every response) and, with --batch, jobs.jsonl. The same command again resumes
     the run and never repeats an answered item; with a larger --limit or --samples it adds the
@@ -197,7 +211,6 @@ def run(
 
     spec = RunSpec(
         model=model or "",
-        reasoning=reasoning_level(reasoning, reasoning_tokens),
         dataset=dataset,
         tasks=selected_tasks(tasks),
         limit=limit,
@@ -221,14 +234,16 @@ def run(
     kinds = tuple(kind.strip() for kind in retry.split(",") if kind.strip())
     kinds += ("error",) if retry_errors else ()
     options = RunOptions(concurrency, kinds, timeout, time_limit, max_cost, rpm, tpm, cache)
-    _check_model_or_suite(spec, suite, batch)
+    levels = _reasoning_levels(reasoning, reasoning_tokens)
+    _check_model_or_suite(spec, suite, batch, has_levels=levels != (None,))
+    specs = _variants(spec, levels, prompts, transform)
     try:
-        if suite is not None:
-            _run_suite(spec, suite, options, dry_run)
+        if suite is not None or len(specs) > 1:
+            _run_several(specs, suite, options, batch, dry_run)
         elif dry_run:
-            _show_plan(spec, options, batch)
+            _show_plan(specs[0], options, batch)
         else:
-            _run_model(spec, options, batch)
+            _run_model(specs[0], options, batch)
     except RunInterrupted as interruption:
         counts = run_counts(interruption.report)
         print_to_stderr(f"{counts}; run the same command again to continue")
@@ -248,12 +263,39 @@ def reasoning_level(reasoning: str | None, tokens: int | None) -> str | None:
     return reasoning_tokens_level(tokens)
 
 
-def _check_model_or_suite(spec: RunSpec, suite: str | None, batch: bool) -> None:
+def _reasoning_levels(reasoning: str | None, tokens: str | None) -> tuple[str | None, ...]:
+    """Return the levels of --reasoning or --reasoning-tokens, which may be lists."""
+    if tokens is None:
+        return (None,) if reasoning is None else listed_values("--reasoning", reasoning)
+    levels = []
+    for count in listed_values("--reasoning-tokens", tokens):
+        if not re.fullmatch("-?[0-9]{1,12}", count):
+            raise BadInput(f"--reasoning-tokens {count}: give a number of tokens, 0 or more")
+        levels.append(reasoning_level(reasoning, int(count)))
+    return tuple(levels)
+
+
+def _variants(
+    spec: RunSpec, levels: Sequence[str | None], prompts: str, transforms: str
+) -> list[RunSpec]:
+    """Return a specification for each combination of levels, prompt sets and transformations."""
+    from numbench.tasks.prompts import expand_prompt_names
+
+    names = expand_prompt_names(listed_values("--prompts", prompts))
+    return [
+        replace(spec, reasoning=level, prompts=name, transform=transform)
+        for level, name, transform in product(
+            levels, names, listed_values("--transform", transforms)
+        )
+    ]
+
+
+def _check_model_or_suite(spec: RunSpec, suite: str | None, batch: bool, has_levels: bool) -> None:
     if suite is None and not spec.model:
         raise BadInput("give --model NAME or --suite paper (see numbench run --help)")
     if suite is None:
         return
-    if spec.model or spec.reasoning is not None:
+    if spec.model or has_levels:
         raise BadInput(
             "--suite sets models and levels: omit --model, --reasoning and --reasoning-tokens"
         )
@@ -279,13 +321,21 @@ def _run_model(spec: RunSpec, options: RunOptions, batch: bool) -> None:
     print(f"next: numbench report {report.path}")
 
 
-def _run_suite(spec: RunSpec, suite: str, options: RunOptions, dry_run: bool) -> None:
+def _run_several(
+    specs: Sequence[RunSpec], suite: str | None, options: RunOptions, batch: bool, dry_run: bool
+) -> None:
+    """Run a suite with each of `specs`, or without a suite `specs` themselves."""
     from numbench.runner.plan_table import suite_table
-    from numbench.runner.suite import plan_suite, run_suite
+    from numbench.runner.suite import plan_suite, plan_variants, run_suite
     from numbench.scoring import is_correct
 
-    file = None if suite == PAPER_SUITE else Path(suite)
-    members = plan_suite(spec, file=file, **options._asdict())
+    if batch:
+        raise BadInput(f"--batch is for a single run, not {len(specs)}: name one value per option")
+    if suite is None:
+        members = plan_variants(specs, **options._asdict())
+    else:
+        file = None if suite == PAPER_SUITE else Path(suite)
+        members = plan_suite(specs, file=file, **options._asdict())
     console().print(suite_table(members, options.max_cost))
     if not dry_run:
         run_suite(
@@ -295,7 +345,7 @@ def _run_suite(spec: RunSpec, suite: str, options: RunOptions, dry_run: bool) ->
             on_done=print_run_report,
             on_failed=print_to_stderr,
         )
-        print(f"next: numbench report {spec.out or 'results'}")
+        print(f"next: numbench report {specs[0].out or 'results'}")
 
 
 def _show_plan(spec: RunSpec, options: RunOptions, batch: bool) -> None:

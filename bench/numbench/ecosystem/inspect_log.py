@@ -11,15 +11,16 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from numbench.ecosystem.item_adapter import METRIC_NAMES, dataset_version, prompt_prefix
+from numbench.ecosystem.item_adapter import METRIC_NAMES, dataset_version
 from numbench.errors import BadInput, NumbenchError
 from numbench.journal import find_runs
 from numbench.models.base import Message
-from numbench.records import FinishReason, Response, RunInfo
-from numbench.runner.few_shot import examples, examples_sha256
+from numbench.records import PAPER, FinishReason, Response, RunInfo
+from numbench.runner.few_shot import examples, examples_sha256, messages_before
 from numbench.scoring import ScoredItem, ScoredRun, score_run, signature
 from numbench.scoring.scored_run import few_shot_count
-from numbench.tasks.prompts import changed_prompts, load_prompt_set
+from numbench.tasks.prompts import changed_prompts
+from numbench.transforms import variant_of_run
 
 if TYPE_CHECKING:
     from inspect_ai.log import EvalLog, EvalResults, EvalSample, EvalSpec, EvalStats
@@ -80,14 +81,19 @@ def _prompt_prefixes(run: ScoredRun) -> Mapping[str, Sequence[Message]]:
     """Return the messages before the questions of each task; empty if the prompts have changed."""
     info = run.info
     try:
-        if changed_prompts(info.prompt, load_prompt_set(info.prompt.name).ref(info.tasks)):
+        variant = variant_of_run(run.path, info)
+        if changed_prompts(info.prompt, variant.prompts.ref(info.tasks)):
             return {}
-        by_task = examples(run.dataset, info.tasks, few_shot_count(info))
+        by_task = {
+            task: tuple(map(variant.ask, items))
+            for task, items in examples(run.dataset, info.tasks, few_shot_count(info)).items()
+        }
     except BadInput:
         return {}
     if by_task and examples_sha256(by_task) != info.settings.get("few_shot_sha256"):
         return {}
-    return {task: prompt_prefix(task, by_task.get(task, ())) for task in run.rows}
+    prompts = variant.prompts
+    return {task: messages_before(prompts, task, by_task.get(task, ())) for task in run.rows}
 
 
 def _sample(
@@ -192,6 +198,10 @@ def _spec(run: ScoredRun, rows: Sequence[ScoredItem], complete: bool) -> EvalSpe
         "limit": info.limit,
         "few_shot": few_shot_count(info),
         "dataset": source.name,
+        # The task of numbench has no such arguments, so that Inspect refuses to retry this log
+        # with the questions as they are.
+        **({"prompts": info.prompt.name} if info.prompt.name != PAPER else {}),
+        **({"transform": info.transform} if info.transform else {}),
     }
     return EvalSpec(
         eval_id=identity,

@@ -42,9 +42,9 @@ from numbench.ecosystem.item_adapter import (
 )
 from numbench.errors import BadInput
 from numbench.models.base import Message
-from numbench.records import FinishReason, Item, Response, Score
+from numbench.records import PAPER, FinishReason, Item, Response, Score
 from numbench.runner.few_shot import Examples, examples
-from numbench.runner.spec import PROMPT_SET, interleave, select_tasks
+from numbench.runner.spec import interleave, select_tasks
 from numbench.scoring import categorize, score_exact
 from numbench.tasks.prompts import load_prompt_set
 
@@ -198,8 +198,8 @@ def _v1(
         metadata={
             "numbench": __version__,
             "dataset_sha256": source.manifest.sha256,
-            "prompt": PROMPT_SET,
-            "prompt_sha256": load_prompt_set(PROMPT_SET).ref(selected).sha256,
+            "prompt": PAPER,
+            "prompt_sha256": load_prompt_set().ref(selected).sha256,
             "protocol": "exact",
         },
     )

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from numbench.dataset.store import Dataset
 from numbench.models.base import Message
 from numbench.records import Answer, Item, Score
-from numbench.runner.few_shot import example_messages
-from numbench.runner.spec import PROMPT_SET
+from numbench.runner.few_shot import messages_before
 from numbench.scoring import headline_score
 from numbench.tasks.prompts import load_prompt_set
 
@@ -30,13 +29,13 @@ def metric_values(item: Item, score: Score) -> dict[str, float]:
 
 
 def prompt_prefix(task: str, examples: Sequence[Item] = ()) -> tuple[Message, ...]:
-    """Return the messages before a question of a task: system prompt and worked examples."""
-    return Message("system", system_prompt(task)), *example_messages(examples)
+    """Return the messages before a question of the set `paper`: system prompt and examples."""
+    return messages_before(load_prompt_set(), task, examples)
 
 
 def system_prompt(task: str) -> str:
-    """Return the system prompt of a task."""
-    return load_prompt_set(PROMPT_SET).system_prompt(task)
+    """Return the system prompt of a task in the set `paper`."""
+    return load_prompt_set().system_prompt(task) or ""
 
 
 def answer_text(answer: Answer) -> str:

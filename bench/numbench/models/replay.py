@@ -6,22 +6,32 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from numbench.dataset.store import Dataset, open_run_dataset
+from numbench.errors import BadInput
 from numbench.horizon.asked_items import asked_items
 from numbench.journal import read_run
 from numbench.models.base import Message, RequestSettings, last_user_message
 from numbench.models.provider_errors import failed_completion
 from numbench.models.providers import ModelProperties, ModelTarget, ProviderPlugin, ReasoningLevel
-from numbench.records import Completion, Failure
+from numbench.records import PAPER, Completion, Failure
+from numbench.transforms import variant_of_run
 
 
 class ReplayModel:
     """The responses of a recorded run, by the wording of the question."""
 
     def __init__(self, target: ModelTarget) -> None:
-        """Raise BadInput if the folder contains no run, or its dataset cannot be found."""
+        """Raise BadInput if the folder contains no run, or its dataset cannot be found.
+
+        Also for a run with other prompts than the paper's, which would pass for answers to these.
+        """
         self.name = target.name
         folder = Path(target.served_name)
         run = read_run(folder)
+        if run.info.prompt.name != PAPER and run.info.source == "measured":
+            raise BadInput(
+                f"{folder}: a run with the prompts {run.info.prompt.label}; only runs with the "
+                "paper's prompts can be replayed"
+            )
         self.properties = ModelProperties(
             display=f"{run.info.display} (replay)", levels={run.info.reasoning: ReasoningLevel()}
         )
@@ -31,9 +41,9 @@ class ReplayModel:
         else:
             ids = {response.item_id for response in run.responses.values()}
             dataset = asked_items(folder, run.info, ids)
-        items = dataset.by_id
+        items, variant = dataset.by_id, variant_of_run(folder, run.info)
         self._completions = {
-            items[item_id].prompt: response
+            variant.ask(items[item_id]).prompt: response
             for item_id, response in run.responses.items()
             if item_id in items
         }

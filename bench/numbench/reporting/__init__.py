@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from numbench.reporting.horizon_runs import HorizonRun
     from numbench.reporting.regression import Regression
     from numbench.reporting.table_model import Entry
+    from numbench.reporting.variant_console import VariantSummary
 
 
 class ReportResult(NamedTuple):
@@ -20,7 +21,8 @@ class ReportResult(NamedTuple):
 
     out: its folder. entries, published: its measured and its published rows. warnings: facts
     that affect how the scores can be read. tasks: the tasks of the runs' datasets. horizons: the
-    measurements of horizons.
+    measurements of horizons. variants: effects of prompts and transformations over the tasks.
+    prompt_spreads: index of an entry → task → spread of its score over paraphrases, in points.
     """
 
     out: Path
@@ -30,6 +32,8 @@ class ReportResult(NamedTuple):
     warnings: tuple[str, ...]
     tasks: tuple[str, ...]
     horizons: tuple[HorizonRun, ...] = ()
+    variants: tuple[VariantSummary, ...] = ()
+    prompt_spreads: Mapping[int, Mapping[str, float]] = {}
 
 
 def _ignore(message: str) -> None:

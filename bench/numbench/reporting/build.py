@@ -29,6 +29,8 @@ from numbench.reporting.horizon_files import read_horizon_run, split_folders
 from numbench.reporting.horizon_runs import HorizonRun, order_runs
 from numbench.reporting.horizon_tables import horizons_json
 from numbench.reporting.html_page import render
+from numbench.reporting.metamorphic import metamorphic_json
+from numbench.reporting.prompt_effects import effects_json, spread_values, spreads_json
 from numbench.reporting.rendering import render_figures, write_figures
 from numbench.reporting.repeated_samples import repeated_samples_json
 from numbench.reporting.report_data import ReportData
@@ -79,7 +81,15 @@ def build(
     jsonl.write_atomically(out / "report.html", page.encode())
     jsonl.write_json(out / "report.json", _summary(data, texts, omitted))
     return ReportResult(
-        out, protocol, data.entries, data.published, texts, data.tasks, data.horizons
+        out,
+        protocol,
+        data.entries,
+        data.published,
+        texts,
+        data.tasks,
+        data.horizons,
+        data.variant_summaries,
+        spread_values(data.prompt_spreads),
     )
 
 
@@ -129,6 +139,9 @@ def _summary(
         "runs": [_run_summary(run, data) for run in data.runs],
         "comparisons": comparisons_json(data.runs, data.comparisons),
         "repeated_samples": repeated_samples_json(data.runs, data.repeated_samples),
+        "prompt_effects": effects_json(data.runs, data.prompt_effects),
+        "prompt_spread": spreads_json(data.runs, data.prompt_spreads),
+        "metamorphic": metamorphic_json(data.runs, data.metamorphic_results),
         "horizons": horizons_json(data.horizons),
     }
 
@@ -145,6 +158,8 @@ def _run_summary(run: MeasuredRun, data: ReportData) -> dict[str, object]:
         "dataset": dataset_label(run.scored),
         "created": info.created,
         "samples": info.samples,
+        "prompts": info.prompt.label,
+        "transform": info.transform,
         "tasks": {task: _cell_summary(run, task) | conventions.get(task, {}) for task in run.cells},
     }
 

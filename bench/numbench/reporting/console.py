@@ -22,6 +22,7 @@ from numbench.reporting.comparisons import (
 from numbench.reporting.horizon_console import horizon_table
 from numbench.reporting.regression import Regression
 from numbench.reporting.table_model import LOG_SMAPE, PUBLISHED_HEADING, Entry, format_value
+from numbench.reporting.variant_console import variant_table
 from numbench.tasks import TASKS
 
 _LEVEL_ABBREVIATIONS = {"maximal": "max", "minimal": "min", "medium": "med"}
@@ -45,6 +46,8 @@ def terminal_table(result: ReportResult) -> RenderableType:
     parts: list[RenderableType] = []
     if result.entries:
         parts += [Text(_title(result)), _score_table(result)]
+    if result.variants:
+        parts += [Text(), variant_table(result.variants), Text()]
     if result.horizons:
         parts.append(horizon_table(result.horizons))
     return Group(*parts, *warnings)
@@ -56,7 +59,12 @@ def _score_table(result: ReportResult) -> Table:
     table.add_column("Level", max_width=_MAX_LEVEL_WIDTH, no_wrap=True, overflow="ellipsis")
     for task in result.tasks:
         table.add_column(_short_task_name(TASKS[task].display), justify="right", no_wrap=True)
-    _add_rows(table, result.entries, result.tasks)
+    for index, entry in enumerate(result.entries):
+        _add_rows(table, [entry], result.tasks)
+        if index in result.prompt_spreads:
+            spreads = result.prompt_spreads[index]
+            values = (format_value(spreads.get(task), LOG_SMAPE.decimals) for task in result.tasks)
+            table.add_row(Text("  prompt spread"), "", *values, style="italic")
     if result.published:
         table.add_row(Text(PUBLISHED_HEADING, style="bold dim"))
         _add_rows(table, result.published, result.tasks, "dim")

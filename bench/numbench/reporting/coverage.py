@@ -17,6 +17,7 @@ from numbench.scoring.tool_mentions import find_tool_mentions
 from numbench.served_models import drift_warnings
 from numbench.tasks import TASKS
 from numbench.tasks.prompts import changed_prompts
+from numbench.transforms import NO_TRANSFORM
 
 STATUSES: tuple[Status, ...] = get_args(Status)
 COVERAGE_HEADER = (
@@ -94,6 +95,9 @@ def _mixed_input_warnings(runs: Sequence[MeasuredRun]) -> Iterator[str]:
     if any(changed_prompts(prompts[0], prompt) for prompt in prompts[1:]):
         names = ", ".join(sorted({f"{prompt.name}@{prompt.sha256[:6]}" for prompt in prompts}))
         yield f"The runs use different prompts: {names}."
+    forms = dict.fromkeys(run.scored.info.transform or NO_TRANSFORM for run in runs)
+    if len(forms) > 1:
+        yield f"The runs ask the items in different forms: {', '.join(forms)}."
 
 
 def _score_warnings(run: MeasuredRun) -> Iterator[str]:

@@ -9,6 +9,7 @@ from functools import cache
 from typing import NamedTuple
 
 from numbench.errors import BadInput
+from numbench.records import PAPER
 from numbench.reporting.sampling_design import run_stratum, sample_mean, score_bounds
 from numbench.reporting.table_model import (
     EXACT_MATCH,
@@ -108,19 +109,28 @@ def _ordered(runs: Sequence[ScoredRun]) -> list[ScoredRun]:
 
 
 def _notes(runs: Sequence[ScoredRun]) -> list[str]:
-    """Return the note of each run: few-shot count, and dataset and folder if still ambiguous."""
-    names = [(display_name(run), reasoning_level(run), few_shot_count(run.info)) for run in runs]
+    """Return the note of each run: prompts other than the paper's, transformation, few-shot count.
+
+    Dataset and folder are added if it is still ambiguous.
+    """
+    names = [(display_name(run), reasoning_level(run), *_variant_parts(run)) for run in runs]
     on_dataset = [(*names[index], dataset_label(run)) for index, run in enumerate(runs)]
     name_counts, on_dataset_counts = Counter(names), Counter(on_dataset)
     notes = []
     for index, run in enumerate(runs):
-        parts = [f"{few_shot_count(run.info)}-shot"] if few_shot_count(run.info) else []
+        parts = list(_variant_parts(run))
         if name_counts[names[index]] > 1:
             parts.append(dataset_label(run))
             if on_dataset_counts[on_dataset[index]] > 1:
                 parts.append(one_line(run.path.as_posix()))
         notes.append(", ".join(parts))
     return notes
+
+
+def _variant_parts(run: ScoredRun) -> tuple[str, ...]:
+    prompt, shots = run.info.prompt.name, few_shot_count(run.info)
+    prompts = "" if prompt == PAPER else one_line(prompt)
+    return tuple(filter(None, (prompts, run.info.transform, f"{shots}-shot" if shots else "")))
 
 
 def _estimates(

@@ -35,6 +35,7 @@ from numbench.reporting.sample_size import score_vs_items, subset_means
 from numbench.reporting.scatter import tokens_vs_score
 from numbench.reporting.table_model import Entry, model_names
 from numbench.reporting.task_scores import TaskScores, select_runs
+from numbench.reporting.variant_effects import figure_effects, variant_effects
 
 ENTRY_POINTS = "numbench.figures"
 
@@ -158,6 +159,16 @@ def _pass_at_k(data: ReportData) -> FigureResult:
     return {
         stem: sample_curves([row for row in statistics if row.run_index in part], labels)
         for stem, part in _parts("pass_at_k", indices).items()
+    }
+
+
+def _variant_effects(data: ReportData) -> FigureResult:
+    effects = figure_effects(data.runs, data.prompt_effects, data.metamorphic_results)
+    if not effects:
+        return SkippedFigure("no runs that differ only in prompts or in the form of the items")
+    return {
+        f"variant_effects_{number}": variant_effects(data.runs[reference].label, of_run)
+        for number, (reference, of_run) in enumerate(effects.items(), 1)
     }
 
 
@@ -290,6 +301,13 @@ FIGURES: tuple[FigureSpec, ...] = (
         "correct answer among k samples, and the accuracy of the most frequent answer among k "
         "samples (dashed).",
         _pass_at_k,
+    ),
+    FigureSpec(
+        "variant_effects",
+        "Runs that differ only in prompts or in the form of the items: difference of the score "
+        "from the reference with 95 % bounds, per task. Numbers beside a panel: percentage of "
+        "items with consistent answers.",
+        _variant_effects,
     ),
     FigureSpec(
         "mean_map",

@@ -24,6 +24,7 @@ from numbench.reporting.table_model import LOG_SMAPE, format_value
 from numbench.scoring import ScoredRun, score_dataset_run
 from numbench.scoring.scored_run import item_count, item_groups
 from numbench.tasks.prompts import changed_prompts
+from numbench.transforms import NO_TRANSFORM
 
 MIN_ANSWERED_SHARE = 0.95
 """Share of the old run's answered items that the new run must have answered, per task."""
@@ -231,6 +232,9 @@ def _notes(old_run: ScoredRun, new_run: ScoredRun) -> Iterator[str]:
     if changed_prompts(old_run.info.prompt, new_run.info.prompt):
         old_prompt, new_prompt = old_run.info.prompt.name, new_run.info.prompt.name
         yield f"Prompts differ: {old_prompt} (old), {new_prompt} (new)."
+    old_form, new_form = (run.info.transform or NO_TRANSFORM for run in (old_run, new_run))
+    if old_form != new_form:
+        yield f"Transformations differ: {old_form} (old), {new_form} (new)."
 
 
 def _common_items(

@@ -18,10 +18,19 @@ from numbench.reporting.coverage import coverage_warnings
 from numbench.reporting.entries import MeasuredRun, dataset_label, dataset_tasks
 from numbench.reporting.horizon_runs import HorizonRun
 from numbench.reporting.horizon_tables import horizon_warnings
+from numbench.reporting.metamorphic import MetamorphicResult, metamorphic_results
+from numbench.reporting.prompt_effects import (
+    PromptEffect,
+    PromptSpread,
+    prompt_effects,
+    prompt_name,
+    prompt_spreads,
+)
 from numbench.reporting.repeated_samples import RepeatedSamples, repeated_samples
 from numbench.reporting.report_warnings import ReportWarning
 from numbench.reporting.table_model import LOG_SMAPE, Entry, TableContext
 from numbench.reporting.task_scores import TaskScores, task_scores
+from numbench.reporting.variant_console import VariantSummary, summarize_variants
 
 _PROTOCOL_NOTES: dict[ProtocolName, str] = {
     "exact": "Protocol exact: answers scored against exact truth, rounded to 15 digits.",
@@ -102,6 +111,27 @@ class ReportData:
     def comparisons(self) -> Comparisons:
         """The pairwise comparisons of all runs."""
         return compare_runs([run.scored for run in self.runs])
+
+    @cached_property
+    def prompt_effects(self) -> list[PromptEffect]:
+        """The effects of prompts in runs that differ in nothing else."""
+        return prompt_effects(self.runs, self.comparisons)
+
+    @cached_property
+    def prompt_spreads(self) -> list[PromptSpread]:
+        """The spread of the scores over wordings of equal meaning."""
+        return prompt_spreads(self.runs)
+
+    @cached_property
+    def metamorphic_results(self) -> list[MetamorphicResult]:
+        """Transformed runs beside the runs on the items as they are."""
+        return metamorphic_results(self.runs)
+
+    @cached_property
+    def variant_summaries(self) -> tuple[VariantSummary, ...]:
+        """The effects of prompts and transformations over the tasks."""
+        names = [(run.entry.model, run.entry.reasoning, prompt_name(run)) for run in self.runs]
+        return summarize_variants(names, self.prompt_effects, self.metamorphic_results)
 
     @cached_property
     def warnings(self) -> tuple[ReportWarning, ...]:

@@ -17,6 +17,8 @@ from numbench.reporting import (
     comparison_tables,
     convention_table,
     horizon_tables,
+    metamorphic,
+    prompt_effects,
     repeated_samples,
     score_tables,
     summary_table,
@@ -202,6 +204,43 @@ def _pass_at_k(data: ReportData) -> TableContent | None:
     return TableContent(header, [RowGroup(data.heading, rows)], text_columns=3, notes=notes)
 
 
+def _prompt_effects(data: ReportData) -> TableContent | None:
+    if not data.prompt_effects:
+        return None
+    rows = prompt_effects.effect_rows(data.runs, data.prompt_effects)
+    return TableContent(
+        prompt_effects.EFFECTS_HEADER,
+        [RowGroup(data.heading, rows)],
+        text_columns=prompt_effects.EFFECTS_TEXT_COLUMNS,
+        notes=[note]
+        if (note := prompt_effects.describe_prompts(data.runs, data.prompt_effects))
+        else [],
+    )
+
+
+def _prompt_spread(data: ReportData) -> TableContent | None:
+    if not data.prompt_spreads:
+        return None
+    rows = prompt_effects.spread_rows(data.runs, data.prompt_spreads)
+    return TableContent(
+        prompt_effects.SPREAD_HEADER,
+        [RowGroup(data.heading, rows)],
+        text_columns=prompt_effects.SPREAD_TEXT_COLUMNS,
+    )
+
+
+def _metamorphic(data: ReportData) -> TableContent | None:
+    if not data.metamorphic_results:
+        return None
+    rows = metamorphic.metamorphic_rows(data.runs, data.metamorphic_results)
+    return TableContent(
+        metamorphic.METAMORPHIC_HEADER,
+        [RowGroup(data.heading, rows)],
+        text_columns=metamorphic.METAMORPHIC_TEXT_COLUMNS,
+        notes=[metamorphic.describe_forms(data.metamorphic_results)],
+    )
+
+
 def _horizons(data: ReportData) -> TableContent:
     return TableContent(
         horizon_tables.HORIZONS_HEADER,
@@ -276,6 +315,24 @@ TABLES: tuple[TableSpec, ...] = (
         "pass@k and majority vote",
         repeated_samples.PASS_AT_K_CAPTION,
         _pass_at_k,
+    ),
+    TableSpec(
+        "prompt_effects",
+        "Effects of prompts",
+        prompt_effects.EFFECTS_CAPTION,
+        _prompt_effects,
+    ),
+    TableSpec(
+        "prompt_spread",
+        "Prompt spread",
+        prompt_effects.SPREAD_CAPTION,
+        _prompt_spread,
+    ),
+    TableSpec(
+        "metamorphic",
+        "Same question, another form",
+        metamorphic.METAMORPHIC_CAPTION,
+        _metamorphic,
     ),
     COVERAGE,
     HORIZONS,

@@ -13,6 +13,7 @@ from numbench.models.base import Message
 from numbench.records import Item
 from numbench.tasks import TASKS, SamplingSettings
 from numbench.tasks.items import content_hash
+from numbench.tasks.prompts import PromptSet
 from numbench.tasks.shards import ItemsExhausted, Shard, generate_items
 
 MAX_EXAMPLES = 64
@@ -44,6 +45,12 @@ def example_messages(items: Sequence[Item]) -> tuple[Message, ...]:
         for item in items
         for message in (Message("user", item.prompt), Message("assistant", _answer_json(item)))
     )
+
+
+def messages_before(prompts: PromptSet, task: str, items: Sequence[Item]) -> tuple[Message, ...]:
+    """Return the messages before a question: the system prompt, if there is one, and examples."""
+    system = prompts.system_prompt(task)
+    return *([Message("system", system)] if system else []), *example_messages(items)
 
 
 def examples_sha256(items_by_task: Examples) -> str:

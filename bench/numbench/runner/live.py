@@ -33,9 +33,10 @@ SLOW_ITEMS_PER_SECOND = 0.1
 MIN_BAR_WIDTH = 8
 
 
-def run_title(model: str, level: str, dataset: str) -> str:
-    """Return the title of a run in displays."""
-    return printable(f"{model} · reasoning {level} · {dataset}")
+def run_title(model: str, level: str, dataset: str, variant: str = "") -> str:
+    """Return the title of a run in displays. variant: empty for the items as they are."""
+    title = f"{model} · reasoning {level} · {dataset}"
+    return printable(f"{title} · {variant}" if variant else title)
 
 
 @contextmanager

@@ -51,29 +51,38 @@ def plan_table(plan: Plan, max_cost: float | None = None) -> RenderableType:
     notes += request_notes(plan)
     if max_cost is not None and not plan.is_local:
         notes.append(_cost_limit_note([plan], max_cost))
-    heading = f"{plan.model}, reasoning {plan.level}, dataset {plan.dataset}\n{plan.path}\n"
+    variant = f", {plan.variant}" if plan.variant else ""
+    heading = (
+        f"{plan.model}, reasoning {plan.level}, dataset {plan.dataset}{variant}\n{plan.path}\n"
+    )
     return Group(Text(heading), table, Text("\n" + "\n".join(notes)))
 
 
 def suite_table(runs: Sequence[SuiteRun], max_cost: float | None = None) -> RenderableType:
     """Return what the runs of a suite would send, one row per run."""
     table = Table(box=None, pad_edge=False)
-    for column in ("Model", "Level"):
-        table.add_column(column)
+    # A note names missing keys, so that the variants can have the width of that column.
+    has_variants = any(run.plan.variant for run in runs)
+    for column in ("Model", "Level", *(("Variant",) if has_variants else ())):
+        table.add_column(column, overflow="fold" if has_variants else "ellipsis")
     for column in ("Requests", "Input", "Generated", "Cost"):
         table.add_column(column, justify="right")
-    table.add_column("Key")
+    if not has_variants:
+        table.add_column("Key")
     for _, plan, description in runs:
+        key = NO_VALUE if plan.is_local else "set" if description.key_is_set else "not set"
+        variant = plan.variant.removeprefix("prompts ") or "-"
         table.add_row(
             plan.model,
             plan.level,
+            *([variant] if has_variants else []),
             f"{plan.requests:,}",
             _format_count(plan.input_tokens),
             _format_count(plan.generated_tokens),
-            format_dollars(plan.cost),
-            "set" if description.key_is_set else "not set",
+            NO_VALUE if plan.is_local else format_dollars(plan.cost),
+            *([] if has_variants else [key]),
         )
-    costs = [run.plan.cost for run in runs]
+    costs = [run.plan.cost for run in runs if not run.plan.is_local]
     known_cost = sum(cost for cost in costs if cost is not None)
     unknown = sum(cost is None for cost in costs)
     missing_keys = {

@@ -42,7 +42,8 @@ class Plan(NamedTuple):
     known. samples: answers per item. settings: those of the requests. request: the body of the
     first one without its messages, None if it is not known. message_changes: how the route changes
     the messages. has_cost_bound: whether one answer can cost only so much. shard: the part of the
-    items, None for all. facts: the limits of the model, None if unknown.
+    items, None for all. variant: prompts and transformation, empty for the items as they are.
+    facts: the limits of the model, None if unknown.
     """
 
     model: str
@@ -62,6 +63,7 @@ class Plan(NamedTuple):
     message_changes: tuple[str, ...] = ()
     has_cost_bound: bool = False
     shard: str | None = None
+    variant: str = ""
     facts: ModelFacts | None = None
 
     @property
@@ -133,7 +135,9 @@ def _plan(prepared: PreparedRun, arguments: RunArguments) -> Plan:
     stored = read_stored(resolved.folder, {})
     jobs = [job for job in read_jobs(resolved.folder).values() if job.is_active]
     ids_in_jobs = {item_id for job in jobs for item_id in job.items}
-    averages = published_tokens(spec.model, description.level)
+    # The paper's prompts allow no working; with it, answers are longer.
+    has_working = resolved.info.prompt.working
+    averages = {} if has_working else published_tokens(spec.model, description.level)
     tasks = []
     for task, requests in resolved.requests_by_task.items():
         remaining = open_requests(resolved, requests, stored.outcomes, arguments.retry)
@@ -157,6 +161,7 @@ def _plan(prepared: PreparedRun, arguments: RunArguments) -> Plan:
         message_changes=next((tuple(each.changes) for each in previews.values()), ()),
         has_cost_bound=has_cost_bound(resolved, price),
         shard=str(resolved.info.shard) if resolved.info.shard else None,
+        variant=resolved.info.variant_label,
         facts=facts_for(description),
     )
 

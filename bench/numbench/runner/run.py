@@ -49,6 +49,7 @@ from numbench.runner.stored_responses import (
     retry_notes,
 )
 from numbench.signals import stop_on_signals
+from numbench.transforms import store_prompts
 
 if TYPE_CHECKING:
     from numbench.runner.measurement_requests import MeasurementRequests
@@ -171,11 +172,14 @@ def open_run(
     model, service, resolved, previews, shapes, price = prepare_run(spec, options)
     assert model is not None
     description = resolved.description
-    title = run_title(spec.model, description.level, resolved.dataset.name)
+    title = run_title(
+        spec.model, description.level, resolved.dataset.name, resolved.info.variant_label
+    )
     display = show_progress(title) if on_progress is None else nullcontext(on_progress)
     in_flight = 0 if description.route is None else options.concurrency or description.concurrency
     journal_of_run = Journal(resolved.folder, resolved.info, 0 if service else in_flight)
     with journal_of_run as journal, display as callback:
+        store_prompts(resolved.folder, resolved.variant.prompts)
         record_requests(resolved.folder, previews)
         check_jobs(resolved.folder, options.batch)
         cached = _copy_from_cache(resolved, journal) if options.cache else 0
@@ -263,7 +267,8 @@ def _run_context(
 
         requests.start(on_round=lambda added: stats.expect(each.item for each in added))
         on_progress = with_horizons(on_progress, requests.measurements)
-    published = published_tokens(resolved.spec.model, description.level) if rate_caps else {}
+    has_published = rate_caps and not resolved.info.prompt.working
+    published = published_tokens(resolved.spec.model, description.level) if has_published else {}
     return RunContext(
         requests=requests,
         build_request=partial(resolved.request, timeout=options.timeout),

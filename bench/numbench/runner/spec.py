@@ -22,8 +22,8 @@ from numbench.errors import BadInput
 from numbench.horizon.items import ItemSequences
 from numbench.models import Api, Message, ModelDescription, Request, RequestSettings, describe_model
 from numbench.models.base import merge_parameters
-from numbench.records import Item, ItemSample, RunInfo, parse_shard
-from numbench.runner.few_shot import Examples, example_messages, examples, examples_sha256
+from numbench.records import PAPER, Item, ItemSample, RunInfo, parse_shard
+from numbench.runner.few_shot import Examples, examples, examples_sha256, messages_before
 from numbench.runner.measurement_spec import (
     MeasurementSpec,
     Sizes,
@@ -41,9 +41,10 @@ from numbench.runner.request_options import (
     recorded_headers,
 )
 from numbench.tasks import TASKS
-from numbench.tasks.prompts import load_prompt_set
+from numbench.transforms import NO_TRANSFORM, Variant, open_variant
 
-PROMPT_SET = "paper"
+_UNREAD_NOTATIONS = ("grouping", "decimal-comma")
+"""Transformations whose numbers the models that take no prompts cannot read."""
 
 MAX_SAMPLES = 1000
 """Samples per item; the votes of more could not be counted in float64."""
@@ -71,6 +72,8 @@ class RunSpec:
     providers, quantizations: the hosts of the model to use, on routes with several (OpenRouter).
     allow_altered_messages: whether the route may change the messages.
     measurement: how to measure horizons on scaled tasks; None for a run on the dataset.
+    prompts: the prompt set, a name or a folder. transform: the transformation of the items, None or
+    `none` for none.
     """
 
     model: str
@@ -98,6 +101,8 @@ class RunSpec:
     shard: str | None = None
     background: bool = False
     measurement: MeasurementSpec | None = None
+    prompts: str | Path = PAPER
+    transform: str | None = None
 
     def describe(self) -> ModelDescription:
         """Return the description of the model. Raises BadInput for an unknown model or level."""
@@ -108,8 +113,9 @@ class RunSpec:
 class ResolvedRun:
     """A RunSpec with its dataset, model and folder looked up.
 
-    settings: a template for the settings of the requests. info: the content of `run.json`. sizes:
-    of a horizon measurement; its dataset has only examples of the questions.
+    settings: a template for the settings of the requests. examples, items: as they are asked. info:
+    the content of `run.json`. variant: prompts and transformation. sizes: of a horizon measurement;
+    its dataset has only examples of the questions.
     """
 
     spec: RunSpec
@@ -120,13 +126,17 @@ class ResolvedRun:
     examples: Examples
     folder: Path
     info: RunInfo
+    variant: Variant
     sizes: Sizes = field(default_factory=dict)
 
     @cached_property
     def items_by_task(self) -> dict[str, list[Item]]:
         """The items of each task, in the dataset's order."""
         by_task = self.dataset.by_task
-        return {task: list(self.info.select_items(by_task[task])) for task in self.tasks}
+        return {
+            task: [self.variant.ask(item) for item in self.info.select_items(by_task[task])]
+            for task in self.tasks
+        }
 
     @cached_property
     def requests_by_task(self) -> dict[str, list[ItemSample]]:
@@ -145,8 +155,7 @@ class ResolvedRun:
 
     def prompt_prefix(self, task: str) -> tuple[Message, ...]:
         """Return the messages before a question of `task`: system prompt and examples."""
-        system_prompt = load_prompt_set(PROMPT_SET).system_prompt(task)
-        return Message("system", system_prompt), *example_messages(self.examples.get(task, ()))
+        return messages_before(self.variant.prompts, task, self.examples.get(task, ()))
 
     def prefix_characters(self, task: str) -> int:
         """Return the length of the messages before a question of `task`."""
@@ -202,12 +211,33 @@ def resolve(spec: RunSpec, description: ModelDescription) -> ResolvedRun:
         limits = token_limits(description, settings)
         sizes = permitted_sizes(spec.measurement, tasks, items, limits)
         dataset = example_questions(sizes, items)
-    shown = examples(dataset, tasks, spec.few_shot)
+    variant = _variant(spec, description)
+    tasks = variant.select_tasks(tasks, is_chosen=spec.tasks is not None)
+    shown = {
+        task: tuple(map(variant.ask, items))
+        for task, items in examples(dataset, tasks, spec.few_shot).items()
+    }
     folder = spec.out or Path("results") / folder_name(spec, description.level, dataset.name)
-    info = _info(spec, description, dataset, tasks, settings, shown, folder)
+    info = _info(spec, description, dataset, tasks, settings, shown, folder, variant)
     if spec.measurement is not None:
         info = msgspec.structs.replace(info, horizon=spec.measurement.info(sizes))
-    return ResolvedRun(spec, description, dataset, tasks, settings, shown, folder, info, sizes)
+    return ResolvedRun(
+        spec, description, dataset, tasks, settings, shown, folder, info, variant, sizes
+    )
+
+
+def _variant(spec: RunSpec, description: ModelDescription) -> Variant:
+    """Return prompts and transformation of a run. Raises BadInput if the model cannot have them."""
+    variant = open_variant(spec.prompts, spec.transform)
+    if description.takes_prompts:
+        return variant
+    if variant.prompts.name != PAPER:
+        raise BadInput(f"{spec.model} takes no prompts: omit --prompts")
+    if variant.transform is not None and variant.transform.name in _UNREAD_NOTATIONS:
+        raise BadInput(
+            f"{spec.model} reads no numbers with commas: omit --transform {variant.transform.name}"
+        )
+    return variant
 
 
 def _settings(spec: RunSpec, description: ModelDescription) -> RequestSettings:
@@ -287,6 +317,7 @@ def _info(
     settings: RequestSettings,
     shown: Examples,
     folder: Path,
+    variant: Variant,
 ) -> RunInfo:
     recorded = asdict(settings) | description.identity
     for name in ("answer_kind", "timeout"):
@@ -313,7 +344,7 @@ def _info(
         display=description.display,
         reasoning=description.level,
         dataset=dataset.ref(folder),
-        prompt=load_prompt_set(PROMPT_SET).ref(tasks),
+        prompt=variant.prompts.ref(tasks),
         tasks=tasks,
         limit=spec.limit,
         settings=recorded,
@@ -321,16 +352,22 @@ def _info(
         created=datetime.now(UTC).isoformat(timespec="seconds"),
         shard=parse_shard(spec.shard),
         price=price.record if price else None,
+        transform=variant.transform.name if variant.transform else None,
     )
 
 
 def folder_name(spec: RunSpec, level: str, dataset: str) -> str:
     """Return the name of a run folder: `MODEL_LEVEL_DATASET`.
 
-    With examples it ends in `_5-shot`, and with a shard in `_shard-2-of-8`.
+    Then follow other prompts than the paper's, a transformation, examples and a shard, as in
+    `_prompts-steps_swap_5-shot_shard-2-of-8`.
     """
     safe_model = re.sub(r"[^A-Za-z0-9._-]+", "-", spec.model).strip("-.")
     name = f"{safe_model}_{level}_{dataset}"
+    if (prompts := Path(spec.prompts).name) != PAPER:
+        name += f"_prompts-{prompts}"
+    if spec.transform not in (None, NO_TRANSFORM):
+        name += f"_{spec.transform}"
     if spec.few_shot:
         name += f"_{spec.few_shot}-shot"
     if shard := parse_shard(spec.shard):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -46,7 +47,7 @@ class SuiteRun(NamedTuple):
 
 
 def plan_suite(
-    common: RunSpec,
+    common: RunSpec | Sequence[RunSpec],
     retry_errors: bool = False,
     retry: Collection[str] = (),
     file: Path | None = None,
@@ -61,9 +62,10 @@ def plan_suite(
 ) -> tuple[SuiteRun, ...]:
     """Return the runs of a suite file, by default the paper's 13 configurations in its order.
 
-    Each has the arguments of `common`. The run folders are in `common.out`, by default `results`.
-    Needs no API key and writes nothing. Raises BadInput if `run_suite` with the same arguments
-    would, naming file and run, except for a missing key.
+    Each has the arguments of `common`; with several specifications, there is a run for each of
+    them. The run folders are in `common.out`, by default `results`. Needs no API key and writes
+    nothing. Raises BadInput if `run_suite` with the same arguments would, naming file and run,
+    except for a missing key.
     """
     arguments = RunArguments(
         concurrency=concurrency,
@@ -75,17 +77,66 @@ def plan_suite(
         tpm=tpm,
         cache=cache,
     )
-    specs = _paper_specs(common) if file is None else suite_specs(file, common)
+    commons = (common,) if isinstance(common, RunSpec) else tuple(common)
+    specs = [
+        spec
+        for each in commons
+        for spec in (_paper_specs(each) if file is None else suite_specs(file, each))
+    ]
+    return _plan_runs(specs, arguments, max_cost, "" if file is None else f"{file}, ")
+
+
+def plan_variants(
+    specs: Sequence[RunSpec],
+    retry: Collection[str] = (),
+    *,
+    concurrency: int | None = None,
+    timeout: float = DEFAULT_TIMEOUT_SECONDS,
+    time_limit: float | None = None,
+    max_cost: float | None = None,
+    rpm: int | None = None,
+    tpm: int | None = None,
+    cache: bool = False,
+) -> tuple[SuiteRun, ...]:
+    """Return the runs of `specs` as a suite: one model with several prompts, levels or items.
+
+    Their folders are in the `out` of each, by default `results`. Raises BadInput like `plan_suite`.
+    """
+    arguments = RunArguments(
+        concurrency=concurrency,
+        retry=retry_kinds(retry),
+        timeout=timeout,
+        time_limit=time_limit,
+        max_cost=max_cost,
+        rpm=rpm,
+        tpm=tpm,
+        cache=cache,
+    )
+    members = []
+    for spec in specs:
+        dataset, folder = open_dataset(spec.dataset).name, spec.out or Path("results")
+        name = folder_name(spec, spec.describe().level, dataset)
+        members.append(replace(spec, out=folder / name))
+    return _plan_runs(members, arguments, max_cost)
+
+
+def _plan_runs(
+    specs: Sequence[RunSpec], arguments: RunArguments, max_cost: float | None, place: str = ""
+) -> tuple[SuiteRun, ...]:
+    """Return the runs with their plans. place: the start of error messages, before the model."""
+    folders = Counter(spec.out for spec in specs)
+    if repeated := [folder for folder, count in folders.items() if count > 1]:
+        raise BadInput(f"two runs have the folder {repeated[0]}: name nothing twice")
     members = []
     for spec in specs:
         try:
             planned = plan_run(spec, replace(arguments, max_cost=None))
             members.append(SuiteRun(spec, planned, spec.describe()))
         except BadInput as error:
-            if file is None:
+            if not place:
                 raise
-            place = f"{file}, {spec.model} {spec.reasoning or ''}".rstrip()
-            raise BadInput(f"{place}: {error}") from error
+            run = f"{place}{spec.model} {spec.reasoning or ''}".rstrip()
+            raise BadInput(f"{run}: {error}") from error
     _shared_limit(members, max_cost)
     return tuple(members)
 
@@ -259,7 +310,8 @@ class _Suite:
 
 
 def _title(member: SuiteRun) -> str:
-    return run_title(member.plan.model, member.plan.level, member.plan.dataset)
+    plan = member.plan
+    return run_title(plan.model, plan.level, plan.dataset, plan.variant)
 
 
 def _check_keys(members: Sequence[SuiteRun]) -> None:

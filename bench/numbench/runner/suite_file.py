@@ -1,4 +1,4 @@
-"""Suite files: runs as products of models, levels, datasets, examples and samples, in TOML."""
+"""Suite files: runs as products of models, levels, datasets, prompts and so on, in TOML."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from numbench.dataset.store import open_dataset
 from numbench.errors import BadInput
 from numbench.models.catalogue import find_model_provider, find_named_model, levels_of_model
 from numbench.runner.spec import RunSpec, folder_name
+from numbench.tasks.prompts import expand_prompt_names
 
 ALL_LEVELS = "all"
 """The word for every level that a model has."""
@@ -32,6 +33,8 @@ class _Matrix(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     datasets: tuple[str, ...] | None = None
     few_shot: tuple[int, ...] | None = None
     samples: tuple[int, ...] | None = None
+    prompts: tuple[str, ...] | None = None
+    transforms: tuple[str, ...] | None = None
     temperature: float | None = None
     max_tokens: int | None = None
     limit: int | None = None
@@ -76,7 +79,16 @@ def suite_specs(path: Path, common: RunSpec) -> tuple[RunSpec, ...]:
 
 def _check(matrix: _Matrix) -> None:
     """Raise BadInput for an empty list, a repeated value, or a name that no folder can end in."""
-    for field in ("models", "levels", "datasets", "few_shot", "samples", "tasks"):
+    for field in (
+        "models",
+        "levels",
+        "datasets",
+        "few_shot",
+        "samples",
+        "prompts",
+        "transforms",
+        "tasks",
+    ):
         values = getattr(matrix, field)
         if values == ():
             raise BadInput(f"{field} is empty: add a value, or omit the field")
@@ -98,11 +110,20 @@ def _expand(matrix: _Matrix, common: RunSpec) -> Iterator[RunSpec]:
         matrix.datasets or (common.dataset,),
         matrix.few_shot or (common.few_shot,),
         matrix.samples or (common.samples,),
+        expand_prompt_names(matrix.prompts) if matrix.prompts else (common.prompts,),
+        matrix.transforms or (common.transform,),
     )
-    for model, dataset, few_shot, samples in combinations:
+    for model, dataset, few_shot, samples, prompts, transform in combinations:
         for level in _levels(model, matrix.levels):
             shown_level = level or "default"
-            spec = replace(common, model=model, reasoning=level, few_shot=few_shot)
+            spec = replace(
+                common,
+                model=model,
+                reasoning=level,
+                few_shot=few_shot,
+                prompts=prompts,
+                transform=transform,
+            )
             folder = folder_name(spec, shown_level, open_dataset(dataset).name)
             folder += f"_{samples}-samples" if len(matrix.samples or ()) > 1 else ""
             folder += f"_{matrix.name}" if matrix.name else ""

@@ -29,6 +29,7 @@ from numbench.scoring.exact_protocol import score_exact, score_lenient
 from numbench.scoring.published_labels import read_published_labels
 from numbench.scoring.taxonomy import UNANSWERED_STATUSES
 from numbench.tasks import TASKS
+from numbench.transforms import variant_of_run
 
 
 class ScoredItem(NamedTuple):
@@ -52,8 +53,8 @@ class ScoredItem(NamedTuple):
 class ScoredRun(NamedTuple):
     """A run under one protocol.
 
-    rows: task → scored items, both in the dataset's order. The samples of an item are next to each
-    other, in their order.
+    rows: task → scored items, both in the dataset's order, with the items as they were asked. The
+    samples of an item are next to each other, in their order.
     """
 
     path: Path
@@ -78,8 +79,8 @@ class TaskSummary(NamedTuple):
         one; for `paper` the token counts that the study averaged.
     tokens_unknown: counted responses that are not included in that mean.
     statuses: number of samples per status: of items, with one sample per item.
-    compliance: percentage of responses in the requested format (rule 1), 0 … 100; None if no
-        item is counted, and for `paper`.
+    compliance: percentage of responses in the requested format, 0 … 100: rule 1, or also rule 2
+        if the prompts allow text before the answer; None if no item is counted, and for `paper`.
     """
 
     n: int
@@ -116,9 +117,17 @@ def score_run(
         )
     if missing := [task for task in run.info.tasks if task not in dataset.tasks]:
         raise BadInput(_missing_tasks_message(folder, dataset, missing))
+    if protocol == "paper" and run.info.transform:
+        raise BadInput(
+            f"{folder}: the protocol paper is for the items as they were published, not after the "
+            f"transformation {run.info.transform}: use the protocol exact"
+        )
     labels = read_published_labels(dataset.path) if protocol == "paper" else {}
+    variant = variant_of_run(folder, run.info)
     rows = {
-        task: _score_items(run.info.select_items(dataset.by_task[task]), run, protocol, labels)
+        task: _score_items(
+            map(variant.ask, run.info.select_items(dataset.by_task[task])), run, protocol, labels
+        )
         for task in dataset.tasks
         if task in run.info.tasks
     }
@@ -229,7 +238,10 @@ def _summarize_task(run: ScoredRun, task: str) -> TaskSummary:
     tokens = item_token_counts(run, items)
     compliance = None
     if run.protocol != "paper":
-        compliance = _percent(item_means(items, lambda row: row.score.rule == 1))
+        last_rule = 2 if run.info.prompt.working else 1
+        compliance = _percent(
+            item_means(items, lambda row: (row.score.rule or math.inf) <= last_rule)
+        )
     responses = sum(row.response is not None for row in counted)
     return TaskSummary(
         n=item_count(run, task),
@@ -276,7 +288,8 @@ def signature(run: ScoredRun, task: str) -> str:
     parts = (
         ("numbench", __version__),
         ("data", f"{run.dataset.name}@{run.dataset.manifest.sha256[:6]}"),
-        ("prompt", info.prompt.name),
+        ("prompt", info.prompt.label),
+        *([("transform", info.transform)] if info.transform else []),
         ("protocol", run.protocol),
         ("n", str(item_count(run, task))),
         *([("shard", str(info.shard))] if info.shard else []),

@@ -1,22 +1,24 @@
-"""Prompts: formatting a question with the templates under `prompts/`, and parsing it back."""
+"""Prompts: formatting a question with the templates of a prompt set, and parsing it back."""
 
 from __future__ import annotations
 
 import hashlib
 import json
+import os
 import re
-import tomllib
 from collections.abc import Iterable, Sequence
 from functools import cache, cached_property
 from itertools import pairwise
+from pathlib import Path
 from string import ascii_lowercase
 from typing import NamedTuple
 
 from numbench.errors import BadInput
-from numbench.records import PromptRef
+from numbench.records import PAPER, PromptRef
 from numbench.resources import resource_folder
 from numbench.tasks import TASKS
 from numbench.tasks.base import LETTERS, TaskPrompts
+from numbench.tasks.prompt_files import bundled_sets, read_prompt_files
 
 _NUMBER = r"[-+]?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?"
 _FIELD_PATTERNS = {
@@ -28,6 +30,10 @@ _FIELD_PATTERNS = {
 _BOUNDARY = re.compile(rf"x < ({_NUMBER})")
 
 
+ALL_PARAPHRASES = "paraphrases"
+"""The name that stands for all bundled paraphrases of the paper's questions."""
+
+
 class Question(NamedTuple):
     """A question as parsed from a prompt."""
 
@@ -37,63 +43,81 @@ class Question(NamedTuple):
 
 
 class PromptSet:
-    """A folder of prompts: `system/*.txt` and `questions.toml`.
+    """The system prompts and question wordings of a folder (`numbench.tasks.prompt_files`).
 
-    A task that the folder does not contain uses the prompts of its declaration (`Task.prompts`).
+    In the set `paper`, a task that the folder does not contain uses the prompts of its declaration
+    (`Task.prompts`). Any other set has only the tasks of its folder.
     """
 
-    def __init__(self, name: str) -> None:
-        """Load the set `name`. Raises BadInput if there is no such folder."""
+    def __init__(self, name: str, folder: Path) -> None:
+        """Load the set in `folder`. Raises BadInput, naming file and field, if it is malformed."""
         self.name = name
-        self._folder = resource_folder("prompts") / name
-        if not (self._folder / "questions.toml").is_file():
-            raise BadInput(f"no prompt set {name!r} in {self._folder.parent}")
-        text = (self._folder / "questions.toml").read_text(encoding="utf-8")
-        self._templates: dict[str, dict[str, str]] = tomllib.loads(text)
-        self._declared = {
-            task.name: task.prompts
-            for task in TASKS.values()
-            if task.name not in self._templates and task.prompts is not None
-        }
-        for task, prompts in self._declared.items():
-            self._check_unique(task, prompts)
-            self._templates[task] = dict(prompts.questions)
+        self.folder = folder
+        self._files = read_prompt_files(folder)
+        self._templates = dict(self._files.templates)
+        self._systems = dict(self._files.systems)
+        if name == PAPER:
+            self._add_declared()
+
+    def _add_declared(self) -> None:
+        for task in TASKS.values():
+            if task.name not in self._templates and task.prompts is not None:
+                self._check_unique(task.name, task.prompts)
+                self._templates[task.name] = dict(task.prompts.questions)
+                self._systems[task.name] = task.prompts.system
+
+    @property
+    def tasks(self) -> tuple[str, ...]:
+        """The tasks that the set has prompts for, in the order of the registry."""
+        return tuple(task for task in TASKS if task in self._templates)
+
+    @property
+    def description(self) -> str:
+        """What the set is for."""
+        return self._files.description
 
     def ref(self, tasks: Iterable[str]) -> PromptRef:
-        """Return the reference that a run of `tasks` records."""
-        hashes = {task: self._task_hash(task) for task in tasks}
-        return PromptRef(name=self.name, sha256=self._folder_hash, tasks=hashes)
+        """Return the reference that a run of `tasks` records.
+
+        Raises BadInput for a task that the set has no prompts for.
+        """
+        tasks = tuple(tasks)
+        if missing := [task for task in tasks if task not in self._templates]:
+            raise BadInput(
+                f"the prompt set {self.name} has no prompts for {', '.join(missing)}: choose "
+                f"--tasks from {', '.join(self.tasks)}, or add them"
+            )
+        return PromptRef(
+            name=self.name,
+            sha256=self._files.sha256,
+            tasks={task: self._task_hash(task) for task in tasks},
+            working=self._files.working,
+            paraphrase_of=self._files.paraphrase_of,
+        )
 
     def _task_hash(self, task: str) -> str:
         """Return the SHA-256 of the system prompt and the question templates of a task."""
         content = [self.system_prompt(task), sorted(self._templates[task].items())]
         return hashlib.sha256(json.dumps(content).encode()).hexdigest()
 
-    @cached_property
-    def _folder_hash(self) -> str:
-        digest = hashlib.sha256()
-        for path in sorted(self._folder.rglob("*")):
-            if path.is_file():
-                digest.update(f"{path.relative_to(self._folder).as_posix()}\n".encode())
-                digest.update(path.read_bytes())
-        return digest.hexdigest()
+    def system_prompt(self, task: str) -> str | None:
+        """Return the system prompt of a task, without the final newline of its file.
 
-    @cache  # noqa: B019 - prompt sets are never released
-    def system_prompt(self, task: str) -> str:
-        """Return the system prompt of a task, without the final newline of its file."""
-        if task in self._declared:
-            return self._declared[task].system
-        path = self._folder / "system" / f"{TASKS[task].system_prompt}.txt"
-        return path.read_text(encoding="utf-8").rstrip("\n")
+        None if the set has no system prompts.
+        """
+        return self._systems[task]
 
-    def format_question(self, task: str, operator: str, operands: Sequence[str]) -> str:
-        """Return the prompt of a question."""
+    def format_question(
+        self, task: str, operator: str, operands: Sequence[str], separator: str = ", "
+    ) -> str:
+        """Return the prompt of a question. separator: between the elements of a list."""
         templates = self._templates[task]
         template = templates[operator]
         if "{choices}" in template:
-            return template.format(reference=operands[0], choices=_choices(templates, operands[1:]))
+            choices = separator.join(_choices(templates, operands[1:]))
+            return template.format(reference=operands[0], choices=choices)
         if "{list}" in template:
-            return template.format(list=", ".join(operands))
+            return template.format(list=separator.join(operands))
         expression = TASKS[task].expression
         if expression is not None:
             return template.format(expression=expression.format(operands))
@@ -139,17 +163,55 @@ class PromptSet:
 
 
 @cache
-def load_prompt_set(name: str = "paper") -> PromptSet:
-    """Return the prompt set `name`, loaded once."""
-    return PromptSet(name)
+def load_prompt_set(name: str = PAPER) -> PromptSet:
+    """Return the bundled prompt set `name`, loaded once. Raises BadInput if there is none."""
+    if name not in bundled_sets():
+        raise BadInput(
+            f"no prompt set {name!r}; use {', '.join(bundled_sets())}, or a folder such as ./{name}"
+        )
+    return PromptSet(name, resource_folder("prompts") / name)
 
 
-def _choices(templates: dict[str, str], boundaries: Sequence[str]) -> str:
+def expand_prompt_names(names: Sequence[str]) -> tuple[str, ...]:
+    """Return the names with `paraphrases` replaced by the bundled paraphrases of the paper's."""
+    expanded: list[str] = []
+    for name in names:
+        is_all = name == ALL_PARAPHRASES
+        expanded += _bundled_paraphrases() if is_all else [name]
+    return tuple(expanded)
+
+
+def _bundled_paraphrases() -> list[str]:
+    return [name for name in bundled_sets() if load_prompt_set(name).ref(()).paraphrase_of == PAPER]
+
+
+def open_prompt_set(name: str | Path) -> PromptSet:
+    """Return the bundled set of a name, or the set in a folder: a `Path`, or text with a separator.
+
+    Raises BadInput if there is none, if it is malformed, or if a folder has the name of a bundled
+    set but other content.
+    """
+    if not isinstance(name, Path) and "/" not in name and os.sep not in name:
+        return load_prompt_set(name)
+    folder = Path(name).resolve()
+    if not folder.is_dir():
+        raise BadInput(f"{name}: no such folder; give one with questions.toml and system/")
+    if not re.fullmatch(r"[\w.-]+", folder.name):
+        raise BadInput(f"{name}: use letters, digits, '.', '_' and '-' in the name of the folder")
+    if folder.name not in bundled_sets():
+        return PromptSet(folder.name, folder)
+    bundled, own = load_prompt_set(folder.name), read_prompt_files(folder)
+    if own.sha256 != bundled.ref(()).sha256:
+        raise BadInput(f"{name}: {folder.name} is the name of a bundled set; rename the folder")
+    return bundled
+
+
+def _choices(templates: dict[str, str], boundaries: Sequence[str]) -> list[str]:
     parts = [templates["first"].format(letter=LETTERS[0], high=boundaries[0])]
     for index, (low, high) in enumerate(pairwise(boundaries), 1):
         parts.append(templates["middle"].format(letter=LETTERS[index], low=low, high=high))
     parts.append(templates["last"].format(letter=LETTERS[len(boundaries)], low=boundaries[-1]))
-    return ", ".join(parts)
+    return parts
 
 
 def _operands(fields: dict[str, str]) -> tuple[str, ...]:
@@ -161,7 +223,8 @@ def _operands(fields: dict[str, str]) -> tuple[str, ...]:
 
 
 def _pattern(template: str) -> re.Pattern[str]:
-    pieces = re.split(r"\{(\w+)\}", template)
+    pieces = re.split(r"(?<!\{)\{(\w+)\}", template)
+    pieces[::2] = [text.replace("{{", "{").replace("}}", "}") for text in pieces[::2]]
     pattern = re.escape(pieces[0])
     for index, (field, text) in enumerate(zip(pieces[1::2], pieces[2::2], strict=True)):
         repeated = field in pieces[1 : 2 * index + 1 : 2]

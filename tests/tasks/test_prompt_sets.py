@@ -1,0 +1,211 @@
+"""Bundled prompt sets, sets of users, and what is said about a malformed one."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from numbench.dataset.store import open_dataset
+from numbench.errors import BadInput
+from numbench.scoring.answer_parser import parse_answer
+from numbench.scoring.notation import read_text
+from numbench.tasks import PAPER_TASKS, TASKS
+from numbench.tasks.prompt_files import bundled_sets
+from numbench.tasks.prompts import expand_prompt_names, load_prompt_set, open_prompt_set
+
+PARAPHRASES = tuple(f"paraphrase-{number}" for number in range(1, 6))
+SETS = ("paper", "chinese", "explicit", "german", "minimal", *PARAPHRASES, "steps")
+RIGHT = {"number": "-1234.5", "letter": "B", "list": "[-2.5, 0, 12]"}
+JSON_VALUES = RIGHT | {"letter": '"B"'}
+
+
+def test_the_bundled_sets() -> None:
+    assert bundled_sets() == SETS
+    assert expand_prompt_names(["paper", "paraphrases", "steps"]) == (
+        "paper",
+        *PARAPHRASES,
+        "steps",
+    )
+
+
+@pytest.mark.parametrize("name", SETS)
+def test_questions_contain_the_numbers_as_they_are_and_are_read_back(name: str) -> None:
+    prompts = load_prompt_set(name)
+    assert set(PAPER_TASKS) <= set(prompts.tasks)
+    for task, items in open_dataset("v1").by_task.items():
+        for item in items[:60]:
+            prompt = prompts.format_question(task, item.operator, item.operands)
+            assert prompts.parse_question(prompt) == (task, item.operator, item.operands)
+            assert all(operand in prompt for operand in item.operands)
+
+
+def test_every_wording_of_a_question_is_another_text() -> None:
+    names = ("paper", *PARAPHRASES, "german", "chinese", "minimal")
+    for task in PAPER_TASKS.values():
+        for operator in task.operators:
+            operands = ("1", "2", "3", "4") if task.name == "interval" else ("1", "2")
+            texts = {
+                load_prompt_set(n).format_question(task.name, operator, operands) for n in names
+            }
+            assert len(texts) == len(names)
+
+
+@pytest.mark.parametrize("name", SETS)
+def test_the_prompts_of_every_task_ask_for_the_key_answer(name: str) -> None:
+    prompts = load_prompt_set(name)
+    for task in PAPER_TASKS.values():
+        operands = ("1", "2", "3")
+        question = prompts.format_question(task.name, task.operators[0], operands)
+        system = prompts.system_prompt(task.name)
+        assert '{"answer": ' in (system or question)
+        assert (system is None) == (name == "minimal")
+
+
+def test_paraphrases_change_the_questions_only_and_explicit_and_steps_the_system_prompts() -> None:
+    paper = load_prompt_set()
+    for task in PAPER_TASKS:
+        for name in PARAPHRASES:
+            assert load_prompt_set(name).system_prompt(task) == paper.system_prompt(task)
+        for name in ("explicit", "steps"):
+            other = load_prompt_set(name)
+            assert other.system_prompt(task) != paper.system_prompt(task)
+            assert other._templates[task] == paper._templates[task]
+
+
+def test_explicit_states_population_deviation_and_rounding() -> None:
+    system = load_prompt_set("explicit").system_prompt("std") or ""
+    assert "population standard deviation" in system
+    assert "15 significant digits" in system
+    assert "n - 1" in system
+
+
+def test_only_steps_allows_working_and_only_paraphrases_count_for_the_spread() -> None:
+    refs = {name: load_prompt_set(name).ref(PAPER_TASKS) for name in SETS}
+    assert [name for name in SETS if refs[name].working] == ["steps"]
+    assert tuple(name for name in SETS if refs[name].paraphrase_of == "paper") == PARAPHRASES
+
+
+WORKINGS = (
+    "First I align the points.\n- 1200 + 30 = 1230\n- then 4.5 more\n\nSo it is {plain}.\n\n"
+    '{{"answer": {value}}}',
+    "**Step 1:** compare the signs: -2.5 < 0.\n**Step 2:** compute 3 * 4 = 12.\n\n"
+    '```json\n{{"answer": {value}}}\n```',
+    'Step 1: 17 × 3 = 51\nStep 2: 51 - 6 = 45\n\nFinal answer:\n{{"answer": {value}}}',
+    'Let me compute. 0.5^2 = 0.25, and 0.25 * 8 = 2.\n\n{{"answer": {value}}}\n',
+)
+
+
+@pytest.mark.parametrize("working", WORKINGS)
+@pytest.mark.parametrize("task", PAPER_TASKS)
+def test_answers_after_working_are_read(task: str, working: str) -> None:
+    kind = TASKS[task].answer_kind
+    text = working.format(plain=RIGHT[kind], value=JSON_VALUES[kind])
+    operator = TASKS[task].operators[0]
+    prompt = load_prompt_set("steps").format_question(task, operator, ("7", "8", "9"))
+    parsed = parse_answer(text, kind, prompt=prompt, operator=operator)
+    assert parsed is not None, text
+    assert (parsed.value, parsed.rule) == (read_text(RIGHT[kind], kind), 2)
+
+
+@pytest.mark.parametrize("name", ["german", "chinese", "minimal"])
+@pytest.mark.parametrize("task", PAPER_TASKS)
+def test_an_answer_after_the_repeated_question_is_read(name: str, task: str) -> None:
+    kind, operator = TASKS[task].answer_kind, TASKS[task].operators[0]
+    prompt = load_prompt_set(name).format_question(task, operator, ("7", "8", "9"))
+    for text in (
+        f'{{"answer": {JSON_VALUES[kind]}}}',
+        f'{prompt}\n{{"answer": {JSON_VALUES[kind]}}}',
+    ):
+        parsed = parse_answer(text, kind, prompt=prompt, operator=operator)
+        assert parsed is not None, text
+        assert parsed.value == read_text(RIGHT[kind], kind)
+
+
+VALID = 'system = "paper"\n[addition]\n"+" = "Add {a} and {b}."\n"-" = "{a} minus {b}?"\n'
+
+
+def user_set(folder: Path, questions: str, **system: str) -> Path:
+    folder.mkdir()
+    (folder / "questions.toml").write_text(questions, encoding="utf-8")
+    for name, text in system.items():
+        (folder / "system").mkdir(exist_ok=True)
+        (folder / "system" / f"{name}.txt").write_text(text)
+    return folder
+
+
+def test_a_folder_is_a_prompt_set_with_its_own_tasks(tmp_path: Path) -> None:
+    prompts = open_prompt_set(user_set(tmp_path / "mine", VALID))
+    assert (prompts.name, prompts.tasks) == ("mine", ("addition",))
+    assert prompts.format_question("addition", "-", ("3", "-4")) == "3 minus -4?"
+    assert set(prompts.ref(["addition"]).tasks) == {"addition"}
+    with pytest.raises(BadInput, match="the prompt set mine has no prompts for mean, std"):
+        prompts.ref(["addition", "mean", "std"])
+
+
+def test_the_hashes_of_tasks_change_with_their_prompts_only(tmp_path: Path) -> None:
+    mult = '[multiplication]\n"*" = "{a} times {b}?"\n'
+    first = open_prompt_set(user_set(tmp_path / "a", VALID + mult)).ref(
+        ("addition", "multiplication")
+    )
+    second = open_prompt_set(user_set(tmp_path / "b", VALID + mult.replace("times", "by"))).ref(
+        ("addition", "multiplication")
+    )
+    assert first.tasks["addition"] == second.tasks["addition"]
+    assert first.tasks["multiplication"] != second.tasks["multiplication"]
+    assert first.sha256 != second.sha256
+
+
+def test_a_prompt_of_a_task_precedes_that_of_its_group(tmp_path: Path) -> None:
+    text = VALID.replace('system = "paper"\n', "") + '[mean]\nmean = "Mean of {list}?"\n'
+    folder = user_set(tmp_path / "own", text, arithmetic="All.", mean="Mean.\n")
+    prompts = open_prompt_set(folder)
+    assert [prompts.system_prompt(task) for task in prompts.tasks] == ["All.", "Mean."]
+
+
+@pytest.mark.parametrize(
+    ("questions", "message"),
+    [
+        ("[addition\n", "questions.toml: Expected"),
+        ("", "questions.toml: no wordings; add a table per task"),
+        ('questions = "steps"\n', "questions.toml: questions is 'steps'; give 'paper'"),
+        (VALID.replace('"paper"', '"mine"'), "questions.toml: system is 'mine'"),
+        (VALID.replace('"paper"', "1"), "questions.toml: system is not a text"),
+        ("working = 1\n" + VALID, "questions.toml: working is not a true/false"),
+        ('typo = "x"\n' + VALID, "questions.toml: typo is neither an option"),
+        (VALID + '[sum]\n"+" = "{a}"\n', "questions.toml: unknown task 'sum'"),
+        (VALID.replace('"-" = "{a} minus {b}?"\n', ""), r"addition\.-: the wording is missing"),
+        (VALID + '"*" = "{a} {b}"\n', r"addition\.\*: not an operator of the task"),
+        (VALID.replace("{b}?", "?"), r"addition\.-: needs the fields \{a\} and \{b\}, each once"),
+        (VALID.replace("{b}?", "{b} {b}"), r"addition\.-: needs the fields"),
+        (VALID.replace("{b}?", "{b"), r"addition\.-: .*\{\{ is a brace"),
+        (VALID.replace("{b}?", "{b!r}"), r"addition\.-: a field is not a plain"),
+        (VALID.replace('"{a} minus {b}?"', "3"), r"addition\.-: not a text"),
+        ('questions = "paper"\n' + VALID.replace("system", "description"), "exclude each other"),
+        (VALID.replace('system = "paper"\n', ""), "system prompt of addition is missing"),
+    ],
+)
+def test_a_malformed_set_is_one_line_with_file_and_field(
+    tmp_path: Path, questions: str, message: str
+) -> None:
+    folder = user_set(tmp_path / "mine", questions)
+    with pytest.raises(BadInput, match=message) as error:
+        open_prompt_set(folder)
+    assert "\n" not in str(error.value)
+    assert str(folder) in str(error.value)
+
+
+def test_other_errors_of_sets(tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match=re.escape("no prompt set 'nice'; use paper, chinese")):
+        open_prompt_set("nice")
+    with pytest.raises(BadInput, match="no such folder"):
+        open_prompt_set(tmp_path / "nowhere")
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(BadInput, match="a prompt set needs this file"):
+        open_prompt_set(tmp_path / "empty")
+    with pytest.raises(BadInput, match="steps is the name of a bundled set; rename the folder"):
+        open_prompt_set(user_set(tmp_path / "steps", VALID))
+    text = VALID.replace('system = "paper"\n', "")
+    with pytest.raises(BadInput, match="empty; for no system prompt"):
+        open_prompt_set(user_set(tmp_path / "blank", text, arithmetic="\n"))

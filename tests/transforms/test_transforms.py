@@ -1,0 +1,164 @@
+"""Transformed items: their exact answers by two computations, and their notation read back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from decimal import Decimal
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from numbench.dataset.store import open_dataset
+from numbench.decimal_numbers import DecimalNumber, format_decimal
+from numbench.errors import BadInput
+from numbench.records import Item
+from numbench.tasks import PAPER_TASKS, TASKS
+from numbench.transforms import TRANSFORMS, find_transform, open_variant
+from numbench.transforms.notations import (
+    add_plus,
+    add_trailing_zeros,
+    group_digits,
+    to_decimal_comma,
+    to_scientific,
+)
+from numbench.transforms.values import change_numbers, scale
+
+NAMES = (*TRANSFORMS, "scale3", "scale-5")
+NUMBERS = st.builds(
+    lambda significand, exponent: format_decimal(DecimalNumber(significand, exponent)),
+    st.integers(-(10**17), 10**17),
+    st.integers(-20, 12),
+)
+READERS: dict[Callable[[str], str], Callable[[str], Decimal]] = {
+    group_digits: lambda text: Decimal(text.replace(",", "")),
+    to_scientific: Decimal,
+    add_plus: Decimal,
+    add_trailing_zeros: Decimal,
+    to_decimal_comma: lambda text: Decimal(text.replace(",", ".")),
+}
+
+
+def items(task: str, count: int = 120) -> list[Item]:
+    return open_dataset("v1").by_task[task][:count]
+
+
+@given(NUMBERS)
+def test_every_notation_has_the_same_value(number: str) -> None:
+    for write, read in READERS.items():
+        assert read(write(number)) == Decimal(number)
+
+
+@pytest.mark.parametrize(
+    ("number", "written"),
+    [
+        (
+            "-1234567.5",
+            ("-1,234,567.5", "-1.2345675e6", "-1234567.5", "-1234567.500", "-1234567,5"),
+        ),
+        ("0.00125", ("0.00125", "1.25e-3", "+0.00125", "0.0012500", "0,00125")),
+        ("999", ("999", "9.99e2", "+999", "999.00", "999")),
+        ("0", ("0", "0e0", "+0", "0.00", "0")),
+        ("1000", ("1,000", "1e3", "+1000", "1000.00", "1000")),
+    ],
+)
+def test_notations(number: str, written: tuple[str, ...]) -> None:
+    assert tuple(write(number) for write in READERS) == written
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_answer_of_a_transformed_item_is_the_mapped_answer(name: str) -> None:
+    transform, variant = find_transform(name), open_variant("paper", name)
+    for task in sorted(transform.tasks):
+        for item in items(task):
+            asked = variant.ask(item)
+            assert asked.answer == transform.map_answer(task, item.operator, item.answer)
+            exact = TASKS[task].exact_answer(asked.operator, asked.operands)
+            assert asked.answer == exact
+            same = (asked.id, asked.task, asked.difficulty, asked.params)
+            assert same == (item.id, item.task, item.difficulty, item.params)
+
+
+def decimals(item: Item) -> list[Decimal]:
+    return list(map(Decimal, item.operands))
+
+
+@pytest.mark.parametrize("task", ["addition", "multiplication", "division"])
+def test_values_of_two_operands_by_an_independent_computation(task: str) -> None:
+    for item in items(task):
+        a, b = decimals(item)
+        negated = decimals(open_variant("paper", "negate").ask(item))
+        assert negated == [-a, -b]
+        assert decimals(open_variant("paper", "scale3").ask(item)) == [1000 * a, 1000 * b]
+        if task != "division":
+            swapped = open_variant("paper", "swap").ask(item)
+            assert decimals(swapped) == [b, a]
+            truth = Decimal(str(item.answer))
+            expected = -truth if item.operator == "-" else truth
+            assert Decimal(str(swapped.answer)) == expected
+
+
+def test_lists_keep_their_multiset_and_comparisons_their_meaning() -> None:
+    for item in items("minmax"):
+        negated = open_variant("paper", "negate").ask(item)
+        values = decimals(negated)
+        extreme = min(values) if negated.operator == "minimum" else max(values)
+        assert Decimal(str(negated.answer)) == extreme == -Decimal(str(item.answer))
+    for item in items("sorting"):
+        negated = open_variant("paper", "negate").ask(item)
+        ordered = sorted(decimals(negated), reverse=negated.operator == "descending")
+        assert list(map(Decimal, negated.answer)) == ordered
+        swapped = open_variant("paper", "swap").ask(item)
+        assert (swapped.operands, swapped.answer) == (item.operands[::-1], item.answer)
+
+
+@pytest.mark.parametrize(
+    ("name", "inverse"), [("swap", "swap"), ("negate", "negate"), ("scale3", "scale-3")]
+)
+def test_a_transformation_after_its_inverse_is_the_item_itself(name: str, inverse: str) -> None:
+    for task in sorted(find_transform(name).tasks):
+        for item in items(task, 40):
+            assert open_variant("paper", inverse).ask(open_variant("paper", name).ask(item)) == item
+
+
+def test_prompts() -> None:
+    item = next(item for item in items("mean") if len(item.operands) == 2)
+    first, second = item.operands
+    asked = open_variant("paraphrase-2", "decimal-comma").ask(item)
+    commas = f"{first.replace('.', ',')}; {second.replace('.', ',')}"
+    assert asked.prompt == f"What is the average of the numbers [{commas}]?"
+    assert asked.operands == item.operands
+    assert open_variant("paper", "none").ask(item) is item
+
+
+def test_only_numbers_of_a_thousand_and_more_are_grouped() -> None:
+    grouping, plain = open_variant("german", "grouping"), open_variant("german", None)
+    for item in items("addition"):
+        has_thousands = any(len(x.removeprefix("-").split(".")[0]) > 3 for x in item.operands)
+        assert (grouping.ask(item).prompt != plain.ask(item).prompt) == has_thousands
+
+
+def test_tasks_that_a_transformation_does_not_apply_to() -> None:
+    swap = open_variant("paper", "swap")
+    assert swap.select_tasks(tuple(PAPER_TASKS), is_chosen=False) == (
+        "minmax", "sorting", "addition", "multiplication", "mean", "std",
+    )  # fmt: skip
+    with pytest.raises(BadInput, match="--transform swap does not apply to division: choose"):
+        swap.select_tasks(("addition", "division"), is_chosen=True)
+    with pytest.raises(BadInput, match="does not apply to copy"):
+        swap.select_tasks(("copy",), is_chosen=False)
+
+
+@pytest.mark.parametrize("name", ["upside-down", "scale", "scale0", "scale13", "scale-99", ""])
+def test_an_unknown_transformation_is_refused_with_the_choices(name: str) -> None:
+    with pytest.raises(BadInput, match=r"unknown transformation .* use none, grouping, .* scaleK"):
+        find_transform(name)
+
+
+def test_extreme_answers_of_models_are_mapped_without_filling_the_memory() -> None:
+    assert scale("1e999999", 3) == "1e1000002"
+    negate = find_transform("negate").map_answer
+    assert negate("addition", "+", "1e999999") == "-1e999999"
+    assert negate("addition", "+", "-0.5") == "0.5"
+    assert negate("addition", "+", "0") == "0"
+    assert change_numbers("B", lambda _: "wrong") == "B"
