@@ -19,7 +19,6 @@ from numbench.horizon.psychometric import (
     LOG2_HORIZONS,
     NEGLIGIBLE_WEIGHT,
     Posterior,
-    shallower_half,
 )
 from numbench.horizon.stopping import CERTAINTY, Limits
 
@@ -107,14 +106,17 @@ class _Measurements:
 
     def finished(self, limits: Limits, rounds: RoundSize | None) -> Iterator[Simulated]:
         """Yield the measurements as they end."""
-        answered = 0
+        answered, previous = 0, np.full(len(self._index), np.inf)
         while len(self._index):
             weights = self._posterior()
-            done = is_done(weights, self._sizes, limits) | (answered >= limits.max_items)
+            deviation = log2_horizon_deviations(weights)
+            is_precise = np.maximum(previous, deviation) <= limits.precision
+            done = is_precise | is_settled(weights, self._sizes) | (answered >= limits.max_items)
             yield Simulated(
                 self._right[done], self._total[done], self._tokens[done], self._index[done]
             )
             self._keep(~done)
+            previous = deviation[~done]
             if not len(self._index):
                 return
             if rounds is None:
@@ -195,18 +197,23 @@ class _Measurements:
         self._gram, self._moment = self._gram[rows], self._moment[rows]
 
 
-def is_done(weights: Singles, sizes: Sequence[int], limits: Limits) -> npt.NDArray[np.bool_]:
-    """Return which measurements are complete, as `numbench.horizon.stopping.stop_reason`."""
+def log2_horizon_deviations(weights: Singles) -> Array:
+    """Return the standard deviation of log₂ h50 of each measurement."""
     by_horizon = weights.sum(axis=2, dtype=np.float64)
-    half = shallower_half(np.asarray(weights, np.float64))
-    variance = half @ LOG2_HORIZONS**2 - (half @ LOG2_HORIZONS) ** 2
+    means = by_horizon @ LOG2_HORIZONS
+    squares = (LOG2_HORIZONS - means[:, None]) ** 2
+    return np.asarray(np.sqrt((by_horizon * squares).sum(axis=1)))
+
+
+def is_settled(weights: Singles, sizes: Sequence[int]) -> npt.NDArray[np.bool_]:
+    """Return which horizons are beyond the sizes, or between two neighbouring integers."""
+    by_horizon = weights.sum(axis=2, dtype=np.float64)
     beyond = [by_horizon[:, np.log2(size) < LOG2_HORIZONS].sum(axis=1) for size in sizes]
-    done = (beyond[-1] >= CERTAINTY) | (beyond[0] <= 1 - CERTAINTY)
-    done |= variance <= limits.precision**2
+    settled = (beyond[-1] >= CERTAINTY) | (beyond[0] <= 1 - CERTAINTY)
     for (low, more), (high, less) in pairwise(zip(sizes, beyond, strict=True)):
         if high == low + 1:
-            done |= more - less >= CERTAINTY
-    return np.asarray(done)
+            settled |= more - less >= CERTAINTY
+    return np.asarray(settled)
 
 
 def _log_likelihoods(posterior: Posterior) -> tuple[Singles, Singles]:

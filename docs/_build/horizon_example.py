@@ -6,7 +6,6 @@ import re
 from pathlib import Path
 
 from numbench.horizon.estimate import SizeOutcome, TaskHorizon, estimate_horizon
-from numbench.horizon.stopping import Limits
 from numbench.plot_style import plot_style, render_figure
 from numbench.reporting.horizon_curves import horizon_curves
 from numbench.reporting.horizon_runs import HorizonRun
@@ -29,7 +28,7 @@ def example_outcomes() -> list[SizeOutcome]:
 
 def example_horizon() -> TaskHorizon:
     """Return the horizon of the example."""
-    return estimate_horizon(LONG_MULTIPLICATION, example_outcomes(), Limits(), 64)
+    return estimate_horizon(LONG_MULTIPLICATION, example_outcomes(), 64)
 
 
 def example_figure() -> bytes:

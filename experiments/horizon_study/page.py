@@ -123,6 +123,11 @@ def _share_text(share: float) -> str:
     return f"{share:.0%}" if share >= 0.005 else "< 1%"
 
 
+def _is_precise(replay: Replay, total: int) -> bool:
+    """Return whether a replay ended with questions left: it is precise, or beyond the sizes."""
+    return replay.stop != "items" and replay.items < total
+
+
 def _agreement(fitted: Fit, replayed: Sequence[Replay]) -> float:
     return mean(includes(replay.h50, fitted.h50.value) for replay in replayed)
 
@@ -144,7 +149,7 @@ def _replay_section(
             total = sum(count.total for count in fitted.counts)
             items = median(replay.items for replay in of_config)
             used = median(replay.tokens for replay in of_config) / tokens[task][config]
-            reached = mean(replay.stop in ("precision", "above", "below") for replay in of_config)
+            reached = mean(_is_precise(replay, total) for replay in of_config)
             lines.append(
                 f"| {TASKS[task].display} | {config[0]} | {config[1]} "
                 f"| {_estimate_text(fitted.h50)} | {_estimate_text(of_config[0].h50)} "

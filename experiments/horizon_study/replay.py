@@ -53,6 +53,7 @@ def replay(outcomes: Sequence[SizeOutcome]) -> Replay:
             design.exhaust(size)
     tokens = 0.0
     while (stop := design.stop_reason(limits)) is None:
+        design.begin_round()
         for size in design.next_round()[: limits.max_items - design.completed]:
             # A round may ask a size more often than there are questions.
             if unseen[size]:

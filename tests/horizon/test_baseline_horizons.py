@@ -44,7 +44,7 @@ def horizon(task: str, float_format: str) -> TaskHorizon:
             size = int(item_id.split("-")[1])
             outcomes.append(SizeOutcome(size, float(is_right(item_id, float_format))))
             measurement.record(item_id, outcomes[-1])
-    return estimate_horizon(scaled, outcomes, limits)
+    return estimate_horizon(scaled, outcomes, stop=measurement.stop_reason)
 
 
 def exact_crossing(share: Callable[[int, int], float], bits: int, size: int) -> float:
@@ -67,6 +67,32 @@ def share_of_exact_products(digits: int, bits: int) -> float:
     a, b = rng.integers(10 ** (digits - 1), 10**digits, (2, 100_000))
     product = a * b
     return float(np.mean(product // (product & -product) < 2**bits))
+
+
+def share_of_exact_integers(digits: int, bits: int) -> float:
+    """Return how many integers have few enough bits between their ones."""
+    a = np.random.default_rng(1).integers(10 ** (digits - 1), 10**digits, 100_000)
+    return float(np.mean(a // (a & -a) < 2**bits))
+
+
+def share_of_unequal_pairs(digits: int, bits: int) -> float:
+    """Return how many of many pairs of integers that differ in one digit remain different.
+
+    Two numbers remain different if a point where rounding changes is between them: these points
+    are as far from each other as two numbers of the type.
+    """
+    rng = np.random.default_rng(1)
+    count = 20_000
+    mantissa = rng.uniform(1, 10, count)
+    place = rng.integers(0, digits, count)
+    old = np.where(place == 0, np.floor(mantissa), rng.integers(0, 10, count))
+    new = rng.integers(0, 9, count)
+    new += new >= old
+    new = np.where((place == 0) & (new == 0), old % 9 + 1, new)
+    step = np.abs(new - old) * 10.0 ** (digits - 1 - place)
+    exponent = np.floor(np.log2(mantissa) + (digits - 1) * np.log2(10)) + 1
+    spacing = np.maximum(2.0 ** (exponent - bits), 1)
+    return float(np.mean(np.minimum(step / spacing, 1)))
 
 
 def test_exact_sums_are_counted_as_by_trying_all() -> None:
@@ -99,7 +125,17 @@ def test_products_fail_at_half_of_these_digits(name: str) -> None:
 def test_reading_a_number_fails_beyond_the_significand() -> None:
     for name, bits in BITS.items():
         low, high = horizon("copy", name).h50[1:]
-        assert low <= log10(2**bits) <= high
+        digits = int(log10(2**bits))
+        assert low <= exact_crossing(share_of_exact_integers, bits, digits) <= high
+
+
+@pytest.mark.parametrize("name", FLOAT_FORMATS)
+def test_comparisons_fail_at_twice_the_digits_that_are_seen(name: str) -> None:
+    digits = log10(2 ** BITS[name])
+    crossing = exact_crossing(share_of_unequal_pairs, BITS[name], int(digits))
+    low, high = horizon("long_comparison", name).h50[1:]
+    assert low <= crossing <= high
+    assert 2 * digits <= crossing <= 2 * digits + 2
 
 
 def test_lists_of_short_numbers_exceed_no_type_that_holds_them() -> None:

@@ -14,7 +14,6 @@ from numbench.horizon.generated_tokens import tokens_at
 from numbench.horizon.goodness_of_fit import SizeCount, isotonic_crossing, isotonic_rates
 from numbench.horizon.psychometric import LOG2_HORIZONS, Curve, Estimate
 from numbench.horizon.sizes import guess_rates, task_sizes
-from numbench.horizon.stopping import Limits
 from numbench.tasks.scaled import COPY, LONG_COMPARISON, LONG_MAX, LONG_MULTIPLICATION
 from tests.horizon.outcomes import invented_outcomes
 
@@ -23,7 +22,7 @@ SIZES = (1, 2, 4, 6, 8, 11, 16, 32)
 
 def test_many_answers_give_the_curve_that_a_logistic_regression_finds() -> None:
     outcomes = invented_outcomes(Curve(6.3, 3.0, 0.0), SIZES, 400)
-    horizon = estimate_horizon(LONG_MULTIPLICATION, outcomes, Limits())
+    horizon = estimate_horizon(LONG_MULTIPLICATION, outcomes)
     size = np.array([outcome.size for outcome in outcomes])
     is_right = np.array([outcome.right for outcome in outcomes])
 
@@ -38,7 +37,6 @@ def test_many_answers_give_the_curve_that_a_logistic_regression_finds() -> None:
     assert horizon.h90.low < h90 < horizon.h90.high
     assert horizon.h50.low < 6.3 < horizon.h50.high
     assert horizon.fits
-    assert horizon.stop == "precision"
 
 
 def test_the_estimate_does_not_depend_on_the_order_of_the_answers() -> None:
@@ -47,12 +45,11 @@ def test_the_estimate_does_not_depend_on_the_order_of_the_answers() -> None:
         o._replace(right=share / 3) for share, o in zip([0, 1, 2, 3] * 14, outcomes, strict=True)
     ]
     shuffled = random.Random(3).sample(outcomes, len(outcomes))
-    limits = Limits()
-    assert estimate_horizon(COPY, shuffled, limits) == estimate_horizon(COPY, outcomes, limits)
+    assert estimate_horizon(COPY, shuffled) == estimate_horizon(COPY, outcomes)
 
 
 def test_no_answers_leave_the_prior() -> None:
-    horizon = estimate_horizon(LONG_MULTIPLICATION, [], Limits())
+    horizon = estimate_horizon(LONG_MULTIPLICATION, [])
     assert (horizon.items, horizon.stop, horizon.isotonic, horizon.tokens_at_h50) == (
         (0, None, None, None)
     )
@@ -62,36 +59,23 @@ def test_no_answers_leave_the_prior() -> None:
 
 
 @pytest.mark.parametrize(
-    ("right", "largest", "stop", "text"),
-    [
-        (1.0, None, "above", "≥ 4,096"),
-        (1.0, 100, "above", "≥ 99"),
-        (0.0, None, "below", "< 1"),
-    ],
+    ("right", "largest", "text"), [(1.0, None, "≥ 4,096"), (1.0, 100, "≥ 99"), (0.0, None, "< 1")]
 )
 def test_horizons_outside_the_sizes_are_bounds(
-    right: float, largest: int | None, stop: str, text: str
+    right: float, largest: int | None, text: str
 ) -> None:
     sizes = task_sizes(COPY, largest)
     outcomes = [SizeOutcome(size, right) for size in (sizes[0], sizes[-1])] * 30
-    horizon = estimate_horizon(COPY, outcomes, Limits(precision=0.0), largest)
-    assert horizon.stop == stop
+    horizon = estimate_horizon(COPY, outcomes, largest)
     assert horizon.text(horizon.h50.value) == text
     assert horizon.largest == sizes[-1]
-
-
-def test_the_limit_of_items_stops_a_measurement() -> None:
-    outcomes = [SizeOutcome(6, 1.0), SizeOutcome(8, 0.0)]
-    assert estimate_horizon(COPY, outcomes, Limits(0.15, 2)).stop == "items"
-    assert estimate_horizon(COPY, outcomes, Limits(0.15, 3)).stop is None
-    assert estimate_horizon(COPY, outcomes, Limits(0.15, 3), rejected=1).stop == "items"
 
 
 def test_guessing_right_half_of_the_time_is_no_horizon() -> None:
     outcomes = invented_outcomes(
         Curve(30.0, 4.0, 0.0), task_sizes(LONG_COMPARISON)[::4], 60, 5, 0.5
     )
-    horizon = estimate_horizon(LONG_COMPARISON, outcomes, Limits())
+    horizon = estimate_horizon(LONG_COMPARISON, outcomes)
     assert horizon.h50.low < 30 < horizon.h50.high
     assert horizon.isotonic == pytest.approx(30, rel=0.3)
     assert horizon.band[-1].probability == pytest.approx(0.5, abs=0.03)
@@ -102,7 +86,7 @@ def test_a_curve_with_two_stages_does_not_fit() -> None:
     outcomes = [
         SizeOutcome(size, float(i < 50 * rate)) for size, rate in rates.items() for i in range(50)
     ]
-    horizon = estimate_horizon(COPY, outcomes, Limits())
+    horizon = estimate_horizon(COPY, outcomes)
     assert not horizon.fits
     # 60 % at 64 and 0 % at 128: a sixth of the way on the logarithmic axis.
     assert horizon.isotonic == pytest.approx(64 * 2 ** (1 / 6))
@@ -114,7 +98,7 @@ def test_counts_hold_what_was_answered() -> None:
         SizeOutcome(8, 1.0, 4, tokens=50.0),
         SizeOutcome(2, 1.0, 4),
     ]
-    horizon = estimate_horizon(COPY, outcomes, Limits())
+    horizon = estimate_horizon(COPY, outcomes)
     assert horizon.counts == (SizeCount(2, 1.0, 1), SizeCount(8, 1.5, 2, 1, 75.0))
     assert (horizon.items, horizon.truncated) == (3, 1)
 
@@ -129,7 +113,7 @@ def test_sizes_are_within_the_axis_and_the_limit() -> None:
 
 
 def test_texts_show_one_decimal_below_a_hundred() -> None:
-    horizon = estimate_horizon(COPY, [], Limits())
+    horizon = estimate_horizon(COPY, [])
     texts = [horizon.text(x) for x in (0.0, 0.99, 6.3, 41, 99.94, 99.96, 1234.5, 4096, np.inf)]
     assert texts == ["< 1", "< 1", "6.3", "41.0", "99.9", "100", "1,234", "≥ 4,096", "≥ 4,096"]
     assert horizon.interval_text(Estimate(6, 5.94, 6.81)) == "[5.9, 6.8]"

@@ -30,6 +30,7 @@ def test_measurements_are_those_of_the_shipped_design(curve: Curve, guess: float
     )
     asked = np.zeros(len(SIZES), int)
     while design.stop_reason(limits) is None:
+        design.begin_round()
         for size in design.next_round()[: limits.max_items - design.completed]:
             index = SIZES.index(size)
             asked[index] += 1

@@ -14,11 +14,12 @@ from numbench.horizon.estimate import SizeOutcome, TaskHorizon, estimate_horizon
 from numbench.horizon.items import GENERATOR_VERSION, ItemSequences
 from numbench.horizon.psychometric import Curve
 from numbench.horizon.sizes import task_sizes
-from numbench.horizon.stopping import DESIGN_VERSION, Limits
+from numbench.horizon.stopping import DESIGN_VERSION, StopReason
 from numbench.journal import ROUNDS, write_run
 from numbench.records import HorizonInfo, PromptRef, Response, Round, RunInfo, Usage
 from numbench.reporting.horizon_runs import HorizonRun, sorted_horizons
 from numbench.tasks import SCALED_TASKS
+from numbench.tasks.base import SizeAxis
 from tests.horizon.scripted_model import answer_text
 
 H50 = {
@@ -97,7 +98,13 @@ def invented_horizon(task: str, h50: float, tokens: float | None = 10.0) -> Task
         for _ in range(40 if task == "chain" else 12)
     ]
     outcomes = [o._replace(right=0.0) if o.truncated else o for o in outcomes]
-    return estimate_horizon(SCALED_TASKS[task], outcomes, Limits())
+    return estimate_horizon(SCALED_TASKS[task], outcomes, stop=_stop(h50, axis))
+
+
+def _stop(h50: float, axis: SizeAxis) -> StopReason:
+    if h50 < axis.minimum:
+        return "below"
+    return "above" if h50 > axis.maximum else "precision"
 
 
 def write_measurement(

@@ -10,7 +10,6 @@ import pytest
 from matplotlib.figure import Figure
 
 from numbench.horizon.estimate import SizeOutcome, estimate_horizon
-from numbench.horizon.stopping import Limits
 from numbench.plot_style import FULL_WIDTH, HALF_WIDTH, plot_style, render_figure
 from numbench.reporting.figure_registry import FIGURES, FigureSpec, SkippedFigure
 from numbench.reporting.horizon_axis import place, place_h50
@@ -71,7 +70,7 @@ def test_figures_without_enough_runs_or_tasks_say_why() -> None:
 
 
 def test_a_measurement_without_answers_is_drawn() -> None:
-    empty = estimate_horizon(COPY, [], Limits())
+    empty = estimate_horizon(COPY, [])
     for (spec,) in (p.values for p in SPECS):
         if spec.name in ("horizons", "horizon_curves"):
             assert_all_legible(spec, [run_of({"copy": empty})])
@@ -134,6 +133,6 @@ def test_runs_are_ordered_by_model_and_level_and_told_apart() -> None:
 
 def test_samples_that_are_partly_right_are_drawn() -> None:
     outcomes = [SizeOutcome(size, 1 / 3, 3) for size in (2, 4, 8)]
-    runs = [run_of({"copy": estimate_horizon(COPY, outcomes, Limits())})]
+    runs = [run_of({"copy": estimate_horizon(COPY, outcomes)})]
     (spec,) = (spec for spec in FIGURES if spec.name == "horizon_curves")
     assert_all_legible(spec, runs)

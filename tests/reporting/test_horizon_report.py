@@ -11,7 +11,6 @@ import pytest
 from rich.console import Console
 
 from numbench.horizon.estimate import SizeOutcome, estimate_horizon
-from numbench.horizon.stopping import Limits
 from numbench.reporting import report
 from numbench.reporting.console import terminal_table
 from numbench.reporting.horizon_console import horizon_table
@@ -87,7 +86,7 @@ def test_horizons_beside_an_ordinary_run_leave_its_scores_unchanged(
 def test_tables_and_json_have_the_horizons_of_the_answers(measured: Path, tmp_path: Path) -> None:
     report([measured], out=tmp_path / "out")
     outcomes = read_outcomes(measured)["long_multiplication"]
-    horizon = estimate_horizon(LONG_MULTIPLICATION, outcomes, Limits(0.15, 60), 64)
+    horizon = estimate_horizon(LONG_MULTIPLICATION, outcomes, 64)
     row = rows(tmp_path / "out" / "tables" / "horizons.csv")[1]
     assert float(row["h50"]) == pytest.approx(horizon.h50.value, rel=1e-3)
     assert float(row["h50_high"]) == pytest.approx(horizon.h50.high, rel=1e-3)
@@ -145,11 +144,11 @@ def test_sizes_outside_the_axis_are_bounds_and_never_numbers() -> None:
 
 def test_warnings_name_truncated_limited_and_unfinished_measurements() -> None:
     outcomes = [SizeOutcome(size, 1.0) for size in (16, 32)] + [SizeOutcome(32, 0.0, 1, 1)]
-    run = run_of({"copy": estimate_horizon(COPY, outcomes, Limits(), 32)})
+    run = run_of({"copy": estimate_horizon(COPY, outcomes, 32)})
     assert horizon_warnings([run]) == [
         "GPT 5 (minimal): answers cut off at the token limit count as not right (1: Copy 1).",
-        "GPT 5 (minimal): the measured sizes end before the horizon, at the token limit or "
-        "--max-size (Copy 32).",
+        "GPT 5 (minimal): the measured sizes end before the horizon, at the token limit, at "
+        "--max-size, or because larger ones are rejected (Copy 32).",
         "GPT 5 (minimal): unfinished measurements, whose intervals are wider than requested "
         "(all tasks).",
     ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import random
 import signal
@@ -23,8 +24,11 @@ from numbench.horizon.stopping import Limits
 from numbench.journal import iter_responses, read_info, read_rounds, read_run
 from numbench.journal_repair import verify_run
 from numbench.records import possibly_billed_attempts
+from numbench.reporting.horizon_files import read_horizon_run
+from numbench.reporting.horizon_tables import horizon_warnings
 from numbench.runner import CostLimitReached, RunReport
 from numbench.runner.measurement_spec import MeasurementSpec
+from numbench.runner.request_source import MAX_REJECTIONS
 from numbench.scoring import is_correct, score_run
 from numbench.scoring.horizon_outcomes import read_horizons, read_outcomes, read_task_outcomes
 from numbench.tasks import SCALED_TASKS
@@ -36,8 +40,8 @@ from tests.servers import ReceivedRequest, Reply, Script, serve
 
 __all__ = ["_quick"]
 
-TASKS = ("long_addition", "long_comparison", "copy")
-QUICK = MeasurementSpec(precision=0.3, max_items=60, max_size=64)
+TASKS = ("long_addition", "long_max", "copy")
+QUICK = MeasurementSpec(precision=0.4, max_items=60, max_size=64)
 
 
 PREFIX = len(load_prompt_set().system_prompt("copy"))
@@ -84,7 +88,7 @@ def test_a_measurement_finds_the_horizons(uninterrupted: Path) -> None:
         assert 4 < horizon.h50.value < 16
     info = read_info(uninterrupted)
     assert info.horizon is not None
-    assert (info.horizon.precision, info.horizon.max_items) == (0.3, 60)
+    assert (info.horizon.precision, info.horizon.max_items) == (0.4, 60)
     assert info.horizon.largest == dict.fromkeys(TASKS, 64)
     # Every item is in a round before it is answered, and its id says its size.
     asked = [item for items in rounds(uninterrupted).values() for each in items for item in each]
@@ -349,6 +353,34 @@ def test_sizes_that_the_server_rejects_are_left_out(tmp_path: Path) -> None:
     assert len(outcomes.rejected) == report.permanent_errors
     horizon = read_horizons(tmp_path / "run")["copy"]
     assert horizon.h50.low > 12 and horizon.stop == "exhausted"
+    assert horizon.text(horizon.h50.value) == "≥ 19"
+
+
+def test_a_model_may_reject_all_questions_of_some_tasks(tmp_path: Path) -> None:
+    rejected, many_rejected = 0, asyncio.Event()
+
+    async def calculator(received: ReceivedRequest) -> Reply:
+        nonlocal rejected
+        if size_of(received.prompt)[0] == "long_addition":
+            await many_rejected.wait()
+            return reply(received, 9.0)
+        rejected += 1
+        if rejected > MAX_REJECTIONS:
+            many_rejected.set()
+        return servers.error(400, "the prompt is too long")
+
+    refused = ("long_subtraction", "long_comparison", "long_sum", "chain", "nested", "copy")
+    with serve(calculator) as server:
+        spec = QUICK._replace(max_items=20)
+        report = measure(
+            server, tmp_path / "run", tasks=("long_addition", *refused), measurement=spec
+        )
+    assert report.answered == 20
+    horizons = read_horizons(tmp_path / "run")
+    assert (horizons["copy"].items, horizons["copy"].stop) == (0, "exhausted")
+    assert horizons["long_addition"].items == 20
+    warnings = horizon_warnings([read_horizon_run(tmp_path / "run")])
+    assert any("no question was answered of " in warning for warning in warnings)
 
 
 def test_a_cost_limit_stops_a_measurement_that_continues_later(

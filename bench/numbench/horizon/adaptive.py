@@ -56,9 +56,11 @@ class AdaptiveDesign:
     ) -> None:
         self.posterior = Posterior(sizes, guess)
         self.completed = 0
+        self._previous_deviation = np.inf
         self._largest_answered = 0
         self._rejected: list[int] = []
         self._exhausted: set[int] = set()
+        self._smallest_rejected = np.inf
         self._prompt_tokens = np.asarray(prompt_tokens, np.float64)
         self._costs = TokenCosts(sizes, answer_tokens)
 
@@ -71,6 +73,12 @@ class AdaptiveDesign:
     def exhausted_sizes(self) -> int:
         """The number of sizes that are chosen no more."""
         return len(self._exhausted)
+
+    @property
+    def largest(self) -> int | None:
+        """The largest size that the model does not reject; None: it rejects all."""
+        available = [size for size in self.sizes if size < self._smallest_rejected]
+        return max([*available, self._largest_answered], default=0) or None
 
     def next_round(self) -> list[int]:
         """Return the sizes of the next round, in the order of their choice.
@@ -97,6 +105,10 @@ class AdaptiveDesign:
         """Choose a size no more: it has no further items."""
         self._exhausted.add(size)
 
+    def begin_round(self) -> None:
+        """Keep the precision before a round. Call it before the first outcome of the round."""
+        self._previous_deviation = self.posterior.log2_horizon_deviation()
+
     def record(self, size: int, right: float, tokens: float | None = None) -> None:
         """Take an answered item into account.
 
@@ -113,11 +125,12 @@ class AdaptiveDesign:
         self.completed += 1
         self._rejected.append(size)
         if len(beyond := self._rejected_beyond) >= MAX_REJECTIONS:
+            self._smallest_rejected = min(self._smallest_rejected, *beyond)
             self._exhausted.update(other for other in self.sizes if other >= min(beyond))
 
     def stop_reason(self, limits: Limits) -> StopReason | None:
         """Return why the measurement is complete; None if it is not."""
-        if reason := stop_reason(self.posterior, self.completed, limits):
+        if reason := stop_reason(self.posterior, self.completed, limits, self._previous_deviation):
             return reason
         available = [size for size in self.sizes if size not in self._exhausted]
         if not available or is_beyond(self.posterior, available[-1]):

@@ -18,7 +18,7 @@ from numbench.horizon.goodness_of_fit import (
 )
 from numbench.horizon.psychometric import Curve, Estimate, Posterior
 from numbench.horizon.sizes import guess_rates, size_text, task_sizes
-from numbench.horizon.stopping import Limits, StopReason, stop_reason
+from numbench.horizon.stopping import StopReason
 from numbench.tasks.base import Task
 
 BAND_DRAWS = 2000
@@ -96,14 +96,13 @@ class TaskHorizon:
 def estimate_horizon(
     task: Task,
     outcomes: Sequence[SizeOutcome],
-    limits: Limits,
     largest: int | None = None,
-    rejected: int = 0,
+    stop: StopReason | None = None,
 ) -> TaskHorizon:
     """Return the horizon of a model on a scaled task. The order of the outcomes has no influence.
 
-    largest: the largest size that can be asked; None: the largest of the task. rejected: items that
-    can never be answered; they only count towards the limit of items.
+    largest: the largest size that can be asked; None: the largest of the task. stop: why the
+    measurement is complete; None: it is not.
     """
     assert task.sizes is not None
     permitted = task_sizes(task, largest)
@@ -121,7 +120,7 @@ def estimate_horizon(
         tokens_at_h50=tokens_at(min(max(h50.value, sizes[0]), sizes[-1]), counts),
         items=len(outcomes),
         truncated=sum(outcome.truncated for outcome in outcomes),
-        stop=stop_reason(posterior, len(outcomes) + rejected, limits),
+        stop=stop,
         fit_p=fit_p_value(posterior, counts),
         isotonic=isotonic_crossing(counts),
         counts=counts,

@@ -12,8 +12,12 @@ from numbench.horizon.psychometric import Floats, Posterior
 DRAWS = 1000
 """Draws from the posterior for the p-value."""
 
-MISFIT = 0.05
-"""Below this p-value, the curve does not describe the answers."""
+MISFIT = 0.01
+"""Below this p-value, the curve does not describe the answers.
+
+The p-values are conservative: below 0.05 are 2 % of those of models that follow the curve, below
+0.01 are 0.1 %. A report has twelve of them or more, and each replaces an estimate.
+"""
 
 
 class SizeCount(NamedTuple):

@@ -161,6 +161,7 @@ class TaskMeasurement:
         ids = self.rounds[-1] if self.rounds else ()
         if self._is_round_recorded or any(item_id not in self._outcomes for item_id in ids):
             return
+        self.design.begin_round()
         for item_id in ids:
             outcome, size = self._outcomes[item_id], parse_id(item_id).size
             if isinstance(outcome, Rejected):

@@ -21,20 +21,26 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 Real = TypeVar("Real", NDArray[np.float64], NDArray[np.float32])
 
-LOG2_HORIZONS: Floats = np.arange(-3, 15 + 1 / 32, 1 / 16)
+GRID_STEP, REFINEMENT = 1 / 16, 8
+LOG2_HORIZONS: Floats = np.arange(-3, 15 + GRID_STEP / 2, GRID_STEP)
 """log₂ h50 on the grid: from an eighth (every size fails) to 32,768.
 
 The prior is uniform up to twice the largest size. Were it to favour horizons beyond the sizes, a
 few right answers to the largest questions would seem to prove one.
 """
 
-SLOPES: Floats = 2.0 ** np.arange(-0.5, 5.01, 0.5)
+SLOPES: Floats = 2.0 ** np.arange(-1.0, 5.01, 0.5)
 SLOPE_MEAN, SLOPE_SD = 1.5, 2.0
 """Prior of log₂ β: normal. Digits that fail independently have β ≈ 1.4 at h50."""
 
 LAPSES: Floats = np.array([0.0, 0.01, 0.02, 0.04, 0.07, 0.11, 0.16])
-LAPSE_SCALE = 0.05
-"""Prior of λ: proportional to exp(−λ / LAPSE_SCALE)."""
+NO_LAPSES, LAPSE_SCALE = 0.5, 0.05
+"""Prior of λ: 0 with probability NO_LAPSES, otherwise proportional to exp(−λ / LAPSE_SCALE).
+
+Many models make no error where a question is small enough. Without a probability of its own,
+λ = 0 would be the edge of the prior: the lapses that remain possible would make a shallow curve of
+such a model look steeper, and its horizon more certain, than it is.
+"""
 
 
 NEGLIGIBLE_WEIGHT = 1e-9
@@ -121,7 +127,14 @@ class Posterior:
         shape = self._likelihood.p.shape[1:]
         self._log_weights = np.broadcast_to(_log_prior(), shape).copy()
         self._log_weights[np.log2(self.sizes[-1]) + 1 < LOG2_HORIZONS] = -np.inf
-        self._weights = _normalized(self._log_weights)
+        self._normalized: Floats | None = None
+
+    @property
+    def _weights(self) -> Floats:
+        """The weights of the grid, whose sum is 1; computed when they are needed."""
+        if self._normalized is None:
+            self._normalized = _normalized(self._log_weights)
+        return self._normalized
 
     def update(self, size: int, right: float, wrong: float = 0) -> None:
         """Take the numbers of right and wrong answers at a size into account.
@@ -129,8 +142,11 @@ class Posterior:
         They may be fractions: of an item with several samples, the share of right ones.
         """
         of_right, of_wrong = self._likelihood.of_answer(self.sizes.index(size))
-        self._log_weights += right * of_right + wrong * of_wrong
-        self._weights = _normalized(self._log_weights)
+        if right:
+            self._log_weights += right * of_right
+        if wrong:
+            self._log_weights += wrong * of_wrong
+        self._normalized = None
 
     def expect(self, size: int) -> None:
         """Take an answer into account as if it were right in the proportion that is expected."""
@@ -141,7 +157,7 @@ class Posterior:
         """Return a posterior that further answers change independently of this one."""
         other = Posterior.__new__(Posterior)
         other.sizes, other._likelihood = self.sizes, self._likelihood
-        other._log_weights, other._weights = self._log_weights.copy(), self._weights
+        other._log_weights, other._normalized = self._log_weights.copy(), self._normalized
         return other
 
     def predicted(self) -> Floats:
@@ -172,13 +188,9 @@ class Posterior:
         return is_likely, self._weights[is_likely]
 
     def log2_horizon_deviation(self) -> float:
-        """Return the standard deviation of log₂ h50 by the shallower half of the posterior.
-
-        See `shallower_half`.
-        """
-        weights = shallower_half(self._weights)
-        mean = weights @ LOG2_HORIZONS
-        return float(np.sqrt(weights @ (LOG2_HORIZONS - mean) ** 2))
+        """Return the standard deviation of log₂ h50."""
+        weights = self.horizon_weights()
+        return float(np.sqrt(weights @ (LOG2_HORIZONS - weights @ LOG2_HORIZONS) ** 2))
 
     def is_between_neighbours(self, certainty: float) -> bool:
         """Return whether h50 is between a size and the next integer with this probability.
@@ -195,8 +207,11 @@ class Posterior:
 
     def horizon(self, level: float = 0.5) -> Estimate:
         """Return the size where p without guessing is `level`: median and 95 % interval."""
-        log2_sizes, group = _log2_sizes_at(level)
-        weights = np.bincount(group, self._weights.ravel()).astype(np.float64)
+        if level == 0.5:
+            log2_sizes, weights = _refined(self.horizon_weights())
+        else:
+            log2_sizes, group = _log2_sizes_at(level)
+            weights = np.bincount(group, self._weights.ravel()).astype(np.float64)
         low, value, high = _quantiles(log2_sizes, weights, (0.025, 0.5, 0.975))
         return Estimate(*(_size(x) for x in (value, low, high)))
 
@@ -225,29 +240,14 @@ class Posterior:
         return flat[:, drawn].T.astype(np.float64)
 
 
-def shallower_half(weights: Floats) -> Floats:
-    """Return the weights of the horizons, given that the slope is in its shallower half.
-
-    weights: shape (…, horizons, slopes · lapses). The slopes are those up to their median. By
-    chance, the first answers often make a curve look steeper, and its horizon more certain, than
-    it is. To stop there would leave intervals too narrow; what the shallower slopes say of the
-    precision prevents that.
-    """
-    shape = (*weights.shape[:-1], len(SLOPES), len(LAPSES))
-    by_slope = weights.reshape(shape).sum(axis=-1, dtype=np.float64)
-    marginal = by_slope.sum(axis=-2, keepdims=True)
-    before = np.cumsum(marginal, axis=-1) - marginal
-    share = np.clip((0.5 - before) / np.maximum(marginal, 1e-300), 0, 1)
-    half = (by_slope * share).sum(axis=-1)
-    return np.asarray(half / half.sum(axis=-1, keepdims=True))
-
-
 def _log_prior() -> Floats:
     """Return the log prior of slope and lapse rate, flattened."""
     slope = -(((np.log2(SLOPES) - SLOPE_MEAN) / SLOPE_SD) ** 2) / 2
     widths = np.diff(np.append(LAPSES, 2 * LAPSES[-1] - LAPSES[-2]))
-    lapse = np.log(widths) - LAPSES / LAPSE_SCALE
-    return np.asarray((slope[:, None] + lapse).ravel())
+    lapse = widths * np.exp(-LAPSES / LAPSE_SCALE)
+    lapse *= (1 - NO_LAPSES) / lapse.sum()
+    lapse[0] += NO_LAPSES
+    return np.asarray((slope[:, None] + np.log(lapse)).ravel())
 
 
 def _normalized(log_weights: Floats) -> Floats:
@@ -258,6 +258,18 @@ def _normalized(log_weights: Floats) -> Floats:
 def _entropy(p: Real) -> Real:
     p = np.clip(p, 1e-7, 1 - 1e-7)
     return -p * np.log(p) - (1 - p) * np.log(1 - p)
+
+
+def _refined(weights: Floats) -> tuple[Floats, Floats]:
+    """Return log₂ horizons between those of the grid as well, and the weights of all.
+
+    Between two points of the grid, the logarithm of the density is linear. Steps or lines in the
+    density itself would add to its variance: an interval of few steps would be too wide.
+    """
+    horizons = np.arange(LOG2_HORIZONS[0], LOG2_HORIZONS[-1], GRID_STEP / REFINEMENT)
+    log_density = np.log(np.maximum(weights, np.finfo(np.float64).tiny))
+    refined = np.exp(np.interp(horizons, LOG2_HORIZONS, log_density))
+    return horizons, refined / refined.sum()
 
 
 @lru_cache(maxsize=8)

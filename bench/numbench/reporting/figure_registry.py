@@ -20,14 +20,14 @@ from numbench.reporting.difficulty_curves import binned_curves, difficulty_curve
 from numbench.reporting.failures import FAILURE_KINDS, failure_kinds, failure_shares
 from numbench.reporting.horizon_curves import horizon_curves
 from numbench.reporting.horizon_dots import horizon_dots
-from numbench.reporting.horizon_radar import MIN_TASKS as MIN_RADAR_HORIZONS
 from numbench.reporting.horizon_radar import horizon_radar
 from numbench.reporting.horizon_runs import horizon_tasks
 from numbench.reporting.horizon_tokens import horizon_tokens, runs_with_tokens
 from numbench.reporting.mean_map import mean_items, mean_map
 from numbench.reporting.pareto import pareto
 from numbench.reporting.pareto_points import cost_points, token_points
-from numbench.reporting.radar import MIN_TASKS, overview, radar
+from numbench.reporting.radar import overview, radar
+from numbench.reporting.radar_axes import MIN_TASKS
 from numbench.reporting.registration import check_names
 from numbench.reporting.report_data import ReportData, RunKind
 from numbench.reporting.sample_curves import sample_curves
@@ -207,8 +207,8 @@ def _horizon_tokens(data: ReportData) -> FigureResult:
 
 
 def _horizon_radar(data: ReportData) -> FigureResult:
-    if len(horizon_tasks(data.horizons)) < MIN_RADAR_HORIZONS:
-        return SkippedFigure(f"fewer than {MIN_RADAR_HORIZONS} tasks with horizons")
+    if len(horizon_tasks(data.horizons)) < MIN_TASKS:
+        return SkippedFigure(f"fewer than {MIN_TASKS} tasks with horizons")
     return horizon_radar(data.horizons)
 
 

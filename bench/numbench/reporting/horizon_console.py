@@ -12,6 +12,7 @@ from numbench.reporting.horizon_runs import HorizonRun
 from numbench.reporting.horizon_tables import (
     count_text,
     h50_text,
+    unanswered_sentences,
 )
 from numbench.tasks import TASKS
 
@@ -25,6 +26,7 @@ def horizon_table(runs: Sequence[HorizonRun]) -> RenderableType:
     parts: list[RenderableType] = [Text(_TITLE)]
     for run in runs:
         parts += [Text(run.label, style="bold"), _run_table(run)]
+        parts += map(Text, unanswered_sentences(run))
     if any(not horizon.fits for run in runs for horizon in run.horizons.values()):
         parts.append(Text(_NO_FIT))
     return Group(*parts)
@@ -42,7 +44,7 @@ def _run_table(run: HorizonRun) -> Table:
             TASKS[task].display,
             Text(h50_text(horizon)),
             horizon.unit,
-            horizon.text(horizon.h90.value) if horizon.fits else "",
+            horizon.text(horizon.h90.value) if horizon.fits and horizon.items else "",
             count_text(horizon.tokens_at_h50),
             str(horizon.items),
             str(horizon.truncated),

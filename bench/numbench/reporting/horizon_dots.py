@@ -34,7 +34,7 @@ def horizon_dots(runs: Sequence[HorizonRun], indices: Sequence[int]) -> Figure:
     for number, (run, index) in enumerate(zip(runs, indices, strict=True)):
         offset = _SPREAD * ((number + 0.5) / len(runs) - 0.5)
         for row, task in enumerate(tasks):
-            if task in run.horizons:
+            if task in run.horizons and run.horizons[task].items:
                 _draw(axes, run, task, row + offset, run_style(index))
     _format_axes(axes, runs, tasks)
     legend(figure, _handles(runs, indices))

@@ -43,8 +43,9 @@ class HorizonRun(NamedTuple):
 
     @property
     def control(self) -> TaskHorizon | None:
-        """The horizon of copying; None if it was not measured."""
-        return self.horizons.get(CONTROL)
+        """The horizon of copying; None if it was not measured or has no answers."""
+        control = self.horizons.get(CONTROL)
+        return control if control is not None and control.items else None
 
 
 def order_runs(runs: Sequence[HorizonRun], models: Sequence[str] = ()) -> list[HorizonRun]:

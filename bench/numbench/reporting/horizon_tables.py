@@ -93,7 +93,7 @@ STOP_TEXTS: dict[StopReason | None, str] = {
     "items": "item limit",
     "above": "largest size",
     "below": "smallest size",
-    "exhausted": "no more items",
+    "exhausted": "no more sizes",
     None: "unfinished",
 }
 
@@ -104,7 +104,7 @@ def horizon_rows(runs: Sequence[HorizonRun]) -> list[TextRow]:
         [
             *_row_names(run, horizon),
             horizon.unit,
-            STOP_TEXTS[horizon.stop],
+            STOP_TEXTS[horizon.stop] if horizon.items else "not answered",
             h50_text(horizon),
             estimate_text(horizon, horizon.h90) if horizon.fits else "",
             count_text(horizon.tokens_at_h50),
@@ -208,7 +208,12 @@ def size_csv_rows(runs: Sequence[HorizonRun]) -> list[TextRow]:
 
 
 def estimate_text(horizon: TaskHorizon, estimate: Estimate) -> str:
-    """Return `6.3 [5.9, 6.8]`, without the interval if all of it is beyond the sizes."""
+    """Return `6.3 [5.9, 6.8]`, without the interval if all of it is beyond the sizes.
+
+    Empty without an answer.
+    """
+    if not horizon.items:
+        return ""
     value = horizon.text(estimate.value)
     is_beyond = estimate.low >= horizon.largest or estimate.high < horizon.smallest
     return value if is_beyond else f"{value} {horizon.interval_text(estimate)}"
@@ -235,7 +240,8 @@ def horizon_warnings(runs: Sequence[HorizonRun]) -> list[ReportWarning]:
     """Return what to know before using the horizons, one sentence each."""
     warnings = []
     for run in runs:
-        horizons = list(run.horizons.values())
+        horizons = [horizon for horizon in run.horizons.values() if horizon.items]
+        warnings += unanswered_sentences(run)
         warnings += [misfit_sentence(run, horizon) for horizon in horizons if not horizon.fits]
         if truncated := [horizon for horizon in horizons if horizon.truncated]:
             numbers = ", ".join(f"{_display(h)} {h.truncated}" for h in truncated)
@@ -247,8 +253,8 @@ def horizon_warnings(runs: Sequence[HorizonRun]) -> list[ReportWarning]:
         if limited := [h for h in horizons if h.h50.high >= h.largest < _largest_size(h)]:
             names = ", ".join(f"{_display(h)} {h.largest:,}" for h in limited)
             warnings.append(
-                f"{run.label}: the measured sizes end before the horizon, at the token limit or "
-                f"--max-size ({names})."
+                f"{run.label}: the measured sizes end before the horizon, at the token limit, at "
+                f"--max-size, or because larger ones are rejected ({names})."
             )
         if unfinished := [_display(h) for h in horizons if h.stop is None]:
             names = "all tasks" if len(unfinished) == len(horizons) else ", ".join(unfinished)
@@ -262,6 +268,17 @@ def horizon_warnings(runs: Sequence[HorizonRun]) -> list[ReportWarning]:
                 "reading and writing digits."
             )
     return list(map(ReportWarning, warnings))
+
+
+def unanswered_sentences(run: HorizonRun) -> list[str]:
+    """Say which tasks have no answers, such as those that a model was not made for."""
+    silent = [_display(horizon) for horizon in run.horizons.values() if not horizon.items]
+    if not silent:
+        return []
+    return [
+        f"{run.label}: no question was answered of {', '.join(silent)}; nothing is known of these "
+        "horizons."
+    ]
 
 
 def misfit_sentence(run: HorizonRun, horizon: TaskHorizon) -> str:
@@ -317,7 +334,7 @@ def _horizon_json(horizon: TaskHorizon) -> dict[str, object]:
 
 def _estimate_json(horizon: TaskHorizon, estimate: Estimate) -> dict[str, object]:
     within = {
-        name: size if horizon.smallest <= size < horizon.largest else None
+        name: size if horizon.items and horizon.smallest <= size < horizon.largest else None
         for name, size in estimate._asdict().items()
     }
     return {**within, "text": estimate_text(horizon, estimate)}
@@ -349,7 +366,8 @@ def _largest_size(horizon: TaskHorizon) -> int:
 
 
 def _number(horizon: TaskHorizon, size: float) -> str:
-    return f"{size:.4g}" if horizon.smallest <= size < horizon.largest else ""
+    is_within = horizon.smallest <= size < horizon.largest
+    return f"{size:.4g}" if horizon.items and is_within else ""
 
 
 def _p_text(p: float) -> str:

@@ -19,16 +19,13 @@ from numbench.plot_style import (
     LEVEL_COLOURS,
     MARKERS,
     PUBLISHED_LINE,
-    SMALL_FONT_SIZE,
 )
 from numbench.reporting.panels import error_bar_handle, fit_text, legend, legend_label
+from numbench.reporting.radar_axes import add_radar_panel, axis_angle
 from numbench.reporting.table_model import LOG_SMAPE, Entry, level_rank, model_names
-from numbench.tasks import TASKS
-
-MIN_TASKS = 3
-"""A polygon needs at least this many tasks."""
 
 _PANELS_PER_ROW = 3
+_RINGS: dict[float, str] = {percent: str(percent) for percent in (25, 50, 75, 100)}
 _PANEL_HEIGHT = 2.02
 _CAP_WIDTH = 2.2
 
@@ -47,7 +44,7 @@ def radar(model: str, entries: Sequence[Entry], tasks: Sequence[str], heading: s
     heading: names the measured entries in the legend.
     """
     figure = Figure(figsize=(HALF_WIDTH, 2.95), layout="constrained")
-    axes = _add_panel(figure, 1, 1, 1, tasks)
+    axes = add_radar_panel(figure, (1, 1, 1), tasks, 100, _RINGS)
     axes.set_title(fit_text(legend_label(model), HALF_WIDTH - 0.3, 8.0))
     handles = []
     for entry, style in zip(entries, _entry_styles(entries), strict=True):
@@ -69,7 +66,7 @@ def overview(entries: Sequence[Entry], tasks: Sequence[str], heading: str) -> Fi
         figsize=(width, _PANEL_HEIGHT * rows), layout=ConstrainedLayoutEngine(w_pad=0.1)
     )
     for number, model in enumerate(models, 1):
-        axes = _add_panel(figure, rows, columns, number, tasks)
+        axes = add_radar_panel(figure, (rows, columns, number), tasks, 100, _RINGS)
         axes.set_title(fit_text(legend_label(model), width / columns - 0.3, 8.0))
         of_model = [entry for entry in entries if entry.model == model]
         for entry, style in zip(of_model, _entry_styles(of_model), strict=True):
@@ -78,41 +75,13 @@ def overview(entries: Sequence[Entry], tasks: Sequence[str], heading: str) -> Fi
     return figure
 
 
-def _add_panel(
-    figure: Figure, rows: int, columns: int, number: int, tasks: Sequence[str]
-) -> PolarAxes:
-    """Add a panel with one axis per task, clockwise from the top, 0 to 100."""
-    axes = figure.add_subplot(rows, columns, number, projection="polar")
-    assert isinstance(axes, PolarAxes)
-    axes.set_theta_offset(math.pi / 2)
-    axes.set_theta_direction(-1)
-    axes.set_ylim(0, 100)
-    axes.set_yticks([25, 50, 75, 100], ["25", "50", "75", "100"])
-    axes.set_rlabel_position(math.degrees(_angle(0.5, len(tasks))))
-    axes.tick_params(axis="y", labelcolor="#555555", pad=-1)
-    axes.spines["polar"].set_color("#999999")
-    axes.set_xticks([_angle(index, len(tasks)) for index in range(len(tasks))])
-    axes.set_xticklabels([TASKS[task].display for task in tasks], fontsize=SMALL_FONT_SIZE)
-    axes.tick_params(axis="x", pad=-1)
-    for index, text in enumerate(axes.get_xticklabels()):
-        sine = math.sin(_angle(index, len(tasks)))
-        text.set_horizontalalignment(
-            "center" if abs(sine) < 0.1 else "left" if sine > 0 else "right"
-        )
-    return axes
-
-
-def _angle(index: float, count: int) -> float:
-    return 2 * math.pi * index / count
-
-
 def _draw(
     axes: PolarAxes, entry: Entry, tasks: Sequence[str], style: _EntryStyle, size: float
 ) -> None:
     """Draw the entry's polygon, with a gap for a task without data."""
     estimates = entry.estimates(LOG_SMAPE)
     scores = [estimates[task].value if task in estimates else math.nan for task in tasks]
-    angles = [_angle(index, len(tasks)) for index in range(len(tasks) + 1)]
+    angles = [axis_angle(index, len(tasks)) for index in range(len(tasks) + 1)]
     (line,) = axes.plot(
         angles,
         [*scores, scores[0]],
@@ -144,7 +113,7 @@ def _draw_bounds(
         if value_and_bounds is None:
             continue
         _, low, high = value_and_bounds
-        angle = _angle(index, len(tasks))
+        angle = axis_angle(index, len(tasks))
         segments.append([(angle, low), (angle, high)])
         for radius in (low, high):
             # This angle makes caps equally wide at any radius, except near the centre.

@@ -27,7 +27,7 @@ ASSUMED_HORIZONS = 10, 100
 """The h50 for which an estimate is shown."""
 
 _TYPICAL_ITEMS = 110
-"""Of a task, at the default precision: the median of simulated measurements, rounded."""
+"""Of a task, at the default precision: the mean of simulated measurements with a slope of 3."""
 
 
 class AssumedCost(NamedTuple):

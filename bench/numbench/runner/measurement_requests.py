@@ -12,6 +12,9 @@ from numbench.horizon.measurement import TaskMeasurement, outcome_of
 from numbench.journal import Journal, read_rounds, read_run
 from numbench.records import Completion, Item, ItemSample, Round, request_id
 from numbench.runner.progress import HorizonProgress, ProgressCallback, RunProgress
+from numbench.runner.request_source import MAX_REJECTIONS
+
+_REJECTIONS_PER_TASK = 10
 
 Judge = Callable[[Item, Completion], bool | None]
 RoundCallback = Callable[[Sequence[ItemSample]], None]
@@ -61,6 +64,8 @@ class MeasurementRequests:
         self._on_round: RoundCallback = lambda requests: None
         self._items, self._samples = items, samples
         self._judge, self._journal = judge, journal
+        # A model may answer the questions of some tasks only, and later than it rejects others.
+        self.max_rejections = max(MAX_REJECTIONS, _REJECTIONS_PER_TASK * len(measurements))
         self._answers: dict[str, Completion] = {}
         self._queues: dict[str, deque[ItemSample]] = {task: deque() for task in measurements}
         self._turns = deque(measurements)

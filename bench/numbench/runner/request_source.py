@@ -12,10 +12,12 @@ class RequestSource(Protocol):
     """The requests of a run, and what becomes of them.
 
     needs_answers: whether it is an error if all requests were sent and none was answered.
-    rejection_hint: what a user can do if all requests are rejected.
+    max_rejections: with so many rejected requests and no answer, the run stops. rejection_hint:
+    what a user can do then.
     """
 
     needs_answers: bool
+    max_rejections: int
     rejection_hint: str
 
     @property
@@ -48,10 +50,15 @@ class RequestSource(Protocol):
         ...
 
 
+MAX_REJECTIONS = 30
+"""Items that may be rejected for their content or length before any other is answered."""
+
+
 class FixedRequests:
     """A list of requests, in the order in which to send them."""
 
     needs_answers = False
+    max_rejections = MAX_REJECTIONS
     rejection_hint = "add --retry error to send them again"
 
     def __init__(self, requests: Sequence[ItemSample], skipped: int = 0) -> None:

@@ -28,9 +28,6 @@ MAX_CONSECUTIVE_FAILURES = 10
 OUTAGE_THRESHOLD = 3
 """Number of items that fail, with no answer in between, from which an outage is assumed."""
 
-MAX_REJECTED_ITEMS = 30
-"""Items that may be rejected for their content or length before any other is answered."""
-
 RATE_LIMIT_ATTEMPTS_FACTOR = 4
 """How many times more attempts a rate-limited item gets: the provider is up and will answer."""
 
@@ -203,7 +200,7 @@ class RequestScheduler:
     @property
     def _is_rejecting_everything(self) -> bool:
         """Whether many items were permanently rejected, and none was answered in any call."""
-        is_enough = self.stats.permanent_errors >= MAX_REJECTED_ITEMS
+        is_enough = self.stats.permanent_errors >= self._requests.max_rejections
         is_over = self._requests.needs_answers and not self._requests.open_count
         return (is_enough or is_over) and not self.stats.progress().overall.answered
 

@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
-import numpy as np
-
 from numbench.errors import BadInput
-from numbench.horizon.adaptive import MAX_REJECTIONS
 from numbench.horizon.estimate import SizeOutcome, TaskHorizon, estimate_horizon
 from numbench.horizon.items import ItemSequences, parse_id
-from numbench.horizon.measurement import Rejected, outcome_of
-from numbench.horizon.psychometric import LOG2_HORIZONS
+from numbench.horizon.measurement import Outcome, Rejected, TaskMeasurement, outcome_of
 from numbench.horizon.sizes import task_sizes
-from numbench.horizon.stopping import CERTAINTY, Limits
+from numbench.horizon.stopping import Limits
 from numbench.journal import ROUNDS, Run, read_rounds, read_run
 from numbench.records import Completion, HorizonInfo, request_id
 from numbench.scoring.exact_protocol import is_correct
@@ -24,14 +19,23 @@ from numbench.tasks import TASKS
 
 
 class TaskOutcomes(NamedTuple):
-    """What is known of the items of a task.
+    """What is known of the items of a task, by id, in the order of their rounds.
 
-    answered: in the order of their rounds. rejected: sizes of the items that can never be
-    answered.
+    rounds: the items of each, also those without a result.
     """
 
-    answered: list[SizeOutcome]
-    rejected: list[int]
+    rounds: list[tuple[str, ...]]
+    outcomes: dict[str, Outcome]
+
+    @property
+    def answered(self) -> list[SizeOutcome]:
+        """The outcomes of the items that were answered."""
+        return [each for each in self.outcomes.values() if isinstance(each, SizeOutcome)]
+
+    @property
+    def rejected(self) -> list[str]:
+        """The items that can never be answered."""
+        return [item for item, each in self.outcomes.items() if isinstance(each, Rejected)]
 
 
 def read_outcomes(run_folder: Path) -> dict[str, list[SizeOutcome]]:
@@ -46,22 +50,26 @@ def read_horizons(run_folder: Path) -> dict[str, TaskHorizon]:
     """Return the horizon of each task of a measurement, also of one that is not complete."""
     run = read_run(run_folder)
     info = measurement_info(run)
-    return {task: _horizon(task, of, info) for task, of in read_task_outcomes(run).items()}
+    items = ItemSequences(info.question_seed)
+    return {task: _horizon(task, of, info, items) for task, of in read_task_outcomes(run).items()}
 
 
-def _horizon(name: str, outcomes: TaskOutcomes, info: HorizonInfo) -> TaskHorizon:
-    """Return the horizon of a task. It may be complete because larger sizes are rejected."""
-    task, limits = TASKS[name], Limits(info.precision, info.max_items)
-    answered, rejected = outcomes
-    horizon = estimate_horizon(task, answered, limits, info.largest[name], len(rejected))
-    largest_answered = max((outcome.size for outcome in answered), default=0)
-    beyond = [size for size in rejected if size > largest_answered]
-    if horizon.stop is not None or len(beyond) < MAX_REJECTIONS:
-        return horizon
-    available = [size for size in task_sizes(task) if size < min(beyond)]
-    above = np.log2(max(available, default=1)) < LOG2_HORIZONS
-    is_beyond = not available or float(above @ horizon.log2_h50_weights) >= CERTAINTY
-    return replace(horizon, stop="exhausted") if is_beyond else horizon
+def _horizon(
+    name: str, outcomes: TaskOutcomes, info: HorizonInfo, items: ItemSequences
+) -> TaskHorizon:
+    """Return the horizon of a task; why it is complete follows from all of its rounds."""
+    task, largest = TASKS[name], info.largest[name]
+    asked = {parse_id(item_id).size for each in outcomes.rounds for item_id in each}
+    sizes = sorted({*task_sizes(task, largest), *asked})
+    measurement = TaskMeasurement(task, sizes, items, Limits(info.precision, info.max_items))
+    for item_id, outcome in outcomes.outcomes.items():
+        measurement.record(item_id, outcome)
+    for each in outcomes.rounds:
+        measurement.add_round(each)
+    # It is complete also if there is no further round.
+    measurement.next_round()
+    largest = measurement.design.largest or largest
+    return estimate_horizon(task, outcomes.answered, largest, measurement.stop_reason)
 
 
 def measurement_info(run: Run) -> HorizonInfo:
@@ -79,9 +87,10 @@ def read_task_outcomes(run: Run) -> dict[str, TaskOutcomes]:
         for response in run.responses.values()
         if response.error is None or response.error.kind == "item"
     }
-    outcomes = {task: TaskOutcomes([], []) for task in run.info.tasks}
+    outcomes = {task: TaskOutcomes([], {}) for task in run.info.tasks}
     for round_ in read_rounds(run.path):
-        answered, rejected = outcomes.setdefault(round_.task, TaskOutcomes([], []))
+        of_task = outcomes.setdefault(round_.task, TaskOutcomes([], {}))
+        of_task.rounds.append(round_.items)
         for item_id in round_.items:
             completions = _final_results(item_id, run.info.samples, results)
             if completions is None:
@@ -90,10 +99,7 @@ def read_task_outcomes(run: Run) -> dict[str, TaskOutcomes]:
                 outcome = outcome_of(items.by_id(item_id), completions, is_correct)
             except ValueError as error:
                 raise BadInput(f"{run.path / ROUNDS}: {error}") from error
-            if isinstance(outcome, Rejected):
-                rejected.append(parse_id(item_id).size)
-            else:
-                answered.append(outcome)
+            of_task.outcomes[item_id] = outcome
     return outcomes
 
 
