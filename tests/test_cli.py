@@ -191,7 +191,7 @@ def test_durations_have_hours_minutes_and_seconds(text: str, seconds: float) -> 
         (["import", "nowhere"], "nowhere"),
         (["show", "nowhere"], "nowhere"),
         (["frobnicate"], "frobnicate"),
-        (["run", "--frobnicate"], "--frobnicate"),
+        (["run", "--frobzz"], "--frobzz"),
     ],
 )
 def test_wrong_use_is_one_line_and_exit_code_2(
@@ -215,9 +215,9 @@ def test_wrong_use_is_one_line_and_exit_code_2(
 
 
 def test_an_error_is_the_exit_code_of_the_process(tmp_path: Path) -> None:
-    done = numbench("run", "--frobnicate", cwd=tmp_path)
+    done = numbench("run", "--frobzz", cwd=tmp_path)
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr == "numbench: No such option: --frobnicate (see numbench run --help)\n"
+    assert done.stderr == "numbench: No such option: --frobzz (see numbench run --help)\n"
 
 
 def test_an_api_key_is_read_from_an_env_file_and_never_shown(tmp_path: Path) -> None:

@@ -20,6 +20,7 @@ INCLUDED_PAGES = (
     "CONTRIBUTING.md",
     "checkpoints/small/README.md",
     "datasets/README.md",
+    "results/certificate-study/README.md",
     "results/horizon-study/README.md",
     "results/representations/README.md",
     "results/rescored-study/README.md",

@@ -37,7 +37,8 @@ from numbench.cli.options import (
     request_arguments,
     selected_tasks,
 )
-from numbench.cli.run import print_run_report, reasoning_level, run_counts
+from numbench.cli.run import reasoning_level
+from numbench.cli.run_reports import print_run_report, run_counts
 
 if TYPE_CHECKING:
     from numbench.runner.preparation import RunArguments

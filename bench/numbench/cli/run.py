@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
+from numbench.cli.certificate import check_certificate, run_certificate
 from numbench.cli.options import (
     AllowAlteredMessages,
     AllowHttp,
@@ -45,10 +46,10 @@ from numbench.cli.options import (
     request_arguments,
     selected_tasks,
 )
-from numbench.errors import BadInput, NumbenchError, printable
+from numbench.cli.run_reports import print_run_report, run_counts
+from numbench.errors import BadInput
 
 if TYPE_CHECKING:
-    from numbench.runner import RunReport
     from numbench.runner.spec import RunSpec
 
 
@@ -124,8 +125,24 @@ def run(
         Path | None,
         typer.Option(
             metavar="FOLDER",
-            help="Run folder; for several runs, the parent of their folders. "
-            "[default: results/MODEL_LEVEL_DATASET]",
+            help="Run folder; for several runs, the parent of their folders; with --certificate, "
+            "the folder of both runs. [default: results/MODEL_LEVEL_DATASET]",
+        ),
+    ] = None,
+    certificate: Annotated[
+        bool,
+        typer.Option(
+            "--certificate",
+            help="Test whether the model knows the dataset: also ask fresh items of the same "
+            "difficulty, by a rule that is registered first.",
+        ),
+    ] = False,
+    margin: Annotated[
+        float | None,
+        typer.Option(
+            metavar="POINTS",
+            help="With --certificate: difference that the verdict `equivalent` excludes. "
+            "[default: 3]",
         ),
     ] = None,
     concurrency: Concurrency = None,
@@ -194,6 +211,7 @@ def run(
       numbench run --model gpt-5 --reasoning minimal,low,medium
       numbench run --model gpt-5 --reasoning low --prompts paper,steps,paraphrases
       numbench run --model gpt-5 --reasoning low --transform none,grouping,swap
+      numbench run --model gpt-5 --reasoning low --certificate --dry-run
       numbench run --suite paper --max-cost 500 --time-limit 8h
       numbench run --suite my-suite.toml --dry-run
 
@@ -237,8 +255,11 @@ def run(
     levels = _reasoning_levels(reasoning, reasoning_tokens)
     _check_model_or_suite(spec, suite, batch, has_levels=levels != (None,))
     specs = _variants(spec, levels, prompts, transform)
+    check_certificate(certificate, margin, batch, is_single=suite is None and len(specs) == 1)
     try:
-        if suite is not None or len(specs) > 1:
+        if certificate:
+            run_certificate(specs[0], margin, options, dry_run)
+        elif suite is not None or len(specs) > 1:
             _run_several(specs, suite, options, batch, dry_run)
         elif dry_run:
             _show_plan(specs[0], options, batch)
@@ -354,39 +375,3 @@ def _show_plan(spec: RunSpec, options: RunOptions, batch: bool) -> None:
 
     planned = plan(spec, batch=batch, **options._asdict())
     console().print(plan_table(planned, options.max_cost))
-
-
-def run_counts(report: RunReport) -> str:
-    """Return the counts of a run in one line."""
-    counts = (
-        f"{report.path}: {report.answered} answered now, {report.skipped} done earlier, "
-        f"{report.errors} failed"
-    )
-    if report.cached:
-        counts += f", {report.cached} of those done earlier from the cache"
-    if report.in_progress:
-        counts += f", {report.in_progress} in progress at the provider"
-    if report.possibly_billed:
-        counts += f", {report.possibly_billed} lost answers that may have been billed"
-    return counts
-
-
-def print_run_report(report: RunReport, can_retry_errors: bool = True) -> None:
-    """Print the result of a run. Raises NumbenchError if nothing was answered.
-
-    can_retry_errors: whether the command has an option for that.
-    """
-    print(run_counts(report))
-    for warning in report.warnings:
-        print_to_stderr(printable(f"warning: {report.path}: {warning}"))
-    if not report.errors:
-        return
-    hints = []
-    if report.errors > report.permanent_errors:
-        hints.append("run the same command again to retry temporary failures")
-    if report.permanent_errors and can_retry_errors:
-        hints.append("add --retry error to retry permanent failures")
-    message = "; ".join([f"last failure: {report.last_error}", *filter(None, [", ".join(hints)])])
-    if not report.answered and not report.skipped:
-        raise NumbenchError(f"{report.path}: nothing was answered; {message}")
-    print_to_stderr(printable(message))

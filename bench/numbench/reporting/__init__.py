@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from numbench.records import ProtocolName
 
 if TYPE_CHECKING:
+    from numbench.certificate.outcome import Outcome
     from numbench.reporting.horizon_regression import HorizonRegression
     from numbench.reporting.horizon_runs import HorizonRun
     from numbench.reporting.regression import Regression
@@ -23,6 +24,7 @@ class ReportResult(NamedTuple):
     that affect how the scores can be read. tasks: the tasks of the runs' datasets. horizons: the
     measurements of horizons. variants: effects of prompts and transformations over the tasks.
     prompt_spreads: index of an entry → task → spread of its score over paraphrases, in points.
+    certificates: the outcomes of certificates.
     """
 
     out: Path
@@ -34,6 +36,7 @@ class ReportResult(NamedTuple):
     horizons: tuple[HorizonRun, ...] = ()
     variants: tuple[VariantSummary, ...] = ()
     prompt_spreads: Mapping[int, Mapping[str, float]] = {}
+    certificates: tuple[Outcome, ...] = ()
 
 
 def _ignore(message: str) -> None:

@@ -15,6 +15,7 @@ from numbench.plot_style import check_formats
 from numbench.records import ProtocolName
 from numbench.reporting import ReportResult
 from numbench.reporting.answer_formats import format_scores
+from numbench.reporting.certificate_tables import certificates_json
 from numbench.reporting.comparison_tables import comparisons_json
 from numbench.reporting.convention_table import conventions_json
 from numbench.reporting.entries import (
@@ -81,15 +82,16 @@ def build(
     jsonl.write_atomically(out / "report.html", page.encode())
     jsonl.write_json(out / "report.json", _summary(data, texts, omitted))
     return ReportResult(
-        out,
-        protocol,
-        data.entries,
-        data.published,
-        texts,
-        data.tasks,
-        data.horizons,
-        data.variant_summaries,
-        spread_values(data.prompt_spreads),
+        out=out,
+        protocol=protocol,
+        entries=data.entries,
+        published=data.published,
+        warnings=texts,
+        tasks=data.tasks,
+        horizons=data.horizons,
+        variants=data.variant_summaries,
+        prompt_spreads=spread_values(data.prompt_spreads),
+        certificates=data.certificates,
     )
 
 
@@ -143,6 +145,7 @@ def _summary(
         "prompt_spread": spreads_json(data.runs, data.prompt_spreads),
         "metamorphic": metamorphic_json(data.runs, data.metamorphic_results),
         "horizons": horizons_json(data.horizons),
+        "certificates": certificates_json(data.certificates),
     }
 
 

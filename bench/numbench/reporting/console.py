@@ -9,6 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from numbench.reporting import ReportResult
+from numbench.reporting.certificate_tables import certificate_console
 from numbench.reporting.comparison_tables import format_difference, format_p_value, task_name
 from numbench.reporting.comparisons import (
     BETTER,
@@ -40,7 +41,8 @@ _VERDICT_STYLES = {
 def terminal_table(result: ReportResult) -> RenderableType:
     """Return headline scores, measured rows before published ones, and the warnings below.
 
-    Fits 80 columns for the paper's nine tasks. Horizons are in a table of their own.
+    Fits 80 columns for the paper's nine tasks. Horizons and certificates are in
+    tables of their own.
     """
     warnings = [Text(f"! {warning}", style="yellow") for warning in result.warnings]
     parts: list[RenderableType] = []
@@ -50,6 +52,8 @@ def terminal_table(result: ReportResult) -> RenderableType:
         parts += [Text(), variant_table(result.variants), Text()]
     if result.horizons:
         parts.append(horizon_table(result.horizons))
+    if result.certificates:
+        parts.append(certificate_console(result.certificates))
     return Group(*parts, *warnings)
 
 

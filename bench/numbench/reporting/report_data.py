@@ -6,7 +6,9 @@ from collections.abc import Sequence
 from functools import cached_property
 from typing import Literal
 
+from numbench.certificate.outcome import Outcome, find_outcomes
 from numbench.records import ProtocolName
+from numbench.reporting.certificate_tables import certificate_notes, certificate_warnings
 from numbench.reporting.comparison_tables import detectable_note
 from numbench.reporting.comparisons import Comparisons, compare_runs
 from numbench.reporting.convention_table import (
@@ -134,11 +136,17 @@ class ReportData:
         return summarize_variants(names, self.prompt_effects, self.metamorphic_results)
 
     @cached_property
+    def certificates(self) -> tuple[Outcome, ...]:
+        """The outcomes of the certificates whose two runs are among the runs."""
+        return find_outcomes([run.scored for run in self.runs])
+
+    @cached_property
     def warnings(self) -> tuple[ReportWarning, ...]:
-        """The warnings about coverage, conventions and horizons."""
+        """The warnings about coverage, conventions, certificates and horizons."""
         return (
             *coverage_warnings(self.runs),
             *convention_warnings(self.conventions),
+            *map(ReportWarning, certificate_warnings(self.certificates)),
             *horizon_warnings(self.horizons),
         )
 
@@ -152,7 +160,7 @@ class ReportData:
         """Heading and notes of the page."""
         kinds: tuple[RunKind, ...] = ("scores", "horizons")
         notes = [note for kind in kinds if self.has(kind) for note in self.notes_about(kind)]
-        return TableContext(self.heading, tuple(notes))
+        return TableContext(self.heading, (*notes, *certificate_notes(self.certificates)))
 
     def notes_about(self, kind: RunKind) -> tuple[str, ...]:
         """Return the notes of every table about runs of a kind."""

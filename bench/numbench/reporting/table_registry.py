@@ -14,6 +14,7 @@ from typing import NamedTuple
 from numbench import jsonl
 from numbench.plugins import load_plugins
 from numbench.reporting import (
+    certificate_tables,
     comparison_tables,
     convention_table,
     horizon_tables,
@@ -143,6 +144,21 @@ def _conventions(data: ReportData) -> TableContent | None:
         [RowGroup(data.heading, convention_table.convention_rows(data.conventions))],
         text_columns=convention_table.CONVENTIONS_TEXT_COLUMNS,
         notes=[score_tables.BOUNDS_NOTE],
+    )
+
+
+def _certificates(data: ReportData) -> TableContent | None:
+    if not data.certificates:
+        return None
+    return TableContent(
+        certificate_tables.CERTIFICATES_HEADER,
+        certificate_tables.certificate_groups(data.certificates),
+        text_columns=certificate_tables.CERTIFICATES_TEXT_COLUMNS,
+        notes=[certificate_tables.certificate_sentence(each) for each in data.certificates],
+        csv=(
+            certificate_tables.CERTIFICATES_CSV_HEADER,
+            certificate_tables.certificate_csv_rows(data.certificates),
+        ),
     )
 
 
@@ -280,6 +296,12 @@ TABLES: tuple[TableSpec, ...] = (
         convention_table.CONVENTIONS_TITLE,
         convention_table.CONVENTIONS_CAPTION,
         _conventions,
+    ),
+    TableSpec(
+        "certificates",
+        certificate_tables.CERTIFICATES_TITLE,
+        certificate_tables.CERTIFICATES_CAPTION,
+        _certificates,
     ),
     TableSpec(
         "comparisons",

@@ -1,0 +1,199 @@
+"""The outcome of a certificate: differences between frozen and fresh items, and the verdict."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+import numpy as np
+
+from numbench.certificate.registration import (
+    FRESH_RUN,
+    FROZEN_RUN,
+    Registration,
+    find_fault,
+    read_registration,
+)
+from numbench.certificate.rule import (
+    PairedDesign,
+    Verdict,
+    adjusted_p_values,
+    decide,
+    detectable_share,
+    shared_weights,
+)
+from numbench.run_identity import find_difference
+from numbench.scoring import ScoredRun
+from numbench.scoring.scored_run import counted_rows, item_groups, item_means
+from numbench.stats.design import Matrix, Stratum
+from numbench.stats.paired import Difference, compare
+
+OVERALL = "overall"
+"""Name, in place of a task, of the unweighted mean over the tasks of a certificate."""
+
+_MAXIMUM = 100.0
+
+
+class PairedTask(NamedTuple):
+    """One task, or `OVERALL`: right answers in percent, and their difference in points.
+
+    result: frozen minus fresh, None without a common pair. p: after Holm's correction.
+    """
+
+    task: str
+    frozen: float | None
+    fresh: float | None
+    result: Difference | None
+    p: float | None
+
+
+class Outcome(NamedTuple):
+    """The outcome of a certificate.
+
+    verdict: None before the last answer, and where the runs do not belong to the registration;
+    reason says why. detectable: the least share of known items, 0 … 1, that the rule would have
+    shown with 80 % power at this share of right answers to fresh items; None if there is none.
+    """
+
+    folder: Path
+    display: str
+    registration: Registration
+    rows: tuple[PairedTask, ...]
+    verdict: Verdict | None
+    reason: str = ""
+    detectable: float | None = None
+
+    @property
+    def overall(self) -> PairedTask:
+        """The mean over the tasks."""
+        return self.rows[-1]
+
+    @property
+    def label(self) -> str:
+        """Model and level, as in `GPT 5 (minimal)`."""
+        return f"{self.display} ({self.registration.reasoning})"
+
+
+def find_outcomes(runs: Sequence[ScoredRun]) -> tuple[Outcome, ...]:
+    """Return the outcomes of the certificates whose two runs are among `runs`, in their order.
+
+    The rule is about the protocol `exact`; runs under another one have no outcome.
+    """
+    members: dict[Path, dict[str, ScoredRun]] = defaultdict(dict)
+    for run in runs:
+        if run.protocol == "exact" and run.path.name in (FROZEN_RUN, FRESH_RUN):
+            members[run.path.parent][run.path.name] = run
+    found = []
+    for folder, pair in members.items():
+        registration = read_registration(folder)
+        if registration is not None and len(pair) == 2:
+            found.append(outcome(folder, registration, pair[FROZEN_RUN], pair[FRESH_RUN]))
+    return tuple(found)
+
+
+def outcome(
+    folder: Path, registration: Registration, frozen: ScoredRun, fresh: ScoredRun
+) -> Outcome:
+    """Return the outcome of a certificate with its two runs."""
+    strata = [
+        stratum
+        for task in registration.tasks
+        if (stratum := _stratum(task, registration.pairs, frozen, fresh)) is not None
+    ]
+    nothing = (PairedTask(OVERALL, None, None, None, None),)
+    rows = paired_tasks(strata)[0] if strata else nothing
+    result = Outcome(folder, frozen.info.display, registration, rows, None)
+    if registration.seed is None:
+        return result._replace(reason="not all questions are answered, so there is no verdict yet")
+    if fault := _find_fault(registration, frozen, fresh):
+        return result._replace(reason=fault)
+    overall = result.overall
+    if overall.result is None or len(strata) < len(registration.tasks):
+        return result._replace(reason="a task has no pair of answers")
+    tasks = [row.result for row in rows[:-1] if row.result is not None]
+    verdict = decide(tasks, overall.result, registration.rule.margin)
+    return result._replace(verdict=verdict, detectable=_detectable(rows[:-1], strata))
+
+
+def paired_tasks(
+    strata: Sequence[Stratum], pairs: Sequence[tuple[int, int]] = ((0, 1),)
+) -> list[tuple[PairedTask, ...]]:
+    """Return, for each pair of columns, the differences of the tasks, then that of their mean.
+
+    strata: per task, right answers in percent, of shape (items, columns), NaN where there is no
+    answer. An item counts for a pair of columns if it is answered in both; each task has one.
+    """
+    comparison = compare(strata, pairs, _MAXIMUM)
+    names = [*(stratum.name for stratum in strata), OVERALL]
+    found = []
+    for index, pair in enumerate(pairs):
+        results = [result for of_task in comparison.strata if (result := of_task[index])]
+        overall = comparison.overall[index]
+        assert overall is not None
+        means = [_means(stratum.values[:, pair]) for stratum in strata]
+        columns = ([*means, _mean(means)], [*results, overall], adjusted_p_values(results, overall))
+        found.append(
+            tuple(
+                PairedTask(name, *mean, result, p)
+                for name, mean, result, p in zip(names, *columns, strict=True)
+            )
+        )
+    return found
+
+
+def _stratum(task: str, pairs: int, frozen: ScoredRun, fresh: ScoredRun) -> Stratum | None:
+    """Return the right answers of a task pair by pair, None without a pair of two answers."""
+    columns = [_right_answers(task, pairs, run) for run in (frozen, fresh)]
+    values: Matrix = np.column_stack(columns)
+    if np.isnan(values).any(axis=1).all():
+        return None
+    # Pairs of different tasks whose frozen items have the same operands were drawn together.
+    items = frozen.dataset.by_task[task][:pairs]
+    return Stratum(task, values, clusters=[item.operands for item in items])
+
+
+def _right_answers(task: str, pairs: int, run: ScoredRun) -> list[float]:
+    """Return the share of right answers to each item in percent, NaN for one without an answer."""
+    place_of = {item.id: place for place, item in enumerate(run.dataset.by_task[task][:pairs])}
+    values = [float("nan")] * pairs
+    rows = counted_rows(run, task) if task in run.rows else []
+    for group in item_groups(rows):
+        place = place_of.get(group[0].item.id)
+        if place is not None:
+            values[place] = item_means([group], lambda row: _MAXIMUM * row.score.exact_match)[0]
+    return values
+
+
+def _means(values: Matrix) -> tuple[float, float]:
+    """Return the means of both columns over the pairs that count."""
+    first, second = values[~np.isnan(values).any(axis=1)].mean(axis=0).tolist()
+    return first, second
+
+
+def _mean(means: Sequence[tuple[float, float]]) -> tuple[float, float]:
+    first, second = np.mean(means, axis=0).tolist()
+    return first, second
+
+
+def _find_fault(registration: Registration, frozen: ScoredRun, fresh: ScoredRun) -> str | None:
+    """Return why the runs are not those of the registration, None if they are."""
+    if frozen.info.dataset.sha256 != registration.dataset.sha256:
+        return "the run on the frozen items is about another dataset"
+    if fresh.info.dataset.sha256 != registration.fresh_sha256:
+        return "the run on the fresh items is about other items"
+    alike = msgspec.structs.replace(frozen.info, dataset=fresh.info.dataset)
+    if difference := find_difference(alike, fresh.info, ("samples", "limit", "shard")):
+        field, one, other = difference
+        return f"the two runs differ in {field}: {one} and {other}"
+    return find_fault(registration, frozen.dataset, fresh.dataset)
+
+
+def _detectable(rows: Sequence[PairedTask], strata: Sequence[Stratum]) -> float | None:
+    """Return the detectable share of known items, for the pairs with two answers."""
+    pairs = [row.result.n for row in rows if row.result is not None]
+    right = [row.fresh / 100 for row in rows if row.fresh is not None]
+    weights = shared_weights([set(stratum.clusters or ()) for stratum in strata])
+    return detectable_share(PairedDesign(min(pairs), weights), right)

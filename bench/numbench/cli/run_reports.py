@@ -1,0 +1,47 @@
+"""What commands print of a run that has ended."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from numbench.cli.options import print_to_stderr
+from numbench.errors import NumbenchError, printable
+
+if TYPE_CHECKING:
+    from numbench.runner import RunReport
+
+
+def run_counts(report: RunReport) -> str:
+    """Return the counts of a run in one line."""
+    counts = (
+        f"{report.path}: {report.answered} answered now, {report.skipped} done earlier, "
+        f"{report.errors} failed"
+    )
+    if report.cached:
+        counts += f", {report.cached} of those done earlier from the cache"
+    if report.in_progress:
+        counts += f", {report.in_progress} in progress at the provider"
+    if report.possibly_billed:
+        counts += f", {report.possibly_billed} lost answers that may have been billed"
+    return counts
+
+
+def print_run_report(report: RunReport, can_retry_errors: bool = True) -> None:
+    """Print the result of a run. Raises NumbenchError if nothing was answered.
+
+    can_retry_errors: whether the command has an option for that.
+    """
+    print(run_counts(report))
+    for warning in report.warnings:
+        print_to_stderr(printable(f"warning: {report.path}: {warning}"))
+    if not report.errors:
+        return
+    hints = []
+    if report.errors > report.permanent_errors:
+        hints.append("run the same command again to retry temporary failures")
+    if report.permanent_errors and can_retry_errors:
+        hints.append("add --retry error to retry permanent failures")
+    message = "; ".join([f"last failure: {report.last_error}", *filter(None, [", ".join(hints)])])
+    if not report.answered and not report.skipped:
+        raise NumbenchError(f"{report.path}: nothing was answered; {message}")
+    print_to_stderr(printable(message))

@@ -1,0 +1,157 @@
+"""Fresh items for a frozen dataset: new questions of exactly the same difficulty, item by item.
+
+Items with the same operator, number of operands and difficulty form a stratum. Every fresh item
+comes from the stratum of the frozen item at its place, so that the two are draws from the same
+distribution: nothing but having seen one of them can make it easier.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict, deque
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+from numbench.dataset.settings import GENERATOR_VERSION, DatasetSettings, strata_share_per_item
+from numbench.dataset.store import Dataset, write_dataset
+from numbench.errors import BadInput
+from numbench.records import Item
+from numbench.tasks.items import content_hash
+from numbench.tasks.shards import ItemsExhausted, Shard
+from numbench.vectorized.shards import generate_tables
+
+MAX_CANDIDATES = 300_000
+"""After so many items of the stream, the nearest difficulty is taken for strata without an item.
+
+Of the 4,500 items of `v1` at most one or two are in strata so rare.
+"""
+
+_SETTINGS = {"size", "max_digits", "format"}
+"""The settings of datasets for which fresh items can be drawn."""
+
+
+class ItemStratum(NamedTuple):
+    """What an item and its fresh counterpart have in common. difficulty: δ in base 10."""
+
+    operator: str
+    operands: int
+    difficulty: int
+
+
+def item_stratum(item: Item) -> ItemStratum:
+    """Return the stratum of an item."""
+    return ItemStratum(item.operator, len(item.operands), item.difficulty.base10)
+
+
+def fresh_items(frozen: Dataset, tasks: Sequence[str], seed: int) -> dict[str, list[Item]]:
+    """Return, for each task, a fresh item for every item of `frozen`, in its order.
+
+    They are determined by `frozen` and `seed`. No two items of the two datasets have the same
+    operands, whatever their task, order, signs and notation. Raises BadInput if `frozen` is no
+    stratified sample of numbench's generator.
+    """
+    settings = generator_settings(frozen)._replace(seed=seed)
+    excluded = {content_hash(item.operands) for items in frozen.by_task.values() for item in items}
+    return {
+        task: _matched_items(frozen.by_task[task], settings.shard(task), excluded) for task in tasks
+    }
+
+
+def write_fresh_items(
+    folder: Path, name: str, frozen: Dataset, items: Mapping[str, Sequence[Item]]
+) -> Dataset:
+    """Write fresh items as a dataset. Its manifest does not contain the seed."""
+    settings = generator_settings(frozen)
+    return write_dataset(
+        folder,
+        items,
+        name=name,
+        generator=GENERATOR_VERSION,
+        seed=None,
+        split=settings.split,
+        settings=settings.manifest_settings() | {"matched_to": frozen.manifest.sha256},
+    )
+
+
+def generator_settings(frozen: Dataset) -> DatasetSettings:
+    """Return the settings that `frozen` was generated with.
+
+    Raises BadInput if it is no stratified sample of numbench's generator, or has other operands.
+    """
+    manifest = frozen.manifest
+    size, digits = manifest.settings.get("size"), manifest.settings.get("max_digits")
+    if (
+        not strata_share_per_item(manifest)
+        or set(manifest.settings) != _SETTINGS
+        or not isinstance(size, int)
+        or not isinstance(digits, int)
+    ):
+        raise BadInput(
+            f"{frozen.name}: fresh items of the same difficulty are drawn for v1, and for other "
+            "datasets of numbench generate with fewer than 10,000 items and without --max-bits"
+        )
+    return DatasetSettings(
+        name=manifest.name,
+        tasks=frozen.tasks,
+        split=manifest.split,
+        size=size,
+        seed=manifest.seed or 0,
+        max_digits=digits,
+    )
+
+
+def _matched_items(frozen: Sequence[Item], shard: Shard, excluded: Collection[int]) -> list[Item]:
+    """Return the first item of the shard in the stratum of each item, in the order of `frozen`."""
+    open_places: dict[ItemStratum, deque[int]] = defaultdict(deque)
+    for place, item in enumerate(frozen):
+        open_places[item_stratum(item)].append(place)
+    chosen: dict[int, Item] = {}
+    spares: dict[ItemStratum, Item] = {}
+    for stratum, item in _candidates(shard, open_places, spares):
+        if content_hash(item.operands) in excluded:
+            continue
+        if open_places[stratum]:
+            chosen[open_places[stratum].popleft()] = item
+        else:
+            spares[stratum] = item
+        if len(chosen) == len(frozen):
+            break
+    for stratum, places in open_places.items():
+        for place in places:
+            chosen[place] = spares.pop(_nearest(stratum, spares))
+    return [chosen[place] for place in range(len(frozen))]
+
+
+def _candidates(
+    shard: Shard,
+    open_places: Mapping[ItemStratum, deque[int]],
+    spares: Mapping[ItemStratum, Item],
+) -> Iterator[tuple[ItemStratum, Item]]:
+    """Yield the items of a shard, in order, whose stratum has an open place or no spare item."""
+    try:
+        for table in generate_tables(shard, MAX_CANDIDATES):
+            strata = zip(
+                table["operator"].to_pylist(),
+                table["operands"].combine_chunks().value_lengths().to_pylist(),
+                table["difficulty"].combine_chunks().field("base10").to_pylist(),
+                strict=True,
+            )
+            for row, stratum in enumerate(map(ItemStratum._make, strata)):
+                if open_places.get(stratum) or stratum not in spares:
+                    record = table.slice(row, 1).to_pylist()[0]
+                    yield stratum, msgspec.convert(record, Item)
+    except ItemsExhausted:
+        return
+
+
+def _nearest(stratum: ItemStratum, spares: Mapping[ItemStratum, Item]) -> ItemStratum:
+    """Return the stratum with a spare item that is nearest in difficulty, the easier one of two."""
+    alike = [each for each in spares if each[:2] == stratum[:2]]
+    if not alike:
+        raise BadInput(
+            f"too few different items with operator {stratum.operator} and {stratum.operands} "
+            "operands to match the dataset"
+        )
+    return min(alike, key=lambda each: (abs(each.difficulty - stratum.difficulty), each))

@@ -1,0 +1,1 @@
+"""Certificates, checked with the study's responses: equal difficulty, error rates and power."""

@@ -1,0 +1,60 @@
+"""The scores of the study's configurations, item by item, by exact answers."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+from numbench.records import Item, Score
+from numbench.reporting.entries import measure
+from numbench.scoring import score_run
+from numbench.scoring.scored_run import counted_rows
+from numbench.study_import import import_study
+
+Config = tuple[str, str]
+"""Displayed name of a model and reasoning level."""
+
+
+class ItemScores(NamedTuple):
+    """The answered items of a task, and their scores in [0, 1].
+
+    log_smape: None for the tasks that it does not score.
+    """
+
+    items: tuple[Item, ...]
+    exact_match: tuple[float, ...]
+    log_smape: tuple[float, ...] | None
+
+
+StudyScores = Mapping[Config, Mapping[str, ItemScores]]
+"""Configuration → task → scores, in the order of the published tables."""
+
+
+def read_study_scores(folder: Path) -> StudyScores:
+    """Return the scores of the responses in the study's files.
+
+    Raises BadInput like `import_study`.
+    """
+    with tempfile.TemporaryDirectory() as runs:
+        scored = [score_run(path) for path in import_study(folder, Path(runs), lambda _: None)]
+        return {
+            (run.entry.name, run.entry.reasoning): {
+                task: _item_scores(
+                    [(row.item, row.score) for row in counted_rows(run.scored, task)]
+                )
+                for task in run.scored.rows
+            }
+            for run in measure(scored)
+        }
+
+
+def _item_scores(rows: list[tuple[Item, Score]]) -> ItemScores:
+    accuracies = [score.log_smape for _, score in rows]
+    known = [accuracy for accuracy in accuracies if accuracy is not None]
+    return ItemScores(
+        tuple(item for item, _ in rows),
+        tuple(float(score.exact_match) for _, score in rows),
+        tuple(known) if known and len(known) == len(rows) else None,
+    )

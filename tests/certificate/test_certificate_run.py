@@ -1,0 +1,403 @@
+"""Certificates against a scripted server: registration, resuming, revealing, and verdicts."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import importlib
+import io
+import json
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from markupsafe import escape
+from rich.console import Console
+
+from numbench import jsonl
+from numbench.certificate.outcome import Outcome, find_outcomes
+from numbench.certificate.registration import Registration, read_registration
+from numbench.certificate.runs import plan_certificate, run_certificate
+from numbench.dataset.store import open_dataset
+from numbench.errors import BadInput, NumbenchError
+from numbench.records import ProtocolName
+from numbench.reporting.certificate_tables import certificate_console, certificates_json
+from numbench.reporting.entries import measure
+from numbench.reporting.html_page import render
+from numbench.reporting.report_data import ReportData
+from numbench.reporting.report_warnings import ReportWarning, by_severity
+from numbench.reporting.table_registry import TABLES, build_table
+from numbench.runner.preparation import RunArguments
+from numbench.runner.run_context import RetryPolicy
+from numbench.runner.run_report import CostLimitReached
+from numbench.runner.spec import RunSpec
+from numbench.scoring import score_run
+from numbench.tasks import TASKS
+from numbench.tasks.prompts import load_prompt_set
+from tests import servers
+from tests.runner.test_run import KEY, QUICK, ROOT, small_dataset
+from tests.servers import ReceivedRequest, Reply, Server, serve
+
+RUN_MODULE = importlib.import_module("numbench.runner.run")
+LIMIT = 40
+TASKS_ASKED = ("addition", "multiplication")
+
+
+@pytest.fixture(autouse=True)
+def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    monkeypatch.setattr(
+        RUN_MODULE, "RetryPolicy", lambda **changes: RetryPolicy(**(QUICK | changes))
+    )
+
+
+def frozen_prompts(limit: int = LIMIT) -> set[str]:
+    v1 = open_dataset("v1")
+    return {item.prompt for task in TASKS_ASKED for item in v1.by_task[task][:limit]}
+
+
+def truth(prompt: str) -> str:
+    task, operator, operands = load_prompt_set().parse_question(prompt)
+    return f'{{"answer": {TASKS[task].exact_answer(operator, operands)}}}'
+
+
+def is_able(prompt: str) -> bool:
+    """Whether a model that computes is right: on about half of all questions."""
+    return hashlib.sha256(prompt.encode()).digest()[0] % 2 == 0
+
+
+def responder(
+    is_right: Callable[[str], bool],
+) -> Callable[[ReceivedRequest], Any]:
+    async def script(received: ReceivedRequest) -> Reply:
+        right = is_right(received.prompt)
+        usage = {"prompt_tokens": 10, "completion_tokens": 4, "cost": 0.5}
+        return servers.chat(truth(received.prompt) if right else '{"answer": 1}', usage=usage)
+
+    return script
+
+
+def spec(server: Server, out: Path, **changes: Any) -> RunSpec:
+    given: dict[str, Any] = {"tasks": TASKS_ASKED, "limit": LIMIT}
+    return RunSpec("openai/some", base_url=server.url, out=out, **(given | changes))
+
+
+def certify(
+    server: Server, out: Path, margin: float = 3.0, retry: frozenset[str] = frozenset(), **more: Any
+) -> Registration:
+    arguments = {name: more.pop(name) for name in ("max_cost",) if name in more}
+    return run_certificate(
+        spec(server, out, **more), margin, RunArguments(retry=retry, **arguments)
+    )
+
+
+def outcome(folder: Path) -> Outcome:
+    (found,) = find_outcomes([score_run(folder / "fresh"), score_run(folder / "frozen")])
+    return found
+
+
+def test_the_rule_and_the_hash_are_on_disk_before_the_first_question(tmp_path: Path) -> None:
+    out, seen = tmp_path / "certificate", []
+
+    async def script(received: ReceivedRequest) -> Reply:
+        seen.append((out / "certificate.json").read_text())
+        return servers.chat()
+
+    with serve(script) as server:
+        registration = certify(server, out)
+        sent = [json.dumps(each.body) + str(each.headers) for each in server.received]
+    assert len(server.received) == 4 * LIMIT and set(server.counts.values()) == {1}
+    before = json.loads(seen[0])
+    assert seen == [seen[0]] * len(seen)
+    assert before["seed"] is None and before["rule"]["margin"] == 3.0
+    assert (before["pairs"], before["rule"]["pairs"]) == (LIMIT, LIMIT)
+    assert set(before["rule"]["power"][0]["memory"]) == {"10%", "20%", "50%"}
+    assert registration.seed is not None and len(registration.seed) == 64
+    assert hashlib.sha256(registration.seed.encode()).hexdigest() == before["seed_sha256"]
+    assert registration.seed not in seen[0]
+    # Neither the seed nor its hash is sent.
+    for text in (registration.seed, registration.seed_sha256, registration.fresh_name):
+        assert not any(text in body for body in sent)
+    assert not (out / "secret-seed").exists()
+    assert json.loads((out / "certificate.json").read_text())["seed"] == registration.seed
+
+
+def test_a_model_that_knows_v1_gets_the_verdict_memory(tmp_path: Path) -> None:
+    known = frozen_prompts()
+    with serve(responder(lambda prompt: prompt in known or is_able(prompt))) as server:
+        certify(server, tmp_path / "c")
+    found = outcome(tmp_path / "c")
+    assert found.verdict == "memory"
+    *tasks, overall = found.rows
+    assert [row.task for row in tasks] == list(TASKS_ASKED)
+    assert overall.frozen == 100.0 and overall.fresh is not None and 30 < overall.fresh < 70
+    assert overall.result is not None and overall.result.n == 2 * LIMIT
+    assert overall.result.difference == pytest.approx(100 - overall.fresh)
+
+
+def test_a_model_that_computes_is_not_accused(tmp_path: Path) -> None:
+    with serve(responder(is_able)) as server:
+        certify(server, tmp_path / "c", margin=40.0)
+    found = outcome(tmp_path / "c")
+    assert found.verdict == "equivalent"
+    assert found.detectable is not None and 0.2 < found.detectable < 1
+
+
+CALL = (
+    "import sys; from pathlib import Path\n"
+    "from numbench.certificate.runs import run_certificate\n"
+    "from numbench.runner.preparation import RunArguments\n"
+    "from numbench.runner.spec import RunSpec\n"
+    "url, out = sys.argv[1:]\n"
+    "spec = RunSpec('openai/some', tasks=('addition', 'multiplication'), limit=40, base_url=url,\n"
+    "               out=Path(out))\n"
+    "run_certificate(spec, 3.0, RunArguments(concurrency=2))\n"
+)
+
+
+def test_a_killed_certificate_resumes_with_the_same_seed(tmp_path: Path) -> None:
+    out, enough, slow = tmp_path / "c", threading.Event(), threading.Event()
+
+    async def script(received: ReceivedRequest) -> Reply:
+        # Half of the fresh items, after all frozen ones.
+        if len(server.received) > 3 * LIMIT:
+            enough.set()
+            if not slow.is_set():
+                await servers.asyncio.sleep(servers.FOR_EVER)
+        return servers.chat()
+
+    with serve(script) as server:
+        process = subprocess.Popen(
+            [sys.executable, "-c", CALL, server.url, str(out)],
+            cwd=ROOT,
+            env=os.environ | {"OPENAI_API_KEY": KEY},
+            stderr=subprocess.PIPE,
+        )
+        assert enough.wait(200)
+        process.kill()
+        process.communicate()
+        stored = read_registration(out)
+        assert stored is not None and stored.seed is None
+        secret = out / "secret-seed"
+        assert secret.stat().st_mode & 0o777 == 0o600
+        seed = secret.read_text()
+        assert hashlib.sha256(seed.encode()).hexdigest() == stored.seed_sha256
+        assert outcome(out).verdict is None
+        assert "not all questions are answered" in outcome(out).reason
+        slow.set()
+        registration = certify(server, out)
+    assert registration.seed == seed
+    assert registration.fresh_sha256 == stored.fresh_sha256
+    assert registration.created == stored.created
+    # Only what was in flight at the kill is asked twice.
+    assert sum(server.counts.values()) <= 4 * LIMIT + 2
+    assert len(server.counts) == 4 * LIMIT
+    assert outcome(out).verdict is not None
+
+
+def test_a_cost_limit_is_for_both_runs_and_leaves_the_seed_secret(tmp_path: Path) -> None:
+    out = tmp_path / "c"
+    with serve(responder(is_able)) as server:
+        try:
+            certify(server, out, max_cost=30.0, max_tokens=100)
+        except (CostLimitReached, BadInput) as error:
+            message = str(error)
+        assert "cost" in message
+        stored = read_registration(out)
+        assert stored is None or stored.seed is None
+        assert sum(server.counts.values()) < 4 * LIMIT
+
+
+def test_failed_requests_keep_the_seed_secret_until_they_are_answered(tmp_path: Path) -> None:
+    out, broken = tmp_path / "c", frozen_prompts(1)
+
+    async def script(received: ReceivedRequest) -> Reply:
+        if received.prompt in broken:
+            return servers.error(503)
+        return servers.chat()
+
+    with serve(script) as server:
+        assert certify(server, out).seed is None
+        broken.clear()
+        assert certify(server, out).seed is not None
+
+
+def test_nothing_that_is_registered_may_change(tmp_path: Path) -> None:
+    out = tmp_path / "c"
+    with serve(responder(is_able)) as server:
+        certify(server, out)
+        asked = len(server.received)
+        for changes, field in (
+            ({"limit": LIMIT + 1}, "--limit"),
+            ({"tasks": ("addition",)}, "--tasks"),
+            ({"samples": 2, "temperature": 0.5}, "--samples"),
+            ({"margin": 4.0}, "--margin"),
+        ):
+            with pytest.raises(BadInput, match=f"registered with {field}"):
+                certify(server, out, **changes)
+        certify(server, out)
+        assert len(server.received) == asked
+
+
+def test_no_question_is_asked_after_the_seed_is_revealed(tmp_path: Path) -> None:
+    async def script(received: ReceivedRequest) -> Reply:
+        return servers.chat("")
+
+    with serve(script) as server:
+        certify(server, tmp_path / "c")
+        asked = len(server.received)
+        with pytest.raises(BadInput, match="seed of the fresh items is revealed"):
+            certify(server, tmp_path / "c", retry=frozenset({"empty"}))
+        assert len(server.received) == asked
+
+
+def test_a_plan_writes_nothing(tmp_path: Path) -> None:
+    planned = plan_certificate(
+        RunSpec("openai/some", tasks=TASKS_ASKED, limit=LIMIT, out=tmp_path / "c"),
+        3.0,
+        RunArguments(),
+    )
+    assert [member.plan.requests for member in planned.members] == [2 * LIMIT, 2 * LIMIT]
+    assert planned.rule.pairs == LIMIT
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"shard": "1/2"}, "--shard"),
+        ({"margin": 0.0}, "--margin 0"),
+        ({"limit": 0}, "--limit 0"),
+    ],
+)
+def test_wrong_arguments_write_nothing(
+    tmp_path: Path, changes: dict[str, Any], message: str
+) -> None:
+    with serve(responder(is_able)) as server, pytest.raises(BadInput, match=message):
+        certify(server, tmp_path / "c", **changes)
+    assert not server.received and list(tmp_path.iterdir()) == []
+
+
+def test_a_dataset_of_another_generator_is_refused(tmp_path: Path) -> None:
+    data = small_dataset(tmp_path / "data", 5)
+    with serve(responder(is_able)) as server, pytest.raises(BadInput, match="small: fresh items"):
+        certify(server, tmp_path / "c", dataset=data, limit=None, tasks=None)
+    assert not server.received and not (tmp_path / "c").exists()
+
+
+@pytest.fixture
+def done(tmp_path: Path) -> Path:
+    known = frozen_prompts()
+    with serve(responder(lambda prompt: prompt in known or is_able(prompt))) as server:
+        certify(server, tmp_path / "c")
+    return tmp_path / "c"
+
+
+def change(folder: Path, **fields: object) -> None:
+    path = folder / "certificate.json"
+    content = json.loads(path.read_text()) | fields
+    jsonl.write_json(path, content)
+
+
+def test_a_seed_that_was_not_registered_gives_no_verdict(done: Path) -> None:
+    change(done, seed="0" * 64)
+    assert outcome(done)[4:6] == (None, "the revealed seed is not the registered one")
+    change(done, seed_sha256=hashlib.sha256(b"0" * 64).hexdigest())
+    assert outcome(done).reason == "the revealed seed gives other items than the registered ones"
+
+
+def test_runs_that_differ_in_a_setting_give_no_verdict(done: Path) -> None:
+    path = done / "fresh" / "run.json"
+    info = json.loads(path.read_text())
+    info["settings"]["temperature"] = 0.9
+    jsonl.write_json(path, info)
+    found = outcome(done)
+    assert found.verdict is None and "settings.temperature" in found.reason
+
+
+def test_lost_fresh_items_are_drawn_again_from_the_secret(tmp_path: Path) -> None:
+    out, broken = tmp_path / "c", frozen_prompts(1)
+
+    async def script(received: ReceivedRequest) -> Reply:
+        return servers.error(503) if received.prompt in broken else servers.chat()
+
+    with serve(script) as server:
+        first = certify(server, out)
+        for file in (out / "fresh-items").iterdir():
+            file.unlink()
+        broken.clear()
+        again = certify(server, out)
+        assert (first.seed, again.fresh_sha256) == (None, first.fresh_sha256)
+        assert again.seed is not None and outcome(out).verdict is not None
+
+
+def test_a_lost_secret_is_an_error(tmp_path: Path) -> None:
+    out, broken = tmp_path / "c", frozen_prompts(1)
+
+    async def script(received: ReceivedRequest) -> Reply:
+        return servers.error(503) if received.prompt in broken else servers.chat()
+
+    with serve(script) as server:
+        certify(server, out)
+        broken.clear()
+        (out / "secret-seed").write_text("ab" * 32)
+        with pytest.raises(NumbenchError, match="not the registered seed"):
+            certify(server, out)
+        (out / "secret-seed").unlink()
+        with pytest.raises(NumbenchError, match="seed of the fresh items is missing"):
+            certify(server, out)
+
+
+def report_data(*folders: Path, protocol: ProtocolName = "exact") -> ReportData:
+    return ReportData(measure([score_run(folder, protocol) for folder in folders]))
+
+
+def test_the_report_states_difference_and_verdict(done: Path) -> None:
+    data = report_data(done / "fresh", done / "frozen")
+    (found,) = data.certificates
+    overall = found.overall
+    assert overall.result is not None
+    (spec_of_table,) = (each for each in TABLES if each.name == "certificates")
+    table = build_table(spec_of_table, data)
+    assert table is not None
+    rows = list(csv.DictReader(io.StringIO(table.files["certificates.csv"])))
+    assert [row["Task"] for row in rows] == [*TASKS_ASKED, "overall"]
+    assert [row["Verdict"] for row in rows] == ["", "", "memory"]
+    assert float(rows[-1]["Difference"]) == pytest.approx(overall.result.difference, abs=1e-4)
+    (summary,) = json.loads(json.dumps(certificates_json(data.certificates)))
+    assert summary["verdict"] == "memory"
+    assert summary["tasks"][-1]["low"] == pytest.approx(overall.result.low)
+    sentence = summary["sentence"]
+    assert f"{overall.result.difference:+.1f} points" in sentence and "Verdict: memory" in sentence
+    assert ReportWarning(sentence) in data.warnings
+    assert sentence in table.files["certificates.md"]
+    assert str(escape(sentence)) in render(data, [table], [], {}, by_severity(data.warnings), "0")
+    terminal = Console(width=80, file=io.StringIO(), record=True)
+    terminal.print(certificate_console(data.certificates))
+    lines = terminal.export_text().splitlines()
+    assert lines[0] == "Certificate: some (default)" and max(map(len, lines)) <= 80
+
+
+def test_the_page_and_the_terminal_state_a_verdict_that_is_no_warning(tmp_path: Path) -> None:
+    with serve(responder(is_able)) as server:
+        certify(server, tmp_path / "c", margin=40.0)
+    data = report_data(tmp_path / "c/fresh", tmp_path / "c/frozen")
+    (summary,) = certificates_json(data.certificates)
+    sentence = str(summary["sentence"])
+    assert "Verdict: equivalent" in sentence and ReportWarning(sentence) not in data.warnings
+    assert str(escape(sentence)) in render(data, [], [], {}, by_severity(data.warnings), "0")
+    terminal = Console(width=1000, file=io.StringIO(), record=True)
+    terminal.print(certificate_console(data.certificates))
+    assert sentence in terminal.export_text()
+
+
+def test_one_run_of_a_certificate_has_no_verdict(done: Path) -> None:
+    assert report_data(done / "frozen").certificates == ()
+    # The rule is about exact truth.
+    runs = (done / "frozen", done / "fresh")
+    assert report_data(*runs, protocol="lenient").certificates == ()

@@ -1,0 +1,33 @@
+"""`numbench run --certificate` on the command line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.command_line import CommandLine
+
+ARGUMENTS = ("run", "--model", "baseline/float32", "--certificate", "--tasks", "addition")
+
+
+def test_a_certificate_is_planned_registered_and_reported(tmp_path: Path) -> None:
+    numbench = CommandLine(tmp_path, None)
+    command = (*ARGUMENTS, "--limit", "8", "--margin", "20")
+    plan = numbench(*command, "--dry-run")
+    assert "Total: 16 requests" in plan and "margin 20 points" in plan
+    assert max(map(len, plan.splitlines())) <= 80
+    assert not list(tmp_path.iterdir())
+    text = numbench(*command)
+    folder = Path("results/baseline-float32_none_v1_certificate")
+    assert "seed hash " in text and f"next: numbench report {folder}" in text
+    assert {path.name for path in (tmp_path / folder).iterdir() if path.is_dir()} == {
+        "fresh", "fresh-items", "frozen",
+    }  # fmt: skip
+    again = numbench(*command)
+    assert "answered now" not in again and "seed revealed" in again
+
+
+def test_options_that_have_no_certificate_are_refused(tmp_path: Path) -> None:
+    numbench = CommandLine(tmp_path, None)
+    assert "add that, or omit it" in numbench("run", "--model", "x", "--margin", "2", code=2)
+    assert "omit --suite, --batch" in numbench(*ARGUMENTS, "--batch", code=2)
+    assert not (tmp_path / "results").exists()
