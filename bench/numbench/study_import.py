@@ -34,6 +34,9 @@ _FILE_NAME = re.compile(
     r"(?P<task>[A-Za-z]+)_decimal_uniform_test_500_shuffle"
     r"(?:_(?P<model>.+)_re_(?P<effort>[A-Za-z]+))?\.csv"
 )
+STUDY_FILES = "*_decimal_uniform_test_500_shuffle*.csv"
+"""The names of the study's files, as a pattern."""
+
 _DATASET = "dataset"
 
 

@@ -21,6 +21,7 @@ INCLUDED_PAGES = (
     "checkpoints/small/README.md",
     "datasets/README.md",
     "results/certificate-study/README.md",
+    "results/forensics/README.md",
     "results/horizon-study/README.md",
     "results/representations/README.md",
     "results/rescored-study/README.md",

@@ -40,9 +40,10 @@ NAMES = (
 FIGURE_PARAMS = [
     pytest.param(spec, id=spec.name)
     for spec in FIGURES
-    # `test_repeated_samples` draws it, because it needs runs with several samples;
-    # `test_horizon_figures` draws those of horizons, `test_variant_report` those of prompts.
-    if spec.name not in ("pass_at_k", "variant_effects") and spec.needs == "scores"
+    # `test_repeated_samples`, `test_variant_report` and `test_reasoning_budgets` draw those that
+    # need runs with several samples, prompts or levels, `test_horizon_figures` those of horizons.
+    if spec.name not in ("pass_at_k", "variant_effects", "reasoning_budgets")
+    and spec.needs == "scores"
 ]
 
 

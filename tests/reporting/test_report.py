@@ -239,6 +239,7 @@ def test_progress_names_each_run_and_figure(mixed: Path, tmp_path: Path) -> None
     assert messages == [
         f"scoring run 1 of 1: {mixed}",
         "computing 95 % bounds",
+        "comparing wrong answers with other computations",
         "drawing figure 1 of 1: radar_per_model",
         "writing scores.parquet",
         "writing report.html",

@@ -9,7 +9,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from numbench.reporting import rendering, report
+from numbench.reporting import reasoning_budgets, rendering, report
 from tests.reporting import horizons, runs
 
 PAGE = Path(__file__).parents[2] / "docs" / "report.md"
@@ -62,6 +62,33 @@ def test_every_field_of_the_comparisons_is_documented(written: Path) -> None:
     comparisons = summary["comparisons"]
     assert documented("The comparisons, ").keys() == comparisons.keys()
     assert documented("A pair on one task, ").keys() == comparisons["pairs"][0].keys()
+
+
+def test_every_field_of_the_reasoning_levels_is_documented(tmp_path: Path) -> None:
+    data = runs.dataset(tmp_path, tasks=("addition",))
+    for level, tokens in (("low", 5), ("high", 6)):
+        runs.run(
+            tmp_path / level,
+            data,
+            runs.all_right(tokens=tokens),
+            tasks=("addition",),
+            reasoning=level,
+        )
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(rendering, "all_figures", list)
+        patch.setattr(reasoning_budgets, "MIN_ITEMS", 1)
+        report([tmp_path], published=False, out=tmp_path / "out")
+    budgets = json.loads((tmp_path / "out" / "report.json").read_text())["reasoning_budgets"]
+    assert documented("The reasoning levels, ").keys() == budgets.keys()
+    (group,) = budgets["groups"]
+    assert documented("A task of a group, ").keys() == group["tasks"]["addition"].keys()
+    (step,) = group["steps"]
+    assert documented("A step of a group, ").keys() == step.keys()
+
+
+def test_every_field_of_the_wrong_answers_is_documented(written: Path) -> None:
+    (matched,) = json.loads((written / "report.json").read_text())["other_computations"]
+    assert documented("The wrong answers of a run, ").keys() == matched.keys()
 
 
 def test_every_field_of_the_horizons_is_documented(written: Path) -> None:

@@ -66,6 +66,7 @@ _COMMANDS: dict[str, Callable[..., None]] = {
     "report": results.report,
     "import": results.import_,
     "rescore": results.rescore,
+    "forensics": results.forensics,
     "audit": datasets.audit,
     "describe": datasets.describe,
     "show": results.show,

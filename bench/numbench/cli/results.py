@@ -1,4 +1,4 @@
-"""The commands that use responses: report, import, rescore, show, merge, verify, demo."""
+"""The commands that use responses, such as report, show, rescore and forensics."""
 
 from __future__ import annotations
 
@@ -158,6 +158,39 @@ def rescore(
         print("the folder contains no responses: only the labels were audited")
     for path in (*result.reports, result.page):
         print(path)
+    print(f"next: open {result.page}")
+
+
+def forensics(
+    sources: Annotated[
+        list[Path],
+        typer.Argument(
+            help="Run folders, folders of runs, or the folder of the study's CSV files.",
+            show_default=False,
+        ),
+    ],
+    out: Annotated[Path, typer.Option(metavar="FOLDER", help="Folder to write.")] = Path(
+        "results/forensics"
+    ),
+) -> None:
+    """Find out which other computation wrong answers equal.
+
+    Compares the answers with float64 arithmetic, truncated operands, the divisor n − 1 and others,
+    and counts the matches against chance. No model is asked.
+
+    \b
+    Examples:
+      numbench forensics results/RUN
+      numbench forensics PATH/TO/frontier_results
+
+    Writes to --out: README.md, alternatives.csv (all counts), matches.csv (wrong answers that equal
+    another computation), and for the study's files runs/ (the imported runs).
+    """
+    from numbench.forensics_page import forensics as compare_with_alternatives
+
+    result = compare_with_alternatives(sources, out, on_message=print_to_stderr)
+    for name, sentence in result.sentences.items():
+        print(printable(f"{name}: {sentence}"))
     print(f"next: open {result.page}")
 
 

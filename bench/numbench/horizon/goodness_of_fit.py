@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from numbench.horizon.psychometric import Floats, Posterior
+from numbench.stats.isotonic import non_increasing
 
 DRAWS = 1000
 """Draws from the posterior for the p-value."""
@@ -92,19 +93,9 @@ def _isotonic_rates(counts: tuple[SizeCount, ...]) -> Floats:
 
 
 def _isotonic(right: Floats, total: NDArray[np.int64], guess: Floats) -> Floats:
-    """Return the isotonic regression without guessing of every row of `right`.
-
-    It is min over a ≤ i of max over b ≥ i of the mean rate of the sizes a … b (Robertson, Wright
-    and Dykstra 1988, section 1.4).
-    """
+    """Return the isotonic regression without guessing of every row of `right`."""
     weights = total * (1 - guess) ** 2
-    values = (right / total - guess) / (1 - guess) * weights
-    rates = np.full_like(values, np.inf)
-    for first in range(len(total)):
-        means = np.cumsum(values[:, first:], axis=1) / np.cumsum(weights[first:])
-        highest = np.maximum.accumulate(means[:, ::-1], axis=1)[:, ::-1]
-        rates[:, first:] = np.minimum(rates[:, first:], highest)
-    return rates
+    return non_increasing((right / total - guess) / (1 - guess), weights)
 
 
 def _discrepancy(right: Floats, total: NDArray[np.int64], guess: Floats, p: Floats) -> Floats:

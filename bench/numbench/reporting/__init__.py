@@ -24,7 +24,8 @@ class ReportResult(NamedTuple):
     that affect how the scores can be read. tasks: the tasks of the runs' datasets. horizons: the
     measurements of horizons. variants: effects of prompts and transformations over the tasks.
     prompt_spreads: index of an entry → task → spread of its score over paraphrases, in points.
-    certificates: the outcomes of certificates.
+    certificates: the outcomes of certificates. findings: sentences about the wrong answers of runs
+    with a finding. budgets: sentences about the reasoning levels of a model.
     """
 
     out: Path
@@ -37,6 +38,8 @@ class ReportResult(NamedTuple):
     variants: tuple[VariantSummary, ...] = ()
     prompt_spreads: Mapping[int, Mapping[str, float]] = {}
     certificates: tuple[Outcome, ...] = ()
+    findings: tuple[str, ...] = ()
+    budgets: tuple[str, ...] = ()
 
 
 def _ignore(message: str) -> None:

@@ -15,6 +15,7 @@ from numbench.plot_style import check_formats
 from numbench.records import ProtocolName
 from numbench.reporting import ReportResult
 from numbench.reporting.answer_formats import format_scores
+from numbench.reporting.budget_tables import budget_lines, budgets_json
 from numbench.reporting.certificate_tables import certificates_json
 from numbench.reporting.comparison_tables import comparisons_json
 from numbench.reporting.convention_table import conventions_json
@@ -31,6 +32,7 @@ from numbench.reporting.horizon_runs import HorizonRun, order_runs
 from numbench.reporting.horizon_tables import horizons_json
 from numbench.reporting.html_page import render
 from numbench.reporting.metamorphic import metamorphic_json
+from numbench.reporting.other_computations import finding_lines, other_computations_json
 from numbench.reporting.prompt_effects import effects_json, spread_values, spreads_json
 from numbench.reporting.rendering import render_figures, write_figures
 from numbench.reporting.repeated_samples import repeated_samples_json
@@ -64,6 +66,8 @@ def build(
     data = ReportData(measure(scored), shown, horizons)
     if len(data.runs) > 1:
         on_progress(f"comparing {len(data.runs)} runs")
+    if data.runs:
+        on_progress("comparing wrong answers with other computations")
     tables, table_warnings = build_tables(data)
     warnings = by_severity([*data.warnings, *table_warnings])
     texts = tuple(text for group in warnings.values() for text in group)
@@ -92,6 +96,8 @@ def build(
         variants=data.variant_summaries,
         prompt_spreads=spread_values(data.prompt_spreads),
         certificates=data.certificates,
+        findings=tuple(finding_lines(data.matches)),
+        budgets=tuple(budget_lines(data.budgets)),
     )
 
 
@@ -144,6 +150,8 @@ def _summary(
         "prompt_effects": effects_json(data.runs, data.prompt_effects),
         "prompt_spread": spreads_json(data.runs, data.prompt_spreads),
         "metamorphic": metamorphic_json(data.runs, data.metamorphic_results),
+        "reasoning_budgets": budgets_json(data.budgets),
+        "other_computations": other_computations_json(data.matches),
         "horizons": horizons_json(data.horizons),
         "certificates": certificates_json(data.certificates),
     }

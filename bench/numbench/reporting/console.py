@@ -26,6 +26,8 @@ from numbench.reporting.table_model import LOG_SMAPE, PUBLISHED_HEADING, Entry, 
 from numbench.reporting.variant_console import variant_table
 from numbench.tasks import TASKS
 
+_BUDGETS_TITLE = "Reasoning levels: price of a point (mean of tasks), and of a correct digit"
+_FINDINGS_TITLE = "What wrong answers are equal to"
 _LEVEL_ABBREVIATIONS = {"maximal": "max", "minimal": "min", "medium": "med"}
 _MAX_MODEL_WIDTH = 20
 _MAX_LEVEL_WIDTH = 5
@@ -50,6 +52,10 @@ def terminal_table(result: ReportResult) -> RenderableType:
         parts += [Text(_title(result)), _score_table(result)]
     if result.variants:
         parts += [Text(), variant_table(result.variants), Text()]
+    if result.budgets:
+        parts += [Text(_BUDGETS_TITLE, style="bold"), *map(Text, result.budgets)]
+    if result.findings:
+        parts += [Text(_FINDINGS_TITLE, style="bold"), *map(Text, result.findings)]
     if result.horizons:
         parts.append(horizon_table(result.horizons))
     if result.certificates:

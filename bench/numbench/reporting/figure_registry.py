@@ -15,6 +15,7 @@ from matplotlib.figure import Figure
 
 from numbench.plugins import load_plugins
 from numbench.reporting.bars import bars
+from numbench.reporting.budget_curves import budget_curves
 from numbench.reporting.correct_digits import correct_digits, digit_distributions
 from numbench.reporting.difficulty_curves import binned_curves, difficulty_curves, mean_difficulty
 from numbench.reporting.failures import FAILURE_KINDS, failure_kinds, failure_shares
@@ -117,6 +118,17 @@ def _pareto_cost(data: ReportData) -> FigureResult:
     axis = "US dollars per 1,000 items, mean over the tasks"
     axis += _omitted_runs_note(len(points), len(data.runs), "costs")
     return pareto(points, axis, data.heading)
+
+
+def _budget_curves(data: ReportData) -> FigureResult:
+    groups = data.budgets.groups
+    if not groups:
+        return SkippedFigure("no model with several reasoning levels and token counts")
+    names = [data.runs[group.indices[0]].entry.model for group in groups]
+    return {
+        stem: budget_curves([groups[i] for i in part], [names[i] for i in part])
+        for stem, part in _parts("reasoning_budgets", range(len(groups))).items()
+    }
 
 
 def _omitted_runs_note(count: int, total: int, what: str) -> str:
@@ -265,6 +277,12 @@ FIGURES: tuple[FigureSpec, ...] = (
         "Mean score over the tasks against US dollars per 1,000 items, for runs with known costs "
         "for at least 99 % of the responses.",
         _pareto_cost,
+    ),
+    FigureSpec(
+        "reasoning_budgets",
+        "Score against mean generated tokens of a model's reasoning levels, with 95 % bounds; line "
+        "and band: the monotone curve and its 95 % band.",
+        _budget_curves,
     ),
     FigureSpec(
         "results",

@@ -8,6 +8,7 @@ from typing import Literal
 
 from numbench.certificate.outcome import Outcome, find_outcomes
 from numbench.records import ProtocolName
+from numbench.reporting.budget_tables import Budgets
 from numbench.reporting.certificate_tables import certificate_notes, certificate_warnings
 from numbench.reporting.comparison_tables import detectable_note
 from numbench.reporting.comparisons import Comparisons, compare_runs
@@ -21,6 +22,7 @@ from numbench.reporting.entries import MeasuredRun, dataset_label, dataset_tasks
 from numbench.reporting.horizon_runs import HorizonRun
 from numbench.reporting.horizon_tables import horizon_warnings
 from numbench.reporting.metamorphic import MetamorphicResult, metamorphic_results
+from numbench.reporting.other_computations import RunMatches, run_matches
 from numbench.reporting.prompt_effects import (
     PromptEffect,
     PromptSpread,
@@ -28,6 +30,7 @@ from numbench.reporting.prompt_effects import (
     prompt_name,
     prompt_spreads,
 )
+from numbench.reporting.reasoning_budgets import budget_groups, efficiency
 from numbench.reporting.repeated_samples import RepeatedSamples, repeated_samples
 from numbench.reporting.report_warnings import ReportWarning
 from numbench.reporting.table_model import LOG_SMAPE, Entry, TableContext
@@ -108,6 +111,18 @@ class ReportData:
     def repeated_samples(self) -> list[RepeatedSamples]:
         """The statistics of the runs with several samples per item."""
         return repeated_samples(self.runs)
+
+    @cached_property
+    def matches(self) -> list[RunMatches]:
+        """Which other computations the wrong answers of each run equal."""
+        return run_matches(self.runs)
+
+    @cached_property
+    def budgets(self) -> Budgets:
+        """What the reasoning levels of a model cost and gain, and the price of a correct digit."""
+        groups = budget_groups(self.runs)
+        steps = [group.steps(self.comparisons) for group in groups]
+        return Budgets(self.runs, groups, steps, [efficiency(run.scored) for run in self.runs])
 
     @cached_property
     def comparisons(self) -> Comparisons:

@@ -14,11 +14,13 @@ from typing import NamedTuple
 from numbench import jsonl
 from numbench.plugins import load_plugins
 from numbench.reporting import (
+    budget_tables,
     certificate_tables,
     comparison_tables,
     convention_table,
     horizon_tables,
     metamorphic,
+    other_computations,
     prompt_effects,
     repeated_samples,
     score_tables,
@@ -131,6 +133,18 @@ def _summary(data: ReportData) -> TableContent | None:
     )
 
 
+def _table_of_rows(
+    data: ReportData,
+    header: TextRow,
+    rows: Sequence[TextRow],
+    text_columns: int,
+    csv: tuple[TextRow, Sequence[TextRow]] | None = None,
+) -> TableContent | None:
+    """Return a table with one group of rows, None without rows."""
+    groups = [RowGroup(data.heading, rows)]
+    return TableContent(header, groups, text_columns, csv=csv) if rows else None
+
+
 def _coverage(data: ReportData) -> TableContent:
     groups = [RowGroup(data.heading, coverage_rows(data.runs))]
     return TableContent(COVERAGE_HEADER, groups, text_columns=4)
@@ -203,11 +217,8 @@ def _rank_sets(data: ReportData) -> TableContent:
 
 
 def _samples(data: ReportData) -> TableContent | None:
-    if not data.repeated_samples:
-        return None
     rows = repeated_samples.samples_rows(data.runs, data.repeated_samples)
-    groups = [RowGroup(data.heading, rows)]
-    return TableContent(repeated_samples.SAMPLES_HEADER, groups, text_columns=3)
+    return _table_of_rows(data, repeated_samples.SAMPLES_HEADER, rows, 3)
 
 
 def _pass_at_k(data: ReportData) -> TableContent | None:
@@ -257,25 +268,52 @@ def _metamorphic(data: ReportData) -> TableContent | None:
     )
 
 
-def _horizons(data: ReportData) -> TableContent:
-    return TableContent(
-        horizon_tables.HORIZONS_HEADER,
-        [RowGroup(data.heading, horizon_tables.horizon_rows(data.horizons))],
-        text_columns=horizon_tables.HORIZONS_TEXT_COLUMNS,
-        csv=(
-            horizon_tables.HORIZONS_CSV_HEADER,
-            horizon_tables.horizon_csv_rows(data.horizons),
-        ),
-    )
+def _budget_steps(data: ReportData) -> TableContent | None:
+    rows = budget_tables.step_rows(data.budgets)
+    csv = budget_tables.STEPS_CSV_HEADER, budget_tables.step_csv_rows(data.budgets)
+    columns = budget_tables.STEPS_TEXT_COLUMNS
+    return _table_of_rows(data, budget_tables.STEPS_HEADER, rows, columns, csv)
 
 
-def _horizon_sizes(data: ReportData) -> TableContent:
-    return TableContent(
-        horizon_tables.SIZES_HEADER,
-        [RowGroup(data.heading, horizon_tables.size_rows(data.horizons))],
-        text_columns=horizon_tables.SIZES_TEXT_COLUMNS,
-        csv=(horizon_tables.SIZES_CSV_HEADER, horizon_tables.size_csv_rows(data.horizons)),
-    )
+def _budget_thresholds(data: ReportData) -> TableContent | None:
+    rows = budget_tables.threshold_rows(data.budgets)
+    csv = budget_tables.THRESHOLDS_CSV_HEADER, budget_tables.threshold_csv_rows(data.budgets)
+    columns = budget_tables.THRESHOLDS_TEXT_COLUMNS
+    return _table_of_rows(data, budget_tables.THRESHOLDS_HEADER, rows, columns, csv)
+
+
+def _efficiency(data: ReportData) -> TableContent | None:
+    rows = budget_tables.efficiency_rows(data.budgets)
+    csv = budget_tables.EFFICIENCY_CSV_HEADER, budget_tables.efficiency_csv_rows(data.budgets)
+    columns = budget_tables.EFFICIENCY_TEXT_COLUMNS
+    return _table_of_rows(data, budget_tables.EFFICIENCY_HEADER, rows, columns, csv)
+
+
+def _findings(data: ReportData) -> TableContent | None:
+    rows = other_computations.finding_rows(data.matches)
+    columns = other_computations.FINDINGS_TEXT_COLUMNS
+    return _table_of_rows(data, other_computations.FINDINGS_HEADER, rows, columns)
+
+
+def _other_computations(data: ReportData) -> TableContent | None:
+    rows = other_computations.count_rows(data.matches)
+    csv = other_computations.COUNTS_CSV_HEADER, other_computations.count_csv_rows(data.matches)
+    columns = other_computations.COUNTS_TEXT_COLUMNS
+    return _table_of_rows(data, other_computations.COUNTS_HEADER, rows, columns, csv)
+
+
+def _horizons(data: ReportData) -> TableContent | None:
+    rows = horizon_tables.horizon_rows(data.horizons)
+    csv = horizon_tables.HORIZONS_CSV_HEADER, horizon_tables.horizon_csv_rows(data.horizons)
+    columns = horizon_tables.HORIZONS_TEXT_COLUMNS
+    return _table_of_rows(data, horizon_tables.HORIZONS_HEADER, rows, columns, csv)
+
+
+def _horizon_sizes(data: ReportData) -> TableContent | None:
+    rows = horizon_tables.size_rows(data.horizons)
+    csv = horizon_tables.SIZES_CSV_HEADER, horizon_tables.size_csv_rows(data.horizons)
+    columns = horizon_tables.SIZES_TEXT_COLUMNS
+    return _table_of_rows(data, horizon_tables.SIZES_HEADER, rows, columns, csv)
 
 
 SUMMARY = TableSpec("summary", "Summary", summary_table.SUMMARY_CAPTION, _summary, on_page=False)
@@ -355,6 +393,32 @@ TABLES: tuple[TableSpec, ...] = (
         "Same question, another form",
         metamorphic.METAMORPHIC_CAPTION,
         _metamorphic,
+    ),
+    TableSpec("budget_steps", "Price of a point", budget_tables.STEPS_CAPTION, _budget_steps),
+    TableSpec(
+        "budget_thresholds",
+        "Tokens for 50 and 90 %",
+        budget_tables.THRESHOLDS_CAPTION,
+        _budget_thresholds,
+    ),
+    TableSpec(
+        "efficiency",
+        "Price of a correct digit",
+        budget_tables.EFFICIENCY_CAPTION,
+        _efficiency,
+        row_per_run=True,
+    ),
+    TableSpec(
+        "findings",
+        "What wrong answers are equal to",
+        other_computations.FINDINGS_CAPTION,
+        _findings,
+    ),
+    TableSpec(
+        "other_computations",
+        "Other computations",
+        other_computations.COUNTS_CAPTION,
+        _other_computations,
     ),
     COVERAGE,
     HORIZONS,

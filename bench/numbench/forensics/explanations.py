@@ -1,0 +1,207 @@
+"""Count the wrong answers that equal another computation, against the number expected by chance."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from decimal import Decimal
+from typing import NamedTuple
+
+from numbench.forensics.agreement import ANSWER_DIGITS, readings, round_to
+from numbench.forensics.alternatives import ALTERNATIVES
+from numbench.forensics.answers import AnswersByTask, NumericAnswer
+from numbench.forensics.chance import ChanceModel, GivenAnswer
+from numbench.records import Item
+from numbench.stats.intervals import Interval, wilson
+from numbench.stats.multiple_testing import holm
+
+SIGNIFICANCE = 0.05
+
+
+class WrongAnswers(NamedTuple):
+    """The wrong answers of a run to the questions of a task.
+
+    shortened: those that are the exact value, rounded or truncated to the digits that they give.
+    They are the result of no other computation, and are not compared. wrong: the others.
+    """
+
+    answered: int
+    shortened: int
+    wrong: Sequence[tuple[NumericAnswer, GivenAnswer]]
+
+
+class AlternativeCount(NamedTuple):
+    """How often wrong answers equal one alternative.
+
+    decidable: wrong answers whose digits separate the alternative from the exact value. matches:
+    those that agree with the alternative. expected: matches by chance. p_value: the probability of
+    so many by chance; adjusted: by Holm's method over all counts of the run.
+    """
+
+    task: str
+    alternative: str
+    decidable: int
+    matches: int
+    expected: float
+    p_value: float
+    adjusted: float = 1.0
+
+    @property
+    def share(self) -> Interval:
+        """The 95 % interval of the share of matches among the decidable answers."""
+        return wilson(self.matches, self.decidable)
+
+    @property
+    def is_significant(self) -> bool:
+        """Whether there are more matches than by chance."""
+        return self.adjusted <= SIGNIFICANCE
+
+
+class MatchingChoice(NamedTuple):
+    """A wrong answer to a comparison task, and the names of the alternatives that it equals."""
+
+    item: Item
+    answer: str
+    names: Sequence[str]
+
+
+class WrongChoices(NamedTuple):
+    """The wrong answers to the questions of a comparison task; see `numbench.forensics.choices`.
+
+    wrong: their number. matching: those that equal an alternative.
+    """
+
+    task: str
+    wrong: int
+    counts: Sequence[AlternativeCount]
+    matching: Sequence[MatchingChoice]
+
+
+class Explanations(NamedTuple):
+    """The counts of one run. matched: per task, wrong answers that equal any alternative with a
+    significant count. choices: the wrong answers to each comparison task."""
+
+    wrong: Mapping[str, WrongAnswers]
+    counts: Sequence[AlternativeCount]
+    matched: Mapping[str, int]
+    choices: Mapping[str, WrongChoices] = {}
+
+
+def explain(answers: AnswersByTask, choices: Sequence[WrongChoices] = ()) -> Explanations:
+    """Compare the wrong answers of a run with every alternative.
+
+    choices: those to the comparison tasks, whose counts are corrected together with the others.
+    """
+    wrong = {task: wrong_answers(known) for task, known in answers.items()}
+    counts = [
+        count
+        for task, known in wrong.items()
+        for count in _count_task(task, [given for _, given in known.wrong], known.wrong)
+    ]
+    counts += [count for known in choices for count in known.counts]
+    adjusted = holm([count.p_value for count in counts])
+    counts = [count._replace(adjusted=value) for count, value in zip(counts, adjusted, strict=True)]
+    significant: dict[str, set[str]] = {}
+    for count in counts:
+        if count.is_significant:
+            significant.setdefault(count.task, set()).add(count.alternative)
+    matched = {
+        task: sum(
+            any(given.value in _targets(name, answer, given) for name in significant.get(task, ()))
+            for answer, given in known.wrong
+        )
+        for task, known in wrong.items()
+    }
+    matched |= {
+        known.task: sum(
+            not significant.get(known.task, set()).isdisjoint(choice.names)
+            for choice in known.matching
+        )
+        for known in choices
+    }
+    return Explanations(wrong, counts, matched, {known.task: known for known in choices})
+
+
+def wrong_answers(answers: Sequence[NumericAnswer]) -> WrongAnswers:
+    """Return the wrong answers to the questions of a task."""
+    given = [(answer, answer.given()) for answer in answers]
+    inexact = [
+        (answer, known)
+        for answer, known in given
+        if known.value != round_to(known.truth, ANSWER_DIGITS)
+    ]
+    wrong = [(answer, known) for answer, known in inexact if not known.agrees_with_truth]
+    return WrongAnswers(len(answers), len(inexact) - len(wrong), wrong)
+
+
+def _count_task(
+    task: str,
+    given: Sequence[GivenAnswer],
+    wrong: Sequence[tuple[NumericAnswer, GivenAnswer]],
+) -> list[AlternativeCount]:
+    chance = ChanceModel(given, ANSWER_DIGITS)
+    counts = []
+    for alternative in ALTERNATIVES:
+        matches, trials = 0, []
+        for answer, known in wrong:
+            targets = _targets(alternative.name, answer, known)
+            if targets:
+                matches += known.value in targets
+                trials.append(chance.matches(known, targets))
+        if trials:
+            expected = max(
+                expected_matches([(trial.by_answer, trial.others) for trial in trials]),
+                expected_matches([(trial.by_error, trial.others) for trial in trials]),
+                expected_matches([(trial.by_unit, trial.all_others) for trial in trials]),
+            )
+            p_value = poisson_tail(matches, expected)
+            counts.append(
+                AlternativeCount(task, alternative.name, len(trials), matches, expected, p_value)
+            )
+    return counts
+
+
+def _targets(alternative: str, answer: NumericAnswer, given: GivenAnswer) -> frozenset[Decimal]:
+    """Return the answers, in the given digits, that are the alternative and not the exact value."""
+    values = answer.question.alternatives.get(alternative)
+    if not values:
+        return frozenset()
+    return readings(values, given.digits) - readings((given.truth,), given.digits)
+
+
+def matching_alternatives(answer: NumericAnswer, given: GivenAnswer) -> list[str]:
+    """Return the names of the alternatives that a wrong answer equals."""
+    names = (alternative.name for alternative in ALTERNATIVES)
+    return [name for name in names if given.value in _targets(name, answer, given)]
+
+
+def expected_matches(trials: Sequence[tuple[int, int]]) -> float:
+    """Return the expected number of matches from pairs (matching other answers, other answers).
+
+    The number of pairs that were looked at limits what can be known about a rare match: the pairs
+    count as if one more of them matched, in each of the trials. A trial without other answers
+    counts as a certain match.
+    """
+    pairs = sum(others for _, others in trials)
+    rates = (matching / others if others else 1.0 for matching, others in trials)
+    return math.fsum(rates) + len(trials) / (pairs + 1)
+
+
+def poisson_tail(count: int, expected: float) -> float:
+    """Return the probability of at least `count` events where `expected` are expected."""
+    if count <= 0:
+        return 1.0
+    if expected <= 0:
+        return 0.0
+    term = math.exp(count * math.log(expected) - expected - math.lgamma(count + 1))
+    if count <= expected:
+        below = (
+            math.exp(k * math.log(expected) - expected - math.lgamma(k + 1)) for k in range(count)
+        )
+        return max(0.0, 1.0 - math.fsum(below))
+    total, k = 0.0, count
+    while term > total * 1e-17:
+        total += term
+        k += 1
+        term *= expected / k
+    return min(1.0, total)

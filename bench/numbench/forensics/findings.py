@@ -1,0 +1,120 @@
+"""The findings about one run, and the sentences that say them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from numbench.forensics.alternatives import ALTERNATIVES
+from numbench.forensics.answers import AnswersByTask
+from numbench.forensics.calculator import CalculatorEvidence, calculator_evidence
+from numbench.forensics.choices import CHOICES, wrong_choices
+from numbench.forensics.explanations import AlternativeCount, Explanations, explain
+from numbench.scoring import ScoredRun
+from numbench.tasks import TASKS
+
+DISPLAY = {known.name: known.display for known in ALTERNATIVES}
+DISPLAY |= {known.name: known.display for known in CHOICES}
+"""Alternative → the same in words."""
+
+_VERDICTS = {
+    "float64 arithmetic": "The answers show float64 arithmetic",
+    "undecided": "Whether there is float64 arithmetic is undecided",
+    "no sign": "No sign of float64 arithmetic",
+}
+
+
+class RunFindings(NamedTuple):
+    """Which other computations the wrong answers of a run equal, and whether float64 shows."""
+
+    explanations: Explanations
+    evidence: CalculatorEvidence
+
+    @property
+    def wrong(self) -> int:
+        """The wrong answers that are compared."""
+        numeric = sum(len(known.wrong) for known in self.explanations.wrong.values())
+        return numeric + sum(known.wrong for known in self.explanations.choices.values())
+
+    @property
+    def matched(self) -> int:
+        """Those that equal a computation which occurs more often than by chance."""
+        return sum(self.explanations.matched.values())
+
+    @property
+    def significant(self) -> list[AlternativeCount]:
+        """The counts above chance, strongest first."""
+        counts = (count for count in self.explanations.counts if count.is_significant)
+        return sorted(counts, key=lambda count: count.p_value)
+
+    @property
+    def is_noteworthy(self) -> bool:
+        """Whether anything is above chance."""
+        return bool(self.significant) or self.evidence.is_flagged
+
+    @property
+    def sentence(self) -> str:
+        """All findings in plain words."""
+        return " ".join(self._sentences())
+
+    def _sentences(self) -> Iterator[str]:
+        yield self._matches()
+        if self.evidence.decisive:
+            yield self._float64()
+        if self.evidence.of_mentions(True)[0]:
+            yield self._mentions()
+
+    def _matches(self) -> str:
+        if not self.significant:
+            return (
+                "None of the other computations occurs more often than by chance among "
+                f"{self.wrong:,} wrong answers."
+            )
+        parts = "; ".join(
+            f"{TASKS[c.task].display}: {DISPLAY[c.alternative]} {times(c.matches)}, "
+            f"{expected_text(c.expected)} expected"
+            for c in self.significant
+        )
+        return (
+            f"{self.matched} of {self.wrong:,} wrong answers equal another computation that occurs "
+            f"more often than by chance ({parts})."
+        )
+
+    def _float64(self) -> str:
+        known = self.evidence
+        share = 100 * (known.share.low if known.is_flagged else known.share.high)
+        return (
+            f"{_VERDICTS[known.verdict]}: {len(known.float64)} of {len(known.decisive):,} answers "
+            "that separate it from exact arithmetic are its results (Bayes factor "
+            f"{factor_text(known)}; {'at least' if known.is_flagged else 'at most'} {share:.1f} % "
+            "come from it)."
+        )
+
+    def _mentions(self) -> str:
+        decisive, float64, _ = self.evidence.of_mentions(True)
+        others, float64_of_others, _ = self.evidence.of_mentions(False)
+        return (
+            f"Where the reasoning mentions a tool, {float64} of {decisive} are; elsewhere "
+            f"{float64_of_others} of {others:,}."
+        )
+
+
+def find(run: ScoredRun, answers: AnswersByTask) -> RunFindings:
+    """Compare the answers of a run with other computations. answers: its numeric ones."""
+    return RunFindings(explain(answers, wrong_choices(run)), calculator_evidence(answers))
+
+
+def expected_text(value: float) -> str:
+    """Format an expected number of matches."""
+    return f"{value:.1f}" if value >= 0.1 else f"{value:.2g}"
+
+
+def times(count: int) -> str:
+    """Return `once` or `3 times`."""
+    return "once" if count == 1 else f"{count} times"
+
+
+def factor_text(known: CalculatorEvidence) -> str:
+    """Format a Bayes factor."""
+    exponent = known.log10_factor
+    return f"{10**exponent:.2g}" if -3 < exponent < 3 else f"10^{exponent:.0f}"

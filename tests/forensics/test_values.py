@@ -1,0 +1,151 @@
+"""Exact values beyond 15 digits, other computations, and agreement to the digits of an answer."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from fractions import Fraction
+
+import mpmath
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from numbench.decimal_numbers import format_decimal, from_decimal
+from numbench.forensics.agreement import digits_given, readings, round_to
+from numbench.forensics.alternatives import ALTERNATIVES, LABEL, alternative_values, expression
+from numbench.forensics.evaluation import evaluate
+from numbench.records import Item
+from numbench.tasks import TASKS
+from numbench.tasks.items import make_item
+from tests.forensics.simulated import questions
+
+NUMBERS = st.decimals(-(10**14), 10**14, places=9, allow_nan=False).map(
+    lambda number: format_decimal(from_decimal(number))
+)
+
+
+def item_of(task: str, operator: str, *operands: str) -> Item:
+    return make_item(task, operator, operands, {})
+
+
+def values_of(item: Item, label: str | None = None) -> dict[str, list[str]]:
+    values = alternative_values(expression(item, label))
+    return {
+        name: [f"{round_to(value, 15).normalize():f}" for value in known]
+        for name, known in values.items()
+    }
+
+
+@pytest.mark.parametrize("task", ["addition", "multiplication", "mean", "std"])
+def test_exact_value_rounds_to_the_answer(task: str) -> None:
+    known = [q.expression for q in questions() if q.expression.item.task == task]
+    assert all(round_to(e.truth, 15) == Decimal(str(e.item.answer)) for e in known)
+
+
+@given(st.sampled_from("+-*/"), NUMBERS, NUMBERS.filter(lambda text: text != "0"))
+def test_value_has_far_more_digits_than_the_answer(operator: str, a: str, b: str) -> None:
+    value = evaluate(operator, [Decimal(a), Decimal(b)])
+    x, y = Fraction(a), Fraction(b)
+    exact = {"+": x + y, "-": x - y, "*": x * y, "/": x / y}[operator]
+    assert value is not None
+    assert abs(Fraction(value) - exact) <= abs(exact) / 10**50
+
+
+@given(st.lists(NUMBERS, min_size=2, max_size=6))
+def test_deviation_has_far_more_digits_than_the_answer(numbers: list[str]) -> None:
+    value = evaluate("std", list(map(Decimal, numbers)))
+    with mpmath.workdps(150):
+        mean = mpmath.fsum(map(mpmath.mpf, numbers)) / len(numbers)
+        squares = mpmath.fsum((mpmath.mpf(number) - mean) ** 2 for number in numbers)
+        exact = mpmath.sqrt(squares / len(numbers))
+        assert abs(mpmath.mpf(str(value)) - exact) <= exact * mpmath.mpf(10) ** -50 + 1e-60
+
+
+def test_undefined_values_are_none() -> None:
+    assert evaluate("/", [Decimal(1), Decimal(0)]) is None
+    assert evaluate("^", [Decimal(-2), Decimal("0.5")]) is None
+    assert evaluate("^", [Decimal(10), Decimal(401)]) is None
+    assert evaluate("gcd", [Decimal(4), Decimal(6)]) is None
+
+
+def test_alternatives_of_a_difference() -> None:
+    values = values_of(item_of("addition", "-", "0.3", "0.1"), label="0.2000001")
+    assert values["label"] == ["0.2000001"]
+    assert values["sign"] == values["swapped"] == ["-0.2"]
+    assert values["neighbour"] == ["0.4"]
+    assert values["operand"] == ["0.3", "0.1"]
+    assert values["percent"] == ["20"]
+    assert values["integer_parts"] == ["0"]
+    assert "dropped_element" not in values
+
+
+def test_alternatives_of_a_deviation() -> None:
+    values = values_of(item_of("std", "std", "1", "2", "4"))
+    assert values["convention"] == ["1.52752523165195"]
+    # Variance, mean, and mean absolute deviation.
+    assert values["neighbour"] == ["1.55555555555556", "2.33333333333333", "1.11111111111111"]
+    assert values["dropped_element"] == ["1", "1.5", "0.5"]
+    assert LABEL not in values
+
+
+def test_alternatives_of_powers() -> None:
+    root = values_of(item_of("exponentiation", "^", "27", "0.333333333333333"))
+    assert root["exponent"] == ["0.333333333333334", "3"]
+    square = values_of(item_of("exponentiation", "^", "3", "2"))
+    assert square["exponent"] == ["0.111111111111111", "3", "27"]
+    assert (square["swapped"], square["neighbour"]) == (["8"], ["6"])
+
+
+def test_shortened_operands() -> None:
+    values = values_of(item_of("addition", "+", "1.23456789987654", "1"))
+    assert values["truncated_8"] == ["2.2345678"]
+    assert values["rounded_8"] == ["2.2345679"]
+    assert values["rounded_15"] == ["2.23456789987654"]
+
+
+def test_left_out_digits_are_not_powers_of_ten() -> None:
+    values = values_of(item_of("addition", "+", "0.02", "10.5"))
+    # 0.0, 0.5 and 10. instead of 0.02, 10.5 and 10.5; never a 0 left out.
+    assert values["dropped_operand_digit"] == ["10.5", "0.52", "10.02"]
+
+
+def test_float_types_are_those_of_the_baselines() -> None:
+    values = alternative_values(expression(item_of("addition", "+", "0.1", "0.2"), None))
+    assert values["float64"] == (Decimal("0.30000000000000004"),)
+    assert values["float32"] == (Decimal("0.3"),)
+    cancelled = item_of("std", "std", "100000000", "100000001")
+    one_pass = alternative_values(expression(cancelled, None))["one_pass"]
+    assert one_pass != (Decimal("0.5"),)
+
+
+def test_every_alternative_applies_to_some_question() -> None:
+    applied = {name for q in questions() for name in q.alternatives}
+    powers = item_of("exponentiation", "^", "3", "2")
+    applied |= set(alternative_values(expression(powers, "9")))
+    assert applied == {alternative.name for alternative in ALTERNATIVES}
+
+
+def test_task_without_an_evaluation_has_the_exact_answer_only() -> None:
+    item = item_of("minmax", "maximum", "1", "5.5")
+    assert expression(item, None).truth == Decimal("5.5")
+    assert TASKS["minmax"].approximate is None
+
+
+@given(NUMBERS.filter(lambda text: text != "0"), st.integers(1, 17))
+def test_value_agrees_with_its_own_shortened_forms(text: str, digits: int) -> None:
+    value = Decimal(text)
+    for shortened in readings((value,), digits):
+        assert shortened in readings((value,), digits_given(shortened, 17)) or not shortened
+
+
+@pytest.mark.parametrize(
+    ("answer", "digits"), [("1500", 2), ("0.50", 1), ("-12.034", 5), ("0", 1), ("1" * 30, 17)]
+)
+def test_digits_given(answer: str, digits: int) -> None:
+    assert digits_given(Decimal(answer), 17) == digits
+
+
+def test_neighbouring_values_do_not_agree() -> None:
+    values = readings((Decimal("1.2349"),), 3)
+    assert values == {Decimal("1.23")}
+    assert readings((Decimal("1.2351"),), 3) == {Decimal("1.23"), Decimal("1.24")}

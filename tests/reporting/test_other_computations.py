@@ -1,0 +1,93 @@
+"""Reports name the other computations that wrong answers equal."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+
+import msgspec
+import pytest
+from rich.console import Console
+
+from numbench.dataset.store import Dataset, open_dataset, write_dataset
+from numbench.records import ProtocolName, Response
+from numbench.reporting import ReportResult, rendering, report
+from numbench.reporting.console import terminal_table
+from numbench.tasks import TASKS
+from tests.reporting import runs
+
+ITEMS = 40
+PLANTED = 8
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Dataset:
+    items = {"std": open_dataset("v1").by_task["std"][:ITEMS]}
+    return write_dataset(
+        tmp_path / "data", items, name="few", generator="test", seed=1, split="test", settings={}
+    )
+
+
+def write_report(
+    tmp_path: Path, data: Dataset, planted: int, protocol: ProtocolName = "exact"
+) -> ReportResult:
+    (convention,) = TASKS["std"].conventions
+    responses = {}
+    for index, item in enumerate(data.by_task["std"]):
+        answer: object = item.answer
+        if index < planted:
+            answer = convention.exact_answer(item.operator, item.operands)
+        reasoning = "Let me use a calculator." if index % 2 else "By hand."
+        text = f'{{"answer": {answer}}}'
+        responses[item.id] = Response(item_id=item.id, text=text, reasoning_text=reasoning)
+    folder = runs.run(tmp_path / "run", data, responses, tasks=("std",))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(rendering, "all_figures", list)
+        return report([folder], protocol, published=False, out=tmp_path / "out")
+
+
+def test_planted_computation_is_in_every_part_of_the_report(tmp_path: Path, data: Dataset) -> None:
+    result = write_report(tmp_path, data, PLANTED)
+    sentence = f"Std: the sample deviation (divisor n − 1) {PLANTED} times"
+    (line,) = result.findings
+    assert line.startswith(f"GPT 5 (minimal): {PLANTED} of {PLANTED} wrong answers equal")
+    assert sentence in line
+    assert "Where the reasoning mentions a tool, 0 of" in line
+    console = Console(width=80, file=(shown := io.StringIO()))
+    console.print(terminal_table(result))
+    assert sentence in " ".join(shown.getvalue().split())
+    assert sentence in (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
+    (summary,) = json.loads((tmp_path / "out" / "report.json").read_text())["other_computations"]
+    assert (summary["wrong"], summary["matched"]) == (PLANTED, PLANTED)
+    (count,) = (c for c in summary["counts"] if c["computation"] == "convention")
+    assert count["matches"] == count["decidable"] == PLANTED
+    assert count["p_holm"] < 0.01 and count["expected"] < 1.5
+    with (tmp_path / "out/tables/other_computations.csv").open(encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    assert [row["Answers"] for row in rows if "n − 1" in row["Equal to"]] == [str(PLANTED)]
+
+
+def test_right_answers_have_no_findings(tmp_path: Path, data: Dataset) -> None:
+    assert write_report(tmp_path, data, 0).findings == ()
+    assert not list((tmp_path / "out/tables").glob("findings.*"))
+
+
+def test_protocol_paper_compares_nothing(tmp_path: Path, data: Dataset) -> None:
+    write_report(tmp_path, data, PLANTED, "paper")
+    assert json.loads((tmp_path / "out" / "report.json").read_text())["other_computations"] == []
+
+
+def test_questions_without_numbers_are_not_compared(tmp_path: Path) -> None:
+    data = runs.dataset(tmp_path, tasks=("addition",))
+    item = data.by_task["addition"][0]
+    items = {"addition": [msgspec.structs.replace(item, operands=("one", "NaN"))]}
+    words = write_dataset(
+        tmp_path / "words", items, name="w", generator="test", seed=1, split="test", settings={}
+    )
+    wrong = {item.id: runs.said("addition", 0, '{"answer": 11}')}
+    folder = runs.run(tmp_path / "run", words, wrong, tasks=("addition",))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(rendering, "all_figures", list)
+        assert report([folder], published=False, out=tmp_path / "out").findings == ()
