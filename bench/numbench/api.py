@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal
 
 from numbench.dataset.generate import FileProgress
 from numbench.dataset.generate import generate as generate_dataset
-from numbench.dataset.settings import DatasetSettings, parse_tasks
+from numbench.dataset.settings import DatasetSettings, parse_tasks, profile_of
 from numbench.dataset.store import Dataset, open_dataset
 from numbench.horizon.estimate import TaskHorizon
 from numbench.models.base import DEFAULT_TIMEOUT_SECONDS, Api
@@ -50,6 +50,7 @@ def generate(
     max_bits: int | None = None,
     max_shift: int = 0,
     question_size: int | None = None,
+    profile: Literal["study"] | None = None,
     out: PathLike | None = None,
     workers: int = 1,
     engine: Literal["local", "ray"] = "local",
@@ -61,9 +62,10 @@ def generate(
     task, `max_digits` the significant digits of an operand. With `max_bits`, operands are the
     integers 1 … 2^max_bits − 1 instead, divided by powers of ten up to 10^max_shift. `tasks` is
     "all" for the nine tasks of the paper. With `question_size`, the questions are those of scaled
-    tasks with so many digits, elements or operations, and "all" means all scaled tasks. Raises
-    BadInput for settings that are out of range, and if the folder contains another dataset;
-    NumbenchError if the disk or a worker fails.
+    tasks with so many digits, elements or operations, and "all" means all scaled tasks. With
+    `profile="study"`, which the name `study-like` implies, questions are distributed as the study's
+    published ones. Raises BadInput for settings that are out of range, and if the folder contains
+    another dataset; NumbenchError if the disk or a worker fails.
     """
     settings = DatasetSettings(
         name=name,
@@ -78,6 +80,7 @@ def generate(
         max_bits=max_bits,
         max_shift=max_shift,
         question_size=question_size,
+        profile=profile_of(name, profile),
     )
     folder = None if out is None else Path(out)
     return generate_dataset(settings, folder, workers, engine, on_file).dataset

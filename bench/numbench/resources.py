@@ -13,4 +13,5 @@ def resource_folder(name: str) -> Path:
     if installed.is_dir():
         return installed
     checkout = PACKAGE.parents[1]
-    return checkout / "results" / name if name == "published" else checkout / name
+    is_result = name in ("published", "comparability")
+    return checkout / "results" / name if is_result else checkout / name

@@ -22,6 +22,7 @@ INCLUDED_PAGES = (
     "datasets/README.md",
     "results/certificate-study/README.md",
     "results/forensics/README.md",
+    "results/comparability/README.md",
     "results/horizon-study/README.md",
     "results/representations/README.md",
     "results/rescored-study/README.md",

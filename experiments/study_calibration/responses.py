@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from numbench.dataset.store import Dataset
 from numbench.records import Item, Score
 from numbench.reporting.entries import measure
+from numbench.rescore.score_decomposition import audit_labels
 from numbench.scoring import score_run
 from numbench.scoring.scored_run import counted_rows
 from numbench.study_import import import_study
@@ -32,14 +34,28 @@ StudyScores = Mapping[Config, Mapping[str, ItemScores]]
 """Configuration → task → scores, in the order of the published tables."""
 
 
+class Study(NamedTuple):
+    """The study's scores, its items by task, and the number of its labels that are wrong."""
+
+    scores: StudyScores
+    items: Mapping[str, Sequence[Item]]
+    wrong_labels: int
+
+
 def read_study_scores(folder: Path) -> StudyScores:
     """Return the scores of the responses in the study's files.
 
     Raises BadInput like `import_study`.
     """
+    return read_study(folder).scores
+
+
+def read_study(folder: Path) -> Study:
+    """Return the scores and items in the study's files. Raises BadInput like `import_study`."""
     with tempfile.TemporaryDirectory() as runs:
         scored = [score_run(path) for path in import_study(folder, Path(runs), lambda _: None)]
-        return {
+        dataset = Dataset(Path(runs) / "dataset")
+        scores = {
             (run.entry.name, run.entry.reasoning): {
                 task: _item_scores(
                     [(row.item, row.score) for row in counted_rows(run.scored, task)]
@@ -48,6 +64,8 @@ def read_study_scores(folder: Path) -> StudyScores:
             }
             for run in measure(scored)
         }
+        wrong = sum(len(audited.wrong) for audited in audit_labels(dataset))
+        return Study(scores, dict(dataset.by_task), wrong)
 
 
 def _item_scores(rows: list[tuple[Item, Score]]) -> ItemScores:

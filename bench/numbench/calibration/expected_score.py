@@ -32,7 +32,8 @@ class ExpectedScore(NamedTuple):
     offset: the score minus the expected score on the answered items, with its 95 % interval; None
     if there are too few right, or too few wrong, answers to tell which items are hard. The interval
     of the score is then that of the observed score. outside: the share of the items with a feature
-    beyond the range of the answered ones.
+    beyond the range of the answered ones. resampled_offsets: what the interval of the offset is
+    based on; the same items are resampled for every model with as many answers.
     """
 
     score: float
@@ -40,6 +41,7 @@ class ExpectedScore(NamedTuple):
     offset: float | None
     offset_interval: Interval | None
     outside: float
+    resampled_offsets: FloatArray | None = None
 
 
 class _Target(NamedTuple):
@@ -86,6 +88,7 @@ def expected_scores(
             float(estimates[2 * i + 1]),
             Interval(float(low[2 * i + 1]), float(high[2 * i + 1])),
             target.outside,
+            resampled[:, 2 * i + 1],
         )
         for i, target in enumerate(compared)
     ]

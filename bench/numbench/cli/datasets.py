@@ -7,14 +7,20 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from numbench.cli.options import Engine, Format, Split, console, print_to_stderr
+from numbench.cli.options import Engine, Format, Profile, Split, console, print_to_stderr
 
 if TYPE_CHECKING:
     from numbench.dataset.generate import FileProgress
 
 
 def generate(
-    name: Annotated[str, typer.Option(help="Name of the dataset.")] = "v1",
+    name: Annotated[
+        str | None,
+        typer.Option(
+            help="Name of the dataset. [default: v1; with --profile study: study-like]",
+            show_default=False,
+        ),
+    ] = None,
     tasks: Annotated[
         str,
         typer.Option(
@@ -51,6 +57,13 @@ def generate(
             "operations, 1 to 4096.",
         ),
     ] = None,
+    profile: Annotated[
+        Profile | None,
+        typer.Option(
+            help="Questions distributed as in the study's published files, for scores that compare "
+            "with published ones. The name study-like implies it.",
+        ),
+    ] = None,
     out: Annotated[
         Path | None,
         typer.Option(metavar="FOLDER", help="Folder to write. [default: datasets/NAME]"),
@@ -69,6 +82,7 @@ def generate(
     Examples:
       numbench generate --name hard --seed 7 --size 1000 --tasks mean,std
       numbench generate --name bytes --max-bits 8 --tasks multiplication,addition
+      numbench generate --name study-like
       numbench generate --name long --question-size 40 --size 100
       numbench generate --name train --split train --size 1000000 --workers 8
       numbench run --model baseline/float64 --dataset hard
@@ -76,8 +90,11 @@ def generate(
     Writes to --out: one or more files per task and manifest.json (settings and SHA-256 hashes).
     """
     from numbench.dataset import generate as module
-    from numbench.dataset.settings import DatasetSettings, parse_tasks
+    from numbench.dataset.settings import DatasetSettings, parse_tasks, profile_of
+    from numbench.tasks.study_profile import NAME as STUDY_LIKE
 
+    if name is None:
+        name = "v1" if profile is None else STUDY_LIKE
     settings = DatasetSettings(
         name=name,
         tasks=parse_tasks(tasks.split(","), scaled=question_size is not None),
@@ -89,6 +106,7 @@ def generate(
         max_bits=max_bits,
         max_shift=max_shift,
         question_size=question_size,
+        profile=profile_of(name, None if profile is None else profile.value),
     )
     try:
         result = module.generate(settings, out, workers, engine.value, on_file=_print_file_done)

@@ -33,6 +33,10 @@ class Format(str, Enum):  # noqa: UP042
     parquet = "parquet"
 
 
+class Profile(str, Enum):  # noqa: UP042
+    study = "study"
+
+
 class Engine(str, Enum):  # noqa: UP042
     local = "local"
     ray = "ray"

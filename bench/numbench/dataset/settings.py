@@ -8,7 +8,14 @@ from typing import Literal, NamedTuple
 
 from numbench.errors import BadInput
 from numbench.records import Manifest, Scalar
-from numbench.tasks import PAPER_TASKS, SCALED_TASKS, TASKS, check_task_name, short_integers
+from numbench.tasks import (
+    PAPER_TASKS,
+    SCALED_TASKS,
+    TASKS,
+    check_task_name,
+    short_integers,
+    study_profile,
+)
 from numbench.tasks.items import SPLIT_SHARES
 from numbench.tasks.shards import Shard
 
@@ -22,12 +29,15 @@ MAX_SHARD_ROWS = 10_000_000
 """Maximum rows of one file: half a minute of work that fits in one worker's memory."""
 
 Format = Literal["jsonl", "parquet"]
+Profile = Literal["study"]
 
 
 class DatasetSettings(NamedTuple):
     """The settings that determine the content of a dataset.
 
     size: items per task. max_digits, max_bits, max_shift, question_size: see `SamplingSettings`.
+    profile: `study` for questions distributed as those that the study published, instead of by
+    these settings.
     """
 
     name: str = "v1"
@@ -40,6 +50,7 @@ class DatasetSettings(NamedTuple):
     max_bits: int | None = None
     max_shift: int = 0
     question_size: int | None = None
+    profile: Profile | None = None
 
     def manifest_settings(self) -> dict[str, Scalar]:
         """Return the settings that a manifest stores in addition to name, seed and split."""
@@ -48,12 +59,14 @@ class DatasetSettings(NamedTuple):
             operands = {"max_bits": self.max_bits, "max_shift": self.max_shift}
         if self.question_size is not None:
             operands = {"question_size": self.question_size}
+        if self.profile is not None:
+            operands = {"profile": self.profile}
         return {"size": self.size, **operands, "format": self.format}
 
     def shard(self, task: str, index: int = 0, count: int = 1) -> Shard:
         """Return shard `index` of `count` of a task."""
         operands = (self.max_digits, self.max_bits, self.max_shift, self.question_size)
-        return Shard(task, self.seed, self.split, index, count, *operands)
+        return Shard(task, self.seed, self.split, index, count, *operands, self.profile)
 
 
 class ShardFile(NamedTuple):
@@ -140,6 +153,31 @@ def _check_question_size(settings: DatasetSettings) -> None:
         raise BadInput("--max-bits and --max-shift do not apply with --question-size: omit them")
 
 
+def profile_of(name: str, profile: Profile | None) -> Profile | None:
+    """Return the profile of a dataset: `study-like` has that of the study without being told."""
+    return "study" if name == study_profile.NAME else profile
+
+
+def _check_profile(settings: DatasetSettings) -> None:
+    """Raise BadInput for an unknown profile, or settings that a profile does not have."""
+    if settings.profile is None:
+        if settings.name == study_profile.NAME:
+            raise BadInput(f"--name {study_profile.NAME}: needs --profile study")
+        return
+    if settings.profile != "study":
+        raise BadInput(f"--profile {settings.profile}: use study")
+    for task in settings.tasks:
+        if task not in study_profile.SAMPLERS:
+            raise BadInput(
+                f"--profile study has no {task}; use {', '.join(study_profile.SAMPLERS)}"
+            )
+    defaults = DatasetSettings()
+    for field in ("max_digits", "max_bits", "max_shift", "question_size"):
+        if getattr(settings, field) != getattr(defaults, field):
+            option = "--" + field.replace("_", "-")
+            raise BadInput(f"{option} does not apply with --profile study: omit it")
+
+
 def check_settings(settings: DatasetSettings) -> None:
     """Raise BadInput for invalid settings."""
     if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", settings.name):
@@ -151,6 +189,7 @@ def check_settings(settings: DatasetSettings) -> None:
         raise BadInput(f"--size {settings.size}: it must be at least 1 item per task")
     if not 3 <= settings.max_digits <= 17:
         raise BadInput(f"--max-digits {settings.max_digits}: it must be between 3 and 17")
+    _check_profile(settings)
     _check_question_size(settings)
     if settings.max_bits is not None:
         try:

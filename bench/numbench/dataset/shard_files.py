@@ -98,6 +98,8 @@ def _pool(shard: Shard, rows: int) -> pa.Table:
 
 def _operand_limit(shard: Shard) -> str:
     """Return the limit of the operands, and how to get more items."""
+    if shard.profile is not None:
+        return f"the {shard.profile} profile; use a smaller --size"
     if shard.question_size is not None:
         return f"size {shard.question_size}; use a smaller --size or a larger --question-size"
     if shard.max_bits is None:

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from numbench.certificate.outcome import Outcome
     from numbench.reporting.horizon_regression import HorizonRegression
     from numbench.reporting.horizon_runs import HorizonRun
+    from numbench.reporting.item_offsets import ItemOffsets
     from numbench.reporting.regression import Regression
     from numbench.reporting.table_model import Entry
     from numbench.reporting.variant_console import VariantSummary
@@ -25,7 +26,9 @@ class ReportResult(NamedTuple):
     measurements of horizons. variants: effects of prompts and transformations over the tasks.
     prompt_spreads: index of an entry → task → spread of its score over paraphrases, in points.
     certificates: the outcomes of certificates. findings: sentences about the wrong answers of runs
-    with a finding. budgets: sentences about the reasoning levels of a model.
+    with a finding. budgets: sentences about the reasoning levels of a model. item_offsets: how much
+    easier the runs' items are than those of the published scores, as estimated; None if that is not
+    known, or nothing published is shown.
     """
 
     out: Path
@@ -40,6 +43,7 @@ class ReportResult(NamedTuple):
     certificates: tuple[Outcome, ...] = ()
     findings: tuple[str, ...] = ()
     budgets: tuple[str, ...] = ()
+    item_offsets: ItemOffsets | None = None
 
 
 def _ignore(message: str) -> None:

@@ -98,6 +98,7 @@ def build(
         certificates=data.certificates,
         findings=tuple(finding_lines(data.matches)),
         budgets=tuple(budget_lines(data.budgets)),
+        item_offsets=data.item_offsets,
     )
 
 

@@ -21,6 +21,7 @@ from numbench.reporting.comparisons import (
     is_equivalent,
 )
 from numbench.reporting.horizon_console import horizon_table
+from numbench.reporting.item_offsets import MARK, ItemOffsets
 from numbench.reporting.regression import Regression
 from numbench.reporting.table_model import LOG_SMAPE, PUBLISHED_HEADING, Entry, format_value
 from numbench.reporting.variant_console import variant_table
@@ -76,9 +77,27 @@ def _score_table(result: ReportResult) -> Table:
             values = (format_value(spreads.get(task), LOG_SMAPE.decimals) for task in result.tasks)
             table.add_row(Text("  prompt spread"), "", *values, style="italic")
     if result.published:
-        table.add_row(Text(PUBLISHED_HEADING, style="bold dim"))
+        table.add_row(Text(_published_heading(result), style="bold dim"))
         _add_rows(table, result.published, result.tasks, "dim")
+        if result.item_offsets:
+            _add_offsets(table, result.item_offsets, result.tasks)
     return table
+
+
+def _published_heading(result: ReportResult) -> str:
+    return f"{PUBLISHED_HEADING} {MARK}" if result.item_offsets else PUBLISHED_HEADING
+
+
+def _add_offsets(table: Table, offsets: ItemOffsets, tasks: Sequence[str]) -> None:
+    """Add the estimated offsets of the runs' items from the published ones."""
+    values = offsets.tables[LOG_SMAPE.name]
+    cells = [values.get(task) for task in tasks]
+    table.add_row(
+        Text(f"{MARK} {offsets.dataset} easier by"),
+        Text("est."),
+        *("–" if value is None else f"{value:+z.1f}" for value in cells),
+        style="dim",
+    )
 
 
 def regression_table(regression: Regression) -> RenderableType:

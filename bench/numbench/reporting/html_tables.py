@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from numbench.reporting.item_offsets import MARK
 from numbench.reporting.report_data import ReportData
 from numbench.reporting.summary_table import ranked_runs
 from numbench.reporting.table_model import (
@@ -133,7 +134,8 @@ def _score_table(spec: ScoreTableSpec, data: ReportData) -> HtmlTable:
         HtmlColumn("Model", False),
         *(HtmlColumn(name, True, task) for name, task in spec.columns),
     ]
-    caption = f"{spec.caption} Small type: 95 % bounds."
+    note = data.item_offsets.note(spec) if data.item_offsets else None
+    caption = f"{spec.caption} Small type: 95 % bounds.{f' {note}' if note else ''}"
     return HtmlTable(spec.name, spec.title, caption, columns, list(_score_rows(spec, data)))
 
 
@@ -141,8 +143,10 @@ def _score_rows(spec: ScoreTableSpec, data: ReportData) -> Iterator[HtmlRow]:
     for index, run in enumerate(data.runs):
         cells = _entry_cells(spec, run.entry, run.scored.info.source)
         yield HtmlRow(run.entry.model, cells, index)
+    is_marked = data.item_offsets is not None and data.item_offsets.note(spec) is not None
+    source = f"{PUBLISHED_HEADING} {MARK}" if is_marked else PUBLISHED_HEADING
     for entry in data.published:
-        cells = _entry_cells(spec, entry, PUBLISHED_HEADING)
+        cells = _entry_cells(spec, entry, source)
         yield HtmlRow(entry.model, cells, None, published=True)
 
 

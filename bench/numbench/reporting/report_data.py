@@ -31,6 +31,7 @@ from numbench.reporting.prompt_effects import (
     prompt_spreads,
 )
 from numbench.reporting.reasoning_budgets import budget_groups, efficiency
+from numbench.reporting.item_offsets import ItemOffsets, item_offsets
 from numbench.reporting.repeated_samples import RepeatedSamples, repeated_samples
 from numbench.reporting.report_warnings import ReportWarning
 from numbench.reporting.table_model import LOG_SMAPE, Entry, TableContext
@@ -68,6 +69,11 @@ class ReportData:
         self.runs = tuple(runs)
         self.published = tuple(published) if runs else ()
         self.horizons = tuple(horizons)
+
+    @cached_property
+    def item_offsets(self) -> ItemOffsets | None:
+        """How much easier the runs' items are than those of the published scores, if known."""
+        return item_offsets([run.scored.dataset for run in self.runs]) if self.published else None
 
     def has(self, kind: RunKind) -> bool:
         """Return whether there are runs of a kind."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from numbench.reporting.item_offsets import MARK, ItemOffsets
 from numbench.reporting.table_model import (
     PUBLISHED_HEADING,
     Entry,
@@ -43,13 +44,31 @@ def value_rows(spec: ScoreTableSpec, entries: Sequence[Entry]) -> list[list[str]
 
 
 def value_groups(
-    spec: ScoreTableSpec, entries: Sequence[Entry], published: Sequence[Entry], heading: str
+    spec: ScoreTableSpec,
+    entries: Sequence[Entry],
+    published: Sequence[Entry],
+    heading: str,
+    offsets: ItemOffsets | None = None,
 ) -> list[RowGroup]:
-    """Return measured and published values, in separate row groups."""
+    """Return measured and published values, in separate row groups.
+
+    Published rows are marked if their items are known to be easier or harder.
+    """
     groups = [RowGroup(heading, value_rows(spec, entries))]
     if published:
-        groups.append(RowGroup(PUBLISHED_HEADING, value_rows(spec, published)))
+        rows = value_rows(spec, published)
+        if offsets and offsets.note(spec):
+            rows = [[f"{name} {MARK}", *cells] for name, *cells in rows]
+        groups.append(RowGroup(PUBLISHED_HEADING, rows))
     return groups
+
+
+def published_notes(
+    spec: ScoreTableSpec, published: Sequence[Entry], offsets: ItemOffsets | None
+) -> list[str]:
+    """Return the notes about the published rows; none without them."""
+    note = offsets.note(spec) if offsets else None
+    return [PUBLISHED_NOTE, *([note] if note else [])] if published else []
 
 
 def estimate_rows(spec: ScoreTableSpec, entries: Sequence[Entry]) -> list[list[str]]:

@@ -94,9 +94,11 @@ def _value_table(spec: ScoreTableSpec) -> TableSpec:
         rows = score_tables.value_rows(table, data.entries)
         return TableContent(
             header,
-            score_tables.value_groups(table, data.entries, data.published, data.heading),
+            score_tables.value_groups(
+                table, data.entries, data.published, data.heading, data.item_offsets
+            ),
             text_columns=2,
-            notes=[score_tables.PUBLISHED_NOTE] if data.published else [],
+            notes=score_tables.published_notes(table, data.published, data.item_offsets),
             # The CSV file has the measured rows only.
             csv=(header, rows),
         )

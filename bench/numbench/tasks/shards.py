@@ -1,19 +1,19 @@
 """Shards: endless, reproducible streams of distinct items that make up a split.
 
 The samplers of `numbench.tasks` are the definition of the items; they make one at a time.
-Few-shot examples and plugin tasks use them directly. `numbench.vectorized` makes equal items of
-the nine paper tasks in arrays, faster.
+Few-shot examples, plugin tasks and the study profile use them directly. `numbench.vectorized` makes
+equal items of the nine paper tasks in arrays, faster.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from numbench.errors import BadInput
 from numbench.records import Item
-from numbench.tasks import TASKS, short_integers
-from numbench.tasks.base import SamplingSettings
+from numbench.tasks import TASKS, short_integers, study_profile
+from numbench.tasks.base import SampledQuestion, SamplingSettings
 from numbench.tasks.exact_arithmetic import in_range
 from numbench.tasks.items import make_item, shard_of, split_of
 from numbench.tasks.random_words import RandomStream, RandomWords, attempts
@@ -24,7 +24,8 @@ class Shard:
     """A part of the items of one task and split.
 
     A shard has its own random stream. It keeps the items of its split whose content hash assigns
-    them to it among `count` shards, so that shards share no item.
+    them to it among `count` shards, so that shards share no item. profile: `study` for items
+    distributed as the published ones (`numbench.tasks.study_profile`); it ignores the settings.
     """
 
     task: str
@@ -36,6 +37,7 @@ class Shard:
     max_bits: int | None = None
     max_shift: int = 0
     question_size: int | None = None
+    profile: str | None = None
 
     @property
     def settings(self) -> SamplingSettings:
@@ -50,11 +52,24 @@ class Shard:
             name += f" of integers, {self.max_bits} bits, shift {self.max_shift}"
         if self.question_size is not None:
             name += f" of size {self.question_size}"
+        if self.profile is not None:
+            name += f" of the {self.profile} profile"
         return RandomStream(self.seed, name, self.split, self.index)
+
+    @property
+    def sample(self) -> Callable[[RandomWords, SamplingSettings], SampledQuestion | None]:
+        """The sampler of one attempt."""
+        if self.profile is not None:
+            return study_profile.SAMPLERS[self.task]
+        if self.max_bits is not None:
+            return short_integers.SAMPLERS[self.task]
+        return TASKS[self.task].sample
 
     @property
     def words_per_attempt(self) -> int:
         """The number of random words of an attempt."""
+        if self.profile is not None:
+            return study_profile.WORDS_PER_ATTEMPT
         if self.max_bits is not None:
             return short_integers.WORDS_PER_ATTEMPT
         task = TASKS[self.task]
@@ -110,8 +125,7 @@ def generate_items(shard: Shard) -> Iterator[Item]:
 def _make_attempt(shard: Shard, words: RandomWords) -> Item | None:
     """Return the item of one attempt; None if it breaks a rule or is not part of the shard."""
     task = TASKS[shard.task]
-    sample = task.sample if shard.max_bits is None else short_integers.SAMPLERS[shard.task]
-    question = sample(words, shard.settings)
+    question = shard.sample(words, shard.settings)
     if question is None:
         return None
     operator, operands, params = question

@@ -31,12 +31,11 @@ _ITEMS_PER_TABLE = 1000
 def generate_tables(shard: Shard, rows: int) -> Iterator[pa.Table]:
     """Yield the first `rows` items of a shard in order, in tables of some thousands.
 
-    Tasks that are not vectorized are generated item by item. Raises ItemsExhausted if there are
-    fewer distinct items.
+    Tasks and profiles that are not vectorized are generated item by item. Raises ItemsExhausted
+    if there are fewer distinct items.
     """
-    tables = (
-        _generate_vectorized(shard, rows) if shard.task in SAMPLERS else _generate_one_by_one(shard)
-    )
+    is_vectorized = shard.task in SAMPLERS and shard.profile is None
+    tables = _generate_vectorized(shard, rows) if is_vectorized else _generate_one_by_one(shard)
     finished = 0
     for whole in tables:
         table = whole.slice(0, rows - finished)
