@@ -147,4 +147,4 @@ def test_the_demo_runs_outside_the_repository(installed: Installation) -> None:
     assert "numbench small" in tables.partition("published (paper)")[2]
     report = installed.home / "results" / "demo" / "report"
     assert (report / "report.html").is_file()
-    assert (report / "figures" / "radar.png").stat().st_size > 10_000
+    assert (report / "figures" / "radar.svg").stat().st_size > 10_000

@@ -126,7 +126,9 @@ def test_a_shard_is_part_of_the_identity_the_name_and_every_signature(
     for task, cell in measured.cells.items():
         assert (cell.n, cell.statuses) == (2, {"ok": 2})
         assert "|n:2|shard:2/3|" in measured.signatures[task]
-    assert "includes only shard 2/3" in "".join(coverage_warnings([measured]))
+    assert "includes only shard 2/3" in "".join(
+        warning.text for warning in coverage_warnings([measured])
+    )
 
 
 def test_shards_are_compared_item_by_item(tmp_path: Path) -> None:

@@ -30,10 +30,11 @@ from numbench.reporting.certificate_tables import certificate_console, certifica
 from numbench.reporting.entries import measure
 from numbench.reporting.html_page import render
 from numbench.reporting.report_data import ReportData
+from numbench.reporting.report_warnings import ReportWarning, by_severity
 from numbench.reporting.table_registry import TABLES, build_table
 from numbench.runner.preparation import RunArguments
+from numbench.runner.run_context import RetryPolicy
 from numbench.runner.run_report import CostLimitReached
-from numbench.runner.scheduler import RetryPolicy
 from numbench.runner.spec import RunSpec
 from numbench.scoring import score_run
 from numbench.tasks import TASKS
@@ -373,9 +374,9 @@ def test_the_report_states_difference_and_verdict(done: Path) -> None:
     assert summary["tasks"][-1]["low"] == pytest.approx(overall.result.low)
     sentence = summary["sentence"]
     assert f"{overall.result.difference:+.1f} points" in sentence and "Verdict: memory" in sentence
-    assert sentence in data.warnings
+    assert ReportWarning(sentence) in data.warnings
     assert sentence in table.files["certificates.md"]
-    assert str(escape(sentence)) in render(data, [table], [], {}, data.warnings, "0")
+    assert str(escape(sentence)) in render(data, [table], [], {}, by_severity(data.warnings), "0")
     terminal = Console(width=80, file=io.StringIO(), record=True)
     terminal.print(certificate_console(data.certificates))
     lines = terminal.export_text().splitlines()
@@ -388,8 +389,8 @@ def test_the_page_and_the_terminal_state_a_verdict_that_is_no_warning(tmp_path: 
     data = report_data(tmp_path / "c/fresh", tmp_path / "c/frozen")
     (summary,) = certificates_json(data.certificates)
     sentence = str(summary["sentence"])
-    assert "Verdict: equivalent" in sentence and sentence not in data.warnings
-    assert str(escape(sentence)) in render(data, [], [], {}, data.warnings, "0")
+    assert "Verdict: equivalent" in sentence and ReportWarning(sentence) not in data.warnings
+    assert str(escape(sentence)) in render(data, [], [], {}, by_severity(data.warnings), "0")
     terminal = Console(width=1000, file=io.StringIO(), record=True)
     terminal.print(certificate_console(data.certificates))
     assert sentence in terminal.export_text()

@@ -19,8 +19,11 @@ pytestmark = pytest.mark.heavy
 LOW = {"slope 1"}
 """The limit of items is reached before the slope is known."""
 
-HIGH = {"slope 12", "slope 12, lapses 10%", "slope 12, h50 ≈ 2", "slope 6, guesses 50%"}
+HIGH = {"slope 12", "slope 12, lapses 10%", "slope 12, h50 ≈ 2"}
 """The precision is reached before the slope is known, or no size is between the neighbours."""
+
+
+STEEP_ENOUGH = {"slope 3, h50 ≈ 20", "slope 8, h50 ≈ 20"}
 
 
 @pytest.mark.parametrize("condition", WELL_SPECIFIED, ids=lambda condition: condition.name)
@@ -48,5 +51,5 @@ def test_independent_errors_are_close_enough_to_the_curve(condition: Condition) 
 @pytest.mark.parametrize(("condition", "style"), EFFICIENCY, ids=str)
 def test_a_uniform_grid_costs_more(condition: Condition, style: str) -> None:
     result = cost(condition, style, 200)
-    assert result.ratio(result.items) >= 1.5, result
-    assert result.ratio(result.tokens) >= 3, result
+    assert result.ratio(result.items) >= (3 if condition.name in STEEP_ENOUGH else 2), result
+    assert result.ratio(result.tokens) >= 5, result

@@ -119,7 +119,7 @@ def test_the_control_stands_beside_every_horizon() -> None:
     cells = [dict(zip(HORIZONS_HEADER, row, strict=True))["Copy"] for row in horizon_rows([run])]
     assert cells == [run.horizons["copy"].text(run.horizons["copy"].h50.value)] * 2
     alone = run_of({"chain": invented_horizon("long_addition", 60.0)})
-    assert any("without the control task copy" in text for text in horizon_warnings([alone]))
+    assert any("without the control task copy" in each.text for each in horizon_warnings([alone]))
 
 
 def test_a_curve_that_does_not_fit_is_replaced_by_the_isotonic_crossing() -> None:
@@ -127,7 +127,8 @@ def test_a_curve_that_does_not_fit_is_replaced_by_the_isotonic_crossing() -> Non
     (row,) = horizon_rows([run])
     cells = dict(zip(HORIZONS_HEADER, row, strict=True))
     assert cells["h50"] == f"{cells['Isotonic']} (no fit)" and cells["h90"] == ""
-    (sentence,) = [text for text in horizon_warnings([run]) if "no logistic curve" in text]
+    texts = [warning.text for warning in horizon_warnings([run])]
+    (sentence,) = [text for text in texts if "no logistic curve" in text]
     assert sentence.startswith("GPT 5 (minimal), Chain: no logistic curve describes the answers")
     assert f"regression crosses 50 % at {cells['Isotonic']} operations" in sentence
 
@@ -145,7 +146,7 @@ def test_sizes_outside_the_axis_are_bounds_and_never_numbers() -> None:
 def test_warnings_name_truncated_limited_and_unfinished_measurements() -> None:
     outcomes = [SizeOutcome(size, 1.0) for size in (16, 32)] + [SizeOutcome(32, 0.0, 1, 1)]
     run = run_of({"copy": estimate_horizon(COPY, outcomes, 32)})
-    assert horizon_warnings([run]) == [
+    assert [warning.text for warning in horizon_warnings([run])] == [
         "GPT 5 (minimal): answers cut off at the token limit count as not right (1: Copy 1).",
         "GPT 5 (minimal): the measured sizes end before the horizon, at the token limit, at "
         "--max-size, or because larger ones are rejected (Copy 32).",

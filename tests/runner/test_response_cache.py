@@ -74,7 +74,7 @@ def test_equal_requests_are_answered_from_the_cache_at_no_cost(
         assert replace(response, at=original.at, extra=original.extra, **same) == original
     warnings = coverage_warnings(measure([score_run(tmp_path / "second")]))
     assert "answers from the response cache, without cost and latency (6: MinMax 3" in "".join(
-        warnings
+        warning.text for warning in warnings
     )
 
 

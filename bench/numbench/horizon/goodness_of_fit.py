@@ -16,8 +16,8 @@ DRAWS = 1000
 MISFIT = 0.01
 """Below this p-value, the curve does not describe the answers.
 
-The p-values are conservative: below 0.05 are 2 % of those of models that follow the curve, below
-0.01 are 0.1 %. A report has twelve of them or more, and each replaces an estimate.
+The p-values are conservative: below 0.05 are up to 2 % of those of models that follow the curve,
+below 0.01 up to 0.5 %. A report has twelve of them or more, and each replaces an estimate.
 """
 
 

@@ -1,8 +1,8 @@
 """Registry of a report's figures: `FIGURES`, and the figures of installed packages.
 
 A figure of another package is a `FigureSpec`, registered as an entry point in the group
-`numbench.figures`. The report writes it to `figures/NAME.png`, `.pdf` and `.svg` and shows it in
-`report.html`.
+`numbench.figures`. The report writes it to `figures/NAME.svg`, and in other formats on request, and
+shows it in `report.html`.
 """
 
 from __future__ import annotations

@@ -256,8 +256,8 @@ def horizon_warnings(runs: Sequence[HorizonRun]) -> list[ReportWarning]:
                 f"{run.label}: the measured sizes end before the horizon, at the token limit, at "
                 f"--max-size, or because larger ones are rejected ({names})."
             )
-        if unfinished := [_display(h) for h in horizons if h.stop is None]:
-            names = "all tasks" if len(unfinished) == len(horizons) else ", ".join(unfinished)
+        if unfinished := [_display(h) for h in run.horizons.values() if h.stop is None]:
+            names = "all tasks" if len(unfinished) == len(run.horizons) else ", ".join(unfinished)
             warnings.append(
                 f"{run.label}: unfinished measurements, whose intervals are wider than requested "
                 f"({names})."

@@ -21,6 +21,7 @@ from numbench.reporting.coverage import coverage_warnings
 from numbench.reporting.entries import MeasuredRun, dataset_label, dataset_tasks
 from numbench.reporting.horizon_runs import HorizonRun
 from numbench.reporting.horizon_tables import horizon_warnings
+from numbench.reporting.item_offsets import ItemOffsets, item_offsets
 from numbench.reporting.metamorphic import MetamorphicResult, metamorphic_results
 from numbench.reporting.other_computations import RunMatches, run_matches
 from numbench.reporting.prompt_effects import (
@@ -31,7 +32,6 @@ from numbench.reporting.prompt_effects import (
     prompt_spreads,
 )
 from numbench.reporting.reasoning_budgets import budget_groups, efficiency
-from numbench.reporting.item_offsets import ItemOffsets, item_offsets
 from numbench.reporting.repeated_samples import RepeatedSamples, repeated_samples
 from numbench.reporting.report_warnings import ReportWarning
 from numbench.reporting.table_model import LOG_SMAPE, Entry, TableContext
