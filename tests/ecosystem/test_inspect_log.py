@@ -164,6 +164,14 @@ def test_unknown_tokens_and_times_stay_unknown(tmp_path: Path) -> None:
     assert (sample.started_at, sample.completed_at, sample.total_time) == (None, None, None)
 
 
+def test_run_without_creation_time_is_exported(tmp_path: Path) -> None:
+    run = addition_run(tmp_path / "run", Response(item_id=first_id(), text="1"), created="")
+    log = export_log(run, tmp_path / "logs")
+    assert (log.stats.started_at, log.stats.completed_at) == ("", "")
+    assert log.eval.created.startswith("1970-01-01T00:00:00")
+    assert log.eval.metadata and log.eval.metadata["run"]["created"] == ""
+
+
 def test_total_tokens_are_unknown_if_a_response_has_no_count(tmp_path: Path) -> None:
     ids = [item.id for item in open_dataset("v1").by_task["addition"][:2]]
     known = Response(item_id=ids[0], text="7", usage=Usage(input=1, generated=5))

@@ -34,6 +34,9 @@ _STOP_REASONS: dict[FinishReason | None, StopReason] = {
     None: "unknown",
 }
 
+_UNKNOWN_CREATED = "1970-01-01T00:00:00+00:00"
+"""The creation time of a log whose run has none, because Inspect requires one."""
+
 
 def export_runs(paths: Sequence[Path], out: Path) -> Iterator[Path]:
     """Write the runs at or below `paths` to `out` as `.eval` logs, and yield each file.
@@ -207,7 +210,7 @@ def _spec(run: ScoredRun, rows: Sequence[ScoredItem], complete: bool) -> EvalSpe
         eval_id=identity,
         run_id=identity,
         task_id=identity,
-        created=_iso_time(info.created),
+        created=_iso_time(info.created) or _UNKNOWN_CREATED,
         task=INSPECT_TASK_NAME,
         task_version=dataset_version(source),
         task_registry_name=INSPECT_TASK_NAME,
@@ -314,7 +317,8 @@ def _parse_time(text: str) -> datetime:
 
 
 def _iso_time(text: str) -> str:
-    return _parse_time(text).isoformat()
+    """Return a time of a run in ISO 8601; empty if it is unknown, as in an imported run."""
+    return _parse_time(text).isoformat() if text else ""
 
 
 def _start_time(end: datetime | None, latency: float | None) -> str | None:
