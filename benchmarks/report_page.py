@@ -3,8 +3,9 @@
     python benchmarks/report_page.py [--runs 13] [--keep DIR]
 
 Thirteen synthetic runs of `v1`, 58,500 responses, with short texts or with long reasoning in the
-text, loaded from disk in headless Chromium, at full speed and with fourfold CPU throttling (similar
-to a phone). Seconds since navigation; the best of three.
+text: CPU seconds to make the report with its SVG figures, and the page loaded from disk in headless
+Chromium, at full speed and with fourfold CPU throttling (similar to a phone). Seconds since
+navigation; the best of three.
 """
 
 from __future__ import annotations
@@ -125,16 +126,16 @@ def main() -> None:
     print("# The report's page\n")
     print(f"`make bench`, Python {platform.python_version()}, {os.cpu_count()} cores.\n")
     print(
-        "| texts | CPU | MB | generation | first paint | items ready | search | elements "
+        "| texts | browser | MB | report, CPU | first paint | items ready | search | elements "
         "| heap MiB |"
     )
     print("|---|---|---:|---:|---:|---:|---:|---:|---:|")
     for kind in KINDS:
         runs, out = folder / kind, (options.keep or folder) / f"report-{kind.replace(' ', '-')}"
         write_runs(runs, options.runs, kind)
-        start = time.perf_counter()
+        start = time.process_time()
         path = report([runs], out=out).out / "report.html"
-        written = time.perf_counter() - start
+        written = time.process_time() - start
         with sync_playwright() as driver:
             browser = driver.chromium.launch(executable_path=executable, args=["--no-sandbox"])
             for slowdown in (1, 4):

@@ -158,7 +158,7 @@ def plot_style() -> Iterator[None]:
         matplotlib.rcdefaults()
         matplotlib.rcParams.update(_STYLE)
         # Characters that the font lacks are drawn as boxes; no warning is needed.
-        warnings.filterwarnings("ignore", message="Glyph .* missing from")
+        warnings.filterwarnings("ignore", message="(?s)Glyph .* missing from")
         yield
 
 
@@ -171,6 +171,14 @@ def check_formats(formats: Iterable[str]) -> tuple[FigureFormat, ...]:
     return tuple(known[name] for name in listed)
 
 
+def fix_layout(figure: Figure) -> None:
+    """Compute the positions of all axes, which do not change afterwards."""
+    engine = figure.get_layout_engine()
+    if engine is not None:
+        engine.execute(figure)
+        figure.set_layout_engine("none")
+
+
 def render_figure(figure: Figure, formats: Sequence[str] = ("png", "svg")) -> dict[str, bytes]:
     """Render a figure at its own size: format → bytes, equal for equal figures.
 
@@ -178,8 +186,7 @@ def render_figure(figure: Figure, formats: Sequence[str] = ("png", "svg")) -> di
     """
     # The layout is computed once, so that it is the same in all formats. Printing through the
     # canvas draws once; savefig would draw everything twice.
-    figure.draw_without_rendering()
-    figure.set_layout_engine("none")
+    fix_layout(figure)
     files = {}
     for form in formats:
         buffer = io.BytesIO()

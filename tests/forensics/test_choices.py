@@ -90,7 +90,7 @@ def test_planted_order_is_found(tmp_path: Path, task: str, name: str) -> None:
         is_planted = index % 2 == 0 and target is not None
         answers[item.id] = target if is_planted and target else random_answer(item, random)
         planted += is_planted
-    result = explain({}, wrong_choices(scored(tmp_path, answers, items)))
+    result = explain([{}], [wrong_choices(scored(tmp_path, answers, items))])[0]
     (count,) = (c for c in result.counts if c.alternative == name)
     assert count.is_significant
     assert count.matches > 1.4 * count.expected
@@ -103,7 +103,7 @@ def test_random_choices_are_not_explained(tmp_path: Path) -> None:
     for seed in range(20):
         random = Random(seed)
         answers = {item.id: random_answer(item, random) for item in items}
-        result = explain({}, wrong_choices(scored(tmp_path / str(seed), answers, items)))
+        result = explain([{}], [wrong_choices(scored(tmp_path / str(seed), answers, items))])[0]
         assert all(count.decidable for count in result.counts)
         significant += any(count.adjusted <= SIGNIFICANCE for count in result.counts)
     assert significant <= 2

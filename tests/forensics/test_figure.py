@@ -19,7 +19,9 @@ def analyzed_runs() -> list[AnalyzedRun]:
     answers = unrelated_answers(random)
     planted = with_planted(answers, "std", "convention", 0.2, random)
     return [
-        AnalyzedRun(name, "v1", RunFindings(explain(known), calculator_evidence(known)), [], [])
+        AnalyzedRun(
+            name, "v1", RunFindings(explain([known])[0], calculator_evidence(known)), [], []
+        )
         for name, known in zip("ab", (answers, planted), strict=True)
     ]
 

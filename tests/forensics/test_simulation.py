@@ -17,7 +17,7 @@ SHORTENED = ("truncated", "rounded")
 
 
 def test_errors_without_a_cause_are_not_explained() -> None:
-    results = [explain(unrelated_answers(Random(seed))) for seed in range(RUNS // 2)]
+    results = explain([unrelated_answers(Random(seed)) for seed in range(RUNS // 2)])
     # Nominal: a significant count in 5 % of the runs. In 400 other runs there was none.
     assert sum(any(count.is_significant for count in result.counts) for result in results) <= 1
     counts = [count for result in results for count in result.counts]
@@ -34,7 +34,7 @@ def test_planted_computation_is_found(task: str, alternative: str) -> None:
     for seed in range(RUNS // 2):
         random = Random(seed)
         answers = with_planted(unrelated_answers(random), task, alternative, 0.15, random)
-        result = explain({task: answers[task]})
+        result = explain([{task: answers[task]}])[0]
         significant = [count for count in result.counts if count.is_significant]
         (count,) = (c for c in result.counts if c.alternative == alternative)
         found += count in significant

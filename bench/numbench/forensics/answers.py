@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from typing import NamedTuple
 
@@ -19,8 +20,12 @@ NUMERIC_TASKS = tuple(name for name, task in PAPER_TASKS.items() if task.metric 
 """The tasks whose answers are compared: Add, Mult, Div, Exp, Mean and Std."""
 
 
-class Question(NamedTuple):
-    """An item of a task whose answers are computed numbers, with its alternative values by name."""
+@dataclass(frozen=True, eq=False)
+class Question:
+    """An item of a task whose answers are computed numbers, with its alternative values by name.
+
+    Equal to itself only.
+    """
 
     expression: Expression
     alternatives: Mapping[str, Values]
@@ -55,7 +60,7 @@ def read_questions(run: ScoredRun, known: Questions | None = None) -> dict[str, 
         row.item.id: row.item
         for task in NUMERIC_TASKS
         for row in run.rows.get(task, ())
-        if are_numbers((*row.item.operands, str(row.item.answer)))
+        if row.item.id in known or are_numbers((*row.item.operands, str(row.item.answer)))
     }
     return {
         item_id: known.get(item_id) or make_question(item, labels.get(item_id))

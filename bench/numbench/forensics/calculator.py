@@ -21,7 +21,7 @@ import numpy as np
 from numbench.forensics.agreement import FLOAT64_DIGITS, readings, round_to
 from numbench.forensics.alternatives import FLOAT64
 from numbench.forensics.answers import AnswersByTask, NumericAnswer
-from numbench.forensics.chance import ChanceModel
+from numbench.forensics.chance import ChanceModel, make_targets
 from numbench.stats.intervals import Interval
 
 FLAGGED_FROM = 1000.0
@@ -120,7 +120,8 @@ def _decisive_answers(
         if known.value in exact & float64:
             undecided += 1
         elif targets:
-            hits = chance.matches(known, targets)
+            possible = make_targets(targets, known.truth, known.digits, FLOAT64_DIGITS)
+            hits = chance.matches(known, possible)
             q = max(
                 (max(hits.by_answer, hits.by_error) + 1) / (hits.others + 1),
                 (hits.by_unit + 1) / (hits.all_others + 1),

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal
 from typing import NamedTuple
 
@@ -24,7 +24,7 @@ from numbench.forensics.agreement import readings, round_to
 
 _ENOUGH_ANSWERS = 20
 _EXACT = Context(prec=200, Emax=MAX_EMAX, Emin=MIN_EMIN, traps=[])
-_FIVE = Decimal(5)
+_ZERO, _FIVE = Decimal(0), Decimal(5)
 
 
 class GivenAnswer(NamedTuple):
@@ -41,6 +41,22 @@ class GivenAnswer(NamedTuple):
     def agrees_with_truth(self) -> bool:
         """Whether the answer is the exact value to the digits that it gives."""
         return self.value in readings((self.truth,), self.digits)
+
+
+class Target(NamedTuple):
+    """The errors of an answer to a question that counts as agreement.
+
+    units: in units of its last digit. low, high: in units of the last digit of the exact value, the
+    errors with which that rounds to it.
+    """
+
+    units: Decimal
+    low: Decimal
+    high: Decimal
+
+
+Targets = Mapping[Decimal, Target]
+"""Answers that count as agreement: value → errors."""
 
 
 class ChanceMatches(NamedTuple):
@@ -76,7 +92,9 @@ class ChanceModel:
         for answer in answers:
             by_digits[answer.digits].append(answer)
         self._similar = [self._index(by_digits, digits) for digits in range(limit + 1)]
-        self._units = Counter(_in_last_digits(a.value, _rounded(a), a.digits) for a in answers)
+        self._units = Counter(
+            _in_last_digits(a.value, round_to(a.truth, a.digits), a.digits) for a in answers
+        )
         self._total = len(answers)
 
     def _index(self, by_digits: Sequence[Sequence[GivenAnswer]], digits: int) -> _SimilarAnswers:
@@ -86,52 +104,54 @@ class ChanceModel:
             if len(similar) > _ENOUGH_ANSWERS:
                 break
         values = Counter(round_to(answer.value, digits) for answer in similar)
-        errors = (_difference(a.value, *self._unit(a)) for a in similar if a.truth)
+        errors = (_difference(a.value, *_unit(a.truth, self._limit)) for a in similar if a.truth)
         return _SimilarAnswers(values, sorted(errors), len(similar))
 
-    def matches(self, answer: GivenAnswer, targets: Collection[Decimal]) -> ChanceMatches:
+    def matches(self, answer: GivenAnswer, targets: Targets) -> ChanceMatches:
         """Return how many of the other answers would be one of `targets` in place of `answer`.
 
-        targets: the answers with the digits of `answer` that count as agreement. `answer` is one
-        of the indexed answers.
+        targets: by their values, for the digits and the exact value of `answer`, which is one of
+        the indexed answers.
         """
         values, errors, total = self._similar[answer.digits]
-        rounded = _rounded(answer)
         own = answer.value in targets
         by_answer, by_error, by_unit = -own, -own, -own
-        for target in targets:
-            by_answer += values.get(target, 0)
-            by_unit += self._units.get(_in_last_digits(target, rounded, answer.digits), 0)
-        if answer.truth:
-            for low, high in self._error_ranges(answer, targets):
+        for value, (units, low, high) in targets.items():
+            by_answer += values.get(value, 0)
+            by_unit += self._units.get(units, 0)
+            if answer.truth:
                 start = bisect_left(errors, low)
                 if start < len(errors) and errors[start] <= high:
                     by_error += bisect_right(errors, high, start) - start
         return ChanceMatches(by_answer, max(0, by_error), by_unit, total - 1, self._total - 1)
 
-    def _error_ranges(
-        self, answer: GivenAnswer, targets: Collection[Decimal]
-    ) -> Iterator[tuple[Decimal, Decimal]]:
-        """Yield the errors with which the exact value rounds to each target."""
-        truth, unit = self._unit(answer)
-        for target in targets:
-            center = _difference(target, truth, unit)
-            # At full precision the units are those of the target: only the error itself fits.
-            if answer.digits == self._limit:
-                yield center, center
-                continue
-            # Half a unit of the last digit.
-            half = _EXACT.scaleb(_FIVE, (target or answer.truth).adjusted() - answer.digits - unit)
-            yield _EXACT.subtract(center, half), _EXACT.add(center, half)
 
-    def _unit(self, answer: GivenAnswer) -> tuple[Decimal, int]:
-        """Return the rounded exact value and the place of its last digit, as a power of ten."""
-        return round_to(answer.truth, self._limit), answer.truth.adjusted() - self._limit + 1
+def make_targets(values: Iterable[Decimal], truth: Decimal, digits: int, limit: int) -> Targets:
+    """Return answers of so many digits as targets, by their values.
+
+    truth: the exact value. limit: the most digits of an answer.
+    """
+    rounded = round_to(truth, digits)
+    exact, place = _unit(truth, limit)
+    # At full precision the units are those of the target: only the error itself fits.
+    is_full = digits == limit
+    targets = {}
+    for value in values:
+        center = _difference(value, exact, place)
+        if is_full and truth and rounded.adjusted() == truth.adjusted():
+            targets[value] = Target(center, center, center)
+            continue
+        units = _in_last_digits(value, rounded, digits)
+        # Half a unit of the last digit.
+        size = _ZERO if is_full else _FIVE
+        half = _EXACT.scaleb(size, (value or truth).adjusted() - digits - place)
+        targets[value] = Target(units, _EXACT.subtract(center, half), _EXACT.add(center, half))
+    return targets
 
 
-def _rounded(answer: GivenAnswer) -> Decimal:
-    """Return the exact value in the digits of an answer."""
-    return round_to(answer.truth, answer.digits)
+def _unit(truth: Decimal, limit: int) -> tuple[Decimal, int]:
+    """Return the rounded exact value and the place of its last digit, as a power of ten."""
+    return round_to(truth, limit), truth.adjusted() - limit + 1
 
 
 def _in_last_digits(value: Decimal, rounded: Decimal, digits: int) -> Decimal:

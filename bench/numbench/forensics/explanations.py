@@ -9,8 +9,14 @@ from typing import NamedTuple
 
 from numbench.forensics.agreement import ANSWER_DIGITS, readings, round_to
 from numbench.forensics.alternatives import ALTERNATIVES
-from numbench.forensics.answers import AnswersByTask, NumericAnswer
-from numbench.forensics.chance import ChanceMatches, ChanceModel, GivenAnswer
+from numbench.forensics.answers import AnswersByTask, NumericAnswer, Question
+from numbench.forensics.chance import (
+    ChanceMatches,
+    ChanceModel,
+    GivenAnswer,
+    Targets,
+    make_targets,
+)
 from numbench.records import Item
 from numbench.stats.intervals import Interval, wilson
 from numbench.stats.multiple_testing import holm
@@ -95,16 +101,29 @@ class Explanations(NamedTuple):
     choices: Mapping[str, WrongChoices] = {}
 
 
-def explain(answers: AnswersByTask, choices: Sequence[WrongChoices] = ()) -> Explanations:
-    """Compare the wrong answers of a run with every alternative.
+def explain(
+    runs: Sequence[AnswersByTask], choices: Sequence[Sequence[WrongChoices]] = ()
+) -> list[Explanations]:
+    """Compare the wrong answers of runs with every alternative.
 
-    choices: those to the comparison tasks, whose counts are corrected together with the others.
+    choices: of each run, those to the comparison tasks, whose counts are corrected together with
+    the others.
     """
-    wrong: dict[str, WrongAnswers] = {}
-    counts: list[AlternativeCount] = []
-    for task, known in answers.items():
-        wrong[task], task_counts = _compare_task(task, known)
-        counts += task_counts
+    comparisons = [
+        {task: TaskComparison(task, answers) for task, answers in run.items()} for run in runs
+    ]
+    _compare([comparison for of_run in comparisons for comparison in of_run.values()])
+    return [
+        _explanations(of_run, choices_of_run)
+        for of_run, choices_of_run in zip(comparisons, choices or [()] * len(runs), strict=True)
+    ]
+
+
+def _explanations(
+    comparisons: Mapping[str, TaskComparison], choices: Sequence[WrongChoices]
+) -> Explanations:
+    wrong = {task: known.wrong_answers() for task, known in comparisons.items()}
+    counts = [count for known in comparisons.values() for count in known.counts()]
     counts += [count for known in choices for count in known.counts]
     adjusted = holm([count.p_value for count in counts])
     counts = [count._replace(adjusted=value) for count, value in zip(counts, adjusted, strict=True)]
@@ -121,38 +140,83 @@ def explain(answers: AnswersByTask, choices: Sequence[WrongChoices] = ()) -> Exp
     return Explanations(wrong, counts, matched, {known.task: known for known in choices})
 
 
-def _compare_task(
-    task: str, answers: Sequence[NumericAnswer]
-) -> tuple[WrongAnswers, list[AlternativeCount]]:
-    """Compare the wrong answers to a task with the values of the alternatives."""
-    given = [(answer, answer.given()) for answer in answers]
-    inexact = [
-        (answer, known)
-        for answer, known in given
-        if known.value != round_to(known.truth, ANSWER_DIGITS)
-    ]
-    compared = [(answer, known) for answer, known in inexact if not known.agrees_with_truth]
-    chance = ChanceModel([known for _, known in compared], ANSWER_DIGITS)
-    trials: dict[str, list[ChanceMatches]] = {}
-    matches: Counter[str] = Counter()
-    wrong = []
-    for answer, known in compared:
-        exact = readings((known.truth,), known.digits)
-        names = []
-        for name, values in answer.question.alternatives.items():
-            targets = readings(values, known.digits) - exact
-            if targets:
-                trials.setdefault(name, []).append(chance.matches(known, targets))
-                if known.value in targets:
-                    names.append(name)
-        matches.update(names)
-        wrong.append(WrongAnswer(answer, known, names))
-    counts = [
-        _count(task, alternative.name, matches[alternative.name], trials[alternative.name])
-        for alternative in ALTERNATIVES
-        if alternative.name in trials
-    ]
-    return WrongAnswers(len(answers), len(inexact) - len(wrong), wrong), counts
+def _compare(comparisons: Sequence[TaskComparison]) -> None:
+    """Compare all answers; those of several runs to one question at once, which is faster."""
+    same: dict[tuple[Question, int], list[tuple[TaskComparison, int]]] = {}
+    for comparison in comparisons:
+        for index, (answer, given) in enumerate(comparison.compared):
+            same.setdefault((answer.question, given.digits), []).append((comparison, index))
+    for (question, digits), answers in same.items():
+        targets = _targets(question, digits)
+        for comparison, index in answers:
+            comparison.compare(index, targets)
+
+
+def _targets(question: Question, digits: int) -> dict[str, Targets]:
+    """Return the answers of so many digits that agree with each alternative.
+
+    Without those that agree with the exact value, and without alternatives that have no other.
+    """
+    truth = question.expression.truth
+    exact = readings((truth,), digits)
+    different = {
+        name: readings(values, digits) - exact for name, values in question.alternatives.items()
+    }
+    known = make_targets(frozenset().union(*different.values()), truth, digits, ANSWER_DIGITS)
+    return {
+        name: {value: known[value] for value in values}
+        for name, values in different.items()
+        if values
+    }
+
+
+class TaskComparison:
+    """The comparison of one run's wrong answers to the questions of a task.
+
+    compared: its wrong answers, except those that are the exact value in fewer digits.
+    """
+
+    def __init__(self, task: str, answers: Sequence[NumericAnswer]) -> None:
+        """Select the answers."""
+        self._task = task
+        self._answered = len(answers)
+        given = [(answer, answer.given()) for answer in answers]
+        inexact = [
+            (answer, known)
+            for answer, known in given
+            if known.value != round_to(known.truth, ANSWER_DIGITS)
+        ]
+        self.compared = [(a, known) for a, known in inexact if not known.agrees_with_truth]
+        self._shortened = len(inexact) - len(self.compared)
+        self._chance = ChanceModel([known for _, known in self.compared], ANSWER_DIGITS)
+        self._names: list[list[str]] = [[] for _ in self.compared]
+        self._trials: dict[str, list[ChanceMatches]] = {}
+
+    def compare(self, index: int, targets: Mapping[str, Targets]) -> None:
+        """Compare one answer with the alternatives. targets: of each, for the answer's digits."""
+        known = self.compared[index][1]
+        for name, of_alternative in targets.items():
+            matches = self._chance.matches(known, of_alternative)
+            self._trials.setdefault(name, []).append(matches)
+            if known.value in of_alternative:
+                self._names[index].append(name)
+
+    def wrong_answers(self) -> WrongAnswers:
+        """Return the wrong answers with the alternatives that they equal."""
+        wrong = [
+            WrongAnswer(answer, known, names)
+            for (answer, known), names in zip(self.compared, self._names, strict=True)
+        ]
+        return WrongAnswers(self._answered, self._shortened, wrong)
+
+    def counts(self) -> list[AlternativeCount]:
+        """Return the count of every alternative that can be told from an exact value."""
+        matches = Counter(name for names in self._names for name in names)
+        return [
+            _count(self._task, name, matches[name], self._trials[name])
+            for name in (alternative.name for alternative in ALTERNATIVES)
+            if name in self._trials
+        ]
 
 
 def _count(

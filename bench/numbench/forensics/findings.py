@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from numbench.forensics.alternatives import ALTERNATIVES
@@ -99,9 +99,15 @@ class RunFindings(NamedTuple):
         )
 
 
-def find(run: ScoredRun, answers: AnswersByTask) -> RunFindings:
-    """Compare the answers of a run with other computations. answers: its numeric ones."""
-    return RunFindings(explain(answers, wrong_choices(run)), calculator_evidence(answers))
+def find(runs: Sequence[tuple[ScoredRun, AnswersByTask]]) -> list[RunFindings]:
+    """Compare the answers of runs, each with its numeric ones, with other computations.
+
+    Runs on the same questions together take little longer than one of them.
+    """
+    answers = [of_run for _, of_run in runs]
+    explanations = explain(answers, [wrong_choices(run) for run, _ in runs])
+    evidence = [calculator_evidence(of_run) for of_run in answers]
+    return [RunFindings(*known) for known in zip(explanations, evidence, strict=True)]
 
 
 def expected_text(value: float) -> str:

@@ -7,7 +7,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 from numbench.forensics.agreement import ANSWER_DIGITS, FLOAT64_DIGITS
-from numbench.forensics.answers import Questions, numeric_answers, read_questions
+from numbench.forensics.answers import (
+    AnswersByTask,
+    Question,
+    Questions,
+    numeric_answers,
+    read_questions,
+)
 from numbench.forensics.calculator import CalculatorEvidence, calculator_evidence
 from numbench.forensics.controls import exact_answers, float64_answers, plant_float64
 from numbench.forensics.findings import RunFindings, find
@@ -47,6 +53,13 @@ class AnalyzedRun(NamedTuple):
     flagged: Sequence[int]
 
 
+class _ReadRun(NamedTuple):
+    name: str
+    dataset: str
+    scored: ScoredRun
+    answers: AnswersByTask
+
+
 class Control(NamedTuple):
     """Answers of known origin to the questions of a dataset."""
 
@@ -78,16 +91,23 @@ def find_sources(
 
 def analyze(folders: Sequence[Path], on_message: Callable[[str], None]) -> Analysis:
     """Score the runs and compute all results. on_message: receives a message before each step."""
-    runs: list[AnalyzedRun] = []
-    questions: dict[str, Questions] = {}
-    audits, controls = {}, {}
+    questions: dict[str, dict[str, Question]] = {}
+    compared: list[_ReadRun] = []
     for measured in measure([score_run(folder) for folder in folders]):
         scored = measured.scored
         name = f"{scored.dataset.name}@{scored.dataset.manifest.sha256[:6]}"
-        on_message(f"comparing the answers of {measured.label}")
-        asked = read_questions(scored, questions.get(name))
-        questions[name] = {**questions.get(name, {}), **asked}
-        runs.append(_analyze_run(measured.label, name, scored, asked))
+        known = questions.setdefault(name, {})
+        known.update(read_questions(scored, known))
+        answers = numeric_answers(scored, known)
+        compared.append(_ReadRun(measured.label, name, scored, answers))
+    on_message("comparing wrong answers with other computations")
+    findings = find([(run.scored, run.answers) for run in compared])
+    runs = []
+    for run, found in zip(compared, findings, strict=True):
+        on_message(f"planting float64 results in the answers of {run.name}")
+        labels, flagged = compare_with_labels(run.answers), _flagged_draws(run.answers)
+        runs.append(AnalyzedRun(run.name, run.dataset, found, labels, flagged))
+    audits, controls = {}, {}
     for name, known in questions.items():
         on_message(f"computing the controls on {name}")
         audits[name] = audit_labels(known)
@@ -95,22 +115,14 @@ def analyze(folders: Sequence[Path], on_message: Callable[[str], None]) -> Analy
     return Analysis(runs, audits, controls)
 
 
-def _analyze_run(name: str, dataset: str, scored: ScoredRun, questions: Questions) -> AnalyzedRun:
-    answers = numeric_answers(scored, questions)
-    flagged = [
+def _flagged_draws(answers: AnswersByTask) -> list[int]:
+    return [
         sum(
             calculator_evidence(plant_float64(answers, share, f"{share} {draw}", digits)).is_flagged
             for draw in range(PLANTED_DRAWS)
         )
         for share, digits in PLANTED
     ]
-    return AnalyzedRun(
-        name,
-        dataset,
-        find(scored, answers),
-        compare_with_labels(answers),
-        flagged,
-    )
 
 
 def _controls(questions: Questions) -> list[Control]:

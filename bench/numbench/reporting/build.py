@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import platform
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from importlib.metadata import version
 from pathlib import Path
 
@@ -11,7 +13,7 @@ from numbench import jsonl
 from numbench._version import __version__
 from numbench.errors import BadInput
 from numbench.journal import find_runs
-from numbench.plot_style import check_formats
+from numbench.plot_style import FigureFormat, check_formats
 from numbench.records import ProtocolName
 from numbench.reporting import ReportResult
 from numbench.reporting.answer_formats import format_scores
@@ -58,6 +60,30 @@ def build(
     """Implement `numbench.reporting.report`."""
     figure_formats = check_formats(formats)
     data = read_report_data(runs, protocol, published, on_progress)
+    with _outlives_collection():
+        return _write_report(data, out, figure_formats, on_progress)
+
+
+@contextmanager
+def _outlives_collection() -> Iterator[None]:
+    """Keep the garbage collector from visiting the responses, all of which are needed to the end.
+
+    With 50,000 of them, its visits take a third of the time to draw the figures.
+    """
+    gc.freeze()
+    try:
+        yield
+    finally:
+        gc.unfreeze()
+
+
+def _write_report(
+    data: ReportData,
+    out: Path,
+    figure_formats: Sequence[FigureFormat],
+    on_progress: Callable[[str], None],
+) -> ReportResult:
+    """Write all files of a report."""
     if len(data.runs) > 1:
         on_progress(f"comparing {len(data.runs)} runs")
     if data.runs:
@@ -82,7 +108,7 @@ def build(
     jsonl.write_json(out / "report.json", report_json(data, texts, omitted))
     return ReportResult(
         out=out,
-        protocol=protocol,
+        protocol=data.protocol,
         entries=data.entries,
         published=data.published,
         warnings=texts,

@@ -167,20 +167,24 @@ def _contrasts(
     include_overall: bool,
 ) -> list[Contrast]:
     """Return the contrasts by pair, then by table and task, with uncorrected p-values."""
+    matches = [
+        compare_matches(stratum.with_values(scores[stratum.name].matches / _MAX_SCORE), pairs)
+        for stratum in strata
+    ]
     contrasts = []
     for index, pair in enumerate(pairs):
+        exact = [
+            _exact_match_contrast(pair, stratum.name, scores[stratum.name], of_task[index])
+            for stratum, of_task in zip(strata, matches, strict=True)
+        ]
         headline = [
-            _task_contrast(pair, stratum, scores[stratum.name], differences[index])
-            for stratum, differences in zip(strata, comparison.strata, strict=True)
+            _task_contrast(one, scores[one.task], differences[index])
+            for one, differences in zip(exact, comparison.strata, strict=True)
         ]
         contrasts += headline
         if include_overall:
             contrasts.append(_overall_contrast(pair, headline, comparison.overall[index]))
-        contrasts += [
-            _exact_match_contrast(pair, EXACT_MATCH.name, stratum, scores[stratum.name])
-            for stratum in strata
-            if TASKS[stratum.name].metric == "log_smape"
-        ]
+        contrasts += [matches for matches in exact if TASKS[matches.task].metric == "log_smape"]
     return contrasts
 
 
@@ -195,29 +199,32 @@ def _overall_contrast(
 
 
 def _task_contrast(
-    pair: tuple[int, int], stratum: Stratum, scores: ScoreMatrices, difference: Difference | None
+    matches: Contrast, scores: ScoreMatrices, difference: Difference | None
 ) -> Contrast:
-    """Compare two runs in the task's headline metric."""
-    matches = _exact_match_contrast(pair, LOG_SMAPE.name, stratum, scores)
-    if TASKS[stratum.name].metric != "log_smape" or difference is None:
-        return matches
-    return matches._replace(result=difference, means=_means(scores.headline[:, pair]))
+    """Compare two runs in the task's headline metric. matches: the comparison of exact matches."""
+    headline = matches._replace(table=LOG_SMAPE.name)
+    if TASKS[matches.task].metric != "log_smape" or difference is None:
+        return headline
+    pair = matches.first, matches.second
+    return headline._replace(result=difference, means=_means(scores.headline[:, pair]))
 
 
 def _exact_match_contrast(
-    pair: tuple[int, int], table: str, stratum: Stratum, scores: ScoreMatrices
+    pair: tuple[int, int],
+    task: str,
+    scores: ScoreMatrices,
+    result: tuple[Difference, DiscordantCounts] | None,
 ) -> Contrast:
-    task, both = stratum.name, scores.matches[:, pair]
-    if np.isnan(both).any(axis=1).all():
-        return Contrast(*pair, table, task, None)
-    shares, counts = compare_matches(stratum.with_values(both / _MAX_SCORE))
+    if result is None:
+        return Contrast(*pair, EXACT_MATCH.name, task, None)
+    shares, counts = result
     return Contrast(
         *pair,
-        table,
+        EXACT_MATCH.name,
         task,
         _in_percent(shares),
-        (int(counts.first_only), int(counts.second_only)),
-        _means(both),
+        (counts.first_only, counts.second_only),
+        _means(scores.matches[:, pair]),
     )
 
 

@@ -102,6 +102,8 @@ def _cheapest_box(
                 continue
             leader = ((point.x, point.y), leader_end(point, box))
             cost = radius + _LINE_CROSSING_COST * sum(_crosses(line, box) for line in lines)
+            if cost >= least:
+                continue
             cost += _LEADER_CROSSING_COST * sum(
                 _crosses(leader, other) for other in occupied if not _contains_point(other, point)
             )
@@ -125,6 +127,10 @@ def _contains_point(box: Box, point: LabelledPoint) -> bool:
 def _crosses(line: Segment, box: Box) -> bool:
     """Return whether the line crosses the box (Liang–Barsky clipping)."""
     (x0, y0), (x1, y1) = line
+    if max(x0, x1) < box.left or min(x0, x1) > box.right:
+        return False
+    if max(y0, y1) < box.bottom or min(y0, y1) > box.top:
+        return False
     enter, leave = 0.0, 1.0
     for delta, low, high, start in (
         (x1 - x0, box.left, box.right, x0),

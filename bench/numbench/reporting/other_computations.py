@@ -5,12 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from numbench.forensics.answers import Question, numeric_answers, read_questions
+from numbench.forensics.answers import (
+    AnswersByTask,
+    Question,
+    numeric_answers,
+    read_questions,
+)
 from numbench.forensics.findings import DISPLAY, RunFindings, expected_text, find
 from numbench.reporting.comparison_tables import format_p_value
 from numbench.reporting.entries import MeasuredRun
 from numbench.reporting.table_model import TextRow
 from numbench.reporting.table_spec import TableContent, TableSpec, rows_table
+from numbench.scoring import ScoredRun
 from numbench.tasks import TASKS
 
 if TYPE_CHECKING:
@@ -49,7 +55,8 @@ def run_matches(runs: Sequence[MeasuredRun]) -> list[RunMatches]:
     Empty under the protocol `paper`, which does not read answers as numbers of any length.
     """
     questions: dict[str, dict[str, Question]] = {}
-    found = []
+    compared: list[MeasuredRun] = []
+    answers: list[tuple[ScoredRun, AnswersByTask]] = []
     for run in runs:
         scored = run.scored
         if scored.protocol == "paper" or all(
@@ -58,10 +65,10 @@ def run_matches(runs: Sequence[MeasuredRun]) -> list[RunMatches]:
             continue
         known = questions.setdefault(scored.dataset.manifest.sha256, {})
         known.update(read_questions(scored, known))
-        findings = find(scored, numeric_answers(scored, known))
-        if findings.wrong:
-            found.append(RunMatches(run, findings))
-    return found
+        compared.append(run)
+        answers.append((scored, numeric_answers(scored, known)))
+    found = zip(compared, find(answers), strict=True)
+    return [RunMatches(run, findings) for run, findings in found if findings.wrong]
 
 
 def finding_rows(matches: Sequence[RunMatches]) -> list[TextRow]:

@@ -13,7 +13,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties
 from matplotlib.lines import Line2D
-from matplotlib.textpath import TextPath
+from matplotlib.textpath import text_to_path
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocator
 
 from numbench.plot_style import FULL_WIDTH, GREY, HALF_WIDTH, SMALL_FONT_SIZE, RunStyle
@@ -131,8 +131,9 @@ def text_width(text: str, size: float = SMALL_FONT_SIZE) -> float:
     """Return the width of a line of text in inches."""
     if not text.strip():
         return 0.0
-    path = TextPath((0, 0), text, size=size, prop=FontProperties(family="DejaVu Sans"))
-    return float(path.get_extents().width) / 72
+    font = FontProperties(family="DejaVu Sans", size=size)
+    width, _, _ = text_to_path.get_text_width_height_descent(text, font, False)
+    return float(width) / 72
 
 
 def fit_text(text: str, width: float, size: float = SMALL_FONT_SIZE) -> str:

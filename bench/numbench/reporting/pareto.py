@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, LogLocator
 
-from numbench.plot_style import FULL_WIDTH, PALETTE, SMALL_FONT_SIZE
+from numbench.plot_style import FULL_WIDTH, PALETTE, SMALL_FONT_SIZE, fix_layout
 from numbench.reporting.label_placement import Box, LabelledPoint, Segment, leader_end, place_labels
 from numbench.reporting.panels import (
     count_axis,
@@ -133,8 +133,7 @@ def _label_points(
 ) -> None:
     """Add labels with leader lines; without space, dominated points have no label."""
     # The position of the axes is known only after the layout, which must not change afterwards.
-    figure.draw_without_rendering()
-    figure.set_layout_engine("none")
+    fix_layout(figure)
     scale = 72 / figure.dpi
 
     def to_points(x: float, y: float) -> tuple[float, float]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import islice
 
 from numbench.reporting.entries import token_stratum
 from numbench.reporting.panels import run_label
@@ -36,16 +37,21 @@ def cost_points(data: ReportData) -> list[ParetoPoint]:
 
     At most one response in a hundred of a task may lack its cost; the mean is over the others.
     """
-    points = []
-    for run, score in zip(data.runs, data.comparisons.overall, strict=True):
-        if score is not None and all(_has_costs(run.scored, task) for task in data.tasks):
-            strata = [
-                run_stratum(run.scored, task, sample_mean(_cost_per_items)) for task in data.tasks
-            ]
-            points.append(
-                _point(run.entry, _mean_over_tasks(strata, bootstrap_means(strata)), score)
-            )
-    return points
+    known = [
+        (run, score)
+        for run, score in zip(data.runs, data.comparisons.overall, strict=True)
+        if score is not None and all(_has_costs(run.scored, task) for task in data.tasks)
+    ]
+    strata = [
+        [run_stratum(run.scored, task, sample_mean(_cost_per_items)) for task in data.tasks]
+        for run, _ in known
+    ]
+    # All at once, because columns of the same length share the bootstrap draws.
+    bounds = iter(bootstrap_means([stratum for of_run in strata for stratum in of_run]))
+    return [
+        _point(run.entry, _mean_over_tasks(of_run, list(islice(bounds, len(of_run)))), score)
+        for (run, score), of_run in zip(known, strata, strict=True)
+    ]
 
 
 def mean_cost(run: ScoredRun, tasks: Sequence[str]) -> float | None:

@@ -88,40 +88,48 @@ def compare(
     )
 
 
-def compare_matches(matches: Stratum) -> tuple[Difference, DiscordantCounts]:
-    """Return the difference of two columns of 0 and 1, and the numbers of discordant items.
+def compare_matches(
+    matches: Stratum, pairs: Sequence[tuple[int, int]]
+) -> list[tuple[Difference, DiscordantCounts] | None]:
+    """Return the difference and the numbers of discordant items of each pair of columns of 0 and 1.
 
     p is that of the exact McNemar test. The two-sided bounds are Tango's with the design effect,
-    which includes two pseudo-items, one in each direction.
-
-    Raises ValueError if no item counts for both.
+    which includes two pseudo-items, one in each direction. None for a pair without common items.
     """
-    first, second = matches.values.T
-    differences = first - second
-    counted = differences[~np.isnan(differences)]
-    if not len(counted):
-        raise ValueError("no items to compare")
-    counts = DiscordantCounts(
-        int(np.count_nonzero(counted > 0)), int(np.count_nonzero(counted < 0)), len(counted)
+    differences = _differences(matches, pairs, 1.0)
+    bounds = one_sided_bounds([differences], 1.0)
+    rows = zip(
+        np.count_nonzero(differences.values > 0, axis=0).tolist(),
+        np.count_nonzero(differences.values < 0, axis=0).tolist(),
+        differences.n.tolist(),
+        _design_effects(differences).tolist(),
+        *(column.tolist() for column in bounds),
+        strict=True,
     )
-    stratum = matches.with_values(differences[:, None])
-    at_least, at_most = one_sided_bounds([stratum], 1.0)
-    detectable = minimum_detectable_difference(counts)
+    return [
+        _difference_of_matches(DiscordantCounts(first_only, second_only, n), *others) if n else None
+        for first_only, second_only, n, *others in rows
+    ]
+
+
+def _difference_of_matches(
+    counts: DiscordantCounts, design_effect: float, at_least: float, at_most: float
+) -> tuple[Difference, DiscordantCounts]:
     result = Difference(
         counts.n,
         counts.difference,
-        *tango_interval(counts, design_effect=_design_effect(stratum)),
+        *tango_interval(counts, design_effect=design_effect),
         mcnemar(counts.first_only, counts.second_only),
-        detectable,
-        float(at_least[0]),
-        float(at_most[0]),
+        minimum_detectable_difference(counts),
+        at_least,
+        at_most,
     )
     return result, counts
 
 
-def _design_effect(differences: Stratum) -> float:
-    independent = residual_squares(differences._replace(design=None))[0]
-    return float((residual_squares(differences)[0] + 2) / (independent + 2))
+def _design_effects(differences: Stratum) -> Column:
+    independent = residual_squares(differences._replace(design=None))
+    return np.asarray((residual_squares(differences) + 2) / (independent + 2))
 
 
 def _differences(scores: Stratum, pairs: Sequence[tuple[int, int]], maximum: float) -> Stratum:

@@ -30,10 +30,11 @@ _KURTOSIS_CORRECTION = (Z_TWO_SIDED**3 - 3 * Z_TWO_SIDED) / 12
 """Cornish-Fisher: the critical value of Σ±x / √Σx² decreases by this times Σx⁴ / (Σx²)²."""
 
 
-class _Replicates(NamedTuple):
-    """Simulated samples: cumulative sums of powers of the sizes of items that differ.
+class _PowerSums(NamedTuple):
+    """Sums of powers of the sizes of the first items of each replicate.
 
-    Of shape (replicates, items); the items of a replicate are the first of its row.
+    Of shape (replicates, 1) for one number of items per replicate, or (replicates, items) for all
+    numbers of items.
     """
 
     sums: Matrix
@@ -71,13 +72,12 @@ def minimum_detectable_mean_difference(
 def _detectable_tilt(sizes: Column, n: int, largest: float) -> float | None:
     """Return the excess of items in one direction, 0 … 1, that is detected; None if none is."""
     drawn = _draw(sizes, n, len(sizes))
-    numbers = _numbers_of_differing(n, len(sizes), len(drawn.sums))
-    rows, last = np.arange(len(numbers)), np.maximum(numbers - 1, 0)
-    of_rows = _Replicates(*(sums[rows, last][:, None] for sums in drawn))
+    numbers = _numbers_of_differing(n, len(sizes), len(drawn))
+    of_rows = _sums_of_first(drawn, numbers)
     critical = _critical_sums(of_rows, numbers[:, None], sizes, n, largest)
     # The items of a row are in random order, so those in the better model's direction can be the
     # first ones: `needed` is the least number of them that is enough.
-    needed = 1 + np.sum(drawn.sums < (of_rows.sums + critical) / 2, axis=1)
+    needed = 1 + np.sum(np.cumsum(drawn, axis=1) < (of_rows.sums + critical) / 2, axis=1)
     # Each has the better direction with the same probability. It is large enough for `needed` of
     # them if it exceeds their order statistic, which has a beta distribution.
     others = np.maximum(numbers - needed + 1, 1)
@@ -106,7 +106,7 @@ def _detectable_number(sizes: Column, n: int, largest: float) -> float | None:
         if high >= n:
             return None
         low, high = high, min(2 * high, float(n))
-        drawn = _draw(sizes, n, high)
+        drawn = _cumulate(_draw(sizes, n, high))
         numbers = np.arange(1, drawn.sums.shape[1] + 1)
         is_detected = drawn.sums >= _critical_sums(drawn, numbers, sizes, n, largest)
         power = _power(is_detected, n, high)
@@ -125,7 +125,7 @@ def _power(is_detected: npt.NDArray[np.bool_], n: int, expected: float) -> float
 
 
 def _critical_sums(
-    drawn: _Replicates, numbers: Counts, sizes: Column, n: int, largest: float
+    drawn: _PowerSums, numbers: Counts, sizes: Column, n: int, largest: float
 ) -> Matrix:
     """Return the least sum of differences that is a verdict, infinite where there is none."""
     of_interval = Z_TWO_SIDED * np.sqrt(
@@ -136,7 +136,7 @@ def _critical_sums(
         counts = np.array([0, *(critical_count(total) for total in range(1, numbers.max() + 1))])
         of_test = (2 * counts[numbers] - numbers - _EQUAL) * sizes.max()
     else:
-        kurtosis = drawn.fourths / np.maximum(drawn.squares, np.finfo(float).tiny) ** 2
+        kurtosis = drawn.fourths / np.maximum(drawn.squares**2, np.finfo(float).tiny)
         of_test = (Z_TWO_SIDED - _KURTOSIS_CORRECTION * kurtosis) * np.sqrt(drawn.squares)
     critical = np.maximum(of_interval, of_test)
     return np.asarray(np.where(numbers < min_significant_discordant(), np.inf, critical))
@@ -150,13 +150,26 @@ def _numbers_of_differing(n: int, expected: float, replicates: int) -> Counts:
     return np.searchsorted(cumulated, (np.arange(replicates) + 0.5) / replicates)
 
 
-def _draw(sizes: Column, n: int, expected: float) -> _Replicates:
-    """Return replicates with as many items as may differ."""
+def _draw(sizes: Column, n: int, expected: float) -> Matrix:
+    """Return the sizes of as many items as may differ, of shape (replicates, items).
+
+    Those that differ in a replicate are the first of its row.
+    """
     items = min(n, math.ceil(expected + _TAIL_SDS * math.sqrt(expected)))
     uniform = _random_numbers(1 << items.bit_length())[:, :items]
-    squares = sizes**2
-    which = (uniform * len(sizes)).astype(np.int64)
-    return _Replicates(*(np.cumsum(part[which], axis=1) for part in (sizes, squares, squares**2)))
+    return sizes[(uniform * len(sizes)).astype(np.int64)]
+
+
+def _cumulate(drawn: Matrix) -> _PowerSums:
+    squares = drawn**2
+    return _PowerSums(*(np.cumsum(part, axis=1) for part in (drawn, squares, squares**2)))
+
+
+def _sums_of_first(drawn: Matrix, numbers: Counts) -> _PowerSums:
+    counted = np.where(np.arange(drawn.shape[1]) < numbers[:, None], drawn, 0.0)
+    squares = counted * counted
+    of_rows = (counted.sum(axis=1), squares.sum(axis=1), (squares * squares).sum(axis=1))
+    return _PowerSums(*(sums[:, None] for sums in of_rows))
 
 
 @lru_cache(maxsize=8)

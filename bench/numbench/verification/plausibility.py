@@ -82,7 +82,8 @@ _ODD_USAGE: dict[str, Callable[[Response], bool]] = {
 
 
 def _check_computations(scored: ScoredRun) -> Iterator[Finding]:
-    known = find(scored, numeric_answers(scored, read_questions(scored, {})))
+    answers = numeric_answers(scored, read_questions(scored))
+    [known] = find([(scored, answers)])
     if known.evidence.is_flagged:
         yield warning("float64", f"{known.sentence} See `numbench forensics {scored.path}`")
     elif known.wrong:
