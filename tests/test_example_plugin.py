@@ -10,6 +10,8 @@ import pytest
 
 from tests.command_line import CommandLine, install
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[1]
 EXAMPLE = ROOT / "examples" / "numbench-example"
 

@@ -14,6 +14,8 @@ import pytest
 
 from tests.command_line import CommandLine, install
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[1]
 BLOCK = re.compile(r"^`([\w.]+)`:\n\n```(?:python|toml)\n(.*?)^```", re.M | re.S)
 

@@ -16,6 +16,8 @@ from numbench.bittoken.training.state import saved_step
 from numbench.bittoken.training.tables import plan_training
 from numbench.cli import main
 
+pytestmark = pytest.mark.slow
+
 RECIPE = """# A tiny training.
 [model]
 encoding = "bittoken"

@@ -19,6 +19,8 @@ from numbench.cli import main
 from numbench.dataset.generate import generate
 from numbench.dataset.settings import DatasetSettings
 
+pytestmark = pytest.mark.slow
+
 FILES = (
     "encodings.md",
     "encodings.csv",

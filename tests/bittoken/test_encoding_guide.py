@@ -6,8 +6,12 @@ import re
 import shlex
 from pathlib import Path
 
+import pytest
+
 from numbench.bittoken.encodings import ENCODINGS
 from tests.command_line import CommandLine, install
+
+pytestmark = pytest.mark.slow
 
 PAGE = (Path(__file__).parents[2] / "docs" / "encodings.md").read_text(encoding="utf-8")
 FILE = re.compile(r"^`([\w.]+)`:\n\n```(?:python|toml)\n(.*?)^```", re.M | re.S)

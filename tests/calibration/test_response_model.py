@@ -26,6 +26,8 @@ from numbench.tasks import PAPER_TASKS
 from numbench.tasks.items import make_item
 from tests.calibration import planted
 
+pytestmark = pytest.mark.slow
+
 
 def uniform(rows: int, columns: int) -> np.ndarray:
     return np.random.default_rng(5).uniform(-2, 2, (rows, columns))

@@ -22,6 +22,8 @@ from numbench.errors import BadInput, NumbenchError
 from numbench.records import Item
 from numbench.tasks import PAPER_TASKS
 
+pytestmark = pytest.mark.slow
+
 LARGE = DatasetSettings("large", ("multiplication", "std"), "train", 30_000, 3)
 ROWS = 11_000
 

@@ -17,6 +17,8 @@ from numbench.describe.dataset_columns import read_columns
 from numbench.errors import BadInput
 from numbench.records import Difficulty, Item
 
+pytestmark = pytest.mark.slow
+
 ALWAYS = {"digits", "difficulty", "difficulty_base2"}
 LIST = {"exponent": 3, "spread": -1}
 

@@ -21,6 +21,8 @@ from numbench.tasks import SCALED_TASKS
 from numbench.tasks.prompts import load_prompt_set
 from tests.horizon.exact_sums import share_of_exact_sums
 
+pytestmark = pytest.mark.slow
+
 ITEMS = ItemSequences()
 BITS = {name: float_format.bits for name, float_format in FLOAT_FORMATS.items()}
 

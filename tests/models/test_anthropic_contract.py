@@ -41,6 +41,8 @@ from anthropic.types.messages import MessageBatch, MessageBatchIndividualRespons
 from anthropic.types.messages.batch_create_params import BatchCreateParams
 from anthropic.types.shared import ErrorResponse
 
+pytestmark = pytest.mark.slow
+
 FEW_SHOT = (*MESSAGES, Message("assistant", "2"), Message("user", "3"))
 
 

@@ -15,6 +15,8 @@ from numbench.journal import read_run
 from numbench.records import Usage
 from tests.peers.processes import BIN, error_lines, free_port, numbench_run, serving
 
+pytestmark = pytest.mark.slow
+
 NAME = "always-one"
 ANSWER = '{"answer": 1}'
 

@@ -13,6 +13,8 @@ from numbench.records import Response
 from tests.models import tiny_transformers
 from tests.peers.processes import BIN, free_port, numbench_run, serving
 
+pytestmark = pytest.mark.slow
+
 
 class Served(NamedTuple):
     """A running server and the folder of its model."""

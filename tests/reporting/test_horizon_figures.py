@@ -22,6 +22,8 @@ from tests.reporting.figure_checks import assert_legible
 from tests.reporting.horizons import H50, invented_horizon, invented_run, run_of
 from tests.reporting.test_figure_registry import NAMES
 
+pytestmark = pytest.mark.slow
+
 SPECS = [pytest.param(spec, id=spec.name) for spec in FIGURES if spec.needs == "horizons"]
 
 

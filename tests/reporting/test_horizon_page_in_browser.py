@@ -11,7 +11,7 @@ from numbench.reporting import report
 from tests.reporting.browser import PHONE, needs_browser
 from tests.reporting.horizons import write_measurement
 
-pytestmark = needs_browser
+pytestmark = [needs_browser, pytest.mark.slow]
 
 HORIZONS = {"long_addition": 30.0, "long_multiplication": 4.0, "long_max": 300.0, "copy": 12.0}
 

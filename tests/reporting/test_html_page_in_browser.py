@@ -22,7 +22,7 @@ from numbench.scoring.taxonomy import CATEGORIES
 from tests.reporting import runs
 from tests.reporting.browser import PHONE, BrowserPage, needs_browser
 
-pytestmark = needs_browser
+pytestmark = [needs_browser, pytest.mark.slow]
 
 Open = Callable[..., BrowserPage]
 

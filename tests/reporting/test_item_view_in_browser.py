@@ -12,7 +12,7 @@ from numbench.reporting import html_page, reasoning_texts, report
 from tests.reporting import runs
 from tests.reporting.browser import PHONE, BrowserPage, needs_browser
 
-pytestmark = needs_browser
+pytestmark = [needs_browser, pytest.mark.slow]
 
 Open = Callable[..., BrowserPage]
 

@@ -40,6 +40,8 @@ from tests.reporting.variant_runs import (
     wrong,
 )
 
+pytestmark = pytest.mark.slow
+
 V1 = open_dataset("v1")
 
 

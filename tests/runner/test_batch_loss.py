@@ -30,6 +30,8 @@ from tests.runner.batch_provider import (
 from tests.runner.test_run import KEY, MODEL, ROOT, dataset, go, small_dataset
 from tests.servers import ReceivedRequest, Reply, serve
 
+pytestmark = pytest.mark.slow
+
 __all__ = ["_quick", "dataset"]
 
 

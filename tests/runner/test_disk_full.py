@@ -20,6 +20,8 @@ from tests import servers
 from tests.runner.test_run import ROOT, questions, small_dataset
 from tests.servers import ReceivedRequest, Reply, serve
 
+pytestmark = pytest.mark.slow
+
 NUMBENCH = shlex.join([sys.executable, "-c", "from numbench.cli import main; main()"])
 PAGE = os.sysconf("SC_PAGE_SIZE")
 LONG = "digits " * 60

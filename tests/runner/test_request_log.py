@@ -29,6 +29,8 @@ from tests.runner.test_run import KEY, _quick, dataset, go, good, questions
 from tests.servers import ReceivedRequest, Reply, Server, serve
 from tests.test_cli import numbench
 
+pytestmark = pytest.mark.slow
+
 __all__ = ["_quick", "dataset"]
 
 CLAUDE = {"model": "litellm/anthropic/claude-sonnet-4-5", "reasoning": "high"}

@@ -19,6 +19,8 @@ from tests.models.test_provider_errors import PER_MINUTE, google_quota
 from tests.runner.test_run import RUN_MODULE, _quick, dataset, go, good, small_dataset
 from tests.servers import ReceivedRequest, Reply, serve
 
+pytestmark = pytest.mark.slow
+
 __all__ = ["_quick", "dataset"]
 
 

@@ -21,6 +21,8 @@ from tests import servers
 from tests.runner.test_run import KEY, ROOT, go, good, questions, small_dataset
 from tests.servers import ReceivedRequest, Reply, serve
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(autouse=True)
 def _key(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -41,6 +41,8 @@ from tests.tasks.distributions import (
     texts,
 )
 
+pytestmark = pytest.mark.slow
+
 MAGNITUDES = range(-14, 15)
 FACTORS = ("addition", "multiplication", "division")
 DIGITS = (3, 15, 17)

@@ -35,6 +35,8 @@ from tests.tasks.distributions import (
     texts,
 )
 
+pytestmark = pytest.mark.slow
+
 REACH = {"minmax": 2, "interval": 2, "sorting": 2, "mean": 17}
 """Largest spread above the magnitude of the mean; std shares the lists of mean."""
 

@@ -32,6 +32,8 @@ from numbench.vectorized.jsonl_encoding import json_lines
 from numbench.vectorized.shards import generate_tables
 from tests import reference_answers
 
+pytestmark = pytest.mark.slow
+
 GOLDEN = {
     "minmax": "25e0e69d3f5af9c4",
     "interval": "a20d8ae22d743d90",

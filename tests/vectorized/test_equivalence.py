@@ -35,6 +35,8 @@ from numbench.vectorized.samplers import SAMPLERS
 from numbench.vectorized.shards import ATTEMPTS_PER_BATCH, SeenHashes, generate_tables
 from tests import reference_answers
 
+pytestmark = pytest.mark.slow
+
 POSITIVE = st.integers(1, 2**61)
 
 

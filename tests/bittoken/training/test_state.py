@@ -29,6 +29,8 @@ from numbench.bittoken.training.trainer import StepResult, Trainer
 from numbench.errors import BadInput, NumbenchError
 from tests.bittoken.training.tiny import STEPS, TrainingParts, recipe, saved_step
 
+pytestmark = pytest.mark.slow
+
 KILL_STEP, SAVED_STEP = 10, 6
 
 
