@@ -9,22 +9,29 @@ from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
+import numbench as nb
+from numbench.errors import BadInput
+from numbench.journal import read_info
 from numbench.leaderboard import write_leaderboard
 from numbench.leaderboard.addresses import page_names
+from numbench.leaderboard.provenance import settings
 from numbench.reporting import rendering
 from tests.reporting.conftest import browser  # noqa: F401 - a fixture
-from tests.reporting.runs import all_right, dataset, mixed_run, run
+from tests.reporting.runs import all_right, dataset, mixed_run, run, said
 
+PAPER = "https://github.com/KreitnerL/BitTokens"
 HOSTILE = "<script>alert(1)</script>../../x"
 
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("leaderboard")
-    mixed = mixed_run(folder / "mixed")
     data = dataset(folder)
+    responses = all_right() | {"minmax-1": said("minmax", 1, '{"answer": 9}')}
+    mixed = run(folder / "mixed", data, responses)
     good = run(folder / "good", data, all_right(), display=HOSTILE, model="other")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(rendering, "all_figures", list)
@@ -49,14 +56,28 @@ def parsed(page: Path) -> _Links:
     return parser
 
 
-def test_every_link_is_relative_and_leads_to_a_file(site: Path) -> None:
-    pages = list(site.rglob("*.html"))
-    assert len(pages) == 2 + 9 + 2
-    for page in pages:
+def test_every_link_is_relative_and_leads_to_a_file(site: Path, partial_site: Path) -> None:
+    assert len(list(site.rglob("*.html"))) == 2 + 9 + 2
+    assert_links_lead_to_files(site)
+    assert_links_lead_to_files(partial_site)
+
+
+def test_a_site_of_incomplete_runs_has_no_broken_links(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rendering, "all_figures", list)
+    out = tmp_path / "site"
+    site = write_leaderboard([mixed_run(tmp_path)], out)
+    assert (site.pages, len(site.incomplete)) == (3, 1)
+    assert_links_lead_to_files(out)
+
+
+def assert_links_lead_to_files(site: Path) -> None:
+    for page in site.rglob("*.html"):
         found = parsed(page)
         assert "script" not in found.tags and "link" not in found.tags
         for link in found.links:
-            assert link.startswith(("#", "data:")) or (page.parent / link).is_file(), link
+            assert link.startswith(("#", "data:", PAPER)) or (page.parent / link).is_file(), link
 
 
 def test_scores_and_hashes_are_those_of_the_runs(site: Path) -> None:
@@ -79,12 +100,107 @@ def test_pages_of_an_earlier_build_are_removed_and_others_kept(
     monkeypatch.setattr(rendering, "all_figures", list)
     out = tmp_path / "site"
     (out / "models").mkdir(parents=True)
-    (out / "models/earlier.html").write_text((site / "about.html").read_text("utf-8"))
+    for name in ("index.html", "about.html", "models/earlier.html"):
+        (out / name).write_text((site / "about.html").read_text("utf-8"))
     (out / "models/own.html").write_text("<p>by hand</p>")
     write_leaderboard([site.parent / "good"], out, published=False)
     assert not (out / "models/earlier.html").exists()
     assert (out / "models/own.html").exists()
     assert "published (paper)" not in (out / "index.html").read_text("utf-8")
+
+
+@pytest.fixture(scope="module")
+def partial_site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A site of two complete runs and three others: with --limit, with failures, and empty."""
+    folder = tmp_path_factory.mktemp("partial")
+    data = dataset(folder)
+    responses = all_right() | {"minmax-1": said("minmax", 1, '{"answer": 9}')}
+    folders = [
+        run(folder / "first", data, all_right()),
+        run(folder / "second", data, responses, reasoning="high"),
+        run(folder / "limited", data, all_right(), display="Limited", limit=3),
+        mixed_run(folder / "failed"),
+        run(folder / "empty", data, {}, display="Empty"),
+    ]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(rendering, "all_figures", list)
+        site = write_leaderboard(folders, folder / "site")
+        write_leaderboard(folders[:2], folder / "complete")
+    assert len(site.incomplete) == 3
+    return folder / "site"
+
+
+def table(page: Path, name: str) -> list[list[str]]:
+    """Return the text of the cells of a table, row by row."""
+    text = page.read_text("utf-8")
+    body = re.findall(rf'<table data-table="{name}".*?<tbody>(.*?)</tbody>', text, re.S)[0]
+    rows = re.findall(r"<tr.*?</tr>", body, re.S)
+    cells = [re.findall(r"<(?:td|th).*?>(.*?)</(?:td|th)>", row, re.S) for row in rows]
+    return [[re.sub(r"<small>.*?</small>|<[^>]*>", "", cell) for cell in row] for row in cells]
+
+
+def test_incomplete_runs_are_below_and_change_no_rank(partial_site: Path) -> None:
+    complete = partial_site.parent / "complete"
+    first = table(partial_site / "index.html", "summary")
+    assert len(first) == 2
+    assert [row[1:] for row in first] == [
+        row[1:] for row in table(complete / "index.html", "summary")
+    ]
+    incomplete = table(partial_site / "index.html", "incomplete")
+    assert [row[1] for row in incomplete] == ["34 of 36", "27 of 36", "0 of 36"]
+    ranked = [row for row in table(partial_site / "tasks/minmax.html", "task-minmax") if row[4]]
+    assert len(ranked) == 2
+    page = (partial_site / "models/limited-minimal.html").read_text("utf-8")
+    assert "27 of 36" in page and ">3 of 4<" in page
+    reports = [
+        json.loads((site / "data/report.json").read_bytes()) for site in (partial_site, complete)
+    ]
+    assert [len(report["runs"]) for report in reports] == [2, 2]
+
+
+@pytest.mark.parametrize("name", ["index.html", "notes.txt"])
+def test_files_of_others_are_kept(site: Path, tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_text("<p>by hand</p>")
+    with pytest.raises(BadInput, match="numbench did not write"):
+        write_leaderboard([tmp_path / "unread"], tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == [name]
+    assert (tmp_path / name).read_text() == "<p>by hand</p>"
+
+
+def test_a_file_cannot_be_the_folder(tmp_path: Path) -> None:
+    (tmp_path / "README.md").write_text("text")
+    for out in (tmp_path / "README.md", tmp_path / "README.md" / "below"):
+        with pytest.raises(BadInput, match="is a file"):
+            write_leaderboard([tmp_path / "unread"], out)
+        with pytest.raises(BadInput, match="is a file"):
+            nb.report([tmp_path / "unread"], out=out)
+
+
+def test_a_folder_without_runs_makes_an_empty_site(tmp_path: Path) -> None:
+    (tmp_path / "submissions").mkdir()
+    site = write_leaderboard(
+        [tmp_path / "submissions"],
+        tmp_path / "site",
+        title="Ours & theirs",
+        repository="https://example.org/board",
+    )
+    assert (site.runs, site.pages) == (0, 2)
+    page = (tmp_path / "site/index.html").read_text("utf-8")
+    assert "No runs yet." in page and "<h1>Ours &amp; theirs</h1>" in page
+    assert 'href="https://example.org/board"' in page
+    with pytest.raises(BadInput, match="nowhere"):
+        write_leaderboard([tmp_path / "nowhere"], tmp_path / "other")
+    with pytest.raises(BadInput, match="--repository"):
+        write_leaderboard([tmp_path], tmp_path / "other", repository="javascript:alert(1)")
+
+
+def test_the_date_and_no_private_address_are_shown(partial_site: Path) -> None:
+    assert "Newest run: 2025-01-01." in (partial_site / "index.html").read_text("utf-8")
+    info = read_info(partial_site.parent / "first")
+    private = msgspec.structs.replace(info, settings={"base_url": "http://10.0.0.7:8000/v1"})
+    shown = settings(private)
+    assert "10.0.0.7" not in str(shown)
+    assert shown["Server"] == "chosen with --base-url"
 
 
 def test_page_names_are_safe_and_different() -> None:

@@ -74,7 +74,31 @@ def test_the_changed_run_folders_are_verified_whatever_their_names(
         "ARGUMENTS": str(tools / "arguments"),
     }
     subprocess.run(["bash", "-c", script], cwd=tmp_path, env=environment, check=True)
-    command, dashes, *folders = (tools / "arguments").read_text().split("\0")[:-1]
-    assert (command, dashes) == ("verify", "--")
+    command, complete, dashes, *folders = (tools / "arguments").read_text().split("\0")[:-1]
+    assert (command, complete, dashes) == ("verify", "--complete", "--")
     assert sorted(folders) == sorted(f"submissions/{name}" for name in names)
     assert not list(tmp_path.rglob("injected"))
+
+
+@pytest.mark.skipif(not shutil.which("bash"), reason="needs bash")
+@pytest.mark.parametrize("has_run", [False, True])
+def test_a_repository_without_submissions_passes(
+    workflow: Any, tmp_path: Path, has_run: bool
+) -> None:
+    (script,) = (
+        step["run"]
+        for step in workflow["jobs"]["verify"]["steps"]
+        if step.get("name") == "Verify all runs"
+    )
+    (tmp_path / "submissions/a").mkdir(parents=True)
+    if has_run:
+        (tmp_path / "submissions/a/run.json").write_text("{}")
+    result = subprocess.run(
+        ["bash", "-c", f'numbench() {{ echo "called: $*"; }}\n{script}'],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    expected = "called: verify --complete submissions" if has_run else "No runs yet."
+    assert result.stdout.strip() == expected

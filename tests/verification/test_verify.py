@@ -17,6 +17,7 @@ import numbench as nb
 from numbench.errors import BadInput
 from numbench.journal import read_info
 from numbench.records import Response, Usage
+from numbench.scoring import score_run
 from numbench.verification import Severity, verify
 from tests.test_cli import numbench
 
@@ -65,6 +66,21 @@ def test_a_run_as_written_is_valid(run: Path) -> None:
     assert "scores: scores.parquet: 8 scores agree" in findings(run, Severity.OK)
     assert "scores: report.json: the scores of 2 tasks agree" in findings(run, Severity.OK)
     assert any("not a released dataset" in text for text in findings(run, Severity.WARNING))
+
+
+def test_a_run_with_a_limit_is_valid_unless_it_must_be_complete(run: Path) -> None:
+    (result,) = verify([run], require_complete=True)
+    assert result.is_valid
+    edit_json(run / "run.json", lambda info: info.update(limit=3))
+    asked = {row.item.id for rows in score_run(run).rows.values() for row in rows}
+    rewrite(run, lambda responses: [one for one in responses if one.item_id in asked])
+    for name in ("scores.parquet", "report.json"):
+        (run / name).unlink()
+    warnings = " ".join(findings(run, Severity.WARNING))
+    assert "complete: 6 of 8 samples of the dataset are answered" in warnings
+    (result,) = verify([run], require_complete=True)
+    errors = [finding.text for finding in result.findings if finding.severity is Severity.ERROR]
+    assert len(errors) == 1 and errors[0].startswith("6 of 8 samples")
 
 
 def test_missing_repeated_and_unrelated_answers_are_errors(run: Path) -> None:

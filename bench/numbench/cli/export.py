@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from numbench.errors import BadInput
+from numbench.output_folders import check_output_folder
 
 if TYPE_CHECKING:
     from numbench.dataset.store import Dataset
@@ -75,6 +76,7 @@ def export(
     Writes to --out, and ends with the command that uses the result.
     """
     for_results = {"--benchmark": benchmark, "--revision": revision, "--source": source_url}
+    check_output_folder(out)
     _check_options(to, for_results, push)
     if to is ExportTarget.inspect:
         _export_runs(source or [], out)

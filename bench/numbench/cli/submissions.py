@@ -20,6 +20,10 @@ def verify(
     repair: Annotated[
         bool, typer.Option("--repair", help="Keep every readable line, and back up the original.")
     ] = False,
+    complete: Annotated[
+        bool,
+        typer.Option("--complete", help="Fail for runs that do not answer their whole dataset."),
+    ] = False,
     json_: Annotated[bool, typer.Option("--json", help="Print the findings as JSON.")] = False,
 ) -> None:
     """Check that runs are complete, intact and plausible.
@@ -31,6 +35,7 @@ def verify(
     \b
     Examples:
       numbench verify results/RUN
+      numbench verify submissions --complete   for a leaderboard
       numbench verify submissions --json
       numbench verify results/RUN --repair   keep what can be read
 
@@ -38,14 +43,15 @@ def verify(
     Writes no files without --repair.
     """
     if repair:
-        if json_:
-            raise typer.BadParameter("--json cannot be used with --repair")
+        for option, is_given in (("--json", json_), ("--complete", complete)):
+            if is_given:
+                raise typer.BadParameter(f"{option} cannot be used with --repair")
         for run in runs:
             _repair(run)
         return
     from numbench.verification import verify as verify_runs
 
-    verifications = verify_runs(runs, on_progress=print_to_stderr)
+    verifications = verify_runs(runs, on_progress=print_to_stderr, require_complete=complete)
     if json_:
         print(json.dumps([result.as_json() for result in verifications], indent=2))
     else:
@@ -54,7 +60,10 @@ def verify(
             for severity, check, text in result.findings:
                 print(printable(f"  {severity.value:<8} {check:<12} {text}"))
     if invalid := [result for result in verifications if not result.is_valid]:
-        raise NumbenchError(f"{len(invalid)} of {len(verifications)} runs are not valid")
+        total = len(verifications)
+        if total == 1:
+            raise NumbenchError("the run is not valid")
+        raise NumbenchError(f"{len(invalid)} of {total} runs are not valid")
 
 
 def _repair(run: Path) -> None:
@@ -77,20 +86,41 @@ def leaderboard(
         bool,
         typer.Option("--published/--no-published", help="Also show the paper's published scores."),
     ] = True,
-    out: Annotated[Path, typer.Option(metavar="FOLDER", help="Folder to write.")] = Path("site"),
+    out: Annotated[
+        Path, typer.Option(metavar="FOLDER", help="Folder to write: new, or an earlier site.")
+    ] = Path("leaderboard"),
+    title: Annotated[str | None, typer.Option(help="Heading of the first page.")] = None,
+    repository: Annotated[
+        str | None, typer.Option(metavar="URL", help="Where runs are submitted; linked.")
+    ] = None,
 ) -> None:
     """Write a leaderboard: a static web site of runs.
+
+    Runs that do not answer every item of their dataset are listed below the ranking, without ranks.
 
     \b
     Examples:
       numbench leaderboard results/RUN1 results/RUN2
-      numbench leaderboard submissions --out site   folder of checked runs
+      numbench leaderboard submissions --out leaderboard   folder of checked runs
 
     Writes to --out: index.html, about.html, a page per task and per run, and data/ (report.json,
     scores.parquet, tables as CSV, checksums of the run folders). The pages need no server, no
     script and no other host.
     """
-    from numbench.leaderboard import write_leaderboard
+    from numbench.leaderboard import DEFAULT_TITLE, write_leaderboard
 
-    site = write_leaderboard(runs, out, published=published, on_progress=print_to_stderr)
-    print(f"{site.out}: {site.runs} runs, {site.pages} pages\nnext: open {site.out / 'index.html'}")
+    site = write_leaderboard(
+        runs,
+        out,
+        published=published,
+        on_progress=print_to_stderr,
+        title=title or DEFAULT_TITLE,
+        repository=repository,
+    )
+    count = f"{site.runs} run{'' if site.runs == 1 else 's'}" if site.runs else "no runs yet"
+    print(f"{site.out}: {count}, {site.pages} pages")
+    if missing := len(site.incomplete):
+        verb = "run is" if missing == 1 else "runs are"
+        names = ", ".join(site.incomplete)
+        print(printable(f"{missing} {verb} incomplete and not ranked: {names}"))
+    print(f"next: open {site.out / 'index.html'}")

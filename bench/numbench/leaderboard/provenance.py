@@ -26,7 +26,12 @@ def settings(info: RunInfo) -> dict[str, str]:
         "Form of the items": info.transform or "as in the dataset",
         "Samples per item": info.samples,
     }
-    known |= {f"Setting {name}": value for name, value in info.settings.items()}
+    # An address may be of a private network.
+    if info.settings.get("base_url"):
+        known["Server"] = "chosen with --base-url"
+    known |= {
+        f"Setting {name}": value for name, value in info.settings.items() if name != "base_url"
+    }
     known |= {f"Version of {name}": value for name, value in info.versions.items()}
     return {
         name: value if isinstance(value, str) else json.dumps(value)

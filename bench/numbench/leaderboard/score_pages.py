@@ -27,6 +27,7 @@ from numbench.reporting.table_model import (
     format_value,
 )
 from numbench.reporting.table_registry import build_table
+from numbench.scoring.completeness import completeness
 from numbench.scoring.taxonomy import CATEGORIES, UNANSWERED_STATUSES, count_categories
 from numbench.tasks import TASKS
 
@@ -88,19 +89,43 @@ def task_table(data: ReportData, task: str, pages: Sequence[str]) -> HtmlTable:
         rows.append(HtmlRow(entry.model, cells, None, published=True))
     unit = "log-sMAPE" if TASKS[task].metric == "log_smape" else "exact match"
     caption = (
-        f"Score: {unit} in percent; ranks that a run may have, together right with 95 % "
-        f"probability; tokens: generated per answer. {_BOUNDS}{_offset_note(data)}"
+        f"Score: {unit} in percent; possible ranks (95 % confidence for all runs "
+        f"together); tokens: generated per answer. {_BOUNDS}{_offset_note(data)}"
     )
     return HtmlTable(f"task-{task}", "Ranking", caption, _columns("Model"), rows)
 
 
-def run_table(data: ReportData, index: int) -> HtmlTable:
-    """Return the scores of one run, one row per task."""
-    run = data.runs[index]
+def incomplete_table(runs: Sequence[MeasuredRun], pages: Mapping[str, str]) -> HtmlTable:
+    """Return the runs that do not answer their whole dataset: without ranks, most answers first."""
+    columns = [HtmlColumn("Model", False), HtmlColumn("Answered", True)]
+    rows = []
+    for run in sorted(runs, key=lambda run: -completeness(run.scored).answered):
+        known = completeness(run.scored)
+        name = _run_cell(run, f"models/{pages[run.label]}.html")
+        rows.append(HtmlRow(run.entry.model, [name, HtmlCell(str(known), known.answered)], None))
+    caption = (
+        "These runs do not answer every item of their dataset. They have no rank, and are in no "
+        "comparison and no figure."
+    )
+    return HtmlTable("incomplete", "Incomplete runs", caption, columns, rows)
+
+
+def run_table(
+    data: ReportData, run: MeasuredRun, is_ranked: bool, task_pages: Sequence[str]
+) -> HtmlTable:
+    """Return the scores of one run, one row per task; an incomplete run has no ranks.
+
+    task_pages: the tasks that have a page.
+    """
+    index = data.runs.index(run)
     rows = []
     for task in run.cells:
-        name = HtmlCell(TASKS[task].display, link=f"../tasks/{task}.html")
-        rows.append(HtmlRow("", [name, *_task_cells(data, index, task)], index))
+        link = f"../tasks/{task}.html" if task in task_pages else ""
+        name = HtmlCell(TASKS[task].display, link=link)
+        cells = _task_cells(data, index, task)
+        if not is_ranked:
+            cells[_SCORE_COLUMNS.index("Ranks")] = HtmlCell("–")
+        rows.append(HtmlRow("", [name, *cells], index))
     caption = f"Score: log-sMAPE; MinMax, Interval and Sorting: exact match; percent. {_BOUNDS}"
     return HtmlTable("scores", "Scores", caption, _columns("Task"), rows)
 
@@ -175,8 +200,9 @@ def _count_cell(count: int) -> HtmlCell:
 def _task_cells(data: ReportData, index: int, task: str) -> list[HtmlCell]:
     run = data.runs[index]
     statuses = run.cells[task].statuses
-    total = sum(statuses.values())
-    answered = total - sum(statuses.get(status, 0) for status in UNANSWERED_STATUSES)
+    answered = sum(statuses.values())
+    answered -= sum(statuses.get(status, 0) for status in UNANSWERED_STATUSES)
+    total = len(run.scored.dataset.by_task[task]) * run.scored.info.samples
     return [
         *(_score_cell(spec, run.entry, task) for spec in _SCORES),
         HtmlCell(format_rank_set(data.comparisons.rank_sets[index].get(task))),

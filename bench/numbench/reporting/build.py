@@ -13,6 +13,7 @@ from numbench import jsonl
 from numbench._version import __version__
 from numbench.errors import BadInput
 from numbench.journal import find_runs
+from numbench.output_folders import check_output_folder
 from numbench.plot_style import FigureFormat, check_formats
 from numbench.records import ProtocolName
 from numbench.reporting import ReportResult
@@ -58,6 +59,7 @@ def build(
     on_progress: Callable[[str], None],
 ) -> ReportResult:
     """Implement `numbench.reporting.report`."""
+    check_output_folder(out)
     figure_formats = check_formats(formats)
     data = read_report_data(runs, protocol, published, on_progress)
     with _outlives_collection():

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import csv
-from collections import Counter
 from collections.abc import Sequence
 from functools import cache
 from typing import NamedTuple
 
 from numbench.errors import BadInput
 from numbench.records import PAPER
+from numbench.reporting.run_names import Facets, distinguishing_notes, time_facets
 from numbench.reporting.sampling_design import run_stratum, sample_mean, score_bounds
 from numbench.reporting.table_model import (
     EXACT_MATCH,
@@ -30,10 +30,14 @@ from numbench.scoring import (
     signature,
     summarize,
 )
+from numbench.scoring.completeness import completeness
 from numbench.scoring.scored_run import few_shot_count, token_counts
 from numbench.stats.design import Stratum
 from numbench.stats.intervals import bootstrap_means
 from numbench.tasks import TASKS
+
+_UNNAMED_SETTINGS = {"base_url", "few_shot"}
+"""Settings that no name of a run has: an address may be private, and notes have the examples."""
 
 
 class MeasuredRun(NamedTuple):
@@ -111,20 +115,25 @@ def _ordered(runs: Sequence[ScoredRun]) -> list[ScoredRun]:
 def _notes(runs: Sequence[ScoredRun]) -> list[str]:
     """Return the note of each run: prompts other than the paper's, transformation, few-shot count.
 
-    Dataset and folder are added if it is still ambiguous.
+    What differs is added if it is still ambiguous, but never a path or an address.
     """
     names = [(display_name(run), reasoning_level(run), *_variant_parts(run)) for run in runs]
-    on_dataset = [(*names[index], dataset_label(run)) for index, run in enumerate(runs)]
-    name_counts, on_dataset_counts = Counter(names), Counter(on_dataset)
-    notes = []
-    for index, run in enumerate(runs):
-        parts = list(_variant_parts(run))
-        if name_counts[names[index]] > 1:
-            parts.append(dataset_label(run))
-            if on_dataset_counts[on_dataset[index]] > 1:
-                parts.append(one_line(run.path.as_posix()))
-        notes.append(", ".join(parts))
-    return notes
+    differences = distinguishing_notes(names, [_facets(run) for run in runs])
+    return [
+        ", ".join([*_variant_parts(run), *texts])
+        for run, texts in zip(runs, differences, strict=True)
+    ]
+
+
+def _facets(run: ScoredRun) -> Facets:
+    info, known = run.info, completeness(run)
+    settings = sorted(set(info.settings) - _UNNAMED_SETTINGS)
+    return (
+        ("dataset", dataset_label(run)),
+        ("items", "all items" if known.is_complete else f"{known} items"),
+        *((name, one_line(f"{name} {info.settings[name]}")) for name in settings),
+        *time_facets(info.created),
+    )
 
 
 def _variant_parts(run: ScoredRun) -> tuple[str, ...]:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Literal, NamedTuple
 
 from numbench.horizon.estimate import TaskHorizon
+from numbench.reporting.run_names import distinguishing_notes, time_facets
 from numbench.reporting.table_model import level_rank, one_line
 from numbench.tasks import TASKS
 from numbench.tasks.scaled import COPY
@@ -51,13 +51,17 @@ class HorizonRun(NamedTuple):
 def order_runs(runs: Sequence[HorizonRun], models: Sequence[str] = ()) -> list[HorizonRun]:
     """Return the runs by model, in the order of `models` and then of appearance, and by level.
 
-    Runs of the same model and level get their folders as notes.
+    Runs of the same model and level get what differs as notes: samples, date, time or a number.
     """
     order = list(dict.fromkeys([*models, *(run.model for run in runs)]))
-    names = Counter((run.model, run.reasoning) for run in runs)
+    ordered = sorted(runs, key=lambda r: (order.index(r.model), level_rank(r.reasoning)))
+    notes = distinguishing_notes(
+        [(run.model, run.reasoning) for run in ordered],
+        [(("samples", f"{run.samples} samples"), *time_facets(run.created)) for run in ordered],
+    )
     return [
-        run._replace(note=one_line(run.path)) if names[run.model, run.reasoning] > 1 else run
-        for run in sorted(runs, key=lambda r: (order.index(r.model), level_rank(r.reasoning)))
+        run._replace(note=one_line(", ".join(texts)))
+        for run, texts in zip(ordered, notes, strict=True)
     ]
 
 

@@ -65,8 +65,6 @@ class ReportData:
         published: Sequence[Entry] = (),
         horizons: Sequence[HorizonRun] = (),
     ) -> None:
-        if not runs and not horizons:
-            raise ValueError("no runs to report")
         self.runs = tuple(runs)
         self.published = tuple(published) if runs else ()
         self.horizons = tuple(horizons)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from statistics import fmean
 
 from numbench.reporting.comparison_tables import format_rank_set, not_compared_notes
@@ -18,7 +17,7 @@ from numbench.reporting.table_model import (
     format_value,
 )
 from numbench.reporting.table_spec import TableContent, TableSpec
-from numbench.scoring.taxonomy import UNANSWERED_STATUSES
+from numbench.scoring.completeness import completeness
 
 SUMMARY_HEADER = (
     "Model",
@@ -34,8 +33,9 @@ SUMMARY_CSV_HEADER = (
     *("Tokens", "USD per 1,000", "Answered", "Samples"),
 )
 SUMMARY_CAPTION = (
-    "Mean score over the tasks, 0 to 100; ranks that a run may have, together right with 95 % "
-    "probability; generated tokens per answer; US dollars per 1,000 items; items with an answer."
+    "Mean score over the tasks, 0 to 100; possible ranks (95 % confidence for all runs "
+    "together); generated tokens per answer; US dollars per 1,000 items; samples with an "
+    "answer, of all in the dataset."
 )
 
 
@@ -73,7 +73,7 @@ def _row(data: ReportData, index: int) -> list[str]:
         format_rank_set(data.comparisons.rank_sets[index].get(OVERALL)),
         "" if tokens is None else f"{tokens:,.0f}",
         format_value(cost, 2),
-        "{:,} of {:,}".format(*answered(run)),
+        str(completeness(run.scored)),
     ]
 
 
@@ -88,7 +88,7 @@ def _csv_row(data: ReportData, index: int) -> list[str]:
         *("" if ranks is None else str(rank) for rank in (ranks or (0, 0))),
         format_value(tokens, 1),
         format_value(cost, 4),
-        *map(str, answered(run)),
+        *map(str, tuple(completeness(run.scored))),
     ]
 
 
@@ -98,13 +98,6 @@ def _means(data: ReportData, run: MeasuredRun) -> tuple[float | None, float | No
     is_complete = all(task in tokens for task in data.tasks)
     mean_tokens = fmean(tokens[task].value for task in data.tasks) if is_complete else None
     return mean_tokens, mean_cost(run.scored, data.tasks)
-
-
-def answered(run: MeasuredRun) -> tuple[int, int]:
-    """Return the number of samples with an answer, and of all that the run is to have."""
-    statuses = sum((Counter(cell.statuses) for cell in run.cells.values()), Counter[str]())
-    unanswered = sum(statuses[status] for status in UNANSWERED_STATUSES)
-    return statuses.total() - unanswered, statuses.total()
 
 
 def _dataset(run: MeasuredRun) -> str:

@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from numbench.journal import iter_responses
 from numbench.records import request_id
 from numbench.scoring import ScoredRun
-from numbench.verification.findings import Finding, error, ok
+from numbench.scoring.completeness import completeness
+from numbench.verification.findings import Finding, error, ok, warning
 
 _MAX_EXAMPLES = 3
 
@@ -44,6 +45,20 @@ def check_answers(scored: ScoredRun) -> Iterator[Finding]:
         )
     if not (unanswered or repeated or unrelated):
         yield ok("answers", f"{len(expected):,} samples, each answered once")
+
+
+def check_completeness(scored: ScoredRun, require_complete: bool) -> Iterator[Finding]:
+    """Yield whether a run answers its whole dataset: an error if that is required."""
+    known = completeness(scored)
+    if known.is_complete:
+        yield ok("complete", f"{known} samples of the dataset are answered")
+        return
+    judge = error if require_complete else warning
+    yield judge(
+        "complete",
+        f"{known} samples of the dataset are answered: leaderboards do not rank the run; run all "
+        "tasks without --limit",
+    )
 
 
 def _examples(keys: list[str]) -> str:

@@ -10,14 +10,16 @@ from numbench.errors import BadInput
 from numbench.journal import find_runs, read_info
 from numbench.journal_repair import verify_run
 from numbench.scoring import ScoredRun, score_run
-from numbench.verification.answer_checks import check_answers
+from numbench.verification.answer_checks import check_answers, check_completeness
 from numbench.verification.findings import Finding, Severity, Verification, error, ok, warning
 from numbench.verification.plausibility import check_plausibility
 from numbench.verification.source_checks import check_dataset, check_prompts, trusted_dataset
 from numbench.verification.stored_scores import check_stored_scores
 
 
-def verify_runs(runs: Sequence[Path], on_progress: Callable[[str], None]) -> list[Verification]:
+def verify_runs(
+    runs: Sequence[Path], on_progress: Callable[[str], None], require_complete: bool
+) -> list[Verification]:
     """Implement `numbench.verification.verify`."""
     folders = list(dict.fromkeys(folder for path in runs for folder in find_runs([path])))
     results, scored_runs = [], []
@@ -27,7 +29,7 @@ def verify_runs(runs: Sequence[Path], on_progress: Callable[[str], None]) -> lis
         if all(finding.severity is not Severity.ERROR for finding in findings):
             try:
                 scored = score_run(folder, dataset=trusted_dataset(read_info(folder)))
-                findings += _check_scored(scored)
+                findings += _check_scored(scored, require_complete)
                 scored_runs.append(scored)
             except BadInput as fault:
                 findings.append(error("content", str(fault)))
@@ -48,11 +50,13 @@ def _check_files(folder: Path) -> Iterator[Finding]:
         yield ok("journal", f"{state.responses:,} responses, every line is readable")
 
 
-def _check_scored(scored: ScoredRun) -> Iterator[Finding]:
+def _check_scored(scored: ScoredRun, require_complete: bool) -> Iterator[Finding]:
     if scored.info.horizon is None:
         yield from check_dataset(scored)
     yield from check_prompts(scored)
     yield from check_answers(scored)
+    if scored.info.horizon is None:
+        yield from check_completeness(scored, require_complete)
     yield from check_stored_scores(scored)
     yield from check_plausibility(scored)
 
