@@ -24,7 +24,7 @@ from numbench.errors import BadInput, NumbenchError
 from numbench.jsonl import AppendOnlyFile
 from numbench.records import ItemSample, Job, Response, Round, RunInfo
 from numbench.run_identity import check_resumable, merge_run_info
-from numbench.sent_requests import SentRequests, lost_requests
+from numbench.sent_requests import SENT, SentRequests, lost_requests
 
 INFO = "run.json"
 RESPONSES = "responses.jsonl"
@@ -168,6 +168,8 @@ class Journal:
         if it differs from `info` in a setting that shapes an answer.
         """
         self.folder = folder
+        self._is_new = not os.path.lexists(folder)
+        self._is_discarded = False
         self._waiting: list[tuple[bytes, asyncio.Future[None]]] = []
         self._committing: asyncio.Task[None] | None = None
         self._lock = run_lock(folder)
@@ -234,6 +236,18 @@ class Journal:
         """Whether the disk has refused a response, so that no more can be stored."""
         return self._file.failed
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether the run has no response yet, not even a failed one."""
+        return not self._file.size and not self._waiting
+
+    def discard_if_empty(self) -> None:
+        """Remove the folder when the journal is closed, if this call created it for nothing.
+
+        It is kept if it holds any response, job or round: those may have been paid for.
+        """
+        self._is_discarded = True
+
     async def append(self, response: Response) -> None:
         """Return once `response` is on disk. Raises NumbenchError if writing fails.
 
@@ -260,7 +274,14 @@ class Journal:
             if self._sent is not None:
                 self._sent.close(is_settled=not self._file.failed)
             self._file.close()
+            if self._is_discarded and self._is_new and self.is_empty and not self._has_records():
+                # Under the lock, so that no other process has begun to write here.
+                shutil.rmtree(self.folder, ignore_errors=True)
             self._lock.__exit__(None, None, None)
+
+    def _has_records(self) -> bool:
+        """Return whether there are jobs, rounds, or requests that the disk could not settle."""
+        return any((self.folder / name).exists() for name in (JOBS, ROUNDS, SENT))
 
     def _append_record(self, name: str, record: Job | Round) -> None:
         try:

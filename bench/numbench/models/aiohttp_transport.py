@@ -6,6 +6,7 @@ requests it takes several times as much time per request.
 
 from __future__ import annotations
 
+import os
 import socket
 from urllib.request import getproxies, proxy_bypass
 
@@ -89,9 +90,9 @@ class AiohttpTransport(httpx.AsyncBaseTransport):
         except _WRONG_SERVER as error:
             # A host that has answered before is only out of reach.
             kind = httpx.ConnectError if self._has_connected else WrongServer
-            raise kind(str(error)) from error
+            raise kind(_connection_message(url, error)) from error
         except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError) as error:
-            raise httpx.ConnectError(str(error)) from error
+            raise httpx.ConnectError(_connection_message(url, error)) from error
         except aiohttp.ClientError as error:
             # Some of aiohttp's errors have no message.
             raise httpx.TransportError(str(error) or type(error).__name__) from error
@@ -123,6 +124,18 @@ class AiohttpTransport(httpx.AsyncBaseTransport):
         """Close the connections."""
         if self._session is not None:
             await self._session.close()
+
+
+def _connection_message(url: URL, error: aiohttp.ClientError) -> str:
+    """Return which server or proxy cannot be reached, and why."""
+    host, port, reason = url.host, url.port, "timeout"
+    if isinstance(error, aiohttp.ClientConnectorError):
+        host, port = error.host, error.port
+        reason = str(error.os_error.strerror or error.os_error)
+        if isinstance(error.os_error, ConnectionError) and error.os_error.errno:
+            # asyncio replaces the system's text by one that repeats the address.
+            reason = os.strerror(error.os_error.errno)
+    return f"cannot connect to {f'[{host}]' if ':' in str(host) else host}:{port}: {reason}"
 
 
 def _create_socket(address: aiohttp.AddrInfoType) -> socket.socket:

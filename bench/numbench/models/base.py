@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Literal, NamedTuple, Protocol
+from typing import Literal, NamedTuple, Protocol, runtime_checkable
 
 from numbench.records import Completion, Failure, Job
 from numbench.tasks.base import AnswerKind
@@ -68,6 +68,18 @@ class Model(Protocol):
 
     async def close(self) -> None:
         """Release connections and other resources."""
+        ...
+
+
+@runtime_checkable
+class ModelOnListingServer(Protocol):
+    """A model on a server that can list its models."""
+
+    async def served_models(self, path: str = "") -> Sequence[str]:
+        """Return the names of the models that the server offers, empty if it does not list them.
+
+        path: what to add to the base URL, to find out whether the API is there.
+        """
         ...
 
 

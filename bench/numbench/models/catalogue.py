@@ -130,12 +130,17 @@ def levels_of_model(name: str) -> tuple[str, ...]:
     return tuple(_levels_of_route(name, find_model_provider(name)))
 
 
-def find_model_provider(name: str) -> ProviderPlugin:
-    """Return the provider of a model. Raises BadInput, with suggestions, for an unknown name."""
+def find_model_provider(name: str, base_url: str | None = None) -> ProviderPlugin:
+    """Return the provider of a model. Raises BadInput, with suggestions, for an unknown name.
+
+    base_url: that of the user's own server, whose models have a route of their own.
+    """
     if model := find_named_model(name):
         return _provider_of(model)
     provider_name, _, served_name = name.partition("/")
     provider = find_provider(provider_name) if served_name else None
+    if provider is None and base_url:
+        raise BadInput(f"unknown model {name!r}: for the server at --base-url use 'openai/{name}'")
     if provider is None:
         raise unknown_model_error(name)
     return provider

@@ -24,18 +24,22 @@ from numbench.models.event_streams import (
     merge_response_events,
     refuses_streaming,
 )
-from numbench.models.json_fields import InvalidJson, decode_json, dict_or_empty
+from numbench.models.json_fields import InvalidJson, decode_json, dict_or_empty, dicts_of
 from numbench.models.provider_errors import (
     connection_failure,
     failed_completion,
     failure_from_status,
     sanitize_completion,
+    sanitize_line,
     timeout_failure,
     unreadable_failure,
     wrong_server_failure,
 )
 from numbench.models.rate_limit_headers import with_hold_back_seconds
 from numbench.records import Completion, Failure, Usage
+
+_MODELS_TIMEOUT_SECONDS = 5.0
+_MAX_MODELS = 2000
 
 
 class ApiFormat(NamedTuple):
@@ -176,6 +180,20 @@ class OpenAIModel:
         """Close the connections."""
         await self._endpoint.close()
         await self._client.close()
+
+    async def served_models(self, path: str = "") -> Sequence[str]:
+        """Return the names in the server's list of models, empty if it sends none in time."""
+        endpoint = _Endpoint(self._client, f"{path}/models")
+        try:
+            async with asyncio.timeout(_MODELS_TIMEOUT_SECONDS):
+                response = await endpoint.get("")
+            entries = dicts_of(dict_or_empty(decode_json(response.content)).get("data"))
+        except (TimeoutError, openai.APIError, InvalidJson, RecursionError):
+            return []
+        finally:
+            await endpoint.close()
+        names = [entry.get("id") for entry in entries[:_MAX_MODELS]]
+        return [sanitize_line(name, self._secrets) for name in names if isinstance(name, str)]
 
     async def _request(self, body: Mapping[str, object], settings: RequestSettings) -> Completion:
         seconds, tracker = settings.timeout, current_tracker()

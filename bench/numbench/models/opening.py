@@ -96,7 +96,7 @@ def describe_model(
     Raises BadInput as `open_model` does, except for a missing key.
     """
     load_env_file()
-    provider = find_model_provider(name)
+    provider = find_model_provider(name, base_url)
     if provider.in_process:
         return _open_in_process(provider, name, reasoning, base_url, api).description
     return _describe(name, resolve_model(name, reasoning), base_url, api)
@@ -128,7 +128,7 @@ def open_model(
     background.
     """
     load_env_file()
-    provider = find_model_provider(name)
+    provider = find_model_provider(name, base_url)
     if background and (api != "responses" or not provider.takes_background):
         able = provider_names(lambda plugin: plugin.takes_background)
         raise BadInput(
@@ -165,7 +165,7 @@ def open_batch(
     Raises BadInput as `open_model` does, and if the provider has no batch API.
     """
     load_env_file()
-    provider = find_model_provider(name)
+    provider = find_model_provider(name, base_url)
     if provider.in_process:
         raise BadInput(f"{name} runs in this process: leave out --batch")
     resolved = resolve_model(name, reasoning)

@@ -47,6 +47,7 @@ _SPENT_ACCOUNT_CODES = frozenset(
 _UNPROCESSED_STATUSES = frozenset({409, 501, 503, 505, 529})
 """Statuses of temporary errors that say that the request was not processed."""
 
+_CONNECTION_FAILED = "connection failed: "
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 _MAX_MESSAGE_LENGTH = 300
 _NO_USAGE = Usage()
@@ -99,7 +100,7 @@ def timeout_failure(seconds: float) -> Failure:
 
 def wrong_server_failure(reason: object) -> Failure:
     """Return the failure of a request to a host that does not exist or speaks another protocol."""
-    return Failure(kind="run", message=f"connection failed: {reason}: check --base-url")
+    return Failure(kind="run", message=f"{_CONNECTION_FAILED}{reason}")
 
 
 def connection_failure(reason: object, was_sent: bool = True) -> Failure:
@@ -108,8 +109,17 @@ def connection_failure(reason: object, was_sent: bool = True) -> Failure:
     `reason` is an error, or its message; some errors have no message but their name. `was_sent`:
     whether there was a connection, so that the request may have been processed.
     """
-    message = f"connection failed: {str(reason) or type(reason).__name__}"
+    message = f"{_CONNECTION_FAILED}{str(reason) or type(reason).__name__}"
     return transient_failure(message, possibly_billed=was_sent)
+
+
+def connection_error(failure: Failure) -> str | None:
+    """Return why there was no connection to the server, None if the request may have been sent."""
+    if failure.status is not None or failure.possibly_billed:
+        return None
+    message = failure.message
+    is_unsent = message.startswith(_CONNECTION_FAILED)
+    return message.removeprefix(_CONNECTION_FAILED) if is_unsent else None
 
 
 def failed_completion(

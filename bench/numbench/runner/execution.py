@@ -11,6 +11,7 @@ from numbench.models import Model
 from numbench.models.base import BatchService
 from numbench.runner.batch_scheduler import BatchScheduler
 from numbench.runner.budget import Budget
+from numbench.runner.refusal import Refusal, explain_refusal
 from numbench.runner.run_context import RunContext
 from numbench.runner.run_report import (
     CostLimitReached,
@@ -53,6 +54,9 @@ class Execution:
         except asyncio.CancelledError:
             if not self._cancelled:
                 raise
+        except Refusal as refusal:
+            self._context.journal.discard_if_empty()
+            raise await explain_refusal(refusal, self._resolved.description, self._client) from None
         finally:
             await self._client.close()
 

@@ -99,7 +99,7 @@ def prepare_run(spec: RunSpec, arguments: RunArguments, needs_key: bool = True) 
     if spec.params and not getattr(service, "takes_parameters", True):
         raise BadInput(f"{spec.model}: its batch API takes no --param: omit --batch or --param")
     model, description = None, None
-    provider = find_model_provider(spec.model)
+    provider = find_model_provider(spec.model, spec.base_url)
     if needs_key or provider.in_process or provider.inspects_requests:
         model, description = open_model(
             spec.model,

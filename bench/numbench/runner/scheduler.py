@@ -15,10 +15,13 @@ from tenacity import AsyncRetrying, RetryCallState, retry_if_result, wait_random
 from numbench.errors import NumbenchError
 from numbench.models.background_responses import tracking
 from numbench.models.base import Model, Request
+from numbench.models.provider_errors import connection_error
+from numbench.progress_display import format_duration
 from numbench.records import Completion, Failure, ItemSample
 from numbench.runner.attempts import Attempts
 from numbench.runner.background import BackgroundLog
 from numbench.runner.progress import RunProgress
+from numbench.runner.refusal import Refusal
 from numbench.runner.run_context import RunContext, is_retryable, make_response
 from numbench.runner.throttle import ExpectedTokens, Throttle
 
@@ -27,6 +30,9 @@ MAX_CONSECUTIVE_FAILURES = 10
 
 OUTAGE_THRESHOLD = 3
 """Number of items that fail, with no answer in between, from which an outage is assumed."""
+
+FIRST_CONNECTION_ATTEMPTS = 3
+"""Attempts to connect to a server that has not replied to any request of the run."""
 
 RATE_LIMIT_ATTEMPTS_FACTOR = 4
 """How many times more attempts a rate-limited item gets: the provider is up and will answer."""
@@ -60,6 +66,10 @@ class RequestScheduler:
         )
         self._consecutive_failures = 0
         self._last_answer: float | None = None
+        # A server that has replied, to this call or an earlier one, is only out of reach.
+        self._was_reached = not context.journal.is_empty
+        self._has_answers = self._was_reached
+        self._disconnected: tuple[str, float] | None = None
         self._start = time.monotonic()
         self._failing: set[str] = set()
         self._backoff = wait_random_exponential(
@@ -107,6 +117,10 @@ class RequestScheduler:
         in_flight = self._throttle.in_flight
         ending = self._stop.is_set() and in_flight
         note = "stopping: waiting for requests in flight" if ending else ""
+        # A request in flight may have found the server again.
+        if not note and self._disconnected and not in_flight:
+            reason, since = self._disconnected
+            note = f"waiting: {reason} ({format_duration(time.monotonic() - since)})"
         if not note and (seconds := self._throttle.cap_seconds) >= PROGRESS_INTERVAL_SECONDS:
             note = f"next request in {seconds:.0f} s (--rpm, --tpm)"
         return self.stats.progress(
@@ -173,8 +187,9 @@ class RequestScheduler:
         attempts = Attempts(requested, self._budget)
         self._in_progress[requested.id] = requested, attempts
         completion = await self._request(requested, attempts)
-        if completion.error is not None and completion.error.kind == "run":
-            raise NumbenchError(f"{self._model.name}: {_describe(completion.error)}")
+        error = completion.error
+        if error is not None and (error.kind == "run" or self._is_out_of_reach(error)):
+            raise Refusal(self._model.name, error, had_answers=self._has_answers)
         notes = self._context.notes_on_retry(requested, self._background.job(requested.id))
         response = make_response(requested, completion, attempts.number, **notes)
         await self._context.journal.append(response)
@@ -216,6 +231,7 @@ class RequestScheduler:
             )
             if not attempts.record(completion) and not is_collected:
                 self._context.journal.record_not_billed(requested)
+            self._note_connection(completion)
             if completion.error is None:
                 self._failing.clear()
             else:
@@ -232,6 +248,19 @@ class RequestScheduler:
         )
         completion: Completion = await retrying(attempt)
         return attempts.final(completion)
+
+    def _note_connection(self, completion: Completion) -> None:
+        """Record whether the server could be reached, and since when it could not."""
+        reason = connection_error(completion.error) if completion.error else None
+        if reason is None:
+            self._was_reached, self._disconnected = True, None
+        elif self._disconnected is None:
+            server = reason.rpartition(": ")[0] or reason
+            self._disconnected = server, time.monotonic()
+
+    def _is_out_of_reach(self, error: Failure) -> bool:
+        """Return whether there is no connection to a server that has never replied to the run."""
+        return not self._was_reached and connection_error(error) is not None
 
     async def _attempt(
         self,
@@ -265,6 +294,8 @@ class RequestScheduler:
         if self._budget and not self._budget.covers_requests_in_flight:
             return True
         error, max_attempts = _last_completion(state).error, self._policy.max_attempts
+        if error is not None and self._is_out_of_reach(error):
+            return state.attempt_number >= min(FIRST_CONNECTION_ATTEMPTS, max_attempts)
         is_limited = error is not None and error.kind == "rate_limit"
         if is_limited:
             max_attempts *= RATE_LIMIT_ATTEMPTS_FACTOR
@@ -297,6 +328,7 @@ class RequestScheduler:
         if completion.error is None:
             self._consecutive_failures = 0
             self._last_answer = time.monotonic()
+            self._has_answers = True
         else:
             self._consecutive_failures += completion.error.kind != "item"
         self._requests.record(requested, completion)
@@ -337,8 +369,3 @@ def _last_completion(state: RetryCallState) -> Completion:
         raise AssertionError("tenacity calls back only after an attempt")
     completion: Completion = state.outcome.result()
     return completion
-
-
-def _describe(failure: Failure) -> str:
-    status = f"HTTP {failure.status}: " if failure.status else ""
-    return f"{status}{failure.message}; no further requests were sent"

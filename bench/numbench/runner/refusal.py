@@ -1,0 +1,105 @@
+"""Errors that end a run because no request can be answered, and what the user can do about them."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Sequence
+from difflib import SequenceMatcher
+
+from numbench.errors import BadInput, NumbenchError
+from numbench.models import ModelDescription
+from numbench.models.base import ModelOnListingServer
+from numbench.models.provider_errors import connection_error
+from numbench.records import Failure
+
+MAX_LISTED_MODELS = 5
+"""Names of the server's models in a message."""
+
+_REQUEST_PATH = re.compile(r"/(?:chat/completions|completions|responses|models)/?$")
+_VERSION = re.compile(r"/v\d+\w*(?:/|$)")
+
+
+class Refusal(NumbenchError):
+    """No request of the run can be answered, because of `failure`.
+
+    had_answers: whether the server has answered a request of the run before.
+    """
+
+    def __init__(self, model: str, failure: Failure, had_answers: bool) -> None:
+        status = f"HTTP {failure.status}: " if failure.status else ""
+        self.reason = f"{status}{failure.message.rstrip('.')}"
+        super().__init__(f"{model}: {self.reason}; no further requests were sent")
+        self.model, self.failure, self.had_answers = model, failure, had_answers
+
+
+async def explain_refusal(
+    refusal: Refusal, description: ModelDescription, client: object
+) -> NumbenchError:
+    """Return the error to show: a wrong server or model, with what to change, or `refusal`.
+
+    client: the open model, which is asked for the models of its server.
+    """
+    url = description.identity.get("base_url")
+    base_url = None if url is None else str(url).rstrip("/")
+    reason = connection_error(refusal.failure)
+    if reason is not None:
+        return _connection_error(refusal, base_url, reason)
+    if refusal.failure.status != 404 or refusal.had_answers:
+        return refusal
+    server = client if isinstance(client, ModelOnListingServer) else None
+    return await _not_found_error(refusal, description.route or refusal.model, base_url, server)
+
+
+def _connection_error(refusal: Refusal, base_url: str | None, reason: str) -> NumbenchError:
+    if base_url is None:
+        return NumbenchError(
+            f"{refusal.model}: {reason}; check the network connection and run the same command "
+            "again"
+        )
+    if re.search("ssl|certificate", reason, re.IGNORECASE):
+        return BadInput(f"no TLS connection to {base_url} ({reason}); correct --base-url")
+    cause = reason.rpartition(": ")[2]
+    return BadInput(f"no server at {base_url} ({cause}); start it or correct --base-url")
+
+
+async def _not_found_error(
+    refusal: Refusal, route: str, base_url: str | None, server: ModelOnListingServer | None
+) -> BadInput:
+    """Return the error for a server that answers 404: the model or the URL is wrong."""
+    provider, _, name = route.partition("/")
+    if base_url is not None and server is not None and (end := _REQUEST_PATH.search(base_url)):
+        shorter = base_url[: end.start()]
+        return BadInput(f"--base-url {base_url}: omit {end[0]!r}: --base-url {shorter}")
+    has_version = base_url is None or _VERSION.search(base_url) is not None
+    paths = [] if server is None else [""] if has_version else ["", "/v1"]
+    lists = await asyncio.gather(*(server.served_models(path) for path in paths if server))
+    names = lists[0] if lists else ()
+    if names and name not in names:
+        place = f"the server at {base_url}" if base_url else provider
+        return BadInput(
+            f"{refusal.model}: {place} has no model {name!r}; it has {_closest(name, names)}"
+        )
+    if any(lists[1:]):
+        return BadInput(f"no API at {base_url} (HTTP 404); use --base-url {base_url}/v1")
+    advice = "check the name of the model"
+    if base_url is None:
+        advice += " (`numbench models` lists those it knows)"
+    elif len(paths) > 1:
+        advice += f", or try --base-url {base_url}/v1"
+    else:
+        advice += " and --base-url"
+    return BadInput(f"{refusal.model}: {refusal.reason}; {advice}")
+
+
+def _closest(name: str, names: Sequence[str]) -> str:
+    """Return the names of models that are most similar to `name`, and the number of the others."""
+    matcher = SequenceMatcher(b=name.lower())
+
+    def similarity(other: str) -> float:
+        matcher.set_seq1(other.lower())
+        return matcher.ratio()
+
+    distinct = sorted(dict.fromkeys(names), key=similarity, reverse=True)
+    shown, others = distinct[:MAX_LISTED_MODELS], len(distinct) - MAX_LISTED_MODELS
+    return ", ".join(shown) + (f" and {others:,} more" if others > 0 else "")
