@@ -13,6 +13,7 @@ INSPECT := $(VENV)-inspect
 
 demo: $(VENV)/.demo-ready
 	$(BIN)/numbench demo
+	@echo "next: source $(BIN)/activate"
 
 test: $(VENV)/.dev-ready browser
 	$(BIN)/pytest -n 3 --dist worksteal

@@ -18,10 +18,13 @@ from typer.testing import CliRunner
 from numbench.bittoken.training.recipe import load_recipe
 from numbench.cli import _COMMANDS, app, main
 from numbench.cli.options import parse_duration
+from numbench.cli.run_reports import run_counts
 from numbench.dataset.generate import generate
 from numbench.dataset.settings import DatasetSettings
 from numbench.demo import INTEGERS, demo
+from numbench.runner import RunReport
 
+ROOT = Path(__file__).parents[1]
 NUMBENCH = (sys.executable, "-m", "numbench")
 HEAVY = ("torch", "litellm", "openai", "google.genai", "pandas", "matplotlib", "pyarrow", "numpy")
 KEYS = ("OPENAI_API_KEY", "OPENROUTER_API_KEY", "GEMINI_API_KEY", "GOOGLE_API_KEY")
@@ -258,7 +261,7 @@ def test_run_report_show_and_audit_without_a_key(tmp_path: Path) -> None:
     assert again.returncode == 0 and "0 answered now, 36 done earlier" in again.stdout
     report = numbench("report", cwd=tmp_path)
     assert report.returncode == 0
-    assert report.stdout.splitlines()[-1] == "next: open results/report/report.html"
+    assert report.stdout.splitlines()[-1] == ("next: open results/report/report.html in a browser")
     assert all(len(line) <= 80 for line in report.stdout.splitlines())
     with (tmp_path / "results/report/tables/log_smape.csv").open() as file:
         (row,) = csv.DictReader(file)
@@ -354,3 +357,40 @@ def test_a_closed_pipe_causes_no_traceback(tmp_path: Path) -> None:
     command = f"{sys.executable} -m numbench audit v1 | true"
     done = subprocess.run(command, shell=True, capture_output=True, text=True, cwd=tmp_path)
     assert "Traceback" not in done.stderr
+
+
+def test_counts_of_a_run_have_separators() -> None:
+    unknown = dict.fromkeys(("last_error", "input_tokens", "generated_tokens", "cost"))
+    report = RunReport(
+        Path("results/run"),
+        completed=3476,
+        answered=3476,
+        skipped=1024,
+        errors=0,
+        permanent_errors=0,
+        retries=0,
+        seconds=1.0,
+        interrupted=False,
+        **unknown,
+    )
+    assert run_counts(report) == ("results/run: 3,476 answered now, 1,024 done earlier, 0 failed")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "hint", "page"),
+    [
+        (["--to", "huggingface"], "--push OWNER/NAME", "huggingface"),
+        (["--to", "lm-eval"], "lm_eval run --include_path out --apply_chat_template", "lm-eval"),
+    ],
+)
+def test_the_next_step_of_an_export_is_that_of_the_docs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str], hint: str, page: str
+) -> None:
+    generate(DatasetSettings(name="tiny", size=2), tmp_path / "tiny")
+    monkeypatch.chdir(tmp_path)
+    output = CliRunner().invoke(app, ["export", "tiny", *arguments, "--out", "out"]).stdout
+    (step,) = [line for line in output.splitlines() if line.startswith("next: ")]
+    documented = (ROOT / "docs" / f"{page}.md").read_text()
+    for word in hint.split():
+        assert word in step.split()
+        assert word.partition("/")[0] in documented

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import ast
 import re
+import shlex
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 from typer.main import get_command
+from typer.testing import CliRunner
 
 from numbench.cli import app
+from numbench.reporting import rendering
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted(
@@ -19,6 +23,7 @@ PAGES = sorted(
         ROOT / "datasets" / "README.md",
     ]
 )
+EXAMPLE_PAGES = ("README.md", "docs/quickstart.md")
 NAMES = [page.relative_to(ROOT).as_posix() for page in PAGES]
 
 REPOSITORY_PATH = re.compile(
@@ -68,3 +73,74 @@ def test_every_command_exists_with_its_options(page: Path) -> None:
         options = {name for p in commands[command].params for name in (*p.opts, *p.secondary_opts)}
         for option in re.findall(r"(?<!\S)--[a-z-]+", arguments):
             assert option in options | {"--debug", "--help"}, f"{command} {option}"
+
+
+class Example(NamedTuple):
+    """A command in a page, and the output below it."""
+
+    command: str
+    output: str
+
+
+def examples(page: str) -> list[Example]:
+    """Return the commands of `console` blocks that show an output."""
+    text = (ROOT / page).read_text(encoding="utf-8")
+    blocks = re.findall(r"^```console\n(.*?)^```", text, re.M | re.S)
+    commands = (part for block in blocks for part in re.split(r"^\$ ", block, flags=re.M)[1:])
+    pairs = (Example(*part.split("\n", 1)) for part in commands)
+    return [example for example in pairs if example.output.strip()]
+
+
+@pytest.fixture(scope="module")
+def outputs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """Run each command once, in the order of the pages, without figures; return its output."""
+    result: dict[str, str] = {}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(tmp_path_factory.mktemp("examples"))
+        patch.setenv("COLUMNS", "80")
+        patch.setattr(rendering, "all_figures", list)
+        for command in dict.fromkeys(e.command for page in EXAMPLE_PAGES for e in examples(page)):
+            program, *arguments = shlex.split(command)
+            assert program == "numbench"
+            run = CliRunner().invoke(app, arguments)
+            assert run.exit_code == 0, run.output
+            result[command] = run.stdout
+    return result
+
+
+@pytest.mark.parametrize("page", EXAMPLE_PAGES)
+def test_shown_outputs_are_those_of_the_program(page: str, outputs: dict[str, str]) -> None:
+    shown = examples(page)
+    assert {"run", "report"} <= {example.command.split()[1] for example in shown}
+    for command, output in shown:
+        # "…" stands for any lines.
+        parts = re.split(r"^…\n", output, flags=re.M)
+        pattern = "(?:.*\n)*?".join(re.escape(part) for part in parts)
+        printed = re.sub(" +$", "", outputs[command], flags=re.M)
+        assert re.fullmatch(pattern, printed), f"{command} prints:\n{printed}"
+
+
+@pytest.mark.parametrize("page", EXAMPLE_PAGES)
+def test_the_command_is_available_before_its_first_use(page: str) -> None:
+    commands = re.findall(r"^(?:    |\$ )(.+)", (ROOT / page).read_text(encoding="utf-8"), re.M)
+    first = next(i for i, command in enumerate(commands) if command.startswith("numbench "))
+    assert any("source .venv/bin/activate" in command for command in commands[:first])
+
+
+def test_make_demo_names_the_activation_as_the_next_step() -> None:
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    recipe = re.search(r"^demo:.*\n((?:\t.+\n)+)", makefile, re.M)
+    assert recipe is not None
+    assert recipe[1].splitlines()[-1] == '\t@echo "next: source $(BIN)/activate"'
+
+
+def test_the_readme_leads_from_the_demo_to_a_shared_result() -> None:
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    steps = ["## Install", "numbench demo", "## First run", "## Your own model", "--base-url"]
+    steps += ["## Share a result", "report.html", "numbench verify", "numbench leaderboard"]
+    steps += ["--to eval-results"]
+    start = 0
+    for step in steps:
+        start = text.index(step, start)
+    # Two minutes of reading at 200 words a minute.
+    assert len(text[:start].split()) < 420

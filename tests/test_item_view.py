@@ -28,9 +28,10 @@ def plain(run: Path, **item_filter: object) -> str:
     return "\n".join(text.plain for text in show_items(run, ItemFilter(**item_filter)))  # type: ignore[arg-type]
 
 
-def test_each_task_starts_with_counts_and_signature(run: Path) -> None:
+def test_each_task_starts_with_name_counts_and_signature(run: Path) -> None:
     output = plain(run)
-    assert output.startswith("4 of 4 items  numbench:")
+    assert output.startswith("MinMax: 4 of 4 items\n  numbench:")
+    assert "\nAdd: 4 of 4 items\n  numbench:" in output
     assert output.count("|protocol:exact|") == 2
     assert output.count("exact match") == 6
 
@@ -42,6 +43,11 @@ def test_items_are_filtered_by_task_result_kind_difficulty_id_and_limit(run: Pat
     assert plain(run, ids=("addition-1", "minmax-")).count("question") == 5
     assert plain(run, limit=1).count("question") == 2
     assert plain(run, difficulty=(10**6, 10**7)).count("question") == 0
+
+
+def test_tasks_without_such_items_are_left_out(run: Path) -> None:
+    assert "MinMax" not in plain(run, kinds=("magnitude",))
+    assert plain(run, ids=("nothing",)) == "0 of 8 items: none matches the options"
 
 
 def test_the_answer_is_aligned_with_the_truth(run: Path) -> None:

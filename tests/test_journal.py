@@ -414,9 +414,11 @@ def test_runs_are_found_at_and_below_a_path(tmp_path: Path) -> None:
     assert find_runs([tmp_path]) == [tmp_path / "one", tmp_path / "x" / "two"]
     assert find_runs([tmp_path / "one", tmp_path]) == [tmp_path / "one", tmp_path / "x" / "two"]
     (tmp_path / "empty").mkdir()
-    for nothing in (tmp_path / "empty", tmp_path / "absent"):
-        with pytest.raises(BadInput, match="no run here"):
-            find_runs([nothing])
+    with pytest.raises(BadInput, match="no run here"):
+        find_runs([tmp_path / "empty"])
+    with pytest.raises(BadInput, match="absent does not exist"):
+        find_runs([tmp_path / "absent"])
+    assert find_runs([tmp_path / "one" / "run.json"]) == [tmp_path / "one"]
     with pytest.raises(BadInput, match=r"run\.json is missing"):
         read_run(tmp_path / "empty")
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from numbench.dataset.generate import generate
 from numbench.dataset.settings import DatasetSettings
-from numbench.reporting import ReportResult, report
+from numbench.reporting import DEMO_RUNS, ReportResult, report
 from numbench.runner import run
 from numbench.runner.spec import RunSpec
 from numbench.scoring import is_correct
@@ -27,7 +27,7 @@ Message = Callable[[str], None]
 
 
 def demo(
-    out: Path = Path("results/demo"),
+    out: Path = DEMO_RUNS,
     on_message: Message = print,
     dataset: str | Path = "v1",
 ) -> list[ReportResult]:

@@ -15,6 +15,7 @@ from numbench.scoring import ScoredItem, score_run, signature
 from numbench.scoring.scored_run import item_groups
 from numbench.scoring.taxonomy import CATEGORIES, categorize
 from numbench.scoring.tool_mentions import find_tool_mentions
+from numbench.tasks import TASKS
 
 MAX_SHOWN_CHARACTERS = 300
 _DISPLAY = {category.name: category.display for category in CATEGORIES}
@@ -40,7 +41,9 @@ def show_items(
     item_filter: ItemFilter = ItemFilter(),  # noqa: B008 - immutable
     protocol: ProtocolName = "exact",
 ) -> Iterator[Text]:
-    """Yield a heading per task with the signature of its scores, then one text per item and sample.
+    """Yield a heading with the signature per task, then one text per item and sample.
+
+    A task without such items is left out; if all are, there is one text that says so.
 
     Raises BadInput if the folder is not a run, or for an unknown task or kind.
     """
@@ -50,16 +53,24 @@ def show_items(
     if item_filter.kinds and protocol == "paper":
         raise BadInput(f"the {protocol} protocol has no kinds of errors: omit --kind")
     scored = score_run(run, protocol)
-    for task in item_filter.tasks or tuple(scored.rows):
+    samples, is_empty = scored.info.samples, True
+    unit = "items" if samples == 1 else "samples"
+    tasks = item_filter.tasks or tuple(scored.rows)
+    for task in tasks:
         if task not in scored.rows:
             raise BadInput(f"{run} has no task {task!r}: it has {', '.join(scored.rows)}")
         rows = [row for row in scored.rows[task] if _matches(row, item_filter)]
         shown = [row for group in item_groups(rows)[: item_filter.limit] for row in group]
-        samples = scored.info.samples
-        unit = "items" if samples == 1 else "samples"
+        if not shown:
+            continue
+        is_empty = False
         counts = f"{len(shown)} of {len(scored.rows[task])} {unit}"
-        yield Text(printable(f"{counts}  {signature(scored, task)}"), style="bold")
+        heading = Text(f"{TASKS[task].display}: {counts}", style="bold")
+        yield heading.append("\n  " + printable(signature(scored, task)), style="not bold dim")
         yield from (_item(row, samples) for row in shown)
+    if is_empty:
+        total = sum(len(scored.rows[task]) for task in tasks)
+        yield Text(f"0 of {total:,} {unit}: none matches the options")
 
 
 def _matches(row: ScoredItem, item_filter: ItemFilter) -> bool:

@@ -83,9 +83,16 @@ def write_run(folder: Path, info: RunInfo, responses: Iterable[Response]) -> Non
 
 
 def find_runs(paths: Iterable[Path]) -> list[Path]:
-    """Return the run folders at or below `paths`, sorted. Raises BadInput if a path has none."""
+    """Return the run folders at or below `paths`, sorted. Raises BadInput if a path has none.
+
+    The `run.json` of a run names its folder.
+    """
     runs: set[Path] = set()
     for path in paths:
+        if not path.exists():
+            raise BadInput(f"{path} does not exist")
+        if path.name == INFO and path.is_file():
+            path = path.parent
         below = {file.parent for file in path.rglob(INFO) if file.parent.suffix != UNFINISHED}
         if not below:
             raise BadInput(f"{path}: no run here or below (no {INFO})")

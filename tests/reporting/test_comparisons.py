@@ -290,7 +290,8 @@ def test_one_run_has_no_comparisons(two: list[Path], tmp_path: Path) -> None:
     result = summary(tmp_path / "out")
     assert (result["pairs"], result["runs"][0]["ranks"]) == ([], {})
     assert result["smallest_difference"]["note"].endswith(
-        "and true differences of exact match below 19.0 points less often than in 80 %."
+        "and true differences of exact match below 19.0 points are found in fewer than 80 % of "
+        "cases."
     )
 
 

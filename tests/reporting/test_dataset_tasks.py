@@ -76,7 +76,7 @@ def test_an_installed_task_changes_nothing_for_runs_without_it(
     assert runs.everything(tmp_path / "after") == runs.everything(tmp_path / "before")
     assert after.warnings == before.warnings == ()
     assert console_header(after) == console_header(before)
-    assert len(console_header(after)) == 2 + 9
+    assert len(console_header(after)) == 3 + 9
 
 
 def test_an_installed_task_has_no_panel_for_runs_without_it(
@@ -145,7 +145,7 @@ def test_a_dataset_with_some_tasks_of_the_paper(tmp_path: Path) -> None:
     row = first_row(out, "log_smape")
     mean = (float(row["Add"]) + float(row["Mean"]) + float(row["Sort"])) / 3
     assert float(first_row(out, "overall")["Mean of tasks"]) == pytest.approx(mean, abs=0.06)
-    assert console_header(result) == ["Model", "Level", "Sort", "Add", "Mean"]
+    assert console_header(result) == ["Model", "Level", "All", "Add", "Mean", "Sort"]
 
 
 def test_figures_of_a_dataset_with_some_tasks_have_only_their_panels(tmp_path: Path) -> None:

@@ -69,6 +69,57 @@ def test_tables_sort_by_number_with_empty_cells_last(open_page: Open, plain: Pat
     assert head.get_attribute("aria-sort") is None
 
 
+def test_published_rows_of_the_summary_stay_below_the_runs(open_page: Open, plain: Path) -> None:
+    page = open_page(plain)
+    for _ in range(2):
+        rows = page.page.locator("table[data-table=summary] tbody tr")
+        classes = [row.get_attribute("class") for row in rows.all()]
+        assert classes == [None] * 2 + ["published"] * 13
+        sort_by(page, "summary", "Tokens")
+    # Twice: in ascending order. A run without known tokens comes after the other run.
+    tokens = page.column("summary", 3)
+    assert tokens[:2] == ["10", "–"]
+    published = [float(text.replace(",", "")) for text in tokens[2:]]
+    assert published == sorted(published)
+    assert page.column("summary", 4) == ["–"] * 15
+    assert page.column("summary", 5)[2:] == ["–"] * 13
+    caption = page.text("#table-summary p")
+    assert "Below, in grey and without ranks: published (paper)." in caption
+
+
+def test_tables_of_up_to_thirty_rows_are_not_cut_and_keep_their_header_in_view(
+    open_page: Open, plain: Path
+) -> None:
+    page = open_page(plain, viewport={"width": 1400, "height": 500})
+    box = page.page.locator("#table-log_smape .scroll")
+    assert box.evaluate("(box) => box.scrollHeight <= box.clientHeight")
+    last = page.page.locator("#table-log_smape tbody tr").last
+    last.scroll_into_view_if_needed()
+    top = page.page.locator("#table-log_smape thead th").first.bounding_box()["y"]
+    assert abs(top) < 2
+
+
+def test_a_table_that_is_cut_off_fades_out_until_its_end_is_in_view(
+    open_page: Open, plain: Path
+) -> None:
+    page = open_page(plain, **PHONE)
+    more = "document.querySelector('#table-log_smape .scroll').classList.contains('more')"
+    page.wait_until(more)
+    page.page.locator("#table-log_smape .scroll").evaluate("(box) => { box.scrollLeft = 1e6; }")
+    page.wait_until(f"!{more}")
+
+
+def test_tables_and_filters_have_the_same_tasks_in_the_same_order(
+    open_page: Open, plain: Path
+) -> None:
+    page = open_page(plain).page
+    headers = page.locator("table[data-table=log_smape] thead th[data-task]").all_inner_texts()
+    for menu in ("#filter-task", "#item-task"):
+        options = page.locator(f"{menu} option").all_inner_texts()
+        assert options == ["all", *headers]
+    assert headers[0] == "Add" and "Sorting" in headers
+
+
 def test_tables_sort_by_name(open_page: Open, plain: Path) -> None:
     page = open_page(plain)
     sort_by(page, "log_smape", "Model")
@@ -421,6 +472,23 @@ def test_every_control_has_an_accessible_name(open_page: Open, plain: Path) -> N
     assert nameless == []
 
 
+def test_the_keys_of_the_list_work_while_the_items_are_in_view(
+    open_page: Open, plain: Path
+) -> None:
+    page = open_page(plain)
+    page.page.keyboard.press("j")
+    assert page.text("#detail") == "Select a response."
+    page.page.locator("nav a", has_text="Items").click()
+    page.wait_until("document.querySelector('#list').getBoundingClientRect().top < innerHeight")
+    page.page.keyboard.press("j")
+    selected = page.page.locator("#list [aria-selected=true]")
+    assert selected.get_attribute("data-index") == "0"
+    page.page.keyboard.press("j")
+    assert selected.get_attribute("data-index") == "1"
+    page.page.locator("#item-search").press("j")
+    assert page.page.input_value("#item-search") == "j"
+
+
 def test_figures_open_enlarged_and_close(open_page: Open, plain: Path) -> None:
     page = open_page(plain)
     large = page.page.locator("#enlarged img")
@@ -428,6 +496,16 @@ def test_figures_open_enlarged_and_close(open_page: Open, plain: Path) -> None:
     large.wait_for(state="visible")
     page.page.keyboard.press("Escape")
     large.wait_for(state="hidden")
+
+
+def test_an_enlarged_figure_is_larger_than_the_window_of_a_phone(
+    open_page: Open, plain: Path
+) -> None:
+    page = open_page(plain, **PHONE)
+    page.page.locator("figure button").first.click()
+    large = page.page.locator("#enlarged img")
+    large.wait_for(state="visible")
+    assert large.bounding_box()["width"] > 2 * PHONE["viewport"]["width"]
 
 
 def test_scores_are_readable_without_javascript(open_page: Open, plain: Path) -> None:

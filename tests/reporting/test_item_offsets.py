@@ -31,13 +31,13 @@ OTHER = FakeDataset(Manifest("1" * 64, {"max_digits": 12}))
 
 def test_offsets_are_those_of_the_committed_page() -> None:
     offsets = item_offsets([V1])
-    assert offsets is not None and offsets.dataset == "v1"
+    assert offsets is not None and list(offsets.datasets) == ["v1"]
     path = Path(__file__).parents[2] / "results/comparability/offsets.csv"
     with path.open() as file:
         rows = [row for row in csv.DictReader(file) if row["Dataset"] == "v1"]
     (div,) = [r for r in rows if (r["Table"], r["Task"]) == ("exact_match", "Div")]
-    assert offsets.tables["exact_match"]["division"] == float(div["offset"]) > 5
-    assert offsets.tables["log_smape"]["minmax"] is None
+    assert offsets.datasets["v1"]["exact_match"]["division"] == float(div["offset"]) > 5
+    assert offsets.datasets["v1"]["log_smape"]["minmax"] is None
 
 
 def test_a_note_names_every_task_of_the_table() -> None:
@@ -46,18 +46,33 @@ def test_a_note_names_every_task_of_the_table() -> None:
     note = offsets.note(LOG_SMAPE)
     assert note is not None and note.startswith(MARK)
     assert "Div +4." in note and "Interval -" in note
-    assert "(MinMax, Sort: too few errors to estimate)" in note
+    assert "(MinMax, Sorting: too few errors to estimate)" in note
     assert offsets.note(TOKENS) is None
 
 
-@pytest.mark.parametrize("datasets", [[OTHER], [V1, OTHER], [V1, STUDY_LIKE], []])
-def test_other_and_several_datasets_have_no_offsets(datasets: list[FakeDataset]) -> None:
+def test_another_dataset_beside_does_not_remove_the_note() -> None:
+    alone, beside = item_offsets([V1]), item_offsets([OTHER, V1])  # type: ignore[list-item]
+    assert alone is not None and beside is not None
+    assert beside.note(LOG_SMAPE) == alone.note(LOG_SMAPE)
+
+
+def test_the_note_has_the_offsets_of_each_dataset() -> None:
+    offsets = item_offsets([STUDY_LIKE, V1])  # type: ignore[list-item]
+    assert offsets is not None
+    note = offsets.note(LOG_SMAPE)
+    assert note is not None and note.count(MARK) == 1
+    assert "subtract it from a score on v1;" in note
+    assert "subtract it from a score on study-like;" in note
+
+
+@pytest.mark.parametrize("datasets", [[OTHER], []])
+def test_other_datasets_have_no_offsets(datasets: list[FakeDataset]) -> None:
     assert item_offsets(datasets) is None  # type: ignore[arg-type]
 
 
 def test_a_dataset_of_the_profile_has_the_offsets_of_study_like() -> None:
     offsets = item_offsets([STUDY_LIKE])  # type: ignore[list-item]
-    assert offsets is not None and offsets.dataset == "study-like"
+    assert offsets is not None and list(offsets.datasets) == ["study-like"]
 
 
 def test_published_rows_are_marked_in_score_tables_only() -> None:

@@ -52,13 +52,16 @@ def test_planted_computation_is_in_every_part_of_the_report(tmp_path: Path, data
     result = write_report(tmp_path, data, PLANTED)
     sentence = f"Std: the sample deviation (divisor n − 1) {PLANTED} times"
     (line,) = result.findings
-    assert line.startswith(f"GPT 5 (minimal): {PLANTED} of {PLANTED} wrong answers equal")
-    assert sentence in line
-    assert "Where the reasoning mentions a tool, 0 of" in line
+    name = "the sample deviation (divisor n − 1)"
+    assert line == f"GPT 5 (minimal): {PLANTED} of {PLANTED}, most often {name}"
     console = Console(width=80, file=(shown := io.StringIO()))
     console.print(terminal_table(result))
-    assert sentence in " ".join(shown.getvalue().split())
-    assert sentence in (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
+    lines = shown.getvalue().splitlines()
+    # One line for each run, cut at the width of the terminal.
+    assert lines[[text.startswith("Wrong answers") for text in lines].index(True) + 1] == line
+    assert max(map(len, lines)) <= 80
+    page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
+    assert sentence in page and "Where the reasoning mentions a tool, 0 of" in page
     (summary,) = json.loads((tmp_path / "out" / "report.json").read_text())["other_computations"]
     assert (summary["wrong"], summary["matched"]) == (PLANTED, PLANTED)
     (count,) = (c for c in summary["counts"] if c["computation"] == "convention")

@@ -9,7 +9,8 @@ import msgspec
 import pytest
 
 from numbench.plot_style import PALETTE, plot_style
-from numbench.reporting.entries import measure
+from numbench.reporting.entries import measure, published_entries
+from numbench.reporting.figure_registry import FIGURES
 from numbench.reporting.label_placement import Box, LabelledPoint, place_labels
 from numbench.reporting.pareto import ParetoPoint, pareto, pareto_front
 from numbench.reporting.pareto_points import cost_points, token_points
@@ -147,3 +148,25 @@ def test_costs_are_per_thousand_items_and_need_known_costs(tmp_path: Path) -> No
     assert point_.name == "paid (minimal)"
     assert point_.price.value == pytest.approx(2.0)
     assert point_.score.value == 100
+
+
+@pytest.mark.parametrize(
+    ("display", "tokens", "published", "details"),
+    [
+        ("GPT 5", 10, True, "Error bars: 95 % bounds. Hollow: published, connected to the runs of"),
+        ("Other", 10, True, "Error bars: 95 % bounds. Hollow: published."),
+        ("Other", 10, False, "Error bars: 95 % bounds."),
+        ("Other", None, True, "All points are published ones: no run has token counts"),
+    ],
+)
+def test_the_caption_names_what_the_points_are(
+    tmp_path: Path, display: str, tokens: int | None, published: bool, details: str
+) -> None:
+    answers = runs.all_right(tokens=tokens)
+    folder = runs.run(tmp_path / "run", runs.dataset(tmp_path), answers, display=display)
+    shown = published_entries() if published else ()
+    data = ReportData(measure([score_run(folder, "exact")]), shown)
+    (spec,) = (spec for spec in FIGURES if spec.name == "pareto_tokens")
+    caption = spec.caption_of(data).removeprefix(spec.caption).strip()
+    assert caption.startswith(details)
+    assert caption.count(".") == details.count(".") or not details.endswith(".")

@@ -240,7 +240,7 @@ def test_a_partial_comparison_notes_what_was_not_compared(old: Path, tmp_path: P
     ("arguments", "message"),
     [
         (["--compare", "old"], "--compare"),
-        (["--compare", "old", "nowhere"], "nowhere: no run here"),
+        (["--compare", "old", "nowhere"], "nowhere does not exist"),
         (["--compare", "old", "other/run"], "only runs on the same dataset can be compared"),
         (["--compare", "old", "part"], "no task in common"),
         (["--compare", "silent", "old"], "no answered items"),

@@ -231,7 +231,7 @@ def test_scores_have_one_row_per_sample(tmp_path: Path, without_figures: None) -
 
 def test_shown_items_name_their_sample(tmp_path: Path) -> None:
     shown = [text.plain for text in show_items(write_addition(tmp_path))]
-    assert shown[0].startswith("12 of 12 samples")
+    assert shown[0].startswith("Add: 12 of 12 samples")
     assert shown[5].startswith("addition-1  sample 2 of 3")
 
 

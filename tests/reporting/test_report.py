@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import inspect
 import io
 import json
 import subprocess
@@ -15,8 +16,10 @@ import pytest
 from msgspec.structs import replace
 from rich.console import Console
 
+from numbench.cli.results import demo as demo_command
+from numbench.demo import demo
 from numbench.errors import BadInput
-from numbench.reporting import ReportResult, report
+from numbench.reporting import DEMO_RUNS, ReportResult, report
 from numbench.reporting.console import terminal_table
 from numbench.reporting.entries import published_entries
 from numbench.resources import resource_folder
@@ -387,16 +390,90 @@ def test_without_arguments_all_runs_under_results_are_included(
     assert len(rows(tmp_path / "results" / "report", "tokens.csv")) == 1
 
 
+def test_without_arguments_the_demo_is_not_mixed_with_other_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data = runs.dataset(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    runs.run(DEMO_RUNS / "one", data, runs.all_right(), display="Demo")
+    assert [entry.model for entry in report().entries] == ["Demo"]
+    runs.run(Path("results/demonstration"), data, runs.all_right(), display="Own")
+    messages: list[str] = []
+    assert [entry.model for entry in report(on_progress=messages.append).entries] == ["Own"]
+    assert messages[0] == (
+        "the demo's runs in results/demo are not included; to include them: numbench report results"
+    )
+    assert {entry.model for entry in report([Path("results")]).entries} == {"Demo", "Own"}
+
+
+def test_the_demo_writes_where_a_report_looks_for_it() -> None:
+    for function in (demo, demo_command):
+        assert inspect.signature(function).parameters["out"].default == DEMO_RUNS
+
+
 def test_the_terminal_table_fits_80_columns(tmp_path: Path) -> None:
     data = runs.dataset(tmp_path)
     folder = runs.run(tmp_path / "run", data, runs.all_right(), display="A model of long name " * 3)
     lines = in_80_columns(report([folder], out=tmp_path / "out"))
     assert max(map(len, lines)) <= 80
     measured = next(line for line in lines if line.startswith("A model"))
-    assert measured.split()[-9:] == ["100.0"] * 9
+    assert measured.split()[-10:] == ["100"] * 10
     index = next(i for i, line in enumerate(lines) if line.startswith("published (paper)"))
     assert lines.index(measured) < index
     assert sum("GPT 5 " in line for line in lines[index:]) == 2
+
+
+def test_the_terminal_shows_means_and_order_of_the_summary(tmp_path: Path) -> None:
+    data = runs.dataset(tmp_path)
+    worse = {**runs.all_right(), "addition-0": runs.said("addition", 0, "7")}
+    folders = [
+        runs.run(tmp_path / "one", data, worse, display="Worse", reasoning="default"),
+        runs.run(tmp_path / "two", data, runs.all_right(), display="Better"),
+    ]
+    lines = in_80_columns(report(folders, out=tmp_path / "out"))
+    assert "All: mean" in lines[0] and lines[1].split()[:3] == ["Model", "Level", "All"]
+    scores = table(tmp_path / "out", "log_smape.md").split("| Model")[1].splitlines()[0]
+    short = {"MinMax": "MnMx", "Interval": "Intv"}
+    assert lines[1].split()[3:] == [short.get(name, name) for name in scores.split()[3::2]]
+    summary = [
+        [cell.strip() for cell in line.split("|")[1:4]]
+        for line in table(tmp_path / "out", "summary.md").splitlines()
+        if line.startswith("|") and line[2:7] not in ("Model", "-----")
+    ]
+    expected = [
+        f"{name} {level} {mean.split()[0].replace('100.0', '100')}" for name, level, mean in summary
+    ]
+    shown = [" ".join(line.split()) + " " for line in lines[2:18] if "published" not in line]
+    assert len(shown) == 15
+    for line, start in zip(shown, expected, strict=True):
+        assert line.startswith(f"{start} ")
+    assert [name for name, *_ in summary[:3]] == ["Better", "Worse", "GPT 5"]
+
+
+def test_the_summary_has_the_mean_of_published_rows_without_a_rank(tmp_path: Path) -> None:
+    folder = runs.run(tmp_path / "run", runs.dataset(tmp_path), runs.all_right())
+    report([folder], out=tmp_path / "out")
+    measured, published = table(tmp_path / "out", "summary.md").split("## published (paper)")
+    cells = [[c.strip() for c in line.split("|")] for line in published.splitlines()[4:]]
+    best = resource_folder("published") / "frontier_log_smape.csv"
+    with best.open() as file:
+        paper = [list(row.values()) for row in csv.DictReader(file)]
+    means = {tuple(row[:2]): sum(map(float, row[2:])) / len(row[2:]) for row in paper}
+    assert [float(c[3]) for c in cells] == [round(means[c[1], c[2]], 1) for c in cells]
+    assert [float(c[3]) for c in cells] == sorted((float(c[3]) for c in cells), reverse=True)
+    assert len(cells) == 13 and all(c[4] == c[6] == c[7] == "" for c in cells)
+    assert "GPT 5" in measured and all("," in c[5] or int(c[5]) > 0 for c in cells)
+    assert [row["Model"] for row in rows(tmp_path / "out", "summary.csv")] == ["GPT 5"]
+
+
+def test_the_summary_says_if_means_are_over_different_tasks(tmp_path: Path) -> None:
+    data, few = runs.dataset(tmp_path), runs.dataset(tmp_path, "few", ("addition",))
+    full = runs.run(tmp_path / "full", data, runs.all_right())
+    part = runs.run(tmp_path / "part", few, runs.all_right(), tasks=("addition",))
+    note = "Published means are over 9 tasks, those of a run over the tasks of its dataset."
+    for folders, expected in (([full], False), ([full, part], True), ([part], False)):
+        report(folders, out=tmp_path / "out")
+        assert (note in table(tmp_path / "out", "summary.md")) == expected
 
 
 def test_published_entries_are_the_papers_rows() -> None:

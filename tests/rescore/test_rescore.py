@@ -93,7 +93,7 @@ def test_command_prints_a_summary(
         "1 of 4 published labels are wrong",
         "the folder contains no responses: only the labels were audited",
         str(out / "README.md"),
-        f"next: open {out / 'README.md'}",
+        f"next: read {out / 'README.md'}",
     ]
 
 

@@ -29,7 +29,7 @@ app = typer.Typer(
 \b
 Examples:
   numbench demo                                   no API key needed
-  numbench run --model gpt-5 --reasoning minimal  --dry-run shows the cost
+  numbench run --model gpt-5 --reasoning minimal  add --dry-run for the cost
   numbench report                                 tables, figures, HTML page
   numbench show results/RUN --wrong               wrong answers, item by item
   numbench COMMAND --help                         examples and options

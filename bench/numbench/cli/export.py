@@ -90,6 +90,9 @@ def export(
         _export_dataset(open_dataset(source[0] if source else "v1"), to, out, push)
 
 
+_NEXT_UPLOAD = "next: the same command with --push"
+
+
 def _check_options(
     to: ExportTarget, for_results: Mapping[str, str | None], push: str | None
 ) -> None:
@@ -112,7 +115,7 @@ def _export_runs(sources: list[str], out: Path) -> None:
         raise BadInput("--to inspect exports runs: name a run folder, or a folder of runs")
     for path in export_runs([Path(source) for source in sources], out):
         print(path)
-    print(f"{out}: next: inspect view --log-dir {out}")
+    print(f"next: inspect view --log-dir {out}")
 
 
 def _export_eval_results(
@@ -133,7 +136,7 @@ def _export_eval_results(
     for path in files:
         print(path)
     if push is None:
-        print(f"{out}: next: hf upload OWNER/MODEL {out} --create-pr")
+        print(f"{_NEXT_UPLOAD} OWNER/MODEL")
     else:
         _upload(push, "model", out, files)
 
@@ -144,11 +147,14 @@ def _export_dataset(dataset: Dataset, to: ExportTarget, out: Path, push: str | N
 
     if to is ExportTarget.lm_eval:
         group = export_lm_eval(dataset, out)
-        print(f"{out}: next: lm_eval run --include_path {out} --tasks {group} --model ...")
+        print(
+            f"{out}: {group}\nnext: lm_eval run --include_path {out} --tasks {group} "
+            "--apply_chat_template --model MODEL --model_args ARGUMENTS"
+        )
         return
     files = export_huggingface(dataset, out)
     if push is None:
-        print(f'{out}: next: datasets.load_dataset("{out}", "{dataset.tasks[0]}")')
+        print(f"{out}: {len(files)} files\n{_NEXT_UPLOAD} OWNER/NAME")
     else:
         _upload(push, "dataset", out, files)
 

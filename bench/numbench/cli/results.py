@@ -28,7 +28,9 @@ StudyFolder = Annotated[
 def report(
     runs: Annotated[
         list[Path] | None,
-        typer.Argument(help="Run folders, or folders of runs. [default: all under results/]"),
+        typer.Argument(
+            help="Run folders, or folders of runs. [default: results/, without the demo's]"
+        ),
     ] = None,
     protocol: ScoringProtocol = Protocol.exact,
     published: Annotated[
@@ -158,7 +160,8 @@ def import_(
         runs, protocol = import_logs(paths, out, dataset, on_message=print_to_stderr), "exact"
     for path in runs:
         print(path)
-    print(f"{out}: {len(runs)} runs\nnext: numbench report {out} --protocol {protocol}")
+    count = "1 run" if len(runs) == 1 else f"{len(runs):,} runs"
+    print(f"{out}: {count}\nnext: numbench report {out} --protocol {protocol}")
 
 
 def rescore(
@@ -187,7 +190,7 @@ def rescore(
         print("the folder contains no responses: only the labels were audited")
     for path in (*result.reports, result.page):
         print(path)
-    print(f"next: open {result.page}")
+    print(f"next: read {result.page}")
 
 
 def forensics(
@@ -220,7 +223,7 @@ def forensics(
     result = compare_with_alternatives(sources, out, on_message=print_to_stderr)
     for name, sentence in result.sentences.items():
         print(printable(f"{name}: {sentence}"))
-    print(f"next: open {result.page}")
+    print(f"next: read {result.page}")
 
 
 def show(
@@ -354,4 +357,4 @@ def _print_report(result: ReportResult) -> None:
     scores = "scores.parquet, " if result.entries else ""
     reasoning = "reasoning/, " if (result.out / "reasoning").is_dir() else ""
     print(f"{result.out}: report.html, {reasoning}tables/, figures/, {scores}report.json")
-    print(f"next: open {result.out / 'report.html'}")
+    print(f"next: open {result.out / 'report.html'} in a browser")

@@ -14,15 +14,15 @@ if TYPE_CHECKING:
 def run_counts(report: RunReport) -> str:
     """Return the counts of a run in one line."""
     counts = (
-        f"{report.path}: {report.answered} answered now, {report.skipped} done earlier, "
-        f"{report.errors} failed"
+        f"{report.path}: {report.answered:,} answered now, {report.skipped:,} done earlier, "
+        f"{report.errors:,} failed"
     )
     if report.cached:
-        counts += f", {report.cached} of those done earlier from the cache"
+        counts += f", {report.cached:,} of those done earlier from the cache"
     if report.in_progress:
-        counts += f", {report.in_progress} in progress at the provider"
+        counts += f", {report.in_progress:,} in progress at the provider"
     if report.possibly_billed:
-        counts += f", {report.possibly_billed} lost answers that may have been billed"
+        counts += f", {report.possibly_billed:,} lost answers that may have been billed"
     return counts
 
 

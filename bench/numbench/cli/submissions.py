@@ -96,7 +96,7 @@ def leaderboard(
 ) -> None:
     """Write a leaderboard: a static web site of runs.
 
-    Runs that do not answer every item of their dataset are listed below the ranking, without ranks.
+    Runs that lack more than 1 % of the answers to a task are listed below, without ranks.
 
     \b
     Examples:

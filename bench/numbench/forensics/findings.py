@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
@@ -53,6 +54,19 @@ class RunFindings(NamedTuple):
         return bool(self.significant) or self.evidence.is_flagged
 
     @property
+    def brief(self) -> str:
+        """The number of matches, float64 if it shows, and the most frequent computation."""
+        totals: Counter[str] = Counter()
+        for count in self.significant:
+            totals[DISPLAY[count.alternative]] += count.matches
+        parts = [f"{self.matched:,} of {self.wrong:,}"]
+        if self.evidence.is_flagged:
+            parts.append("float64 shows")
+        if totals:
+            parts.append(f"most often {totals.most_common(1)[0][0]}")
+        return ", ".join(parts)
+
+    @property
     def sentence(self) -> str:
         """All findings in plain words."""
         return " ".join(self._sentences())
@@ -76,16 +90,16 @@ class RunFindings(NamedTuple):
             for c in self.significant
         )
         return (
-            f"{self.matched} of {self.wrong:,} wrong answers equal another computation that occurs "
-            f"more often than by chance ({parts})."
+            f"{self.matched:,} of {self.wrong:,} wrong answers equal another computation that "
+            f"occurs more often than by chance ({parts})."
         )
 
     def _float64(self) -> str:
         known = self.evidence
         share = 100 * (known.share.low if known.is_flagged else known.share.high)
         return (
-            f"{_VERDICTS[known.verdict]}: {len(known.float64)} of {len(known.decisive):,} answers "
-            "that separate it from exact arithmetic are its results (Bayes factor "
+            f"{_VERDICTS[known.verdict]}: {len(known.float64):,} of {len(known.decisive):,} "
+            "answers that separate it from exact arithmetic are its results (Bayes factor "
             f"{factor_text(known)}; {'at least' if known.is_flagged else 'at most'} {share:.1f} % "
             "come from it)."
         )

@@ -104,7 +104,7 @@ def incomplete_table(runs: Sequence[MeasuredRun], pages: Mapping[str, str]) -> H
         name = _run_cell(run, f"models/{pages[run.label]}.html")
         rows.append(HtmlRow(run.entry.model, [name, HtmlCell(str(known), known.answered)], None))
     caption = (
-        "These runs do not answer every item of their dataset. They have no rank, and are in no "
+        "These runs lack more than 1 % of the answers to a task. They have no rank, and are in no "
         "comparison and no figure."
     )
     return HtmlTable("incomplete", "Incomplete runs", caption, columns, rows)

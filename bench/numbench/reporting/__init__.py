@@ -15,8 +15,13 @@ if TYPE_CHECKING:
     from numbench.reporting.item_offsets import ItemOffsets
     from numbench.reporting.regression import Regression
     from numbench.reporting.report_warnings import Severity
-    from numbench.reporting.table_model import Entry
+    from numbench.reporting.table_model import Entry, RankedEntry
     from numbench.reporting.variant_console import VariantSummary
+
+DEFAULT_RUNS = Path("results")
+"""Where a report looks for runs if none are named."""
+DEMO_RUNS = DEFAULT_RUNS / "demo"
+"""The demo's runs, which are shown next to others only if named."""
 
 
 class ReportResult(NamedTuple):
@@ -27,10 +32,11 @@ class ReportResult(NamedTuple):
     severity. tasks: the tasks of the runs' datasets. horizons: the
     measurements of horizons. variants: effects of prompts and transformations over the tasks.
     prompt_spreads: index of an entry → task → spread of its score over paraphrases, in points.
-    certificates: the outcomes of certificates. findings: sentences about the wrong answers of runs
+    certificates: the outcomes of certificates. findings: a line about the wrong answers of each run
     with a finding. budgets: sentences about the reasoning levels of a model. item_offsets: how much
-    easier the runs' items are than those of the published scores, as estimated; None if that is not
-    known, or nothing published is shown.
+    easier the items of the runs' datasets are than those of the published scores, as estimated;
+    None if no dataset has estimates, or nothing published is shown. ranking: the rows by their mean
+    over the tasks, measured ones first, as in the summary.
     """
 
     out: Path
@@ -46,6 +52,7 @@ class ReportResult(NamedTuple):
     findings: tuple[str, ...] = ()
     budgets: tuple[str, ...] = ()
     item_offsets: ItemOffsets | None = None
+    ranking: tuple[RankedEntry, ...] = ()
     warning_groups: Mapping[Severity, Sequence[str]] = {}
 
 
@@ -66,7 +73,8 @@ def report(
     Writes to `out`: tables/, figures/, scores.parquet (unless all runs measure horizons),
     report.json, report.html, and reasoning/ if the page would be too large with all texts.
 
-    runs: folders that are runs or contain some; by default, all runs under results/.
+    runs: folders that are runs or contain some; by default, all runs under results/ except for
+        the demo's (results/demo), unless there are no others.
     published: whether tables and figures also show the paper's values, marked as such; CSV files
         never contain them.
     formats: of the figures in figures/: svg, png, pdf.

@@ -16,7 +16,7 @@ from numbench.journal import find_runs
 from numbench.output_folders import check_output_folder
 from numbench.plot_style import FigureFormat, check_formats
 from numbench.records import ProtocolName
-from numbench.reporting import ReportResult
+from numbench.reporting import DEFAULT_RUNS, DEMO_RUNS, ReportResult
 from numbench.reporting.answer_formats import format_scores
 from numbench.reporting.budget_tables import budget_lines, budgets_json
 from numbench.reporting.certificate_tables import certificates_json
@@ -43,10 +43,10 @@ from numbench.reporting.repeated_samples import repeated_samples_json
 from numbench.reporting.report_data import ReportData
 from numbench.reporting.report_warnings import by_severity
 from numbench.reporting.scores_parquet import scores_parquet
+from numbench.reporting.summary_table import ranking
 from numbench.reporting.table_registry import build_tables, write_tables
 from numbench.scoring import ScoredRun, score_run
 
-DEFAULT_RUNS = Path("results")
 _LIBRARIES = ("numpy", "matplotlib", "pyarrow", "jinja2", "msgspec")
 
 
@@ -122,6 +122,7 @@ def _write_report(
         findings=tuple(finding_lines(data.matches)),
         budgets=tuple(budget_lines(data.budgets)),
         item_offsets=data.item_offsets,
+        ranking=tuple(ranking(data)),
         warning_groups=warnings,
     )
 
@@ -133,7 +134,7 @@ def read_report_data(
     on_progress: Callable[[str], None],
 ) -> ReportData:
     """Score the runs and measurements in `runs`, and return what their report is made from."""
-    folders = split_folders(find_run_folders(runs))
+    folders = split_folders(find_run_folders(runs, on_progress))
     scored = _score_runs(folders.scores, protocol, on_progress)
     horizons = _read_horizons(folders.horizons, on_progress)
     on_progress("computing 95 % bounds")
@@ -143,8 +144,14 @@ def read_report_data(
     return ReportData(measure(scored), shown, horizons)
 
 
-def find_run_folders(runs: Sequence[Path] | None) -> list[Path]:
-    """Return the run folders in `runs`, by default results/. Raises BadInput if there are none."""
+def find_run_folders(
+    runs: Sequence[Path] | None, on_message: Callable[[str], None] = lambda _: None
+) -> list[Path]:
+    """Return the run folders in `runs`. Raises BadInput if there are none.
+
+    By default those under results/, without the demo's unless there are no others; on_message
+    receives a note if they are left out.
+    """
     if runs:
         # In the given order, each once.
         return list(dict.fromkeys(folder for path in runs for folder in find_runs([path])))
@@ -153,7 +160,16 @@ def find_run_folders(runs: Sequence[Path] | None) -> list[Path]:
             f"no runs found under {DEFAULT_RUNS}/: run `numbench run --model ...` first, or name "
             "run folders: `numbench report RUN ...`"
         )
-    return find_runs([DEFAULT_RUNS])
+    found = find_runs([DEFAULT_RUNS])
+    folders = [folder for folder in found if not folder.is_relative_to(DEMO_RUNS)]
+    if not folders:
+        return found
+    if len(folders) < len(found):
+        on_message(
+            f"the demo's runs in {DEMO_RUNS} are not included; to include them: "
+            f"numbench report {DEFAULT_RUNS}"
+        )
+    return folders
 
 
 def _score_runs(

@@ -384,7 +384,7 @@ def detectable_difference_note(
         note = (
             f"With {items} items per task, differences of fewer than {fewest} correct answers "
             f"({100 * fewest / items:.1f} points) cannot be detected, and true differences of "
-            f"exact match below {100 * least:.1f} points less often than in 80 %"
+            f"exact match below {100 * least:.1f} points are found in fewer than 80 % of cases"
         )
     by_task = detectable_differences(contrasts)
     medians = [detectable.median for task, detectable in by_task.items() if task != OVERALL]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from rich.console import Group, RenderableType
 from rich.padding import Padding
@@ -22,19 +22,25 @@ from numbench.reporting.comparisons import (
     is_equivalent,
 )
 from numbench.reporting.horizon_console import horizon_table
-from numbench.reporting.item_offsets import MARK, ItemOffsets
+from numbench.reporting.item_offsets import MARK
 from numbench.reporting.regression import Regression
 from numbench.reporting.report_warnings import HEADINGS, Severity
-from numbench.reporting.table_model import LOG_SMAPE, PUBLISHED_HEADING, Entry, format_value
+from numbench.reporting.table_model import (
+    LOG_SMAPE,
+    PUBLISHED_HEADING,
+    RankedEntry,
+    format_value,
+)
 from numbench.reporting.variant_console import variant_table
 from numbench.tasks import TASKS
 
 _BUDGETS_TITLE = "Reasoning levels: price of a point (mean of tasks), and of a correct digit"
-_FINDINGS_TITLE = "What wrong answers are equal to"
-_LEVEL_ABBREVIATIONS = {"maximal": "max", "minimal": "min", "medium": "med"}
+_FINDINGS_TITLE = "Wrong answers that equal another computation (which ones: report.html)"
+_MEAN = "All"
+_SHORT_NAMES = {"MinMax": "MnMx", "Interval": "Intv"}
 _MAX_LISTED_WARNINGS = 5
 _MAX_MODEL_WIDTH = 20
-_MAX_LEVEL_WIDTH = 5
+_MAX_LEVEL_WIDTH = 7
 _VERDICT_STYLES = {
     BETTER: "green",
     WORSE: "red",
@@ -45,7 +51,7 @@ _VERDICT_STYLES = {
 
 
 def terminal_table(result: ReportResult) -> RenderableType:
-    """Return headline scores, measured rows before published ones, and the main warnings below.
+    """Return headline scores in the order of the summary, and the main warnings below.
 
     Fits 80 columns for the paper's nine tasks. Horizons and certificates are in
     tables of their own.
@@ -58,7 +64,8 @@ def terminal_table(result: ReportResult) -> RenderableType:
     if result.budgets:
         parts += [Text(_BUDGETS_TITLE, style="bold"), *map(Text, result.budgets)]
     if result.findings:
-        parts += [Text(_FINDINGS_TITLE, style="bold"), *map(Text, result.findings)]
+        parts.append(Text(_FINDINGS_TITLE, style="bold"))
+        parts += [Text(line, no_wrap=True, overflow="ellipsis") for line in result.findings]
     if result.horizons:
         parts.append(horizon_table(result.horizons))
     if result.certificates:
@@ -86,33 +93,50 @@ def _score_table(result: ReportResult) -> Table:
     table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0), header_style="bold")
     table.add_column("Model", max_width=_MAX_MODEL_WIDTH, no_wrap=True, overflow="ellipsis")
     table.add_column("Level", max_width=_MAX_LEVEL_WIDTH, no_wrap=True, overflow="ellipsis")
-    for task in result.tasks:
-        table.add_column(_short_task_name(TASKS[task].display), justify="right", no_wrap=True)
-    for index, entry in enumerate(result.entries):
-        _add_rows(table, [entry], result.tasks)
-        if index in result.prompt_spreads:
-            spreads = result.prompt_spreads[index]
-            values = (format_value(spreads.get(task), LOG_SMAPE.decimals) for task in result.tasks)
-            table.add_row(Text("  prompt spread"), "", *values, style="italic")
+    table.add_column(_MEAN, justify="right", no_wrap=True)
+    columns = _columns(result.tasks)
+    for name in columns.values():
+        table.add_column(name, justify="right", no_wrap=True)
+    for row in result.ranking:
+        if row.run is not None:
+            _add_row(table, row, columns)
+            if row.run in result.prompt_spreads:
+                spreads = result.prompt_spreads[row.run]
+                values = (_format_score(spreads.get(task)) for task in columns)
+                table.add_row(Text("  prompt spread"), "", "", *values, style="italic")
     if result.published:
         table.add_row(Text(_published_heading(result), style="bold dim"))
-        _add_rows(table, result.published, result.tasks, "dim")
+        for row in result.ranking:
+            if row.run is None:
+                _add_row(table, row, columns, "dim")
         if result.item_offsets:
-            _add_offsets(table, result.item_offsets, result.tasks)
+            for dataset, tables in result.item_offsets.datasets.items():
+                _add_offsets(table, dataset, tables[LOG_SMAPE.name], columns)
     return table
+
+
+def _columns(tasks: Sequence[str]) -> dict[str, str]:
+    """Return task → header, in the order of the score tables.
+
+    A header has at most four letters, the width of `95.4`; a further task's has five.
+    """
+    columns = LOG_SMAPE.with_tasks(tasks).columns
+    return {task: _SHORT_NAMES.get(name, name[:5]) for name, task in columns if task in tasks}
 
 
 def _published_heading(result: ReportResult) -> str:
     return f"{PUBLISHED_HEADING} {MARK}" if result.item_offsets else PUBLISHED_HEADING
 
 
-def _add_offsets(table: Table, offsets: ItemOffsets, tasks: Sequence[str]) -> None:
-    """Add the estimated offsets of the runs' items from the published ones."""
-    values = offsets.tables[LOG_SMAPE.name]
-    cells = [values.get(task) for task in tasks]
+def _add_offsets(
+    table: Table, dataset: str, offsets: Mapping[str, float | None], tasks: Iterable[str]
+) -> None:
+    """Add the estimated offsets of a dataset's items from the published ones."""
+    cells = [offsets.get(task) for task in tasks]
     table.add_row(
-        Text(f"{MARK} {offsets.dataset} easier by"),
+        Text(f"{MARK} {dataset} easier by"),
         Text("est."),
+        "",
         *("–" if value is None else f"{value:+z.1f}" for value in cells),
         style="dim",
     )
@@ -158,34 +182,33 @@ def _margin_verdict(contrast: Contrast, margin: float) -> str:
 
 
 def _title(result: ReportResult) -> str:
-    matched = [TASKS[task].display for task in result.tasks if TASKS[task].metric == "exact_match"]
-    title = "log-sMAPE in percent"
+    columns = _columns(result.tasks)
+    matched = [name for task, name in columns.items() if TASKS[task].metric == "exact_match"]
+    parts = ["log-sMAPE in percent"]
     if matched:
-        title += f"; {', '.join(matched)}: exact match"
-    return f"{title}; protocol {result.protocol}"
+        parts.append(f"{', '.join(matched)}: exact match")
+    return "; ".join([*parts, f"{_MEAN}: mean", f"protocol {result.protocol}"])
 
 
-def _add_rows(
-    table: Table, entries: Sequence[Entry], tasks: Sequence[str], style: str = ""
-) -> None:
-    for entry in entries:
-        estimates = entry.estimates(LOG_SMAPE)
-        scores = [estimates[task].value if task in estimates else None for task in tasks]
-        table.add_row(
-            Text(_shorten_name(entry.name)),
-            Text(_LEVEL_ABBREVIATIONS.get(entry.reasoning, entry.reasoning)),
-            *(format_value(score, LOG_SMAPE.decimals) for score in scores),
-            style=style,
-        )
+def _add_row(table: Table, row: RankedEntry, tasks: Iterable[str], style: str = "") -> None:
+    estimates = row.entry.estimates(LOG_SMAPE)
+    scores = [estimates[task].value if task in estimates else None for task in tasks]
+    table.add_row(
+        Text(_shorten_name(row.entry.name)),
+        Text(row.entry.reasoning),
+        Text(_format_score(row.mean.value if row.mean else None), style="bold"),
+        *map(_format_score, scores),
+        style=style,
+    )
+
+
+def _format_score(score: float | None) -> str:
+    """Format in at most four characters."""
+    text = format_value(score, LOG_SMAPE.decimals)
+    return "100" if text == "100.0" else text
 
 
 def _shorten_name(name: str) -> str:
     """Cut out the middle of a long name; similar names often differ at the end."""
     half = (_MAX_MODEL_WIDTH - 1) // 2
     return name if len(name) <= _MAX_MODEL_WIDTH else f"{name[:half]}…{name[-half:]}"
-
-
-def _short_task_name(display: str) -> str:
-    """Shorten a task's name to at most five letters, the width of `100.0`."""
-    short = {"MinMax": "MnMx", "Interval": "Intvl", "Sorting": "Sort"}
-    return short.get(display, display[:5])

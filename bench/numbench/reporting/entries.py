@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 from collections.abc import Sequence
 from functools import cache
+from statistics import fmean
 from typing import NamedTuple
 
 from numbench.errors import BadInput
@@ -18,6 +19,7 @@ from numbench.reporting.table_model import (
     TOKENS,
     Entry,
     Estimate,
+    ScoreTableSpec,
     level_rank,
     one_line,
 )
@@ -189,6 +191,14 @@ def token_stratum(run: ScoredRun, task: str) -> Stratum:
         return sum(counts) / len(counts) if counts else None
 
     return run_stratum(run, task, mean_tokens)
+
+
+def mean_of_tasks(entry: Entry, spec: ScoreTableSpec, tasks: Sequence[str]) -> float | None:
+    """Return the unweighted mean of an entry's values in a table; None if it lacks a task."""
+    estimates = entry.estimates(spec)
+    if not tasks or any(task not in estimates for task in tasks):
+        return None
+    return fmean(estimates[task].value for task in tasks)
 
 
 def has_short_integers(run: ScoredRun) -> bool:

@@ -25,7 +25,7 @@ from numbench.reporting.horizon_runs import horizon_tasks
 from numbench.reporting.horizon_tokens import horizon_tokens, runs_with_tokens
 from numbench.reporting.mean_map import mean_items, mean_map
 from numbench.reporting.pareto import pareto
-from numbench.reporting.pareto_points import cost_points, token_points
+from numbench.reporting.pareto_points import cost_points, describe_token_points, token_points
 from numbench.reporting.radar import overview, radar
 from numbench.reporting.radar_axes import MIN_TASKS
 from numbench.reporting.registration import check_names
@@ -59,7 +59,8 @@ class FigureSpec(NamedTuple):
     name: stem of its files, of lower-case letters, digits, `_` and `-`. caption: shown below it.
     draw: makes the figure; or several as stem → figure, with the stems `NAME_1`, `NAME_2` …; or
     gives the reason why there is none. wide: whether it spans the page. stems: regular expression
-    of its stems, if these are others. needs: the kind of runs that it is about.
+    of its stems, if these are others. needs: the kind of runs that it is about. details: returns
+    sentences for the end of the caption that depend on the data.
     """
 
     name: str
@@ -68,6 +69,11 @@ class FigureSpec(NamedTuple):
     wide: bool = True
     stems: str = ""
     needs: RunKind = "scores"
+    details: Callable[[ReportData], str] | None = None
+
+    def caption_of(self, data: ReportData) -> str:
+        """Return the caption of the figure of `data`."""
+        return f"{self.caption} {self.details(data)}" if self.details else self.caption
 
     def owns(self, stem: str) -> bool:
         """Return whether a file with this stem is one of the figure's."""
@@ -279,9 +285,9 @@ FIGURES: tuple[FigureSpec, ...] = (
     FigureSpec(
         "pareto_tokens",
         "Which models are best for their tokens? Mean score over the tasks against mean generated "
-        "tokens; models on the front are not dominated by any other. Published points are "
-        "connected to the measured ones. Scores have the bounds of the table overall.",
+        "tokens; models on the front are not dominated by any other.",
         _pareto_tokens,
+        details=describe_token_points,
     ),
     FigureSpec(
         "pareto_cost",

@@ -21,17 +21,19 @@ from numbench.reporting.html_tables import (
     html_coverage_table,
     html_horizon_table,
     html_score_tables,
-    html_summary_table,
+    html_summary_with_published,
     html_text_table,
 )
+from numbench.reporting.page_heading import PAPER_URL, page_heading
 from numbench.reporting.reasoning_texts import script_files
 from numbench.reporting.rendering import RenderedFigure
 from numbench.reporting.report_data import ReportData
 from numbench.reporting.report_warnings import HEADINGS, Severity
 from numbench.reporting.summary_table import SUMMARY
+from numbench.reporting.table_model import LOG_SMAPE
 from numbench.reporting.table_registry import BuiltTable
 from numbench.scoring.taxonomy import CATEGORIES
-from numbench.tasks import PAPER_TASKS, TASKS
+from numbench.tasks import TASKS
 
 WEB = Path(__file__).parent / "web"
 STYLES = ("base", "tables", "items", "print")
@@ -101,6 +103,8 @@ def render(
     items = item_data(data.runs, _MAX_PAGE_SIZE - _SIZE_OF_TABLES - size)
     content = {
         "version": version,
+        "heading": page_heading(data),
+        "paper_url": PAPER_URL,
         "style": Markup(style),
         "script": Markup(script),
         "context": data.context,
@@ -152,7 +156,9 @@ def _tables(data: ReportData, tables: Sequence[BuiltTable]) -> dict[str, object]
     on_page = [html_text_table(table) for table in tables if table.spec.on_page]
     horizons = [html_horizon_table(table, data) for table in tables if table.spec == HORIZONS]
     return {
-        "summary": [html_summary_table(table, data) for table in tables if table.spec == SUMMARY],
+        "summary": [
+            html_summary_with_published(table, data) for table in tables if table.spec == SUMMARY
+        ],
         "tables": [*html_score_tables(data), *horizons, *on_page],
         "coverage_tables": [
             html_coverage_table(table, data) for table in tables if table.spec == COVERAGE
@@ -184,10 +190,10 @@ def _content_hash(text: str) -> str:
 
 def _page_data(data: ReportData, items: ItemData) -> dict[str, object]:
     """Return what the script needs before the items are decompressed."""
-    shown = {*data.tasks, *horizon_tasks(data.horizons), *(PAPER_TASKS if data.runs else ())}
-    tasks = {name: task for name, task in TASKS.items() if name in shown}
+    columns = LOG_SMAPE.with_tasks(data.tasks).columns if data.runs else ()
+    tasks = [*(task for _, task in columns), *horizon_tasks(data.horizons)]
     return {
-        "tasks": {name: task.display for name, task in tasks.items()},
+        "tasks": {task: TASKS[task].display for task in tasks},
         "kinds": {kind.name: f"{kind.display}. {kind.definition}" for kind in CATEGORIES},
         "responses": items.responses,
         "textLimit": items.text_limit,
@@ -220,4 +226,4 @@ def page_figure(figure: RenderedFigure) -> PageFigure:
     assert size is not None, "matplotlib writes the size in points"
     width, height = (round(float(points) * _PIXELS_PER_POINT) for points in size.groups())
     source = Markup(f"data:image/svg+xml;base64,{base64.b64encode(svg).decode()}")
-    return PageFigure(figure.stem, figure.spec.caption, figure.spec.wide, width, height, source)
+    return PageFigure(figure.stem, figure.caption, figure.spec.wide, width, height, source)

@@ -7,7 +7,11 @@ from typing import NamedTuple
 
 from numbench.reporting.item_offsets import MARK
 from numbench.reporting.report_data import ReportData
-from numbench.reporting.summary_table import ranked_runs
+from numbench.reporting.summary_table import (
+    published_ranking,
+    published_summary_notes,
+    ranked_runs,
+)
 from numbench.reporting.table_model import (
     PUBLISHED_HEADING,
     SCORE_TABLES,
@@ -18,6 +22,7 @@ from numbench.reporting.table_model import (
     format_value,
 )
 from numbench.reporting.table_registry import BuiltTable
+from numbench.tasks import TASKS
 
 
 class HtmlColumn(NamedTuple):
@@ -73,15 +78,36 @@ def html_score_tables(data: ReportData) -> list[HtmlTable]:
 
 
 def html_summary_table(table: BuiltTable, data: ReportData) -> HtmlTable:
-    """Return the summary, which has one row per run, with the level below the model's name."""
+    """Return the summary's rows of the runs, with the level below the model's name."""
+    ranked = ranked_runs(data)
     rows = []
-    for row, index in zip(table.text.rows, ranked_runs(data), strict=True):
+    for row, index in zip(table.text.rows[: len(ranked)], ranked, strict=True):
         run = data.runs[index]
-        name, _, *cells = _text_cells(row, table.text.text_columns)
-        name = HtmlCell(name.text, bounds=_level_and_source(run.entry, run.scored.info.source))
-        rows.append(HtmlRow(run.entry.model, [name, *map(_with_small_bounds, cells)], index))
+        name = _name_cell(run.entry, run.scored.info.source)
+        rows.append(HtmlRow(run.entry.model, [name, *_summary_cells(row)], index))
     html = _html_table(table, rows)
     return html._replace(columns=[html.columns[0], *html.columns[2:]])
+
+
+def html_summary_with_published(table: BuiltTable, data: ReportData) -> HtmlTable:
+    """Return the summary with the published rows below those of the runs."""
+    runs = html_summary_table(table, data)
+    published = published_ranking(data)
+    source = f"{PUBLISHED_HEADING} {MARK}" if data.item_offsets else PUBLISHED_HEADING
+    rows = [
+        HtmlRow(
+            entry.model, [_name_cell(entry, source), *_summary_cells(row)], None, published=True
+        )
+        for row, (entry, _, _) in zip(table.text.rows[len(runs.rows) :], published, strict=True)
+    ]
+    caption = " ".join([runs.caption, *published_summary_notes(data)])
+    return runs._replace(caption=caption, rows=[*runs.rows, *rows])
+
+
+def _summary_cells(row: Sequence[str]) -> list[HtmlCell]:
+    """Return the numbers of a summary row, with a dash for what is not known."""
+    values = _text_cells(row, text_columns=2)[2:]
+    return [_with_small_bounds(cell) if cell.text else HtmlCell("–") for cell in values]
 
 
 def html_coverage_table(table: BuiltTable, data: ReportData) -> HtmlTable:
@@ -135,7 +161,7 @@ def _html_table(table: BuiltTable, rows: list[HtmlRow]) -> HtmlTable:
 def _score_table(spec: ScoreTableSpec, data: ReportData) -> HtmlTable:
     columns = [
         HtmlColumn("Model", False),
-        *(HtmlColumn(name, True, task) for name, task in spec.columns),
+        *(HtmlColumn(TASKS[task].display, True, task) for _, task in spec.columns),
     ]
     note = data.item_offsets.note(spec) if data.item_offsets else None
     caption = f"{spec.caption} Small type: 95 % bounds.{f' {note}' if note else ''}"
@@ -156,13 +182,13 @@ def _score_rows(spec: ScoreTableSpec, data: ReportData) -> Iterator[HtmlRow]:
 def _entry_cells(spec: ScoreTableSpec, entry: Entry, source: str) -> list[HtmlCell]:
     estimates = entry.estimates(spec)
     return [
-        HtmlCell(entry.name, bounds=_level_and_source(entry, source)),
+        _name_cell(entry, source),
         *(_score_cell(spec, estimates.get(task)) for _, task in spec.columns),
     ]
 
 
-def _level_and_source(entry: Entry, source: str) -> str:
-    return f"{entry.reasoning}, {source}"
+def _name_cell(entry: Entry, source: str) -> HtmlCell:
+    return HtmlCell(entry.name, bounds=f"{entry.reasoning}, {source}")
 
 
 def _score_cell(spec: ScoreTableSpec, estimate: Estimate | None) -> HtmlCell:

@@ -20,41 +20,45 @@ MARK = "†"
 """Marks published scores beside runs on other items."""
 
 
+DatasetOffsets = Mapping[str, Mapping[str, float | None]]
+"""Offsets of a dataset in points: table → task → offset, None for a task without an estimate."""
+
+
 class ItemOffsets(NamedTuple):
-    """Offsets of a dataset in points, positive if it is easier: table → task → offset.
+    """Offsets of the runs' datasets that have estimates, positive if a dataset is easier."""
 
-    A task without an estimate is None.
-    """
-
-    dataset: str
-    tables: Mapping[str, Mapping[str, float | None]]
+    datasets: Mapping[str, DatasetOffsets]
 
     def note(self, spec: ScoreTableSpec) -> str | None:
         """Return the note of a score table; None for a table without estimates."""
-        offsets = self.tables.get(spec.name)
-        if offsets is None:
+        estimates = [
+            _estimate(name, tables[spec.name], spec)
+            for name, tables in self.datasets.items()
+            if spec.name in tables
+        ]
+        if not estimates:
             return None
-        known = [f"{name} {offsets[task]:+z.1f}" for name, task in self._known(spec, offsets)]
-        unknown = [name for name, task in spec.columns if task in offsets]
-        unknown = [name for name in unknown if name not in dict(self._known(spec, offsets))]
-        rest = f" ({', '.join(unknown)}: too few errors to estimate)" if unknown else ""
-        return (
-            f"{MARK} Published scores are of other items. Estimated offset of {self.dataset}, in "
-            f"points (positive: {self.dataset} is easier): {', '.join(known)}{rest}. To compare, "
-            f"subtract it from a score on {self.dataset}; see results/comparability."
-        )
+        return " ".join([f"{MARK} Published scores are of other items.", *estimates])
 
-    def _known(
-        self, spec: ScoreTableSpec, offsets: Mapping[str, float | None]
-    ) -> list[tuple[str, str]]:
-        return [(name, task) for name, task in spec.columns if offsets.get(task) is not None]
+
+def _estimate(name: str, offsets: Mapping[str, float | None], spec: ScoreTableSpec) -> str:
+    """Return a sentence on the offsets of a dataset in one table."""
+    columns = [(TASKS[task].display, offsets[task]) for _, task in spec.columns if task in offsets]
+    known = [f"{column} {offset:+z.1f}" for column, offset in columns if offset is not None]
+    unknown = [column for column, offset in columns if offset is None]
+    rest = f" ({', '.join(unknown)}: too few errors to estimate)" if unknown else ""
+    return (
+        f"Estimated offset of {name}, in points (positive: {name} is easier): "
+        f"{', '.join(known)}{rest}. To compare, subtract it from a score on {name}; "
+        "see results/comparability."
+    )
 
 
 def item_offsets(datasets: Sequence[Dataset]) -> ItemOffsets | None:
-    """Return the offsets of the one dataset of all runs; None if it has no estimates."""
-    names = {_estimated_name(dataset) for dataset in datasets}
-    name = names.pop() if len(names) == 1 else None
-    return None if name is None else _read_offsets().get(name)
+    """Return the offsets of the runs' datasets; None if none of them has estimates."""
+    names = dict.fromkeys(map(_estimated_name, datasets))
+    known = {name: tables for name, tables in _read_offsets().items() if name in names}
+    return ItemOffsets(known) if known else None
 
 
 def _estimated_name(dataset: Dataset) -> str | None:
@@ -65,7 +69,7 @@ def _estimated_name(dataset: Dataset) -> str | None:
 
 
 @cache
-def _read_offsets() -> dict[str, ItemOffsets]:
+def _read_offsets() -> dict[str, DatasetOffsets]:
     path = resource_folder("comparability") / "offsets.csv"
     if not path.is_file():
         raise BadInput(f"{path}: the estimated offsets are missing; reinstall the package")
@@ -75,4 +79,4 @@ def _read_offsets() -> dict[str, ItemOffsets]:
         for row in csv.DictReader(file):
             table = values.setdefault(row["Dataset"], {}).setdefault(row["Table"], {})
             table[tasks[row["Task"]]] = float(row["offset"]) if row["offset"] else None
-    return {dataset: ItemOffsets(dataset, tables) for dataset, tables in values.items()}
+    return dict(values)

@@ -116,8 +116,8 @@ def count_csv_rows(matches: Sequence[RunMatches]) -> list[TextRow]:
 
 
 def finding_lines(matches: Sequence[RunMatches]) -> list[str]:
-    """Return a sentence for each run with anything above chance."""
-    return [f"{run.label}: {known.sentence}" for run, known in matches if known.is_noteworthy]
+    """Return a line for each run with anything above chance."""
+    return [f"{run.label}: {known.brief}" for run, known in matches if known.is_noteworthy]
 
 
 def other_computations_json(matches: Sequence[RunMatches]) -> list[dict[str, object]]:

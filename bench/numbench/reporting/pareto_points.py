@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import islice
 
-from numbench.reporting.entries import token_stratum
+from numbench.reporting.entries import MeasuredRun, mean_of_tasks, token_stratum
 from numbench.reporting.panels import run_label
 from numbench.reporting.pareto import ParetoPoint
 from numbench.reporting.report_data import ReportData
@@ -23,13 +23,31 @@ _MAX_UNKNOWN_COST_SHARE = 0.01
 def token_points(data: ReportData) -> list[ParetoPoint]:
     """Return mean score and mean generated tokens per answer of each entry that has all tasks."""
     points = []
-    for run, score in zip(data.runs, data.comparisons.overall, strict=True):
+    for run, score in _runs_with_tokens(data):
         tokens = run.entry.estimates(TOKENS)
-        if score is not None and all(task in tokens for task in data.tasks):
-            strata = [token_stratum(run.scored, task) for task in data.tasks]
-            bounds = [Interval(*tokens[task].bounds_or_value[1:]) for task in data.tasks]
-            points.append(_point(run.entry, _mean_over_tasks(strata, bounds), score))
-    return points + [_published_point(entry, data.tasks) for entry in _complete_published(data)]
+        strata = [token_stratum(run.scored, task) for task in data.tasks]
+        bounds = [Interval(*tokens[task].bounds_or_value[1:]) for task in data.tasks]
+        points.append(_point(run.entry, _mean_over_tasks(strata, bounds), score))
+    return points + list(_published_points(data))
+
+
+def describe_token_points(data: ReportData) -> str:
+    """Return what the points are, and whether published ones are connected to measured ones."""
+    measured = {_label(run.entry) for run, _ in _runs_with_tokens(data)}
+    published = {point.name for point in _published_points(data)}
+    if not measured:
+        return "All points are published ones: no run has token counts for every task."
+    if not published:
+        return "Error bars: 95 % bounds."
+    connected = ", connected to the runs of the same model and level"
+    return f"Error bars: 95 % bounds. Hollow: published{connected if measured & published else ''}."
+
+
+def _runs_with_tokens(data: ReportData) -> Iterator[tuple[MeasuredRun, Estimate]]:
+    """Yield the runs that have scores and tokens of all tasks, with their mean scores."""
+    for run, score in zip(data.runs, data.comparisons.overall, strict=True):
+        if score is not None and mean_of_tasks(run.entry, TOKENS, data.tasks) is not None:
+            yield run, score
 
 
 def cost_points(data: ReportData) -> list[ParetoPoint]:
@@ -63,7 +81,11 @@ def mean_cost(run: ScoredRun, tasks: Sequence[str]) -> float | None:
 
 
 def _point(entry: Entry, price: Estimate, score: Estimate) -> ParetoPoint:
-    return ParetoPoint(run_label(entry.name, entry.reasoning), price, score, entry.published)
+    return ParetoPoint(_label(entry), price, score, entry.published)
+
+
+def _label(entry: Entry) -> str:
+    return run_label(entry.name, entry.reasoning)
 
 
 def _mean_over_tasks(strata: Sequence[Stratum], intervals: Sequence[Interval]) -> Estimate:
@@ -72,23 +94,12 @@ def _mean_over_tasks(strata: Sequence[Stratum], intervals: Sequence[Interval]) -
     return Estimate(mean, *bootstrap_mean_of_means(strata, intervals))
 
 
-def _complete_published(data: ReportData) -> list[Entry]:
-    """Return the published entries that have scores and tokens of all tasks."""
-    return [
-        entry
-        for entry in data.published
-        if all(
-            task in entry.estimates(table) for table in (LOG_SMAPE, TOKENS) for task in data.tasks
-        )
-    ]
-
-
-def _published_point(entry: Entry, tasks: Sequence[str]) -> ParetoPoint:
-    price, score = (
-        Estimate(sum(entry.estimates(table)[task].value for task in tasks) / len(tasks))
-        for table in (TOKENS, LOG_SMAPE)
-    )
-    return _point(entry, price, score)
+def _published_points(data: ReportData) -> Iterator[ParetoPoint]:
+    """Yield the published entries that have scores and tokens of all tasks."""
+    for entry in data.published:
+        tokens, score = (mean_of_tasks(entry, table, data.tasks) for table in (TOKENS, LOG_SMAPE))
+        if tokens is not None and score is not None:
+            yield _point(entry, Estimate(tokens), Estimate(score))
 
 
 def _has_costs(run: ScoredRun, task: str) -> bool:

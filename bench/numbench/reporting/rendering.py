@@ -21,6 +21,7 @@ class RenderedFigure(NamedTuple):
     stem: str
     spec: FigureSpec
     files: dict[str, bytes]
+    caption: str
 
 
 def render_figures(
@@ -72,9 +73,10 @@ def _draw(
     for stem in figures:
         if stem in used_stems or not spec.owns(stem):
             raise ValueError(f"the file name {stem!r} is not available")
+    caption = spec.caption_of(data)
     needed = dict.fromkeys(("svg", *formats))
     return [
-        RenderedFigure(stem, spec, plot_style.render_figure(figure, list(needed)))
+        RenderedFigure(stem, spec, plot_style.render_figure(figure, list(needed)), caption)
         for stem, figure in figures.items()
     ]
 

@@ -58,6 +58,17 @@ class Entry(NamedTuple):
         return self.tables.get(spec.name, {})
 
 
+class RankedEntry(NamedTuple):
+    """An entry with its mean over the tasks, None if it lacks one of them.
+
+    run: index of the run, None for a published entry.
+    """
+
+    entry: Entry
+    mean: Estimate | None
+    run: int | None
+
+
 class ScoreTableSpec(NamedTuple):
     """One of the paper's tables.
 
@@ -106,7 +117,7 @@ LOG_SMAPE = ScoreTableSpec(
     _columns(_PAPER_COLUMN_ORDER, sorting="Sort"),
     1,
     "Mean log-sMAPE in percent (100: every answer is correct to 15 significant digits, except for "
-    "one or two units of the last one); for the comparison tasks MinMax, Interval and Sort, "
+    "one or two units of the last one); for the comparison tasks MinMax, Interval and Sorting, "
     "exact-match accuracy in percent.",
 )
 EXACT_MATCH = ScoreTableSpec(

@@ -119,7 +119,7 @@ def _cost_limit_message(report: RunReport, budget: Budget, open_count: int) -> s
     spent = f"${budget.spent:.4f} spent" + (
         f", up to ${unknown:.4f} more billed" if unknown else ""
     )
-    counts = f"{spent}, {report.answered} answered now, {open_count} still open"
+    counts = f"{spent}, {report.answered:,} answered now, {open_count:,} still open"
     if budget.cost_unknown:
         return (
             f"{report.path}: stopped because the provider reported no cost for an answer, so "

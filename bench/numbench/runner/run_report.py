@@ -69,7 +69,7 @@ class TimeLimitReached(NumbenchError):
     def __init__(self, report: RunReport, open_count: int, batch: bool) -> None:
         jobs = "batch jobs continue at the provider; " if batch else ""
         super().__init__(
-            f"{report.path}: stopped at --time-limit: {report.answered} answered now, {open_count} "
-            f"still open; {jobs}run the same command again to continue"
+            f"{report.path}: stopped at --time-limit: {report.answered:,} answered now, "
+            f"{open_count:,} still open; {jobs}run the same command again to continue"
         )
         self.report = report

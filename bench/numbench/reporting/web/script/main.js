@@ -78,16 +78,23 @@ function find(data, id, key, sample) {
   return -1;
 }
 
+// Without a focused element, keys are for the items while these are in view.
+function isAtItems(target) {
+  if (target !== document.body) return byId('items').contains(target);
+  const { top, bottom } = byId('browser').getBoundingClientRect();
+  return top < window.innerHeight && bottom > 0;
+}
+
 function itemKeys(list) {
   const search = byId('item-search');
   document.addEventListener('keydown', (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return;
     const typing = /^(INPUT|SELECT|TEXTAREA)$/.test(event.target.tagName);
     const step = { j: 1, k: -1 }[event.key];
-    if (step && byId('detail').contains(event.target)) {
+    if (step && !typing && isAtItems(event.target)) {
       event.preventDefault();
       list.step(step);
-    } else if (event.key === 'r' && !typing && byId('items').contains(event.target)) {
+    } else if (event.key === 'r' && !typing && isAtItems(event.target)) {
       toggleReasoning();
     } else if (event.key === '/' && !typing) {
       event.preventDefault();
@@ -110,6 +117,7 @@ function start() {
   const tables = [...document.querySelectorAll('table[data-table]')];
   let showItems = () => {};
   tables.forEach(sortable);
+  tables.forEach(fitBox);
   tables.forEach(cellGrid);
   tableFilters(tables);
   cellTooltips(tables, (run, task) => showItems(run, task));

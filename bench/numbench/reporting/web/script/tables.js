@@ -4,7 +4,8 @@ const scoreCells = (table) => [...table.querySelectorAll('td[data-task][data-sor
 function sortKey(row, column) {
   const cell = row.cells[column];
   if (cell.dataset.sort !== undefined) return Number(cell.dataset.sort);
-  return cell.textContent.trim();
+  const text = cell.textContent.trim();
+  return text === '–' ? '' : text;
 }
 
 // Empty cells are last in either direction; equal ones keep their order.
@@ -18,6 +19,8 @@ function sortable(table) {
   const body = table.tBodies[0];
   const originalRows = [...body.rows];
   const heads = [...table.tHead.rows[0].cells];
+  // The summary ranks the runs; published rows stay below them.
+  const isBelow = (row) => table.dataset.table === 'summary' && row.classList.contains('published');
   heads.forEach((head, column) => {
     const button = element('button', { type: 'button', class: 'sort' }, ...head.childNodes);
     head.append(button);
@@ -32,11 +35,26 @@ function sortable(table) {
         head.setAttribute('aria-sort', order);
         const direction = order === 'ascending' ? 1 : -1;
         rows = originalRows.map((row) => [sortKey(row, column), row])
-          .sort((a, b) => compareKeys(a[0], b[0], direction)).map(([, row]) => row);
+          .sort((a, b) => isBelow(a[1]) - isBelow(b[1]) || compareKeys(a[0], b[0], direction))
+          .map(([, row]) => row);
       }
       body.append(...rows);
     });
   });
+}
+
+// A short table that fits needs no box of its own; one that is cut off fades out at the edge.
+function fitBox(table) {
+  const box = table.parentNode;
+  const update = () => {
+    const fits = !box.classList.contains('long') && table.offsetWidth <= box.clientWidth;
+    box.classList.toggle('fits', fits);
+    box.classList.toggle('more', !fits && box.scrollLeft + box.clientWidth < box.scrollWidth - 1);
+  };
+  const observer = new ResizeObserver(update);
+  observer.observe(box);
+  observer.observe(table);
+  box.addEventListener('scroll', update, { passive: true });
 }
 
 function cellGrid(table) {
