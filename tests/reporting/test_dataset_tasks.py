@@ -15,7 +15,8 @@ from numbench.records import Response
 from numbench.reporting import ReportResult, report
 from numbench.reporting.console import terminal_table
 from numbench.reporting.entries import measure, published_entries
-from numbench.reporting.figure_registry import FIGURES, SkippedFigure
+from numbench.reporting.figure_registry import FIGURES
+from numbench.reporting.figure_spec import SkippedFigure
 from numbench.reporting.report_data import ReportData
 from numbench.scoring import score_run
 from numbench.tasks import PAPER_TASKS

@@ -14,11 +14,8 @@ from numbench.dataset.store import Dataset
 from numbench.plot_style import FULL_WIDTH, HALF_WIDTH, plot_style, render_figure
 from numbench.records import Response
 from numbench.reporting.entries import MeasuredRun, measure, published_entries
-from numbench.reporting.figure_registry import (
-    FIGURES,
-    FigureSpec,
-    SkippedFigure,
-)
+from numbench.reporting.figure_registry import FIGURES
+from numbench.reporting.figure_spec import FigureSpec, SkippedFigure
 from numbench.reporting.report_data import ReportData
 from numbench.reporting.table_model import Entry, Estimate
 from numbench.scoring import score_run

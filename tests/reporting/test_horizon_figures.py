@@ -11,7 +11,8 @@ from matplotlib.figure import Figure
 
 from numbench.horizon.estimate import SizeOutcome, estimate_horizon
 from numbench.plot_style import FULL_WIDTH, HALF_WIDTH, model_styles, plot_style, render_figure
-from numbench.reporting.figure_registry import FIGURES, FigureSpec, SkippedFigure
+from numbench.reporting.figure_registry import FIGURES
+from numbench.reporting.figure_spec import FigureSpec, SkippedFigure
 from numbench.reporting.horizon_axis import place, place_h50
 from numbench.reporting.horizon_radar import horizon_radar
 from numbench.reporting.horizon_runs import HorizonRun, order_runs

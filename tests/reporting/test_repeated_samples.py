@@ -24,7 +24,8 @@ from numbench.records import Failure, Response
 from numbench.reporting import compare, report
 from numbench.reporting.comparisons import OVERALL
 from numbench.reporting.entries import measure
-from numbench.reporting.figure_registry import FIGURES, SkippedFigure
+from numbench.reporting.figure_registry import FIGURES
+from numbench.reporting.figure_spec import SkippedFigure
 from numbench.reporting.repeated_samples import repeated_samples, vote_counts
 from numbench.reporting.report_data import ReportData
 from numbench.reporting.task_scores import score_matrices

@@ -22,7 +22,8 @@ from numbench.reporting import report
 from numbench.reporting.comparisons import OVERALL, compare_runs
 from numbench.reporting.console import terminal_table
 from numbench.reporting.entries import measure
-from numbench.reporting.figure_registry import FIGURES, SkippedFigure
+from numbench.reporting.figure_registry import FIGURES
+from numbench.reporting.figure_spec import SkippedFigure
 from numbench.reporting.metamorphic import MetamorphicResult, metamorphic_results
 from numbench.reporting.prompt_effects import prompt_effects, prompt_spreads
 from numbench.reporting.report_data import ReportData

@@ -8,8 +8,7 @@ shows it in `report.html`.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Sequence
 
 from matplotlib.figure import Figure
 
@@ -18,6 +17,7 @@ from numbench.reporting.budget_curves import budget_curves
 from numbench.reporting.correct_digits import correct_digits, digit_distributions
 from numbench.reporting.difficulty_curves import binned_curves, difficulty_curves, mean_difficulty
 from numbench.reporting.failures import failure_kinds, failure_shares
+from numbench.reporting.figure_spec import FigureResult, FigureSpec, SkippedFigure
 from numbench.reporting.horizon_curves import horizon_curves
 from numbench.reporting.horizon_dots import horizon_dots
 from numbench.reporting.horizon_radar import horizon_radar
@@ -29,7 +29,7 @@ from numbench.reporting.pareto_points import cost_points, describe_token_points,
 from numbench.reporting.radar import overview, radar
 from numbench.reporting.radar_axes import MIN_TASKS
 from numbench.reporting.registration import check_names
-from numbench.reporting.report_data import ReportData, RunKind
+from numbench.reporting.report_data import ReportData
 from numbench.reporting.result_dots import result_dots
 from numbench.reporting.sample_curves import sample_curves
 from numbench.reporting.sample_size import score_vs_items, subset_means
@@ -42,43 +42,6 @@ ENTRY_POINTS = "numbench.figures"
 
 MAX_RUNS_PER_FIGURE = 8
 """More lines in one panel are hard to distinguish; further runs get a further figure."""
-
-
-class SkippedFigure(NamedTuple):
-    """The reason why a figure is not drawn."""
-
-    reason: str
-
-
-FigureResult = Figure | Mapping[str, Figure] | SkippedFigure
-
-
-class FigureSpec(NamedTuple):
-    """A figure of the report.
-
-    name: stem of its files, of lower-case letters, digits, `_` and `-`. caption: shown below it.
-    draw: makes the figure; or several as stem → figure, with the stems `NAME_1`, `NAME_2` …; or
-    gives the reason why there is none. wide: whether it spans the page. stems: regular expression
-    of its stems, if these are others. needs: the kind of runs that it is about. details: returns
-    sentences for the end of the caption that depend on the data.
-    """
-
-    name: str
-    caption: str
-    draw: Callable[[ReportData], FigureResult]
-    wide: bool = True
-    stems: str = ""
-    needs: RunKind = "scores"
-    details: Callable[[ReportData], str] | None = None
-
-    def caption_of(self, data: ReportData) -> str:
-        """Return the caption of the figure of `data`."""
-        return f"{self.caption} {self.details(data)}" if self.details else self.caption
-
-    def owns(self, stem: str) -> bool:
-        """Return whether a file with this stem is one of the figure's."""
-        pattern = self.stems or rf"{re.escape(self.name)}(_\d+)?"
-        return re.fullmatch(pattern, stem) is not None
 
 
 _NO_COUNTED_ANSWERS = SkippedFigure("no counted answers")

@@ -10,7 +10,8 @@ from matplotlib.figure import Figure
 
 from numbench import jsonl, plot_style
 from numbench.plot_style import FigureFormat
-from numbench.reporting.figure_registry import FIGURES, FigureSpec, SkippedFigure, all_figures
+from numbench.reporting.figure_registry import FIGURES, all_figures
+from numbench.reporting.figure_spec import FigureSpec, SkippedFigure
 from numbench.reporting.registration import describe_error
 from numbench.reporting.report_data import ReportData
 

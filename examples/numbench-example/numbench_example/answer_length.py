@@ -4,7 +4,7 @@ from statistics import mean
 
 from matplotlib.figure import Figure
 
-from numbench.reporting.figure_registry import FigureResult, FigureSpec, SkippedFigure
+from numbench.reporting.figure_spec import FigureResult, FigureSpec, SkippedFigure
 from numbench.reporting.report_data import ReportData
 from numbench.reporting.table_model import RowGroup
 from numbench.reporting.table_registry import TableContent, TableSpec
