@@ -1,4 +1,4 @@
-"""The workflow of the leaderboard template: rights, pinned actions, and file names as data."""
+"""The workflow of the leaderboard template: syntax, rights, pinned actions, and file names."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,25 @@ WORKFLOW = Path(__file__).parents[2] / "examples/leaderboard/.github/workflows/v
 @pytest.fixture
 def workflow() -> Any:
     return yaml.safe_load(WORKFLOW.read_text("utf-8"))
+
+
+def test_the_workflow_is_valid_under_the_schema_of_github_actions() -> None:
+    pytest.importorskip("check_jsonschema", reason="pip install check-jsonschema")
+    command = [sys.executable, "-m", "check_jsonschema"]
+    command += ["--builtin-schema", "vendor.github-workflows", str(WORKFLOW)]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.skipif(not shutil.which("bash"), reason="needs bash")
+def test_the_scripts_of_all_steps_are_bash(workflow: Any) -> None:
+    scripts = [
+        step["run"] for job in workflow["jobs"].values() for step in job["steps"] if "run" in step
+    ]
+    assert len(scripts) == 4
+    for script in scripts:
+        done = subprocess.run(["bash", "-n"], input=script, capture_output=True, text=True)
+        assert done.returncode == 0 and done.stderr == "", script + done.stderr
 
 
 def test_a_pull_request_has_no_right_to_write(workflow: Any) -> None:

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 PLACEHOLDER = b'<svg xmlns="http://www.w3.org/2000/svg" width="40pt" height="20pt"/>'
 
 
-def _placeholder_files(figure: object, formats: Sequence[str]) -> dict[str, bytes]:
+def placeholder_files(figure: object, formats: Sequence[str]) -> dict[str, bytes]:
+    """Return small placeholders for the files of a figure."""
     return dict.fromkeys(formats, PLACEHOLDER)
 
 
@@ -32,7 +33,7 @@ def only_radar_per_model(monkeypatch: pytest.MonkeyPatch) -> None:
     """Reports with placeholder files for the radar plot of each model, and no other figures."""
     specs = [spec for spec in FIGURES if spec.name == "radar_per_model"]
     monkeypatch.setattr(rendering, "all_figures", lambda: specs)
-    monkeypatch.setattr(plot_style, "render_figure", _placeholder_files)
+    monkeypatch.setattr(plot_style, "render_figure", placeholder_files)
 
 
 @pytest.fixture(scope="module")
@@ -41,7 +42,7 @@ def placeholder_figures() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         specs = [spec for spec in FIGURES if spec.name in ("results", "radar_per_model")]
         patch.setattr(rendering, "all_figures", lambda: specs)
-        patch.setattr(plot_style, "render_figure", _placeholder_files)
+        patch.setattr(plot_style, "render_figure", placeholder_files)
         yield
 
 

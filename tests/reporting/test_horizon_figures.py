@@ -129,8 +129,8 @@ def test_runs_are_ordered_by_model_and_level_and_told_apart() -> None:
     assert [run.label for run in ordered] == [
         "GPT 5 (high)",
         "GPT 5 (none)",
-        "New (none, results/New_none_horizon)",
-        "New (none, results/again)",
+        "New (none, run 1)",
+        "New (none, run 2)",
     ]
 
 

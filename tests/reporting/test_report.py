@@ -249,20 +249,20 @@ def test_progress_names_each_run_and_figure(mixed: Path, tmp_path: Path) -> None
     ]
 
 
-def test_otherwise_equal_runs_are_labelled_by_folder(tmp_path: Path) -> None:
+def test_otherwise_equal_runs_are_numbered(tmp_path: Path) -> None:
     data = runs.dataset(tmp_path)
     for name in ("one", "two"):
         runs.run(tmp_path / "runs" / name, data, runs.all_right())
     done = report([tmp_path / "runs"], out=tmp_path / "out")
     notes = [entry.note for entry in done.entries]
-    assert notes[0].endswith("runs/one") and notes[1].endswith("runs/two")
+    assert notes == ["run 1", "run 2"]
     for table in ("log_smape.csv", "tokens.csv", "exact_match_ci.csv", "coverage.csv"):
         names = {row["Model"] for row in rows(tmp_path / "out", table)}
         assert len(names) == 2, table
     console = Console(width=80, file=io.StringIO(), record=True)
     console.print(terminal_table(done))
     said = console.export_text()
-    assert "runs/one" in said and "runs/two" in said
+    assert "run 1" in said and "run 2" in said
 
 
 def test_truncated_but_parsed_answers_are_a_warning(tmp_path: Path) -> None:

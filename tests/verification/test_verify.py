@@ -14,9 +14,12 @@ import pyarrow.parquet as pq
 import pytest
 
 import numbench as nb
+from numbench.certificate.runs import run_certificate
 from numbench.errors import BadInput
 from numbench.journal import read_info
 from numbench.records import Response, Usage
+from numbench.runner.preparation import RunArguments
+from numbench.runner.spec import RunSpec
 from numbench.scoring import score_run
 from numbench.verification import Severity, verify
 from tests.test_cli import numbench
@@ -145,6 +148,87 @@ def test_a_manifest_with_another_hash_is_an_error(run: Path) -> None:
     edit_json(run.parent / "own" / "manifest.json", lambda m: m.update(sha256="1" * 64))
     edit_json(run / "run.json", lambda info: info["dataset"].update(sha256="1" * 64))
     assert "sha256 is not the hash of its files" in " ".join(findings(run, Severity.ERROR))
+
+
+@pytest.fixture(scope="module")
+def original_horizon(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A horizon measurement of a baseline."""
+    out = tmp_path_factory.mktemp("horizon") / "run"
+    nb.measure_horizons(
+        "baseline/float32", tasks=["copy"], max_items=12, max_size=8, precision=0.5, out=out
+    )
+    return out
+
+
+def test_changed_prompts_of_a_horizon_are_errors(original_horizon: Path, tmp_path: Path) -> None:
+    run = shutil.copytree(original_horizon, tmp_path / "run")
+    assert findings(run, Severity.ERROR) == []
+    assert any(text.startswith("prompts: ") for text in findings(run, Severity.OK))
+    edit_json(run / "run.json", lambda info: info["prompt"]["tasks"].update(copy="0" * 64))
+    (changed,) = findings(run, Severity.ERROR)
+    assert changed.startswith("prompts: ") and "the prompts of copy are not those" in changed
+
+
+@pytest.fixture(scope="module")
+def original_certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A certificate of a baseline that is right on all frozen and fresh items."""
+    out = tmp_path_factory.mktemp("certificate") / "c"
+    spec = RunSpec("baseline/float64", tasks=("minmax", "interval"), limit=40, out=out)
+    run_certificate(spec, 40.0, RunArguments())
+    return out
+
+
+def certificate_findings(folder: Path) -> dict[str, list[tuple[Severity, str]]]:
+    """Return the findings about the certificate, by the name of its run."""
+    return {
+        path.name: [(severity, text) for severity, check, text in found if check == "certificate"]
+        for path, found in verify([folder])
+    }
+
+
+def leave_unchanged(folder: Path) -> None:
+    pass
+
+
+def forget_fresh_answers(folder: Path) -> None:
+    def change(responses: list[Response]) -> list[Response]:
+        return [msgspec.structs.replace(one, text='{"answer": 0}') for one in responses]
+
+    rewrite(folder / "fresh", change)
+
+
+def forge_seed(folder: Path) -> None:
+    edit_json(folder / "certificate.json", lambda content: content.update(seed="0" * 64))
+
+
+@pytest.mark.parametrize(
+    ("change", "severity", "text"),
+    [
+        (leave_unchanged, Severity.OK, "verdict: equivalent"),
+        (forget_fresh_answers, Severity.WARNING, "verdict: memory"),
+        (
+            forge_seed,
+            Severity.WARNING,
+            "no verdict: the revealed seed is not the registered one",
+        ),
+    ],
+)
+def test_both_runs_of_a_certificate_have_its_verdict(
+    original_certificate: Path,
+    tmp_path: Path,
+    change: Callable[[Path], None],
+    severity: Severity,
+    text: str,
+) -> None:
+    folder = shutil.copytree(original_certificate, tmp_path / "c")
+    change(folder)
+    expected = [(severity, text)]
+    assert certificate_findings(folder) == {"fresh": expected, "frozen": expected}
+
+
+def test_half_of_a_certificate_has_no_verdict(original_certificate: Path, tmp_path: Path) -> None:
+    folder = shutil.copytree(original_certificate, tmp_path / "c")
+    assert certificate_findings(folder / "frozen") == {"frozen": []}
 
 
 def test_implausible_usage_and_tool_mentions_are_warnings(run: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 from numbench.reporting.comparison_tables import format_rank_set
 from numbench.reporting.entries import MeasuredRun
@@ -95,13 +96,13 @@ def task_table(data: ReportData, task: str, pages: Sequence[str]) -> HtmlTable:
     return HtmlTable(f"task-{task}", "Ranking", caption, _columns("Model"), rows)
 
 
-def incomplete_table(runs: Sequence[MeasuredRun], pages: Mapping[str, str]) -> HtmlTable:
+def incomplete_table(runs: Sequence[MeasuredRun], pages: Mapping[Path, str]) -> HtmlTable:
     """Return the runs that do not answer their whole dataset: without ranks, most answers first."""
     columns = [HtmlColumn("Model", False), HtmlColumn("Answered", True)]
     rows = []
     for run in sorted(runs, key=lambda run: -completeness(run.scored).answered):
         known = completeness(run.scored)
-        name = _run_cell(run, f"models/{pages[run.label]}.html")
+        name = _run_cell(run, f"models/{pages[run.scored.path]}.html")
         rows.append(HtmlRow(run.entry.model, [name, HtmlCell(str(known), known.answered)], None))
     caption = (
         "These runs lack more than 1 % of the answers to a task. They have no rank, and are in no "

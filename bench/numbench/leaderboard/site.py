@@ -53,12 +53,12 @@ class _Site(NamedTuple):
     """The contents of a site.
 
     ranked: all that is ranked, compared and drawn, without the incomplete runs. incomplete: the
-    runs below the ranking. names: label of a run → file name of its page.
+    runs below the ranking. names: folder of a run → file name of its page.
     """
 
     ranked: ReportData
     incomplete: Sequence[MeasuredRun]
-    names: Mapping[str, str]
+    names: Mapping[Path, str]
     options: SiteOptions
 
 
@@ -105,8 +105,9 @@ def _read_site(
     data = read_report_data(folders, "exact", options.published, on_progress)
     complete = [run for run in data.runs if completeness(run.scored).is_complete]
     incomplete = [run for run in data.runs if not completeness(run.scored).is_complete]
-    labels = [run.label for run in (*complete, *incomplete)]
-    names = dict(zip(labels, page_names(labels), strict=True))
+    every = [*complete, *incomplete]
+    addresses = page_names([run.label for run in every])
+    names = {run.scored.path: name for run, name in zip(every, addresses, strict=True)}
     return _Site(ReportData(complete, data.published, data.horizons), incomplete, names, options)
 
 
@@ -116,7 +117,7 @@ def _pages(
     """Yield the address and the HTML of each page."""
     data = site.ranked
     render = _renderer(site)
-    names = [site.names[run.label] for run in data.runs]
+    names = [site.names[run.scored.path] for run in data.runs]
     horizons = build_table(HORIZONS, data) if data.horizons else None
     incomplete = score_pages.incomplete_table(site.incomplete, site.names)
     created = [run.scored.info.created for run in (*data.runs, *site.incomplete)]
@@ -169,7 +170,7 @@ def _run_pages(
     for run in data.runs:
         errors = score_pages.error_table(run)
         yield (
-            f"models/{site.names[run.label]}.html",
+            f"models/{site.names[run.scored.path]}.html",
             render(
                 "model.html.j2",
                 "../",

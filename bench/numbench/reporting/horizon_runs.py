@@ -7,7 +7,7 @@ from typing import Literal, NamedTuple
 
 from numbench.horizon.estimate import TaskHorizon
 from numbench.reporting.run_names import distinguishing_notes, time_facets
-from numbench.reporting.table_model import level_rank, one_line
+from numbench.reporting.table_model import level_rank
 from numbench.tasks import TASKS
 from numbench.tasks.scaled import COPY
 
@@ -59,10 +59,7 @@ def order_runs(runs: Sequence[HorizonRun], models: Sequence[str] = ()) -> list[H
         [(run.model, run.reasoning) for run in ordered],
         [(("samples", f"{run.samples} samples"), *time_facets(run.created)) for run in ordered],
     )
-    return [
-        run._replace(note=one_line(", ".join(texts)))
-        for run, texts in zip(ordered, notes, strict=True)
-    ]
+    return [run._replace(note=", ".join(texts)) for run, texts in zip(ordered, notes, strict=True)]
 
 
 def horizon_tasks(runs: Sequence[HorizonRun]) -> tuple[str, ...]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 
+from numbench.reporting.table_model import one_line
+
 Facets = tuple[tuple[str, str], ...]
 """What runs may differ in, as pairs of name and text, the most telling first."""
 
@@ -48,4 +50,5 @@ def _distinguish(
 
 def time_facets(created: str) -> Facets:
     """Return the date of a run and its time of day, which `created` has in ISO 8601."""
-    return (("date", created[:10]), ("time", created[11:19]))
+    parts = (("date", created[:10]), ("time", created[11:19]))
+    return tuple((key, one_line(text)) for key, text in parts if text)
