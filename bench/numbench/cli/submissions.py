@@ -123,4 +123,4 @@ def leaderboard(
         verb = "run is" if missing == 1 else "runs are"
         names = ", ".join(site.incomplete)
         print(printable(f"{missing} {verb} incomplete and not ranked: {names}"))
-    print(f"next: open {site.out / 'index.html'}")
+    print(f"next: open {site.out / 'index.html'} in a browser")
