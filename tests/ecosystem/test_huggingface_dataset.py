@@ -95,6 +95,18 @@ def test_every_task_of_the_card_is_registered_in_eval_yaml(folder: Path) -> None
     assert len(benchmark["tasks"]) == 9
 
 
+def test_inspect_accepts_the_fields_of_every_task_in_eval_yaml(folder: Path) -> None:
+    """Its scorers would give other numbers, so what it needs to use them is left out."""
+    yaml = pytest.importorskip("yaml", reason="pip install pyyaml")
+    reader = pytest.importorskip(
+        "inspect_ai._eval.task.hf", reason="pip install 'numbench[inspect]'"
+    )
+    benchmark = yaml.safe_load((folder / "eval.yaml").read_text(encoding="utf-8"))
+    omitted = {"field_spec": {}, "solvers": [{"name": "generate"}], "scorers": [{"name": "exact"}]}
+    for task in benchmark["tasks"]:
+        assert reader.HFTask.model_validate(omitted | task).id == task["id"]
+
+
 @pytest.mark.parametrize("split", ["train", "val"])
 def test_only_a_test_split_is_a_benchmark(split: str, tmp_path: Path) -> None:
     source = small_dataset(tmp_path / "small", split=split)
