@@ -24,6 +24,8 @@ from tests.horizon.scripted_model import reply
 from tests.runner.test_run import KEY
 from tests.servers import ReceivedRequest, Reply, serve
 
+pytestmark = pytest.mark.slow
+
 QUICK = ("--tasks", "long_sum,copy", "--precision", "0.4", "--max-size", "40", "--max-items", "40")
 
 

@@ -45,6 +45,8 @@ from tests import servers
 from tests.runner.test_run import KEY, QUICK, ROOT, small_dataset
 from tests.servers import ReceivedRequest, Reply, Server, serve
 
+pytestmark = pytest.mark.slow
+
 RUN_MODULE = importlib.import_module("numbench.runner.run")
 LIMIT = 40
 TASKS_ASKED = ("addition", "multiplication")

@@ -23,6 +23,8 @@ from numbench.tasks import PAPER_TASKS
 from tests.reporting import runs
 from tests.reporting.figure_checks import assert_legible
 
+pytestmark = pytest.mark.slow
+
 NAMES = (
     ("GPT 5", "minimal"),
     ("GPT 5", "maximal"),

@@ -38,6 +38,8 @@ from tests.horizon.scripted_model import reply, size_of
 from tests.runner.test_run import KEY, MODEL, ROOT, _quick, run_with
 from tests.servers import ReceivedRequest, Reply, Script, serve
 
+pytestmark = pytest.mark.slow
+
 __all__ = ["_quick"]
 
 TASKS = ("long_addition", "long_max", "copy")

@@ -30,6 +30,8 @@ from tests.runner.test_run import good, small_dataset
 from tests.servers import ReceivedRequest, Reply, serve
 from tests.test_cli import numbench
 
+pytestmark = pytest.mark.slow
+
 KEYS = ("OPENAI_API_KEY", "OPENROUTER_API_KEY", "GEMINI_API_KEY", "GOOGLE_API_KEY")
 
 

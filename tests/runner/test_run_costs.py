@@ -20,6 +20,8 @@ from tests.runner.cost_scenarios import HIGHEST_COST, Knowledge, simulate, simul
 from tests.runner.test_run import MODEL, _quick, dataset, go, good
 from tests.servers import ReceivedRequest, Reply, serve
 
+pytestmark = pytest.mark.slow
+
 __all__ = ["_quick", "dataset"]
 
 

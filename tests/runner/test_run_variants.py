@@ -27,6 +27,8 @@ from tests.command_line import CommandLine
 from tests.models.adapter_calls import valid_reply
 from tests.servers import ReceivedRequest, Server, serve
 
+pytestmark = pytest.mark.slow
+
 MINE = 'system = "none"\n[addition]\n"+" = "Add {a} and {b}!"\n"-" = "{a} less {b}?"\n'
 
 
