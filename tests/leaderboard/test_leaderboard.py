@@ -20,6 +20,7 @@ from numbench.leaderboard import write_leaderboard
 from numbench.leaderboard.addresses import page_names
 from numbench.leaderboard.provenance import settings
 from numbench.reporting import rendering
+from numbench.reporting.figure_registry import FIGURES
 from tests.reporting.conftest import browser  # noqa: F401 - a fixture
 from tests.reporting.runs import all_right, dataset, mixed_run, run, said
 
@@ -61,6 +62,11 @@ def test_every_link_is_relative_and_leads_to_a_file(site: Path, partial_site: Pa
     assert len(list(site.rglob("*.html"))) == 2 + 9 + 2
     assert_links_lead_to_files(site)
     assert_links_lead_to_files(partial_site)
+
+
+def test_a_figure_leads_to_its_file(partial_site: Path) -> None:
+    assert "data/pareto_tokens.svg" in parsed(partial_site / "index.html").links
+    assert (partial_site / "data/pareto_tokens.svg").read_bytes().startswith(b"<?xml")
 
 
 def test_a_site_of_incomplete_runs_has_no_broken_links(
@@ -124,8 +130,10 @@ def partial_site(tmp_path_factory: pytest.TempPathFactory) -> Path:
         run(folder / "empty", data, {}, display="Empty"),
     ]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(rendering, "all_figures", list)
+        pareto = [spec for spec in FIGURES if spec.name == "pareto_tokens"]
+        patch.setattr(rendering, "all_figures", lambda: pareto)
         site = write_leaderboard(folders, folder / "site")
+        patch.setattr(rendering, "all_figures", list)
         write_leaderboard(folders[:2], folder / "complete")
     assert len(site.incomplete) == 3
     return folder / "site"

@@ -81,6 +81,7 @@ def write_site(
     for name, text in (pair for table in tables for pair in table.files.items()):
         if name.endswith(".csv"):
             files[f"data/{name}"] = text.encode()
+    files |= {f"data/{figure.stem}.svg": figure.files["svg"] for figure in figures}
     files["data/report.json"] = jsonl.encode(report_json(data, texts, omitted))
     every = [*data.runs, *site.incomplete]
     horizons = [f"horizon {run.label}" for run in data.horizons]
