@@ -252,6 +252,7 @@ def test_debug_shows_the_traceback(tmp_path: Path) -> None:
     assert done.returncode != 0 and "Traceback" in done.stderr
 
 
+@pytest.mark.slow
 def test_run_report_show_and_audit_without_a_key(tmp_path: Path) -> None:
     generate(DatasetSettings(name="tiny", size=4), tmp_path / "datasets" / "tiny")
     run = numbench("run", "--model", "baseline/float64", "--dataset", "tiny", cwd=tmp_path)

@@ -18,6 +18,8 @@ from numbench.scoring.scored_run import score_run, summarize
 from numbench.tasks import PAPER_TASKS
 from tests.servers import ReceivedRequest, Reply, chat, serve
 
+pytestmark = pytest.mark.slow
+
 FIXTURES = Path(__file__).parent / "fixtures"
 SERVED, BASELINE = FIXTURES / "run-0.1.0-served", FIXTURES / "run-0.1.0-baseline"
 LOG_SMAPE_OF_0_1 = {

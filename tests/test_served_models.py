@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from numbench.records import Completion, Failure
 from numbench.served_models import drift_warnings
 from tests import servers
 from tests.runner.test_run import MODEL, _quick, dataset, go
 from tests.servers import ReceivedRequest, Reply, serve
 from tests.test_cli import numbench
+
+pytestmark = pytest.mark.slow
 
 __all__ = ["_quick", "dataset"]
 

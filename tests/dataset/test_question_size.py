@@ -15,6 +15,8 @@ from numbench.horizon.items import ItemSequences
 from numbench.runner.few_shot import examples
 from numbench.tasks import PAPER_TASKS, SCALED_TASKS
 
+pytestmark = pytest.mark.slow
+
 LONG = DatasetSettings(name="long", tasks=tuple(SCALED_TASKS), size=6, question_size=25)
 
 

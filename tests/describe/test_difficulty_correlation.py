@@ -16,6 +16,8 @@ from numbench.reporting.task_scores import POOLED_LABEL, RunScores, TaskScores
 from numbench.study_import import import_study
 from tests.reporting import runs
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def two(tmp_path: Path) -> list[Path]:

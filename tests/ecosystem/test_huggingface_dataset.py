@@ -16,6 +16,8 @@ from numbench.ecosystem.huggingface_dataset import export_huggingface
 from numbench.errors import BadInput
 from numbench.records import Item
 
+pytestmark = pytest.mark.slow
+
 
 def loader() -> ModuleType:
     """Import `datasets.load`; `datasets` alone could be this project's folder of that name."""

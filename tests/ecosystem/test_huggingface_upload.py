@@ -19,6 +19,8 @@ from numbench.dataset.store import Dataset
 from tests import servers
 from tests.reporting import runs
 
+pytestmark = pytest.mark.slow
+
 pytest.importorskip("huggingface_hub", reason="pip install 'numbench[huggingface]'")
 
 TOKEN = "hf_loopback"

@@ -29,6 +29,8 @@ from inspect_ai.log import (
 
 from tests.ecosystem.test_inspect_task import evaluate_task, metric_values
 
+pytestmark = pytest.mark.slow
+
 
 def export_log(run: Path, out: Path) -> EvalLog:
     """Export a run and read its log."""

@@ -29,6 +29,8 @@ from inspect_ai.scorer import SampleScore, Score  # noqa: E402
 
 from numbench.ecosystem.inspect_task import by_task  # noqa: E402
 
+pytestmark = pytest.mark.slow
+
 
 def evaluate_task(folder: Path, output: object, **arguments: object) -> EvalLog:
     """Evaluate `numbench/v1` with a mock model that answers a question with `output(question)`."""

@@ -25,6 +25,8 @@ from lm_eval.api.instance import Instance  # noqa: E402
 from lm_eval.api.model import LM  # noqa: E402
 from lm_eval.tasks import TaskManager  # noqa: E402
 
+pytestmark = pytest.mark.slow
+
 
 class Canned(LM):
     """A chat model with canned answers by question; records messages and options of requests."""

@@ -39,6 +39,8 @@ from inspect_ai.model import (
     get_model,
 )
 
+pytestmark = pytest.mark.slow
+
 TEXTS = st.text(st.characters(codec="utf-8", exclude_characters="\x00"), max_size=30)
 COUNTS = st.none() | st.integers(0, 10**6)
 USAGES = st.builds(Usage, input=COUNTS, reasoning=COUNTS, visible=COUNTS, generated=COUNTS)

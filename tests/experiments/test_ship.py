@@ -25,6 +25,8 @@ from numbench.jsonl import read_json, write_json
 from numbench.runner.spec import RunSpec
 from tests.experiments.tiny import RECIPE, ROOT
 
+pytestmark = pytest.mark.slow
+
 INTEGERS = RECIPE.replace("digits = 4", "bits = 8")
 SIZE = 9
 SHIPPED = ROOT / "checkpoints/small"

@@ -74,6 +74,7 @@ def validate(request: dict[str, Any]) -> None:
     TypeAdapter(params).validate_python(body)
 
 
+@pytest.mark.slow
 def test_requests_validate_against_the_types_of_the_sdks() -> None:
     for request in read_golden_file():
         validate(request)

@@ -27,6 +27,8 @@ from numbench.scoring.scored_run import score_run
 from numbench.tasks.items import make_item
 from tests.models import tiny_transformers
 
+pytestmark = pytest.mark.slow
+
 LACKING = [name for name in ("torch", "transformers") if find_spec(name) is None]
 local = pytest.mark.skipif(
     bool(LACKING), reason=f"{' and '.join(LACKING)} not installed: pip install '.[local]'"

@@ -21,6 +21,8 @@ from numbench.tasks import PAPER_TASKS
 from tests.reporting import runs
 from tests.reporting.figure_checks import assert_legible
 
+pytestmark = pytest.mark.slow
+
 ALL = tuple(PAPER_TASKS)
 
 

@@ -6,6 +6,8 @@ import pytest
 
 from numbench.rescore.analysis import StudyAnalysis, format_score
 
+pytestmark = pytest.mark.slow
+
 KNOWN = {
     "addition": (2, "100.0", "99.6"),
     "multiplication": (5, "100.0", "99.0"),

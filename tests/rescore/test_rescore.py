@@ -24,6 +24,8 @@ from numbench.rescore.page_figures import (
 from tests.reporting.figure_checks import assert_legible
 from tests.rescore.files import ADDITION, small_study, write_benchmark
 
+pytestmark = pytest.mark.slow
+
 
 def _quiet(message: str) -> None:
     pass

@@ -262,6 +262,7 @@ def test_providers_of_openrouter_are_pinned_and_recorded(dataset: Path, tmp_path
     assert "DeepInfra (5)" in warning and "Together (5)" in warning
 
 
+@pytest.mark.slow
 def test_the_options_on_the_command_line(dataset: Path, tmp_path: Path) -> None:
     with serve(good) as server:
         command = ("run", "--model", MODEL, "--base-url", server.url, "--dataset", "data")

@@ -28,6 +28,8 @@ from numbench.tasks.prompts import load_prompt_set
 from numbench.tasks.shards import Shard, generate_items
 from tests.tasks.gcd_task import GCD
 
+pytestmark = pytest.mark.slow
+
 SETTINGS = DatasetSettings(name="plugin", tasks=("gcd",), size=30)
 
 
