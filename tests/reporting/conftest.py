@@ -29,9 +29,9 @@ def without_figures(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def only_radar_per_model(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Reports with placeholder files for the radar plot of each model, and no other figures."""
-    specs = [spec for spec in FIGURES if spec.name == "radar_per_model"]
+def only_one_figure(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Reports with a placeholder for the radar plots, and no other figures."""
+    specs = [spec for spec in FIGURES if spec.name == "radar"]
     monkeypatch.setattr(rendering, "all_figures", lambda: specs)
     monkeypatch.setattr(plot_style, "render_figure", placeholder_files)
 
@@ -40,7 +40,7 @@ def only_radar_per_model(monkeypatch: pytest.MonkeyPatch) -> None:
 def placeholder_figures() -> Iterator[None]:
     """Reports with two figures, as small placeholders."""
     with pytest.MonkeyPatch.context() as patch:
-        specs = [spec for spec in FIGURES if spec.name in ("results", "radar_per_model")]
+        specs = [spec for spec in FIGURES if spec.name in ("results", "radar")]
         patch.setattr(rendering, "all_figures", lambda: specs)
         patch.setattr(plot_style, "render_figure", placeholder_files)
         yield

@@ -26,7 +26,7 @@ pytestmark = [needs_browser, pytest.mark.slow]
 
 Open = Callable[..., BrowserPage]
 
-_FIGURES = ("results", "pareto_tokens", "radar_per_model", "horizons")
+_FIGURES = ("radar", "results", "failures", "horizons")
 
 
 @pytest.fixture(scope="module")

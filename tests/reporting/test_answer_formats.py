@@ -14,7 +14,7 @@ from numbench.records import ProtocolName
 from numbench.reporting import report
 from tests.reporting import runs
 
-pytestmark = pytest.mark.usefixtures("only_radar_per_model")
+pytestmark = pytest.mark.usefixtures("only_one_figure")
 
 
 def coverage(out: Path) -> dict[str, dict[str, str]]:

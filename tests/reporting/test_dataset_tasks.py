@@ -66,7 +66,7 @@ def console_header(result: ReportResult) -> list[str]:
     return capture.get().splitlines()[1].split()
 
 
-@pytest.mark.usefixtures("only_radar_per_model")
+@pytest.mark.usefixtures("only_one_figure")
 def test_an_installed_task_changes_nothing_for_runs_without_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -90,7 +90,7 @@ def test_an_installed_task_has_no_panel_for_runs_without_it(
         assert isinstance(figure, Figure)
         assert "Modulo" not in " ".join(axes.get_title() for axes in figure.axes)
         assert len(figure.axes) == panels
-    radar = draw("radar_per_model", data)
+    radar = draw("radar", data)
     assert isinstance(radar, Figure) and len(radar.axes[0].get_xticks()) == 9
 
 
@@ -126,7 +126,7 @@ def test_a_task_of_the_dataset_has_a_panel_and_an_axis(
         figure = draw(name, data)
         assert isinstance(figure, Figure)
         assert any(axes.get_title().startswith("Modulo") for axes in figure.axes), name
-    radar = draw("radar_per_model", data)
+    radar = draw("radar", data)
     assert isinstance(radar, Figure)
     assert "Modulo" in [text.get_text() for text in radar.axes[0].get_xticklabels()]
 
@@ -151,7 +151,7 @@ def test_a_dataset_with_some_tasks_of_the_paper(tmp_path: Path) -> None:
 
 def test_figures_of_a_dataset_with_some_tasks_have_only_their_panels(tmp_path: Path) -> None:
     data = report_data(tmp_path, SUBSET)
-    tokens, radar = draw("tokens_vs_score", data), draw("radar_per_model", data)
+    tokens, radar = draw("tokens_vs_score", data), draw("radar", data)
     assert isinstance(tokens, Figure) and isinstance(radar, Figure)
     displays = [PAPER_TASKS[task].display for task in data.tasks]
     assert [axes.get_title() for axes in tokens.axes] == displays
@@ -165,8 +165,7 @@ def test_figures_of_a_dataset_with_some_tasks_have_only_their_panels(tmp_path: P
 
 def test_radar_plots_of_fewer_than_three_tasks_are_skipped(tmp_path: Path) -> None:
     data = report_data(tmp_path, ("addition", "minmax"))
-    for name in ("radar", "radar_per_model"):
-        assert draw(name, data) == SkippedFigure("fewer than 3 tasks")
+    assert draw("radar", data) == SkippedFigure("fewer than 3 tasks")
 
 
 @pytest.mark.usefixtures("without_figures")

@@ -141,7 +141,7 @@ def test_figures_of_items_are_skipped_without_answers(equal: list[MeasuredRun]) 
     with plot_style():
         results = {spec.name: spec.draw(data) for spec in FIGURES if data.has(spec.needs)}
     reasons = {name: r.reason for name, r in results.items() if isinstance(r, SkippedFigure)}
-    assert set(results) - set(reasons) == {"radar", "radar_per_model", "tokens_vs_score"}
+    assert set(results) - set(reasons) == {"radar", "tokens_vs_score"}
     assert all(reasons.values())
 
 
@@ -167,7 +167,7 @@ def test_more_than_eight_runs_are_split_into_several_figures(many: list[Measured
     ("stem", "owner"),
     [
         ("radar", "radar"),
-        ("radar_gpt-5", "radar_per_model"),
+        ("radar_gpt-5", None),
         ("difficulty", "difficulty"),
         ("difficulty_2", "difficulty"),
         ("pareto_cost", "pareto_cost"),

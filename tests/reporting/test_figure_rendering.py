@@ -106,7 +106,7 @@ def test_a_radar_draws_measured_entries_solid_and_published_ones_dashed() -> Non
         e for e in published_entries() if (e.model, e.reasoning) == ("GPT 5", "minimal")
     )
     with plot_style.plot_style():
-        figure = radar.radar("GPT 5", [entry("GPT 5", "minimal"), published], ALL, "Measured")
+        figure = radar.radar([entry("GPT 5", "minimal"), published], ALL, "Measured")
     (axes,) = figure.axes
     measured, printed = axes.get_lines()
     bounds = [whiskers.get_segments() for whiskers in axes.collections]
@@ -125,10 +125,10 @@ def test_a_radar_draws_measured_entries_solid_and_published_ones_dashed() -> Non
     assert names == ["minimal, measured", "minimal, published", "error bars: 95 % bounds"]
 
 
-def test_the_overview_has_a_panel_per_model() -> None:
+def test_a_radar_has_a_panel_per_model() -> None:
     entries = [entry("One"), entry("Two"), entry("One", "high"), *published_entries()]
     with plot_style.plot_style():
-        figure = radar.overview(entries, ALL, "Measured")
+        figure = radar.radar(entries, ALL, "Measured")
     titles = [axes.get_title() for axes in figure.axes]
     assert titles[:2] == ["One", "Two"] and len(titles) == 2 + 8
     assert len(figure.axes[0].get_lines()) == 2
@@ -184,13 +184,13 @@ def test_styles_of_runs_differ() -> None:
 def test_no_text_overlaps_for_twenty_models() -> None:
     entries = [entry(f"A model with a long name {number}") for number in range(12)]
     with plot_style.plot_style():
-        assert_legible(radar.overview(entries, ALL, "Measured"))
+        assert_legible(radar.radar(entries, ALL, "Measured"))
         assert_legible(scatter.tokens_vs_score([*entries, *published_entries()], ALL, "Measured"))
 
 
 def test_dollars_and_underscores_in_names_are_drawn_literally() -> None:
     with plot_style.plot_style():
-        figure = radar.radar("_a $x", [entry("_a $x", "$\\frac$")], ALL, "Measured")
+        figure = radar.radar([entry("_a $x", "$\\frac$")], ALL, "Measured")
         assert plot_style.render_figure(figure)["svg"]
     (legend,) = figure.legends
     assert legend.get_texts()[0].get_text() == "$\\frac$, measured"
@@ -214,7 +214,7 @@ def test_the_users_matplotlib_settings_have_no_effect() -> None:
 
     def draw() -> dict[str, bytes]:
         with plot_style.plot_style():
-            return plot_style.render_figure(radar.radar("M", [entry("M")], ALL, "Measured"))
+            return plot_style.render_figure(radar.radar([entry("M")], ALL, "Measured"))
 
     plain = draw()
     with matplotlib.rc_context({"font.size": 20, "lines.linewidth": 9}):

@@ -29,7 +29,7 @@ QUESTIONS = [
     ("sorting", "ascending", ("{}", "-1", "2.5")),
 ]
 
-pytestmark = pytest.mark.usefixtures("only_radar_per_model")
+pytestmark = pytest.mark.usefixtures("only_one_figure")
 
 
 @pytest.fixture(scope="module")

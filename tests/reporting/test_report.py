@@ -33,7 +33,7 @@ def mixed(tmp_path: Path) -> Path:
     return runs.mixed_run(tmp_path)
 
 
-pytestmark = pytest.mark.usefixtures("only_radar_per_model")
+pytestmark = pytest.mark.usefixtures("only_one_figure")
 
 
 def table(out: Path, name: str) -> str:
@@ -155,17 +155,17 @@ def test_a_report_without_published_values_does_not_mention_them(
     assert runs.everything(out) == runs.everything(apart)
 
 
-def test_figures_of_models_no_longer_reported_are_removed(mixed: Path, tmp_path: Path) -> None:
-    out = tmp_path / "out"
-    other = runs.run(
-        tmp_path / "runs" / "other", runs.dataset(tmp_path), runs.all_right(), display="Other"
-    )
-    report([mixed, other], out=out)
-    assert (out / "figures" / "radar_other.svg").exists()
-    (out / "figures" / "radar_notes.txt").write_text("mine")
-    report([mixed], out=out)
-    assert not (out / "figures" / "radar_other.svg").exists()
-    assert (out / "figures" / "radar_notes.txt").exists()
+def test_figures_of_an_earlier_report_are_removed_and_other_files_kept(
+    mixed: Path, tmp_path: Path
+) -> None:
+    figures = tmp_path / "out" / "figures"
+    figures.mkdir(parents=True)
+    for name in ("radar_2.svg", "radar_notes.svg", "radar_2.txt"):
+        (figures / name).write_text("earlier")
+    report([mixed], out=tmp_path / "out")
+    assert {path.name for path in figures.iterdir()} == {
+        "radar.svg", "radar_notes.svg", "radar_2.txt",
+    }  # fmt: skip
 
 
 def test_cells_of_tasks_that_a_run_lacks_are_empty(tmp_path: Path) -> None:
@@ -243,7 +243,7 @@ def test_progress_names_each_run_and_figure(mixed: Path, tmp_path: Path) -> None
         f"scoring run 1 of 1: {mixed}",
         "computing 95 % bounds",
         "comparing wrong answers with other computations",
-        "drawing figure 1 of 1: radar_per_model",
+        "drawing figure 1 of 1: radar",
         "writing scores.parquet",
         "writing report.html",
     ]
@@ -324,18 +324,6 @@ def test_hostile_names_and_answers_are_escaped(tmp_path: Path) -> None:
     (row,) = rows(tmp_path / "out", "log_smape.csv")
     assert row["Model"] == HOSTILE.replace("\n", " ")
     assert "\x1b" not in "\n".join(in_80_columns(done))
-    assert [path.name for path in sorted((tmp_path / "out" / "figures").glob("radar_*.svg"))] == [
-        "radar_script-alert-1-script-x-y-z-b-input-oops-q.svg"
-    ]
-
-
-def test_equal_file_names_are_numbered(tmp_path: Path) -> None:
-    data = runs.dataset(tmp_path)
-    for index, display in enumerate(("A b", "A-b", "→")):
-        runs.run(tmp_path / "runs" / str(index), data, runs.all_right(), display=display)
-    report([tmp_path / "runs"], out=tmp_path / "out")
-    names = {path.stem for path in (tmp_path / "out" / "figures").glob("radar_*.svg")}
-    assert names == {"radar_a-b", "radar_a-b-2", "radar_model"}
 
 
 def test_scores_parquet_contains_every_item(mixed: Path, tmp_path: Path) -> None:

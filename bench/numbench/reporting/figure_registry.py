@@ -7,7 +7,6 @@ shows it in `report.html`.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 
 from matplotlib.figure import Figure
@@ -26,7 +25,7 @@ from numbench.reporting.horizon_tokens import horizon_tokens, runs_with_tokens
 from numbench.reporting.mean_map import mean_items, mean_map
 from numbench.reporting.pareto import pareto
 from numbench.reporting.pareto_points import cost_points, describe_token_points, token_points
-from numbench.reporting.radar import overview, radar
+from numbench.reporting.radar import radar
 from numbench.reporting.radar_axes import MIN_TASKS
 from numbench.reporting.registration import check_names
 from numbench.reporting.report_data import ReportData
@@ -34,7 +33,6 @@ from numbench.reporting.result_dots import result_dots
 from numbench.reporting.sample_curves import sample_curves
 from numbench.reporting.sample_size import score_vs_items, subset_means
 from numbench.reporting.scatter import tokens_vs_score
-from numbench.reporting.table_model import Entry, model_names
 from numbench.reporting.task_scores import TaskScores, select_runs
 from numbench.reporting.variant_effects import figure_effects, variant_effects
 
@@ -48,19 +46,10 @@ _NO_COUNTED_ANSWERS = SkippedFigure("no counted answers")
 _NO_MEAN_ANSWERS = SkippedFigure("no counted answers for the task Mean")
 
 
-def _overview(data: ReportData) -> FigureResult:
+def _radar(data: ReportData) -> FigureResult:
     if len(data.tasks) < MIN_TASKS:
         return SkippedFigure(f"fewer than {MIN_TASKS} tasks")
-    return overview(data.all_entries, data.tasks, data.heading)
-
-
-def _radars(data: ReportData) -> FigureResult:
-    if len(data.tasks) < MIN_TASKS:
-        return SkippedFigure(f"fewer than {MIN_TASKS} tasks")
-    return {
-        stem: radar(model, _entries_of(data, model), data.tasks, data.heading)
-        for model, stem in radar_file_names(model_names(data.entries)).items()
-    }
+    return radar(data.all_entries, data.tasks, data.heading)
 
 
 def _tokens(data: ReportData) -> FigureResult:
@@ -226,17 +215,12 @@ def _parts(name: str, indices: Sequence[int]) -> dict[str, Sequence[int]]:
     }
 
 
-def _entries_of(data: ReportData, model: str) -> list[Entry]:
-    return [entry for entry in data.all_entries if entry.model == model]
-
-
 FIGURES: tuple[FigureSpec, ...] = (
     FigureSpec(
         "radar",
         "What can each model do? Score on every task, 0 to 100 (log-sMAPE; comparison tasks: exact "
         "match), one polygon per reasoning level.",
-        _overview,
-        stems="radar",
+        _radar,
     ),
     FigureSpec(
         "tokens_vs_score",
@@ -321,13 +305,6 @@ FIGURES: tuple[FigureSpec, ...] = (
         _mean_difficulty,
     ),
     FigureSpec(
-        "radar_per_model",
-        "What can one model do at each level? Score on every task, 0 to 100, with 95 % bounds.",
-        _radars,
-        wide=False,
-        stems="radar_.+",
-    ),
-    FigureSpec(
         "horizons",
         "How large a problem can each run solve? h50 on every task with 95 % intervals, and h90, "
         "in digits of the operands, elements of the list, or operations. Grey: the control, which "
@@ -372,15 +349,3 @@ def all_figures() -> list[FigureSpec]:
     plugins = [spec for _, spec in load_plugins(ENTRY_POINTS, FigureSpec)]
     check_names(ENTRY_POINTS, [spec.name for spec in FIGURES], [spec.name for spec in plugins])
     return [*FIGURES, *plugins]
-
-
-def radar_file_names(models: Sequence[str]) -> dict[str, str]:
-    """Return model → file stem such as `radar_gpt-5`, numbered if two would be equal."""
-    stems: dict[str, str] = {}
-    for model in models:
-        plain = re.sub("[^a-z0-9]+", "-", model.lower()).strip("-")[:60] or "model"
-        stem, number = f"radar_{plain}", 2
-        while stem in stems.values():
-            stem, number = f"radar_{plain}-{number}", number + 1
-        stems[model] = stem
-    return stems

@@ -26,16 +26,13 @@ class FigureSpec(NamedTuple):
 
     name: stem of its files, of lower-case letters, digits, `_` and `-`. caption: shown below it.
     draw: makes the figure; or several as stem → figure, with the stems `NAME_1`, `NAME_2` …; or
-    gives the reason why there is none. wide: whether it spans the page. stems: regular expression
-    of its stems, if these are others. needs: the kind of runs that it is about. details: returns
+    gives the reason why there is none. needs: the kind of runs that it is about. details: returns
     sentences for the end of the caption that depend on the data.
     """
 
     name: str
     caption: str
     draw: Callable[[ReportData], FigureResult]
-    wide: bool = True
-    stems: str = ""
     needs: RunKind = "scores"
     details: Callable[[ReportData], str] | None = None
 
@@ -45,5 +42,4 @@ class FigureSpec(NamedTuple):
 
     def owns(self, stem: str) -> bool:
         """Return whether a file with this stem is one of the figure's."""
-        pattern = self.stems or rf"{re.escape(self.name)}(_\d+)?"
-        return re.fullmatch(pattern, stem) is not None
+        return re.fullmatch(rf"{re.escape(self.name)}(_\d+)?", stem) is not None

@@ -75,7 +75,6 @@ class PageFigure(NamedTuple):
 
     stem: str
     caption: str
-    wide: bool
     width: int
     height: int
     source: Markup
@@ -226,4 +225,4 @@ def page_figure(figure: RenderedFigure) -> PageFigure:
     assert size is not None, "matplotlib writes the size in points"
     width, height = (round(float(points) * _PIXELS_PER_POINT) for points in size.groups())
     source = Markup(f"data:image/svg+xml;base64,{base64.b64encode(svg).decode()}")
-    return PageFigure(figure.stem, figure.caption, figure.spec.wide, width, height, source)
+    return PageFigure(figure.stem, figure.caption, width, height, source)

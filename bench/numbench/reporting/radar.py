@@ -38,26 +38,12 @@ class _EntryStyle(NamedTuple):
     published: bool
 
 
-def radar(model: str, entries: Sequence[Entry], tasks: Sequence[str], heading: str) -> Figure:
-    """Draw one model: its measured levels with 95 % bounds, and its published ones dashed.
+def radar(entries: Sequence[Entry], tasks: Sequence[str], heading: str) -> Figure:
+    """Draw all models as small multiples, one panel each, in the order of the entries.
 
-    heading: names the measured entries in the legend.
+    Measured levels have 95 % bounds; published ones are dashed. heading: names the measured ones in
+    the legend.
     """
-    figure = Figure(figsize=(HALF_WIDTH, 2.95), layout="constrained")
-    axes = add_radar_panel(figure, (1, 1, 1), tasks, 100, _RINGS)
-    axes.set_title(fit_text(legend_label(model), HALF_WIDTH - 0.3, 8.0))
-    handles = []
-    for entry, style in zip(entries, _entry_styles(entries), strict=True):
-        _draw(axes, entry, tasks, style, 1.0)
-        source = "published" if entry.published else heading.lower()
-        text = legend_label(f"{entry.reasoning}, {entry.note or source}")
-        handles.append(_handle(style, text))
-    legend(figure, [*handles, *_bounds_handle(entries)], title="Reasoning")
-    return figure
-
-
-def overview(entries: Sequence[Entry], tasks: Sequence[str], heading: str) -> Figure:
-    """Draw all models as small multiples, one panel each, in the order of the entries."""
     models = model_names(entries)
     columns = min(_PANELS_PER_ROW, len(models))
     rows = math.ceil(len(models) / columns)
@@ -71,7 +57,7 @@ def overview(entries: Sequence[Entry], tasks: Sequence[str], heading: str) -> Fi
         of_model = [entry for entry in entries if entry.model == model]
         for entry, style in zip(of_model, _entry_styles(of_model), strict=True):
             _draw(axes, entry, tasks, style, 0.75)
-    legend(figure, [*_overview_handles(entries, heading), *_bounds_handle(entries)])
+    legend(figure, [*_handles_of_levels(entries, heading), *_bounds_handle(entries)])
     return figure
 
 
@@ -140,7 +126,7 @@ def _colour(level: str) -> str:
     return LEVEL_COLOURS.get(level, BLACK)
 
 
-def _overview_handles(entries: Sequence[Entry], heading: str) -> list[Line2D]:
+def _handles_of_levels(entries: Sequence[Entry], heading: str) -> list[Line2D]:
     kinds = dict.fromkeys((entry.published, entry.reasoning) for entry in entries)
     ordered = sorted(kinds, key=lambda kind: (kind[0], level_rank(kind[1])))
     return [
