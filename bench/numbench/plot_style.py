@@ -10,9 +10,7 @@ from contextlib import contextmanager
 from typing import Any, Literal, NamedTuple, get_args
 
 import matplotlib
-from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.backends.backend_pdf import FigureCanvasPdf
-from matplotlib.backends.backend_svg import FigureCanvasSVG
+from matplotlib.backend_bases import get_registered_canvas_class
 from matplotlib.colors import to_hex, to_rgb
 from matplotlib.figure import Figure
 
@@ -104,7 +102,6 @@ _REPRODUCIBLE_METADATA: dict[str, dict[str, None]] = {
     "pdf": {"CreationDate": None},
     "svg": {"Date": None},
 }
-_CANVASES = {"png": FigureCanvasAgg, "pdf": FigureCanvasPdf, "svg": FigureCanvasSVG}
 _DPI = 200
 
 
@@ -191,7 +188,7 @@ def render_figure(figure: Figure, formats: Sequence[str] = ("png", "svg")) -> di
     for form in formats:
         buffer = io.BytesIO()
         figure.set_dpi(_DPI)
-        write = getattr(_CANVASES[form](figure), f"print_{form}")
+        write = getattr(get_registered_canvas_class(form)(figure), f"print_{form}")
         write(buffer, metadata=_REPRODUCIBLE_METADATA[form])
         files[form] = buffer.getvalue()
     return files

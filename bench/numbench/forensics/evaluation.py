@@ -16,6 +16,7 @@ from decimal import (
     InvalidOperation,
     Overflow,
 )
+from functools import lru_cache
 
 _DIGITS = 60
 _LARGEST_EXPONENT = 400
@@ -59,8 +60,9 @@ def total_of(numbers: Sequence[Decimal]) -> Decimal:
     return total
 
 
-def _power(operands: Sequence[Decimal]) -> Decimal:
-    base, exponent = operands
+# Operands that are shortened to 8, 9 … digits are often the same; a power takes longest.
+@lru_cache(maxsize=64)
+def _power(base: Decimal, exponent: Decimal) -> Decimal:
     if base and abs(exponent) * (abs(base.adjusted()) + 1) > _LARGEST_EXPONENT:
         raise Overflow
     return _WORKING.power(base, exponent)
@@ -71,7 +73,7 @@ _OPERATIONS: dict[str, Callable[[Sequence[Decimal]], Decimal]] = {
     "-": lambda operands: _WORKING.subtract(*operands),
     "*": lambda operands: _WORKING.multiply(*operands),
     "/": lambda operands: _WORKING.divide(*operands),
-    "^": _power,
+    "^": lambda operands: _power(*operands),
     "mean": lambda operands: _WORKING.divide(total_of(operands), Decimal(len(operands))),
     "std": lambda operands: _WORKING.sqrt(squared_deviations(operands, len(operands))),
 }
