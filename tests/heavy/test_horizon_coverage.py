@@ -57,7 +57,9 @@ def test_independent_errors_are_close_enough_to_the_curve(condition: Condition) 
     assert LEAST <= result.h50 <= MOST, result
 
 
-@pytest.mark.parametrize(("condition", "style"), EFFICIENCY, ids=str)
+@pytest.mark.parametrize(
+    ("condition", "style"), EFFICIENCY, ids=[f"{case.name}, {style}" for case, style in EFFICIENCY]
+)
 def test_a_uniform_grid_costs_more(condition: Condition, style: str) -> None:
     result = cost(condition, style, 200, SEED)
     assert result.ratio(result.items) >= (3 if condition.name in STEEP_ENOUGH else 2), result
