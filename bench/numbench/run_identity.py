@@ -32,8 +32,11 @@ def check_resumable(folder: Path, stored: RunInfo, info: RunInfo) -> None:
     check_same_measurement(folder, stored, info)
     if difference := find_difference(stored, info, ("shard",)):
         field, before, now = difference
+        moved = field == "settings.base_url" and "None" not in (before, now)
+        way_out = f"change it in {folder}/run.json if the server moved, or " if moved else ""
         raise BadInput(
-            f"{folder} holds a run with {field} {before}, this one has {now}; choose another --out"
+            f"{folder} holds a run with {field} {before}, this one has {now}; {way_out}choose "
+            "another --out"
         )
     for task in changed_requests(stored, info):
         raise BadInput(
@@ -103,8 +106,8 @@ def find_difference(
     }
     first_settings = dict(stored.settings)
     if isinstance(url := first_settings.get("base_url"), str):
-        # Older versions wrote keys in paths as they are.
-        first_settings["base_url"] = mask_secret_segments(url)
+        # Older versions wrote keys in paths, and final slashes, as they are.
+        first_settings["base_url"] = mask_secret_segments(url.rstrip("/"))
     for key in sorted((first_settings.keys() | settings.keys()) - _NOT_COMPARED):
         pairs[f"settings.{key}"] = (first_settings.get(key), settings.get(key))
     pairs |= {name: (getattr(stored, name), getattr(info, name)) for name in more_fields}

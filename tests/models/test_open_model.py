@@ -153,8 +153,20 @@ def test_a_base_url_with_a_password_is_rejected(model: str, url: str, message: s
 
 
 @pytest.mark.parametrize(
+    "path", ["/chat/completions", "/completions/", "/responses", "/messages", "/models"]
+)
+def test_the_path_of_a_request_is_refused_before_any_is_sent(path: str) -> None:
+    with pytest.raises(BadInput, match=f"omit '{path.rstrip('/')}' at its end"):
+        describe_model("openai/x", None, f"http://127.0.0.1:1/v1{path}")
+
+
+@pytest.mark.parametrize(
     ("url", "written"),
-    [("https://HOST:8000/v1", "https://host:8000/v1"), ("http://[::1]:80", "http://[::1]:80")],
+    [
+        ("https://HOST:8000/v1", "https://host:8000/v1"),
+        ("https://host/v1/", "https://host/v1"),
+        ("http://[::1]:80", "http://[::1]:80"),
+    ],
 )
 def test_a_base_url_is_normalized_and_part_of_the_identity(url: str, written: str) -> None:
     opened = open_model("gpt-5", "low", url)

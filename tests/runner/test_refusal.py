@@ -155,7 +155,7 @@ def test_a_resumed_run_keeps_its_retries(dataset: Path, tmp_path: Path, stopped:
         (
             "/v1/chat/completions",
             "mymodel",
-            "--base-url {url}/v1/chat/completions: omit '/chat/completions': --base-url {url}/v1",
+            "--base-url: omit '/chat/completions' at its end, which requests add themselves",
         ),
     ],
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from ipaddress import ip_address
@@ -303,8 +304,9 @@ def _api_key(name: str, provider: ProviderPlugin, server: _Server) -> str | None
     if not server.needs_key:
         return PLACEHOLDER_KEY
     if variables and (server.base_url is None or server.api_key_env):
+        own = ", or give --base-url for your own server" if name.startswith("openai/") else ""
         raise BadInput(
-            f"{name} needs a key: set {' or '.join(variables)} in the environment or in .env"
+            f"{name} needs a key: set {' or '.join(variables)} in the environment or in .env{own}"
         )
     return None
 
@@ -319,14 +321,16 @@ def _is_trusted(base_url: str | None, provider: ProviderPlugin) -> bool:
     return (own and is_encrypted) or is_loopback(base_url)
 
 
+_REQUEST_PATH = re.compile(r"/(?:(?:chat/)?completions|responses|messages|models)$")
 _MALFORMED_URL = "--base-url: not a URL such as http://127.0.0.1:8000/v1"
 
 
 def normalize_base_url(base_url: str, key_variables: Sequence[str]) -> str:
-    """Return `base_url` as it is written to `run.json`, without keys in its path.
+    """Return `base_url` as it is written to `run.json`, without keys in its path or a final slash.
 
-    Raises BadInput if it is malformed or contains a user name, a query string or a fragment. The
-    message repeats no part of the URL, which may contain a password.
+    Raises BadInput if it is malformed, contains a user name, a query string or a fragment, or ends
+    in the path of a request. The message repeats no other part of the URL, which may contain a
+    password.
     """
     try:
         parts = urlsplit(base_url)
@@ -343,6 +347,9 @@ def normalize_base_url(base_url: str, key_variables: Sequence[str]) -> str:
         raise BadInput(f"--base-url contains a user name: set the server's key in {variable}")
     if "?" in base_url or "#" in base_url:
         raise BadInput("--base-url: query strings and fragments (? and #) are not supported")
+    path = parts.path.rstrip("/")
+    if end := _REQUEST_PATH.search(path):
+        raise BadInput(f"--base-url: omit {end[0]!r} at its end, which requests add themselves")
     written_host = f"[{host}]" if is_address else host
-    url = f"{parts.scheme}://{written_host}{f':{port}' if port else ''}{parts.path}"
+    url = f"{parts.scheme}://{written_host}{f':{port}' if port else ''}{path}"
     return mask_secret_segments(url)

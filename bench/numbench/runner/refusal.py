@@ -16,7 +16,6 @@ from numbench.records import Failure
 MAX_LISTED_MODELS = 5
 """Names of the server's models in a message."""
 
-_REQUEST_PATH = re.compile(r"/(?:chat/completions|completions|responses|models)/?$")
 _VERSION = re.compile(r"/v\d+\w*(?:/|$)")
 
 
@@ -68,9 +67,6 @@ async def _not_found_error(
 ) -> BadInput:
     """Return the error for a server that answers 404: the model or the URL is wrong."""
     provider, _, name = route.partition("/")
-    if base_url is not None and server is not None and (end := _REQUEST_PATH.search(base_url)):
-        shorter = base_url[: end.start()]
-        return BadInput(f"--base-url {base_url}: omit {end[0]!r}: --base-url {shorter}")
     has_version = base_url is None or _VERSION.search(base_url) is not None
     paths = [] if server is None else [""] if has_version else ["", "/v1"]
     lists = await asyncio.gather(*(server.served_models(path) for path in paths if server))
