@@ -152,7 +152,7 @@ def _export_dataset(dataset: Dataset, to: ExportTarget, out: Path, push: str | N
             "--apply_chat_template --model MODEL --model_args ARGUMENTS"
         )
         return
-    files = export_huggingface(dataset, out)
+    files = export_huggingface(dataset, out, push)
     if push is None:
         print(f"{out}: {len(files)} files\n{_NEXT_UPLOAD} OWNER/NAME")
     else:

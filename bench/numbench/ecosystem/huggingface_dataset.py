@@ -38,10 +38,11 @@ _SIZES = (
 )
 
 
-def export_huggingface(source: Dataset, out: Path) -> list[Path]:
+def export_huggingface(source: Dataset, out: Path, repository: str | None = None) -> list[Path]:
     """Write each task as Parquet, the dataset card and `eval.yaml`; return the files.
 
-    Only a dataset of the test split has an `eval.yaml`: others are no benchmarks.
+    repository: `OWNER/NAME` on the hub, from which the card loads the items; None if it is not
+    known. Only a dataset of the test split has an `eval.yaml`: others are no benchmarks.
 
     Raises BadInput if a dataset file does not match its manifest, or if `out` contains the
     README.md of something else.
@@ -50,7 +51,7 @@ def export_huggingface(source: Dataset, out: Path) -> list[Path]:
     if card.is_file() and _CARD_MARKER not in card.read_text(encoding="utf-8"):
         raise BadInput(f"{card} is not the card of a numbench dataset; choose another --out")
     files = {task: list(_write_task(source, task, out)) for task in source.tasks}
-    jsonl.write_atomically(card, _card(source, files).encode())
+    jsonl.write_atomically(card, _card(source, files, repository).encode())
     written = [card, *(out / name for names in files.values() for name in names)]
     if source.manifest.split == "test":
         jsonl.write_atomically(out / BENCHMARK_FILE, _benchmark(source).encode())
@@ -108,7 +109,7 @@ def _parquet(items: Sequence[Item]) -> bytes:
     return buffer.getvalue()
 
 
-def _card(source: Dataset, files: dict[str, list[str]]) -> str:
+def _card(source: Dataset, files: dict[str, list[str]], repository: str | None) -> str:
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     manifest = source.manifest
@@ -119,6 +120,7 @@ def _card(source: Dataset, files: dict[str, list[str]]) -> str:
     )
     return environment.get_template("card.md.j2").render(
         manifest=manifest,
+        repository=repository or "FOLDER",
         size=_size_category(sum(entry.items for entry in manifest.files)),
         split=_SPLITS.get(manifest.split, manifest.split),
         metric=_metric(source),
