@@ -53,7 +53,7 @@ def test_planted_computation_is_in_every_part_of_the_report(tmp_path: Path, data
     sentence = f"Std: the sample deviation (divisor n − 1) {PLANTED} times"
     (line,) = result.findings
     name = "the sample deviation (divisor n − 1)"
-    assert line == f"GPT 5 (minimal): {PLANTED} of {PLANTED}, most often {name}"
+    assert line == f"GPT 5 (minimal): {PLANTED} of {PLANTED}, most: {name}"
     console = Console(width=80, file=(shown := io.StringIO()))
     console.print(terminal_table(result))
     lines = shown.getvalue().splitlines()

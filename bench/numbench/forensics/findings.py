@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from numbench.forensics.alternatives import ALTERNATIVES
+from numbench.forensics.alternatives import ALTERNATIVES, FLOAT64
 from numbench.forensics.answers import AnswersByTask
 from numbench.forensics.calculator import CalculatorEvidence, calculator_evidence
 from numbench.forensics.choices import CHOICES, wrong_choices
@@ -38,6 +38,11 @@ class RunFindings(NamedTuple):
         return numeric + sum(known.wrong for known in self.explanations.choices.values())
 
     @property
+    def shortened(self) -> int:
+        """The answers that are the exact value in fewer digits; they are not compared."""
+        return sum(known.shortened for known in self.explanations.wrong.values())
+
+    @property
     def matched(self) -> int:
         """Those that equal a computation which occurs more often than by chance."""
         return sum(self.explanations.matched.values())
@@ -60,10 +65,11 @@ class RunFindings(NamedTuple):
         for count in self.significant:
             totals[DISPLAY[count.alternative]] += count.matches
         parts = [f"{self.matched:,} of {self.wrong:,}"]
-        if self.evidence.is_flagged:
+        most = totals.most_common(1)[0][0] if totals else None
+        if self.evidence.is_flagged and most != DISPLAY[FLOAT64]:
             parts.append("float64 shows")
-        if totals:
-            parts.append(f"most often {totals.most_common(1)[0][0]}")
+        if most:
+            parts.append(f"most: {most}")
         return ", ".join(parts)
 
     @property
@@ -79,19 +85,19 @@ class RunFindings(NamedTuple):
             yield self._mentions()
 
     def _matches(self) -> str:
+        wrong = f"{self.wrong:,} wrong answers"
+        if self.shortened:
+            wrong += f" (without {self.shortened:,} that are the exact value in fewer digits)"
         if not self.significant:
-            return (
-                "None of the other computations occurs more often than by chance among "
-                f"{self.wrong:,} wrong answers."
-            )
+            return f"None of the other computations occurs more often than by chance among {wrong}."
         parts = "; ".join(
             f"{TASKS[c.task].display}: {DISPLAY[c.alternative]} {times(c.matches)}, "
             f"{expected_text(c.expected)} expected"
             for c in self.significant
         )
         return (
-            f"{self.matched:,} of {self.wrong:,} wrong answers equal another computation that "
-            f"occurs more often than by chance ({parts})."
+            f"{self.matched:,} of {wrong} equal another computation that occurs more often than by "
+            f"chance ({parts})."
         )
 
     def _float64(self) -> str:

@@ -25,11 +25,12 @@ if TYPE_CHECKING:
 FINDINGS_CAPTION = (
     "What wrong answers are equal to: another power of ten, the sample deviation, float64 "
     "arithmetic and more than thirty other computations; for comparison tasks other orders, such "
-    "as that without signs. Counted only if the digits of an answer separate the computation from "
+    "as that without signs. Answers that are the exact value in fewer digits are not compared. "
+    "Counted only if the digits of an answer separate the computation from "
     "the exact value; with the number expected by chance, from the run's other answers. A match "
     "does not prove how a model computed. `numbench forensics RUN` writes a page with every match."
 )
-FINDINGS_HEADER = ("Model", "Reasoning", "Finding", "Wrong", "Equal")
+FINDINGS_HEADER = ("Model", "Reasoning", "Finding", "Compared", "Equal")
 
 COUNTS_CAPTION = (
     "Computations that wrong answers equal more often than by chance (p of at most 0.05, adjusted "
