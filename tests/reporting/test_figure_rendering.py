@@ -134,6 +134,13 @@ def test_a_radar_has_a_panel_per_model() -> None:
     assert len(figure.axes[0].get_lines()) == 2
 
 
+def test_runs_that_differ_in_more_than_the_level_have_radars_of_their_own() -> None:
+    entries = [entry("One"), entry("One")._replace(note="3 items")]
+    with plot_style.plot_style():
+        figure = radar.radar(entries, ALL, "Measured")
+    assert [axes.get_title() for axes in figure.axes] == ["One", "One (3 items)"]
+
+
 def test_a_baseline_is_a_line_across_every_panel_and_others_are_points() -> None:
     with plot_style.plot_style():
         figure = scatter.tokens_vs_score([entry("float64"), *published_entries()], ALL, "Measured")

@@ -13,7 +13,7 @@ from numbench.records import Answer, Response
 from numbench.reporting import report
 from numbench.reporting.digit_alignment import align_digits
 from numbench.reporting.entries import measure
-from numbench.reporting.html_page import render
+from numbench.reporting.html_page import WEB, render
 from numbench.reporting.report_data import ReportData
 from numbench.reporting.table_model import TableContext
 from numbench.resources import resource_folder
@@ -225,6 +225,26 @@ def test_items_filter_by_every_property(open_page: Open, plain: Path) -> None:
         assert page.status().startswith(f"{count} of 72 responses"), filters
         page.page.locator("#item-filters button", has_text="Reset filters").click()
         page.wait_until("document.getElementById('items-state').textContent.startsWith('72 of')")
+
+
+@pytest.mark.parametrize(
+    ("truth", "answer", "text"),
+    [
+        ("0.000501658", "5", "Different order of magnitude."),
+        ("0.000501658", "0.005", "Different order of magnitude."),
+        ("0.000501658", "0.000511", "First difference: significant digit 2."),
+        ("123.5", "124.5", "First difference: significant digit 3."),
+        ("123.5", "1235", "Different number of digits before the decimal point."),
+        ("12", "-12", "The signs differ."),
+    ],
+)
+def test_the_first_difference_is_described(
+    open_page: Open, plain: Path, truth: str, answer: str, text: str
+) -> None:
+    script = (WEB / "script" / "digits.js").read_text("utf-8")
+    shift, column = align_digits(answer, truth)
+    call = f"describeDifference({truth!r}, {answer!r}, {shift}, {column}, false)"
+    assert open_page(plain).page.evaluate(f"() => {{ {script}; return {call}; }}") == text
 
 
 def test_an_item_shows_the_response_and_its_first_difference(open_page: Open, plain: Path) -> None:

@@ -61,8 +61,8 @@ def test_the_note_has_the_offsets_of_each_dataset() -> None:
     assert offsets is not None
     note = offsets.note(LOG_SMAPE)
     assert note is not None and note.count(MARK) == 1
-    assert "subtract it from a score on v1;" in note
-    assert "subtract it from a score on study-like;" in note
+    assert "subtract it from a score on v1." in note
+    assert "subtract it from a score on study-like." in note
 
 
 @pytest.mark.parametrize("datasets", [[OTHER], []])

@@ -265,6 +265,24 @@ def test_otherwise_equal_runs_are_numbered(tmp_path: Path) -> None:
     assert "run 1" in said and "run 2" in said
 
 
+def test_what_differs_between_runs_is_whole_in_the_terminal(tmp_path: Path) -> None:
+    data = runs.dataset(tmp_path)
+    few, tasks = runs.dataset(tmp_path / "few", tasks=("addition",)), ("addition",)
+    right = runs.all_right()
+    addition = {key: answer for key, answer in right.items() if key.startswith("addition")}
+    name = "A model of a long name"
+    runs.run(tmp_path / "runs" / "all", data, right, display=name)
+    runs.run(tmp_path / "runs" / "few", few, addition, display=name, tasks=tasks)
+    done = report([tmp_path / "runs"], published=False, out=tmp_path / "out")
+    lines = in_80_columns(done)
+    names = [line for line in lines if line.startswith("A ")]
+    notes = [entry.note for entry in done.entries]
+    assert [note in line for note, line in zip(notes, names, strict=True)] == [True, True]
+    # The mean of one task is not beside that of nine.
+    (column,) = (line.index("All") for line in lines if line.startswith("Model"))
+    assert [line[column : column + 3] for line in names] == ["100", "   "]
+
+
 def test_truncated_but_parsed_answers_are_a_warning(tmp_path: Path) -> None:
     data = runs.dataset(tmp_path)
     answers = runs.all_right()

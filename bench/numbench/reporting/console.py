@@ -28,18 +28,20 @@ from numbench.reporting.report_warnings import HEADINGS, Severity
 from numbench.reporting.table_model import (
     LOG_SMAPE,
     PUBLISHED_HEADING,
+    Entry,
     RankedEntry,
     format_value,
 )
 from numbench.reporting.variant_console import variant_table
 from numbench.tasks import TASKS
 
+_OFFSETS_NOTE = f"{MARK} Scores of other items, harder by about the points in the last row"
 _BUDGETS_TITLE = "Reasoning levels: price of a point (mean of tasks), and of a correct digit"
 _FINDINGS_TITLE = "Wrong answers that equal another computation (which ones: report.html)"
 _MEAN = "All"
 _SHORT_NAMES = {"MinMax": "MnMx", "Interval": "Intv"}
 _MAX_LISTED_WARNINGS = 5
-_MAX_MODEL_WIDTH = 20
+_MAX_MODEL_WIDTH, _MIN_MODEL_WIDTH = 20, 4
 _MAX_LEVEL_WIDTH = 7
 _VERDICT_STYLES = {
     BETTER: "green",
@@ -59,6 +61,8 @@ def terminal_table(result: ReportResult) -> RenderableType:
     parts: list[RenderableType] = []
     if result.entries:
         parts += [Text(_title(result)), _score_table(result)]
+        if result.published and result.item_offsets:
+            parts.append(Text(_OFFSETS_NOTE, style="dim"))
     if result.variants:
         parts += [Text(), variant_table(result.variants), Text()]
     if result.budgets:
@@ -193,10 +197,12 @@ def _title(result: ReportResult) -> str:
 def _add_row(table: Table, row: RankedEntry, tasks: Iterable[str], style: str = "") -> None:
     estimates = row.entry.estimates(LOG_SMAPE)
     scores = [estimates[task].value if task in estimates else None for task in tasks]
+    # The mean of fewer tasks is that of another set of questions.
+    mean = row.mean.value if row.mean and None not in scores else None
     table.add_row(
-        Text(_shorten_name(row.entry.name)),
+        Text(_short_name(row.entry)),
         Text(row.entry.reasoning),
-        Text(_format_score(row.mean.value if row.mean else None), style="bold"),
+        Text(_format_score(mean), style="bold"),
         *map(_format_score, scores),
         style=style,
     )
@@ -208,7 +214,17 @@ def _format_score(score: float | None) -> str:
     return "100" if text == "100.0" else text
 
 
-def _shorten_name(name: str) -> str:
-    """Cut out the middle of a long name; similar names often differ at the end."""
-    half = (_MAX_MODEL_WIDTH - 1) // 2
-    return name if len(name) <= _MAX_MODEL_WIDTH else f"{name[:half]}…{name[-half:]}"
+def _short_name(entry: Entry) -> str:
+    """Return a name that fits its column, with the note by which it differs from others whole.
+
+    Of a name without one, or with a longer one, the middle is cut out.
+    """
+    name = entry.name
+    if len(name) <= _MAX_MODEL_WIDTH:
+        return name
+    room = _MAX_MODEL_WIDTH - len(f"… ({entry.note})")
+    if entry.note and room >= _MIN_MODEL_WIDTH:
+        return f"{entry.model[:room].rstrip()}… ({entry.note})"
+    # Similar names often differ at the end, and notes always do.
+    start = _MIN_MODEL_WIDTH if entry.note else (_MAX_MODEL_WIDTH - 1) // 2
+    return f"{name[:start]}…{name[start + 1 - _MAX_MODEL_WIDTH :]}"

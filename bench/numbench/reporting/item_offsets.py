@@ -48,9 +48,8 @@ def _estimate(name: str, offsets: Mapping[str, float | None], spec: ScoreTableSp
     unknown = [column for column, offset in columns if offset is None]
     rest = f" ({', '.join(unknown)}: too few errors to estimate)" if unknown else ""
     return (
-        f"Estimated offset of {name}, in points (positive: {name} is easier): "
-        f"{', '.join(known)}{rest}. To compare, subtract it from a score on {name}; "
-        "see results/comparability."
+        f"Offset of {name} in points, as estimated from the study's responses (positive: {name} is "
+        f"easier): {', '.join(known)}{rest}. To compare, subtract it from a score on {name}."
     )
 
 

@@ -22,7 +22,7 @@ from numbench.plot_style import (
 )
 from numbench.reporting.panels import error_bar_handle, fit_text, legend, legend_label
 from numbench.reporting.radar_axes import add_radar_panel, axis_angle
-from numbench.reporting.table_model import LOG_SMAPE, Entry, level_rank, model_names
+from numbench.reporting.table_model import LOG_SMAPE, Entry, level_rank
 
 _PANELS_PER_ROW = 3
 _RINGS: dict[float, str] = {percent: str(percent) for percent in (25, 50, 75, 100)}
@@ -41,10 +41,12 @@ class _EntryStyle(NamedTuple):
 def radar(entries: Sequence[Entry], tasks: Sequence[str], heading: str) -> Figure:
     """Draw all models as small multiples, one panel each, in the order of the entries.
 
+    Runs of a model that differ in more than their level have panels of their own.
+
     Measured levels have 95 % bounds; published ones are dashed. heading: names the measured ones in
     the legend.
     """
-    models = model_names(entries)
+    models = list(dict.fromkeys(entry.name for entry in entries))
     columns = min(_PANELS_PER_ROW, len(models))
     rows = math.ceil(len(models) / columns)
     width = max(HALF_WIDTH, FULL_WIDTH * columns / _PANELS_PER_ROW)
@@ -54,7 +56,7 @@ def radar(entries: Sequence[Entry], tasks: Sequence[str], heading: str) -> Figur
     for number, model in enumerate(models, 1):
         axes = add_radar_panel(figure, (rows, columns, number), tasks, 100, _RINGS)
         axes.set_title(fit_text(legend_label(model), width / columns - 0.3, 8.0))
-        of_model = [entry for entry in entries if entry.model == model]
+        of_model = [entry for entry in entries if entry.name == model]
         for entry, style in zip(of_model, _entry_styles(of_model), strict=True):
             _draw(axes, entry, tasks, style, 0.75)
     legend(figure, [*_handles_of_levels(entries, heading), *_bounds_handle(entries)])

@@ -44,12 +44,14 @@ SUMMARY_CAPTION = (
 def ranked_runs(data: ReportData) -> list[int]:
     """Return the indices of the runs, the highest mean first, and those without a mean last.
 
-    Runs on different datasets cannot be ranked together: those on the first dataset come first.
+    Runs on different datasets cannot be ranked together: those on the dataset with most tasks come
+    first, and of these, those on the first dataset.
     """
     overall, datasets = data.comparisons.overall, list(map(_dataset, data.runs))
 
-    def place(index: int) -> tuple[int, float]:
-        return datasets.index(datasets[index]), _descending(overall[index])
+    def place(index: int) -> tuple[int, int, float]:
+        tasks = len(data.runs[index].scored.dataset.tasks)
+        return -tasks, datasets.index(datasets[index]), _descending(overall[index])
 
     return sorted(range(len(data.runs)), key=place)
 

@@ -57,8 +57,9 @@ function describeDifference(truth, answer, shift, difference, right) {
   if (Array.isArray(truth)) return `First difference: element ${difference + 1} of ${truth.length}.`;
   if (!/^-?[0-9.]+$/.test(truth)) return '';
   if (truth.startsWith('-') !== answer.startsWith('-')) return 'The signs differ.';
-  const agreed = (' '.repeat(Math.max(0, -shift)) + truth).slice(0, difference)
-    .replace(/[^0-9]/g, '').replace(/^0+/, '');
+  const aligned = ' '.repeat(Math.max(0, -shift)) + truth;
+  const agreed = aligned.slice(0, difference).replace(/[^0-9]/g, '').replace(/^0+/, '');
   if (shift && !agreed) return 'Different number of digits before the decimal point.';
+  if (!agreed && aligned[difference] === '0') return 'Different order of magnitude.';
   return `First difference: significant digit ${agreed.length + 1}.`;
 }
