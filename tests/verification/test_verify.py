@@ -81,9 +81,17 @@ def test_a_run_with_a_limit_is_valid_unless_it_must_be_complete(run: Path) -> No
         (run / name).unlink()
     warnings = " ".join(findings(run, Severity.WARNING))
     assert "complete: 6 of 8 samples of the dataset are answered" in warnings
+    assert "run all tasks without --limit" in warnings
     (result,) = verify([run], require_complete=True)
     errors = [finding.text for finding in result.findings if finding.severity is Severity.ERROR]
     assert len(errors) == 1 and errors[0].startswith("6 of 8 samples")
+
+
+def test_an_interrupted_run_is_to_be_resumed(run: Path) -> None:
+    rewrite(run, lambda responses: responses[:5])
+    (result,) = verify([run], require_complete=True)
+    (text,) = [finding.text for finding in result.findings if finding.check == "complete"]
+    assert text.startswith("5 of 8 samples") and text.endswith("resume it with its command")
 
 
 def test_missing_repeated_and_unrelated_answers_are_errors(run: Path) -> None:
@@ -255,11 +263,14 @@ def test_the_command_reports_places_and_exit_codes(run: Path, tmp_path: Path) ->
     valid = numbench("verify", "copy/run", "--json", cwd=tmp_path)
     assert valid.returncode == 0
     assert json.loads(valid.stdout)[0]["valid"] is True
+    shutil.copytree(run, run.parent / "other")
     path = run / "responses.jsonl"
     path.write_bytes(path.read_bytes().replace(b"{", b"[", 1))
     damaged = numbench("verify", "copy/run", cwd=tmp_path)
     assert damaged.returncode == 1
     assert "responses.jsonl, line 1" in damaged.stdout and "NOT VALID" in damaged.stdout
+    both = numbench("verify", "copy/run", "copy/other", cwd=tmp_path)
+    assert "1 of 2 runs is not valid" in both.stderr
     assert numbench("verify", "nothing", cwd=tmp_path).returncode == 2
     with pytest.raises(BadInput):
         verify([tmp_path / "nothing"])

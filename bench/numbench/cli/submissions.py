@@ -63,7 +63,8 @@ def verify(
         total = len(verifications)
         if total == 1:
             raise NumbenchError("the run is not valid")
-        raise NumbenchError(f"{len(invalid)} of {total} runs are not valid")
+        verb = "is" if len(invalid) == 1 else "are"
+        raise NumbenchError(f"{len(invalid)} of {total} runs {verb} not valid")
 
 
 def _repair(run: Path) -> None:

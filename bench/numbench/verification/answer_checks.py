@@ -54,10 +54,13 @@ def check_completeness(scored: ScoredRun, require_complete: bool) -> Iterator[Fi
         yield ok("complete", f"{known} samples of the dataset are answered")
         return
     judge = error if require_complete else warning
+    asked = sum(len(rows) for rows in scored.rows.values())
+    way_out = (
+        "run all tasks without --limit" if asked < known.total else "resume it with its command"
+    )
     yield judge(
         "complete",
-        f"{known} samples of the dataset are answered: leaderboards do not rank the run; run all "
-        "tasks without --limit",
+        f"{known} samples of the dataset are answered: leaderboards do not rank the run; {way_out}",
     )
 
 
