@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from numbench.reporting.report_data import ReportData
 
 METAMORPHIC_CAPTION = (
-    "Items in another form (`--transform`) beside the items as they are, paired by item; items "
+    "Items in another form (--transform) beside the items as they are, paired by item; items "
     "that a transformation leaves as they are do not count. Consistent: both answers agree, after "
     "the known relation between them, whether they are right or wrong; items without a readable "
     "answer in both runs are left out. Repeated: the same share for two samples of the same "

@@ -70,7 +70,7 @@ PASS_AT_K_CAPTION = (
 )
 INCOMPLETE_NOTE = (
     "Some samples are missing. As pass@k and maj@k are over the items with at least k samples, "
-    "they may fall where k grows. `numbench run` with the same options requests what is missing."
+    "they may fall where k grows. numbench run with the same options requests what is missing."
 )
 _LARGE_K = (20, 50, 100, 200, 500, 1000)
 
