@@ -5,9 +5,14 @@ from __future__ import annotations
 from statistics import fmean
 from typing import NamedTuple
 
-from numbench.reporting.entries import MeasuredRun
 from numbench.scoring import score_lenient
-from numbench.scoring.scored_run import ScoredItem, counted_rows, item_groups, item_means
+from numbench.scoring.scored_run import (
+    ScoredItem,
+    ScoredRun,
+    counted_rows,
+    item_groups,
+    item_means,
+)
 
 _LAST_EXACT_RULE = 4
 """The parsing rules after this one are those of the protocol `lenient` only."""
@@ -24,10 +29,10 @@ class FormatScores(NamedTuple):
     only_lenient: int
 
 
-def format_scores(run: MeasuredRun, task: str) -> FormatScores | None:
+def format_scores(run: ScoredRun, task: str) -> FormatScores | None:
     """Return the exact match under both protocols; None under `paper` and without counted items."""
-    rows = counted_rows(run.scored, task)
-    if run.scored.protocol == "paper" or not rows:
+    rows = counted_rows(run, task)
+    if run.protocol == "paper" or not rows:
         return None
     groups, only_lenient = item_groups(rows), 0
 

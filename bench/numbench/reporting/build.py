@@ -17,7 +17,6 @@ from numbench.output_folders import check_output_folder
 from numbench.plot_style import FigureFormat, check_formats
 from numbench.records import ProtocolName
 from numbench.reporting import DEFAULT_RUNS, DEMO_RUNS, ReportResult
-from numbench.reporting.answer_formats import format_scores
 from numbench.reporting.budget_tables import budget_lines, budgets_json
 from numbench.reporting.certificate_tables import certificates_json
 from numbench.reporting.comparison_tables import comparisons_json
@@ -237,7 +236,7 @@ def _run_summary(run: MeasuredRun, data: ReportData) -> dict[str, object]:
 
 def _cell_summary(run: MeasuredRun, task: str) -> dict[str, object]:
     cell = run.cells[task]
-    formats = format_scores(run, task)
+    formats = run.formats.get(task)
     return {
         "signature": run.signatures[task],
         "n": cell.n,

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, get_args
 
 from numbench.records import Status, is_cached
-from numbench.reporting.answer_formats import FormatScores, format_scores
+from numbench.reporting.answer_formats import FormatScores
 from numbench.reporting.entries import MeasuredRun, dataset_label
 from numbench.reporting.report_warnings import ReportWarning
 from numbench.reporting.table_model import RowGroup, format_value
@@ -14,7 +14,6 @@ from numbench.reporting.table_spec import TableContent, TableSpec
 from numbench.scoring import paper_protocol
 from numbench.scoring.scored_run import counted_rows
 from numbench.scoring.taxonomy import UNANSWERED_STATUSES
-from numbench.scoring.tool_mentions import find_tool_mentions
 from numbench.served_models import drift_warnings
 from numbench.tasks import TASKS
 from numbench.tasks.prompts import changed_prompts
@@ -60,9 +59,9 @@ def coverage_rows(runs: Iterable[MeasuredRun]) -> list[list[str]]:
             str(cell.counted),
             *(str(cell.statuses.get(status, 0)) for status in STATUSES),
             format_value(cell.compliance, 1),
-            *_format_cells(format_scores(run, task)),
+            *_format_cells(run.formats.get(task)),
             str(cell.tokens_unknown),
-            str(count_tool_mentions(run, task)),
+            str(run.tool_mentions[task]),
         ]
         for run in runs
         for task, cell in run.cells.items()
@@ -73,12 +72,6 @@ def _format_cells(scores: FormatScores | None) -> tuple[str, str]:
     if scores is None:
         return "", ""
     return format_value(scores.exact, 1), format_value(scores.lenient, 1)
-
-
-def count_tool_mentions(run: MeasuredRun, task: str) -> int:
-    """Count the responses of a task whose reasoning mentions using a tool."""
-    responses = (row.response for row in run.scored.rows[task])
-    return sum(bool(r is not None and find_tool_mentions(r.reasoning_text)) for r in responses)
 
 
 def coverage_warnings(runs: Sequence[MeasuredRun]) -> list[ReportWarning]:
@@ -125,9 +118,8 @@ def _information(run: MeasuredRun) -> Iterator[str]:
     if any(truncated.values()):
         yield f"truncated at the token limit but scored ({_per_task(truncated)})."
     yield from _cache_warnings(run)
-    tools = {task: count_tool_mentions(run, task) for task in run.cells}
-    if any(tools.values()):
-        yield f"reasoning mentions a calculator, code or search ({_per_task(tools)})."
+    if any(run.tool_mentions.values()):
+        yield f"reasoning mentions a calculator, code or search ({_per_task(run.tool_mentions)})."
     if not run.scored.info.model.startswith(_BASELINE_PREFIX):
         yield from _token_warnings(run)
 
@@ -142,14 +134,13 @@ def _route_warnings(run: MeasuredRun) -> Iterator[str]:
 
 
 def _format_warnings(run: MeasuredRun) -> Iterator[str]:
-    scores = {task: result for task in run.cells if (result := format_scores(run, task))}
-    counts = {task: result.only_lenient for task, result in scores.items()}
+    counts = {task: result.only_lenient for task, result in run.formats.items()}
     if not any(counts.values()):
         return
     changes = ", ".join(
         f"{TASKS[task].display} {format_value(result.lenient, 1)} instead of "
         f"{format_value(result.exact, 1)}"
-        for task, result in scores.items()
+        for task, result in run.formats.items()
         if result.lenient != result.exact
     )
     consequence = "scored as incorrect" if run.scored.protocol == "exact" else "read nevertheless"

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Sequence
-from functools import cache
+from dataclasses import dataclass
+from functools import cache, cached_property
 from statistics import fmean
 from typing import NamedTuple
 
 from numbench.errors import BadInput
 from numbench.records import PAPER
+from numbench.reporting.answer_formats import FormatScores, format_scores
 from numbench.reporting.run_names import Facets, distinguishing_notes, time_facets
 from numbench.reporting.sampling_design import run_stratum, sample_mean, score_bounds
 from numbench.reporting.table_model import (
@@ -34,6 +36,7 @@ from numbench.scoring import (
 )
 from numbench.scoring.completeness import completeness
 from numbench.scoring.scored_run import few_shot_count, token_counts
+from numbench.scoring.tool_mentions import find_tool_mentions
 from numbench.stats.design import Stratum
 from numbench.stats.intervals import bootstrap_means
 from numbench.tasks import TASKS
@@ -42,7 +45,8 @@ _UNNAMED_SETTINGS = {"base_url", "few_shot"}
 """Settings that no name of a run has: an address may be private, and notes have the examples."""
 
 
-class MeasuredRun(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class MeasuredRun:
     """A scored run with its summary, its entry in the tables and the signature of each task."""
 
     scored: ScoredRun
@@ -55,6 +59,23 @@ class MeasuredRun(NamedTuple):
         """`GPT 5 (minimal)`, with a note if another run has the same model and level."""
         note = f", {self.entry.note}" if self.entry.note else ""
         return f"{self.entry.model} ({self.entry.reasoning}{note})"
+
+    @cached_property
+    def formats(self) -> dict[str, FormatScores]:
+        """Exact match under both protocols, of every task that has it (see `format_scores`)."""
+        scores = {task: format_scores(self.scored, task) for task in self.cells}
+        return {task: known for task, known in scores.items() if known}
+
+    @cached_property
+    def tool_mentions(self) -> dict[str, int]:
+        """Per task, the number of responses whose reasoning mentions using a tool."""
+        return {
+            task: sum(
+                bool(row.response and find_tool_mentions(row.response.reasoning_text))
+                for row in rows
+            )
+            for task, rows in self.scored.rows.items()
+        }
 
 
 class _CellKey(NamedTuple):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from statistics import fmean
 
 import numpy as np
 
@@ -10,7 +11,7 @@ from numbench.dataset.settings import POOL_SIZE, strata_share_per_item
 from numbench.dataset.store import Dataset
 from numbench.records import Item
 from numbench.scoring import ScoredItem, ScoredRun
-from numbench.scoring.scored_run import counted_rows, item_groups, item_means
+from numbench.scoring.scored_run import counted_rows, item_groups
 from numbench.stats.design import Design, Matrix, Stratum
 from numbench.stats.intervals import Interval, mean_intervals
 
@@ -60,8 +61,8 @@ def sample_mean(value: Callable[[ScoredItem], float | None]) -> ItemValue:
     """Return the function that averages the known values of an item's samples."""
 
     def of_item(samples: list[ScoredItem]) -> float | None:
-        means = item_means([samples], value)
-        return means[0] if means else None
+        known = [number for row in samples if (number := value(row)) is not None]
+        return fmean(known) if known else None
 
     return of_item
 

@@ -166,9 +166,10 @@ def _cumulate(drawn: Matrix) -> _PowerSums:
 
 
 def _sums_of_first(drawn: Matrix, numbers: Counts) -> _PowerSums:
-    counted = np.where(np.arange(drawn.shape[1]) < numbers[:, None], drawn, 0.0)
+    is_counted = np.arange(drawn.shape[1]) < numbers[:, None]
+    counted = drawn * is_counted
     squares = counted * counted
-    of_rows = (counted.sum(axis=1), squares.sum(axis=1), (squares * squares).sum(axis=1))
+    of_rows = (counted.sum(axis=1), squares.sum(axis=1), np.einsum("ij,ij->i", squares, squares))
     return _PowerSums(*(sums[:, None] for sums in of_rows))
 
 
