@@ -120,6 +120,16 @@ def test_a_label_avoids_a_line_if_another_position_is_near() -> None:
     assert box is not None and (box.bottom > 100 or box.top < 100 or box.right < 100)
 
 
+def test_a_label_is_not_beside_the_dot_of_another_point() -> None:
+    area = Box(0, 0, 200, 200)
+    mark = LabelledPoint(100, 100, 40, 8)
+    own, other = Box(97, 97, 103, 103), Box(147, 97, 153, 103)
+    (free,) = place_labels([mark], [own], [], area)
+    (box,) = place_labels([mark], [own, other], [], area)
+    assert free is not None and free.padded(4).overlaps(other)
+    assert box is not None and not box.padded(4).overlaps(other)
+
+
 def test_a_run_without_a_task_or_its_tokens_has_no_point(tmp_path: Path) -> None:
     data = runs.dataset(tmp_path)
     mute = {k: r if r.item_id.split("-")[0] != "mean" else runs.right("mean", int(k[-1]), None)

@@ -12,6 +12,9 @@ _LABEL_GAP = 1.5
 _MAX_ROUNDS = 5
 _LINE_CROSSING_COST = 40.0
 _LEADER_CROSSING_COST = 45.0
+_STRANGER_COST = 20.0
+_STRANGER_DISTANCE = 4.0
+"""A label so close to another point seems to be its label."""
 
 
 class Box(NamedTuple):
@@ -29,6 +32,9 @@ class Box(NamedTuple):
             and self.bottom < other.top
             and other.bottom < self.top
         )
+
+    def padded(self, margin: float) -> Box:
+        return Box(self.left - margin, self.bottom - margin, self.right + margin, self.top + margin)
 
     def inside(self, other: Box) -> bool:
         return (
@@ -56,8 +62,9 @@ def place_labels(
 ) -> list[Box | None]:
     """Return a box for each label, near its point; None if there is no space for it.
 
-    Boxes never overlap each other or `obstacles` and are inside `area`; crossing one of the
-    `lines` is avoided if this costs little distance. Earlier points are placed first, and then
+    Boxes never overlap each other or `obstacles`, the dots of all points, and are inside `area`;
+    crossing one of the `lines`, or being close to the dot of another point, is avoided if this
+    costs little distance. Earlier points are placed first, and then
     each again, given the boxes of all others.
     """
     boxes: list[Box | None] = [None] * len(points)
@@ -69,9 +76,9 @@ def place_labels(
                 for other_index, (other, box) in enumerate(zip(points, boxes, strict=True))
                 if other_index != index and box is not None
             ]
-            occupied = [*obstacles, *(box for _, box in others)]
             leaders = [((other.x, other.y), leader_end(other, box)) for other, box in others]
-            boxes[index] = _cheapest_box(point, occupied, [*lines, *leaders], area)
+            labels = [box for _, box in others]
+            boxes[index] = _cheapest_box(point, obstacles, labels, [*lines, *leaders], area)
         if boxes == before:
             break
     return boxes
@@ -83,8 +90,14 @@ def leader_end(point: LabelledPoint, box: Box) -> tuple[float, float]:
 
 
 def _cheapest_box(
-    point: LabelledPoint, occupied: Sequence[Box], lines: Sequence[Segment], area: Box
+    point: LabelledPoint,
+    dots: Sequence[Box],
+    labels: Sequence[Box],
+    lines: Sequence[Segment],
+    area: Box,
 ) -> Box | None:
+    strangers = [dot for dot in dots if not _contains_point(dot, point)]
+    occupied = [*dots, *labels]
     best: Box | None = None
     least = math.inf
     for radius in _RADII:
@@ -92,12 +105,7 @@ def _cheapest_box(
             break
         for angle in _ANGLES:
             box = _candidate(point, radius, angle)
-            padded = Box(
-                box.left - _LABEL_GAP,
-                box.bottom - _LABEL_GAP,
-                box.right + _LABEL_GAP,
-                box.top + _LABEL_GAP,
-            )
+            padded = box.padded(_LABEL_GAP)
             if not box.inside(area) or any(padded.overlaps(other) for other in occupied):
                 continue
             leader = ((point.x, point.y), leader_end(point, box))
@@ -105,8 +113,10 @@ def _cheapest_box(
             if cost >= least:
                 continue
             cost += _LEADER_CROSSING_COST * sum(
-                _crosses(leader, other) for other in occupied if not _contains_point(other, point)
+                _crosses(leader, other) for other in (*strangers, *labels)
             )
+            near = box.padded(_STRANGER_DISTANCE)
+            cost += _STRANGER_COST * sum(near.overlaps(dot) for dot in strangers)
             if cost < least:
                 best, least = box, cost
     return best

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, LogLocator
 
-from numbench.plot_style import FULL_WIDTH, PALETTE, SMALL_FONT_SIZE, fix_layout
+from numbench.plot_style import PALETTE, SMALL_FONT_SIZE, fix_layout
 from numbench.reporting.label_placement import Box, LabelledPoint, Segment, leader_end, place_labels
 from numbench.reporting.panels import (
     count_axis,
@@ -30,6 +30,8 @@ _FRONT = PALETTE[0]
 _DOMINATED = "#8a8a8a"
 _MARKER = 5.0
 _LABEL_WIDTH = 2.4
+_SIZE = (5.2, 4.2)
+"""Inches: narrower than a printed page, because the report shows it beside its summary."""
 
 
 class ParetoPoint(NamedTuple):
@@ -48,7 +50,7 @@ def pareto(points: Sequence[ParetoPoint], price: str, heading: str) -> Figure:
     not part of the front. price: label of the horizontal axis. heading: names the measured points
     in the legend.
     """
-    figure = Figure(figsize=(FULL_WIDTH, 4.4), layout="constrained")
+    figure = Figure(figsize=_SIZE, layout="constrained")
     axes = figure.add_subplot()
     pairs = _published_counterparts(points)
     counterparts = [published for _, published in pairs]
