@@ -247,13 +247,12 @@ def _match_differences(
     name: str, pair: tuple[Profile, Profile], first: Array, second: Array
 ) -> Coverage:
     truth = pair[0].expected_matches - pair[1].expected_matches
-    before, now = [], []
-    for a, b in zip(first.T, second.T, strict=True):
-        result, counts = compare_matches(Stratum("", np.column_stack([a, b]), design()))
-        before.append(tango_interval(counts))
-        now.append((result.low, result.high))
-    bounds = [np.array(part).T for part in (before, now)]
-    (low, high), (now_low, now_high) = bounds
+    samples = first.shape[1]
+    matches = Stratum("", np.column_stack([first, second]), design())
+    results = compare_matches(matches, [(index, samples + index) for index in range(samples)])
+    known = [result for result in results if result]
+    low, high = np.array([tango_interval(counts) for _, counts in known]).T
+    now_low, now_high = np.array([(result.low, result.high) for result, _ in known]).T
     return Coverage(
         f"{name}: exact",
         covered(low, high, truth),

@@ -81,8 +81,9 @@ def serve(port: Any, horizon: float) -> None:
 
 def measure(port: int, out: Path, precision: float) -> tuple[float, float]:
     """Return the seconds and the CPU seconds of a measurement of all tasks into `out`."""
-    command = [sys.executable, "-m", "numbench", "horizon", "--model", "openai/some", "--out", out]
+    command = [sys.executable, "-m", "numbench", "horizon", "--model", "openai/some"]
     command += ["--base-url", f"http://127.0.0.1:{port}", "--precision", str(precision)]
+    command += ["--out", str(out)]
     before, start = os.times(), time.perf_counter()
     subprocess.run(
         command,
@@ -108,7 +109,7 @@ def main() -> None:
     print("h50 is that of the scripted model on every task.\n")
     print("| h50 | items | rounds | seconds | CPU seconds |\n|---:|---:|---:|---:|---:|")
     for horizon in map(float, arguments.horizons.split(",")):
-        ports = multiprocessing.Queue()
+        ports: multiprocessing.Queue[int] = multiprocessing.Queue()
         server = multiprocessing.Process(target=serve, args=(ports, horizon), daemon=True)
         server.start()
         try:

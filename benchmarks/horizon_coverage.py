@@ -20,6 +20,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
 from benchmarks.horizon_simulation import Array, Simulated, Tokens, simulate
 from numbench.horizon.adaptive import round_size
 from numbench.horizon.goodness_of_fit import (
@@ -168,7 +170,7 @@ def posterior_of(condition: Condition, right: Sequence[int], total: Sequence[int
 def coverage(condition: Condition, samples: int = SAMPLES, seed: int = SEED) -> Coverage:
     """Measure a condition, and compare the intervals with the truth."""
     result = measure(condition, samples, direct_tokens(), Limits(), seed)
-    h = horizons(condition, samples, seed)[result.index]
+    h = horizons(condition, samples, seed)[result.model]
     truth = {level: _size_at(condition, level, h) for level in (0.5, 0.9)}
     rows = []
     for row, (right, total) in enumerate(
@@ -252,7 +254,7 @@ def cost(condition: Condition, style: str, samples: int, seed: int = SEED) -> Co
             posterior_of(condition, *counts).horizon().value
             for counts in zip(result.right.tolist(), result.total.tolist(), strict=True)
         ]
-        errors.append(float(np.sqrt(np.mean(np.log2(values / h[result.index]) ** 2))))
+        errors.append(float(np.sqrt(np.mean(np.log2(values / h[result.model]) ** 2))))
     items = [float(result.total.sum(axis=1).mean()) for result in designs]
     used = [float(result.tokens.mean()) for result in designs]
     return Cost(

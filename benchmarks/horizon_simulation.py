@@ -35,13 +35,13 @@ class Simulated(NamedTuple):
     """Measurements, in no particular order.
 
     right, total: answers by size, shape (measurements, sizes). tokens: of all questions and
-    answers. index: which row of the probabilities each measurement was drawn from.
+    answers. model: which row of the probabilities each measurement was drawn from.
     """
 
     right: Counts
     total: Counts
     tokens: Array
-    index: Counts
+    model: Counts
 
 
 class Tokens(NamedTuple):
@@ -72,7 +72,7 @@ def simulate(
     for start in range(0, len(probabilities), _CHUNK):
         chunk = _Measurements(probabilities[start : start + _CHUNK], sizes, guess, tokens, rng)
         parts.extend(
-            part._replace(index=part.index + start) for part in chunk.finished(limits, rounds)
+            part._replace(model=part.model + start) for part in chunk.finished(limits, rounds)
         )
     return Simulated(*map(np.concatenate, zip(*parts, strict=True)))
 
@@ -100,27 +100,27 @@ class _Measurements:
         self._right = np.zeros(probabilities.shape, np.int64)
         self._total = np.zeros(probabilities.shape, np.int64)
         self._tokens = np.zeros(count)
-        self._index = np.arange(count)
+        self._model = np.arange(count)
         self._gram = np.tile(TokenCosts._RIDGE * np.eye(2), (count, 1, 1))
         self._moment = np.zeros((count, 2))
 
     def finished(self, limits: Limits, rounds: RoundSize | None) -> Iterator[Simulated]:
         """Yield the measurements as they end."""
-        answered, previous = 0, np.full(len(self._index), np.inf)
-        while len(self._index):
+        answered, previous = 0, np.full(len(self._model), np.inf)
+        while len(self._model):
             weights = self._posterior()
             deviation = log2_horizon_deviations(weights)
             is_precise = np.maximum(previous, deviation) <= limits.precision
             done = is_precise | is_settled(weights, self._sizes) | (answered >= limits.max_items)
             yield Simulated(
-                self._right[done], self._total[done], self._tokens[done], self._index[done]
+                self._right[done], self._total[done], self._tokens[done], self._model[done]
             )
             self._keep(~done)
             previous = deviation[~done]
-            if not len(self._index):
+            if not len(self._model):
                 return
             if rounds is None:
-                chosen = np.tile(self._part_of_grid(answered), (len(self._index), 1))
+                chosen = np.tile(self._part_of_grid(answered), (len(self._model), 1))
             else:
                 count = min(rounds(answered), limits.max_items - answered)
                 chosen = self._choose(weights[~done], count)
@@ -187,13 +187,12 @@ class _Measurements:
     def _expected_tokens(self) -> Array:
         correction = np.linalg.solve(self._gram, self._moment[:, :, None])[:, :, 0]
         answer = self._costs.expected_answer * np.exp(correction @ self._features.T)
-        return self._costs.prompt + answer
+        return np.asarray(self._costs.prompt + answer)
 
     def _keep(self, rows: npt.NDArray[np.bool_]) -> None:
-        self._probabilities, self._index = self._probabilities[rows], self._index[rows]
-        self._right, self._total, self._tokens = (
-            part[rows] for part in (self._right, self._total, self._tokens)
-        )
+        self._probabilities, self._model = self._probabilities[rows], self._model[rows]
+        self._right, self._total = self._right[rows], self._total[rows]
+        self._tokens = self._tokens[rows]
         self._gram, self._moment = self._gram[rows], self._moment[rows]
 
 
@@ -237,6 +236,6 @@ def _information(joint: Singles, by_horizon: Singles) -> Array:
     return np.asarray(np.maximum(_entropy(joint.sum(axis=0)) - given, 0), np.float64)
 
 
-def _entropy(p: Singles) -> Singles:
-    p = np.clip(p, np.float32(1e-7), np.float32(1 - 1e-7))
-    return np.asarray(-p * np.log(p) - (1 - p) * np.log(1 - p))
+def _entropy(p: Singles | Array) -> Singles:
+    inside = np.minimum(np.maximum(p, np.float32(1e-7)), np.float32(1 - 1e-7))
+    return np.asarray(-inside * np.log(inside) - (1 - inside) * np.log(1 - inside))

@@ -18,7 +18,9 @@ import sys
 import tempfile
 from pathlib import Path
 
-from loopback import serve, start_server
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from benchmarks.loopback import serve, start_server
 
 REASONING = "Carry the 1. " * 320
 STEPS = 10

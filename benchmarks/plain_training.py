@@ -105,6 +105,12 @@ class PlainNetwork(nn.Module):
         self._number = Vocabulary(config.encoding).ids[NUM]
         self._base = config.rope_base
 
+    @property
+    def _blocks(self) -> nn.ModuleList:
+        blocks = self.transformer["h"]
+        assert isinstance(blocks, nn.ModuleList)
+        return blocks
+
     def forward(self, rows: Rows, is_padded: bool) -> tuple[Tensor, Tensor]:
         """Return logits (rows, length, vocabulary) and bits (rows, length, 64)."""
         x = self.transformer["wte"](rows.tokens)
@@ -114,7 +120,7 @@ class PlainNetwork(nn.Module):
         if not is_padded:
             same = rows.owner[:, :, None] == rows.owner[:, None, :]
             mask = same.tril()[:, None]
-        for block in self.transformer["h"]:
+        for block in self._blocks:
             x = block(x, rows.positions, mask, self._base)
         x = self.transformer["ln_f"](x)
         return self.lm_head(x), self.num_embedding_module["num_head"](x)
@@ -137,7 +143,8 @@ class PlainAttention(nn.Module):
         mixed = functional.scaled_dot_product_attention(
             q, k, v, attn_mask=mask, is_causal=mask is None
         )
-        return self.c_proj(mixed.transpose(1, 2).flatten(2))
+        projected: Tensor = self.c_proj(mixed.transpose(1, 2).flatten(2))
+        return projected
 
 
 class PlainMlp(nn.Module):
@@ -147,7 +154,8 @@ class PlainMlp(nn.Module):
         self.c_proj = nn.Linear(config.mlp * config.width, config.width)
 
     def forward(self, x: Tensor) -> Tensor:
-        return self.c_proj(functional.gelu(self.c_fc(x), approximate="tanh"))
+        projected: Tensor = self.c_proj(functional.gelu(self.c_fc(x), approximate="tanh"))
+        return projected
 
 
 class PlainBlock(nn.Module):
@@ -158,7 +166,8 @@ class PlainBlock(nn.Module):
 
     def forward(self, x: Tensor, positions: Tensor, mask: Tensor | None, base: float) -> Tensor:
         x = x + self.attn(self.ln_1(x), positions, mask, base)
-        return x + self.mlp(self.ln_2(x))
+        mixed: Tensor = x + self.mlp(self.ln_2(x))
+        return mixed
 
 
 class PlainTraining:
@@ -185,7 +194,7 @@ class PlainTraining:
         )
         targets = (rows.targets != NO_LOSS).sum()
         loss = loss + NUMBER_LOSS * bits.mean(-1).sum() / targets
-        loss.backward()
+        loss.backward()  # type: ignore[no-untyped-call]
         self._optimizer.step()
         self._optimizer.zero_grad()
         return float(loss.detach())

@@ -121,7 +121,7 @@ def main() -> None:
     from playwright.sync_api import sync_playwright
 
     names = ("chromium", "chromium-browser", "google-chrome")
-    executable = next((path for name in names if (path := shutil.which(name))), None)
+    executable = next((found for name in names if (found := shutil.which(name))), None)
     folder = Path(tempfile.mkdtemp(prefix="numbench-"))
     print("# The report's page\n")
     print(f"`make bench`, Python {platform.python_version()}, {os.cpu_count()} cores.\n")

@@ -5,6 +5,7 @@ python benchmarks/rewards.py
 
 from __future__ import annotations
 
+import argparse
 import platform
 import random
 import time
@@ -18,6 +19,7 @@ REPEATS = 3
 
 def main() -> None:
     """Measure both rewards on answers to `v1`, half of them wrong, and print the table."""
+    argparse.ArgumentParser(description=__doc__).parse_args()
     draws = random.Random(1)
     pairs = []
     for items in open_dataset("v1").by_task.values():

@@ -24,7 +24,9 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
-from loopback import serve, start_server
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from benchmarks.loopback import serve, start_server
 
 QUESTION = "What is 522580000 - 0.00000883311?"
 TARGET = "522579999.999991"
@@ -216,7 +218,7 @@ def table(items: int, concurrencies: list[int], delay: int, inspect: str) -> Non
         print("| client | concurrency | items/s | relative to numbench | CPU ms per item |")
         print("|---|---:|---:|---:|---:|")
         for concurrency in concurrencies:
-            numbench = None
+            numbench = 0.0
             for client, python in pythons.items():
                 rate, cpu = measure(python, client, url, items // CLIENTS[client][1], concurrency)
                 numbench = numbench or rate

@@ -12,16 +12,21 @@ import argparse
 import math
 import os
 import platform
+import sys
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import cycle
+from pathlib import Path
 from statistics import median
 from typing import NamedTuple
 
 import numpy as np
 import torch
-from plain_training import PlainTraining
 
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from benchmarks.plain_training import PlainTraining
 from numbench.bittoken.attention import PackedLayout
 from numbench.bittoken.data.packing import Samples
 from numbench.bittoken.generation import GeneratedAnswer, generate
@@ -106,6 +111,11 @@ def make_trainer(recipe: Recipe) -> Trainer:
     return Trainer(recipe, Vocabulary(recipe.model.encoding), DistributedContext())
 
 
+def step_plainly(training: PlainTraining, batch: Batch) -> float:
+    """Train on a batch, laid out in rows."""
+    return training.step(batch.samples)
+
+
 def steps(step: Callable[[Batch], object], batches: Sequence[Batch]) -> Turn:
     """Return a turn of steps on the next batches."""
     upcoming = cycle(batches)
@@ -151,9 +161,7 @@ def training(name: str, overrides: list[str], rounds: int) -> None:
         "numbench, float32": steps(precise.step, batches),
     }
     for method_name, plainly in plain.items():
-        methods[method_name] = steps(
-            lambda batch, method=plainly: method.step(batch.samples), batches
-        )
+        methods[method_name] = steps(partial(step_plainly, plainly), batches)
     parameters = sum(weight.numel() for weight in trainer.network.parameters())
     print(
         f"### {name}: {parameters:,} parameters, {recipe.training.batch_tokens:,} tokens per step, "

@@ -178,7 +178,7 @@ def false_non_inferiority(samples: int = SAMPLES // 2, margin: float = 1.0) -> I
         rate = _wrongly_excluded([first.matches - second.matches], of_margin)
         name = f"exact match, {errors} and {errors + 5 * of_margin:g} errors"
         yield Power(name, of_margin, rate)
-    nine = [-1.0 * (rng.random((ITEMS, samples)) < 0.0007) for _ in range(9)]
+    nine = [np.where(rng.random((ITEMS, samples)) < 0.0007, -1.0, 0.0) for _ in range(9)]
     yield Power("mean of nine tasks, losses of 100", 0.07, _wrongly_excluded(nine, 0.07))
 
 

@@ -1,0 +1,30 @@
+"""Every benchmark starts by its stated command, `python benchmarks/NAME.py`."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.slow
+
+FOLDER = Path(__file__).parents[1] / "benchmarks"
+SCRIPTS = sorted(path.name for path in FOLDER.glob("*.py") if "__main__" in path.read_text())
+
+
+@pytest.mark.parametrize("name", SCRIPTS)
+def test_a_benchmark_starts_from_any_folder(name: str, tmp_path: Path) -> None:
+    environment = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
+    done = subprocess.run(
+        [sys.executable, FOLDER / name, "--help"],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=tmp_path,
+        env=environment,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("usage:")
