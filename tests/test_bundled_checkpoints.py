@@ -27,6 +27,7 @@ def test_a_name_is_a_bundled_model_and_a_path_a_local_one(
     assert checkpoint_folder("~/small") == Path.home() / "small"
 
 
+@pytest.mark.slow
 def test_the_bundled_model_answers_most_new_items(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

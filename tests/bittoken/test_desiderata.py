@@ -155,6 +155,7 @@ def test_sign_tokens_preserve_signs() -> None:
         assert measures.percent_exact(encoding, DECIMALS) == 100
 
 
+@pytest.mark.slow
 def test_measurements_of_a_bundled_dataset_match_the_paper(measurements: Values) -> None:
     names = [*ENCODINGS]
     assert list(measurements) == [measure.name for measure in MEASURES]
@@ -171,6 +172,7 @@ def test_measurements_of_a_bundled_dataset_match_the_paper(measurements: Values)
     assert set(measurements["trained score %"].values()) == {None}
 
 
+@pytest.mark.slow
 def test_vector_measures_are_missing_for_numbers_written_as_text(
     measurements: Values,
 ) -> None:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from tests.command_line import CommandLine
 
 ARGUMENTS = ("run", "--model", "baseline/float32", "--certificate", "--tasks", "addition")
 
 
+@pytest.mark.slow
 def test_a_certificate_is_planned_registered_and_reported(tmp_path: Path) -> None:
     numbench = CommandLine(tmp_path, None)
     command = (*ARGUMENTS, "--limit", "8", "--margin", "20")

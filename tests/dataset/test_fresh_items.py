@@ -75,6 +75,7 @@ def test_they_are_the_first_of_their_strata_by_the_definition_of_the_items(
     assert fresh["division"] == [by_stratum[key].pop(0) for key in wanted]
 
 
+@pytest.mark.slow
 @settings(max_examples=8)
 @given(seed=st.integers(0, 2**256 - 1))
 def test_any_seed_gives_items_of_the_strata(v1: Dataset, seed: int) -> None:

@@ -100,6 +100,7 @@ def budgets_of(service: Service, folder: Path) -> dict[str, Any]:
     return dict(known["reasoning_budgets"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("service", SERVICES, ids=[service.option for service in SERVICES])
 def test_planted_tokens_and_prices_are_within_their_intervals(
     service: Service, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -31,6 +31,7 @@ def test_wrong_labels_lower_the_score_of_an_oracle(small: StudyAnalysis) -> None
     assert audits["minmax"].largest_error is None
 
 
+@pytest.mark.slow
 def test_ceilings_of_the_published_labels(whole: StudyAnalysis) -> None:
     ceilings = {
         audit.task: (

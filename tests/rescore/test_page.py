@@ -46,6 +46,7 @@ def committed(whole: StudyAnalysis) -> StudyAnalysis:
     return whole
 
 
+@pytest.mark.slow
 def test_committed_page_is_reproduced_from_the_files(committed: StudyAnalysis) -> None:
     page = (COMMITTED / "README.md").read_text(encoding="utf-8")
     assert render(committed) == page, REGENERATE

@@ -103,6 +103,7 @@ def test_figures_are_reproducible(small: StudyAnalysis) -> None:
     assert draw(small) == draw(small)
 
 
+@pytest.mark.slow
 def test_figures_are_legible(whole: StudyAnalysis) -> None:
     with plot_style():
         for table in ("log_smape", "exact_match"):

@@ -125,6 +125,7 @@ def test_another_file_of_the_same_configuration_is_not_compared(
     assert "### What changed" not in render(study)
 
 
+@pytest.mark.slow
 def test_every_change_of_the_study_is_explained(whole: StudyAnalysis) -> None:
     for change in whole.score_changes:
         assert change.reason

@@ -5,6 +5,8 @@ from __future__ import annotations
 from decimal import Decimal
 from pathlib import Path
 
+import pytest
+
 from numbench.rescore.analysis import StudyAnalysis, format_score
 from numbench.rescore.score_decomposition import CORRECTIONS, ScoreDecomposition
 from numbench.scoring import score_run, summarize
@@ -83,6 +85,7 @@ def test_effects_add_up_to_the_whole_change_exactly(small: StudyAnalysis) -> Non
         assert all(isinstance(change, Decimal) for change in score.decomposition.changes)
 
 
+@pytest.mark.slow
 def test_first_stage_is_the_published_score_and_the_last_the_exact_score(
     whole: StudyAnalysis,
 ) -> None:
@@ -111,6 +114,7 @@ def test_first_stage_is_the_published_score_and_the_last_the_exact_score(
     )
 
 
+@pytest.mark.slow
 def test_labels_cause_the_change_of_log_smape_on_mean_and_std(whole: StudyAnalysis) -> None:
     for score in whole.scores:
         task, changes = score.decomposition.task, score.decomposition.changes
