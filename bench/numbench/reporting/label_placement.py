@@ -12,8 +12,8 @@ _LABEL_GAP = 1.5
 _MAX_ROUNDS = 5
 _LINE_CROSSING_COST = 40.0
 _LEADER_CROSSING_COST = 45.0
-_STRANGER_COST = 20.0
-_STRANGER_DISTANCE = 4.0
+_NEAR_DOT_COST = 20.0
+_NEAR_DOT_DISTANCE = 4.0
 """A label so close to another point seems to be its label."""
 
 
@@ -64,8 +64,8 @@ def place_labels(
 
     Boxes never overlap each other or `obstacles`, the dots of all points, and are inside `area`;
     crossing one of the `lines`, or being close to the dot of another point, is avoided if this
-    costs little distance. Earlier points are placed first, and then
-    each again, given the boxes of all others.
+    costs little distance. Earlier points are placed first, and then each again, given the boxes
+    of all others.
     """
     boxes: list[Box | None] = [None] * len(points)
     for _ in range(_MAX_ROUNDS):
@@ -96,7 +96,7 @@ def _cheapest_box(
     lines: Sequence[Segment],
     area: Box,
 ) -> Box | None:
-    strangers = [dot for dot in dots if not _contains_point(dot, point)]
+    other_dots = [dot for dot in dots if not _contains_point(dot, point)]
     occupied = [*dots, *labels]
     best: Box | None = None
     least = math.inf
@@ -113,10 +113,10 @@ def _cheapest_box(
             if cost >= least:
                 continue
             cost += _LEADER_CROSSING_COST * sum(
-                _crosses(leader, other) for other in (*strangers, *labels)
+                _crosses(leader, other) for other in (*other_dots, *labels)
             )
-            near = box.padded(_STRANGER_DISTANCE)
-            cost += _STRANGER_COST * sum(near.overlaps(dot) for dot in strangers)
+            near = box.padded(_NEAR_DOT_DISTANCE)
+            cost += _NEAR_DOT_COST * sum(near.overlaps(dot) for dot in other_dots)
             if cost < least:
                 best, least = box, cost
     return best
