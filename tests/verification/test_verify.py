@@ -17,7 +17,7 @@ import numbench as nb
 from numbench.certificate.runs import run_certificate
 from numbench.errors import BadInput
 from numbench.journal import read_info
-from numbench.records import Response, Usage
+from numbench.records import Failure, FailureKind, Response, Usage
 from numbench.runner.preparation import RunArguments
 from numbench.runner.spec import RunSpec
 from numbench.scoring import score_run
@@ -91,7 +91,28 @@ def test_an_interrupted_run_is_to_be_resumed(run: Path) -> None:
     rewrite(run, lambda responses: responses[:5])
     (result,) = verify([run], require_complete=True)
     (text,) = [finding.text for finding in result.findings if finding.check == "complete"]
-    assert text.startswith("5 of 8 samples") and text.endswith("resume it with its command")
+    assert text.startswith("5 of 8 samples") and text.endswith("resume the run with its command")
+
+
+@pytest.mark.parametrize(
+    ("kind", "way_out"),
+    [("item", "with --retry error"), ("transient", "resume the run with its command")],
+)
+def test_only_permanent_failures_need_an_option(run: Path, kind: FailureKind, way_out: str) -> None:
+    def fail(responses: list[Response]) -> list[Response]:
+        failed = Response(item_id=responses[0].item_id, error=Failure(kind=kind, message="no"))
+        return [failed, *responses[1:]]
+
+    rewrite(run, fail)
+    (result,) = verify([run], require_complete=True)
+    texts = [found.text for found in result.findings if found.check in ("answers", "complete")]
+    assert len(texts) == 2 and all(text.endswith(way_out) for text in texts)
+
+
+def test_a_shard_is_to_be_merged(run: Path) -> None:
+    edit_json(run / "run.json", lambda info: info.update(shard={"index": 1, "count": 2}))
+    warnings = " ".join(findings(run, Severity.WARNING))
+    assert "join the shards with `numbench merge`" in warnings
 
 
 def test_missing_repeated_and_unrelated_answers_are_errors(run: Path) -> None:

@@ -29,7 +29,7 @@ def check_answers(scored: ScoredRun) -> Iterator[Finding]:
         yield error(
             "answers",
             f"{len(unanswered):,} of {len(expected):,} samples have no answer "
-            f"({_examples(unanswered)}); resume the run with its command",
+            f"({_examples(unanswered)}); {_way_to_answers(scored)}",
         )
     if repeated:
         yield error(
@@ -54,14 +54,28 @@ def check_completeness(scored: ScoredRun, require_complete: bool) -> Iterator[Fi
         yield ok("complete", f"{known} samples of the dataset are answered")
         return
     judge = error if require_complete else warning
-    asked = sum(len(rows) for rows in scored.rows.values())
-    way_out = (
-        "run all tasks without --limit" if asked < known.total else "resume it with its command"
-    )
     yield judge(
         "complete",
-        f"{known} samples of the dataset are answered: leaderboards do not rank the run; {way_out}",
+        f"{known} samples of the dataset are answered: leaderboards do not rank the run; "
+        f"{_way_to_all_items(scored, known.total)}",
     )
+
+
+def _way_to_all_items(scored: ScoredRun, total: int) -> str:
+    if scored.info.shard is not None:
+        return "join the shards with `numbench merge`"
+    if sum(len(rows) for rows in scored.rows.values()) < total:
+        return "run all tasks without --limit"
+    return _way_to_answers(scored)
+
+
+def _way_to_answers(scored: ScoredRun) -> str:
+    """Say what requests the missing answers; resuming leaves out permanent failures."""
+    rows = (row for of_task in scored.rows.values() for row in of_task if not row.is_answered)
+    failures = [row.response and row.response.error for row in rows]
+    if all(failure and failure.kind == "item" for failure in failures):
+        return "run its command with --retry error"
+    return "resume the run with its command"
 
 
 def _examples(keys: list[str]) -> str:
