@@ -15,8 +15,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from numbench.bittoken.encodings import ENCODINGS
-from numbench.bittoken.encodings.base import FloatArray, NumberEncoding
+from bittoken.encodings import ENCODINGS
+from bittoken.encodings.base import FloatArray, NumberEncoding
 
 BLOCK = 1 << 14
 """Numbers encoded at a time; their bits fit into the processor's cache."""

@@ -12,9 +12,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from numbench.bittoken.config import ModelConfig
-from numbench.bittoken.data.packing import Samples
-from numbench.bittoken.vocabulary import NUM, PAD, Vocabulary
+from bittoken.config import ModelConfig
+from bittoken.data.packing import Samples
+from bittoken.vocabulary import NUM, PAD, Vocabulary
 
 NUMBER_LOSS = 10.0
 NO_LOSS = -100

@@ -27,18 +27,18 @@ import torch
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from benchmarks.plain_training import PlainTraining
-from numbench.bittoken.attention import PackedLayout
-from numbench.bittoken.data.packing import Samples
-from numbench.bittoken.generation import GeneratedAnswer, generate
-from numbench.bittoken.network import Network
-from numbench.bittoken.token_ids import TokenIds
-from numbench.bittoken.tokenizer import EncodedQuestion
-from numbench.bittoken.training.distributed import DistributedContext
-from numbench.bittoken.training.flops import ParameterCounts, peak_flops, step_flops
-from numbench.bittoken.training.mixture import Batch, BatchSize, DataLoader, Mixture
-from numbench.bittoken.training.recipe import Recipe, load_recipe
-from numbench.bittoken.training.trainer import StepResult, Trainer
-from numbench.bittoken.vocabulary import Vocabulary
+from bittoken.attention import PackedLayout
+from bittoken.data.packing import Samples
+from bittoken.generation import GeneratedAnswer, generate
+from bittoken.network import Network
+from bittoken.token_ids import TokenIds
+from bittoken.tokenizer import EncodedQuestion
+from bittoken.training.distributed import DistributedContext
+from bittoken.training.flops import ParameterCounts, peak_flops, step_flops
+from bittoken.training.mixture import Batch, BatchSize, DataLoader, Mixture
+from bittoken.training.recipe import Recipe, load_recipe
+from bittoken.training.trainer import StepResult, Trainer
+from bittoken.vocabulary import Vocabulary
 
 SIX_TASKS = [
     "data.tasks=['minmax', 'interval', 'sorting', 'addition', 'multiplication', 'division']",

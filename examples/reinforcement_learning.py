@@ -16,8 +16,8 @@ from itertools import islice
 
 import torch
 
-from numbench.bittoken.checkpoint import load
-from numbench.bundled_checkpoints import checkpoint_folder
+from bittoken.checkpoint import load
+from bittoken.bundled_checkpoints import checkpoint_folder
 from numbench.records import Item
 from numbench.rl import Curriculum, Question, sample
 from numbench.rl.policy_gradient import PolicyOptions, StepResult, greedy_correct, train_policy

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from msgspec import Struct
 
-from numbench.bittoken.training.recipe import TEXT, Recipe, load_recipe
+from bittoken.training.recipe import TEXT, Recipe, load_recipe
 from numbench.dataset.store import Dataset, open_dataset
 from numbench.errors import BadInput
 from numbench.jsonl import read_toml
@@ -35,7 +35,7 @@ class _Declaration(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
 
 
 class DeclaredRun(NamedTuple):
-    """A run: its complete recipe, and the arguments of `numbench train` that give it."""
+    """A run: its complete recipe, and the arguments of `bittoken train` that give it."""
 
     name: str
     recipe: Recipe

@@ -14,9 +14,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from bittoken.training import metrics_log
+from bittoken.training.recipe import RECIPE_FILE, Recipe, differing_fields
 from experiments.command_line import run_command
-from numbench.bittoken.training import metrics_log
-from numbench.bittoken.training.recipe import RECIPE_FILE, Recipe, differing_fields
 from numbench.errors import BadInput
 from numbench.jsonl import read_json
 

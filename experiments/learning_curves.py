@@ -11,9 +11,9 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
+from bittoken.training import metrics_log
 from experiments.page import RunsByName, runs_of
 from experiments.table_layout import LayoutColumn, TableLayout
-from numbench.bittoken.training import metrics_log
 from numbench.plot_style import FULL_WIDTH, plot_style, render_figure, run_style
 from numbench.progress_display import short_count
 from numbench.tasks import TASKS

@@ -7,6 +7,8 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
+from bittoken.training.recipe import differing_fields
+from bittoken.training.validation import expected_chance_accuracy
 from experiments.results_store import ScoreEstimate, TrainingScores, read_scores
 from experiments.table_layout import (
     EXACT,
@@ -17,8 +19,6 @@ from experiments.table_layout import (
     published_cell,
     rows_of,
 )
-from numbench.bittoken.training.recipe import differing_fields
-from numbench.bittoken.training.validation import expected_chance_accuracy
 from numbench.errors import BadInput
 from numbench.reporting.escape import escape_markdown
 from numbench.tasks import TASKS

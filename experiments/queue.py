@@ -20,6 +20,8 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
+from bittoken.training.recipe import RECIPE_FILE, Recipe, differing_fields
+from bittoken.training.run import CHECKPOINT_FOLDER, LOCK_FILE
 from experiments.command_line import print_message, run_command
 from experiments.comparison import COMPARISON, Comparison, DeclaredRun, read_comparison
 from experiments.results_store import (
@@ -28,8 +30,6 @@ from experiments.results_store import (
     store_log,
     store_run,
 )
-from numbench.bittoken.training.recipe import RECIPE_FILE, Recipe, differing_fields
-from numbench.bittoken.training.run import CHECKPOINT_FOLDER, LOCK_FILE
 from numbench.dataset.store import Dataset
 from numbench.errors import BadInput, NumbenchError
 from numbench.jsonl import read_json

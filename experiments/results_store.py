@@ -7,11 +7,11 @@ from typing import Any
 
 from msgspec import Struct
 
+from bittoken.training import metrics_log
+from bittoken.training.metrics_log import LogEntry
+from bittoken.training.recipe import RECIPE_FILE, Recipe
+from bittoken.training.run import CHECKPOINT_FOLDER
 from numbench._version import __version__
-from numbench.bittoken.training import metrics_log
-from numbench.bittoken.training.metrics_log import LogEntry
-from numbench.bittoken.training.recipe import RECIPE_FILE, Recipe
-from numbench.bittoken.training.run import CHECKPOINT_FOLDER
 from numbench.errors import NumbenchError
 from numbench.jsonl import read_json, write_atomically, write_json
 from numbench.reporting.entries import measure

@@ -15,15 +15,15 @@ from pathlib import Path
 
 import torch
 
+from bittoken import checkpoint
+from bittoken.checkpoint import WEIGHTS
+from bittoken.training import metrics_log
+from bittoken.training.plots import plot_training
+from bittoken.training.recipe import RECIPE_FILE, Recipe
+from bittoken.training.run import CHECKPOINT_FOLDER
 from experiments.command_line import run_command
 from experiments.page import format_chance, format_threads, markdown_table
 from experiments.results_store import ScoreEstimate, TrainingScores, score_training
-from numbench.bittoken import checkpoint
-from numbench.bittoken.checkpoint import WEIGHTS
-from numbench.bittoken.training import metrics_log
-from numbench.bittoken.training.plots import plot_training
-from numbench.bittoken.training.recipe import RECIPE_FILE, Recipe
-from numbench.bittoken.training.run import CHECKPOINT_FOLDER
 from numbench.dataset.generate import generate
 from numbench.dataset.settings import DatasetSettings
 from numbench.dataset.store import open_dataset
@@ -120,8 +120,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command and return its exit code."""
     parser = argparse.ArgumentParser(prog="python -m experiments.ship", description=__doc__)
     add = parser.add_argument
-    add("training", type=Path, nargs="?", metavar="TRAINING", help="folder of `numbench train`")
-    add("--out", type=Path, default=Path("checkpoints/small"), help="default: %(default)s")
+    add("training", type=Path, nargs="?", metavar="TRAINING", help="folder of `bittoken train`")
+    add(
+        "--out",
+        type=Path,
+        default=Path("bench/bittoken/checkpoints/small"),
+        help="default: %(default)s",
+    )
     add("--scratch", type=Path, default=Path("results/shipping"), help="default: %(default)s")
     options = parser.parse_args(arguments)
 

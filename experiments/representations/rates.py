@@ -7,11 +7,11 @@ from pathlib import Path
 
 import numpy as np
 
+from bittoken.training import metrics_log
 from experiments.comparison import Comparison
 from experiments.representations.contrasts import ENCODINGS, final_score
 from experiments.results_store import read_logged_recipe
 from experiments.sample_complexity.outcomes import outcome
-from numbench.bittoken.training import metrics_log
 
 
 def rate_scores(sweep: Comparison, folder: Path) -> dict[str, dict[float, float]]:

@@ -8,11 +8,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from bittoken.training import metrics_log
+from bittoken.training.recipe import Recipe
+from bittoken.training.trainer import CONFIRMING_VALIDATIONS
 from experiments.comparison import Comparison
 from experiments.results_store import read_logged_recipe
-from numbench.bittoken.training import metrics_log
-from numbench.bittoken.training.recipe import Recipe
-from numbench.bittoken.training.trainer import CONFIRMING_VALIDATIONS
 
 TARGETS = (0.5, 0.9)
 """The levels of exact match; a training ends at the last one."""

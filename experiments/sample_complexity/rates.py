@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from bittoken.training import metrics_log
 from experiments.comparison import Comparison
 from experiments.results_store import read_logged_recipe
 from experiments.sample_complexity.outcomes import TARGETS, Outcome, outcome
 from experiments.sample_complexity.page import TITLES
-from numbench.bittoken.training import metrics_log
 
 
 class Trial(NamedTuple):

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 import torch
 
-from numbench.bittoken.config import ModelConfig
-from numbench.bittoken.encodings.bittoken import BitToken
-from numbench.bittoken.network import Network
-from numbench.bittoken.token_ids import TokenIds
-from numbench.bittoken.tokenizer import EncodedQuestion, encode_question
-from numbench.bittoken.vocabulary import Vocabulary
+from bittoken.config import ModelConfig
+from bittoken.encodings.bittoken import BitToken
+from bittoken.network import Network
+from bittoken.token_ids import TokenIds
+from bittoken.tokenizer import EncodedQuestion, encode_question
+from bittoken.vocabulary import Vocabulary
 from numbench.tasks.prompts import Question
 
 QUESTIONS = (

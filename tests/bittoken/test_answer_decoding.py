@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from numbench.bittoken.token_ids import TokenIds
-from numbench.bittoken.tokenizer import answer_json, decode_tokens
-from numbench.bittoken.vocabulary import Vocabulary, tokenize_decimal
+from bittoken.token_ids import TokenIds
+from bittoken.tokenizer import answer_json, decode_tokens
+from bittoken.vocabulary import Vocabulary, tokenize_decimal
 from numbench.scoring.answer_parser import parse_answer
 from numbench.tasks.base import AnswerKind
 from tests.bittoken.small import unsigned_vocabulary

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from numbench.bittoken.attention import (
+from bittoken.attention import (
     PackedLayout,
     apply_rotary,
     causal_attention,

@@ -12,11 +12,11 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
+from bittoken.attention import PackedLayout
+from bittoken.checkpoint import load, save
+from bittoken.network import Network
+from bittoken.vocabulary import NUM, Vocabulary
 from numbench._version import __version__
-from numbench.bittoken.attention import PackedLayout
-from numbench.bittoken.checkpoint import load, save
-from numbench.bittoken.network import Network
-from numbench.bittoken.vocabulary import NUM, Vocabulary
 from numbench.errors import BadInput, NumbenchError
 from tests.bittoken import small
 

@@ -1,4 +1,4 @@
-"""Perplexity of checkpoints, and the command `numbench perplexity`."""
+"""Perplexity of checkpoints, and the command `bittoken perplexity`."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ import numpy as np
 import pytest
 import torch
 
-from numbench.bittoken import checkpoint
-from numbench.bittoken.attention import PackedLayout
-from numbench.bittoken.data.packing import Samples
-from numbench.bittoken.network import Network
-from numbench.bittoken.perplexity import text_perplexity
-from numbench.bittoken.text.stream import Split, TextStream
-from numbench.bittoken.training.distributed import DistributedContext
-from numbench.bittoken.training.mixture import BatchSize, DataLoader, Mixture
-from numbench.bittoken.training.recipe import Recipe, load_recipe
-from numbench.bittoken.training.text_data import open_text_data
-from numbench.bittoken.training.trainer import Trainer
-from numbench.bittoken.training.validation import validate
-from numbench.bittoken.vocabulary import NUM, Vocabulary
+from bittoken import checkpoint
+from bittoken.attention import PackedLayout
+from bittoken.data.packing import Samples
+from bittoken.network import Network
+from bittoken.perplexity import text_perplexity
+from bittoken.text.stream import Split, TextStream
+from bittoken.training.distributed import DistributedContext
+from bittoken.training.mixture import BatchSize, DataLoader, Mixture
+from bittoken.training.recipe import Recipe, load_recipe
+from bittoken.training.text_data import open_text_data
+from bittoken.training.trainer import Trainer
+from bittoken.training.validation import validate
+from bittoken.vocabulary import NUM, Vocabulary
 from numbench.cli import main
 from numbench.errors import BadInput, NumbenchError
 from tests.bittoken import small
@@ -112,8 +112,8 @@ def test_perplexity_does_not_depend_on_batches_and_slices(
 ) -> None:
     folder = saved(tmp_path / "model", "bittoken")
     whole = text_perplexity(folder, text, "val")
-    monkeypatch.setattr("numbench.bittoken.perplexity._POSITIONS_PER_SLICE", 7)
-    monkeypatch.setattr("numbench.bittoken.perplexity._TOKENS_PER_BATCH", 60)
+    monkeypatch.setattr("bittoken.perplexity._POSITIONS_PER_SLICE", 7)
+    monkeypatch.setattr("bittoken.perplexity._TOKENS_PER_BATCH", 60)
     assert text_perplexity(folder, text, "val") == pytest.approx(whole, rel=1e-5)
 
 
@@ -251,7 +251,7 @@ def test_invalid_arguments_print_one_line(
     text_folder = {"empty": tmp_path / "empty", "nowhere": tmp_path / "nowhere"}.get(case, text)
     if case == "torchless":
         monkeypatch.setattr(
-            "numbench.cli.small_models.find_spec", lambda name: None if name == "torch" else name
+            "bittoken.cli.find_spec", lambda name: None if name == "torch" else name
         )
     code, out, err = numbench(monkeypatch, capsys, "--model", model, "--text", str(text_folder))
     assert (code, out, err.count("\n")) == (2, "", 1)

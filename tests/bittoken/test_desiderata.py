@@ -14,22 +14,22 @@ import scipy.stats
 import torch
 from matplotlib.image import imread
 
-from numbench.bittoken.desiderata import measures
-from numbench.bittoken.desiderata.encoding_under_test import (
+from bittoken.desiderata import measures
+from bittoken.desiderata.encoding_under_test import (
     DatasetNumbers,
     EncodingUnderTest,
     dataset_numbers,
 )
-from numbench.bittoken.desiderata.figure import draw_figure
-from numbench.bittoken.desiderata.measures import MEASURES
-from numbench.bittoken.desiderata.report import Values, format_value, read_trained_scores
-from numbench.bittoken.desiderata.token_counts import (
+from bittoken.desiderata.figure import draw_figure
+from bittoken.desiderata.measures import MEASURES
+from bittoken.desiderata.report import Values, format_value, read_trained_scores
+from bittoken.desiderata.token_counts import (
     PUBLISHED_COLUMNS,
     measured_token_counts,
     published_token_counts,
 )
-from numbench.bittoken.encodings import ENCODINGS
-from numbench.bittoken.vocabulary import ENCODING_NAMES
+from bittoken.encodings import ENCODINGS
+from bittoken.vocabulary import ENCODING_NAMES
 from numbench.dataset.store import open_dataset
 from numbench.errors import BadInput
 

@@ -1,4 +1,4 @@
-"""`numbench encodings`: its files, its terminal output and its errors."""
+"""`bittoken encodings`: its files, its terminal output and its errors."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 from matplotlib.image import imread
 
-from numbench.bittoken.desiderata.measures import MEASURES
-from numbench.bittoken.desiderata.report import PUBLISHED_NOTE, measure_encodings
-from numbench.bittoken.encodings import ENCODINGS
-from numbench.bittoken.vocabulary import ENCODING_NAMES
+from bittoken.desiderata.measures import MEASURES
+from bittoken.desiderata.report import PUBLISHED_NOTE, measure_encodings
+from bittoken.encodings import ENCODINGS
+from bittoken.vocabulary import ENCODING_NAMES
 from numbench.cli import main
 from numbench.dataset.generate import generate
 from numbench.dataset.settings import DatasetSettings
@@ -130,7 +130,7 @@ def test_missing_torch_error_names_the_extra(tmp_path: Path) -> None:
     )
     assert process.returncode == 2
     assert process.stderr == (
-        "numbench: numbench encodings needs an extra: pip install 'numbench[local]'\n"
+        "numbench: bittoken encodings needs an extra: pip install 'numbench[local]'\n"
     )
     assert not any(tmp_path.iterdir())
 

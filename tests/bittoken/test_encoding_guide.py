@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from numbench.bittoken.encodings import ENCODINGS
+from bittoken.encodings import ENCODINGS
 from tests.command_line import CommandLine, install
 
 pytestmark = pytest.mark.slow

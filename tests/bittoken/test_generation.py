@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 import torch
 
-from numbench.bittoken.attention import KeyValueCache, PackedLayout
-from numbench.bittoken.generation import GeneratedAnswer, default_max_tokens, generate
-from numbench.bittoken.network import Network
-from numbench.bittoken.token_ids import TokenIds
-from numbench.bittoken.tokenizer import EncodedQuestion
-from numbench.bittoken.vocabulary import Vocabulary
+from bittoken.attention import KeyValueCache, PackedLayout
+from bittoken.generation import GeneratedAnswer, default_max_tokens, generate
+from bittoken.network import Network
+from bittoken.token_ids import TokenIds
+from bittoken.tokenizer import EncodedQuestion
+from bittoken.vocabulary import Vocabulary
 from numbench.errors import BadInput
 from numbench.tasks.prompts import Question
 from tests.bittoken import small

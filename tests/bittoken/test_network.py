@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 import torch
 
-from numbench.bittoken.attention import PackedLayout
-from numbench.bittoken.config import Combination, ModelConfig, Norm
-from numbench.bittoken.encodings.bittoken import BitToken
-from numbench.bittoken.network import Network, NumberInput
-from numbench.bittoken.vocabulary import NUM, Vocabulary
+from bittoken.attention import PackedLayout
+from bittoken.config import Combination, ModelConfig, Norm
+from bittoken.encodings.bittoken import BitToken
+from bittoken.network import Network, NumberInput
+from bittoken.vocabulary import NUM, Vocabulary
 from numbench.errors import BadInput
 from tests.bittoken import small
 

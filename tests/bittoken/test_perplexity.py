@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from numbench.bittoken.data.packing import Samples
-from numbench.bittoken.perplexity import perplexity
-from numbench.bittoken.text.stream import TextStream
-from numbench.bittoken.vocabulary import BOS, EOS, NUM
+from bittoken.data.packing import Samples
+from bittoken.perplexity import perplexity
+from bittoken.text.stream import TextStream
+from bittoken.vocabulary import BOS, EOS, NUM
 from tests.bittoken.text.small import codec, documents, parquet
 
 CODEC = codec()

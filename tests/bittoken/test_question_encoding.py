@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from numbench.bittoken.token_ids import TokenIds
-from numbench.bittoken.tokenizer import encode_question, question_pieces
-from numbench.bittoken.vocabulary import NUM, Vocabulary, tokenize_decimal
+from bittoken.token_ids import TokenIds
+from bittoken.tokenizer import encode_question, question_pieces
+from bittoken.vocabulary import NUM, Vocabulary, tokenize_decimal
 from numbench.errors import BadInput
 from numbench.tasks import PAPER_TASKS
 from numbench.tasks.prompts import Question, load_prompt_set

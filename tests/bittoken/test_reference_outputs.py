@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 import torch
 
-from numbench.bittoken.attention import PackedLayout
-from numbench.bittoken.checkpoint import LoadedCheckpoint
-from numbench.bittoken.generation import generate
-from numbench.bittoken.released_checkpoint import load_released
+from bittoken.attention import PackedLayout
+from bittoken.checkpoint import LoadedCheckpoint
+from bittoken.generation import generate
+from bittoken.released_checkpoint import load_released
 from numbench.errors import BadInput
 from tests.bittoken import small
 from tests.bittoken.released import write_variant

@@ -14,10 +14,10 @@ import pytest
 import torch
 from safetensors.torch import save_file
 
-from numbench.bittoken.checkpoint import load
-from numbench.bittoken.released_checkpoint import load_released, open_checkpoint
-from numbench.bittoken.released_tokenizer import required_pieces
-from numbench.bittoken.vocabulary import EOQ, NUM, Vocabulary
+from bittoken.checkpoint import load
+from bittoken.released_checkpoint import load_released, open_checkpoint
+from bittoken.released_tokenizer import required_pieces
+from bittoken.vocabulary import EOQ, NUM, Vocabulary
 from numbench.errors import BadInput
 from tests.bittoken import small
 from tests.bittoken.released import (

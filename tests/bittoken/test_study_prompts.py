@@ -21,16 +21,16 @@ from hypothesis import strategies as st
 from tokenizers import Tokenizer
 from tokenizers.models import BPE
 
-from numbench.bittoken.released_tokenizer import released_token_ids
-from numbench.bittoken.text.number_parsing import NUMBER_PATTERN
-from numbench.bittoken.token_ids import TokenIds
-from numbench.bittoken.tokenizer import (
+from bittoken.released_tokenizer import released_token_ids
+from bittoken.text.number_parsing import NUMBER_PATTERN
+from bittoken.token_ids import TokenIds
+from bittoken.tokenizer import (
     answer_json,
     decode_tokens,
     encode_question,
     question_pieces,
 )
-from numbench.bittoken.vocabulary import NUM, Vocabulary
+from bittoken.vocabulary import NUM, Vocabulary
 from numbench.scoring.answer_parser import parse_answer
 from numbench.tasks import PAPER_TASKS
 from numbench.tasks.prompts import Question, load_prompt_set

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from numbench.bittoken.desiderata.token_counts import mean_tokens
-from numbench.bittoken.vocabulary import Vocabulary, tokenize_decimal
+from bittoken.desiderata.token_counts import mean_tokens
+from bittoken.vocabulary import Vocabulary, tokenize_decimal
 from numbench.errors import BadInput
 from numbench.records import Answer, Difficulty, Item
 

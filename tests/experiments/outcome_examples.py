@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from bittoken.training.recipe import Recipe
 from experiments.sample_complexity.outcomes import Cost, Outcome
-from numbench.bittoken.training.recipe import Recipe
 from numbench.jsonl import write_json
 
 BUDGET = 524_288

@@ -6,8 +6,8 @@ import json
 from collections.abc import Mapping
 from pathlib import Path
 
+from bittoken.training.recipe import Recipe
 from experiments.results_store import NamedHash, ScoreEstimate, TaskScore, TrainingScores
-from numbench.bittoken.training.recipe import Recipe
 from numbench.jsonl import write_json
 
 TaskScores = Mapping[str, tuple[float, float | None]]

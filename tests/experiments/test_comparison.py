@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from bittoken.network import Network
+from bittoken.vocabulary import Vocabulary
 from experiments.comparison import Comparison, read_comparison
 from experiments.table_layout import read_layout
-from numbench.bittoken.network import Network
-from numbench.bittoken.vocabulary import Vocabulary
 from numbench.dataset.generate import generate
 from numbench.dataset.settings import DatasetSettings
 from numbench.dataset.store import open_dataset

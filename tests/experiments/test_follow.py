@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from bittoken.training.recipe import load_recipe
+from bittoken.training.run import train
 from experiments.follow import compare_losses, main
-from numbench.bittoken.training.recipe import load_recipe
-from numbench.bittoken.training.run import train
 from numbench.jsonl import write_json
 from tests.experiments.tiny import RECIPE
 

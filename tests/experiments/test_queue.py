@@ -20,9 +20,9 @@ from typing import Any
 import pytest
 from filelock import FileLock
 
+from bittoken.training.recipe import Recipe
 from experiments import queue
 from experiments.results_store import TrainingScores, read_scores, store_log
-from numbench.bittoken.training.recipe import Recipe
 from numbench.cli import app
 from numbench.jsonl import read_json, write_json
 from numbench.scoring import headline_score, score_run
@@ -54,7 +54,7 @@ def completed(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     declaration = declare(tmp_path_factory.mktemp("queue"), data, tokens=4096)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(queue.Queue, "_run_numbench", run_numbench)
-        patch.setattr("numbench.bittoken.training.plots.plot_training", lambda folder: [])
+        patch.setattr("bittoken.training.plots.plot_training", lambda folder: [])
         assert queue.main(queue_arguments(declaration, "--only", "*digit*")) == 0
     return declaration
 

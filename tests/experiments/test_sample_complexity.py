@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from bittoken.training.recipe import load_recipe
 from experiments.comparison import read_comparison
 from experiments.sample_complexity.__main__ import HERE, RESULTS, render
 from experiments.sample_complexity.outcomes import (
@@ -27,7 +28,6 @@ from experiments.sample_complexity.statistics import (
     growth_per_bit,
     ratio_to_reference,
 )
-from numbench.bittoken.training.recipe import load_recipe
 from tests.experiments.outcome_examples import BUDGET, assert_is_committed, log, seed, store
 
 

@@ -13,12 +13,12 @@ from pathlib import Path
 import pytest
 import torch
 
+from bittoken.checkpoint import load
+from bittoken.training.live import TrainingCallbacks
+from bittoken.training.recipe import load_recipe
+from bittoken.training.run import train
 from experiments.results_store import TrainingScores
 from experiments.ship import DATASETS, ship, write_card
-from numbench.bittoken.checkpoint import load
-from numbench.bittoken.training.live import TrainingCallbacks
-from numbench.bittoken.training.recipe import load_recipe
-from numbench.bittoken.training.run import train
 from numbench.dataset.store import open_dataset
 from numbench.errors import BadInput
 from numbench.jsonl import read_json, write_json
@@ -29,7 +29,7 @@ pytestmark = pytest.mark.slow
 
 INTEGERS = RECIPE.replace("digits = 4", "bits = 8")
 SIZE = 9
-SHIPPED = ROOT / "checkpoints/small"
+SHIPPED = ROOT / "bench/bittoken/checkpoints/small"
 
 
 @pytest.fixture(scope="module")

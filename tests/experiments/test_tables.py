@@ -10,11 +10,11 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from bittoken.training.recipe import load_recipe
 from experiments.page import read_findings, read_runs, render_page
 from experiments.results_store import RESULTS, TrainingScores
 from experiments.table_layout import LAYOUT, read_layout
 from experiments.tables import lead, main, write_tables
-from numbench.bittoken.training.recipe import load_recipe
 from numbench.errors import BadInput
 from numbench.jsonl import write_json
 from tests.experiments.runs import TaskScores, store_scores
@@ -28,7 +28,7 @@ def store(
     seed = name.rpartition("-s")[2]
     encoding = "digit" if "digit" in name else "bittoken"
     overrides = (f"name={name}", f"training.seed={seed}")
-    recipe = load_recipe(ROOT / f"recipes/budget/multi-{encoding}.toml", overrides)
+    recipe = load_recipe(ROOT / f"bench/bittoken/recipes/budget/multi-{encoding}.toml", overrides)
     return store_scores(folder / name, recipe, tasks, tokens_a_question=tokens_a_question)
 
 

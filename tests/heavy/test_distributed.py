@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 import torch
 
-from numbench.bittoken.data.packing import concatenate_samples
-from numbench.bittoken.training.mixture import Batch
+from bittoken.data.packing import concatenate_samples
+from bittoken.training.mixture import Batch
 from tests.bittoken.training.tiny import TrainingParts, assert_close, gradients, recipe
 
 pytestmark = pytest.mark.heavy

@@ -1,4 +1,4 @@
-"""The measurements in docs/encodings.md are those of `numbench encodings`."""
+"""The measurements in docs/encodings.md are those of `bittoken encodings`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from numbench.bittoken.desiderata.report import measure_encodings
+from bittoken.desiderata.report import measure_encodings
 
 pytestmark = pytest.mark.heavy
 DOCS = Path(__file__).parents[2] / "docs"

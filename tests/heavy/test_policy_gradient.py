@@ -7,8 +7,8 @@ from itertools import islice
 import pytest
 import torch
 
-from numbench.bittoken.checkpoint import load
-from numbench.bundled_checkpoints import checkpoint_folder
+from bittoken.bundled_checkpoints import checkpoint_folder
+from bittoken.checkpoint import load
 from numbench.rl import Question, sample
 from numbench.rl.policy_gradient import PolicyOptions, greedy_correct, train_policy
 from numbench.stats.mcnemar import DiscordantCounts, tango_interval

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from bittoken.training.live import TrainingCallbacks
+from bittoken.training.recipe import Recipe
+from bittoken.training.run import train
 from experiments.follow import TOLERANCE, compare_losses
-from numbench.bittoken.training.live import TrainingCallbacks
-from numbench.bittoken.training.recipe import Recipe
-from numbench.bittoken.training.run import train
 from numbench.dataset.generate import generate
 from numbench.dataset.settings import DatasetSettings
 from numbench.dataset.store import open_dataset
@@ -23,7 +23,7 @@ ENCODINGS = ("bittoken", "digit", "subword", "fone")
 @pytest.mark.parametrize(
     "folder",
     [
-        "checkpoints/small",
+        "bench/bittoken/checkpoints/small",
         *(f"results/trained/multi-{e}-s1" for e in ENCODINGS),
         *(
             f"results/sample-complexity/runs/multiplication-8-{e}-s1"

@@ -11,7 +11,7 @@ from typing import Annotated, NoReturn
 import typer
 
 from numbench._version import __version__
-from numbench.cli import datasets, export, horizon, models, results, run, small_models, submissions
+from numbench.cli import datasets, export, horizon, models, results, run, submissions
 from numbench.errors import NumbenchError, printable
 
 # typer does not export the base class of its usage errors, but a subclass of it.
@@ -75,9 +75,6 @@ _COMMANDS: dict[str, Callable[..., None]] = {
     "verify": submissions.verify,
     "leaderboard": submissions.leaderboard,
     "models": models.models,
-    "encodings": small_models.encodings,
-    "train": small_models.train,
-    "perplexity": small_models.perplexity,
     "demo": results.demo,
 }
 for _name, _command in _COMMANDS.items():
@@ -85,7 +82,12 @@ for _name, _command in _COMMANDS.items():
 
 
 def main() -> NoReturn:
-    """Run the `numbench` command: errors are one line; tracebacks only with --debug.
+    """Run the `numbench` command."""
+    run_app(app, PROGRAM)
+
+
+def run_app(app: typer.Typer, program: str) -> NoReturn:
+    """Run a command-line program: errors are one line; tracebacks only with --debug.
 
     Exit codes: 0 success, 1 failure, 2 wrong use, 130 interrupted.
     """
@@ -95,17 +97,17 @@ def main() -> NoReturn:
     debug = "--debug" in sys.argv
     arguments = [argument for argument in sys.argv[1:] if argument != "--debug"]
     try:
-        code = app(arguments or ["--help"], prog_name=PROGRAM, standalone_mode=False)
+        code = app(arguments or ["--help"], prog_name=program, standalone_mode=False)
     except _UsageError as error:
-        _exit_with_error(_usage_message(error), 2)
+        _exit_with_error(program, _usage_message(error, program), 2)
     except (typer.Abort, KeyboardInterrupt):
         if debug:
             raise
-        _exit_with_error("interrupted", 130)
+        _exit_with_error(program, "interrupted", 130)
     except NumbenchError as error:
         if debug:
             raise
-        _exit_with_error(str(error), error.exit_code)
+        _exit_with_error(program, str(error), error.exit_code)
     except BrokenPipeError:
         # The reader of stdout is gone; the flush at exit would fail too.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -113,17 +115,19 @@ def main() -> NoReturn:
     except OSError as error:
         if debug:
             raise
-        _exit_with_error(f"{error.filename or 'input/output'}: {error.strerror or error}", 1)
+        _exit_with_error(
+            program, f"{error.filename or 'input/output'}: {error.strerror or error}", 1
+        )
     sys.exit(code or 0)
 
 
-def _usage_message(error: Exception) -> str:
+def _usage_message(error: Exception, program: str) -> str:
     context = getattr(error, "ctx", None)
-    command = context.command_path if context else PROGRAM
+    command = context.command_path if context else program
     message: str = error.format_message()  # type: ignore[attr-defined]
     return f"{' '.join(message.split()).rstrip('.')} (see {command} --help)"
 
 
-def _exit_with_error(message: str, code: int) -> NoReturn:
-    print(f"{PROGRAM}: {printable(message)}", file=sys.stderr)
+def _exit_with_error(program: str, message: str, code: int) -> NoReturn:
+    print(f"{program}: {printable(message)}", file=sys.stderr)
     sys.exit(code)

@@ -12,7 +12,6 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from numbench.bundled_checkpoints import bundled_checkpoint_names
 from numbench.errors import BadInput
 from numbench.models.catalogue import list_models
 from numbench.models.litellm_map import ModelFacts
@@ -45,7 +44,6 @@ def catalogue_table(pattern: str = "") -> RenderableType:
     hosted = [route for p in all_providers() if not p.in_process for route in p.routes]
     in_process = [route for p in all_providers() if p.in_process for route in p.routes]
     key_lines = "".join(f"\n  {key} ({state})" for key, state in keys.items())
-    bundled = ", ".join(f"checkpoint/{name}" for name in bundled_checkpoint_names())
     notes = (
         f"{_PRICE_NOTE}\n"
         "Prices of the paper's models: the study's receipts of 2025; of the others: the\n"
@@ -54,8 +52,7 @@ def catalogue_table(pattern: str = "") -> RenderableType:
         f"Other models, by route: {', '.join(hosted)}.\n"
         "Search them, with prices and limits: numbench models --all PATTERN.\n"
         "Any OpenAI-compatible server: openai/NAME with --base-url URL.\n"
-        f"In this process, without an API key: {', '.join(in_process)}.\n"
-        f"Bundled small models: {bundled}."
+        f"In this process, without an API key: {', '.join(in_process)}."
     )
     return Group(table, Text("\n" + notes))
 

@@ -271,7 +271,6 @@ _BUILT_IN = {
     "litellm": "numbench.models.hosted_providers:LITELLM",
     "baseline": "numbench.models.baseline:PROVIDER",
     "hf": "numbench.models.huggingface_model:PROVIDER",
-    "checkpoint": "numbench.models.checkpoint_model:PROVIDER",
     "replay": "numbench.models.replay:PROVIDER",
 }
 """The providers of this package, imported when they are first needed."""

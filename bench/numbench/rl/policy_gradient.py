@@ -16,12 +16,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from numbench.bittoken.attention import PackedLayout
-from numbench.bittoken.checkpoint import LoadedCheckpoint
-from numbench.bittoken.encodings.bit_vectors import torch_pack_bits
-from numbench.bittoken.encodings.bittoken import BitToken
-from numbench.bittoken.generation import generate
-from numbench.bittoken.tokenizer import EncodedQuestion, answer_json, decode_tokens, encode_question
+from bittoken.attention import PackedLayout
+from bittoken.checkpoint import LoadedCheckpoint
+from bittoken.encodings.bit_vectors import torch_pack_bits
+from bittoken.encodings.bittoken import BitToken
+from bittoken.generation import generate
+from bittoken.tokenizer import EncodedQuestion, answer_json, decode_tokens, encode_question
 from numbench.errors import BadInput
 from numbench.records import Completion, Item
 from numbench.rl.questions import Question

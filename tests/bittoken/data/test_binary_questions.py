@@ -7,7 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from numbench.bittoken.data import binary_questions
+from bittoken.data import binary_questions
 from numbench.tasks.items import split_of
 from numbench.vectorized.decimal_arrays import format_decimals
 

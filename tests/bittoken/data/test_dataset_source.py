@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from numbench.bittoken.data.question_sources import DatasetSource, parse_plain_decimals
+from bittoken.data.question_sources import DatasetSource, parse_plain_decimals
 from numbench.dataset.generate import generate
 from numbench.dataset.settings import DatasetSettings
 from numbench.dataset.store import open_dataset

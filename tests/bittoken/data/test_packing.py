@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from numbench.bittoken.data.packing import RaggedArray, concatenate_rows, row_sums
+from bittoken.data.packing import RaggedArray, concatenate_rows, row_sums
 
 ROWS = st.lists(st.lists(st.integers(-9, 9), max_size=4), min_size=1, max_size=8)
 

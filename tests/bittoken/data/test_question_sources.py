@@ -8,8 +8,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from numbench.bittoken.data import binary_questions
-from numbench.bittoken.data.question_sources import GeneratedSource, difficulties, generated_sources
+from bittoken.data import binary_questions
+from bittoken.data.question_sources import GeneratedSource, difficulties, generated_sources
 from numbench.dataset.store import open_dataset
 from numbench.decimal_numbers import normalize, parse_decimal
 from numbench.records import Item

@@ -10,12 +10,12 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from numbench.bittoken.data.question_sources import (
+from bittoken.data.question_sources import (
     GeneratedSource,
     difficulties,
     generated_sources,
 )
-from numbench.bittoken.data.sample_buffer import MAX_LEVELS, DifficultyLevels, SampleBuffer
+from bittoken.data.sample_buffer import MAX_LEVELS, DifficultyLevels, SampleBuffer
 
 
 @dataclass

@@ -11,11 +11,11 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from numbench.bittoken.data.packing import Samples, concatenate_samples
-from numbench.bittoken.data.question_sources import GeneratedSource
-from numbench.bittoken.data.tokenization import tokenize_items, tokenize_numbers
-from numbench.bittoken.encodings.bittoken import BitToken
-from numbench.bittoken.vocabulary import Vocabulary
+from bittoken.data.packing import Samples, concatenate_samples
+from bittoken.data.question_sources import GeneratedSource
+from bittoken.data.tokenization import tokenize_items, tokenize_numbers
+from bittoken.encodings.bittoken import BitToken
+from bittoken.vocabulary import Vocabulary
 from numbench.tasks import PAPER_TASKS
 
 Token = tuple[str, str | None]

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from numbench.bittoken.encodings.base import NumberEncoding
+from bittoken.encodings.base import NumberEncoding
 from numbench.errors import BadInput
 from tests.bittoken.encodings.values import (
     ALL,

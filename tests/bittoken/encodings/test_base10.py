@@ -11,7 +11,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from numbench.bittoken.encodings.base10 import Base10
+from bittoken.encodings.base10 import Base10
 from tests.bittoken.encodings.values import (
     decimals,
     finite_and_infinite,

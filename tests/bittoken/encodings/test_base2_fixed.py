@@ -11,7 +11,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from numbench.bittoken.encodings.base2_fixed import Base2Fixed
+from bittoken.encodings.base2_fixed import Base2Fixed
 from tests.bittoken.encodings.values import (
     decimals,
     finite_and_infinite,

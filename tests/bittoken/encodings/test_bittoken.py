@@ -11,7 +11,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from numbench.bittoken.encodings.bittoken import BitToken
+from bittoken.encodings.bittoken import BitToken
 from tests.bittoken.encodings.values import SPECIAL, finite_and_infinite, patterns, same_bits
 
 FULL, PLAIN = BitToken(), BitToken(reciprocal=False)

@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from numbench.bittoken.encodings.decimal_digits import (
+from bittoken.encodings.decimal_digits import (
     digits_to_int,
     int_to_digits,
     parse_decimals,

@@ -12,7 +12,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from numbench.bittoken.encodings.fone import FoNE
+from bittoken.encodings.fone import FoNE
 from tests.bittoken.encodings.values import decimals, finite_and_infinite, random_codes, same_bits
 
 ENCODING = FoNE()

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from numbench.bittoken.encodings.fone import FoNELog
+from bittoken.encodings.fone import FoNELog
 from tests.bittoken.encodings.values import decimals, finite_and_infinite
 
 ENCODING = FoNELog()

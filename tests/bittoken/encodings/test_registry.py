@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from numbench.bittoken import encodings
-from numbench.bittoken.encodings.xval import XVal
+from bittoken import encodings
+from bittoken.encodings.xval import XVal
 from numbench.errors import BadInput
 
 
@@ -37,7 +37,7 @@ def test_plugins_follow_the_built_in_encodings(monkeypatch: pytest.MonkeyPatch) 
 def test_a_plugin_can_be_imported_before_the_package(tmp_path: Path) -> None:
     """Importing the package from a plugin does not load the plugin again, half-imported."""
     (tmp_path / "early.py").write_text(
-        "from numbench.bittoken.encodings.xval import XVal\n"
+        "from bittoken.encodings.xval import XVal\n"
         "class Early(XVal):\n    name = 'early'\nEARLY = Early()\n"
     )
     info = tmp_path / "early-1.0.dist-info"
@@ -46,7 +46,7 @@ def test_a_plugin_can_be_imported_before_the_package(tmp_path: Path) -> None:
     (info / "entry_points.txt").write_text("[numbench.encodings]\nearly = early:EARLY\n")
     program = (
         f"import sys; sys.path.insert(0, {str(tmp_path)!r}); import early; "
-        "from numbench.bittoken.vocabulary import ENCODING_NAMES; print('early' in ENCODING_NAMES)"
+        "from bittoken.vocabulary import ENCODING_NAMES; print('early' in ENCODING_NAMES)"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert (done.stdout, done.stderr) == ("True\n", "")

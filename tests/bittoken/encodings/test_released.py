@@ -10,8 +10,8 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from numbench.bittoken.encodings.base import NumberEncoding
-from numbench.bittoken.encodings.released import RELEASED_ENCODINGS
+from bittoken.encodings.base import NumberEncoding
+from bittoken.encodings.released import RELEASED_ENCODINGS
 from tests.bittoken.encodings.values import decimals, finite_and_infinite, same_bits
 
 FONE, BASE10 = RELEASED_ENCODINGS["fone-released"], RELEASED_ENCODINGS["base10-released"]

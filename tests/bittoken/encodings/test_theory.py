@@ -12,8 +12,8 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
-from numbench.bittoken.encodings.base import NumberEncoding
-from numbench.bittoken.encodings.fone import FoNE, FoNELog, SinusoidalEncoding
+from bittoken.encodings.base import NumberEncoding
+from bittoken.encodings.fone import FoNE, FoNELog, SinusoidalEncoding
 
 LINEAR, LOGARITHMIC = FoNE(), FoNELog()
 

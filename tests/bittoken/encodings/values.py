@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from numbench.bittoken.encodings import ENCODINGS
-from numbench.bittoken.encodings.base import Codes, FloatArray, NumberEncoding, Vectors
+from bittoken.encodings import ENCODINGS
+from bittoken.encodings.base import Codes, FloatArray, NumberEncoding, Vectors
 
 SPECIAL = np.array(
     [0.0, -0.0, 1.0, -2.5, 0.1, 1e14, 5e-324, -5e-324, 2.2250738585072014e-308,

@@ -10,11 +10,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from numbench.bittoken.encodings.base import Codes, FloatArray
-from numbench.bittoken.encodings.bittoken import BitToken
-from numbench.bittoken.text.bpe import ALPHABET, ByteBpe
-from numbench.bittoken.text.codec import TextCodec
-from numbench.bittoken.vocabulary import Vocabulary
+from bittoken.encodings.base import Codes, FloatArray
+from bittoken.encodings.bittoken import BitToken
+from bittoken.text.bpe import ALPHABET, ByteBpe
+from bittoken.text.codec import TextCodec
+from bittoken.vocabulary import Vocabulary
 
 ENTRIES = [
     b"th", b"the", b"in", b" t", b" the", b"12", b" 1", b" 12", b"  ", b"<|", b"an", b"and",

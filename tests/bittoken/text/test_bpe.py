@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from numbench.bittoken.text.bpe import ALPHABET, ByteBpe, load_tiktoken_ranks, train_bpe
-from numbench.bittoken.text.number_parsing import text_between_numbers
+from bittoken.text.bpe import ALPHABET, ByteBpe, load_tiktoken_ranks, train_bpe
+from bittoken.text.number_parsing import text_between_numbers
 from numbench.errors import BadInput
 from tests.bittoken.text.small import ENTRIES, SMALL, parquet, rank_file
 

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from numbench.bittoken.encodings import ENCODINGS
-from numbench.bittoken.text.bpe import ALPHABET, ByteBpe
-from numbench.bittoken.text.codec import TextCodec, number_token_mask
-from numbench.bittoken.text.number_parsing import canonical_value, plain_decimal
-from numbench.bittoken.vocabulary import ENCODING_NAMES, EOS, NUM, Vocabulary
+from bittoken.encodings import ENCODINGS
+from bittoken.text.bpe import ALPHABET, ByteBpe
+from bittoken.text.codec import TextCodec, number_token_mask
+from bittoken.text.number_parsing import canonical_value, plain_decimal
+from bittoken.vocabulary import ENCODING_NAMES, EOS, NUM, Vocabulary
 from numbench.errors import BadInput
 from tests.bittoken.text.small import SMALL, Rough, Unsigned, codec, codec_with
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from numbench.bittoken.text.documents import read_documents, text_files
+from bittoken.text.documents import read_documents, text_files
 from numbench.errors import BadInput
 from tests.bittoken.text.small import parquet
 

@@ -10,9 +10,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from numbench.bittoken.data.packing import Samples
-from numbench.bittoken.text.stream import TextStream
-from numbench.bittoken.vocabulary import BOS, EOS, NUM
+from bittoken.data.packing import Samples
+from bittoken.text.stream import TextStream
+from bittoken.vocabulary import BOS, EOS, NUM
 from numbench.errors import BadInput
 from tests.bittoken.text.small import codec, documents, parquet
 

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import torch
 
-from numbench.bittoken.training.live import TrainingCallbacks
-from numbench.bittoken.training.run import train
-from numbench.bittoken.training.trainer import StepResult, Trainer
+from bittoken.training.live import TrainingCallbacks
+from bittoken.training.run import train
+from bittoken.training.trainer import StepResult, Trainer
 from tests.bittoken.training.tiny import recipe
 
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from numbench.bittoken.training.curriculum import (
+from bittoken.training.curriculum import (
     Curriculum,
     advance_threshold,
     capped,

@@ -12,13 +12,13 @@ import torch
 from rich.console import Console
 from torch.utils.flop_counter import FlopCounterMode
 
-from numbench.bittoken.attention import PackedLayout
-from numbench.bittoken.config import ModelShape
-from numbench.bittoken.data.packing import Samples
-from numbench.bittoken.data.question_sources import generated_sources
-from numbench.bittoken.network import Network
-from numbench.bittoken.training import flops
-from numbench.bittoken.training.live import (
+from bittoken.attention import PackedLayout
+from bittoken.config import ModelShape
+from bittoken.data.packing import Samples
+from bittoken.data.question_sources import generated_sources
+from bittoken.network import Network
+from bittoken.training import flops
+from bittoken.training.live import (
     ProgressMeter,
     ProgressSnapshot,
     log_line,
@@ -26,11 +26,11 @@ from numbench.bittoken.training.live import (
     show_progress,
     training_view,
 )
-from numbench.bittoken.training.losses import Targets, predict
-from numbench.bittoken.training.recipe import DataPart, Recipe, TrainingPart
-from numbench.bittoken.training.trainer import StepResult, TrainerProgress
-from numbench.bittoken.training.validation import _mean_by_level, expected_chance_accuracy
-from numbench.bittoken.vocabulary import BOS, EOQ, EOS, NUM, Vocabulary
+from bittoken.training.losses import Targets, predict
+from bittoken.training.recipe import DataPart, Recipe, TrainingPart
+from bittoken.training.trainer import StepResult, TrainerProgress
+from bittoken.training.validation import _mean_by_level, expected_chance_accuracy
+from bittoken.vocabulary import BOS, EOQ, EOS, NUM, Vocabulary
 from numbench.progress_display import LogDisplay
 from numbench.tasks import PAPER_TASKS
 

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 import torch
 
-from numbench.bittoken.config import ModelConfig
-from numbench.bittoken.data.packing import Samples
-from numbench.bittoken.network import Network
-from numbench.bittoken.training.losses import (
+from bittoken.config import ModelConfig
+from bittoken.data.packing import Samples
+from bittoken.network import Network
+from bittoken.training.losses import (
     LossScale,
     Predictions,
     Targets,
@@ -19,7 +19,7 @@ from numbench.bittoken.training.losses import (
     predict,
     token_losses,
 )
-from numbench.bittoken.vocabulary import NUM, Vocabulary
+from bittoken.vocabulary import NUM, Vocabulary
 
 VOCABULARY = Vocabulary("bittoken")
 NUMBER = VOCABULARY.ids[NUM]

@@ -6,16 +6,16 @@ import numpy as np
 import pytest
 import torch
 
-from numbench.bittoken.config import ModelConfig
-from numbench.bittoken.network import Network
-from numbench.bittoken.training.optimizers import (
+from bittoken.config import ModelConfig
+from bittoken.network import Network
+from bittoken.training.optimizers import (
     OptimizerConfig,
     Optimizers,
     learning_rate_share,
     muon_momentum,
     parameter_groups,
 )
-from numbench.bittoken.vocabulary import Vocabulary
+from bittoken.vocabulary import Vocabulary
 
 
 def network(**shape: object) -> Network:

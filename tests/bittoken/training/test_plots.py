@@ -14,7 +14,7 @@ from matplotlib.collections import QuadMesh
 from matplotlib.figure import Figure
 from matplotlib.image import imread
 
-from numbench.bittoken.training import plots
+from bittoken.training import plots
 from numbench.errors import BadInput
 from numbench.plot_style import plot_style
 

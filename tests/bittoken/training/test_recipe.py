@@ -8,9 +8,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from numbench.bittoken.encodings import ENCODINGS
-from numbench.bittoken.training.recipe import Recipe, bundled_recipes, load_recipe
-from numbench.bittoken.vocabulary import ENCODING_NAMES
+from bittoken.encodings import ENCODINGS
+from bittoken.training.recipe import Recipe, bundled_recipes, load_recipe
+from bittoken.vocabulary import ENCODING_NAMES
 from numbench.errors import BadInput
 from numbench.tasks import PAPER_TASKS
 

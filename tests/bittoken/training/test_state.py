@@ -22,10 +22,10 @@ from filelock import FileLock
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 
-from numbench.bittoken.training import metrics_log, state
-from numbench.bittoken.training.live import TrainingCallbacks
-from numbench.bittoken.training.run import TrainingResult, train
-from numbench.bittoken.training.trainer import StepResult, Trainer
+from bittoken.training import metrics_log, state
+from bittoken.training.live import TrainingCallbacks
+from bittoken.training.run import TrainingResult, train
+from bittoken.training.trainer import StepResult, Trainer
 from numbench.errors import BadInput, NumbenchError
 from tests.bittoken.training.tiny import STEPS, TrainingParts, recipe, saved_step
 

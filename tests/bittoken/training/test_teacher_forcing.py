@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 import torch
 
-from numbench.bittoken.encodings.bittoken import BitToken
-from numbench.bittoken.training.losses import Predictions, Targets
-from numbench.bittoken.training.teacher_forcing import teacher_forced_scores
-from numbench.bittoken.vocabulary import Vocabulary
+from bittoken.encodings.bittoken import BitToken
+from bittoken.training.losses import Predictions, Targets
+from bittoken.training.teacher_forcing import teacher_forced_scores
+from bittoken.vocabulary import Vocabulary
 from numbench.scoring import metrics
 
 Answer = tuple[list[str], list[str]]

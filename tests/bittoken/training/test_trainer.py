@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 import torch
 
-from numbench.bittoken.training.mixture import Batch, BatchSize
-from numbench.bittoken.vocabulary import NUM, Vocabulary
+from bittoken.training.mixture import Batch, BatchSize
+from bittoken.vocabulary import NUM, Vocabulary
 from numbench.errors import BadInput
 from tests.bittoken.training.tiny import TrainingParts, assert_close, gradients, recipe, rows
 

@@ -10,11 +10,11 @@ import msgspec
 import numpy as np
 import torch
 
-from numbench.bittoken.training.distributed import DistributedContext
-from numbench.bittoken.training.mixture import Batch, BatchSize, DataLoader, Mixture
-from numbench.bittoken.training.recipe import Recipe
-from numbench.bittoken.training.trainer import Trainer
-from numbench.bittoken.vocabulary import Vocabulary
+from bittoken.training.distributed import DistributedContext
+from bittoken.training.mixture import Batch, BatchSize, DataLoader, Mixture
+from bittoken.training.recipe import Recipe
+from bittoken.training.trainer import Trainer
+from bittoken.vocabulary import Vocabulary
 
 STEPS = 12
 SETTINGS: dict[str, Any] = {

@@ -1,0 +1,436 @@
+"""Small models in this process."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pyarrow.parquet as pq
+import pytest
+
+from numbench.dataset.store import write_dataset
+from numbench.errors import BadInput
+from numbench.journal import read_run
+from numbench.models import Message, describe_model, open_batch, open_model
+from numbench.models.base import RequestSettings
+from numbench.records import Completion
+from numbench.reporting import report
+from numbench.runner import run
+from numbench.runner.spec import RunSpec
+from numbench.scoring.scored_run import score_run
+from numbench.tasks.items import make_item
+from numbench.tasks.prompts import load_prompt_set
+
+LACKING = [name for name in ("torch", "safetensors") if find_spec(name) is None]
+local = pytest.mark.skipif(
+    bool(LACKING), reason=f"{' and '.join(LACKING)} not installed: pip install '.[local]'"
+)
+SYSTEM = Message("system", "Return one JSON object.")
+LIST = ("1.5", "-7", "300")
+QUESTIONS = (
+    load_prompt_set().format_question("addition", "+", ("1", "2.5")),
+    load_prompt_set().format_question("sorting", "ascending", LIST),
+    load_prompt_set().format_question("interval", "interval", ("2", "1", "3")),
+    load_prompt_set().format_question("mean", "mean", LIST * 3),
+)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    from bittoken.checkpoint import save
+    from tests.bittoken import small
+
+    at = tmp_path_factory.mktemp("models") / "tiny-bittoken"
+    save(at, small.network(), {"step": 1})
+    return at
+
+
+def ask(
+    model: Any, questions: Sequence[str] = QUESTIONS, together: bool = True, **settings: Any
+) -> list[Completion]:
+    shaped = RequestSettings(**({"temperature": 0.0, "max_tokens": 12} | settings))
+
+    async def one(question: str) -> Completion:
+        completion: Completion = await model.answer([SYSTEM, Message("user", question)], shaped)
+        return completion
+
+    async def go() -> list[Completion]:
+        if together:
+            return list(await asyncio.gather(*map(one, questions)))
+        return [await one(question) for question in questions]
+
+    return asyncio.run(go())
+
+
+def says(model: Any, monkeypatch: pytest.MonkeyPatch, *pieces: str | float) -> None:
+    """Let `model` generate these tokens, a float as a number token, and its end token."""
+    from bittoken.generation import GeneratedAnswer
+
+    token_ids = model._loaded.token_ids
+    tokens = [
+        token_ids.number_id if isinstance(p, float) else token_ids.piece_to_ids[p][0]
+        for p in pieces
+    ]
+    values = [p for p in pieces if isinstance(p, float)]
+    answer = GeneratedAnswer([*tokens, token_ids.eos_id], values, True)
+    monkeypatch.setattr(
+        "bittoken.generation.generate",
+        lambda net, lex, received, *_: [answer] * len(received),
+    )
+
+
+@local
+def test_an_answer_does_not_depend_on_its_batch(folder: Path) -> None:
+    model = open_model(f"checkpoint/{folder}").model
+    alone = ask(model, together=False)
+    together = ask(model)
+    assert {c.extra["batch"] for c in alone} == {1}
+    assert {c.extra["batch"] for c in together} == {len(QUESTIONS)}
+    assert [(c.text, c.usage, c.finish_reason) for c in alone] == [
+        (c.text, c.usage, c.finish_reason) for c in together
+    ]
+    assert len({c.text for c in alone}) == len(QUESTIONS)
+
+
+@local
+@pytest.mark.parametrize(
+    ("pieces", "text"),
+    [
+        ((3.5,), '{"answer": 3.5}'),
+        (("B",), '{"answer": "B"}'),
+        (("[", -7.0, ", ", 1.5, "]"), '{"answer": [-7, 1.5]}'),
+        (("[", 1.5), '{"answer": null, "said": "[1.5"}'),
+        ((), ""),
+    ],
+)
+def test_answers_have_the_json_form_that_is_scored(
+    folder: Path, pieces: tuple[str | float, ...], text: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = open_model(f"checkpoint/{folder}").model
+    says(model, monkeypatch, *pieces)
+    (completion,) = ask(model, QUESTIONS[:1])
+    assert (completion.text, completion.finish_reason) == (text, "stop")
+    usage, count = completion.usage, len(pieces) + 1
+    # bos, a number, the operator, a number, eoq
+    assert (usage.input, usage.reasoning, usage.source) == (5, 0, "counted")
+    assert (usage.visible, usage.generated) == (count, count)
+    assert completion.served_model == "tiny-bittoken"
+    assert completion.extra["device"] in ("cpu", "cuda:0")
+
+
+@local
+def test_an_answer_at_its_limit_is_truncated_and_null(folder: Path) -> None:
+    model = open_model(f"checkpoint/{folder}").model
+    for completion in ask(model, max_tokens=3):
+        assert completion.finish_reason == "length"
+        assert completion.usage.generated == 3
+        assert json.loads(completion.text)["answer"] is None
+
+
+@local
+def test_only_the_last_question_is_read(folder: Path) -> None:
+    model = open_model(f"checkpoint/{folder}").model
+    (plain,) = ask(model, QUESTIONS[:1])
+    turns = [
+        Message("system", "Be brief."),
+        Message("user", QUESTIONS[1]),
+        Message("assistant", "{}"),
+        Message("user", QUESTIONS[0]),
+    ]
+    completion = asyncio.run(model.answer(turns, RequestSettings(max_tokens=12)))
+    assert (completion.text, completion.usage) == (plain.text, plain.usage)
+
+
+@local
+def test_an_invalid_or_too_long_question_fails_alone(folder: Path) -> None:
+    model: Any = open_model(f"checkpoint/{folder}").model
+    long = load_prompt_set().format_question("mean", "mean", ["1"] * 600)
+    valid, invalid, too_long = ask(model, [QUESTIONS[0], "Who are you?", long])
+    assert valid.error is None
+    for failed, message in ((invalid, "not a question"), (too_long, "context of 1024")):
+        assert failed.error is not None
+        assert failed.error.kind == "item"
+        assert message in failed.error.message
+    (warm,) = ask(model, QUESTIONS[:1], temperature=0.7)
+    assert warm.error is not None and warm.error.kind == "run"
+
+
+@local
+def test_a_batch_out_of_time_fails_and_one_out_of_memory_is_halved(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import torch
+
+    from bittoken import generation as module
+
+    model: Any = open_model(f"checkpoint/{folder}").model
+    expected = [c.text for c in ask(model)]
+    late = ask(model, timeout=0.0)
+    assert [c.error.kind for c in late if c.error] == ["item"] * len(QUESTIONS)
+    generate = module.generate
+
+    def small(network: Any, token_ids: Any, questions: Any, *others: Any) -> Any:
+        if len(questions) > 1:
+            raise torch.OutOfMemoryError("too much")
+        return generate(network, token_ids, questions, *others)
+
+    monkeypatch.setattr(module, "generate", small)
+    assert [c.text for c in ask(model)] == expected
+
+
+@local
+def test_closing_stops_a_running_batch(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    model: Any = open_model(f"checkpoint/{folder}").model
+    begun = asyncio.Event()
+
+    async def go() -> Completion:
+        loop = asyncio.get_running_loop()
+
+        def endless(network: Any, token_ids: Any, received: Any, limits: Any, stopped: Any) -> Any:
+            from bittoken.generation import GeneratedAnswer
+
+            loop.call_soon_threadsafe(begun.set)
+            # Without a deadline a failure would keep the test process running.
+            deadline = time.monotonic() + 120
+            while not stopped() and time.monotonic() < deadline:
+                time.sleep(0.001)
+            return [GeneratedAnswer([5], [], False)] * len(received)
+
+        monkeypatch.setattr("bittoken.generation.generate", endless)
+        question = Message("user", QUESTIONS[0])
+        answer = asyncio.create_task(model.answer([question], RequestSettings(max_tokens=12)))
+        await begun.wait()
+        await model.close()
+        return await answer  # type: ignore[no-any-return]
+
+    stopped = asyncio.run(go())
+    assert stopped.error is not None
+    assert stopped.error.kind == "transient"
+
+
+@local
+def test_a_run_is_recorded_resumed_scored_and_reported(folder: Path, tmp_path: Path) -> None:
+    items = {
+        "addition": [make_item("addition", "+", (str(n), "1"), {}) for n in range(1, 6)],
+        "sorting": [make_item("sorting", "ascending", (str(n), "0.5"), {}) for n in range(1, 6)],
+        "interval": [make_item("interval", "interval", (str(n), "2", "4"), {}) for n in (1, 3, 5)],
+    }
+    write_dataset(
+        tmp_path / "data",
+        items,
+        name="small",
+        generator="test",
+        seed=None,
+        split="test",
+        settings={},
+    )
+    name = f"checkpoint/{folder}"
+    out = tmp_path / "run"
+    spec = RunSpec(name, dataset=tmp_path / "data", out=out)
+    done = run(spec, concurrency=4, on_progress=lambda now: None)
+    assert (done.answered, done.errors) == (13, 0)
+    recorded = read_run(out)
+    assert recorded.info.display == "tiny-bittoken"
+    assert recorded.info.reasoning == "none"
+    assert recorded.info.settings["max_tokens"] == 64
+    assert len(str(recorded.info.settings["model_sha256"])) == 64
+    assert recorded.info.settings["precision"] == "float32"
+    responses = recorded.responses.values()
+    assert done.generated_tokens == sum(r.usage.generated or 0 for r in responses)
+    assert max(int(str(r.extra["batch"])) for r in responses) > 1
+    again = run(spec, concurrency=4, on_progress=lambda now: None)
+    assert (again.completed, again.skipped) == (0, 13)
+    assert msgspec.json.decode((out / "run.json").read_bytes())["model"] == name
+    report([out], out=tmp_path / "report", published=False)
+    scores = pq.read_table(tmp_path / "report" / "scores.parquet").to_pylist()
+    assert {score["item_id"] for score in scores} == set(recorded.responses)
+    assert "tiny-bittoken" in (tmp_path / "report" / "tables" / "tokens.md").read_text()
+
+
+@local
+def test_correct_answers_match_exactly(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Checks all three kinds of answer, generated as tokens."""
+    from bittoken.generation import GeneratedAnswer
+    from bittoken.token_ids import TokenIds
+
+    truths = {
+        ("1", "2.5"): (3.5,),
+        ("3", "0.1"): ("[", 0.1, ", ", 3.0, "]"),
+        ("3", "2", "4"): ("B",),
+    }
+    items = {
+        "addition": [make_item("addition", "+", ("1", "2.5"), {})],
+        "sorting": [make_item("sorting", "ascending", ("3", "0.1"), {})],
+        "interval": [make_item("interval", "interval", ("3", "2", "4"), {})],
+    }
+    write_dataset(
+        tmp_path / "data",
+        items,
+        name="small",
+        generator="test",
+        seed=None,
+        split="test",
+        settings={},
+    )
+
+    def known(network: Any, token_ids: TokenIds, received: Any, *_: Any) -> list[GeneratedAnswer]:
+        encoding = token_ids.vocabulary.encoding
+        answers = []
+        for question in received:
+            numbers = question.codes[question.tokens == token_ids.number_id]
+            assert encoding is not None
+            values = encoding.decode(numbers).tolist()
+            pieces: Any = next(
+                truth for key, truth in truths.items() if [float(k) for k in key] == values
+            )
+            tokens = [
+                token_ids.number_id if isinstance(p, float) else token_ids.piece_to_ids[p][0]
+                for p in pieces
+            ]
+            floats = [p for p in pieces if isinstance(p, float)]
+            answers.append(GeneratedAnswer([*tokens, token_ids.eos_id], floats, True))
+        return answers
+
+    monkeypatch.setattr("bittoken.generation.generate", known)
+    spec = RunSpec(f"checkpoint/{folder}", dataset=tmp_path / "data", out=tmp_path / "run")
+    run(spec, on_progress=lambda now: None)
+    rows = [row for task in score_run(tmp_path / "run").rows.values() for row in task]
+    scores = [row.score for row in rows]
+    assert [(s.status, s.exact_match, s.rule) for s in scores] == [("ok", True, 1)] * 3
+
+
+@local
+def test_the_identity_depends_on_the_weights(folder: Path, tmp_path: Path) -> None:
+    from bittoken.checkpoint import save
+    from tests.bittoken import small
+
+    save(tmp_path / "same", small.network(), {"step": 1})
+    save(tmp_path / "other", small.network(seed=1), {"step": 1})
+    (tmp_path / "same" / "notes.json").write_text("{}")
+    hashes = [
+        open_model(f"checkpoint/{at}").description.identity["model_sha256"]
+        for at in (folder, tmp_path / "same", tmp_path / "other")
+    ]
+    assert hashes[0] == hashes[1] != hashes[2]
+
+
+@local
+def test_the_identity_of_a_released_checkpoint_depends_on_its_tokenizer(tmp_path: Path) -> None:
+    from tests.bittoken.released import write_checkpoint
+
+    write_checkpoint(tmp_path)
+    opened = open_model(f"checkpoint/{tmp_path}")
+    assert {c.error for c in ask(opened.model)} == {None}
+    tokenizer = tmp_path / "tokens" / "tokenizer.json"
+    tokenizer.write_text(tokenizer.read_text() + "\n")
+    other = open_model(f"checkpoint/{tmp_path}").description.identity
+    assert other["model_sha256"] != opened.description.identity["model_sha256"]
+
+
+@local
+@pytest.mark.parametrize(
+    ("index", "tokens", "pieces", "text"),
+    [
+        (0, ["[NUM]", "Ġ+", "Ġ", "[NUM]"], (3.5,), '{"answer": 3.5}'),
+        (
+            1,
+            ["<|asc|>", "[NUM]", ",Ġ", "[NUM]", ",Ġ", "[NUM]"],
+            (-7.0, ", ", 1.5, ",", " ", 300.0),
+            '{"answer": [-7, 1.5, 300]}',
+        ),
+        (
+            2,
+            ["<|intva|>", "[NUM]", ":", "Ġ", "A", *("Ġ", "[NUM]", "Ġ", "B"),
+             *("Ġ", "[NUM]", "Ġ", "C")],
+            ("B",),
+            '{"answer": "B"}',
+        ),
+    ],
+    ids=["addition", "sorting", "interval"],
+)  # fmt: skip
+def test_questions_and_answers_of_released_checkpoints_have_the_layout_of_the_study(
+    tmp_path: Path,
+    index: int,
+    tokens: list[str],
+    pieces: tuple[str | float, ...],
+    text: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    from bittoken.generation import GeneratedAnswer
+    from tests.bittoken.released import FIRST_ID, TOKENS, write_checkpoint
+
+    write_checkpoint(tmp_path)
+    model = open_model(f"checkpoint/{tmp_path}").model
+    token_ids = model._loaded.token_ids  # type: ignore[attr-defined]
+    received: list[list[int]] = []
+
+    def known(network: Any, ids: Any, questions: Any, *_: Any) -> list[GeneratedAnswer]:
+        received.extend(question.tokens.tolist() for question in questions)
+        answer = [
+            token_ids.piece_to_ids["<|num|>" if isinstance(piece, float) else piece][0]
+            for piece in pieces
+        ]
+        values = [piece for piece in pieces if isinstance(piece, float)]
+        return [GeneratedAnswer([*answer, token_ids.eos_id], values, True)] * len(questions)
+
+    monkeypatch.setattr("bittoken.generation.generate", known)
+    (completion,) = ask(model, QUESTIONS[index : index + 1])
+    assert [TOKENS[n - FIRST_ID] for n in received[0]] == ["<|bos|>", *tokens, "<|eoq|>"]
+    assert completion.text == text
+
+
+@local
+def test_options_without_effect_are_rejected(folder: Path) -> None:
+    name = f"checkpoint/{folder}"
+    description = describe_model(name)
+    assert (description.level, description.sdk, description.key_variables) == ("none", None, ())
+    with pytest.raises(BadInput, match="no reasoning level 'high'; possible: none"):
+        open_model(name, "high")
+    with pytest.raises(BadInput, match="leave out --base-url"):
+        open_model(name, None, "http://127.0.0.1:1/v1")
+    with pytest.raises(BadInput, match="leave out --batch"):
+        open_batch(name)
+    with pytest.raises(BadInput, match="few-shot"):
+        run(RunSpec(name, few_shot=2), on_progress=lambda now: None)
+
+
+def test_the_error_for_an_incomplete_folder_names_the_missing_file(tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match=r"folder .*nowhere does not exist"):
+        open_model(f"checkpoint/{tmp_path}/nowhere")
+    with pytest.raises(BadInput, match="unknown model"):
+        open_model("checkpoint/")
+    (tmp_path / "model.safetensors").touch()
+    with pytest.raises(BadInput, match=rf"^checkpoint/{tmp_path}: .* config.json is missing$"):
+        open_model(f"checkpoint/{tmp_path}")
+    (tmp_path / "checkpoint").mkdir()
+    (tmp_path / "checkpoint" / "config.json").touch()
+    with pytest.raises(BadInput, match=rf"did you mean {tmp_path}/checkpoint\?$"):
+        open_model(f"checkpoint/{tmp_path}")
+
+
+def test_the_error_without_the_extra_names_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("numbench.models.local_inference.find_spec", lambda name: None)
+    with pytest.raises(BadInput, match=r"needs an extra: pip install 'numbench\[local\]'"):
+        open_model(f"checkpoint/{tmp_path}")
+
+
+def test_heavy_packages_are_imported_when_a_checkpoint_is_opened() -> None:
+    code = (
+        "import sys, numbench.cli, numbench.runner, bittoken.provider\n"
+        "heavy = ('torch', 'safetensors', 'bittoken.network')\n"
+        "print([m for m in heavy if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
