@@ -22,8 +22,18 @@ from numbench.describe import describe
 from numbench.errors import BadInput
 from numbench.records import Response
 from numbench.runner.few_shot import examples
-from numbench.scoring.exact_protocol import score_exact
-from numbench.tasks import PAPER_TASKS, SCALED_TASKS, TASKS, SampledQuestion, Task, TaskPrompts
+from numbench.scoring import score_exact, score_lenient
+from numbench.tasks import (
+    PAPER_TASKS,
+    SCALED_TASKS,
+    TASKS,
+    RandomWords,
+    SampledQuestion,
+    SamplingSettings,
+    Task,
+    TaskPrompts,
+)
+from numbench.tasks.base import LETTERS
 from numbench.tasks.prompts import load_prompt_set
 from numbench.tasks.shards import Shard, generate_items
 from tests.tasks.gcd_task import GCD
@@ -228,6 +238,11 @@ def _install_package(folder: Path, entry_point: str) -> dict[str, str]:
     (info / "entry_points.txt").write_text(f"[numbench.tasks]\ngcd = {entry_point}\n")
     return os.environ | {"PYTHONPATH": os.pathsep.join([str(folder), *sys.path])}
 
+def _one_of_three(words: RandomWords, _settings: SamplingSettings) -> SampledQuestion:
+    """Sample one of three questions, all of the training split."""
+    return SampledQuestion("gcd", (str(words.randint(1, 3)), "6"))
+
+
 
 def test_a_plugin_module_can_be_imported_first(tmp_path: Path) -> None:
     code = (
@@ -235,6 +250,8 @@ def test_a_plugin_module_can_be_imported_first(tmp_path: Path) -> None:
         "print(TASKS['gcd'] is plugin.GCD)"
     )
     done = subprocess.run(
+        ({"sample": lambda *_: None}, "gcd: no test item in 262,144 attempts; use another --split"),
+        ({"sample": _one_of_three}, "gcd: no test item in 262,144 attempts; use another --split"),
         [sys.executable, "-c", code],
         env=_install_package(tmp_path / "site", "tests.tasks.gcd_task:GCD"),
         capture_output=True,

@@ -18,7 +18,7 @@ from numbench.dataset.store import sha256_of
 from numbench.errors import BadInput
 from numbench.records import FileEntry, Item
 from numbench.tasks.random_words import RandomWords, attempts
-from numbench.tasks.shards import ItemsExhausted, Shard
+from numbench.tasks.shards import MAX_ATTEMPTS_WITHOUT_ITEM, ItemsExhausted, Shard
 from numbench.vectorized.jsonl_encoding import concatenated_bytes, json_lines
 from numbench.vectorized.samplers import SAMPLERS
 from numbench.vectorized.shards import generate_tables
@@ -77,6 +77,13 @@ def generate_rows(shard_file: ShardFile) -> Iterator[pa.Table]:
         else:
             yield from generate_tables(shard, rows)
     except ItemsExhausted as end:
+        if not end.item_count and shard.question_size is None:
+            attempted = f"{MAX_ATTEMPTS_WITHOUT_ITEM * shard.count:,} attempts"
+            remedy = "a larger --max-bits" if shard.max_bits else "a Task.sample that discards less"
+            raise BadInput(
+                f"{shard.task}: no {shard.split} item in {attempted}; use another --split, or "
+                f"{remedy}"
+            ) from end
         available = end.item_count * shard.count
         raise BadInput(
             f"{shard.task} has only about {available} different {shard.split} items of "

@@ -87,6 +87,10 @@ class ItemsExhausted(Exception):
         self.item_count = item_count
 
 
+MAX_ATTEMPTS_WITHOUT_ITEM = 1 << 18
+"""A dataset of one shard is exhausted after so many attempts in a row without an item, one of n
+shards after n times as many: the sampler discards every attempt, or the split has no question."""
+
 EXHAUSTION_WINDOW = 1 << 18
 MIN_NEW_FRACTION = 1 / 1000
 """A shard is exhausted if a smaller share of EXHAUSTION_WINDOW consecutive items is new."""
@@ -102,14 +106,18 @@ def generate_items(shard: Shard) -> Iterator[Item]:
     Raises BadInput if the task samples a question that has no exact answer.
     """
     seen: set[str] = set()
-    candidates = new = since_new = 0
+    candidates = new = since_new = since_item = 0
     for words in attempts(shard.stream, shard.words_per_attempt):
         item = _make_attempt(shard, words)
         since_new += 1
         if shard.question_size is not None and since_new > MAX_ATTEMPTS_WITHOUT_NEW:
             raise ItemsExhausted(len(seen))
         if item is None:
+            since_item += 1
+            if since_item >= MAX_ATTEMPTS_WITHOUT_ITEM * shard.count:
+                raise ItemsExhausted(len(seen))
             continue
+        since_item = 0
         candidates += 1
         if item.id not in seen:
             seen.add(item.id)

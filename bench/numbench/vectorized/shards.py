@@ -12,6 +12,7 @@ import pyarrow as pa
 from numbench.errors import BadInput
 from numbench.tasks.shards import (
     EXHAUSTION_WINDOW,
+    MAX_ATTEMPTS_WITHOUT_ITEM,
     MIN_NEW_FRACTION,
     ItemsExhausted,
     Shard,
@@ -47,13 +48,16 @@ def generate_tables(shard: Shard, rows: int) -> Iterator[pa.Table]:
 
 def _generate_vectorized(shard: Shard, rows: int) -> Iterator[pa.Table]:
     seen = SeenHashes(rows)
-    candidates = new = 0
+    candidates = new = since_item = 0
     for block in count():
         questions = sample_questions(shard, block * ATTEMPTS_PER_BATCH, ATTEMPTS_PER_BATCH)
         hashes = item_hashes(questions)
         fresh = seen.add(hashes)
         candidates, new = candidates + len(fresh), new + int(np.count_nonzero(fresh))
         yield build_item_table(questions.select(fresh), hashes[fresh], shard.max_digits)
+        since_item = 0 if len(fresh) else since_item + ATTEMPTS_PER_BATCH
+        if since_item >= MAX_ATTEMPTS_WITHOUT_ITEM * shard.count:
+            raise ItemsExhausted(seen.count)
         if candidates >= EXHAUSTION_WINDOW:
             if new < candidates * MIN_NEW_FRACTION:
                 raise ItemsExhausted(seen.count)
