@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import msgspec
+import pyarrow as pa
 import pytest
 
 from numbench.dataset.generate import generate
@@ -64,6 +65,22 @@ def test_generating_again_changes_nothing_and_reports_it(tmp_path: Path) -> None
     again = generate(SMALL, tmp_path / "d")
     assert (first.unchanged, again.unchanged) == (False, True)
     assert contents(tmp_path / "d") == before
+
+
+def test_generating_leaves_the_threads_of_arrow_as_they_are(tmp_path: Path) -> None:
+    before = pa.cpu_count()
+    pa.set_cpu_count(3)
+    try:
+        generate(SMALL, tmp_path / "d")
+        assert pa.cpu_count() == 3
+    finally:
+        pa.set_cpu_count(before)
+
+
+def test_a_split_without_any_question_is_reported(tmp_path: Path) -> None:
+    settings = SMALL._replace(tasks=("division",), split="val", max_bits=2)
+    with pytest.raises(BadInput, match=r"division: no val item .* or a larger --max-bits"):
+        generate(settings, tmp_path / "d")
 
 
 @pytest.mark.parametrize("other", [{"seed": 6}, {"split": "val"}, {"max_digits": 9}])

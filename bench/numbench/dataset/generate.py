@@ -13,6 +13,7 @@ from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 from typing import Literal, NamedTuple
 
+import pyarrow as pa
 from filelock import FileLock, Timeout
 
 from numbench import jsonl
@@ -232,7 +233,7 @@ def _in_processes(
         initargs=(signal.SIGINT, signal.SIG_IGN),
     )
     try:
-        jobs = [pool.submit(write_shard_file, file, folder) for file in shard_files]
+        jobs = [pool.submit(_write_in_worker, file, folder) for file in shard_files]
         for job in as_completed(jobs):
             yield job.result()
     except BrokenProcessPool:
@@ -247,6 +248,12 @@ def _in_processes(
         pool.shutdown(cancel_futures=True)
 
 
+def _write_in_worker(shard_file: ShardFile, folder: Path) -> FileEntry:
+    """Write one file in a worker process, on one thread: the other workers use the other cores."""
+    pa.set_cpu_count(1)
+    return write_shard_file(shard_file, folder)
+
+
 def _on_ray(shard_files: Sequence[ShardFile], folder: Path, workers: int) -> Iterator[FileEntry]:
     """Use the cluster at RAY_ADDRESS (`folder` must be shared), otherwise a local Ray."""
     try:
@@ -257,7 +264,7 @@ def _on_ray(shard_files: Sequence[ShardFile], folder: Path, workers: int) -> Ite
     if started:
         cluster = os.environ.get("RAY_ADDRESS")
         ray.init(num_cpus=None if cluster else workers, log_to_driver=False)
-    remote = ray.remote(write_shard_file)
+    remote = ray.remote(_write_in_worker)
     waiting = [remote.remote(file, folder) for file in shard_files]
     try:
         while waiting:

@@ -35,8 +35,6 @@ def write_shard_file(shard_file: ShardFile, folder: Path) -> FileEntry:
 
     Raises BadInput if there are fewer distinct items than rows.
     """
-    # One thread per worker; more would compete with the other workers.
-    pa.set_cpu_count(1)
     temporary = folder / f".{shard_file.file}"
     ids = hashlib.sha256()
     try:
