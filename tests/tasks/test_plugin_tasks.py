@@ -161,7 +161,10 @@ def test_an_inconsistent_declaration_is_rejected(change: dict[str, object], mess
         replace(GCD, **change)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("template", ["No field", "{b} alone", "{x} and {y}", "{a} of {list}"])
+@pytest.mark.parametrize(
+    "template",
+    ["No field", "{b} alone", "{x} and {y}", "{a} of {list}", "Only {{a}}", "{{x}} for {b}"],
+)
 def test_a_question_template_needs_known_fields(template: str) -> None:
     with pytest.raises(ValueError, match="use the fields"):
         TaskPrompts("system", {"gcd": template})
@@ -204,6 +207,12 @@ def test_a_faulty_plugin_task_is_bad_input(
 ) -> None:
     install(replace(GCD, **change))  # type: ignore[arg-type]
     with pytest.raises(BadInput, match=message):
+@pytest.mark.parametrize("template", ["{a", "{a!r}", "{a:5}"])
+def test_another_brace_in_a_template_has_to_be_doubled(template: str) -> None:
+    with pytest.raises(ValueError, match=r"question of 'gcd': .*\{\{ is a brace"):
+        TaskPrompts("system", {"gcd": template})
+
+
         generate(SETTINGS, tmp_path / "data")
 
 
@@ -211,6 +220,8 @@ def test_uneven_params_are_bad_input(install, tmp_path: Path) -> None:
     def uneven(words, _settings):
         number = words.randint(1, 10**12)
         return SampledQuestion("gcd", (str(number), "6"), {f"key_{number % 2}": 1})
+        ("Write {{x}} and {{list}} for {a}?", ("2",)),
+        ("How many elements has {{{a}, {b}}}?", ("2", "3")),
 
     install(replace(GCD, sample=uneven))
     with pytest.raises(BadInput, match="has to return the same keys"):

@@ -30,7 +30,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from string import ascii_lowercase
+from string import Formatter, ascii_lowercase
 from typing import Literal, NamedTuple, Protocol, TypeVar
 
 from numbench.records import Answer, Difficulty, ErrorKind
@@ -122,7 +122,8 @@ class TaskPrompts:
 
     system: the system prompt, which has to ask for the answer as `{"answer": ...}`.
     questions: one template per operator. Its fields are `{a}`, `{b}`, ... for a fixed number of
-    operands, `{list}` for any number of them, or `{expression}` (`Task.expression`).
+    operands, `{list}` for any number of them, or `{expression}` (`Task.expression`). `{{` and `}}`
+    are braces of the question.
     """
 
     system: str
@@ -130,13 +131,27 @@ class TaskPrompts:
 
     def __post_init__(self) -> None:
         for operator, template in self.questions.items():
-            fields = set(re.findall(r"\{(\w*)\}", template))
+            try:
+                fields = set(template_fields(template))
+            except ValueError as error:
+                raise ValueError(f"question of {operator!r}: {error}") from None
             is_special = fields in ({"list"}, {"expression"})
             if not fields or not (is_special or fields == set(ascii_lowercase[: len(fields)])):
                 raise ValueError(
                     f"question of {operator!r}: use the fields {{a}}, {{b}}, ..., {{list}} or "
-                    "{expression}"
+                    "{expression}; {{ is a brace"
                 )
+
+
+def template_fields(template: str) -> list[str]:
+    """Return the names of the fields of a wording. Raises ValueError for other single braces."""
+    try:
+        parsed = list(Formatter().parse(template))
+    except ValueError as error:
+        raise ValueError(f"{error}; {{{{ is a brace") from error
+    if any(specification or conversion for _, _, specification, conversion in parsed):
+        raise ValueError("a field is not a plain {name}; {{ is a brace")
+    return [name for _, name, _, _ in parsed if name is not None]
 
 
 class Convention(NamedTuple):

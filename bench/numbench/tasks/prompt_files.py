@@ -13,7 +13,6 @@ system/GROUP.txt    of the tasks of a group (`Task.system_prompt`)
 from __future__ import annotations
 
 import hashlib
-import string
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
@@ -24,6 +23,7 @@ from numbench.errors import BadInput
 from numbench.records import PAPER
 from numbench.resources import resource_folder
 from numbench.tasks import TASKS
+from numbench.tasks.base import template_fields
 
 Templates = dict[str, dict[str, str]]
 """Task → operator → wording."""
@@ -154,12 +154,9 @@ def _task_templates(path: Path, task: str, table: object) -> dict[str, str]:
 def _fields(place: str, template: str) -> list[str]:
     """Return the names of the fields of a wording. Raises BadInput for other braces."""
     try:
-        parsed = list(string.Formatter().parse(template))
+        return template_fields(template)
     except ValueError as error:
-        raise BadInput(f"{place}: {error}; {{{{ is a brace") from error
-    if any(specification or conversion for _, _, specification, conversion in parsed):
-        raise BadInput(f"{place}: a field is not a plain {{name}}; {{{{ is a brace")
-    return [field for _, field, _, _ in parsed if field is not None]
+        raise BadInput(f"{place}: {error}") from error
 
 
 def _system_prompt(folder: Path, task: str, options: Mapping[str, object]) -> str | None:

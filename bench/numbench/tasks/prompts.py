@@ -10,14 +10,14 @@ from collections.abc import Iterable, Sequence
 from functools import cache, cached_property
 from itertools import pairwise
 from pathlib import Path
-from string import ascii_lowercase
+from string import Formatter, ascii_lowercase
 from typing import NamedTuple
 
 from numbench.errors import BadInput
 from numbench.records import PAPER, PromptRef
 from numbench.resources import resource_folder
 from numbench.tasks import TASKS
-from numbench.tasks.base import LETTERS, TaskPrompts
+from numbench.tasks.base import LETTERS, TaskPrompts, template_fields
 from numbench.tasks.prompt_files import bundled_sets, read_prompt_files
 
 _NUMBER = r"[-+]?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?"
@@ -113,10 +113,11 @@ class PromptSet:
         """Return the prompt of a question. separator: between the elements of a list."""
         templates = self._templates[task]
         template = templates[operator]
-        if "{choices}" in template:
+        fields = template_fields(template)
+        if "choices" in fields:
             choices = separator.join(_choices(templates, operands[1:]))
             return template.format(reference=operands[0], choices=choices)
-        if "{list}" in template:
+        if "list" in fields:
             return template.format(list=separator.join(operands))
         expression = TASKS[task].expression
         if expression is not None:
@@ -223,15 +224,14 @@ def _operands(fields: dict[str, str]) -> tuple[str, ...]:
 
 
 def _pattern(template: str) -> re.Pattern[str]:
-    pieces = re.split(r"(?<!\{)\{(\w+)\}", template)
-    pieces[::2] = [text.replace("{{", "{").replace("}}", "}") for text in pieces[::2]]
-    pattern = re.escape(pieces[0])
-    for index, (field, text) in enumerate(zip(pieces[1::2], pieces[2::2], strict=True)):
-        repeated = field in pieces[1 : 2 * index + 1 : 2]
-        group = (
-            f"(?P={field})" if repeated else f"(?P<{field}>{_FIELD_PATTERNS.get(field, _NUMBER)})"
-        )
-        pattern += group + re.escape(text)
+    pattern, seen = "", set()
+    for text, field, _, _ in Formatter().parse(template):
+        pattern += re.escape(text)
+        if field in seen:
+            pattern += f"(?P={field})"
+        elif field is not None:
+            pattern += f"(?P<{field}>{_FIELD_PATTERNS.get(field, _NUMBER)})"
+            seen.add(field)
     return re.compile(pattern)
 
 
