@@ -97,6 +97,7 @@ def test_the_wheel_installs_nothing_but_numbench(wheel: Path) -> None:
     ):
         assert f"numbench/_data/{data}" in names
     assert not [name for name in names if "__pycache__" in name or name.endswith(".pyc")]
+    assert not [name for name in names if name.startswith("numbench/") and not Path(name).suffix]
 
 
 def test_the_sdist_has_what_a_build_and_the_tests_need(archives: Path) -> None:
