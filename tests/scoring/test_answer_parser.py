@@ -157,6 +157,7 @@ NOT_NUMBERS = [
 LETTERS = [
     ('{"answer": "B"}', 1, "B"),
     ('{"answer": "b"}', 1, "B"),
+    ('{"answer": "Z"}', 1, "Z"),
     ('{"answer": B}', 2, "B"),
     ('{"answer": "B"', 3, "B"),
     ('"answer": "B"}', 2, "B"),
@@ -168,8 +169,8 @@ LETTERS = [
     ("The correct answer is: **B**", 4, "B"),
 ]
 
-NOT_LETTERS = ['{"answer": "B', '{"answer": "G"}', '{"answer": ["B"]}', '{"answer": 5}', "C}",
-               "It is a B", "A or B", "BAD", "G", '{"answer": "B: x < 5"}']  # fmt: skip
+NOT_LETTERS = ['{"answer": "B', '{"answer": "É"}', '{"answer": ["B"]}', '{"answer": 5}', "C}",
+               "It is a B", "A or B", "BAD", "É", '{"answer": "B: x < 5"}']  # fmt: skip
 
 LISTS = [
     ('{"answer": [1, 2.50, -3e0]}', 1, ("1", "2.50", "-3")),

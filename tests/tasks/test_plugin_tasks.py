@@ -128,6 +128,43 @@ def test_answers_to_a_plugin_task_are_scored(dataset: Dataset) -> None:
     assert not score_exact(item, wrong).exact_match
 
 
+OCTANT = Task(
+    name="octant",
+    operators=("octant",),
+    sample=lambda words, _: SampledQuestion("octant", (str(words.randint(0, 8 * 10**6 - 1)),)),
+    exact_answer=lambda _, operands: LETTERS[int(operands[0]) // 10**6],
+    answer_kind="letter",
+    metric="exact_match",
+    prompts=TaskPrompts(
+        'Return exactly one JSON object: {"answer": <letter>}',
+        {"octant": "How many millions has {a}? A: 0, B: 1, C: 2, D: 3, E: 4, F: 5, G: 6, H: 7"},
+    ),
+)
+
+
+def test_options_beyond_f_are_read_and_scored(install, tmp_path: Path) -> None:
+    install(OCTANT)
+    items = generate(SETTINGS._replace(tasks=("octant",)), tmp_path / "octant").dataset.by_task
+    item = next(item for item in items["octant"] if item.answer == "H")
+
+    def scores(text: str) -> tuple[bool, bool, str | None]:
+        response = Response(item_id=item.id, text=text)
+        exact, lenient = score_exact(item, response), score_lenient(item, response)
+        return exact.exact_match, lenient.exact_match, exact.error_kind
+
+    for text in (
+        '{"answer": "H"}', '{"answer": "h"}', '{"answer": "H", "unit": ""}', '{"answer": "H"\n',
+        'The answer is H: {"answer": "H"}', '{"answer": "H"} because it is H', "(H)", "Answer: H",
+    ):  # fmt: skip
+        assert scores(text) == (True, True, None), text
+    for text in ("\\boxed{H}", "The answer is **H**.", "It belongs to H."):
+        assert scores(text) == (False, True, "notation"), text
+    assert scores('{"answer": "G"}') == (False, False, "choice")
+    assert scores("G or H") == (False, False, "format")
+    for text in ('G: {"answer": "H"}', '{"answer": "H"}\nG', '{"answer": "H"} H is not it'):
+        assert scores(text)[:2] == (False, False), text
+
+
 def test_a_plugin_task_is_described(dataset: Dataset, tmp_path: Path) -> None:
     names = {path.stem for path in describe(dataset.path, tmp_path / "figures")}
     assert names == {"digits", "difficulty", "difficulty_base2"}
@@ -170,6 +207,12 @@ def test_a_question_template_needs_known_fields(template: str) -> None:
         TaskPrompts("system", {"gcd": template})
 
 
+@pytest.mark.parametrize("template", ["{a", "{a!r}", "{a:5}"])
+def test_another_brace_in_a_template_has_to_be_doubled(template: str) -> None:
+    with pytest.raises(ValueError, match=r"question of 'gcd': .*\{\{ is a brace"):
+        TaskPrompts("system", {"gcd": template})
+
+
 @pytest.mark.parametrize(
     ("template", "operands"),
     [
@@ -177,6 +220,8 @@ def test_a_question_template_needs_known_fields(template: str) -> None:
         ("Is {a} + {b} = {c}?", ("1", "2", "3")),
         ("Is {a} equal to {a}?", ("7",)),
         ("What is the median of [{list}]?", ("1", "2.5", "-3", "4")),
+        ("Write {{x}} and {{list}} for {a}?", ("2",)),
+        ("How many elements has {{{a}, {b}}}?", ("2", "3")),
     ],
 )
 def test_prompts_with_any_number_of_operands_are_parsed_back(
@@ -193,6 +238,11 @@ def test_a_question_of_another_task_is_rejected(install) -> None:
         load_prompt_set()
 
 
+def _one_of_three(words: RandomWords, _settings: SamplingSettings) -> SampledQuestion:
+    """Sample one of three questions, all of the training split."""
+    return SampledQuestion("gcd", (str(words.randint(1, 3)), "6"))
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -200,6 +250,8 @@ def test_a_question_of_another_task_is_rejected(install) -> None:
         ({"exact_answer": lambda *_: "many"}, "correct Task.sample or Task.exact_answer"),
         ({"exact_answer": lambda *_: str(1 / 0)}, "division by zero; correct Task.sample"),
         ({"sample": lambda *_: SampledQuestion("gcd", ("one", "2"))}, "'one' is not a decimal"),
+        ({"sample": lambda *_: None}, "gcd: no test item in 262,144 attempts; use another --split"),
+        ({"sample": _one_of_three}, "gcd: no test item in 262,144 attempts; use another --split"),
     ],
 )
 def test_a_faulty_plugin_task_is_bad_input(
@@ -207,12 +259,6 @@ def test_a_faulty_plugin_task_is_bad_input(
 ) -> None:
     install(replace(GCD, **change))  # type: ignore[arg-type]
     with pytest.raises(BadInput, match=message):
-@pytest.mark.parametrize("template", ["{a", "{a!r}", "{a:5}"])
-def test_another_brace_in_a_template_has_to_be_doubled(template: str) -> None:
-    with pytest.raises(ValueError, match=r"question of 'gcd': .*\{\{ is a brace"):
-        TaskPrompts("system", {"gcd": template})
-
-
         generate(SETTINGS, tmp_path / "data")
 
 
@@ -220,8 +266,6 @@ def test_uneven_params_are_bad_input(install, tmp_path: Path) -> None:
     def uneven(words, _settings):
         number = words.randint(1, 10**12)
         return SampledQuestion("gcd", (str(number), "6"), {f"key_{number % 2}": 1})
-        ("Write {{x}} and {{list}} for {a}?", ("2",)),
-        ("How many elements has {{{a}, {b}}}?", ("2", "3")),
 
     install(replace(GCD, sample=uneven))
     with pytest.raises(BadInput, match="has to return the same keys"):
@@ -249,11 +293,6 @@ def _install_package(folder: Path, entry_point: str) -> dict[str, str]:
     (info / "entry_points.txt").write_text(f"[numbench.tasks]\ngcd = {entry_point}\n")
     return os.environ | {"PYTHONPATH": os.pathsep.join([str(folder), *sys.path])}
 
-def _one_of_three(words: RandomWords, _settings: SamplingSettings) -> SampledQuestion:
-    """Sample one of three questions, all of the training split."""
-    return SampledQuestion("gcd", (str(words.randint(1, 3)), "6"))
-
-
 
 def test_a_plugin_module_can_be_imported_first(tmp_path: Path) -> None:
     code = (
@@ -261,8 +300,6 @@ def test_a_plugin_module_can_be_imported_first(tmp_path: Path) -> None:
         "print(TASKS['gcd'] is plugin.GCD)"
     )
     done = subprocess.run(
-        ({"sample": lambda *_: None}, "gcd: no test item in 262,144 attempts; use another --split"),
-        ({"sample": _one_of_three}, "gcd: no test item in 262,144 attempts; use another --split"),
         [sys.executable, "-c", code],
         env=_install_package(tmp_path / "site", "tests.tasks.gcd_task:GCD"),
         capture_output=True,

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 
-from numbench.scoring.notation import NUMBER_LITERAL, SIGNS, AnswerValue, read_number
+from numbench.scoring.notation import NUMBER_LITERAL, SIGNS, AnswerValue, read_number, with_options
 from numbench.scoring.question_terms import names_other_result
 
 _WINDOW = 200
@@ -192,7 +192,7 @@ def introduces_answer(
     Numbers among them are the answer or in the question; letters are the answer. operator: the
     question's; the words do not name the result of another one.
     """
-    clause = clause_before(text, start, value, operator)
+    clause = clause_before(text, start, value, prompt, operator)
     return (
         clause is not None
         and are_known_numbers(clause, value, prompt)
@@ -208,7 +208,9 @@ def may_introduce_answer(clause: str) -> bool:
     return not _OTHER_THAN_ANSWER.search(clause)
 
 
-def clause_before(text: str, start: int, value: AnswerValue, operator: str) -> str | None:
+def clause_before(
+    text: str, start: int, value: AnswerValue, prompt: str, operator: str
+) -> str | None:
     """Return the clause before an object without option letters; None if it excludes an answer."""
     before = _FENCE_BEFORE.sub("", text[max(start - _WINDOW, 0) : start])
     if not before.rpartition("\n")[2].strip() and (above := _LINE_ABOVE.search(before)):
@@ -222,9 +224,10 @@ def clause_before(text: str, start: int, value: AnswerValue, operator: str) -> s
         return None
     clause = _CLAUSE_END.split(sentence)[-1]
     if isinstance(value, str):
-        if any(letter != value for letter in _OTHER_LETTER.findall(clause)):
+        letters = with_options(_OTHER_LETTER, prompt)
+        if any(letter != value for letter in letters.findall(clause)):
             return None
-        return _OTHER_LETTER.sub("", clause)
+        return letters.sub("", clause)
     return clause
 
 

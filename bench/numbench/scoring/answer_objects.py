@@ -283,7 +283,7 @@ def _is_introduced(source: AnswerText, found: _Object, value: AnswerValue) -> bo
     """Return whether the text next to a closed object leaves its value the answer."""
     text = source.text
     is_one_of_several = _AFTER_ANOTHER_OBJECT.search(text, max(found.start - 20, 0), found.start)
-    clause = clause_before(text, found.start, value, source.operator)
+    clause = clause_before(text, found.start, value, source.prompt, source.operator)
     if clause is None or not may_introduce_answer(clause):
         return False
     if isinstance(value, Decimal) and is_after_other_conclusion(clause, value, source.prompt):

@@ -60,7 +60,7 @@ MAX_CHARACTERS = 1_000_000
 """The number of characters, from the end of the text, that are read."""
 
 _REQUESTED_FORMAT = re.compile(
-    r'\{[ \t\r\n]*+"answer"[ \t\r\n]*+:[ \t\r\n]*+(?:"(?P<letter>[A-F])"'
+    r'\{[ \t\r\n]*+"answer"[ \t\r\n]*+:[ \t\r\n]*+(?:"(?P<letter>[A-Z])"'
     r"|(?P<number>-?(?:0|[1-9][0-9]*+)(?:\.[0-9]++)?+(?:[eE][+-]?[0-9]{1,9})?+))[ \t\r\n]*+\}"
 )
 # A model that continues after its answer may invent the next question and its answer.

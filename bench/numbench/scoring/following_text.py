@@ -24,7 +24,7 @@ from numbench.scoring.answer_context import (
     without_courtesy,
 )
 from numbench.scoring.conclusions import COUNTED, concludes_otherwise
-from numbench.scoring.notation import NUMBER_LITERAL, AnswerValue, read_number
+from numbench.scoring.notation import NUMBER_LITERAL, AnswerValue, read_number, with_options
 from numbench.scoring.statements import find_statements
 from numbench.tasks.base import AnswerKind
 
@@ -50,12 +50,12 @@ def confirms(rest: str, value: AnswerValue, kind: AnswerKind, prompt: str = "") 
     if contradicts(rest, value, kind, prompt):
         return False
     rest = without_courtesy(rest)
-    return explains(rest) or _repeats(rest, value)
+    return explains(rest) or _repeats(rest, value, prompt)
 
 
-def _repeats(rest: str, value: AnswerValue) -> bool:
+def _repeats(rest: str, value: AnswerValue, prompt: str) -> bool:
     if isinstance(value, str):
-        return value in _LETTER.findall(rest)
+        return value in with_options(_LETTER, prompt).findall(rest)
     if isinstance(value, Decimal):
         return any(read_number(match.group()) == value for match in NUMBER_LITERAL.finditer(rest))
     return any(_list_of(match.group()) == value for match in _NUMBERS.finditer(rest))
@@ -67,15 +67,14 @@ def contradicts(rest: str, value: AnswerValue, kind: AnswerKind, prompt: str = "
         return False
     rest = without_courtesy(rest) if len(rest) <= MAX_CHARACTERS else rest
     if kind == "letter" and len(rest) <= MAX_CHARACTERS:
-        if any(
-            value in (match["options"] or match["option"]) for match in _EXCLUDED.finditer(rest)
-        ):
+        excluded = with_options(_EXCLUDED, prompt)
+        if any(value in (match["options"] or match["option"]) for match in excluded.finditer(rest)):
             return True
-        rest = _EXCLUDED.sub("", rest)
+        rest = excluded.sub("", rest)
     if len(rest) > MAX_CHARACTERS or is_taken_back(rest):
         return True
     if kind == "letter":
-        return any(letter != value for letter in _LETTER.findall(rest))
+        return any(letter != value for letter in with_options(_LETTER, prompt).findall(rest))
     if not _DIGIT.search(rest):
         return False
     for statement in find_statements(rest, kind):

@@ -12,7 +12,7 @@ from itertools import cycle
 
 from numbench.records import Item
 from numbench.scoring.metrics import comparison_key, quotient
-from numbench.scoring.notation import EXPONENT_PATTERN, SIGN_PATTERN, read_number
+from numbench.scoring.notation import EXPONENT_PATTERN, SIGN_PATTERN, read_number, with_options
 from numbench.tasks import TASKS
 
 _DIGITS = r"(?:[0-9]|[.,](?=[0-9]))++"
@@ -36,14 +36,14 @@ def contains_correct_answer(text: str, item: Item) -> bool:
 
     text: the response without its thinking. Number: every literal in the text can be read as the
     truth; a quotient counts as its value, and a comma may be a decimal or a thousands separator.
-    List: all literals, in their order, are the truth, once or repeated. Letter: no other letter
-    from A to F stands alone. False for more than 100,000 characters. Never raises; runs in linear
+    List: all literals, in their order, are the truth, once or repeated. Letter: no other option
+    stands alone. False for more than 100,000 characters. Never raises; runs in linear
     time.
     """
     if len(text) > MAX_CHARACTERS:
         return False
     if TASKS[item.task].answer_kind == "letter":
-        return set(_LETTER.findall(text)) == {item.answer}
+        return set(with_options(_LETTER, item.prompt).findall(text)) == {item.answer}
     text = _FRACTION.sub(r"\1/\2", text)
     literals = [match.group() for match in _STANDALONE_NUMBER.finditer(text)]
     if not literals or _DIGIT.search(_STANDALONE_NUMBER.sub("", text)):

@@ -21,7 +21,7 @@ from numbench.records import Item
 from numbench.scoring.answer_context import introduces_answer, is_doubted
 from numbench.scoring.answer_parser import ParsedAnswer
 from numbench.scoring.following_text import confirms, contradicts
-from numbench.scoring.notation import AnswerValue
+from numbench.scoring.notation import AnswerValue, with_options
 from numbench.scoring.statements import MAX_STATEMENTS, Statement, find_statements
 from numbench.scoring.whole_texts import read_whole_text
 from numbench.tasks import TASKS
@@ -76,7 +76,7 @@ def _common_value(
         return None
     last = max(statements, key=_end)
     rest = text[last.end :]
-    other_value = _ANY_LETTER if kind == "letter" else _ANY_DIGIT
+    other_value = with_options(_ANY_LETTER, item.prompt) if kind == "letter" else _ANY_DIGIT
     if other_value.search(rest) or is_doubted(rest):
         return None
     if not confirms(rest, value, kind, item.prompt):

@@ -41,7 +41,7 @@ _DECIMAL_COMMA = re.compile(
 )
 _LETTER = re.compile(
     r"(?:(?:the[ \t]+)?(?:interval|option|choice|letter|range)[ \t]+)?(?:[*_`\"']*)"
-    r"(?:\(([A-F])\)|\[([A-F])\]|([A-F]))(?:[*_`\"']*)"
+    r"(?:\(([A-Z])\)|\[([A-Z])\]|([A-Z]))(?:[*_`\"']*)"
     r"(?:(?:[ \t]*[:),]|\.(?=\s)|(?<=[)\]])(?=\s)|(?=\s\())(?P<interval>.*)"
     r"|\s+(?:because|since|as)\s(?P<reason>.*))?",
     re.DOTALL | re.IGNORECASE,

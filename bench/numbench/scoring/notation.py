@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import re
 from decimal import MAX_EMAX, MIN_EMIN, ROUND_05UP, Context, Decimal
+from functools import lru_cache
 
-from numbench.tasks.base import AnswerKind
+from numbench.tasks.base import LETTERS, AnswerKind
 
 AnswerValue = Decimal | str | tuple[Decimal, ...]
 """The value of an answer: a number, a letter or a list."""
@@ -65,7 +66,7 @@ NUMBER_LITERAL = re.compile(
 _ASCII_NUMBER = re.compile(r"[+-]?(?:[0-9]++(?:\.[0-9]++)?+|\.[0-9]++)(?:[eE][+-]?[0-9]{1,9})?")
 _TO_ASCII = str.maketrans(dict.fromkeys(_MINUS_SIGNS, "-"))
 _SUPERSCRIPTS = str.maketrans("⁺⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "+-0123456789")
-_LETTER = re.compile(r"\(([A-Fa-f])\)|([A-Fa-f])[:.)]?")
+_LETTER = re.compile(r"\(([A-Za-z])\)|([A-Za-z])[:.)]?")
 # A comma without a space, followed by exactly three digits, may be a thousands separator.
 _TIGHT_COMMA = re.compile(r"(?<=[0-9]),[0-9]{3}(?![0-9])")
 _LOOSE_COMMA = re.compile(r",\s")
@@ -111,6 +112,32 @@ def read_letter(text: str) -> str | None:
     """Return the letter of `B`, `B:`, `B.`, `B)` or `(B)` in upper case; accepts either case."""
     match = _LETTER.fullmatch(text)
     return (match[1] or match[2]).upper() if match else None
+
+
+def with_options(pattern: re.Pattern[str], prompt: str) -> re.Pattern[str]:
+    """Return a pattern of the letters A to F for the options of a question, which may be more.
+
+    The options after F are those that the question names in order (`G: 5 <= x < 6`). An `I` before
+    a lower-case word is a pronoun.
+    """
+    last = _last_option(prompt)
+    return pattern if last == "F" else _with_letters_up_to(pattern, last)
+
+
+@lru_cache(1024)
+def _last_option(prompt: str) -> str:
+    last = "F"
+    for letter in LETTERS[LETTERS.index(last) + 1 :]:
+        if not re.search(rf"\b{letter}\b", prompt):
+            break
+        last = letter
+    return last
+
+
+@lru_cache(64)
+def _with_letters_up_to(pattern: re.Pattern[str], last: str) -> re.Pattern[str]:
+    several = pattern.pattern.replace("[B-F]", rf"(?!I\s[a-z])[B-{last}]")
+    return re.compile(several.replace("[A-F]", f"[A-{last}]"), pattern.flags)
 
 
 def has_ambiguous_commas(text: str) -> bool:

@@ -92,7 +92,7 @@ _LABEL = (
     rf"(?:(?:is(?:[ \t]+equal[ \t]+to)?|equals|ist|es|est|è|é)\b[ \t]*:?[ \t]*{EXACTNESS}"
     r"|[是为為は는은][、:]?|=>|[:=]|(?=\n))[ \t]*"
     r"(?:(?:\*\*|__|\*)(?=\s))?"
-    r"|\#{4}[ \t]+(?=[^A-Za-z\n]{1,999}$|[A-F][ \t]*$))"
+    r"|\#{4}[ \t]+(?=[^A-Za-z\n]{1,999}$|[A-Z][ \t]*$))"
 )
 # An object, a box or a tag is a statement itself, also after a label.
 _STATEMENT_AFTER_LABEL = re.compile(

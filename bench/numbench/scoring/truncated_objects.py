@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from numbench.scoring.answer_context import introduces_answer, is_example, is_object_attached
 from numbench.scoring.following_text import confirms, contradicts
-from numbench.scoring.notation import NUMBER_LITERAL, AnswerValue, read_text
+from numbench.scoring.notation import NUMBER_LITERAL, AnswerValue, read_text, with_options
 from numbench.scoring.object_keys import is_neutral_name, is_text_key
 from numbench.tasks.base import AnswerKind
 
@@ -27,7 +27,7 @@ _AFTER_ENDED_NUMBER = re.compile(r"\.?+[^\S\n]*+[\n{}`<]")
 _OPERATOR = re.compile(r"\s*+[-+*/^%×·⋅÷=.,eExX]")
 _ANY_DIGIT = re.compile("[0-9]")
 _ANY_LETTER = re.compile(r"\b[A-F]\b")
-_QUOTED_LETTER = re.compile(r'"\s*+([A-Fa-f])\s*+"')
+_QUOTED_LETTER = re.compile(r'"\s*+([A-Za-z])\s*+"')
 _CLOSED_LIST = re.compile(r"\[[^\[\]{}]*+\]")
 _ENDLESS_ZEROS = "0" * 64
 
@@ -95,7 +95,7 @@ def read_unclosed_value(source: AnswerText) -> AnswerValue | None:
             return None
         literal = literal.rstrip("0").removesuffix(".")
     has_next_key = bool(_BEFORE_NEXT_KEY.match(rest))
-    other_value = _ANY_LETTER if kind == "letter" else _ANY_DIGIT
+    other_value = with_options(_ANY_LETTER, prompt) if kind == "letter" else _ANY_DIGIT
     value = read_text(literal, kind)
     if value is None or (other_value.search(rest) and not has_next_key):
         return None
