@@ -24,7 +24,7 @@ from numbench.reporting.figure_registry import FIGURES
 from tests.reporting.conftest import browser  # noqa: F401 - a fixture
 from tests.reporting.runs import all_right, dataset, mixed_run, run, said
 
-PAPER = "https://github.com/KreitnerL/BitTokens"
+PAPER = "https://arxiv.org/abs/2510.06824"
 HOSTILE = "<script>alert(1)</script>../../x"
 
 

@@ -1,4 +1,4 @@
-"""Reports: tables, figures, one HTML page and data files, with uncertainty on every score."""
+"""Reports: tables, figures, one HTML page and data files, with 95% intervals."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from numbench.reporting.report_data import ReportData
 from numbench.reporting.summary_table import ranked_runs
 from numbench.reporting.table_model import LOG_SMAPE, format_estimate
 
-PAPER_URL = "https://github.com/KreitnerL/BitTokens"
+PAPER_URL = "https://arxiv.org/abs/2510.06824"
 """The paper whose benchmark this is."""
 
 _NAMED_SCORES = 3

@@ -1,4 +1,4 @@
-"""How much of its dataset a run answers: the one definition of a complete run."""
+"""How much of its dataset a run answers, and whether that is enough for a rank."""
 
 from __future__ import annotations
 
