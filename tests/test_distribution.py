@@ -107,6 +107,7 @@ def test_the_sdist_has_what_a_build_and_the_tests_need(archives: Path) -> None:
     for name in ("pyproject.toml", "Makefile", "README.md", "LICENSE", "tests/conftest.py"):
         assert name in names
     assert "bench/numbench/py.typed" in names
+    assert {str(path.relative_to(ROOT)) for path in ROOT.glob("results/*/README.md")} <= names
 
 
 def test_the_package_is_the_installed_one(installed: Installation) -> None:
