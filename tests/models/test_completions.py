@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from aiohttp import web
+from msgspec.structs import replace
 
 from numbench.errors import BadInput
 from numbench.models import open_model
@@ -73,6 +74,75 @@ def test_chat_usage_includes_reasoning_and_missing_counts_are_unknown(
     assert call_adapter(script)[0].usage == usage
 
 
+def _counts(prompt: int, completion: int | None, total: int, reasoning: int | None = None) -> Any:
+    """Counts of the Chat format; None: not reported."""
+    details = None if reasoning is None else {"reasoning_tokens": reasoning}
+    reported = {"prompt_tokens": prompt, "completion_tokens": completion, "total_tokens": total}
+    return reported | {"completion_tokens_details": details}
+
+
+@pytest.mark.parametrize(
+    ("reported", "usage"),
+    [
+        # The reasoning is part of the completion, as the format says.
+        (_counts(10, 50, 60, 42), Usage(input=10, generated=50, reasoning=42, visible=8)),
+        (_counts(10, 50, 60), Usage(input=10, generated=50)),
+        # xAI counts it separately, be it more or less than the completion.
+        (
+            _counts(232, 14, 1558, 1312),
+            Usage(input=232, generated=1326, reasoning=1312, visible=14),
+        ),
+        (
+            _counts(10120, 1499, 11919, 300),
+            Usage(input=10120, generated=1799, reasoning=300, visible=1499),
+        ),
+        # Gemini's OpenAI endpoint and some gateways leave it out.
+        (_counts(66, 12, 1102), Usage(input=66, generated=1036, reasoning=1024, visible=12)),
+        (_counts(66, 12, 1102, 0), Usage(input=66, generated=1036, reasoning=1024, visible=12)),
+        (_counts(66, None, 1102), Usage(input=66, generated=1036)),
+        # OpenRouter counts it with another tokenizer than the one that it bills by.
+        (_counts(66, 12, 78, 15), Usage(input=66, generated=12)),
+        # The total explains neither.
+        (_counts(10, 50, 70, 42), Usage(input=10, generated=60, reasoning=42)),
+        (_counts(10, 50, 20, 42), Usage(input=10, generated=50, reasoning=42, visible=8)),
+        (_counts(10, 5, 12, 9), Usage(input=10, reasoning=9)),
+    ],
+)
+@pytest.mark.parametrize("api", ["chat", "responses"])
+@pytest.mark.parametrize("is_stream", [False, True])
+def test_a_total_of_tokens_is_believed(
+    reported: dict[str, Any], usage: Usage, api: Any, is_stream: bool
+) -> None:
+    names = {"prompt_tokens": "input_tokens", "completion_tokens": "output_tokens"}
+    names |= {"completion_tokens_details": "output_tokens_details"}
+    renamed = {names.get(name, name): value for name, value in reported.items()}
+
+    async def script(received: ReceivedRequest) -> Reply:
+        is_chat = api == "chat"
+        reply = servers.chat(usage=reported) if is_chat else servers.responses(usage=renamed)
+        return await servers.send_events(received, servers.events(reply)) if is_stream else reply
+
+    assert call_adapter(script, api=api)[0].usage == replace(usage, source="reported")
+
+
+@pytest.mark.parametrize(
+    ("costs", "cost"),
+    [
+        ({"cost_in_usd_ticks": 84_200_000}, 0.00842),
+        ({"cost_in_usd_ticks": 0}, 0.0),
+        ({"cost_in_usd_ticks": -1}, None),
+        ({"cost_in_usd_ticks": "9"}, None),
+        ({"cost": 0.25, "cost_in_usd_ticks": 9}, 0.25),
+    ],
+)
+def test_xais_cost_is_read(costs: dict[str, Any], cost: float | None) -> None:
+    async def script(received: ReceivedRequest) -> Reply:
+        return servers.chat(usage=_counts(1, 2, 3) | costs)
+
+    for model in ("openai/x", "litellm/openai/x"):
+        assert call_adapter(script, model)[0].cost == cost
+
+
 @pytest.mark.parametrize(
     ("reported", "usage"),
     [
@@ -83,11 +153,15 @@ def test_chat_usage_includes_reasoning_and_missing_counts_are_unknown(
         ),
         (
             {"promptTokenCount": 7, "candidatesTokenCount": 5, "totalTokenCount": 12},
-            Usage(input=7, visible=5, generated=5, source="reported"),
+            Usage(input=7, visible=5, reasoning=0, generated=5, source="reported"),
+        ),
+        (
+            {"promptTokenCount": 7, "candidatesTokenCount": 5, "totalTokenCount": 52},
+            Usage(input=7, visible=5, reasoning=40, generated=45, source="reported"),
         ),
         (
             {"promptTokenCount": 7, "thoughtsTokenCount": 40, "totalTokenCount": 47},
-            Usage(input=7, reasoning=40, generated=40, source="reported"),
+            Usage(input=7, reasoning=40, visible=0, generated=40, source="reported"),
         ),
         (
             {"promptTokenCount": 7, "candidatesTokenCount": 5},

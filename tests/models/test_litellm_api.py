@@ -40,6 +40,10 @@ OPENAI = "litellm/openai/some"
             },
             Usage(input=3, generated=9, reasoning=0, visible=9, source="reported"),
         ),
+        (
+            {"prompt_tokens": 66, "completion_tokens": 12, "total_tokens": 1102},
+            Usage(input=66, generated=1036, reasoning=1024, visible=12, source="reported"),
+        ),
     ],
 )
 def test_counts_that_a_server_does_not_report_are_unknown(
@@ -159,6 +163,7 @@ def test_equal_numbers_in_other_fields_confirm_nothing() -> None:
         "prompt_tokens": 3,
         "completion_tokens": 9,
         "completion_tokens_details": {"reasoning_tokens": 4},
+        "total_tokens": 12,
     }
     elsewhere = {"token_count": 3, "tokens": [9, 4], "choices": [{"usage": litellms}]}
     swapped = {"usage": {"input_tokens": 9, "output_tokens": 3, "reasoning_tokens": 5}}
@@ -166,6 +171,7 @@ def test_equal_numbers_in_other_fields_confirm_nothing() -> None:
         "prompt_tokens": None,
         "completion_tokens": None,
         "completion_tokens_details": {"reasoning_tokens": None},
+        "total_tokens": None,
     }
     for original in (elsewhere, swapped, {}):
         assert confirmed_usage(litellms, json.dumps(original)) == unknown

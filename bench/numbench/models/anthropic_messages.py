@@ -135,7 +135,7 @@ def parse_usage(numbers: Mapping[str, object]) -> Usage:
     is_complete = numbers.get("input_tokens") is not None and len(known) == len(counts)
     return build_usage(
         input_tokens=token_count(sum(known)) if is_complete else None,
-        generated=token_count(numbers.get("output_tokens")),
+        output=token_count(numbers.get("output_tokens")),
         reasoning=token_count(details.get("thinking_tokens")),
     )
 

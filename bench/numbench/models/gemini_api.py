@@ -273,7 +273,10 @@ def _text(parts: Iterable[Mapping[str, object]]) -> str:
 
 
 def _usage(numbers: Mapping[str, object]) -> Usage:
-    """Return the usage. Gemini counts the answer and the reasoning separately, and omits zeros."""
+    """Return the usage. Gemini counts the answer and the reasoning separately, and omits zeros.
+
+    With the total, one of the two follows from the other.
+    """
     input_tokens = token_count(numbers.get("promptTokenCount"))
     total = token_count(numbers.get("totalTokenCount"))
     visible = token_count(numbers.get("candidatesTokenCount"))
@@ -286,6 +289,10 @@ def _usage(numbers: Mapping[str, object]) -> Usage:
         generated = token_count(total - input_tokens - tool_tokens)
     if generated is not None and generated < max(visible or 0, reasoning or 0):
         generated = None
+    if generated is not None and reasoning is None and visible is not None:
+        reasoning = generated - visible
+    if generated is not None and visible is None and reasoning is not None:
+        visible = generated - reasoning
     is_known = any(value is not None for value in (input_tokens, visible, reasoning, generated))
     return Usage(
         input=input_tokens,

@@ -260,7 +260,7 @@ _OUTPUT_FIELDS = (
     "eval_count",
 )
 _REASONING_FIELDS = ("reasoning_tokens", "thinking_tokens", "thoughtsTokenCount")
-_COST_FIELDS = ("cost", "is_byok", "cost_details")
+_COST_FIELDS = ("cost", "is_byok", "cost_details", "cost_in_usd_ticks")
 
 _Counts = Mapping[str, set[int]]
 
@@ -296,6 +296,9 @@ def confirmed_usage(usage: object, original: object) -> dict[str, object]:
         "completion_tokens_details": {
             "reasoning_tokens": _confirmed(details.get("reasoning_tokens"), reasoning)
         },
+        "total_tokens": _confirmed(
+            numbers.get("total_tokens"), _values_under(("total_tokens",), counts)
+        ),
     }
 
 

@@ -24,6 +24,8 @@ from numbench.records import Completion, Failure, FinishReason, Usage
 _STATUS_BY_CODE = {"rate_limit_exceeded": 429, "insufficient_quota": 429, "invalid_prompt": 400}
 """HTTP statuses of error codes that some servers report in a successful response."""
 
+_TICKS_PER_DOLLAR = 10**10
+
 _FINISH_REASONS: dict[str, FinishReason] = {
     "stop": "stop",
     "length": "length",
@@ -101,21 +103,41 @@ def parse_usage(numbers: Mapping[str, object]) -> Usage:
     details = dict_or_empty(numbers.get("completion_tokens_details"))
     return build_usage(
         input_tokens=token_count(numbers.get("prompt_tokens")),
-        generated=token_count(numbers.get("completion_tokens")),
+        output=token_count(numbers.get("completion_tokens")),
         reasoning=token_count(details.get("reasoning_tokens")),
+        total=token_count(numbers.get("total_tokens")),
     )
 
 
-def build_usage(*, input_tokens: int | None, generated: int | None, reasoning: int | None) -> Usage:
-    """Return the usage of a provider whose `generated` tokens include the reasoning."""
-    visible = None
-    if generated is not None and reasoning is not None:
-        if reasoning > generated:
-            # The server counts them separately, against the format: the sum is unknown.
-            generated = None
+def build_usage(
+    *,
+    input_tokens: int | None,
+    output: int | None,
+    reasoning: int | None,
+    total: int | None = None,
+) -> Usage:
+    """Return the usage for the counts that a server reports.
+
+    output: includes the reasoning, unless the total is larger than input and output: then the
+    server counts the reasoning separately, as xAI does, or not at all, and the total is right.
+    """
+    generated, is_split = output, True
+    rest = None if total is None or input_tokens is None else total - input_tokens
+    if rest is not None and rest > (output or 0):
+        if output is not None:
+            reasoning = reasoning or rest - output
+            is_split = rest == output + reasoning
+        generated = rest
+    if generated is not None and reasoning is not None and reasoning > generated:
+        if rest == generated:
+            # The reasoning is counted by another tokenizer than what is billed.
+            reasoning = None
         else:
-            visible = generated - reasoning
+            generated = None
     is_known = any(value is not None for value in (input_tokens, generated, reasoning))
+    visible = None
+    if is_split and generated is not None and reasoning is not None:
+        visible = generated - reasoning
     return Usage(
         input=input_tokens,
         reasoning=reasoning,
@@ -126,12 +148,15 @@ def build_usage(*, input_tokens: int | None, generated: int | None, reasoning: i
 
 
 def parse_cost(numbers: Mapping[str, object]) -> float | None:
-    """Return the US dollars that the usage reports.
+    """Return the US dollars that the usage reports. xAI's are a number of ticks.
 
     If the user's own key pays the model's provider (BYOK), OpenRouter's `cost` is its fee only and
     the provider's share is a separate field: without that the cost is unknown.
     """
     cost = dollar_amount(numbers.get("cost"))
+    ticks = dollar_amount(numbers.get("cost_in_usd_ticks"))
+    if cost is None and ticks is not None:
+        return ticks / _TICKS_PER_DOLLAR
     if numbers.get("is_byok") is not True:
         return cost
     details = dict_or_empty(numbers.get("cost_details"))

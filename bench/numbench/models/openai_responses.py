@@ -127,8 +127,9 @@ def parse_usage(numbers: Mapping[str, object]) -> Usage:
     details = dict_or_empty(numbers.get("output_tokens_details"))
     return build_usage(
         input_tokens=token_count(numbers.get("input_tokens")),
-        generated=token_count(numbers.get("output_tokens")),
+        output=token_count(numbers.get("output_tokens")),
         reasoning=token_count(details.get("reasoning_tokens")),
+        total=token_count(numbers.get("total_tokens")),
     )
 
 
