@@ -255,6 +255,28 @@ def test_a_spent_account_is_known_by_its_code(
     assert (error.kind, error.message) == (kind, message)
 
 
+@pytest.mark.parametrize("status", [200, 429])
+def test_dashscopes_limit_per_minute_is_no_spent_account(
+    monkeypatch: pytest.MonkeyPatch, status: int
+) -> None:
+    monkeypatch.setenv("DASHSCOPE_API_KEY", "planted-0123456789")
+    message = "You exceeded your current quota, please check your plan and billing details."
+    error = {"message": message, "code": "insufficient_quota", "type": "insufficient_quota"}
+
+    async def limited(received: ReceivedRequest) -> Reply:
+        return web.json_response({"error": error}, status=status)
+
+    async def spent(received: ReceivedRequest) -> Reply:
+        return servers.error(400, "Access denied", code="Arrearage")
+
+    kinds = []
+    for script, model in ((limited, "dashscope/x"), (limited, CHAT_MODEL), (spent, "dashscope/x")):
+        failure = call_adapter(script, model)[0].error
+        assert failure is not None
+        kinds.append(failure.kind)
+    assert kinds == ["rate_limit", "run", "run"]
+
+
 async def _nothing(received: ReceivedRequest) -> Reply:
     return web.json_response({})
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from numbench.errors import BadInput
+from numbench.errors import BadInput, NumbenchError
 from numbench.journal import iter_responses, read_run
 from numbench.records import possibly_billed_attempts
 from numbench.runner import CostLimitReached, run
@@ -17,7 +17,7 @@ from numbench.runner.attempts import MAX_LOST_RESPONSES
 from numbench.runner.spec import RunSpec
 from tests import servers
 from tests.runner.cost_scenarios import HIGHEST_COST, Knowledge, simulate, simulate_suite
-from tests.runner.test_run import MODEL, _quick, dataset, go, good
+from tests.runner.test_run import MODEL, _quick, dataset, go, good, small_dataset
 from tests.servers import ReceivedRequest, Reply, serve
 
 pytestmark = pytest.mark.slow
@@ -163,6 +163,46 @@ def test_a_lost_answer_is_requested_only_a_few_times(dataset: Path, tmp_path: Pa
         assert max(server.counts.values()) == MAX_LOST_RESPONSES
     lost = [r for r in read_run(tmp_path / "run").responses.values() if r.error]
     assert [r.attempts for r in lost] == [r.extra["possibly_billed_attempts"] for r in lost] == [3]
+
+
+def test_requests_that_a_run_cuts_off_before_its_first_answer_may_be_billed(
+    tmp_path: Path,
+) -> None:
+    """Every request is billed, and answered after the run has given up on it."""
+    billed = 0
+
+    async def script(received: ReceivedRequest) -> Reply:
+        nonlocal billed
+        billed += 1
+        await asyncio.sleep(servers.FOR_EVER)
+        return servers.chat()
+
+    dataset, out = small_dataset(tmp_path / "many", 20), tmp_path / "run"
+    with serve(script) as server:
+        for _ in range(2):
+            with pytest.raises(NumbenchError, match="10 items in a row failed"):
+                go(server, dataset, out, timeout=1.0, concurrency=16)
+            assert sum(map(possibly_billed_attempts, iter_responses(out))) >= billed > 10
+
+
+def test_xais_cost_limits_a_run_with_reasoning_that_is_counted_separately(
+    dataset: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XAI_API_KEY", "planted-0123456789")
+    details = {"completion_tokens_details": {"reasoning_tokens": 1312}, "total_tokens": 1558}
+    usage = {"prompt_tokens": 232, "completion_tokens": 14, "cost_in_usd_ticks": 84_200_000}
+
+    async def script(received: ReceivedRequest) -> Reply:
+        reply = servers.chat(usage=usage | details)
+        return await servers.send_events(received, servers.events(reply))
+
+    grok = {"model": "grok-4.7", "reasoning": "low"}
+    with serve(script) as server:
+        report = go(server, dataset, tmp_path / "run", **grok, max_cost=1.0)
+        assert (report.answered, report.generated_tokens) == (10, 13_260)
+        assert report.cost == pytest.approx(0.0842)
+        stopped = _limited(server, dataset, tmp_path / "short", **grok, max_cost=0.05)
+    assert stopped.report.cost == pytest.approx(5 * 0.00842)
 
 
 def test_requests_that_were_not_processed_are_free(dataset: Path, tmp_path: Path) -> None:

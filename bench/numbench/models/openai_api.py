@@ -144,7 +144,8 @@ class OpenAIModel:
     In the Responses format a summary of the reasoning is requested until the server refuses it;
     the records of requests without it say so. One that the user asks for is never left out.
     in_background: whether the server generates responses in the background. One that an earlier
-    attempt has started is collected in any case.
+    attempt has started is collected in any case. quota_recovers: whether the server uses the code
+    of a spent account for its rate limits.
     """
 
     def __init__(
@@ -158,8 +159,10 @@ class OpenAIModel:
         streams: bool,
         headers: Mapping[str, str] = NO_HEADERS,
         in_background: bool = False,
+        quota_recovers: bool = False,
     ) -> None:
         self.name = name
+        self._quota_recovers = quota_recovers
         self._served_name = served_name
         self._format = api_format
         self._secrets = known_secrets(key, base_url, headers.values())
@@ -174,6 +177,10 @@ class OpenAIModel:
         """Send one request. Failures are values; secrets that a server echoes are masked."""
         body = self._format.build_request(self._served_name, messages, settings)
         completion = await self._request(body, settings)
+        error = completion.error
+        if error is not None and error.status == 429 and self._quota_recovers:
+            limited = msgspec.structs.replace(error, kind="rate_limit")
+            completion = msgspec.structs.replace(completion, error=limited)
         return sanitize_completion(completion, self._secrets)
 
     async def close(self) -> None:

@@ -18,7 +18,10 @@ from numbench.models.providers import (
 
 
 def _opener(
-    url: str, token_limit: str = "max_tokens", asks_for_usage: bool = True
+    url: str,
+    token_limit: str = "max_tokens",
+    asks_for_usage: bool = True,
+    quota_recovers: bool = False,
 ) -> Callable[[ModelTarget], Model]:
     """Return the function that opens the models of the server at `url`."""
 
@@ -33,6 +36,7 @@ def _opener(
             base_url=target.base_url or url,
             streams=should_stream(target),
             headers=target.headers,
+            quota_recovers=quota_recovers,
         )
 
     return open_model
@@ -60,6 +64,7 @@ XAI = ProviderPlugin(
         "grok-4.20-multi-agent*": _levels("low", "medium", "high", "xhigh"),
         "grok-4.20*": {},
     },
+    reports_cost=True,
     sdk="openai",
     inspects_requests=True,
 )
@@ -84,7 +89,10 @@ DEEPSEEK = ProviderPlugin(
 
 DASHSCOPE = ProviderPlugin(
     name="dashscope",
-    open_model=_opener("https://dashscope-intl.aliyuncs.com/compatible-mode/v1"),
+    # Its limit of tokens per minute has the code insufficient_quota, a spent account status 400.
+    open_model=_opener(
+        "https://dashscope-intl.aliyuncs.com/compatible-mode/v1", quota_recovers=True
+    ),
     key_variables=("DASHSCOPE_API_KEY",),
     hosts=("dashscope-intl.aliyuncs.com",),
     levels={

@@ -97,7 +97,8 @@ class RequestScheduler:
             await asyncio.gather(heartbeat, *workers, return_exceptions=True)
             error = _failure(all_workers)
             # A provider that refuses everything bills nothing for what it was still sent.
-            await self._record_abandoned(error is None or self._last_answer is not None)
+            is_refused = isinstance(error, Refusal) and self._last_answer is None
+            await self._record_abandoned(not is_refused)
         if error is not None:
             raise error
         if self._context.journal.is_full:
