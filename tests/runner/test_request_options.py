@@ -149,9 +149,12 @@ def test_wrong_options_are_bad_input_before_anything_happens(
 @pytest.mark.parametrize(
     "model", [MODEL, "gemini/x", "litellm/openai/x", "openrouter/a/b", "anthropic/claude-opus-5"]
 )
+@pytest.mark.parametrize("sent", [SECRET, f"Bearer {SECRET}", f'Token token="{SECRET}", id=7'])
 def test_headers_are_sent_and_their_values_are_nowhere(
-    dataset: Path, tmp_path: Path, model: str
+    dataset: Path, tmp_path: Path, model: str, sent: str
 ) -> None:
+    """A server may repeat a token without the scheme before it."""
+
     async def echo(received: ReceivedRequest) -> Reply:
         if received.number == 0 and "minimum" in received.prompt:
             return servers.error(400, f"content_filter {SECRET}")
@@ -159,8 +162,8 @@ def test_headers_are_sent_and_their_values_are_nowhere(
 
     out = tmp_path / "run"
     with serve(echo) as server:
-        go(server, dataset, out, model=model, headers={"X-Tenant": SECRET})
-        assert {each.headers["x-tenant"] for each in server.received} == {SECRET}
+        go(server, dataset, out, model=model, headers={"X-Tenant": sent})
+        assert {each.headers["x-tenant"] for each in server.received} == {sent}
         other = {"X-Tenant": "another-value-0123456789"}
         assert go(server, dataset, out, model=model, headers=other).completed == 0
         with pytest.raises(BadInput, match=r"settings\.headers"):

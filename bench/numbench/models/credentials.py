@@ -17,6 +17,7 @@ _SECRET_SUFFIXES = ("KEY", "TOKEN", "SECRET", "PASSWORD", "CREDENTIALS")
 _MIN_SECRET_LENGTH = 8
 _MIN_WORD_SECRET_LENGTH = 16
 _NUMBER = re.compile(r"[\d\s.,:;eE+-]*")
+_HEADER_PART = re.compile(r"[^\s,;=\"]+")
 
 
 class EnvironmentKey(NamedTuple):
@@ -40,7 +41,8 @@ def known_secrets(
     """Return the key in use and the secrets of the environment, each in every encoding.
 
     Segments of the path of `base_url` that look like keys are secrets too. headers: values of
-    headers that the user set, which may be secrets too.
+    headers that the user set, which may be secrets too, as may their parts: a token is repeated
+    without the scheme (`Bearer`) before it.
 
     A server may echo any of them, because SDKs read some variables themselves. Values that are too
     short for a key (local servers take `1` or `EMPTY`), numbers and short words are left out:
@@ -53,7 +55,8 @@ def known_secrets(
         if name.upper().endswith(_SECRET_SUFFIXES)
     ]
     in_path = [unquote(segment) for segment in secret_segments(base_url or "")]
-    secrets = {*own, *in_path, *filter(_may_be_secret, (*named, *headers))}
+    values = [part for value in headers for part in (value, *_HEADER_PART.findall(value))]
+    secrets = {*own, *in_path, *filter(_may_be_secret, (*named, *values))}
     forms = {form for secret in secrets for form in _encoded_forms(secret)}
     # Longest first, because one secret may be part of another.
     return tuple(sorted(forms, key=lambda form: (-len(form), form)))
