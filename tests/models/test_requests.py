@@ -228,6 +228,40 @@ def test_models_that_reject_a_temperature_get_none() -> None:
 
 
 @pytest.mark.parametrize(
+    ("name", "temperature"),
+    [
+        ("claude-3.5-sonnet-20241022", 0.0),
+        ("claude-3.7-sonnet:thinking", 0.0),
+        ("claude-opus-4", 0.0),
+        ("claude-sonnet-4-20250514", 0.0),
+        ("claude-haiku-4.5", 0.0),
+        ("claude-opus-4.6", 0.0),
+        ("claude-opus-4.6-fast", 0.0),
+        ("claude-opus-4.7", None),
+        ("claude-opus-4.8", None),
+        ("claude-sonnet-5", None),
+        ("claude-opus-5.5:beta", None),
+        ("claude-opus-latest", None),
+    ],
+)
+def test_newer_claude_models_of_openrouter_get_no_temperature(
+    name: str, temperature: float | None
+) -> None:
+    """With a parameter that a model rejects, OpenRouter finds no provider for a request."""
+    for level in (None, "high"):
+        _, received = call_adapter(valid_reply, f"openrouter/anthropic/{name}", level)
+        assert received.body.get("temperature") == temperature
+        assert received.body["provider"] == {"require_parameters": True}
+
+
+def test_claude_models_accept_the_same_at_openrouter_and_at_anthropic() -> None:
+    from numbench.models.claude_models import _GENERATIONS, accepts_temperature
+
+    for name, generation in _GENERATIONS.items():
+        assert accepts_temperature(name) == (generation.temperature is not None), name
+
+
+@pytest.mark.parametrize(
     "model",
     [
         "litellm/anthropic/claude-x",

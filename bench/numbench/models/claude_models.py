@@ -13,6 +13,7 @@ from numbench.models.base import RequestSettings
 from numbench.models.providers import ModelProperties, ReasoningLevel
 
 _DATE_SUFFIX = re.compile(r"-\d{8}$")
+_VERSION = re.compile(r"claude-(?:[a-z]+-)?(\d+)(?:[.-](\d{1,2})(?!\d))?")
 
 MAX_THINKING_BUDGET = 64_000 - 4096
 """The largest thinking budget: the longest output of 4.5 models, less tokens for the answer."""
@@ -110,6 +111,15 @@ def claude_properties(name: str) -> ModelProperties:
         structured=generation.structured,
     )
     return ModelProperties(levels=generation.levels, settings=settings)
+
+
+def accepts_temperature(name: str) -> bool:
+    """Return whether a Claude model accepts a temperature: up to 4.6. A name elsewhere has a dot.
+
+    A name without a version counts as that of a recent model.
+    """
+    version = _VERSION.match(name)
+    return version is not None and (int(version[1]), int(version[2] or 0)) <= (4, 6)
 
 
 def max_output_tokens(name: str) -> int:

@@ -9,13 +9,15 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from numbench.errors import BadInput
-from numbench.models.base import BatchService, Model
+from numbench.models.base import BatchService, Model, RequestSettings
 from numbench.models.claude_models import (
     MAX_THINKING_BUDGET,
+    accepts_temperature,
     claude_properties,
     thinking_budget,
 )
 from numbench.models.providers import (
+    ModelProperties,
     ModelTarget,
     ProviderPlugin,
     ReasoningBudget,
@@ -167,6 +169,13 @@ def _thinking_budget(tokens: int) -> dict[str, object]:
     return request | {"include_thoughts": True} if tokens else request
 
 
+def _router_properties(name: str) -> ModelProperties:
+    """Return the settings of a model of OpenRouter: no temperature for the newer Claude models."""
+    vendor, _, model = name.partition("/")
+    is_accepted = vendor != "anthropic" or accepts_temperature(model)
+    return ModelProperties(settings=RequestSettings(temperature=0.0 if is_accepted else None))
+
+
 def _router_budget(tokens: int) -> dict[str, object]:
     return {"reasoning": {"max_tokens": tokens}}
 
@@ -218,6 +227,7 @@ OPENROUTER = ProviderPlugin(
     },
     # require_parameters: use only providers that honour every parameter of the request.
     request={"usage": {"include": True}, "provider": {"require_parameters": True}},
+    properties_of=_router_properties,
     rejects_temperature=tuple(f"openai/{pattern}" for pattern in _OPENAI_REASONING_MODELS),
     reports_cost=True,
     sdk="openai",
