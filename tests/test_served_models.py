@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
+from numbench.cli import app
 from numbench.records import Completion, Failure
 from numbench.served_models import drift_warnings
 from tests import servers
@@ -55,3 +58,42 @@ def test_a_model_that_changes_between_calls_is_a_warning_of_run_and_report(
     shown = numbench("report", "run", "--out", "page", cwd=tmp_path)
     assert warning in " ".join(shown.stdout.split())
     assert warning in (tmp_path / "page" / "report.json").read_text()
+
+
+def test_no_command_prints_the_escape_codes_of_a_run_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another person's run, or the server of one's own, may contain any text."""
+    monkeypatch.chdir(tmp_path)
+    runner, hostile = CliRunner(), "a\x1b[31mX\x1b]0;t\x07\x1b]8;;http://e\x07\x9b31m[/red]"
+    for name in ("old", "new"):
+        run = ["run", "--model", "baseline/float64", "--tasks", "addition", "--limit", "5"]
+        assert runner.invoke(app, [*run, "--out", name]).exit_code == 0
+        responses = Path(name, "responses.jsonl")
+        lines = [json.loads(line) for line in responses.read_text().splitlines()]
+        fields = {"text": hostile, "served_model": hostile, "provider": hostile}
+        lines[0] |= fields | {"extra": {"system_fingerprint": hostile}}
+        lines[1] |= {"served_model": "other", "provider": "other"}
+        lines[2] |= {"error": {"kind": "item", "message": hostile}}
+        responses.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+        settings = json.loads(Path(name, "run.json").read_text())
+        settings |= {"display": hostile, "reasoning": hostile}
+        Path(name, "run.json").write_text(json.dumps(settings))
+    shown, failing = "", ("verify old",)
+    for command in (
+        "report old new --out report",
+        "report --compare old new",
+        "show old",
+        "verify old",
+        "leaderboard old --out site",
+        "forensics old --out forensics",
+        "export old --to inspect --out logs",
+        "import logs --out imported",
+        "merge old --out merged",
+    ):
+        result = runner.invoke(app, command.split())
+        assert result.exit_code == (command in failing), (command, result.exception)
+        shown += result.output
+    assert [each for each in sorted(set(shown)) if not each.isprintable()] == ["\n"]
+    # In the warning of a report, all of the name.
+    assert r"\x1b]8;;http://e\x07" in "".join(shown.split())

@@ -569,12 +569,11 @@ def show(
     `items` are item ids or beginnings of them, and `limit` counts items per task. Raises BadInput
     if the folder contains no run, or for an unknown task or kind.
     """
-    from rich.console import Console
-
     from numbench.item_view import ItemFilter, show_items
+    from numbench.safe_console import SafeConsole
 
     item_filter = ItemFilter(tasks, wrong, kinds, difficulty, items, limit)
-    console = Console(highlight=False)
+    console = SafeConsole()
     for text in show_items(Path(run), item_filter, protocol):
         console.print(text, soft_wrap=True)
 

@@ -135,9 +135,9 @@ def interactive_console() -> Console | None:
     """Return a console for stderr if it is a terminal that can be redrawn, else None."""
     if not sys.stderr.isatty() or os.environ.get("TERM") in ("dumb", "unknown"):
         return None
-    from rich.console import Console
+    from numbench.safe_console import SafeConsole
 
-    return Console(stderr=True, highlight=False)
+    return SafeConsole(stderr=True)
 
 
 class ThrottledLive:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 
+from numbench.errors import printable
 from numbench.records import Completion
 
 _MAX_NAMES = 5
@@ -37,6 +38,6 @@ def drift_warnings(responses: Iterable[Completion]) -> list[str]:
 
 def _listed(counter: Counter[str]) -> str:
     ordered = sorted(counter.items(), key=lambda item: (-item[1], item[0]))
-    names = [f"{name} ({count:,})" for name, count in ordered[:_MAX_NAMES]]
+    names = [f"{printable(name)} ({count:,})" for name, count in ordered[:_MAX_NAMES]]
     omitted = len(counter) - len(names)
     return ", ".join(names) + (f", and {omitted} more" if omitted else "")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, TypedDict
 
 import typer
 
-from numbench.errors import BadInput
+from numbench.errors import BadInput, printable
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -342,12 +342,12 @@ def listed_values(option: str, text: str) -> tuple[str, ...]:
 
 
 def print_to_stderr(message: str) -> None:
-    """Print a message about the progress of a command."""
-    print(message, file=sys.stderr)
+    """Print a message about a command, with control characters escaped."""
+    print("\n".join(map(printable, message.split("\n"))), file=sys.stderr)
 
 
 def console() -> Console:
-    """Return a rich console for stdout without syntax highlighting."""
-    from rich.console import Console
+    """Return a rich console for stdout, safe for text of servers."""
+    from numbench.safe_console import SafeConsole
 
-    return Console(highlight=False)
+    return SafeConsole()

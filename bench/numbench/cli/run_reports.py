@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from numbench.cli.options import print_to_stderr
-from numbench.errors import NumbenchError, printable
+from numbench.errors import NumbenchError
 
 if TYPE_CHECKING:
     from numbench.runner import RunReport
@@ -33,7 +33,7 @@ def print_run_report(report: RunReport, can_retry_errors: bool = True) -> None:
     """
     print(run_counts(report))
     for warning in report.warnings:
-        print_to_stderr(printable(f"warning: {report.path}: {warning}"))
+        print_to_stderr(f"warning: {report.path}: {warning}")
     if not report.errors:
         return
     hints = []
@@ -44,4 +44,4 @@ def print_run_report(report: RunReport, can_retry_errors: bool = True) -> None:
     message = "; ".join([f"last failure: {report.last_error}", *filter(None, [", ".join(hints)])])
     if not report.answered and not report.skipped:
         raise NumbenchError(f"{report.path}: nothing was answered; {message}")
-    print_to_stderr(printable(message))
+    print_to_stderr(message)
