@@ -9,23 +9,18 @@ PIP_PROGRESS := --progress-bar off | sed -n -u -E 's/^(Collecting|Installing col
 # inspect_ai needs a newer version of the openai package than litellm accepts.
 INSPECT := $(VENV)-inspect
 
-.PHONY: demo test slow browser heavy live check bench docs model-map format clean
+.PHONY: demo test slow heavy live check bench docs model-map format clean
 
 demo: $(VENV)/.demo-ready
 	$(BIN)/numbench demo
 	@echo "next: source $(BIN)/activate"
 
-test: $(VENV)/.dev-ready browser
-	$(BIN)/pytest -n 3 --dist worksteal
+# -rs: say why tests are skipped, such as those that need a browser, and what they need.
+test: $(VENV)/.dev-ready
+	$(BIN)/pytest -n 3 --dist worksteal -rs
 
-# report.html is tested in a real browser. Without one, the tests that need it are skipped.
-browser:
-	@command -v chromium || command -v chromium-browser || command -v google-chrome || \
-	  { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && apt-get update -qq && \
-	    apt-get install -qq -y --no-install-recommends chromium >/dev/null; } || true
-
-slow: $(VENV)/.dev-ready browser
-	$(BIN)/pytest -n 3 --dist worksteal -m slow
+slow: $(VENV)/.dev-ready
+	$(BIN)/pytest -n 3 --dist worksteal -rs -m slow
 
 heavy: $(VENV)/.dev-ready
 	$(BIN)/pytest -n 2 -m heavy tests/heavy

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 import tarfile
@@ -152,3 +153,21 @@ def test_the_demo_runs_outside_the_repository(installed: Installation) -> None:
     report = installed.home / "results" / "demo" / "report"
     assert (report / "report.html").is_file()
     assert (report / "figures" / "radar.svg").stat().st_size > 10_000
+
+
+def test_without_a_browser_tests_are_skipped_and_say_what_they_need() -> None:
+    """`make` installs no system packages, so tests must do without a browser."""
+    assert "apt-get" not in (ROOT / "Makefile").read_text()
+    files = ["tests/leaderboard/test_leaderboard.py", "tests/reporting/test_accessibility.py"]
+    options = ["-rs", "-m", "slow or not slow", "-k", "fit_the_window or accessibility"]
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *options, *files],
+        cwd=ROOT,
+        env=os.environ | {"PATH": os.devnull},
+        capture_output=True,
+        text=True,
+        timeout=600,
+    )
+    assert done.returncode == 0, done.stdout
+    assert "install one (Debian: apt-get install chromium)" in done.stdout
+    assert not re.search("passed|failed|error", done.stdout.splitlines()[-1])

@@ -226,10 +226,6 @@ def test_pages_fit_the_window_and_load_nothing(
     site: Path,
     width: int,
 ) -> None:
-    from tests.reporting.browser import _EXECUTABLE
-
-    if _EXECUTABLE is None:
-        pytest.skip("no Chromium in PATH; on Debian: apt-get install chromium")
     context = browser.new_context(viewport={"width": width, "height": 900})
     page, requests, errors = context.new_page(), [], []
     page.on("request", lambda request: requests.append(request.url))

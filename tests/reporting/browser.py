@@ -16,16 +16,17 @@ playwright = pytest.importorskip(
 
 _NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 _EXECUTABLE = next((path for name in _NAMES if (path := shutil.which(name))), None)
-needs_browser = pytest.mark.skipif(
-    _EXECUTABLE is None, reason="no Chromium in PATH; on Debian: apt-get install chromium"
-)
+NO_BROWSER = "no Chromium or Google Chrome in PATH; install one (Debian: apt-get install chromium)"
+needs_browser = pytest.mark.skipif(_EXECUTABLE is None, reason=NO_BROWSER)
 
 PHONE = {"viewport": {"width": 360, "height": 740}, "is_mobile": True, "has_touch": True}
 
 
 @contextmanager
 def chromium() -> Iterator[Any]:
-    """Start a browser."""
+    """Start a browser. Without one, the test that needs it is skipped."""
+    if _EXECUTABLE is None:
+        pytest.skip(NO_BROWSER)
     with playwright.sync_playwright() as driver:
         # There is no sandbox for root, as in a container; the pages are trusted.
         browser = driver.chromium.launch(executable_path=_EXECUTABLE, args=["--no-sandbox"])
