@@ -276,7 +276,7 @@ def test_a_plan_shows_whether_a_cost_limit_suffices(
         in note_for(1e-5)
     )
     assert "--max-cost 5: does not suffice after the $5.00 already spent" in note_for(5, 5.0)
-    assert "A single expensive answer can exceed it" in note_for(5)
+    assert "It is best effort: expensive answers can exceed it" in note_for(5)
     assert "can exceed it" not in note_for(5, max_tokens=100)
 
 

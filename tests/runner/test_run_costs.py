@@ -165,6 +165,35 @@ def test_a_lost_answer_is_requested_only_a_few_times(dataset: Path, tmp_path: Pa
     assert [r.attempts for r in lost] == [r.extra["possibly_billed_attempts"] for r in lost] == [3]
 
 
+@pytest.mark.parametrize(
+    ("changes", "missing"),
+    [
+        ({}, "--max-tokens"),
+        ({"max_tokens": 100}, ""),
+        ({"model": ROUTER}, "--max-tokens and an exact price in numbench-catalogue.toml"),
+        ({"model": ROUTER, "max_tokens": 100}, "an exact price in numbench-catalogue.toml"),
+        ({"max_cost": None}, ""),
+    ],
+)
+def test_a_run_says_at_its_start_if_a_limit_is_best_effort(
+    dataset: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    changes: dict[str, Any],
+    missing: str,
+) -> None:
+    monkeypatch.setenv("NUMBENCH_PRICES", str(_price_list(tmp_path)))
+    with serve(good) as server:
+        arguments = {"max_cost": 1e9, "limit": 1, "on_progress": None} | changes
+        assert go(server, dataset, tmp_path / "run", **arguments).answered == 2
+    message = (
+        "--max-cost 1e+09 is best effort: the most that one answer can cost is unknown without"
+    )
+    first = capsys.readouterr().err.splitlines()[0]
+    assert first == f"{message} {missing}" if missing else "best effort" not in first
+
+
 def test_requests_that_a_run_cuts_off_before_its_first_answer_may_be_billed(
     tmp_path: Path,
 ) -> None:

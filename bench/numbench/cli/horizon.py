@@ -107,8 +107,8 @@ def horizon(
         float | None,
         typer.Option(
             metavar="USD",
-            help="Stop before the run folder has cost more than this; certain only with "
-            "--max-tokens and a price. [default: no limit]",
+            help="Stop before the run folder has cost more than this: best effort, certain only "
+            "with --max-tokens and a price. [default: no limit]",
         ),
     ] = None,
     dry_run: DryRun = False,

@@ -183,7 +183,7 @@ def run(
         float | None,
         typer.Option(
             help="Stop before the run folder (with --shard: of this shard) has cost more than "
-            "this; certain only with --max-tokens and a price. [default: no limit]",
+            "this: best effort, certain only with --max-tokens and a price. [default: no limit]",
             metavar="USD",
         ),
     ] = None,

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from numbench.models import ModelDescription
 from numbench.models.catalogue import bundled_model, load_catalogue
+from numbench.models.user_catalogue import USER_CATALOGUE
 from numbench.records import ItemSample
 from numbench.resources import resource_folder
 from numbench.runner.prices import NO_PARAMETERS, Price, find_price
@@ -70,7 +71,15 @@ def price_for(
 
 def has_cost_bound(resolved: ResolvedRun, price: Price | None) -> bool:
     """Return whether the most that one answer can cost is known: by a token limit and a price."""
-    return resolved.settings.max_tokens is not None and price is not None and not price.varies
+    return not missing_for_cost_bound(resolved, price)
+
+
+def missing_for_cost_bound(resolved: ResolvedRun, price: Price | None) -> list[str]:
+    """Return what the user has to give so that the most that one answer can cost is known."""
+    missing = ["--max-tokens"] if resolved.settings.max_tokens is None else []
+    if price is None or price.varies:
+        missing.append(f"an exact price in {USER_CATALOGUE}")
+    return missing
 
 
 def discount_for(description: ModelDescription, batch: bool) -> float:

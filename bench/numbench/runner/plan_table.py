@@ -190,8 +190,8 @@ def _cost_limit_note(plans: Sequence[Plan], max_cost: float) -> str:
     if all(plan.has_cost_bound for plan in plans):
         return note
     return (
-        f"{note}\nA single expensive answer can exceed it, because the most that one can cost is "
-        "unknown\nwithout --max-tokens and an exact price."
+        f"{note}\nIt is best effort: expensive answers can exceed it, because the most that one "
+        "can cost is\nunknown without --max-tokens and an exact price."
     )
 
 

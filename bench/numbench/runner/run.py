@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from functools import partial
@@ -13,7 +14,12 @@ from numbench.models.base import DEFAULT_TIMEOUT_SECONDS, Request
 from numbench.records import ItemSample
 from numbench.runner.batch_scheduler import BatchScheduler
 from numbench.runner.budget import SharedLimit, open_budget
-from numbench.runner.estimates import CHARACTERS_PER_TOKEN, discount_for, published_tokens
+from numbench.runner.estimates import (
+    CHARACTERS_PER_TOKEN,
+    discount_for,
+    missing_for_cost_bound,
+    published_tokens,
+)
 from numbench.runner.event_loop import run_to_end
 from numbench.runner.execution import Execution
 from numbench.runner.live import run_title, show_progress
@@ -82,7 +88,8 @@ def run(
     concurrency: maximum number of requests in flight; None for the model's default.
     timeout: seconds that one request may take.
     time_limit: seconds after which no new requests are sent; requests in flight are awaited.
-    max_cost: US dollars that the run folder may cost in total, earlier calls included.
+    max_cost: US dollars that the run folder may cost in total, earlier calls included; best
+        effort unless there are a token limit and a price.
     batch: use the provider's batch API; its jobs continue if this call ends early.
     rpm, tpm: caps on the requests and tokens per minute of this call (see `RateCaps`).
     cache: take answers to equal requests of other runs from the response cache, and add those of
@@ -175,6 +182,8 @@ def open_run(
     title = run_title(
         spec.model, description.level, resolved.dataset.name, resolved.info.variant_label
     )
+    if options.max_cost is not None and on_progress is None:
+        _print_cost_limit_note(options.max_cost, resolved, price)
     display = show_progress(title) if on_progress is None else nullcontext(on_progress)
     in_flight = 0 if description.route is None else options.concurrency or description.concurrency
     journal_of_run = Journal(resolved.folder, resolved.info, 0 if service else in_flight)
@@ -199,6 +208,16 @@ def open_run(
         execution = Execution(scheduler, service or model, resolved, context, options.batch, cached)
         with keep_answers(resolved, _all_requests(resolved)) if options.cache else nullcontext():
             yield execution
+
+
+def _print_cost_limit_note(max_cost: float, resolved: ResolvedRun, price: Price | None) -> None:
+    """Print what a cost limit does not promise, if it can be exceeded."""
+    if missing := missing_for_cost_bound(resolved, price):
+        print(
+            f"--max-cost {max_cost:g} is best effort: the most that one answer can cost is "
+            f"unknown without {' and '.join(missing)}",
+            file=sys.stderr,
+        )
 
 
 def _open_source(
