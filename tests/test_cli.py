@@ -114,7 +114,7 @@ def complete(words: str) -> subprocess.CompletedProcess[str]:
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
-        ("numbench re", {"report", "rescore"}),
+        ("numbench re", {"report"}),
         ("numbench run --max", {"--max-tokens", "--max-cost"}),
         ("numbench run --reasoning m", {"minimal", "medium", "maximal", "max"}),
         ("numbench run --model gpt-6-luna --reasoning m", {"medium", "max"}),

@@ -368,10 +368,25 @@ def test_a_folder_without_the_study_s_files_is_refused(tmp_path: Path) -> None:
     assert "none of the study's files here" in _refused(tmp_path)
 
 
+# The only configurations without a file for every task.
+MISSING_TASKS = {
+    "deepseek-v3.1_maximal": {
+        "addition", "multiplication", "division", "exponentiation", "mean", "std",
+    },
+    "gpt-5_maximal": {"exponentiation"},
+    "qwen3-235b-2507_maximal": {"multiplication", "division", "exponentiation", "std"},
+}  # fmt: skip
+
+
 def test_the_real_files_have_500_items_per_task(paper_results: Path, tmp_path: Path) -> None:
-    import_study(paper_results, tmp_path, _Messages())
+    folders = import_study(paper_results, tmp_path, _Messages())
     dataset = Dataset(tmp_path / "dataset")
     assert {task: len(items) for task, items in dataset.by_task.items()} == dict.fromkeys(
         dataset.tasks, 500
     )
     assert len(dataset.by_id) == 500 * len(dataset.tasks)
+    assert len(folders) == 13
+    for folder in folders:
+        run = read_run(folder)
+        assert set(dataset.tasks) - set(run.info.tasks) == MISSING_TASKS.get(folder.name, set())
+        assert len(run.responses) == 500 * len(run.info.tasks)

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from experiments.study_calibration.responses import import_configurations
 from numbench.horizon.estimate import SizeOutcome
 from numbench.horizon.goodness_of_fit import (
     SizeCount,
@@ -17,7 +18,6 @@ from numbench.horizon.goodness_of_fit import (
 from numbench.horizon.psychometric import Curve, Estimate, Posterior
 from numbench.reporting.entries import measure
 from numbench.scoring import score_run
-from numbench.study_import import import_study
 
 TASKS = ("addition", "multiplication", "division", "mean")
 """Tasks whose operands have between one and seventeen significant digits. Lists have at most five
@@ -65,7 +65,7 @@ def read_responses(folder: Path) -> Responses:
     """
     responses: dict[str, dict[Config, list[SizeOutcome]]] = {task: {} for task in TASKS}
     with tempfile.TemporaryDirectory() as runs:
-        scored = [score_run(path) for path in import_study(folder, Path(runs), lambda _: None)]
+        scored = [score_run(path) for path in import_configurations(folder, Path(runs))]
         for run in measure(scored):
             config = run.entry.name, run.entry.reasoning
             for task in responses:

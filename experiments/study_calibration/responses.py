@@ -1,4 +1,4 @@
-"""The scores of the study's configurations, item by item, by exact answers."""
+"""The scores of six configurations of the study, item by item, by exact answers."""
 
 from __future__ import annotations
 
@@ -7,13 +7,23 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from numbench.dataset.audit import audit
 from numbench.dataset.store import Dataset
 from numbench.records import Item, Score
 from numbench.reporting.entries import measure
-from numbench.rescore.score_decomposition import audit_labels
 from numbench.scoring import score_run
 from numbench.scoring.scored_run import counted_rows
 from numbench.study_import import import_study
+
+CONFIGURATIONS = (
+    "gemini-2.5-flash_none",
+    "gemini-2.5-pro_minimal",
+    "gpt-5_minimal",
+    "gpt-oss-120b_maximal",
+    "llama-4-maverick_none",
+    "qwen3-235b-2507_none",
+)
+"""Run folders of the configurations that these pages are about."""
 
 Config = tuple[str, str]
 """Displayed name of a model and reasoning level."""
@@ -53,7 +63,7 @@ def read_study_scores(folder: Path) -> StudyScores:
 def read_study(folder: Path) -> Study:
     """Return the scores and items in the study's files. Raises BadInput like `import_study`."""
     with tempfile.TemporaryDirectory() as runs:
-        scored = [score_run(path) for path in import_study(folder, Path(runs), lambda _: None)]
+        scored = [score_run(path) for path in import_configurations(folder, Path(runs))]
         dataset = Dataset(Path(runs) / "dataset")
         scores = {
             (run.entry.name, run.entry.reasoning): {
@@ -64,8 +74,14 @@ def read_study(folder: Path) -> Study:
             }
             for run in measure(scored)
         }
-        wrong = sum(len(audited.wrong) for audited in audit_labels(dataset))
+        wrong = sum(map(len, audit(folder).wrong.values()))
         return Study(scores, dict(dataset.by_task), wrong)
+
+
+def import_configurations(folder: Path, runs: Path) -> list[Path]:
+    """Import the study's files to `runs` and return the run folders of `CONFIGURATIONS`."""
+    imported = import_study(folder, runs, lambda _: None)
+    return [path for path in imported if path.name in CONFIGURATIONS]
 
 
 def _item_scores(rows: list[tuple[Item, Score]]) -> ItemScores:

@@ -7,8 +7,8 @@ from random import Random
 import pytest
 
 from numbench.forensics.calculator import calculator_evidence
-from numbench.forensics.controls import plant_float64
 from numbench.forensics.explanations import explain
+from studies.forensics.controls import plant_float64
 from tests.forensics.simulated import unrelated_answers, with_planted
 
 pytestmark = pytest.mark.heavy

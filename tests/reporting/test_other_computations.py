@@ -11,6 +11,7 @@ import msgspec
 import pytest
 from rich.console import Console
 
+import numbench as nb
 from numbench.dataset.store import Dataset, open_dataset, write_dataset
 from numbench.records import ProtocolName, Response
 from numbench.reporting import ReportResult, rendering, report
@@ -75,6 +76,33 @@ def test_planted_computation_is_in_every_part_of_the_report(tmp_path: Path, data
 def test_right_answers_have_no_findings(tmp_path: Path, data: Dataset) -> None:
     assert write_report(tmp_path, data, 0).findings == ()
     assert not list((tmp_path / "out/tables").glob("findings.*"))
+
+
+def test_float64_arithmetic_shows_in_the_report(tmp_path: Path) -> None:
+    done = nb.run("baseline/float64", dataset="v1", tasks=["std"], out=tmp_path / "run")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(rendering, "all_figures", list)
+        report([done.path], published=False, out=tmp_path / "out")
+    (summary,) = json.loads((tmp_path / "out/report.json").read_text())["other_computations"]
+    assert summary["float64_verdict"] == "float64 arithmetic"
+    assert "Std: float64 arithmetic" in summary["finding"]
+    assert "The answers show float64 arithmetic" in summary["finding"]
+
+
+def test_extreme_numbers_are_compared(tmp_path: Path) -> None:
+    data = runs.dataset(tmp_path, tasks=("addition",))
+    texts = ('{"answer": 1e400}', '{"answer": -0}', '{"answer": 0.' + "1" * 5000 + "}")
+    items = data.by_task["addition"]
+    responses = {
+        item.id: Response(item_id=item.id, text=text)
+        for item, text in zip(items, texts, strict=False)
+    }
+    folder = runs.run(tmp_path / "run", data, responses, tasks=("addition",))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(rendering, "all_figures", list)
+        report([folder], published=False, out=tmp_path / "out")
+    (summary,) = json.loads((tmp_path / "out/report.json").read_text())["other_computations"]
+    assert summary["wrong"] == len(texts)
 
 
 def test_protocol_paper_compares_nothing(tmp_path: Path, data: Dataset) -> None:

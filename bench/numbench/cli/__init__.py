@@ -65,8 +65,6 @@ _COMMANDS: dict[str, Callable[..., None]] = {
     "plan-precision": models.plan_precision,
     "report": results.report,
     "import": results.import_,
-    "rescore": results.rescore,
-    "forensics": results.forensics,
     "audit": datasets.audit,
     "describe": datasets.describe,
     "show": results.show,

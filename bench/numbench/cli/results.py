@@ -1,4 +1,4 @@
-"""The commands that use responses, such as report, show, rescore and forensics."""
+"""The commands that use responses, such as report, show and merge."""
 
 from __future__ import annotations
 
@@ -15,14 +15,10 @@ from numbench.cli.options import (
     print_to_stderr,
     selected_tasks,
 )
-from numbench.errors import NumbenchError, printable
+from numbench.errors import NumbenchError
 
 if TYPE_CHECKING:
     from numbench.reporting import ReportResult
-
-StudyFolder = Annotated[
-    Path, typer.Argument(help="Folder with the CSV files of the paper's study.")
-]
 
 
 def report(
@@ -162,68 +158,6 @@ def import_(
         print(path)
     count = "1 run" if len(runs) == 1 else f"{len(runs):,} runs"
     print(f"{out}: {count}\nnext: numbench report {out} --protocol {protocol}")
-
-
-def rescore(
-    folder: StudyFolder,
-    out: Annotated[Path, typer.Option(metavar="FOLDER", help="Folder to write.")] = Path(
-        "results/rescored-study"
-    ),
-) -> None:
-    """Rescore the paper's responses against exact truth.
-
-    \b
-    Examples:
-      numbench rescore PATH/TO/frontier_results
-
-    Writes to --out: README.md (which scores change, and why), figures/, rescored.csv, changes.csv,
-    files.csv, runs/ (the imported runs) and report/ (reports under both protocols).
-    """
-    from numbench.rescore import rescore as rescore_study
-
-    result = rescore_study(folder, out, on_message=print_to_stderr)
-    (labels, wrong), (cells, reproduced, published) = result.labels, result.cells
-    print(f"{wrong} of {labels} published labels are wrong")
-    if cells:
-        print(f"{reproduced} of {published} published scores reproduced; {cells} scores rescored")
-    else:
-        print("the folder contains no responses: only the labels were audited")
-    for path in (*result.reports, result.page):
-        print(path)
-    print(f"next: read {result.page}")
-
-
-def forensics(
-    sources: Annotated[
-        list[Path],
-        typer.Argument(
-            help="Run folders, folders of runs, or the folder of the study's CSV files.",
-            show_default=False,
-        ),
-    ],
-    out: Annotated[Path, typer.Option(metavar="FOLDER", help="Folder to write.")] = Path(
-        "results/forensics"
-    ),
-) -> None:
-    """Find out which other computation wrong answers equal.
-
-    Compares the answers with float64 arithmetic, truncated operands, the divisor n − 1 and others,
-    and counts the matches against chance. No model is asked.
-
-    \b
-    Examples:
-      numbench forensics results/RUN
-      numbench forensics PATH/TO/frontier_results
-
-    Writes to --out: README.md, alternatives.csv (all counts), matches.csv (wrong answers that equal
-    another computation), and for the study's files runs/ (the imported runs).
-    """
-    from numbench.forensics_page import forensics as compare_with_alternatives
-
-    result = compare_with_alternatives(sources, out, on_message=print_to_stderr)
-    for name, sentence in result.sentences.items():
-        print(printable(f"{name}: {sentence}"))
-    print(f"next: read {result.page}")
 
 
 def show(

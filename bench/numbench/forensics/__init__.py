@@ -4,8 +4,6 @@
 
 `evaluation` and `alternatives` give the values of other computations, `agreement` says which
 answers agree with a value, `chance` how many would by chance. `explanations` counts the wrong
-answers, `label_comparison` the answers to questions with a wrong label, and `calculator` weighs
-the evidence of float64 arithmetic. `findings` has the results of one run, and says them in a
-sentence; reports and the page of `numbench.forensics_page` show them. `controls` has answers of
-known origin.
+answers, and `calculator` weighs the evidence of float64 arithmetic. `findings` has the results of
+one run, and says them in a sentence; reports show them.
 """

@@ -28,7 +28,7 @@ FINDINGS_CAPTION = (
     "as that without signs. Answers that are the exact value in fewer digits are not compared. "
     "Counted only if the digits of an answer separate the computation from "
     "the exact value; with the number expected by chance, from the run's other answers. A match "
-    "does not prove how a model computed. numbench forensics RUN writes a page with every match."
+    "does not prove how a model computed."
 )
 FINDINGS_HEADER = ("Model", "Reasoning", "Finding", "Compared", "Equal")
 

@@ -85,6 +85,6 @@ def _check_computations(scored: ScoredRun) -> Iterator[Finding]:
     answers = numeric_answers(scored, read_questions(scored))
     [known] = find([(scored, answers)])
     if known.evidence.is_flagged:
-        yield warning("float64", f"{known.sentence} See `numbench forensics {scored.path}`")
+        yield warning("float64", f"{known.sentence} See `numbench report {scored.path}`")
     elif known.wrong:
         yield ok("float64", known.sentence)

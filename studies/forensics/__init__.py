@@ -1,0 +1,1 @@
+"""What the wrong answers in the paper's raw responses are equal to."""

@@ -1,0 +1,1 @@
+"""The paper's raw responses, scored again by exact answers."""
