@@ -318,7 +318,7 @@ def measure_horizons(
     tpm: int | None = None,
     on_progress: ProgressCallback | None = None,
 ) -> RunReport:
-    """Measure the sizes of problems at which a model is right half of the time.
+    """Measure the sizes of problems at which half of the answers are correct, guesses aside.
 
     `RunReport.path` is the run folder, which `load_horizons` reads. `tasks` are scaled tasks, None
     for all of them. A task is complete when the standard deviation of log2 h50 is at most

@@ -34,7 +34,7 @@ def test_many_answers_give_the_curve_that_a_logistic_regression_finds() -> None:
     log_h, slope = minimize(loss, [1.0, 1.0], method="Nelder-Mead").x
     assert horizon.h50.value == pytest.approx(np.exp(log_h), rel=0.01)
     h90 = np.exp(log_h - logit(0.9) / slope)
-    assert horizon.h90.low < h90 < horizon.h90.high
+    assert horizon.h90 is not None and horizon.h90.low < h90 < horizon.h90.high
     assert horizon.h50.low < 6.3 < horizon.h50.high
     assert horizon.fits
 
@@ -79,6 +79,34 @@ def test_guessing_right_half_of_the_time_is_no_horizon() -> None:
     assert horizon.h50.low < 30 < horizon.h50.high
     assert horizon.isotonic == pytest.approx(30, rel=0.3)
     assert horizon.band[-1].probability == pytest.approx(0.5, abs=0.03)
+
+
+@pytest.mark.parametrize(("share", "is_reached"), [(1.0, True), (0.95, True), (0.7, False)])
+def test_a_model_that_never_reaches_90_percent_has_no_h90(share: float, is_reached: bool) -> None:
+    rates = share * Curve(20.0, 3.0, 0.0).probability(np.array(SIZES, np.float64))
+    outcomes = [
+        SizeOutcome(size, float(i < round(100 * rate)))
+        for size, rate in zip(SIZES, rates.tolist(), strict=True)
+        for i in range(100)
+    ]
+    horizon = estimate_horizon(COPY, outcomes)
+    assert (horizon.h90 is not None) == is_reached
+    assert horizon.h90 is None or 1 <= horizon.h90.value < horizon.h50.value
+
+
+def test_the_curve_alone_does_not_prove_an_h90() -> None:
+    # The prior of a curve without lapses outweighs two answers of three.
+    outcomes = [SizeOutcome(4, right) for right in (1.0, 1.0, 0.0)]
+    outcomes += [SizeOutcome(40, right) for right in (1.0, 1.0, 0.0, 1.0, 0.0)]
+    assert estimate_horizon(COPY, outcomes).h90 is None
+
+
+def test_a_level_is_between_chance_and_all_answers() -> None:
+    comparison, largest = (estimate_horizon(task, []) for task in (LONG_COMPARISON, LONG_MAX))
+    assert [comparison.level(7.3), comparison.level(7.3, 0.9)] == [0.75, pytest.approx(0.95)]
+    assert [largest.level(size) for size in (0.0, 5.2, 5000.0)] == pytest.approx(
+        [0.75, 0.6, 0.5 + 0.5 / 4096]
+    )
 
 
 def test_a_curve_with_two_stages_does_not_fit() -> None:

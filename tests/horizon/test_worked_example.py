@@ -36,6 +36,7 @@ def test_the_page_states_the_estimates_of_its_answers(example: ModuleType, page:
     horizon = example.example_horizon()
     assert f"got {horizon.items} questions of `{horizon.task}`" in page
     h50, interval = horizon.text(horizon.h50.value), horizon.interval_text(horizon.h50)
+    assert horizon.h90 is not None
     h90, wide = horizon.text(horizon.h90.value), horizon.interval_text(horizon.h90)
     assert f"is **{h50} digits**, its 95 % interval **{interval}**" in page
     assert f"h90 is **{h90} digits {wide}**" in page

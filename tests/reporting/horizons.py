@@ -117,10 +117,11 @@ def write_measurement(
     max_items: int = 60,
     seed: int = 1,
     largest: int = 64,
+    share: float = 1.0,
 ) -> Path:
     """Write a run folder with `each` answers at seven sizes around the horizon of each task.
 
-    An answer takes five tokens per unit of size.
+    An answer takes five tokens per unit of size. share: of the answers that are correct at size 0.
     """
     items = ItemSequences(1)
     rng = np.random.default_rng(seed)
@@ -134,7 +135,7 @@ def write_measurement(
         rounds.append(Round(task=task, items=tuple(item.id for item in asked)))
         for item in asked:
             size = item.difficulty.base10
-            p = float(Curve(h50, 4.0, 0.0).probability(np.array([size], np.float64))[0])
+            p = share * float(Curve(h50, 4.0, 0.0).probability(np.array([size], np.float64))[0])
             usage = Usage(input=9, visible=5 * size, generated=5 * size, source="reported")
             text = answer_text(item.prompt, bool(rng.random() < p))
             responses.append(

@@ -27,7 +27,7 @@ from numbench.reporting.horizon_tables import (
 )
 from numbench.scoring.horizon_outcomes import read_outcomes
 from numbench.tasks import SCALED_TASKS
-from numbench.tasks.scaled import COPY, LONG_MULTIPLICATION
+from numbench.tasks.scaled import COPY, LONG_COMPARISON, LONG_MULTIPLICATION
 from tests.reporting import runs
 from tests.reporting.horizons import invented_horizon, invented_run, run_of, write_measurement
 
@@ -132,7 +132,7 @@ def test_a_curve_that_does_not_fit_is_replaced_by_the_isotonic_crossing() -> Non
     texts = [warning.text for warning in horizon_warnings([run])]
     (sentence,) = [text for text in texts if "no logistic curve" in text]
     assert sentence.startswith("GPT 5 (minimal), Chain: no logistic curve describes the answers")
-    assert f"regression crosses 50 % at {cells['Isotonic']} operations" in sentence
+    assert f"regression crosses 50% at {cells['Isotonic']} operations" in sentence
 
 
 @pytest.mark.parametrize(("p", "mark"), [(0.0099, "no fit"), (0.01, "?"), (0.049, "?"), (0.05, "")])
@@ -146,7 +146,7 @@ def test_a_doubtful_curve_is_marked_and_its_crossing_named(p: float, mark: str) 
     assert cells["h50"] == shown[mark]
     texts = " ".join(warning.text for warning in horizon_warnings([run]))
     assert ("it is doubtful" in texts) == (mark == "?")
-    assert (f"crosses 50 % at {isotonic} digits" in texts) == bool(mark)
+    assert (f"crosses 50% at {isotonic} digits" in texts) == bool(mark)
     console = Console(width=80, file=io.StringIO(), force_terminal=False)
     with console.capture() as capture:
         console.print(horizon_table([run]))
@@ -160,7 +160,49 @@ def test_sizes_outside_the_axis_are_bounds_and_never_numbers() -> None:
     cells = dict(zip(HORIZONS_CSV_HEADER, horizon_csv_rows([run])[0], strict=True))
     assert (cells["h50"], cells["h50_high"], cells["Stop"]) == ("", "", "above")
     h50 = horizons_json([run])[0]["tasks"]["long_max"]["h50"]  # type: ignore[index]
-    assert h50 == {"value": None, "low": None, "high": None, "text": "≥ 4,096"}
+    assert h50 == {
+        "value": None, "low": None, "high": None, "level": pytest.approx(50, abs=0.02),
+        "text": "≥ 4,096",
+    }  # fmt: skip
+
+
+def test_a_warning_names_the_level_that_both_crossings_have() -> None:
+    # 85% up to 40 digits, 50% from 48: the regression crosses 75% after 2/7 of the way.
+    correct = {2: 40, 8: 40, 20: 40, 24: 34, 30: 34, 40: 34, 48: 20, 64: 20}
+    outcomes = [SizeOutcome(s, float(i < n)) for s, n in correct.items() for i in range(40)]
+    horizon = replace(estimate_horizon(LONG_COMPARISON, outcomes), fit_p=0.03)
+    (sentence,) = (
+        warning.text
+        for warning in horizon_warnings([run_of({"long_comparison": horizon})])
+        if "doubtful" in warning.text
+    )
+    isotonic, h50 = 40 * 1.2 ** (2 / 7), horizon.text(horizon.h50.value)
+    assert f"regression crosses 75% at {isotonic:.1f} digits, the curve 75% at {h50}." in sentence
+
+
+@pytest.mark.usefixtures("without_figures")
+def test_a_report_says_at_which_level_a_horizon_is_and_whether_h90_is_reached(
+    tmp_path: Path,
+) -> None:
+    horizons = {"long_comparison": 20.0, "copy": 8.0}
+    reaching = write_measurement(tmp_path / "reaching", horizons, each=40)
+    lapsing = write_measurement(tmp_path / "lapsing", {"copy": 8.0}, each=40, share=0.7)
+    result = report([reaching, lapsing], out=tmp_path / "out")
+    comparison, copy, without_h90 = rows(tmp_path / "out" / "tables" / "horizons.csv")
+    assert (comparison["h50_level"], comparison["h90_level"]) == ("75.00", "95.00")
+    assert (copy["h50_level"], copy["h90_level"]) == ("50.00", "90.00") and copy["h90"]
+    assert not any(without_h90[f"h90{end}"] for end in ("", "_low", "_high", "_level"))
+    known = json.loads((tmp_path / "out" / "report.json").read_text())["horizons"]
+    assert known[0]["tasks"]["long_comparison"]["h50"]["level"] == 75
+    nothing = dict.fromkeys(("value", "low", "high", "level")) | {"text": "not reached"}
+    assert known[1]["tasks"]["copy"]["h90"] == nothing
+    assert "not reached" in (tmp_path / "out" / "report.html").read_text()
+    console = Console(width=80, file=io.StringIO(), force_terminal=False)
+    with console.capture() as capture:
+        console.print(terminal_table(result))
+    lines = [line.rstrip() for line in capture.get().splitlines()]
+    level = "Comparison: chance is 50%, so h50 is at 75% correct answers, h90 at 95%"
+    assert lines.count(level) == 1 and "h90 –: the model does not reach 90%" in " ".join(lines)
 
 
 def test_warnings_name_truncated_limited_and_unfinished_measurements() -> None:
@@ -182,8 +224,9 @@ def test_the_terminal_table_fits_80_columns() -> None:
     lines = capture.get().splitlines()
     assert max(map(len, lines)) <= 80
     assert "…" not in capture.get()
-    # A title, per run a name, a header and a row per task, and what `no fit` means.
-    assert len(lines) == 2 + 2 * (2 + len(SCALED_TASKS))
+    # A title; per run a name, a header, a row per task and the level of Comparison; at the end what
+    # `no fit` and `–` mean.
+    assert len(lines) == 3 + 2 * (3 + len(SCALED_TASKS))
 
 
 @pytest.mark.usefixtures("without_figures")

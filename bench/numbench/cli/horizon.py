@@ -125,9 +125,11 @@ def horizon(
       numbench report results/*_horizon                    compare levels
 
     A scaled task has questions of any size: of 1 to 4,096 digits, elements or operations. An
-    answer is right if every digit is. The horizon h50 is the size where half of the answers are
-    right, h90 where 90 % are. `copy` only repeats a number: a horizon near that of `copy` is one
-    of reading and writing digits, not of arithmetic.
+    answer is correct if every digit is. The horizon h50 is the size at which 50% of the answers
+    are correct, h90 at which 90% are; where guesses can be correct, halfway and nine tenths of the
+    way from chance to 100%: 75% and 95% for long_comparison, where chance is 50%. `copy` only
+    repeats a number: a horizon near that of `copy` is one of reading and writing digits, not of
+    arithmetic.
 
     Sizes count digits (long_addition, long_subtraction, long_multiplication, long_division,
     long_comparison, copy), elements of six digits (long_sorting, long_max, long_sum, long_mean)

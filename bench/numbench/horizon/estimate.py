@@ -16,10 +16,12 @@ from numbench.horizon.goodness_of_fit import (
     SizeCount,
     fit_p_value,
     isotonic_crossing,
+    largest_rate,
 )
 from numbench.horizon.psychometric import Curve, Estimate, Posterior
 from numbench.horizon.sizes import guess_rates, size_text, task_sizes
 from numbench.horizon.stopping import StopReason
+from numbench.tasks import TASKS
 from numbench.tasks.base import Task
 
 BAND_DRAWS = 2000
@@ -54,19 +56,21 @@ class BandPoint(NamedTuple):
 class TaskHorizon:
     """The horizon of a model on a task.
 
-    unit: what the size counts, in the plural. tokens_at_h50: generated tokens per answer at h50,
-    or at the largest or smallest size if h50 is beyond it; None: not known. items: answered items.
-    truncated: answers that the token limit cut off. stop: why the measurement is complete; None: it
-    is not. fit_p: posterior predictive p-value of the curve. isotonic: where the isotonic
-    regression crosses 50 %; None: it does not. counts: the answers by size. curve: the parameters'
-    posterior means. band: the curve at every size. log2_h50_weights: posterior probabilities of
-    `psychometric.LOG2_HORIZONS`. largest, smallest: the sizes that can be asked.
+    unit: what the size counts, in the plural. h50, h90: where 50 and 90% of the answers are correct
+    without guesses (see `level`). h90 is None if the model does not reach 90% (see `_reaches`).
+    tokens_at_h50: generated tokens per answer at h50, or at the largest or smallest size if h50 is
+    beyond it; None: not known. items: answered items. truncated: answers that the token limit cut
+    off. stop: why the measurement is complete; None: it is not. fit_p: posterior predictive p-value
+    of the curve. isotonic: where the isotonic regression crosses the level of h50; None: it does
+    not. counts: the answers by size. curve: the parameters' posterior means. band: the curve at
+    every size. log2_h50_weights: posterior probabilities of `psychometric.LOG2_HORIZONS`. largest,
+    smallest: the sizes that can be asked.
     """
 
     task: str
     unit: str
     h50: Estimate
-    h90: Estimate
+    h90: Estimate | None
     tokens_at_h50: float | None
     items: int
     truncated: int
@@ -89,6 +93,19 @@ class TaskHorizon:
     def is_doubtful(self) -> bool:
         """Whether the curve may fail to describe the answers: compare the isotonic crossing."""
         return MISFIT <= self.fit_p < DOUBTFUL
+
+    def level(self, size: float, without_guesses: float = 0.5) -> float:
+        """Return the share of correct answers, guesses included, at a size of this task.
+
+        without_guesses: the share without them: 0.5 at h50, which is halfway between chance and 1.
+        """
+        chance = self.chance(size)
+        return chance + (1 - chance) * without_guesses
+
+    def chance(self, size: float) -> float:
+        """Return the probability that a guess is correct at the nearest size of this task."""
+        nearest = round(min(max(size, self.smallest), self.largest))
+        return guess_rates(TASKS[self.task], [nearest])[0]
 
     def text(self, size: float) -> str:
         """Return a size as text; `≥ 4,096` or `< 1` if it is outside the sizes of the task."""
@@ -117,12 +134,12 @@ def estimate_horizon(
     counts = count_by_size(task, outcomes)
     for count in counts:
         posterior.update(count.size, count.right, count.total - count.right)
-    h50 = posterior.horizon()
+    h50, h90 = posterior.horizon(), posterior.horizon(0.9)
     return TaskHorizon(
         task=task.name,
         unit=task.sizes.unit,
         h50=h50,
-        h90=posterior.horizon(0.9),
+        h90=h90 if _reaches(0.9, h90, counts, sizes[0]) else None,
         tokens_at_h50=tokens_at(min(max(h50.value, sizes[0]), sizes[-1]), counts),
         items=len(outcomes),
         truncated=sum(outcome.truncated for outcome in outcomes),
@@ -136,6 +153,17 @@ def estimate_horizon(
         largest=sizes[-1],
         smallest=sizes[0],
     )
+
+
+def _reaches(
+    level: float, estimate: Estimate, counts: tuple[SizeCount, ...], smallest: int
+) -> bool:
+    """Return whether a model reaches a level, without guesses, at a size that can be asked.
+
+    Both must say so: the curve, at the smallest size with a probability of one half or more, and
+    the answers, whose isotonic regression must reach the level at the smallest size with answers.
+    """
+    return estimate.value >= smallest and largest_rate(counts) >= level
 
 
 def count_by_size(task: Task, outcomes: Iterable[SizeOutcome]) -> tuple[SizeCount, ...]:

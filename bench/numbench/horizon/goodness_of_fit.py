@@ -81,6 +81,14 @@ def isotonic_crossing(counts: tuple[SizeCount, ...], level: float = 0.5) -> floa
     return float(np.exp(logs[after - 1] + share * (logs[after] - logs[after - 1])))
 
 
+def largest_rate(counts: tuple[SizeCount, ...]) -> float:
+    """Return the isotonic success rate at the smallest size, without guessing; 0 without answers.
+
+    It is the largest share of correct answers up to any size.
+    """
+    return float(_isotonic_rates(counts)[0]) if counts else 0.0
+
+
 def isotonic_rates(counts: tuple[SizeCount, ...]) -> Floats:
     """Return the success rates that fit the counts best and never increase without guessing."""
     guess = np.array([count.guess for count in counts])

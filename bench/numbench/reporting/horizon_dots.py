@@ -42,12 +42,13 @@ def horizon_dots(runs: Sequence[HorizonRun], styles: Sequence[RunStyle]) -> Figu
 
 def _draw(axes: Axes, run: HorizonRun, task: str, height: float, style: RunStyle) -> None:
     horizon = run.horizons[task]
-    h50, h90 = place_h50(horizon), place(horizon, horizon.h90)
+    h50 = place_h50(horizon)
+    h90 = None if horizon.h90 is None else place(horizon, horizon.h90)
     axes.plot([h50.low, h50.high], [height, height], color=style.colour, linewidth=1.0)
     marker: dict[str, Any] = {"linestyle": "", "color": style.colour, "clip_on": False, "zorder": 3}
     symbol = "x" if h50.is_isotonic else {-1: "<", 0: "o", 1: ">"}[h50.beyond]
     axes.plot(h50.value, height, marker=symbol, markersize=4.5, **marker)
-    if horizon.fits and not h90.beyond and not h50.beyond:
+    if horizon.fits and h90 and not h90.beyond and not h50.beyond:
         axes.plot(h90.value, height, marker="o", markersize=3.2, markerfacecolor="white", **marker)
 
 

@@ -32,8 +32,8 @@ def horizons_json(runs: Sequence[HorizonRun]) -> list[dict[str, object]]:
 def _horizon_json(horizon: TaskHorizon) -> dict[str, object]:
     return {
         "unit": horizon.unit,
-        "h50": _estimate_json(horizon, horizon.h50),
-        "h90": _estimate_json(horizon, horizon.h90),
+        "h50": _estimate_json(horizon, horizon.h50, 0.5),
+        "h90": _estimate_json(horizon, horizon.h90, 0.9),
         "isotonic": horizon.isotonic,
         "tokens_at_h50": horizon.tokens_at_h50,
         "items": horizon.items,
@@ -48,11 +48,16 @@ def _horizon_json(horizon: TaskHorizon) -> dict[str, object]:
     }
 
 
-def _estimate_json(horizon: TaskHorizon, estimate: Estimate) -> dict[str, object]:
-    within = {
-        name: size if horizon.items and horizon.smallest <= size < horizon.largest else None
-        for name, size in estimate._asdict().items()
-    }
+def _estimate_json(
+    horizon: TaskHorizon, estimate: Estimate | None, without_guesses: float
+) -> dict[str, object]:
+    within: dict[str, float | None] = dict.fromkeys((*Estimate._fields, "level"))
+    if estimate is not None and horizon.items:
+        within |= {
+            name: size if horizon.smallest <= size < horizon.largest else None
+            for name, size in estimate._asdict().items()
+        }
+        within["level"] = 100 * horizon.level(estimate.value, without_guesses)
     return {**within, "text": estimate_text(horizon, estimate)}
 
 

@@ -20,10 +20,14 @@ if TYPE_CHECKING:
     from numbench.reporting.report_data import ReportData
 
 HORIZONS_CAPTION = (
-    "h50 and h90: the sizes at which 50 and 90 % of the answers are exactly right, with 95 % "
-    "intervals; digits of the operands, elements of the list, or operations. Tokens: generated for "
+    "h50 and h90: the sizes at which 50% and 90% of the answers are correct in every digit, with "
+    "95% intervals; digits of the operands, elements of the list, or operations. Where guesses can "
+    "be correct, h50 is halfway and h90 nine tenths of the way from chance to 100%: at 75% and 95% "
+    "where chance is 50%. Level (%): the percentage of correct answers at h50. h90 is not reached "
+    "if the curve or the answers stay below its level at the smallest sizes. Tokens: generated for "
     "an answer at h50. Copy: h50 in digits of the control, which reads and writes digits without "
-    "computing. Isotonic: where the success rates cross 50 % without the assumption of a curve. "
+    "computing. Isotonic: where the success rates cross the level of h50 without the assumption of "
+    "a curve. "
     f"Fit p: below {MISFIT} no logistic curve describes the answers (no fit), and the isotonic "
     f"crossing takes the place of h50; below {DOUBTFUL} that is doubtful (?): compare both. "
     "Truncated answers count as not right."
@@ -35,6 +39,7 @@ HORIZONS_HEADER = (
     "Unit",
     "Stopped",
     "h50",
+    "Level (%)",
     "h90",
     "Tokens",
     "Copy",
@@ -49,7 +54,7 @@ HORIZONS_CSV_HEADER = (
     "Task",
     "Unit",
     "Stop",
-    *(f"{name}{end}" for name in ("h50", "h90") for end in ("", "_low", "_high")),
+    *(f"{name}{end}" for name in ("h50", "h90") for end in ("", "_low", "_high", "_level")),
     "Tokens_at_h50",
     "Copy_h50",
     "Items",
@@ -89,6 +94,9 @@ SIZES_CSV_HEADER = (
     "Tokens",
 )
 
+NOT_REACHED = "not reached"
+"""In place of an h90 that the model does not reach."""
+
 STOP_TEXTS: dict[StopReason | None, str] = {
     "precision": "precise",
     "items": "item limit",
@@ -107,6 +115,7 @@ def horizon_rows(runs: Sequence[HorizonRun]) -> list[TextRow]:
             horizon.unit,
             STOP_TEXTS[horizon.stop] if horizon.items else "not answered",
             h50_text(horizon),
+            level_text(horizon),
             estimate_text(horizon, horizon.h90) if horizon.fits else "",
             count_text(horizon.tokens_at_h50),
             run.control.text(run.control.h50.value) if run.control else "",
@@ -127,11 +136,8 @@ def horizon_csv_rows(runs: Sequence[HorizonRun]) -> list[TextRow]:
             *_row_names(run, horizon),
             horizon.unit,
             horizon.stop or "",
-            *(
-                _number(horizon, size)
-                for estimate in (horizon.h50, horizon.h90)
-                for size in estimate
-            ),
+            *_estimate_numbers(horizon, horizon.h50, 0.5),
+            *_estimate_numbers(horizon, horizon.h90, 0.9),
             format_value(horizon.tokens_at_h50, 1),
             _number(run.control, run.control.h50.value) if run.control else "",
             str(horizon.items),
@@ -208,13 +214,15 @@ def size_csv_rows(runs: Sequence[HorizonRun]) -> list[TextRow]:
     ]
 
 
-def estimate_text(horizon: TaskHorizon, estimate: Estimate) -> str:
+def estimate_text(horizon: TaskHorizon, estimate: Estimate | None) -> str:
     """Return `6.3 [5.9, 6.8]`, without the interval if all of it is beyond the sizes.
 
-    Empty without an answer.
+    `not reached` without an estimate; empty without an answer.
     """
     if not horizon.items:
         return ""
+    if estimate is None:
+        return NOT_REACHED
     value = horizon.text(estimate.value)
     is_beyond = estimate.low >= horizon.largest or estimate.high < horizon.smallest
     return value if is_beyond else f"{value} {horizon.interval_text(estimate)}"
@@ -230,8 +238,19 @@ def h50_text(horizon: TaskHorizon) -> str:
     return f"{isotonic_text(horizon)} (no fit)".strip()
 
 
+def shown_h50(horizon: TaskHorizon) -> float | None:
+    """Return h50, or the isotonic crossing, None if there is none, where no curve fits."""
+    return horizon.h50.value if horizon.fits else horizon.isotonic
+
+
+def level_text(horizon: TaskHorizon) -> str:
+    """Return the percentage of correct answers at h50; empty if no h50 is shown."""
+    size = shown_h50(horizon)
+    return "" if size is None or not horizon.items else _whole_percent(horizon.level(size))
+
+
 def isotonic_text(horizon: TaskHorizon) -> str:
-    """Return where the isotonic regression crosses 50 %; empty if it does not."""
+    """Return where the isotonic regression crosses the level of h50; empty if it does not."""
     return "" if horizon.isotonic is None else horizon.text(horizon.isotonic)
 
 
@@ -291,11 +310,13 @@ def unanswered_sentences(run: HorizonRun) -> list[str]:
 
 def misfit_sentence(run: HorizonRun, horizon: TaskHorizon) -> str:
     """Say that the curve does not, or may not, describe the answers, and what to compare."""
+    level = f"{_whole_percent(horizon.level(horizon.h50.value))}%"
     if horizon.isotonic is None:
-        instead = "their isotonic regression does not cross 50 %"
+        instead = f"their isotonic regression does not cross {level}"
     else:
         size = f"{horizon.text(horizon.isotonic)} {horizon.unit}"
-        instead = f"their isotonic regression crosses 50 % at {size}"
+        crossed = _whole_percent(horizon.level(horizon.isotonic))
+        instead = f"their isotonic regression crosses {crossed}% at {size}"
     verdict = (
         "it is doubtful whether a logistic curve describes the answers"
         if horizon.fits
@@ -303,7 +324,7 @@ def misfit_sentence(run: HorizonRun, horizon: TaskHorizon) -> str:
     )
     return (
         f"{run.label}, {_display(horizon)}: {verdict} "
-        f"(p {_compared_p(horizon.fit_p)}); {instead}, the curve at "
+        f"(p {_compared_p(horizon.fit_p)}); {instead}, the curve {level} at "
         f"{horizon.text(horizon.h50.value)}."
     )
 
@@ -323,6 +344,28 @@ def _largest_size(horizon: TaskHorizon) -> int:
     return axis.maximum
 
 
+def level_sentence(horizon: TaskHorizon) -> str:
+    """Say at which percentages h50 and h90 are, if guesses make them others than 50 and 90."""
+    size = shown_h50(horizon)
+    if size is None or not horizon.items or level_text(horizon) == "50":
+        return ""
+    chance = _whole_percent(horizon.chance(size))
+    known = f"chance is {chance}%, so h50 is at {level_text(horizon)}% correct answers"
+    if horizon.fits and horizon.h90 is not None:
+        known += f", h90 at {_whole_percent(horizon.level(horizon.h90.value, 0.9))}%"
+    return f"{_display(horizon)}: {known}"
+
+
+def _estimate_numbers(
+    horizon: TaskHorizon, estimate: Estimate | None, without_guesses: float
+) -> list[str]:
+    """Return an estimate with its interval and its level; empty where it is not known."""
+    if estimate is None or not horizon.items:
+        return ["", "", "", ""]
+    level = horizon.level(estimate.value, without_guesses)
+    return [*(_number(horizon, size) for size in estimate), format_value(100 * level, 2)]
+
+
 def _number(horizon: TaskHorizon, size: float) -> str:
     is_within = horizon.smallest <= size < horizon.largest
     return f"{size:.4g}" if horizon.items and is_within else ""
@@ -335,6 +378,10 @@ def _p_text(p: float) -> str:
 
 def _compared_p(p: float) -> str:
     return _p_text(p) if p < 0.001 else f"= {_p_text(p)}"
+
+
+def _whole_percent(share: float) -> str:
+    return f"{100 * share:.0f}"
 
 
 def _percent(value: float, low: float, high: float) -> str:
