@@ -148,8 +148,7 @@ def test_models_and_the_released_dataset_are_bundled(installed: Installation) ->
 def test_the_demo_runs_outside_the_repository(installed: Installation) -> None:
     installed("numbench", "generate", "--name", "smallest", "--size", "3")
     tables = installed("numbench", "demo", "--dataset", "smallest")
-    assert "float64 arithmetic" in tables and "published (paper)" in tables
-    assert "numbench small" in tables.partition("published (paper)")[2]
+    assert "float64 arithmetic" in tables and "numbench small" in tables
     report = installed.home / "results" / "demo" / "report"
     assert (report / "report.html").is_file()
     assert (report / "figures" / "radar.svg").stat().st_size > 10_000

@@ -497,8 +497,9 @@ def report(
 
     `runs` are run folders or folders that contain some; None means all under `results/` except for
     the demo's, unless there are no others. With `published`, the paper's results appear next to the
-    measured ones, marked as published. `formats` of the figures: svg, png, pdf. Raises BadInput for
-    another format, if there is no run, or if one cannot be read.
+    measured ones, marked as published, if all runs are on the paper's questions or `v1`. `formats`
+    of the figures: svg, png, pdf. Raises BadInput for another format, if there is no run, or if one
+    cannot be read.
     """
     from numbench.reporting import report as write_report
 

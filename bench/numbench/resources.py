@@ -13,5 +13,4 @@ def resource_folder(name: str) -> Path:
     if installed.is_dir():
         return installed
     checkout = PACKAGE.parents[1]
-    is_result = name in ("published", "comparability")
-    return checkout / "results" / name if is_result else checkout / name
+    return checkout / "results" / name if name == "published" else checkout / name

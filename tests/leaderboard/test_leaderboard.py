@@ -22,7 +22,7 @@ from numbench.leaderboard.provenance import settings
 from numbench.reporting import rendering
 from numbench.reporting.figure_registry import FIGURES
 from tests.reporting.conftest import browser  # noqa: F401 - a fixture
-from tests.reporting.runs import all_right, dataset, mixed_run, run, said
+from tests.reporting.runs import all_right, as_paper, dataset, mixed_run, run, said
 
 PAPER = "https://arxiv.org/abs/2510.06824"
 HOSTILE = "<script>alert(1)</script>../../x"
@@ -31,7 +31,7 @@ HOSTILE = "<script>alert(1)</script>../../x"
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("leaderboard")
-    data = dataset(folder)
+    data = as_paper(dataset(folder))
     responses = all_right() | {"minmax-1": said("minmax", 1, '{"answer": 9}')}
     mixed = run(folder / "mixed", data, responses)
     good = run(folder / "good", data, all_right(), display=HOSTILE, model="other")

@@ -17,6 +17,7 @@ from numbench.records import (
     RunInfo,
     Usage,
 )
+from numbench.scoring.published_labels import PublishedLabel, write_published_labels
 
 ANSWERS: dict[str, tuple[Answer, ...]] = {
     "minmax": ("3", "4", "5", "6"),
@@ -37,6 +38,13 @@ def dataset(folder: Path, name: str = "tiny", tasks: Iterable[str] = tuple(ANSWE
     return write_dataset(
         folder / name, items, name=name, generator="test", seed=1, split="test", settings={}
     )
+
+
+def as_paper(data: Dataset) -> Dataset:
+    """Add published labels to a dataset, which mark its questions as the paper's; return it."""
+    items = (item for rows in data.by_task.values() for item in rows)
+    write_published_labels(data.path, (PublishedLabel(i.id, str(i.answer)) for i in items))
+    return data
 
 
 def item(task: str, index: int) -> Item:
@@ -106,7 +114,7 @@ def run(
     return folder
 
 
-def mixed_run(folder: Path) -> Path:
+def mixed_run(folder: Path, is_paper: bool = False) -> Path:
     """Write a run with correct, incorrect, missing, failed and unparseable answers.
 
     Add: 10 and 20 correct, 30 → 33, one missing. Mult: one failed. Div: one unparseable, and no
@@ -121,7 +129,8 @@ def mixed_run(folder: Path) -> Path:
         responses[f"division-{index}"] = right("division", index, tokens=None)
     responses["division-3"] = said("division", 3, "I cannot.", tokens=None)
     responses["minmax-1"] = said("minmax", 1, '{"answer": 9}')
-    return run(folder / "runs" / "gpt-5", dataset(folder), responses)
+    data = as_paper(dataset(folder)) if is_paper else dataset(folder)
+    return run(folder / "runs" / "gpt-5", data, responses)
 
 
 def everything(out: Path) -> dict[str, bytes]:

@@ -269,7 +269,7 @@ def test_cells_sort_by_their_exact_value(tmp_path: Path) -> None:
 
 
 def test_published_rows_are_labelled_as_such(tmp_path: Path) -> None:
-    report([runs.mixed_run(tmp_path)], out=tmp_path / "out")
+    report([runs.mixed_run(tmp_path, is_paper=True)], out=tmp_path / "out")
     page = page_of(tmp_path / "out")
     assert page.count('class="published"') == page.count(", published (paper)</small>") == 52
 

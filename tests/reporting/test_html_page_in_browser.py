@@ -31,7 +31,7 @@ Open = Callable[..., BrowserPage]
 def plain(tmp_path_factory: pytest.TempPathFactory, placeholder_figures: None) -> Path:
     """A report of two runs, one mixed and one all right, beside the published rows."""
     folder = tmp_path_factory.mktemp("plain")
-    runs.mixed_run(folder)
+    runs.mixed_run(folder, is_paper=True)
     data = runs.dataset(folder, "tiny")
     runs.run(folder / "runs" / "zebra", data, runs.all_right(), display="Zebra", reasoning="low")
     return report([folder / "runs"], out=folder / "out").out / "report.html"

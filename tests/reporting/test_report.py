@@ -121,7 +121,8 @@ def test_coverage_accounts_for_every_item(mixed: Path, tmp_path: Path) -> None:
     assert all(warning in page for warning in done.warnings)
 
 
-def test_csv_files_never_contain_published_rows(mixed: Path, tmp_path: Path) -> None:
+def test_csv_files_never_contain_published_rows(tmp_path: Path) -> None:
+    mixed = runs.mixed_run(tmp_path, is_paper=True)
     report([mixed], published=True, out=tmp_path / "out")
     for path in (tmp_path / "out" / "tables").glob("*.csv"):
         result = list(csv.DictReader(path.open()))
@@ -129,8 +130,8 @@ def test_csv_files_never_contain_published_rows(mixed: Path, tmp_path: Path) -> 
         assert levels == ({"minimal"} if path.stem != "comparisons" else set())
 
 
-def test_published_rows_have_a_separate_heading(mixed: Path, tmp_path: Path) -> None:
-    report([mixed], out=tmp_path / "out")
+def test_published_rows_have_a_separate_heading(tmp_path: Path) -> None:
+    report([runs.mixed_run(tmp_path, is_paper=True)], out=tmp_path / "out")
     text = table(tmp_path / "out", "log_smape.md")
     measured, published = text.split("## published (paper)\n")
     assert measured.count("\n| GPT 5 ") == 1
@@ -242,6 +243,7 @@ def test_progress_names_each_run_and_figure(mixed: Path, tmp_path: Path) -> None
     assert messages == [
         f"scoring run 1 of 1: {mixed}",
         "computing 95 % bounds",
+        f"no published scores: {mixed} is on other questions than theirs and v1",
         "comparing wrong answers with other computations",
         "drawing figure 1 of 1: radar",
         "writing scores.parquet",
@@ -418,7 +420,7 @@ def test_the_demo_writes_where_a_report_looks_for_it() -> None:
 
 
 def test_the_terminal_table_fits_80_columns(tmp_path: Path) -> None:
-    data = runs.dataset(tmp_path)
+    data = runs.as_paper(runs.dataset(tmp_path))
     folder = runs.run(tmp_path / "run", data, runs.all_right(), display="A model of long name " * 3)
     lines = in_80_columns(report([folder], out=tmp_path / "out"))
     assert max(map(len, lines)) <= 80
@@ -430,7 +432,7 @@ def test_the_terminal_table_fits_80_columns(tmp_path: Path) -> None:
 
 
 def test_the_terminal_shows_means_and_order_of_the_summary(tmp_path: Path) -> None:
-    data = runs.dataset(tmp_path)
+    data = runs.as_paper(runs.dataset(tmp_path))
     worse = {**runs.all_right(), "addition-0": runs.said("addition", 0, "7")}
     folders = [
         runs.run(tmp_path / "one", data, worse, display="Worse", reasoning="default"),
@@ -457,7 +459,8 @@ def test_the_terminal_shows_means_and_order_of_the_summary(tmp_path: Path) -> No
 
 
 def test_the_summary_has_the_mean_of_published_rows_without_a_rank(tmp_path: Path) -> None:
-    folder = runs.run(tmp_path / "run", runs.dataset(tmp_path), runs.all_right())
+    data = runs.as_paper(runs.dataset(tmp_path))
+    folder = runs.run(tmp_path / "run", data, runs.all_right())
     report([folder], out=tmp_path / "out")
     measured, published = table(tmp_path / "out", "summary.md").split("## published (paper)")
     cells = [[c.strip() for c in line.split("|")] for line in published.splitlines()[4:]]
@@ -473,7 +476,10 @@ def test_the_summary_has_the_mean_of_published_rows_without_a_rank(tmp_path: Pat
 
 
 def test_the_summary_says_if_means_are_over_different_tasks(tmp_path: Path) -> None:
-    data, few = runs.dataset(tmp_path), runs.dataset(tmp_path, "few", ("addition",))
+    data, few = (
+        runs.as_paper(runs.dataset(tmp_path, *settings))
+        for settings in ((), ("few", ("addition",)))
+    )
     full = runs.run(tmp_path / "full", data, runs.all_right())
     part = runs.run(tmp_path / "part", few, runs.all_right(), tasks=("addition",))
     note = "Published means are over 9 tasks, those of a run over the tasks of its dataset."

@@ -85,7 +85,10 @@ def leaderboard(
     ],
     published: Annotated[
         bool,
-        typer.Option("--published/--no-published", help="Also show the paper's published scores."),
+        typer.Option(
+            "--published/--no-published",
+            help="Also show the paper's published scores, if all runs are on its questions or v1.",
+        ),
     ] = True,
     out: Annotated[
         Path, typer.Option(metavar="FOLDER", help="Folder to write: new, or an earlier site.")

@@ -13,14 +13,13 @@ from numbench.reporting.html_tables import (
     HtmlRow,
     HtmlTable,
     html_summary_table,
+    published_source,
 )
-from numbench.reporting.item_offsets import MARK
 from numbench.reporting.report_data import ReportData
 from numbench.reporting.summary_table import SUMMARY, ranked_runs
 from numbench.reporting.table_model import (
     EXACT_MATCH,
     LOG_SMAPE,
-    PUBLISHED_HEADING,
     TOKENS,
     Entry,
     ScoreTableSpec,
@@ -68,7 +67,7 @@ def task_overview(data: ReportData, pages: Sequence[str]) -> HtmlTable:
         rows.append(
             HtmlRow(entry.model, [_published_cell(data, entry), *cells], None, published=True)
         )
-    caption = f"{LOG_SMAPE.caption} {_BOUNDS}{_offset_note(data)}"
+    caption = f"{LOG_SMAPE.caption} {_BOUNDS} {data.published_note}".rstrip()
     return HtmlTable("tasks", "Scores by task", caption, columns, rows)
 
 
@@ -91,8 +90,8 @@ def task_table(data: ReportData, task: str, pages: Sequence[str]) -> HtmlTable:
     unit = "log-sMAPE" if TASKS[task].metric == "log_smape" else "exact match"
     caption = (
         f"Score: {unit} in percent; possible ranks (95 % confidence for all runs "
-        f"together); tokens: generated per answer. {_BOUNDS}{_offset_note(data)}"
-    )
+        f"together); tokens: generated per answer. {_BOUNDS} {data.published_note}"
+    ).rstrip()
     return HtmlTable(f"task-{task}", "Ranking", caption, _columns("Model"), rows)
 
 
@@ -170,15 +169,8 @@ def _run_cell(run: MeasuredRun, link: str) -> HtmlCell:
     return HtmlCell(run.entry.name, bounds=level, link=link)
 
 
-def _offset_note(data: ReportData) -> str:
-    """Return how much easier the items are than those of the published rows, empty if unknown."""
-    note = data.item_offsets.note(LOG_SMAPE) if data.item_offsets else None
-    return f" {note}" if note else ""
-
-
 def _published_cell(data: ReportData, entry: Entry) -> HtmlCell:
-    source = f"{PUBLISHED_HEADING} {MARK}" if _offset_note(data) else PUBLISHED_HEADING
-    return HtmlCell(entry.name, bounds=f"{entry.reasoning}, {source}")
+    return HtmlCell(entry.name, bounds=f"{entry.reasoning}, {published_source(data)}")
 
 
 def _value(entry: Entry, task: str) -> float:

@@ -12,7 +12,6 @@ if TYPE_CHECKING:
     from numbench.certificate.outcome import Outcome
     from numbench.reporting.horizon_regression import HorizonRegression
     from numbench.reporting.horizon_runs import HorizonRun
-    from numbench.reporting.item_offsets import ItemOffsets
     from numbench.reporting.regression import Regression
     from numbench.reporting.report_warnings import Severity
     from numbench.reporting.table_model import Entry, RankedEntry
@@ -33,10 +32,9 @@ class ReportResult(NamedTuple):
     measurements of horizons. variants: effects of prompts and transformations over the tasks.
     prompt_spreads: index of an entry → task → spread of its score over paraphrases, in points.
     certificates: the outcomes of certificates. findings: a line about the wrong answers of each run
-    with a finding. budgets: sentences about the reasoning levels of a model. item_offsets: how much
-    easier the items of the runs' datasets are than those of the published scores, as estimated;
-    None if no dataset has estimates, or nothing published is shown. ranking: the rows by their mean
-    over the tasks, measured ones first, as in the summary.
+    with a finding. budgets: sentences about the reasoning levels of a model. published_note:
+    that the published scores are of other questions; empty if they are not. ranking: the rows by
+    their mean over the tasks, measured ones first, as in the summary.
     """
 
     out: Path
@@ -51,7 +49,7 @@ class ReportResult(NamedTuple):
     certificates: tuple[Outcome, ...] = ()
     findings: tuple[str, ...] = ()
     budgets: tuple[str, ...] = ()
-    item_offsets: ItemOffsets | None = None
+    published_note: str = ""
     ranking: tuple[RankedEntry, ...] = ()
     warning_groups: Mapping[Severity, Sequence[str]] = {}
 
@@ -75,8 +73,8 @@ def report(
 
     runs: folders that are runs or contain some; by default, all runs under results/ except for
         the demo's (results/demo), unless there are no others.
-    published: whether tables and figures also show the paper's values, marked as such; CSV files
-        never contain them.
+    published: whether tables and figures also show the paper's values, marked as such; only if all
+        runs are on the paper's questions or `v1`. CSV files never contain them.
     formats: of the figures in figures/: svg, png, pdf.
     on_progress: is called with a short message before each step.
 

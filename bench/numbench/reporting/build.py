@@ -24,7 +24,6 @@ from numbench.reporting.convention_table import conventions_json
 from numbench.reporting.entries import (
     MeasuredRun,
     dataset_label,
-    has_short_integers,
     measure,
     published_entries,
     published_models,
@@ -36,6 +35,7 @@ from numbench.reporting.html_page import render
 from numbench.reporting.metamorphic import metamorphic_json
 from numbench.reporting.other_computations import finding_lines, other_computations_json
 from numbench.reporting.prompt_effects import effects_json, spread_values, spreads_json
+from numbench.reporting.published_rows import is_comparable
 from numbench.reporting.reasoning_texts import FOLDER, write_script_files
 from numbench.reporting.rendering import render_figures, write_figures
 from numbench.reporting.repeated_samples import repeated_samples_json
@@ -122,7 +122,7 @@ def _write_report(
         certificates=data.certificates,
         findings=tuple(finding_lines(data.matches)),
         budgets=tuple(budget_lines(data.budgets)),
-        item_offsets=data.item_offsets,
+        published_note=data.published_note,
         ranking=tuple(ranking(data)),
         warning_groups=warnings,
     )
@@ -139,9 +139,12 @@ def read_report_data(
     scored = _score_runs(folders.scores, protocol, on_progress)
     horizons = _read_horizons(folders.horizons, on_progress)
     on_progress("computing 95 % bounds")
-    # Scores on integers of few bits say nothing beside those on numbers of up to 17 digits.
-    is_comparable = not scored or not all(has_short_integers(run) for run in scored)
-    shown = published_entries() if published and is_comparable else ()
+    others = [run for run in scored if not is_comparable(run.dataset)]
+    if published and others:
+        on_progress(
+            f"no published scores: {others[0].path} is on other questions than theirs and v1"
+        )
+    shown = published_entries() if published and not others else ()
     return ReportData(measure(scored), shown, horizons)
 
 

@@ -22,7 +22,7 @@ from numbench.reporting.comparisons import (
     is_equivalent,
 )
 from numbench.reporting.horizon_console import horizon_table
-from numbench.reporting.item_offsets import MARK
+from numbench.reporting.published_rows import MARK
 from numbench.reporting.regression import Regression
 from numbench.reporting.report_warnings import HEADINGS, Severity
 from numbench.reporting.table_model import (
@@ -35,7 +35,6 @@ from numbench.reporting.table_model import (
 from numbench.reporting.variant_console import variant_table
 from numbench.tasks import TASKS
 
-_OFFSETS_NOTE = f"{MARK} Scores of other items, harder by about the points in the last row"
 _BUDGETS_TITLE = "Reasoning levels: price of a point (mean of tasks), and of a correct digit"
 _FINDINGS_TITLE = "Wrong answers that equal another computation (which ones: report.html)"
 _MEAN = "All"
@@ -61,8 +60,8 @@ def terminal_table(result: ReportResult) -> RenderableType:
     parts: list[RenderableType] = []
     if result.entries:
         parts += [Text(_title(result)), _score_table(result)]
-        if result.published and result.item_offsets:
-            parts.append(Text(_OFFSETS_NOTE, style="dim"))
+        if result.published_note:
+            parts.append(Text(result.published_note, style="dim"))
     if result.variants:
         parts += [Text(), variant_table(result.variants), Text()]
     if result.budgets:
@@ -113,9 +112,6 @@ def _score_table(result: ReportResult) -> Table:
         for row in result.ranking:
             if row.run is None:
                 _add_row(table, row, columns, "dim")
-        if result.item_offsets:
-            for dataset, tables in result.item_offsets.datasets.items():
-                _add_offsets(table, dataset, tables[LOG_SMAPE.name], columns)
     return table
 
 
@@ -129,21 +125,7 @@ def _columns(tasks: Sequence[str]) -> dict[str, str]:
 
 
 def _published_heading(result: ReportResult) -> str:
-    return f"{PUBLISHED_HEADING} {MARK}" if result.item_offsets else PUBLISHED_HEADING
-
-
-def _add_offsets(
-    table: Table, dataset: str, offsets: Mapping[str, float | None], tasks: Iterable[str]
-) -> None:
-    """Add the estimated offsets of a dataset's items from the published ones."""
-    cells = [offsets.get(task) for task in tasks]
-    table.add_row(
-        Text(f"{MARK} {dataset} easier by"),
-        Text("est."),
-        "",
-        *("–" if value is None else f"{value:+z.1f}" for value in cells),
-        style="dim",
-    )
+    return f"{PUBLISHED_HEADING} {MARK}" if result.published_note else PUBLISHED_HEADING
 
 
 def regression_table(regression: Regression) -> RenderableType:

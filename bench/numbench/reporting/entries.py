@@ -222,11 +222,6 @@ def mean_of_tasks(entry: Entry, spec: ScoreTableSpec, tasks: Sequence[str]) -> f
     return fmean(estimates[task].value for task in tasks)
 
 
-def has_short_integers(run: ScoredRun) -> bool:
-    """Return whether the questions of a run are about integers of few bits."""
-    return "max_bits" in run.dataset.manifest.settings
-
-
 @cache
 def published_entries() -> tuple[Entry, ...]:
     """Return the paper's values, one entry per model and level in its order, without bounds."""

@@ -306,9 +306,9 @@ FIGURES: tuple[FigureSpec, ...] = (
     ),
     FigureSpec(
         "horizons",
-        "How large a problem can each run solve? h50 (halfway between chance and 100% correct: 75% "
-        "for Comparison, where chance is 50%) on every task with 95% intervals, and h90 where it is "
-        "reached, in digits of the operands, elements of the list, or operations. Grey: the "
+        "How large a problem can each run solve? h50 (halfway between chance and 100% correct: "
+        "75% for Comparison, where chance is 50%) on every task with 95% intervals, and h90 where "
+        "it is reached, in digits of the operands, elements of the list, or operations. Grey: the "
         "control, which only copies digits.",
         _horizon_dots,
         needs="horizons",
@@ -318,8 +318,8 @@ FIGURES: tuple[FigureSpec, ...] = (
         "How do right answers fall with size, and does the curve describe it? Exactly right "
         "answers with 95 % intervals (larger dots: more answers), the fitted curve with its 95 % "
         "band, the isotonic regression, and for tasks in digits the curve of the control. Vertical "
-        "line: h50, or the isotonic crossing where no curve fits; both at the level halfway between "
-        "chance and 100%.",
+        "line: h50, or the isotonic crossing where no curve fits; both at the level halfway "
+        "between chance and 100%.",
         _horizon_curves,
         needs="horizons",
     ),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from numbench.reporting.item_offsets import MARK
+from numbench.reporting.published_rows import MARK
 from numbench.reporting.report_data import ReportData
 from numbench.reporting.summary_table import (
     published_ranking,
@@ -93,7 +93,7 @@ def html_summary_with_published(table: BuiltTable, data: ReportData) -> HtmlTabl
     """Return the summary with the published rows below those of the runs."""
     runs = html_summary_table(table, data)
     published = published_ranking(data)
-    source = f"{PUBLISHED_HEADING} {MARK}" if data.item_offsets else PUBLISHED_HEADING
+    source = published_source(data)
     rows = [
         HtmlRow(
             entry.model, [_name_cell(entry, source), *_summary_cells(row)], None, published=True
@@ -102,6 +102,11 @@ def html_summary_with_published(table: BuiltTable, data: ReportData) -> HtmlTabl
     ]
     caption = " ".join([runs.caption, *published_summary_notes(data)])
     return runs._replace(caption=caption, rows=[*runs.rows, *rows])
+
+
+def published_source(data: ReportData) -> str:
+    """Return the source of published rows, marked beside runs on other questions."""
+    return f"{PUBLISHED_HEADING} {MARK}" if data.published_note else PUBLISHED_HEADING
 
 
 def _summary_cells(row: Sequence[str]) -> list[HtmlCell]:
@@ -163,8 +168,7 @@ def _score_table(spec: ScoreTableSpec, data: ReportData) -> HtmlTable:
         HtmlColumn("Model", False),
         *(HtmlColumn(TASKS[task].display, True, task) for _, task in spec.columns),
     ]
-    note = data.item_offsets.note(spec) if data.item_offsets else None
-    caption = f"{spec.caption} Small type: 95 % bounds.{f' {note}' if note else ''}"
+    caption = f"{spec.caption} Small type: 95 % bounds. {data.published_note}".rstrip()
     return HtmlTable(spec.name, spec.title, caption, columns, list(_score_rows(spec, data)))
 
 
@@ -172,10 +176,8 @@ def _score_rows(spec: ScoreTableSpec, data: ReportData) -> Iterator[HtmlRow]:
     for index, run in enumerate(data.runs):
         cells = _entry_cells(spec, run.entry, run.scored.info.source)
         yield HtmlRow(run.entry.model, cells, index)
-    is_marked = data.item_offsets is not None and data.item_offsets.note(spec) is not None
-    source = f"{PUBLISHED_HEADING} {MARK}" if is_marked else PUBLISHED_HEADING
     for entry in data.published:
-        cells = _entry_cells(spec, entry, source)
+        cells = _entry_cells(spec, entry, published_source(data))
         yield HtmlRow(entry.model, cells, None, published=True)
 
 

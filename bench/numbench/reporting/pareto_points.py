@@ -39,8 +39,10 @@ def describe_token_points(data: ReportData) -> str:
         return "All points are published ones: no run has token counts for every task."
     if not published:
         return "Error bars: 95 % bounds."
+    questions = ", of other questions than v1" if data.published_note else ""
     connected = ", connected to the runs of the same model and level"
-    return f"Error bars: 95 % bounds. Hollow: published{connected if measured & published else ''}."
+    hollow = f"published{questions}{connected if measured & published else ''}"
+    return f"Error bars: 95 % bounds. Hollow: {hollow}."
 
 
 def _runs_with_tokens(data: ReportData) -> Iterator[tuple[MeasuredRun, Estimate]]:

@@ -22,7 +22,6 @@ from numbench.reporting.coverage import coverage_warnings
 from numbench.reporting.entries import MeasuredRun, dataset_label, dataset_tasks
 from numbench.reporting.horizon_runs import HorizonRun
 from numbench.reporting.horizon_tables import horizon_warnings
-from numbench.reporting.item_offsets import ItemOffsets, item_offsets
 from numbench.reporting.metamorphic import MetamorphicResult, metamorphic_results
 from numbench.reporting.other_computations import RunMatches, run_matches
 from numbench.reporting.prompt_effects import (
@@ -32,6 +31,7 @@ from numbench.reporting.prompt_effects import (
     prompt_name,
     prompt_spreads,
 )
+from numbench.reporting.published_rows import published_note
 from numbench.reporting.reasoning_budgets import budget_groups, efficiency
 from numbench.reporting.repeated_samples import RepeatedSamples, repeated_samples
 from numbench.reporting.report_warnings import ReportWarning
@@ -70,9 +70,9 @@ class ReportData:
         self.horizons = tuple(horizons)
 
     @cached_property
-    def item_offsets(self) -> ItemOffsets | None:
-        """How much easier the runs' items are than those of the published scores, if known."""
-        return item_offsets([run.scored.dataset for run in self.runs]) if self.published else None
+    def published_note(self) -> str:
+        """The note below published rows; empty without them, and beside the paper's questions."""
+        return published_note([run.scored.dataset for run in self.runs]) if self.published else ""
 
     def has(self, kind: RunKind) -> bool:
         """Return whether there are runs of a kind."""

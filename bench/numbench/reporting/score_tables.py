@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from numbench.reporting.item_offsets import MARK, ItemOffsets
+from numbench.reporting.published_rows import MARK
 from numbench.reporting.table_model import (
     PUBLISHED_HEADING,
     SCORE_TABLES,
@@ -54,27 +54,24 @@ def value_groups(
     entries: Sequence[Entry],
     published: Sequence[Entry],
     heading: str,
-    offsets: ItemOffsets | None = None,
+    note: str = "",
 ) -> list[RowGroup]:
     """Return measured and published values, in separate row groups.
 
-    Published rows are marked if their items are known to be easier or harder.
+    note: below the published rows, which are then marked; empty: none.
     """
     groups = [RowGroup(heading, value_rows(spec, entries))]
     if published:
         rows = value_rows(spec, published)
-        if offsets and offsets.note(spec):
+        if note:
             rows = [[f"{name} {MARK}", *cells] for name, *cells in rows]
         groups.append(RowGroup(PUBLISHED_HEADING, rows))
     return groups
 
 
-def published_notes(
-    spec: ScoreTableSpec, published: Sequence[Entry], offsets: ItemOffsets | None
-) -> list[str]:
+def published_notes(published: Sequence[Entry], note: str) -> list[str]:
     """Return the notes about the published rows; none without them."""
-    note = offsets.note(spec) if offsets else None
-    return [PUBLISHED_NOTE, *([note] if note else [])] if published else []
+    return list(filter(None, [PUBLISHED_NOTE, note])) if published else []
 
 
 def estimate_rows(spec: ScoreTableSpec, entries: Sequence[Entry]) -> list[list[str]]:
@@ -116,9 +113,9 @@ def _value_table(spec: ScoreTableSpec) -> TableSpec:
         rows = value_rows(table, data.entries)
         return TableContent(
             header,
-            value_groups(table, data.entries, data.published, data.heading, data.item_offsets),
+            value_groups(table, data.entries, data.published, data.heading, data.published_note),
             text_columns=2,
-            notes=published_notes(table, data.published, data.item_offsets),
+            notes=published_notes(data.published, data.published_note),
             # The CSV file has the measured rows only.
             csv=(header, rows),
         )

@@ -5,8 +5,8 @@ from __future__ import annotations
 from numbench.reporting.comparison_tables import format_rank_set, not_compared_notes
 from numbench.reporting.comparisons import OVERALL
 from numbench.reporting.entries import MeasuredRun, dataset_label, mean_of_tasks
-from numbench.reporting.item_offsets import MARK
 from numbench.reporting.pareto_points import mean_cost
+from numbench.reporting.published_rows import MARK
 from numbench.reporting.report_data import ReportData
 from numbench.reporting.table_model import (
     LOG_SMAPE,
@@ -81,7 +81,7 @@ def summary_rows(data: ReportData) -> list[list[str]]:
 
 def published_summary_rows(data: ReportData) -> list[list[str]]:
     """Return one row per published entry with a mean, the highest first, without a rank."""
-    mark = f" {MARK}" if data.item_offsets else ""
+    mark = f" {MARK}" if data.published_note else ""
     return [
         [
             row.entry.name + mark,
@@ -179,10 +179,7 @@ def published_summary_notes(data: ReportData) -> list[str]:
             f"Published means are over {len(data.tasks)} tasks, those of a run over the tasks of "
             "its dataset."
         )
-    if data.item_offsets:
-        names = " and ".join(data.item_offsets.datasets)
-        notes.append(f"{MARK} Other items than {names}: see log-sMAPE.")
-    return notes
+    return [*notes, data.published_note] if data.published_note else notes
 
 
 SUMMARY = TableSpec("summary", "Summary", SUMMARY_CAPTION, _summary, on_page=False)
