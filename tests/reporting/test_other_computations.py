@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+from decimal import Decimal
 from pathlib import Path
 
 import msgspec
@@ -16,6 +17,7 @@ from numbench.dataset.store import Dataset, open_dataset, write_dataset
 from numbench.records import ProtocolName, Response
 from numbench.reporting import ReportResult, rendering, report
 from numbench.reporting.console import terminal_table
+from numbench.scoring import score_run
 from numbench.tasks import TASKS
 from tests.reporting import runs
 
@@ -32,14 +34,17 @@ def data(tmp_path: Path) -> Dataset:
 
 
 def write_report(
-    tmp_path: Path, data: Dataset, planted: int, protocol: ProtocolName = "exact"
+    tmp_path: Path, data: Dataset, planted: int, protocol: ProtocolName = "exact", near: int = 0
 ) -> ReportResult:
+    """Report a run with sample deviations: `planted` exact ones, then `near` inexact ones."""
     (convention,) = TASKS["std"].conventions
     responses = {}
     for index, item in enumerate(data.by_task["std"]):
         answer: object = item.answer
-        if index < planted:
+        if index < planted + near:
             answer = convention.exact_answer(item.operator, item.operands)
+        if planted <= index < planted + near:
+            answer = Decimal(answer) * (1 + Decimal(index) / 10**7)
         reasoning = "Let me use a calculator." if index % 2 else "By hand."
         text = f'{{"answer": {answer}}}'
         responses[item.id] = Response(item_id=item.id, text=text, reasoning_text=reasoning)
@@ -71,6 +76,28 @@ def test_planted_computation_is_in_every_part_of_the_report(tmp_path: Path, data
     with (tmp_path / "out/tables/other_computations.csv").open(encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
     assert [row["Answers"] for row in rows if "n − 1" in row["Equal to"]] == [str(PLANTED)]
+
+
+def test_answers_by_the_sample_deviation_have_one_number_in_the_whole_report(
+    tmp_path: Path, data: Dataset
+) -> None:
+    near = 5
+    result = write_report(tmp_path, data, PLANTED, near=near)
+    summary = json.loads((tmp_path / "out" / "report.json").read_text())
+    (finding,) = summary["other_computations"]
+    assert f"the sample deviation (divisor n − 1) {PLANTED} times" in finding["finding"]
+    followed = summary["runs"][0]["tasks"]["std"]["either_convention"]["followed"]
+    assert followed == PLANTED + near
+    assert (
+        f"Std: {followed} wrong answers are within 0.1% of the sample deviation and closer to it "
+        "than to the exact value, as counted under Conventions; only those with no error in any "
+        "digit that they give equal it."
+    ) in finding["finding"]
+    (warning,) = (text for text in result.warnings if "depends on a convention" in text)
+    assert f"({followed} of {ITEMS} answers are within 0.1% of it" in warning
+    assert followed == sum(
+        row.score.error_kind == "sample_std" for row in score_run(tmp_path / "run").rows["std"]
+    )
 
 
 def test_right_answers_have_no_findings(tmp_path: Path, data: Dataset) -> None:

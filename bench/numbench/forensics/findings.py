@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from numbench.forensics.alternatives import ALTERNATIVES, FLOAT64
@@ -12,6 +12,8 @@ from numbench.forensics.calculator import CalculatorEvidence, calculator_evidenc
 from numbench.forensics.choices import CHOICES, wrong_choices
 from numbench.forensics.explanations import AlternativeCount, Explanations, explain
 from numbench.scoring import ScoredRun
+from numbench.scoring.conventions import score_with_conventions
+from numbench.scoring.scored_run import counted_rows
 from numbench.tasks import TASKS
 
 DISPLAY = {known.name: known.display for known in ALTERNATIVES}
@@ -26,10 +28,15 @@ _VERDICTS = {
 
 
 class RunFindings(NamedTuple):
-    """Which other computations the wrong answers of a run equal, and whether float64 shows."""
+    """Which other computations the wrong answers of a run equal, and whether float64 shows.
+
+    followed: task with other conventions → wrong answers within 0.1% of the answer by one of them,
+    as in the table of conventions.
+    """
 
     explanations: Explanations
     evidence: CalculatorEvidence
+    followed: Mapping[str, int] = {}
 
     @property
     def wrong(self) -> int:
@@ -79,6 +86,7 @@ class RunFindings(NamedTuple):
 
     def _sentences(self) -> Iterator[str]:
         yield self._matches()
+        yield from self._conventions()
         if self.evidence.decisive:
             yield self._float64()
         if self.evidence.of_mentions(True)[0]:
@@ -99,6 +107,17 @@ class RunFindings(NamedTuple):
             f"{self.matched:,} of {wrong} equal another computation that occurs more often than by "
             f"chance ({parts})."
         )
+
+    def _conventions(self) -> Iterator[str]:
+        """Say how many answers follow another convention without being equal to its answer."""
+        for task, count in self.followed.items():
+            names = " or ".join(convention.display for convention in TASKS[task].conventions)
+            if count:
+                yield (
+                    f"{TASKS[task].display}: {count:,} wrong answers are within 0.1% of the "
+                    f"{names} and closer to it than to the exact value, as counted under "
+                    "Conventions; only those with no error in any digit that they give equal it."
+                )
 
     def _float64(self) -> str:
         known = self.evidence
@@ -127,7 +146,19 @@ def find(runs: Sequence[tuple[ScoredRun, AnswersByTask]]) -> list[RunFindings]:
     answers = [of_run for _, of_run in runs]
     explanations = explain(answers, [wrong_choices(run) for run, _ in runs])
     evidence = [calculator_evidence(of_run) for of_run in answers]
-    return [RunFindings(*known) for known in zip(explanations, evidence, strict=True)]
+    followed = [_followed(run, tuple(of_run)) for run, of_run in runs]
+    return [RunFindings(*known) for known in zip(explanations, evidence, followed, strict=True)]
+
+
+def _followed(run: ScoredRun, tasks: Sequence[str]) -> dict[str, int]:
+    """Return the answers by another convention, for the tasks that have one."""
+    return {
+        task: sum(
+            score_with_conventions(row.item, row.score).follows for row in counted_rows(run, task)
+        )
+        for task in tasks
+        if TASKS[task].conventions
+    }
 
 
 def expected_text(value: float) -> str:

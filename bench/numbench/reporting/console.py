@@ -36,7 +36,7 @@ from numbench.reporting.variant_console import variant_table
 from numbench.tasks import TASKS
 
 _BUDGETS_TITLE = "Reasoning levels: price of a point (mean of tasks), and of a correct digit"
-_FINDINGS_TITLE = "Wrong answers that equal another computation (which ones: report.html)"
+_FINDINGS_TITLE = "Wrong answers that equal another computation in every digit (see report.html)"
 _MEAN = "All"
 _SHORT_NAMES = {"MinMax": "MnMx", "Interval": "Intv"}
 _MAX_LISTED_WARNINGS = 5

@@ -28,7 +28,9 @@ CONVENTIONS_CAPTION = (
     "Tasks whose questions do not state a convention, such as the population or the sample "
     "deviation: the score by the definition of the task, and the score if the answer by the other "
     "convention were accepted too (for every answer the better of the two scores). n: counted "
-    "items; followed: wrong answers within 0.1 % of the answer by the other convention."
+    "items; followed: wrong answers within 0.1% of the answer by the other convention and closer "
+    "to it than to the truth. They may have errors in later digits: the table of what wrong "
+    "answers are equal to counts only those without an error in any digit that they give."
 )
 CONVENTIONS_HEADER = (
     "Model",
@@ -49,13 +51,15 @@ MAX_DIFFERENCE = 2.0
 class ConventionCell(NamedTuple):
     """A task with conventions in one run.
 
-    counted: items included in the means. followed: wrong responses by another convention.
+    counted: items included in the means. answers: numbers read, with those of all samples.
+    followed: those of them that are wrong and by another convention.
     log_smape, exact_match: in percent, with every convention accepted.
     """
 
     run: MeasuredRun
     task: str
     counted: int
+    answers: int
     followed: int
     log_smape: Estimate
     exact_match: Estimate
@@ -91,6 +95,7 @@ def _cell(run: MeasuredRun, task: str) -> ConventionCell | None:
         run,
         task,
         len(groups),
+        sum(row.score.status == "ok" for group in groups for row in group),
         sum(score.follows for score in scores.values()),
         estimate(lambda score: score.log_smape),
         estimate(lambda score: score.exact_match),
@@ -123,7 +128,8 @@ def convention_warnings(cells: Sequence[ConventionCell]) -> list[ReportWarning]:
             f"{cell.run.label}: {TASKS[cell.task].display} depends on a convention: log-sMAPE "
             f"{cell.log_smape.value - cell.difference:.1f}, and {cell.log_smape.value:.1f} if the "
             f"{' or '.join(convention.display for convention in TASKS[cell.task].conventions)} is "
-            f"accepted too ({cell.followed} of {cell.counted} answers are within 0.1 % of it)."
+            f"accepted too ({cell.followed} of {cell.answers} answers are within 0.1% of it and "
+            "closer to it than to the truth)."
         )
         for cell in cells
         if cell.difference > MAX_DIFFERENCE

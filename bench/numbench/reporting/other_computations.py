@@ -25,17 +25,19 @@ if TYPE_CHECKING:
 FINDINGS_CAPTION = (
     "What wrong answers are equal to: another power of ten, the sample deviation, float64 "
     "arithmetic and more than thirty other computations; for comparison tasks other orders, such "
-    "as that without signs. Answers that are the exact value in fewer digits are not compared. "
-    "Counted only if the digits of an answer separate the computation from "
-    "the exact value; with the number expected by chance, from the run's other answers. A match "
-    "does not prove how a model computed."
+    "as that without signs. Equal: in every digit that the answer gives; answers that are within "
+    "0.1% of the sample deviation are counted under Conventions. Answers that are the exact value "
+    "in fewer digits are not compared. Counted only if the digits of an answer separate the "
+    "computation from the exact value; with the number expected by chance, from the run's other "
+    "answers. A match does not prove how a model computed."
 )
 FINDINGS_HEADER = ("Model", "Reasoning", "Finding", "Compared", "Equal")
 
 COUNTS_CAPTION = (
-    "Computations that wrong answers equal more often than by chance (p of at most 0.05, adjusted "
-    "by Holm's method over all counts of the run). of: wrong answers that can be told from the "
-    "computation; expected: matches by chance. The CSV file has the other counts too."
+    "Computations that wrong answers equal, in every digit that they give, more often than by "
+    "chance (p of at most 0.05, adjusted by Holm's method over all counts of the run). of: wrong "
+    "answers that can be told from the computation; expected: matches by chance. The CSV file has "
+    "the other counts too."
 )
 COUNTS_HEADER = ("Model", "Reasoning", "Task", "Equal to", "Answers", "of", "Expected", "Holm p")
 COUNTS_CSV_HEADER = (

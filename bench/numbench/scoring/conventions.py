@@ -20,7 +20,8 @@ from numbench.tasks import TASKS, Convention
 class ConventionScore(NamedTuple):
     """A score with every convention accepted. log_smape: in [0, 1].
 
-    follows: whether the answer is wrong and within 0.1 % of the answer by another convention.
+    follows: whether the answer is wrong, within 0.1% of the answer by another convention, and
+    closer to that than to the truth.
     """
 
     log_smape: float
