@@ -30,8 +30,8 @@ live: $(VENV)/.dev-ready
 	$(BIN)/pytest -m live -rs tests/live
 
 check: $(VENV)/.dev-ready
-	$(BIN)/ruff format --check bench experiments studies tests benchmarks examples docs
-	$(BIN)/ruff check bench experiments studies tests benchmarks examples docs
+	$(BIN)/ruff format --check bench studies tests benchmarks examples docs
+	$(BIN)/ruff check bench studies tests benchmarks examples docs
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
@@ -63,8 +63,8 @@ model-map: $(VENV)/.dev-ready
 	  print(write_extract(next(Path('build/litellm').glob('*.whl'))).source)"
 
 format: $(VENV)/.dev-ready
-	$(BIN)/ruff format bench experiments studies tests benchmarks examples docs
-	$(BIN)/ruff check --fix bench experiments studies tests benchmarks examples docs
+	$(BIN)/ruff format bench studies tests benchmarks examples docs
+	$(BIN)/ruff check --fix bench studies tests benchmarks examples docs
 
 clean:
 	rm -rf $(VENV) $(INSPECT) build dist site .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -27,7 +27,7 @@ EXAMPLE_PAGES = ("README.md", "docs/quickstart.md")
 NAMES = [page.relative_to(ROOT).as_posix() for page in PAGES]
 
 REPOSITORY_PATH = re.compile(
-    r"`((?:bench|benchmarks|checkpoints|docs|experiments|prompts|recipes|tests)/[\w./-]+)`"
+    r"`((?:bench|benchmarks|checkpoints|docs|prompts|recipes|studies|tests)/[\w./-]+)`"
 )
 
 

@@ -23,10 +23,11 @@ INCLUDED_PAGES = (
     "results/certificate-study/README.md",
     "results/forensics/README.md",
     "results/comparability/README.md",
+    "results/encodings/README.md",
     "results/horizon-study/README.md",
+    "results/products/README.md",
     "results/representations/README.md",
     "results/rescored-study/README.md",
-    "results/sample-complexity/README.md",
     "results/trained/README.md",
 )
 

@@ -11,7 +11,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binomtest
 
-from experiments.certificate_study.simulation import PlantedTask, simulate
 from numbench.certificate.rule import (
     MARGIN,
     PairedDesign,
@@ -24,6 +23,7 @@ from numbench.certificate.rule import (
 )
 from numbench.dataset.store import open_dataset
 from numbench.stats.paired import Difference
+from tests.certificate.simulation import PlantedTask, simulate
 
 CERTIFICATES = 200
 

@@ -1,20 +1,15 @@
-"""Error rates and power of certificates on models like those of the study; the committed page."""
+"""Error rates and power of certificates on models whose answers depend on the difficulty."""
 
 from __future__ import annotations
-
-from pathlib import Path
 
 import numpy as np
 import pytest
 from scipy.stats import binomtest
 
-from experiments.certificate_study.__main__ import RESULTS, render
-from experiments.certificate_study.simulation import PlantedTask, simulate
-from experiments.study_calibration.responses import read_study_scores
 from numbench.certificate.rule import KNOWN_SHARES
 from numbench.dataset.fresh_items import item_stratum
 from numbench.dataset.store import open_dataset
-from tests.experiments.outcome_examples import assert_is_committed
+from tests.certificate.simulation import PlantedTask, simulate
 
 pytestmark = pytest.mark.heavy
 CERTIFICATES = 1000
@@ -57,8 +52,3 @@ def test_a_gain_of_the_margin_is_rarely_called_equivalent() -> None:
     result = simulate(tasks, known, CERTIFICATES, seed=13, margin=3.0)
     wrong = result.verdicts.get("equivalent", 0)
     assert binomtest(wrong, CERTIFICATES, 0.05, alternative="greater").pvalue > 1e-3
-
-
-def test_the_committed_page_is_reproduced(paper_results: Path) -> None:
-    root = Path(__file__).parents[2]
-    assert_is_committed(render(read_study_scores(paper_results)), root / RESULTS)

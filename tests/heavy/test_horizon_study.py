@@ -1,4 +1,4 @@
-"""The committed page of horizons is the one that the study's files give."""
+"""The committed page of problem sizes is the one that the paper's responses give."""
 
 from __future__ import annotations
 
@@ -6,13 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from experiments.horizon_study.__main__ import RESULTS, render
-from experiments.horizon_study.responses import read_responses
-from tests.experiments.outcome_examples import assert_is_committed
+from studies.horizon.__main__ import RESULTS, read_responses, render
+from tests.studies.files import assert_is_committed
 
 pytestmark = pytest.mark.heavy
+ROOT = Path(__file__).parents[2]
 
 
 def test_the_committed_page_is_reproduced(paper_results: Path) -> None:
-    root = Path(__file__).parents[2]
-    assert_is_committed(render(read_responses(paper_results)), root / RESULTS)
+    assert_is_committed(render(read_responses(paper_results)), ROOT / RESULTS)

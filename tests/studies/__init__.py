@@ -1,0 +1,1 @@
+"""Tests of the scripts that write the pages of the studies."""

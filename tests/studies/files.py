@@ -1,11 +1,14 @@
-"""A small study: files in the format of the study's, with one item per correction."""
+"""A small study in the format of the paper's files, and the check of committed pages."""
 
 from __future__ import annotations
 
 import csv
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
+
+import pytest
 
 
 class Row(NamedTuple):
@@ -65,3 +68,24 @@ def _write(path: Path, lines: Sequence[dict[str, str]]) -> None:
         writer = csv.DictWriter(file, list(lines[0]))
         writer.writeheader()
         writer.writerows(lines)
+
+
+def assert_is_committed(files: Mapping[str, bytes], folder: Path) -> None:
+    """Check that generated files are those in the folder, figures by labels and markers only."""
+    for name, data in files.items():
+        committed = (folder / name).read_bytes()
+        if name.endswith(".svg"):
+            # The other bytes depend on the version of matplotlib.
+            assert labels(committed) == labels(data), name
+            assert positions(committed) == pytest.approx(positions(data), abs=0.1), name
+        else:
+            assert committed == data, name
+
+
+def labels(svg: bytes) -> list[str]:
+    return re.findall(r"<!-- (.*) -->", svg.decode())
+
+
+def positions(svg: bytes) -> list[float]:
+    """Return the coordinates of all markers."""
+    return [float(x) for x in re.findall(r' [xy]="(-?[\d.]+)"', svg.decode())]

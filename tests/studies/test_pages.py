@@ -12,7 +12,7 @@ import pytest
 import studies.forensics.__main__ as forensics
 import studies.rescored.__main__ as rescored
 from studies.csv_tables import read_tables
-from tests.experiments.outcome_examples import assert_is_committed
+from tests.studies.files import assert_is_committed
 
 ROOT = Path(__file__).parents[2]
 STUDIES = pytest.mark.parametrize("study", [rescored, forensics], ids=["rescored", "forensics"])

@@ -1,4 +1,4 @@
-"""The study profile: exact answers, rules, reproducibility, and the study's distribution."""
+"""The study profile: exact answers, rules and reproducibility."""
 
 from __future__ import annotations
 
@@ -12,8 +12,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
-from experiments.study_calibration.responses import read_study
-from experiments.study_calibration.two_sample import compare_items
 from numbench import jsonl
 from numbench.cli import app
 from numbench.dataset.generate import generate
@@ -22,7 +20,6 @@ from numbench.dataset.store import open_dataset
 from numbench.decimal_numbers import DecimalNumber, parse_decimal
 from numbench.errors import BadInput
 from numbench.runner import few_shot
-from numbench.stats.multiple_testing import holm
 from numbench.tasks import PAPER_TASKS
 from numbench.tasks.items import split_of
 from numbench.tasks.shards import Shard, generate_items
@@ -171,27 +168,6 @@ def test_operands_are_what_their_float64_prints(significand: int, exponent: int)
     text = f"{printed.significand}e{printed.exponent}"
     assert float(text) == float(f"{significand}e{exponent}")
     assert Fraction(text) == Fraction(repr(float(text))) or significand < 10**15
-
-
-def test_the_distribution_is_that_of_the_published_items(paper_results: Path) -> None:
-    """No feature of any task differs significantly after Holm's correction over all of them."""
-    published = read_study(paper_results).items
-    tests = [
-        test
-        for task in PAPER_TASKS
-        for test in compare_items(published[task], list(islice(generate_items(shard(task)), 500)))
-    ]
-    corrected = holm([test.p for test in tests])
-    assert not [test for test, p in zip(tests, corrected, strict=True) if p < 0.05]
-
-
-def test_the_tests_of_distributions_have_power(paper_results: Path) -> None:
-    published = read_study(paper_results).items["division"]
-    found = compare_items(published, open_dataset("v1").by_task["division"])
-    assert {test.feature for test in found if test.p_holm < 0.05} >= {
-        "digits of the dividend",
-        "digits of the divisor",
-    }
 
 
 def test_worked_examples_have_the_profile_of_the_dataset(tmp_path: Path) -> None:

@@ -1,1 +1,0 @@
-"""Certificates, checked with the study's responses: equal difficulty, error rates and power."""

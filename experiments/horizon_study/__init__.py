@@ -1,1 +1,0 @@
-"""Horizons of language models from the published study's responses."""

@@ -1,0 +1,1 @@
+"""The nine desiderata of number encodings, measured."""

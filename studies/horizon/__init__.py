@@ -1,0 +1,1 @@
+"""Problem size at 50% success, from the responses that the paper published."""

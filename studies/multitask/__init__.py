@@ -1,0 +1,1 @@
+"""Five tasks on 8-bit integers, near the ceiling, by encoding."""

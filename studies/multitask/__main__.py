@@ -1,0 +1,178 @@
+"""Write results/multitask from the stored trainings: python -m studies.multitask.
+
+A training has a folder ENCODING-SEED with `metrics.jsonl` and, once evaluated, `scores.json`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pandas as pd
+from matplotlib.lines import Line2D
+
+from numbench.plot_style import FULL_WIDTH, PALETTE
+from numbench.stats.intervals import wilson
+from studies.multitask.evaluate import TASKS
+from studies.pages import fill, markdown_table, svg_figure, write_files
+
+RESULTS = Path("results/multitask")
+BUDGET = 2_999_808
+MINIMUM = "minimum"
+SEEDS = {"bittoken": (1, 2, 3), "fone": (1, 2, 3), "digit": (1, 2), "xval": (1,)}
+TITLES = {"bittoken": "BitTokens", "fone": "FoNE", "digit": "digits", "xval": "xVal"}
+RIVALS = ("fone", "digit")
+TASK_TITLES = {
+    "minmax": "MinMax",
+    "interval": "Interval",
+    "sorting": "Sorting",
+    "addition": "Add",
+    "multiplication": "Mult",
+}
+
+
+class Training(NamedTuple):
+    """A declared training.
+
+    log: its validations, in questions and the harmonic mean in percent. exact: exact match of each
+    task and of their minimum, in percent; empty if it has not been evaluated. margin: the largest
+    distance of a value from its 95% bounds.
+    """
+
+    encoding: str
+    seed: int
+    log: list[tuple[int, float]]
+    exact: Mapping[str, float]
+    margin: float
+
+    @property
+    def name(self) -> str:
+        """What the table calls it."""
+        return f"{TITLES[self.encoding]}, seed {self.seed}"
+
+    @property
+    def state(self) -> str | None:
+        """Why it cannot be compared; None: it can."""
+        if not self.log:
+            return "not trained yet"
+        if self.log[-1][0] < BUDGET:
+            return f"only {self.log[-1][0]:,} questions"
+        return None if self.exact else "not evaluated yet"
+
+
+def read_training(folder: Path, encoding: str, seed: int) -> Training:
+    """Return a training and its scores, as far as they are in the folder of all trainings."""
+    run = folder / f"{encoding}-{seed}"
+    entries: list[dict[str, Any]] = []
+    if (run / "metrics.jsonl").is_file():
+        lines = (run / "metrics.jsonl").read_text(encoding="utf-8").splitlines()
+        entries = [entry for entry in map(json.loads, lines) if "tasks" in entry]
+    log = [(entry["questions"], 100 * float(entry["harmonic_mean"] or 0)) for entry in entries]
+    exact, margin = {}, 0.0
+    if (run / "scores.json").is_file():
+        scores = json.loads((run / "scores.json").read_text(encoding="utf-8"))["tasks"]
+        for task in TASKS:
+            correct, questions = scores[task]["correct"], scores[task]["questions"]
+            exact[task] = 100 * correct / questions
+            *_, low, high = wilson(correct, questions)
+            margin = max(margin, exact[task] - 100 * low, 100 * high - exact[task])
+        exact[MINIMUM] = min(exact.values())
+    return Training(encoding, seed, log, exact, margin)
+
+
+def compare(trainings: list[Training], rival: str, measure: str) -> str:
+    """Return the verdict of the plan about BitTokens and a rival."""
+    values = {
+        encoding: [t.exact[measure] for t in trainings if t.encoding == encoding and not t.state]
+        for encoding in ("bittoken", rival)
+    }
+    if any(len(values[encoding]) < len(SEEDS[encoding]) for encoding in values):
+        return "undecided (a training is missing)"
+    if min(values["bittoken"]) > max(values[rival]):
+        return "BitTokens lead"
+    if max(values["bittoken"]) < min(values[rival]):
+        return "BitTokens trail"
+    return "not separated"
+
+
+def render(folder: Path) -> dict[str, bytes]:
+    """Return the page and its figure, by name."""
+    trainings = [
+        read_training(folder, encoding, seed) for encoding in SEEDS for seed in SEEDS[encoding]
+    ]
+    missing = [f"{training.name} ({training.state})" for training in trainings if training.state]
+    measures = {MINIMUM: "minimum of the five tasks", **TASK_TITLES}
+    verdicts = pd.DataFrame(
+        {
+            TITLES[rival]: {title: compare(trainings, rival, m) for m, title in measures.items()}
+            for rival in RIVALS
+        }
+    )
+    files: dict[str, bytes] = {}
+    if any(training.log for training in trainings):
+        draw(files, trainings)
+    values = {
+        "headline": "; ".join(
+            f"{TITLES[rival]}: {compare(trainings, rival, MINIMUM)}" for rival in RIVALS
+        ),
+        "figure": "![Exact match per task, and validations during training](scores.svg)"
+        if files
+        else "",
+        "table": markdown_table(score_table(trainings)),
+        "verdicts": markdown_table(verdicts),
+        "margin": f"{max(training.margin for training in trainings):.1f}",
+        "missing": f"**Missing:** {'; '.join(missing)}."
+        if missing
+        else "All trainings are complete.",
+    }
+    return {"README.md": fill(Path(__file__).with_name("page.md"), values), **files}
+
+
+def score_table(trainings: list[Training]) -> pd.DataFrame:
+    """Return a row per training."""
+    rows = {}
+    for training in trainings:
+        exact = training.exact
+        row = [f"{exact[m]:.1f}" if exact else "–" for m in (MINIMUM, *TASKS)]
+        for target in (50, 90):
+            reached = next((n for n, mean in training.log if mean >= target), None)
+            row.append(f"{reached:,}" if reached else "not reached" if training.log else "–")
+        rows[training.name + (f" ({training.state})" if training.state else "")] = row
+    titles = ["Minimum", *TASK_TITLES.values(), "Questions to 50%", "to 90%"]
+    return pd.DataFrame.from_dict(rows, orient="index", columns=titles)
+
+
+def draw(files: dict[str, bytes], trainings: list[Training]) -> None:
+    """Draw the exact match of each task, and the harmonic mean over the questions seen."""
+    columns = [MINIMUM, *TASKS]
+    with svg_figure(files, "scores.svg", (FULL_WIDTH, 2.8)) as figure:
+        scores, curves = figure.subplots(1, 2, width_ratios=(1.3, 1))
+        for number, encoding in enumerate(SEEDS):
+            of = [training for training in trainings if training.encoding == encoding]
+            for training in of:
+                x = [index + 0.16 * (number - 1.5) for index in range(len(columns))]
+                if training.exact:
+                    y = [training.exact[column] for column in columns]
+                    scores.plot(x, y, "o", color=PALETTE[number], markersize=3.5, alpha=0.8)
+                if training.log:
+                    questions = [n / 1e6 for n, _ in training.log]
+                    means = [mean for _, mean in training.log]
+                    curves.plot(questions, means, color=PALETTE[number], linewidth=0.8)
+        scores.set_xticks(range(len(columns)), ["minimum", *TASK_TITLES.values()])
+        scores.set_ylabel("exact match, %")
+        curves.set(xlabel="questions seen, millions", ylabel="harmonic mean of validation, %")
+        curves.set_xlim(0, BUDGET / 1e6)
+        for axes in (scores, curves):
+            axes.set_ylim(-2, 102)
+            axes.grid(visible=True, axis="y")
+        handles = [
+            Line2D([], [], color=PALETTE[number], marker="o", markersize=3.5, label=TITLES[name])
+            for number, name in enumerate(SEEDS)
+        ]
+        figure.legend(handles=handles, loc="outside upper center", ncols=len(handles))
+
+
+if __name__ == "__main__":
+    write_files(RESULTS, render(RESULTS))

@@ -1,0 +1,1 @@
+"""How many questions each encoding of numbers needs to learn 8-bit products."""

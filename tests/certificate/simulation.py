@@ -1,0 +1,125 @@
+"""Simulated certificates with planted truth: how often the rule gives each verdict."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Hashable, Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from numbench.certificate.rule import (
+    MARGIN,
+    PairedDesign,
+    Verdict,
+    decide,
+    equivalence_power,
+    power,
+    shared_weights,
+)
+from numbench.stats.design import Column, Stratum
+from numbench.stats.intervals import difference_intervals
+from numbench.stats.one_sided_bounds import one_sided_bounds
+from numbench.stats.paired import Difference
+from numbench.stats.permutation import permutation_test
+
+_MAXIMUM = 100.0
+
+
+class PlantedTask(NamedTuple):
+    """Probabilities of right answers of a model to the pairs of a task, without memory.
+
+    frozen, fresh: of shape (pairs,). keys: pairs of different tasks with the same key are about
+    the same operands, and are known or not known together.
+    """
+
+    name: str
+    frozen: npt.NDArray[np.float64]
+    fresh: npt.NDArray[np.float64]
+    keys: Sequence[Hashable]
+
+
+class Simulated(NamedTuple):
+    """Verdicts of certificates on a model that knows a share of the frozen items.
+
+    stated: the least chance, by the rule, of the verdict `memory`; for a share of 0, of the verdict
+    `equivalent`. right: mean probability of a right answer to the fresh items.
+    """
+
+    known: float
+    verdicts: Mapping[Verdict, int]
+    stated: float
+    right: float
+
+    @property
+    def certificates(self) -> int:
+        """The number of simulated certificates."""
+        return sum(self.verdicts.values())
+
+
+def simulate(
+    tasks: Sequence[PlantedTask],
+    known: float,
+    certificates: int,
+    seed: int,
+    margin: float = MARGIN,
+) -> Simulated:
+    """Return the verdicts for a model that knows a random share `known` of the frozen items."""
+    rng = np.random.default_rng(seed)
+    memory = _Memory(known, certificates, rng)
+    strata = []
+    for task in tasks:
+        shape = (len(task.frozen), certificates)
+        right_frozen = (rng.random(shape) < task.frozen[:, None]) | memory.knows(task.keys)
+        right_fresh = rng.random(shape) < task.fresh[:, None]
+        values = _MAXIMUM * (right_frozen.astype(float) - right_fresh)
+        strata.append(Stratum(task.name, values, clusters=task.keys))
+    weights = shared_weights([set(task.keys) for task in tasks])
+    design = PairedDesign(len(tasks[0].frozen), weights)
+    right = [float(task.fresh.mean()) for task in tasks]
+    stated = power(design, right, known) if known else equivalence_power(design, right, margin)
+    return Simulated(known, Counter(verdicts(strata, margin)), stated, float(np.mean(right)))
+
+
+def verdicts(strata: Sequence[Stratum], margin: float) -> list[Verdict]:
+    """Return the verdict of each column of differences, frozen minus fresh, in points."""
+    p_values = permutation_test(strata)
+    by_task = [
+        _differences([stratum], p) for stratum, p in zip(strata, p_values.strata, strict=True)
+    ]
+    overall = _differences(strata, p_values.overall)
+    return [
+        decide([column[index] for column in by_task], overall[index], margin)
+        for index in range(len(overall))
+    ]
+
+
+def _differences(strata: Sequence[Stratum], p_values: Column) -> list[Difference]:
+    columns = (
+        *difference_intervals(strata, _MAXIMUM),
+        p_values,
+        *one_sided_bounds(strata, _MAXIMUM),
+    )
+    pairs = int(np.sum([len(stratum.values) for stratum in strata]))
+    return [
+        Difference(pairs, mean, low, high, p, None, at_least, at_most)
+        for mean, low, high, p, at_least, at_most in zip(
+            *(column.tolist() for column in columns), strict=True
+        )
+    ]
+
+
+class _Memory:
+    """Which operands a model knows, in each of several certificates."""
+
+    def __init__(self, known: float, certificates: int, rng: np.random.Generator) -> None:
+        self._known, self._certificates, self._rng = known, certificates, rng
+        self._of_key: dict[Hashable, npt.NDArray[np.bool_]] = {}
+
+    def knows(self, keys: Sequence[Hashable]) -> npt.NDArray[np.bool_]:
+        """Return whether the pairs with these keys are known, of shape (pairs, certificates)."""
+        for key in keys:
+            if key not in self._of_key:
+                self._of_key[key] = self._rng.random(self._certificates) < self._known
+        return np.array([self._of_key[key] for key in keys])
