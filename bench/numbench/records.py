@@ -207,14 +207,16 @@ ErrorKind = Literal[
 """How an answer is wrong; `numbench.scoring.taxonomy` defines each kind."""
 
 ProtocolName = Literal["exact", "lenient", "paper"]
+ReadingRule = Literal["json", "object", "unclosed", "bare", "lenient"]
+"""How an answer was read, from the requested format to free text."""
 
 
 class Score(Struct, frozen=True, kw_only=True):
     """The score of one response to one item under one protocol.
 
     sample: the index of the response among those to the item.
-    status missing: an item of the run without a response. rule: the parsing rule that matched (1
-    to 4 for `exact`, also 5 to 12 for `lenient`). log_smape: in [0, 1], None for the comparison
+    status missing: an item of the run without a response. rule: how the answer was read; None
+    without an answer, and under `paper`. log_smape: in [0, 1], None for the comparison
     tasks. correct_digits: leading significant digits that agree with the truth. error_kind: for
     wrong answers and unparseable texts, None under `paper`.
     """
@@ -225,7 +227,7 @@ class Score(Struct, frozen=True, kw_only=True):
     exact_match: bool
     log_smape: float | None = None
     parsed: Answer | None = None
-    rule: int | None = None
+    rule: ReadingRule | None = None
     error_kind: ErrorKind | None = None
     correct_digits: int | None = None
     sample: int = 0

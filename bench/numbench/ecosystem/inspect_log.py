@@ -118,7 +118,9 @@ def _sample(
         metadata=sample.metadata | {"response": _response_metadata(response)},
         messages=[*sample.input, *(choice.message for choice in output.choices)],
         output=output,
-        scores=inspect_scores(row.item, row.score) if row.is_answered else None,
+        scores=inspect_scores(row.item, row.score, info.prompt.working)
+        if row.is_answered
+        else None,
         error=None
         if row.is_answered
         else EvalError(message=_error_message(response), traceback="", traceback_ansi=""),

@@ -90,8 +90,13 @@ def to_sample(item: Item, prefix: Sequence[Message]) -> Sample:
     )
 
 
-def inspect_scores(item: Item, score: Score) -> dict[str, InspectScore]:
-    """Convert a score to Inspect's scores, by name of the scorer."""
+def inspect_scores(
+    item: Item, score: Score, allows_working: bool = False
+) -> dict[str, InspectScore]:
+    """Convert a score to Inspect's scores, by name of the scorer.
+
+    allows_working: whether the prompt allows text before the answer.
+    """
     answer = None if score.parsed is None else answer_text(score.parsed)
     category = categorize(score)
     metadata = msgspec.to_builtins(score) | {"truth": answer_text(item.answer)}
@@ -102,7 +107,7 @@ def inspect_scores(item: Item, score: Score) -> dict[str, InspectScore]:
             explanation=f"{category}; the answer is {metadata['truth']}",
             metadata=metadata,
         )
-        for name, value in metric_values(item, score).items()
+        for name, value in metric_values(item, score, allows_working).items()
     }
 
 

@@ -8,7 +8,7 @@ from numbench.dataset.store import Dataset
 from numbench.models.base import Message
 from numbench.records import Answer, Item, Score
 from numbench.runner.few_shot import messages_before
-from numbench.scoring import headline_score
+from numbench.scoring import has_requested_format, headline_score
 from numbench.tasks.prompts import load_prompt_set
 
 METRIC_NAMES = ("log_smape", "exact_match", "compliance")
@@ -19,12 +19,15 @@ the response has the requested format.
 """
 
 
-def metric_values(item: Item, score: Score) -> dict[str, float]:
-    """Return the value of each of `METRIC_NAMES`, 0 … 1."""
+def metric_values(item: Item, score: Score, allows_working: bool = False) -> dict[str, float]:
+    """Return the value of each of `METRIC_NAMES`, 0 … 1.
+
+    allows_working: whether the prompt allows text before the answer.
+    """
     return {
         "log_smape": headline_score(item.task, score),
         "exact_match": float(score.exact_match),
-        "compliance": float(score.rule == 1),
+        "compliance": float(has_requested_format(score, allows_working)),
     }
 
 

@@ -14,10 +14,6 @@ from numbench.scoring.scored_run import (
     item_means,
 )
 
-_LAST_EXACT_RULE = 4
-"""The parsing rules after this one are those of the protocol `lenient` only."""
-
-
 class FormatScores(NamedTuple):
     """Exact match of one run on one task under the protocols `exact` and `lenient`, 0 … 100.
 
@@ -50,5 +46,4 @@ def format_scores(run: ScoredRun, task: str) -> FormatScores | None:
 
 
 def _is_read_by_exact(row: ScoredItem) -> bool:
-    rule = row.score.rule
-    return rule is not None and rule <= _LAST_EXACT_RULE
+    return row.score.rule not in (None, "lenient")

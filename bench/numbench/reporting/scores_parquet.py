@@ -38,7 +38,7 @@ _COLUMNS: dict[str, tuple[pa.DataType, _Getter]] = {
     "parsed": (pa.string(), lambda run, task, row: _answer_text(row.score.parsed)),
     "text": (pa.string(), lambda run, task, row: row.response and row.response.text),
     "status": (pa.string(), lambda run, task, row: row.score.status),
-    "rule": (pa.int8(), lambda run, task, row: row.score.rule),
+    "rule": (pa.string(), lambda run, task, row: row.score.rule),
     "exact_match": (pa.bool_(), lambda run, task, row: row.score.exact_match),
     "log_smape": (pa.float64(), lambda run, task, row: row.score.log_smape),
     "error_kind": (pa.string(), lambda run, task, row: row.score.error_kind),

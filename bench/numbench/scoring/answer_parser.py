@@ -1,177 +1,200 @@
-"""The parser of the `exact` protocol: read the answer from a response, or nothing.
+r"""The reader of the `exact` protocol: the last answer that a response states, or nothing.
 
-The text is the response without its thinking (`numbench.thinking_text`). The rules are tried in
-this order. The first rule that finds an answer object or a value decides, and the value must be of
-the kind that the task requires (a list of one number is not a number):
+The text is the response without its thinking (`numbench.thinking_text`). The ways of reading are
+tried in this order; the first that applies decides:
 
-1. The whole text is a JSON object with the key `answer`.
-2. The last closed object with that key inside the text, in a code fence or not (`answer_objects`).
-3. A truncated object: its value has started, but the object never closes (`truncated_objects`).
-4. The text is only one number, letter or list, optionally with a label (`Answer:`,
-   `The answer is`, `**Final answer:**`), a code fence, quotes or emphasis around it, or, after a
-   quoted value or a list, the closing brace of an object whose beginning is missing. If the output
-   ended at the token limit, the value must have ended, as in rule 3.
+- `json`: the whole text is a JSON object with the key `answer`, the requested format.
+- `object`: the last such object inside the text, in a code fence or not. Its value may depart from
+  JSON (`-.5`, `−5`, `1.5 × 10^-7`, an unquoted letter), and its opening brace may be missing.
+- `unclosed`: an object that never closes, if its value has ended: at a closing quote or bracket, a
+  line break, or the next key. The end of the text ends nothing (`12`, `12.` and `"12` may all have
+  been cut off), but at least 64 zeros or nines at the end of the decimals determine the number.
+- `bare`: the text is only a number, letter or list, with a label (`Answer:`, `The answer is`), a
+  code fence or emphasis around it.
 
-An object does not count if another key contradicts it (`object_keys`: `final_answer`, `unit`), or
-if the text around it does: it is an example, denied, taken back or followed by another value
-(`answer_context`, `following_text`). Then the response is unreadable: the parser does not guess.
-
-If the text repeats the question, the answer follows its question. After the first key `answer`, the
-text ends at an end-of-turn token (`<|im_end|>`, `</s>`, …) or a line that starts a next question
-(`Question:`, `User:`): what follows was invented by the model. Such a text is unreadable if it
-starts with another question.
-
-A JSON string counts as its content. `null`, booleans, NaN, infinities and objects are not
-answers. An object that has the key twice with different values has no answer. `[]` is an empty
-list. A list has no answer if its commas may be part of its numbers (`[1,234, 5]`).
+The value must be of the kind that the task requires: a list of one number is not a number. If it is
+not, or if the text goes on to an object that ends inside another value, there is no answer: the
+answers before it are drafts. What follows an end-of-turn token (`<|im_end|>`, `</s>`, …) or a line
+that starts another question (`Question:`, `User:`) after the first key was invented by the model.
 
 Time and memory are linear in the length of the text. Of a text of more than 1,000,000 characters
-only the last 1,000,000 are read, and only by rules 2 and 3. A list of more than 10,000 numbers,
-and a number outside 10^±999,999, cannot be read.
+only the last 1,000,000 are read, and only in the second and third way. A list of more than 10,000
+numbers, and a number outside 10^±999,999, cannot be read.
 """
 
 from __future__ import annotations
 
+import json
 import re
 from collections import deque
+from decimal import Context, Decimal
 from typing import NamedTuple
 
-from numbench.scoring.answer_objects import (
-    CHECKING_DECODER,
-    DECODER,
-    MAX_KEYS,
-    decode,
-    read_closed_object,
-    read_json_object,
+from numbench.records import ReadingRule
+from numbench.scoring.notation import (
+    NUMBER_LITERAL,
+    AnswerValue,
+    as_list,
+    exact_decimal,
+    read_list,
+    read_number,
+    read_value,
 )
-from numbench.scoring.notation import AnswerValue, read_number, read_text, strip_markup
-from numbench.scoring.truncated_objects import KEY, AnswerText, read_unclosed_objects
 from numbench.tasks.base import AnswerKind
 
 
 class ParsedAnswer(NamedTuple):
-    """An answer and the number of the rule that matched."""
+    """An answer and the way it was read."""
 
     value: AnswerValue
-    rule: int
+    rule: ReadingRule
 
 
 MAX_CHARACTERS = 1_000_000
 """The number of characters, from the end of the text, that are read."""
 
+_MAX_SHORT = 10_000
+_JSON_NUMBER = r"-?(?:0|[1-9][0-9]*+)(?:\.[0-9]++)?+(?:[eE][+-]?[0-9]{1,9})?+"
 _REQUESTED_FORMAT = re.compile(
-    r'\{[ \t\r\n]*+"answer"[ \t\r\n]*+:[ \t\r\n]*+(?:"(?P<letter>[A-Z])"'
-    r"|(?P<number>-?(?:0|[1-9][0-9]*+)(?:\.[0-9]++)?+(?:[eE][+-]?[0-9]{1,9})?+))[ \t\r\n]*+\}"
+    rf'\{{[ \t\r\n]*+"answer"[ \t\r\n]*+:[ \t\r\n]*+(?:(?P<number>{_JSON_NUMBER})'
+    rf'|"(?P<letter>[A-Z])"|(?P<list>\[{_JSON_NUMBER}(?:, {_JSON_NUMBER})*+\]))[ \t\r\n]*+\}}'
 )
+_DECODER = json.JSONDecoder(parse_float=str, parse_int=str)
+_KEY = '"answer"'
+_ANSWER = re.compile(
+    rf"{_KEY}\s*+:\s*+"
+    r'(?:"(?P<string>[^"\n]*+)"|(?P<list>\[[^\[\]{}]*+\])'
+    r'|(?P<plain>(?:[^{}"\[\]\n`<,]++|\{[^{}"\n]*+\}|,(?!\s*+"))++)(?=[}\n`<]|,\s*+"))'
+)
+# Not the start of a placeholder or of a schema.
+_VALUE_START = re.compile(rf'{_KEY}\s*+:\s*+(?![<{{])"?')
+_ENDLESS = ("0" * 64, "9" * 64)
+_MANY = ("0" * 8192, "9" * 8192)
+_OPERATOR = re.compile(r"\s*+[-+*/^%×·⋅÷=.,eExX]")
 # A model that continues after its answer may invent the next question and its answer.
-_QUESTION = (
-    r"(?=[ \t]{0,9}(?:\*\*|#{1,6}[ \t]+)?(?:User|Human|Question|Problem|Q)(?:[ \t]*[0-9]{1,3})?"
-    r"(?:\*\*)?[ \t]?:)"
-)
 _NEXT_TURN = re.compile(
-    r"(?=<\|(?:im_end|im_start|eot_id|endoftext|end_of_text)\|>|</s>|<end_of_turn>|\[/?INST\])"
-    rf"|(?<=[\n}}]){_QUESTION}"
+    r"<\|(?:im_end|im_start|eot_id|endoftext|end_of_text)\|>|</s>|<end_of_turn>|\[/?INST\]"
+    r"|(?<=[\n}])[ \t]{0,9}(?:\*\*|#{1,6}[ \t]+)?(?:User|Human|Question|Problem|Q)"
+    r"(?:[ \t]*[0-9]{1,3})?(?:\*\*)?[ \t]?:"
 )
-_FIRST_TURN = re.compile(rf"(?:\A|(?<=\n)){_QUESTION}")
-_START_OF_OBJECT = re.compile(r'\{\s*+(?:"|\Z)')
-_LABEL_WORDS = (
-    r"(?:the\s++)?(?:final\s++|correct\s++)?(?:answer|result)\b(?:\s++is\b)?+\s*+[:=]?+\s*+"
+_LABEL = re.compile(
+    r"[\s*_#]*+(?:the\s++)?+(?:final\s++|correct\s++)?+(?:answer|result)\b[\s*_]*+"
+    r"(?:is\b|[:=])?+[\s*_]*+",
+    re.IGNORECASE,
 )
-_LABEL = re.compile(rf"\*\*{_LABEL_WORDS}\*\*\s*+[:=]?\s*+|{_LABEL_WORDS}", re.IGNORECASE)
-_FENCE = re.compile(r"```(?:[A-Za-z]*+[^\S\n]*+\n)?+")
+_FENCE = re.compile(r"```[A-Za-z]*+\s")
+_MARKS = "*_`\"' \t\n"
 _CLOSING = frozenset("\"'`*_]}")
 
 
 def parse_requested_format(text: str, kind: AnswerKind) -> ParsedAnswer | None:
-    """Return the answer of a text in the commonest form, `{"answer": 5}`, and rule 1.
+    """Return the answer of a text in the commonest form, `{"answer": 5}`.
 
     None for other texts; for this form, `parse_answer` returns the same, but takes longer.
     """
-    match = _REQUESTED_FORMAT.fullmatch(text)
-    if match is None or kind == "list" or len(text) > MAX_CHARACTERS:
+    match = _REQUESTED_FORMAT.fullmatch(text) if len(text) <= _MAX_SHORT else None
+    if match is None or (literal := match[kind]) is None:
         return None
-    literal = match[kind]
-    if literal is None:
-        return None
-    return _with_rule(read_number(literal) if kind == "number" else literal, 1)
+    if kind == "letter":
+        return ParsedAnswer(literal, "json")
+    if kind == "number":
+        return _parsed(exact_decimal(literal), "json")
+    return _parsed(as_list(map(exact_decimal, literal[1:-1].split(", "))), "json")
 
 
-def parse_answer(
-    text: str,
-    kind: AnswerKind,
-    is_cut_off: bool = False,
-    prompt: str = "",
-    operator: str = "",
-) -> ParsedAnswer | None:
-    """Return the answer of the given kind in `text` and its rule; None for unparseable text.
+def parse_answer(text: str, kind: AnswerKind, is_cut_off: bool = False) -> ParsedAnswer | None:
+    """Return the answer of the given kind in `text`; None if it states none.
 
-    is_cut_off: whether the output ended at the token limit. prompt: the question, which the text
-    may repeat. operator: that of the question. Never raises; runs in linear time.
+    is_cut_off: whether the output ended at the token limit. Never raises; runs in linear time.
     """
-    is_whole = len(text) <= MAX_CHARACTERS
-    text = text.lstrip() if is_whole else text[-MAX_CHARACTERS:]
-    stripped = text.rstrip()
-    if is_whole and text.startswith("{") and stripped.endswith("}"):
-        may_repeat_key = stripped.count('"answer"') > 1 or "\\" in stripped
-        whole = decode(stripped, 0, CHECKING_DECODER if may_repeat_key else DECODER)
-        if not isinstance(whole, int) and whole[1] == len(stripped) and "answer" in whole[0]:
-            source = AnswerText(stripped, kind, prompt, operator)
-            return _with_rule(read_json_object(source, whole[0]), 1)
-    turn = _own_turn(text, prompt)
-    if turn is None:
-        return None
-    keys = list(deque(KEY.finditer(turn), MAX_KEYS))
-    if keys:
-        source = AnswerText(turn, kind, prompt, operator)
-        closed = read_closed_object(source, keys)
-        if closed is not None:
-            return _with_rule(closed.value, 2)
-        return _with_rule(read_unclosed_objects(source, keys), 3)
-    if not is_whole or (is_cut_off and stripped[-1:] not in _CLOSING):
-        return None
-    return _with_rule(_read_bare_value(stripped, kind), 4)
+    if len(text) > MAX_CHARACTERS:
+        return _read_object(text[-MAX_CHARACTERS:], kind)
+    stripped = text.strip()
+    if stripped.startswith("{") and stripped.endswith("}"):
+        try:
+            whole = _DECODER.decode(stripped)
+        except (ValueError, RecursionError):
+            whole = {}
+        if "answer" in whole:
+            return _parsed(_read_json(whole["answer"], kind), "json")
+    if _KEY in text:
+        return _read_object(text, kind)
+    return None if is_cut_off and stripped[-1:] not in _CLOSING else _read_bare(stripped, kind)
 
 
-def _own_turn(text: str, prompt: str) -> str | None:
-    """Return the part of `text` that answers the prompt; None if that part is ambiguous.
+def shorten_endless(text: str) -> str:
+    """Return a text that ends in many zeros or nines, such as a number that never ends, with fewer.
 
-    It starts after a repeated prompt, and ends before what the model invented after its answer.
+    Reading it is faster, and gives the same.
     """
-    repeated = text.find(prompt) if prompt else -1
-    if repeated >= 0 and KEY.search(text, repeated + len(prompt)):
-        text = text[repeated + len(prompt) :]
-    may_continue = any(sign in text for sign in ("\n", "}", "<", "INST]"))
-    key = KEY.search(text) if may_continue else None
-    turn = _NEXT_TURN.search(text, key.end()) if key else None
-    if key is None or turn is None:
-        return text
-    if KEY.search(text, turn.start()) and _FIRST_TURN.search(text, 0, key.start()):
-        return None
-    return text[: turn.start()] + "\n"
+    while text.endswith(_MANY):
+        text = text[: -len(_MANY[0]) // 2]
+    return text
 
 
 def ends_inside_object(text: str) -> bool:
     """Return whether `text` ends after the start of a JSON object and before its end."""
     start = text.rfind("{")
-    return start >= 0 and "}" not in text[start:] and bool(_START_OF_OBJECT.match(text, start))
+    return start >= 0 and "}" not in text[start:] and text[start + 1 :].lstrip()[:1] in ('"', "")
 
 
-def _with_rule(value: AnswerValue | None, rule: int) -> ParsedAnswer | None:
+def _parsed(value: AnswerValue | None, rule: ReadingRule) -> ParsedAnswer | None:
     return None if value is None else ParsedAnswer(value, rule)
 
 
-def _read_bare_value(text: str, kind: AnswerKind) -> AnswerValue | None:
-    """Rule 4: return the value of a text that consists of it, a label and markup."""
-    labelled = False
+def _read_json(raw: object, kind: AnswerKind) -> AnswerValue | None:
+    """Return a decoded JSON value as an answer; None if it is not of the kind."""
+    if kind == "list" and isinstance(raw, list):
+        if len(raw) == 1 and isinstance(raw[0], list):
+            raw = raw[0]
+        return read_list(f"[{', '.join(map(str, raw))}]")
+    return read_value(raw.strip(), kind) if isinstance(raw, str) else None
+
+
+def _read_object(text: str, kind: AnswerKind) -> ParsedAnswer | None:
+    """Return the last answer in an object of the text."""
+    may_continue = any(sign in text for sign in ("\n", "}", "<", "INST]"))
+    if may_continue and (turn := _NEXT_TURN.search(text, text.find(_KEY))):
+        text = text[: turn.start()] + "\n"
+    ended = next(iter(deque(_ANSWER.finditer(text), 1)), None)
+    start = ended.end() if ended else 0
+    key = next(iter(deque(_VALUE_START.finditer(text, start), 1)), None)
+    if ended is None:
+        value = _read_endless(text, key.end()) if key and kind == "number" else None
+        return _parsed(value, "unclosed")
+    raw = ended[ended.lastgroup or 0]
+    if key and not raw.startswith(text[key.end() :].rstrip()):
+        return None
+    return _parsed(
+        read_value(raw.strip("' \t\r\n"), kind),
+        "object" if "}" in text[ended.end() :] else "unclosed",
+    )
+
+
+def _read_endless(text: str, start: int) -> Decimal | None:
+    """Return the value of a number whose decimals end in at least 64 zeros or nines."""
+    literal = NUMBER_LITERAL.match(text, start)
+    digits = literal["plain"] if literal else None
+    if literal is None or digits is None or not literal.group().endswith(digits):
+        return None
+    if not digits.endswith(_ENDLESS) or "." not in digits[:-64]:
+        return None
+    if _OPERATOR.match(text, literal.end()):
+        return None
+    run = digits[-64:]
+    value = read_number(f"{literal['sign'] or ''}{digits.rstrip(run[0])}{run}")
+    # Rounding inside the run carries the nines.
+    return value and Context(len(value.as_tuple().digits) - 32).plus(value)
+
+
+def _read_bare(text: str, kind: AnswerKind) -> ParsedAnswer | None:
+    """Return the value of a text that consists of it, a label and markup."""
     if text.endswith("}") and text.startswith(('"', "[")):
-        text = text[:-1].rstrip()
-    for _ in range(2):
-        label = _LABEL.match(text)
-        if label:
-            labelled = True
-            text = text[label.end() :]
-        if labelled and kind == "number":
-            text = text.removesuffix(".")
-        fence = _FENCE.match(text)
-        text = text[fence.end() :].removesuffix("```").strip() if fence else strip_markup(text)
-    return read_text(text, kind)
+        text = text[:-1]
+    label = _LABEL.match(text)
+    if kind == "number" and label is None and text.endswith("."):
+        return None
+    value = text[label.end() :] if label else text
+    if fence := _FENCE.match(value):
+        value = value[fence.end() :]
+    return _parsed(read_value(value.strip(_MARKS), kind), "bare")

@@ -13,11 +13,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from decimal import Decimal
-from typing import NamedTuple
 
-from numbench.records import ErrorKind, Item
-from numbench.scoring.free_text import contains_correct_answer
-from numbench.scoring.metrics import SIGNIFICANT_DIGITS, round_significant
+from numbench.records import ErrorKind
+from numbench.scoring.metrics import SIGNIFICANT_DIGITS, Scientific, to_scientific
 
 _MAX_EXPONENT_GAP = SIGNIFICANT_DIGITS - 1
 _POWERS_OF_TEN: tuple[int, ...] = tuple(10**k for k in range(4 * SIGNIFICANT_DIGITS))
@@ -31,7 +29,7 @@ _MIN_UNCHANGED_DIGITS_IF_SHORTENED = 3
 
 def number_error(answer: Decimal, truth: Decimal) -> ErrorKind:
     """Return the error kind of a wrong number; both values are rounded to 15 digits first."""
-    given, wanted = _to_scientific(answer), _to_scientific(truth)
+    given, wanted = to_scientific(answer), to_scientific(truth)
     if not given.significand or not wanted.significand:
         return "other"
     is_close = _is_near(given, wanted, _CLOSE)
@@ -49,12 +47,12 @@ def follows_convention(answer: Decimal, alternative: Decimal, truth: Decimal) ->
 
     Of the same sign; all values are rounded to 15 digits first.
     """
-    given, other = _to_scientific(answer), _to_scientific(alternative)
+    given, other = to_scientific(answer), to_scientific(alternative)
     if not given.significand or not other.significand or given.negative != other.negative:
         return False
     if not _is_near(given, other, _CONVENTION):
         return False
-    wanted = _to_scientific(truth)
+    wanted = to_scientific(truth)
     # Values that are not within 1 % of each other are further apart than 0.1 %.
     if given.negative != wanted.negative or not _is_near(given, wanted, _CLOSE):
         return True
@@ -71,32 +69,7 @@ def list_error(answer: Sequence[Decimal], truth: Sequence[Decimal]) -> ErrorKind
     return "altered"
 
 
-def unparsed_error(text: str, item: Item) -> ErrorKind:
-    """Return the error kind of a text from which the parser reads no answer."""
-    return "notation" if contains_correct_answer(text, item) else "format"
-
-
-class _Scientific(NamedTuple):
-    """The value ± significand · 10^(exponent − 14).
-
-    The significand has exactly 15 digits, padded with zeros; `exponent` is the position of the
-    first digit (0 for units, -1 for tenths). Zero has the significand 0.
-    """
-
-    negative: bool
-    significand: int
-    exponent: int
-
-
-def _to_scientific(value: Decimal) -> _Scientific:
-    value = round_significant(value)
-    if not value:
-        return _Scientific(False, 0, 0)
-    digits, _, exponent = f"{value.copy_abs():.14e}".partition("e")
-    return _Scientific(value.is_signed(), int(digits[0] + digits[2:]), int(exponent))
-
-
-def _is_near(answer: _Scientific, target: _Scientific, parts: int) -> bool:
+def _is_near(answer: Scientific, target: Scientific, parts: int) -> bool:
     """Return whether two absolute values differ by at most 1 / parts of the target."""
     if abs(answer.exponent - target.exponent) > 1:
         return False
@@ -105,7 +78,7 @@ def _is_near(answer: _Scientific, target: _Scientific, parts: int) -> bool:
     return parts * abs(given - wanted) <= wanted
 
 
-def _is_power_of_ten(answer: _Scientific, truth: _Scientific) -> bool:
+def _is_power_of_ten(answer: Scientific, truth: Scientific) -> bool:
     """Return whether the answer is within 1 % of the truth times some power of ten."""
     given, wanted = answer.significand, truth.significand
     # 999 is close to 1000 as well: the power of ten may be one more, or one less.
@@ -116,7 +89,7 @@ def _is_power_of_ten(answer: _Scientific, truth: _Scientific) -> bool:
     )
 
 
-def _digits_error(answer: _Scientific, truth: _Scientific, is_close: bool) -> ErrorKind:
+def _digits_error(answer: Scientific, truth: Scientific, is_close: bool) -> ErrorKind:
     """Return the kind for two numbers with the same sign and similar exponents."""
     unit_exponent = min(answer.exponent, truth.exponent) - SIGNIFICANT_DIGITS + 1
     given, wanted = _as_integer(answer, unit_exponent), _as_integer(truth, unit_exponent)
@@ -126,28 +99,31 @@ def _digits_error(answer: _Scientific, truth: _Scientific, is_close: bool) -> Er
     if gap in (1, _POWERS_OF_TEN[first - SIGNIFICANT_DIGITS + 1]):
         return "rounding"
     last_given = _last_digit_position(answer, unit_exponent)
-    last_wanted = _last_digit_position(truth, unit_exponent)
     # If the answer equals the truth, it is a copy that had to match in all its digits.
     if gap and _is_shortened(given, wanted, last_given, first):
         return "precision"
-    if gap and _is_carry(given, wanted, last_given, last_wanted, first):
-        return "carry"
-    # Plain notation prints an integer down to its units.
-    last_printed = min(last_wanted, -unit_exponent)
-    if answer.exponent == truth.exponent and _is_swap(wanted, wanted - given, last_printed, first):
-        return "swap"
+    # Most gaps are neither about a power of ten nor a multiple of 9.
+    if gap and (gap < 1000 or str(gap)[:3] in ("100", "999")):
+        last = max(last_given, _last_digit_position(truth, unit_exponent))
+        if _is_carry(given, wanted, last_given, last, first):
+            return "carry"
+    if gap % 9 == 0 and answer.exponent == truth.exponent:
+        # Plain notation prints an integer down to its units.
+        last_printed = min(_last_digit_position(truth, unit_exponent), -unit_exponent)
+        if _is_swap(wanted, wanted - given, last_printed, first):
+            return "swap"
     if is_close:
         return "digit"
     return "rough" if given < 10 * wanted and wanted < 10 * given else "other"
 
 
-def _as_integer(number: _Scientific, unit_exponent: int) -> int:
+def _as_integer(number: Scientific, unit_exponent: int) -> int:
     """Return the absolute value in units of 10^unit_exponent."""
     shift = number.exponent - SIGNIFICANT_DIGITS + 1 - unit_exponent
     return number.significand * _POWERS_OF_TEN[shift]
 
 
-def _last_digit_position(number: _Scientific, unit_exponent: int) -> int:
+def _last_digit_position(number: Scientific, unit_exponent: int) -> int:
     """Return the position of the last digit other than 0, relative to `unit_exponent`."""
     digits = str(number.significand)
     trailing_zeros = len(digits) - len(digits.rstrip("0"))
@@ -163,8 +139,10 @@ def _is_shortened(given: int, wanted: int, last: int, first: int) -> bool:
     return 2 * abs(given - wanted) <= unit or 0 < wanted - given < unit
 
 
-def _is_carry(given: int, wanted: int, last_given: int, last_wanted: int, first: int) -> bool:
+def _is_carry(given: int, wanted: int, last_given: int, last: int, first: int) -> bool:
     """Return whether one unit of a position separates the answer from the truth.
+
+    last: the position at which both have ended.
 
     The digits after the position are those of the truth; the answer may have fewer of them.
     """
@@ -172,7 +150,7 @@ def _is_carry(given: int, wanted: int, last_given: int, last_wanted: int, first:
     digits = len(str(abs(difference)))
     # One unit, rounded or truncated, has as many digits as the unit, or one fewer.
     for position in (digits - 1, digits):
-        after = position - max(last_given, last_wanted)
+        after = position - last
         if position > first or after < _MIN_UNCHANGED_DIGITS:
             continue
         unit = _POWERS_OF_TEN[position]
@@ -191,12 +169,14 @@ def _is_swap(wanted: int, decrease: int, last_printed: int, first: int) -> bool:
 
     At least two more digits are printed. With digit a at position k + 1 and digit b at k, the
     exchange subtracts 9 (a − b) · 10^k.
+
+    decrease: a multiple of 9.
     """
     if first - last_printed + 1 < 2 + _MIN_UNCHANGED_DIGITS:
         return False
-    ninth, remainder = divmod(abs(decrease), 9)
+    ninth = abs(decrease) // 9
     position = len(str(ninth)) - 1
-    if remainder or ninth % _POWERS_OF_TEN[position] or not last_printed <= position < first:
+    if ninth % _POWERS_OF_TEN[position] or not last_printed <= position < first:
         return False
     left, right = divmod(wanted // _POWERS_OF_TEN[position] % 100, 10)
     return 9 * (left - right) * _POWERS_OF_TEN[position] == decrease

@@ -6,6 +6,7 @@ unambiguous in it (`answer_parser`), `lenient` also other formats (`lenient_read
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from decimal import Decimal
 from functools import lru_cache
 from typing import Literal
@@ -16,9 +17,10 @@ from numbench.scoring.answer_parser import (
     ends_inside_object,
     parse_answer,
     parse_requested_format,
+    shorten_endless,
 )
 from numbench.scoring.conventions import convention_error
-from numbench.scoring.error_kinds import list_error, number_error, unparsed_error
+from numbench.scoring.error_kinds import list_error, number_error
 from numbench.scoring.lenient_reading import read_leniently
 from numbench.scoring.metrics import (
     SIGNIFICANT_DIGITS,
@@ -27,9 +29,9 @@ from numbench.scoring.metrics import (
     log_smape,
     round_significant,
 )
-from numbench.scoring.notation import AnswerValue, format_number
+from numbench.scoring.notation import format_number
 from numbench.scoring.taxonomy import UNANSWERED_STATUSES, unparsed_status
-from numbench.tasks import TASKS
+from numbench.tasks import TASKS, Task
 from numbench.thinking_text import find_thinking, separate_spans
 
 ReadingProtocol = Literal["exact", "lenient"]
@@ -65,20 +67,25 @@ def _score(item: Item, response: Completion | None, protocol: ReadingProtocol) -
     if response is None:
         return _score_unparsed(item, protocol, "missing", None)
     text, is_open = response.text, False
-    kind, is_cut_off = TASKS[item.task].answer_kind, response.finish_reason == "length"
+    task = TASKS[item.task]
+    kind, is_cut_off = task.answer_kind, response.finish_reason == "length"
     if parsed := parse_requested_format(text, kind):
-        return _score_parsed(item, protocol, parsed)
+        return _score_parsed(item, task, protocol, parsed)
+    text = shorten_endless(text)
     if spans := find_thinking(text):
         text, _, is_open = separate_spans(text, spans)
-    parsed = parse_answer(text, kind, is_cut_off, item.prompt, item.operator)
-    if parsed is None and protocol == "lenient":
-        parsed = read_leniently(text, item, is_cut_off)
-    if parsed is not None:
-        return _score_parsed(item, protocol, parsed)
+    if parsed := parse_answer(text, kind, is_cut_off):
+        return _score_parsed(item, task, protocol, parsed)
     status = _unparsed_status(response, text, is_open)
-    if status != "unparseable":
-        return _score_unparsed(item, protocol, status, None)
-    return _score_unparsed(item, protocol, status, unparsed_error(text, item))
+    error: ErrorKind | None = None
+    if protocol == "lenient" or status == "unparseable":
+        parsed = read_leniently(text, kind, is_cut_off)
+        score = _score_parsed(item, task, protocol, parsed) if parsed else None
+        if score and protocol == "lenient":
+            return score
+        if status == "unparseable":
+            error = "notation" if score and score.exact_match else "format"
+    return _score_unparsed(item, protocol, status, error)
 
 
 def _unparsed_status(response: Completion, text: str, is_open: bool) -> Status:
@@ -105,49 +112,52 @@ def _score_unparsed(
         protocol=protocol,
         status=status,
         exact_match=False,
-        log_smape=0.0 if _has_log_smape(item) else None,
+        log_smape=0.0 if TASKS[item.task].metric == "log_smape" else None,
         error_kind=error,
     )
 
 
-def _score_parsed(item: Item, protocol: ReadingProtocol, parsed: ParsedAnswer) -> Score:
+def _score_parsed(item: Item, task: Task, protocol: ReadingProtocol, parsed: ParsedAnswer) -> Score:
     """Score a parsed answer of the kind that the task requires."""
     value = parsed.value
     smape, digits = None, None
+    answer: Answer
     if isinstance(value, Decimal):
-        error, digits, smape = _compare_numbers(item, value)
+        error, digits, smape = _compare_numbers(item, task, value)
+        answer = format_number(value, task.every_digit)
     elif isinstance(value, str):
-        error = None if value == item.answer else "choice"
+        error, answer = None if value == item.answer else "choice", value
     else:
-        error = _list_error(item, value)
+        error, answer = _list_error(item, value), tuple(map(format_number, value))
     return Score(
         item_id=item.id,
         protocol=protocol,
         status="ok",
         exact_match=error is None,
         log_smape=smape,
-        parsed=_answer_text(value, TASKS[item.task].every_digit),
+        parsed=answer,
         rule=parsed.rule,
         error_kind=error,
         correct_digits=digits,
     )
 
 
-def _compare_numbers(item: Item, value: Decimal) -> tuple[ErrorKind | None, int, float | None]:
+def _compare_numbers(
+    item: Item, task: Task, value: Decimal
+) -> tuple[ErrorKind | None, int, float | None]:
     """Return how a number is wrong (None if it is correct), its correct digits and log-sMAPE."""
-    has_log_smape = _has_log_smape(item)
     truth, rounded_truth = _truth(str(item.answer))
     rounded = round_significant(value)
     is_equal = rounded == rounded_truth
-    error: ErrorKind | None = None
-    if not has_log_smape:
+    if task.metric != "log_smape":
         error = _copy_error(item, value, truth)
-    elif not is_equal:
-        error = convention_error(item, value) or number_error(value, truth)
+        digits = SIGNIFICANT_DIGITS if is_equal else correct_digits(rounded, rounded_truth)
+        return error, digits, None
     if is_equal:
-        return error, SIGNIFICANT_DIGITS, 1.0 if has_log_smape else None
-    smape = log_smape(rounded, rounded_truth) if has_log_smape else None
-    return error, correct_digits(rounded, rounded_truth), smape
+        return None, SIGNIFICANT_DIGITS, 1.0
+    error = convention_error(item, rounded) if task.conventions else None
+    error = error or number_error(rounded, rounded_truth)
+    return error, correct_digits(rounded, rounded_truth), log_smape(rounded, rounded_truth)
 
 
 @lru_cache(1 << 16)
@@ -170,16 +180,11 @@ def _copy_error(item: Item, value: Decimal, truth: Decimal) -> ErrorKind | None:
 def _list_error(item: Item, values: tuple[Decimal, ...]) -> ErrorKind | None:
     """Return how a list is wrong; None if it is correct."""
     key = comparison_key(item)
-    given = tuple(map(key, values))
-    wanted = tuple(key(Decimal(number)) for number in item.answer)
+    given, wanted = tuple(map(key, values)), _true_list(tuple(item.answer), key)
     return None if given == wanted else list_error(given, wanted)
 
 
-def _has_log_smape(item: Item) -> bool:
-    return TASKS[item.task].metric == "log_smape"
-
-
-def _answer_text(value: AnswerValue, every_digit: bool) -> Answer:
-    if isinstance(value, Decimal):
-        return format_number(value, every_digit)
-    return value if isinstance(value, str) else tuple(map(format_number, value))
+@lru_cache(1 << 14)
+def _true_list(answer: tuple[str, ...], key: Callable[[Decimal], Decimal]) -> tuple[Decimal, ...]:
+    """Return the values of a true list as they are compared."""
+    return tuple(key(Decimal(number)) for number in answer)

@@ -1,93 +1,109 @@
-r"""The additional rules of the `lenient` protocol: read what a person reads without guessing.
+r"""The additional readings of the `lenient` protocol: answers in free text.
 
-They apply to texts (without thinking) in which the rules 1 to 4 of `exact` find no answer. If the
-text has any statement (rules 5 to 8, `statements`), the values of all its statements must be equal,
-and each must be readable. What follows the last one contains no digit (for letters: no other
-letter) and nothing that contradicts it; nothing at all follows a labelled value (rule 8). Without a
-statement, the whole text is read by the rules 9 to 12 (`whole_texts`), which know the question:
-`The sum is 5.` is the answer to an addition only. A list with fewer numbers than the question is
-not read: it may be a step.
+They apply to texts (without thinking) in which `exact` finds no answer. Two kinds of statements
+are read:
 
-Values may be written as in `marked_values`; fullwidth characters count as their ASCII ones. If the
-output ended at the token limit, the rules 8 to 12 do not apply. Texts of more than 100,000
-characters are not read.
+- A value in a box (`\boxed{5}`) or tag (`<answer>5</answer>`), or after a label: a line
+  (`Final answer: **5**`, `#### 5`) or an object in other notation (`{'result': 5}`). The last one
+  counts.
+- The last value in the text, if it ends an equation or a sentence (`2 × 3 = 6`, `The sum is 5.`),
+  or if it is in bold, alone on its line, or all that follows a colon.
+
+If a text has both, they must agree. A value is not stated if an operator, a percent sign or an
+alternative follows it. If the text ends at the token limit or inside an object, only boxes and tags
+count. Texts of more than 100,000 characters are not read. Linear time.
 """
 
 from __future__ import annotations
 
 import re
+from collections import deque
 
-from numbench.records import Item
-from numbench.scoring.answer_context import introduces_answer, is_doubted
-from numbench.scoring.answer_parser import ParsedAnswer
-from numbench.scoring.following_text import confirms, contradicts
-from numbench.scoring.notation import AnswerValue, with_options
-from numbench.scoring.statements import MAX_STATEMENTS, Statement, find_statements
-from numbench.scoring.whole_texts import read_whole_text
-from numbench.tasks import TASKS
+from numbench.scoring.answer_parser import ParsedAnswer, ends_inside_object
+from numbench.scoring.notation import NUMBER_LITERAL, AnswerValue, read_value
 from numbench.tasks.base import AnswerKind
 
 MAX_CHARACTERS = 100_000
+_CONTEXT = 120
+"""The number of characters before and after a value that decide whether it is stated."""
 
-_FULLWIDTH = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)}
-_COURTESY = re.compile(
-    r"(?:^|(?<=[.!?\s]))(?:I hope (?:(?:this|that|it) helps(?: you)?|it is correct)"
-    r"|Hope (?:this|that) helps"
-    r"|(?:Please )?let me know if [a-z ,']{1,80}|(?:Please )?feel free to [a-z ,']{1,80})[.!]\s*\Z",
+_MARKS = (
+    r"(?:[\s*_`$\"'“”‘’({]|\\[\[(\"']|\\(?:text|mathrm|mathbf|textbf|boxed|fbox)(?=\{)"
+    r"|\[(?=[A-Z]\])|(?:equal to|exactly|approximately|about|the|number|interval|option|choice)\b"
+    r"|≈)*+"
+)
+_LABEL = re.compile(
+    r"(?:\\(?:boxed|fbox)\s?(?P<box>\{)|<answer(?P<tag>>)|(?<![^\n])####"
+    r"|(?<![a-z])(?:final_?)?(?:answer|result|solution)\b[\"'”’*_`\\]*+(?:\s+(?:is|are)\b|\s*+[:：=]|(?=\s*\n)))"
+    rf"[\s:：=>*_]*+(?:```[a-z]*+\n)?+{_MARKS}",
     re.IGNORECASE,
 )
-_ANY_DIGIT = re.compile(r"\d")
-_ANY_LETTER = re.compile(r"(?<!\w)[B-F](?!\w)|(?<!\w)A(?!\w)(?!\s[a-z])")
+_BEFORE_LAST = re.compile(
+    r"(?:[=≈]|\\approx|\b(?:is|are|be|equals|gives?|giving|gets?|yields|in|into|to|interval)\b:?|'s"
+    r"|(?P<is_alone>(?<![^\n])(?:[^\n:：]{0,80}[:：])?+|\*\*(?=\Z)))"
+    rf"{_MARKS}\Z",
+    re.IGNORECASE,
+)
+_AFTER_ALONE = re.compile(r"[.,]?\*\*|[^\S\n]*(?:[_`$.)\"'”’]|\\[)\]]|\*\B)*[^\S\n]*(?:\n|\Z)")
+_CLOSING = {"box": "}", "tag": "</"}
+
+_SHORT = r"[-+−]?[0-9.]++(?:[eE][-+]?[0-9]++)?+"
+_VALUES = {
+    "number": NUMBER_LITERAL,
+    "letter": re.compile(r"(?<!\w)(?:[B-HJ-Z]|[AI](?!\s[a-z]))(?!['’]?\w)"),
+    "list": re.compile(
+        rf"\[[^\[\]{{}}]*+\]|(?<![0-9.]){_SHORT}"
+        rf"(?:(?:\s*+(?:[,;<>≤≥]=?|(?:,\s*+)?and\b)|[^\S\n]*+\n)\s*+{_SHORT})++"
+    ),
+}
+_CONTINUES = {
+    "letter": re.compile(r"\s*(?:,|/|or\b|and\b|nor\b)\s*[A-Z]\b"),
+    "number": re.compile(
+        r"[\w%°]|[^\S\n]*(?:[.,;(]?[^\S\n]*\.?[0-9]|[-−+*/×÷·^=<>≤≥±≠→x]\s*[0-9(\\.A-Za-z]|\.\.|…"
+        r"|\\?%|\\(?![\]) \\\n]|,?\\?text)|(?:or|times|plus|minus|divided|multiplied|million"
+        r"|billion|thousand|percent|(?:to|and) [0-9])\b)"
+    ),
+}
+_CONTINUES["list"] = _CONTINUES["number"]
 
 
-def read_leniently(text: str, item: Item, is_cut_off: bool = False) -> ParsedAnswer | None:
-    """Return the answer to `item` in `text` and its rule; None without a clear one.
+def read_leniently(text: str, kind: AnswerKind, is_cut_off: bool = False) -> ParsedAnswer | None:
+    """Return the one answer that `text` states; None without one.
 
     is_cut_off: whether the output ended at the token limit. Never raises; linear time.
     """
     if len(text) > MAX_CHARACTERS:
         return None
-    if not text.isascii():
-        text = text.translate(_FULLWIDTH)
-    text = _COURTESY.sub("", text.strip()).strip()
-    kind = TASKS[item.task].answer_kind
-    statements = find_statements(text, kind, item.operator, has_labels=not is_cut_off)
-    if len(statements) == MAX_STATEMENTS:
-        return None
-    if statements:
-        value = _common_value(text, statements, kind, item)
-        parsed = None if value is None else ParsedAnswer(value, max(statements, key=_end).rule)
-    else:
-        parsed = None if is_cut_off else read_whole_text(text, item, kind)
-    is_part = parsed and isinstance(parsed.value, tuple) and len(parsed.value) < len(item.operands)
-    return None if is_part else parsed
+    is_cut_off = is_cut_off or ends_inside_object(text)
+    values = {_read_labelled(text, kind, is_cut_off)}
+    if not is_cut_off:
+        values.add(_read_last(text, kind))
+    values.discard(None)
+    return ParsedAnswer(value, "lenient") if len(values) == 1 and (value := values.pop()) else None
 
 
-def _end(statement: Statement) -> int:
-    return statement.end
-
-
-def _common_value(
-    text: str, statements: list[Statement], kind: AnswerKind, item: Item
-) -> AnswerValue | None:
-    """Return the value of all statements; None if they differ or the rest of the text may."""
-    value = statements[0].value
-    if value is None or any(statement.value != value for statement in statements):
-        return None
-    last = max(statements, key=_end)
-    rest = text[last.end :]
-    other_value = with_options(_ANY_LETTER, item.prompt) if kind == "letter" else _ANY_DIGIT
-    if other_value.search(rest) or is_doubted(rest):
-        return None
-    if not confirms(rest, value, kind, item.prompt):
-        return None
-    for statement in statements:
-        if contradicts(statement.rest, value, kind, item.prompt):
-            return None
-        if statement.rule < 8 and not introduces_answer(
-            text, statement.start, value, item.prompt, item.operator
-        ):
-            return None
-    if last.rule == 8 and rest.strip(" \t\n.!*_`$}"):
-        return None
+def _read_labelled(text: str, kind: AnswerKind, is_cut_off: bool) -> AnswerValue | None:
+    """Return the last value in a box or tag, or after a label."""
+    value = None
+    for label in _LABEL.finditer(text):
+        match = _VALUES[kind].match(text, label.end())
+        if match is None or _CONTINUES[kind].match(text, match.end()):
+            continue
+        closing = _CLOSING.get(label.lastgroup or "")
+        if closing in text[match.end() : match.end() + _CONTEXT] if closing else not is_cut_off:
+            value = read_value(match.group(), kind) or value
     return value
+
+
+def _read_last(text: str, kind: AnswerKind) -> AnswerValue | None:
+    """Return the last value of the text if it is stated."""
+    last = next(iter(deque(_VALUES[kind].finditer(text), 1)), None)
+    if last is None or _CONTINUES[kind].match(text, last.end()):
+        return None
+    before = _BEFORE_LAST.search(text, max(last.start() - _CONTEXT, 0), last.start())
+    is_alone = _AFTER_ALONE.match(text, last.end())
+    if before is None or (before["is_alone"] is not None and not is_alone):
+        return None
+    if kind != "letter" and re.search("[0-9]", text[last.end() :]):
+        return None
+    return read_value(last.group(), kind)

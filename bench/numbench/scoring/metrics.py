@@ -10,6 +10,7 @@ import math
 from collections.abc import Callable
 from decimal import MAX_EMAX, MIN_EMIN, ROUND_HALF_EVEN, Context, Decimal
 from functools import lru_cache
+from typing import NamedTuple
 
 from numbench.records import Item
 from numbench.tasks import TASKS
@@ -31,9 +32,27 @@ def round_significant(value: Decimal) -> Decimal:
     return _ROUNDING_CONTEXT.plus(value)
 
 
-def quotient(numerator: Decimal, denominator: Decimal) -> Decimal:
-    """Divide with 60 significant digits."""
-    return _WORKING_CONTEXT.divide(numerator, denominator)
+class Scientific(NamedTuple):
+    """The value ± significand · 10^(exponent − 14).
+
+    The significand has exactly 15 digits, padded with zeros; `exponent` is the position of the
+    first digit (0 for units, -1 for tenths). Zero has the significand 0.
+    """
+
+    negative: bool
+    significand: int
+    exponent: int
+
+
+@lru_cache(1 << 14)
+def to_scientific(value: Decimal) -> Scientific:
+    """Return a value, rounded to 15 significant digits."""
+    value = round_significant(value)
+    if not value:
+        return Scientific(False, 0, 0)
+    exponent = value.adjusted()
+    significand = int(value.scaleb(SIGNIFICANT_DIGITS - 1 - exponent))
+    return Scientific(value.is_signed(), abs(significand), exponent)
 
 
 def log_smape(predicted: Decimal, truth: Decimal) -> float:
@@ -61,21 +80,14 @@ def correct_digits(predicted: Decimal, truth: Decimal) -> int:
     """
     if predicted == truth:
         return SIGNIFICANT_DIGITS
-    if not predicted or not truth or predicted.adjusted() != truth.adjusted():
+    given, wanted = to_scientific(predicted), to_scientific(truth)
+    if given.exponent != wanted.exponent or given.negative != wanted.negative:
         return 0
-    if predicted.is_signed() != truth.is_signed():
-        return 0
-    given, wanted = _padded_digits(predicted), _padded_digits(truth)
+    given_digits, wanted_digits = str(given.significand), str(wanted.significand)
     count = 0
-    while given[count] == wanted[count]:
+    while given_digits[count] == wanted_digits[count]:
         count += 1
     return count
-
-
-def _padded_digits(value: Decimal) -> str:
-    """Return the 15 digits of a rounded positive or negative number."""
-    digits = f"{value.copy_abs():.14e}"
-    return digits[0] + digits[2:16]
 
 
 def comparison_key(item: Item) -> Callable[[Decimal], Decimal]:

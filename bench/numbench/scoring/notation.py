@@ -7,6 +7,7 @@ time, never raise and do not use binary floating point.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from decimal import MAX_EMAX, MIN_EMIN, ROUND_05UP, Context, Decimal
 from functools import lru_cache
 
@@ -29,160 +30,111 @@ _MAX_REPORTED_DIGITS = 40
 _PARSING_CONTEXT = Context(
     prec=MAX_DIGITS, rounding=ROUND_05UP, Emax=MAX_EMAX, Emin=MIN_EMIN, traps=[]
 )
-
 _REPORTING_CONTEXT = Context(
     prec=_MAX_REPORTED_DIGITS, rounding=ROUND_05UP, Emax=MAX_EMAX, Emin=MIN_EMIN, traps=[]
 )
-
 _ZERO = Decimal(0)
 
 _MINUS_SIGNS = "−–﹣－"
-SIGNS = f"+-{_MINUS_SIGNS}"
 SIGN_PATTERN = rf"[+\-{_MINUS_SIGNS}]"
 # With longer exponents, `Decimal` would round to 0 or infinity.
 _EXPONENT_VALUE = rf"{SIGN_PATTERN}?[0-9]{{1,9}}+"
-EXPONENT_PATTERN = rf"""
-    [eE](?P<e>{_EXPONENT_VALUE})
-    | \s*+ (?:[×x*·⋅]|\\times|\\cdot) \s*+ 10
-      (?: \s*+ (?:\^|\*\*) \s*+ (?: \{{(?P<braces>{_EXPONENT_VALUE})\}}
-                                 | \((?P<round>{_EXPONENT_VALUE})\)
-                                 | (?P<bare>{_EXPONENT_VALUE}) )
-        | (?P<super>[⁺⁻]?[⁰¹²³⁴⁵⁶⁷⁸⁹]{{1,9}}+) )
-"""
-_GROUPED = (
-    r"[1-9][0-9]{0,2} (?P<comma>[,\u00a0\u2009\u202f]) [0-9]{3} (?: (?P=comma) [0-9]{3} )*+ "
-    r"(?![0-9])"
-)
-_MANTISSA = r"(?: [0-9]++ (?: \.[0-9]++ )?+ | \.[0-9]++ )"
-
 NUMBER_LITERAL = re.compile(
-    rf"(?P<sign>{SIGN_PATTERN})?"
-    rf" (?: (?P<grouped>{_GROUPED} (?: \.[0-9]++ )?+) | (?P<plain>{_MANTISSA}) )"
-    rf" (?: {EXPONENT_PATTERN} )?",
+    rf"""(?P<sign>{SIGN_PATTERN})?
+    (?: (?P<grouped> [1-9][0-9]{{0,2}} (?P<comma>[,_'\u00a0\u2009\u202f]|\\,|\{{,\}})
+                     [0-9]{{3}} (?: (?P=comma) [0-9]{{3}} )* (?![0-9]) (?: \.[0-9]++ )?+ )
+      | (?P<plain> [0-9]++ (?: \.[0-9]++ )?+ | \.[0-9]++ ) )
+    (?: [eE](?P<e>{_EXPONENT_VALUE})
+      | \s*+ (?:[×x*·⋅]|\\times|\\cdot) \s*+ 10
+        (?: \s*+ (?:\^|\*\*) \s*+ (?: \{{(?P<braces>{_EXPONENT_VALUE})\}}
+                                   | \((?P<round>{_EXPONENT_VALUE})\)
+                                   | (?P<bare>{_EXPONENT_VALUE}) )
+          | (?P<super>[⁺⁻]?[⁰¹²³⁴⁵⁶⁷⁸⁹]{{1,9}}+) ) )?""",
     re.VERBOSE,
 )
 """A number literal in the notations of `read_number`; match it at the index where it starts."""
 
 _ASCII_NUMBER = re.compile(r"[+-]?(?:[0-9]++(?:\.[0-9]++)?+|\.[0-9]++)(?:[eE][+-]?[0-9]{1,9})?")
-_TO_ASCII = str.maketrans(dict.fromkeys(_MINUS_SIGNS, "-"))
-_SUPERSCRIPTS = str.maketrans("⁺⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "+-0123456789")
-_LETTER = re.compile(r"\(([A-Za-z])\)|([A-Za-z])[:.)]?")
-# A comma without a space, followed by exactly three digits, may be a thousands separator.
-_TIGHT_COMMA = re.compile(r"(?<=[0-9]),[0-9]{3}(?![0-9])")
-_LOOSE_COMMA = re.compile(r",\s")
-_DECIMAL_COMMA = re.compile(r"(?<![0-9.])(?:[0-9]{1,3}(?:\.[0-9]{3})++|[0-9]++),[0-9]++(?!\.)")
-_MARKUP = ("**", "__", "*", "`", '"', "'")
+_TO_ASCII = str.maketrans("⁺⁻⁰¹²³⁴⁵⁶⁷⁸⁹" + _MINUS_SIGNS, "+-0123456789" + "-" * len(_MINUS_SIGNS))
+# The bounds of its interval may follow a letter: `B: 1 <= x < 5`.
+_LETTER = re.compile(r"[(\[]?([A-Za-z])[)\]]?[:.]?(?:\s(?:[^A-Za-z]|x\b|(?:and|to|from)\b)*+)?")
+_LIST_SEPARATOR = re.compile(r",\s*+and\s|,\s|[;<>≤≥]=?|(?<=\s)and\s|\n\s*+")
 
 
 def read_number(text: str) -> Decimal | None:
     """Return the value of a text that is a single number.
 
     Accepts a sign (hyphen or a Unicode minus), leading zeros, `.5`, `1e-7`, `1.5 × 10^-7` (also
-    `*`, `x`, `·`, `\\times`, `10**-7`, `10⁻⁷`, braces), and thousands separators: a comma or a
-    narrow or no-break space, the same throughout, groups of three digits, the first group of one
-    to three digits and without a leading 0. `1,234` is therefore 1234, and `0,123` is not a number.
+    `*`, `x`, `·`, `\\times`, `10**-7`, `10⁻⁷`, braces), and thousands separators (comma, `_`, `'`,
+    a no-break or narrow space, `\\,` or `{,}`, the same throughout): groups of three digits, the
+    first group of one to three digits and without a leading 0. `1,234` is therefore 1234, and
+    `0,123` is not a number.
 
     The value is exact up to MAX_DIGITS significant digits. A longer one is shortened so that
     rounding it to fewer digits gives the same result as rounding the text. None for values outside
     10^±999,999; every zero is the same.
     """
     if _ASCII_NUMBER.fullmatch(text):
-        return _decimal(text)
+        return exact_decimal(text)
     match = NUMBER_LITERAL.fullmatch(text)
     if match is None:
         return None
-    grouped, comma = match["grouped"], match["comma"]
-    mantissa = grouped.replace(comma, "") if grouped else match["plain"]
-    exponent = match["e"] or match["braces"] or match["round"] or match["bare"]
-    if match["super"]:
-        exponent = match["super"].translate(_SUPERSCRIPTS)
+    grouped = match["grouped"]
+    mantissa = grouped.replace(match["comma"], "") if grouped else match["plain"]
+    exponent = match["e"] or match["braces"] or match["round"] or match["bare"] or match["super"]
     literal = f"{match['sign'] or ''}{mantissa}e{exponent or 0}"
-    return _decimal(literal.translate(_TO_ASCII))
+    return exact_decimal(literal.translate(_TO_ASCII))
 
 
-def read_list_element(text: str) -> Decimal | None:
-    """Return the value of a list element.
-
-    Unlike in `read_number`, no comma is allowed; the decimal point may be at the end (`5.`).
-    """
-    return None if "," in text else read_number(text.removesuffix("."))
-
-
-def read_letter(text: str) -> str | None:
-    """Return the letter of `B`, `B:`, `B.`, `B)` or `(B)` in upper case; accepts either case."""
-    match = _LETTER.fullmatch(text)
-    return (match[1] or match[2]).upper() if match else None
-
-
-def with_options(pattern: re.Pattern[str], prompt: str) -> re.Pattern[str]:
-    """Return a pattern of the letters A to F for the options of a question, which may be more.
-
-    The options after F are those that the question names in order (`G: 5 <= x < 6`). An `I` before
-    a lower-case word is a pronoun.
-    """
-    last = _last_option(prompt)
-    return pattern if last == "F" else _with_letters_up_to(pattern, last)
-
-
-@lru_cache(1024)
-def _last_option(prompt: str) -> str:
-    last = "F"
-    for letter in LETTERS[LETTERS.index(last) + 1 :]:
-        if not re.search(rf"\b{letter}\b", prompt):
-            break
-        last = letter
-    return last
-
-
-@lru_cache(64)
-def _with_letters_up_to(pattern: re.Pattern[str], last: str) -> re.Pattern[str]:
-    several = pattern.pattern.replace("[B-F]", rf"(?!I\s[a-z])[B-{last}]")
-    return re.compile(several.replace("[A-F]", f"[A-{last}]"), pattern.flags)
-
-
-def has_ambiguous_commas(text: str) -> bool:
-    """Return whether a comma in a list could be part of a number (see `read_list`)."""
-    loose = _LOOSE_COMMA.search(text) is not None
-    bracketed = text.startswith("[") and text.endswith("]")
-    return ((loose or not bracketed) and _TIGHT_COMMA.search(text) is not None) or (
-        loose and _DECIMAL_COMMA.search(text) is not None
-    )
-
-
-def read_text(text: str, kind: AnswerKind) -> AnswerValue | None:
-    """Return the value of a text that is a value of the kind."""
+def read_value(text: str, kind: AnswerKind) -> AnswerValue | None:
+    """Return the value of a text that is a value of the kind. A number may end in a full stop."""
     if kind == "number":
-        return read_number(text)
+        return read_number(text.removesuffix("."))
     return read_letter(text) if kind == "letter" else read_list(text)
 
 
+def read_letter(text: str) -> str | None:
+    """Return the letter of `b`, `B.`, `(B)` or `B: 1 <= x < 5` in upper case."""
+    match = _LETTER.fullmatch(text)
+    return match[1].upper() if match else None
+
+
 def read_list(text: str) -> tuple[Decimal, ...] | None:
-    """Return the numbers of `[a, b]`, or of `a, b, c` with at least two numbers.
+    """Return the numbers of `[a, b]`, or of at least two numbers without brackets.
 
-    None for more than 10,000 numbers, and if a comma could be part of a number. It could be a
-    thousands separator if it has no space and is followed by exactly three digits, unless the list
-    has brackets and no comma has a space. It could be a decimal comma if it has no space and is
-    between integers (`0,5`), and other commas have a space.
+    Between the numbers are commas, semicolons, signs of comparison, line breaks or `and`. If there
+    is a space after a comma, commas without one are thousands separators. None for more than 10,000
+    numbers.
     """
-    if text.count(",") >= MAX_LIST_LENGTH or has_ambiguous_commas(text):
+    is_bracketed = text.startswith("[") and text.endswith("]")
+    if is_bracketed:
+        text = text[1:-1].strip().rstrip(", \t\r\n")
+        if not text:
+            return ()
+    parts = _LIST_SEPARATOR.split(text)
+    if len(parts) == 1:
+        parts = text.split(",")
+    if len(parts) > MAX_LIST_LENGTH or (len(parts) == 1 and not is_bracketed):
         return None
-    bracketed = text.startswith("[") and text.endswith("]")
-    if bracketed and not text[1:-1].strip():
-        return ()
-    parts = (text[1:-1] if bracketed else text).split(",")
-    if len(parts) < 2 and not bracketed:
-        return None
-    values = [read_list_element(strip_markup(part.strip())) for part in parts]
-    present = [value for value in values if value is not None]
-    return tuple(present) if len(present) == len(values) else None
+    return as_list(read_number(part.strip("\"'`*$ \t\r\n").removesuffix(".")) for part in parts)
 
 
-def strip_markup(text: str) -> str:
-    """Remove one pair of quotes, backticks or emphasis marks around the text."""
-    for mark in _MARKUP:
-        if text.startswith(mark) and text.endswith(mark) and len(text) > 2 * len(mark):
-            return text[len(mark) : -len(mark)].strip()
-    return text
+def as_list(values: Iterable[Decimal | None]) -> tuple[Decimal, ...] | None:
+    """Return the values as a list; None if one of them is not a number."""
+    numbers: list[Decimal] = []
+    for value in values:
+        if value is None:
+            return None
+        numbers.append(value)
+    return tuple(numbers)
+
+
+def exact_decimal(literal: str) -> Decimal | None:
+    """Return the value of a literal of Python's `Decimal`, as `read_number` does."""
+    value = _PARSING_CONTEXT.create_decimal(literal)
+    if not value:
+        return _ZERO
+    return value if -MAX_EXPONENT <= value.adjusted() <= MAX_EXPONENT else None
 
 
 def format_number(value: Decimal, every_digit: bool = False) -> str:
@@ -196,10 +148,3 @@ def format_number(value: Decimal, every_digit: bool = False) -> str:
     largest = MAX_DIGITS if every_digit else _MAX_REPORTED_DIGITS
     value = value.normalize(_PARSING_CONTEXT if every_digit else _REPORTING_CONTEXT)
     return f"{value:f}" if -_MAX_REPORTED_DIGITS <= value.adjusted() <= largest else f"{value:e}"
-
-
-def _decimal(literal: str) -> Decimal | None:
-    value = _PARSING_CONTEXT.create_decimal(literal)
-    if not value:
-        return _ZERO
-    return value if -MAX_EXPONENT <= value.adjusted() <= MAX_EXPONENT else None

@@ -79,8 +79,8 @@ class TaskSummary(NamedTuple):
         one; for `paper` the token counts that the study averaged.
     tokens_unknown: counted responses that are not included in that mean.
     statuses: number of samples per status: of items, with one sample per item.
-    compliance: percentage of responses in the requested format, 0 … 100: rule 1, or also rule 2
-        if the prompts allow text before the answer; None if no item is counted, and for `paper`.
+    compliance: percentage of responses in the requested format, 0 … 100 (`has_requested_format`);
+        None if no item is counted, and for `paper`.
     """
 
     n: int
@@ -238,9 +238,9 @@ def _summarize_task(run: ScoredRun, task: str) -> TaskSummary:
     tokens = item_token_counts(run, items)
     compliance = None
     if run.protocol != "paper":
-        last_rule = 2 if run.info.prompt.working else 1
+        allows_working = run.info.prompt.working
         compliance = _percent(
-            item_means(items, lambda row: (row.score.rule or math.inf) <= last_rule)
+            item_means(items, lambda row: has_requested_format(row.score, allows_working))
         )
     responses = sum(row.response is not None for row in counted)
     return TaskSummary(
@@ -253,6 +253,14 @@ def _summarize_task(run: ScoredRun, task: str) -> TaskSummary:
         statuses=dict(Counter(row.score.status for row in rows)),
         compliance=compliance,
     )
+
+
+def has_requested_format(score: Score, allows_working: bool) -> bool:
+    """Return whether a response is a JSON object with the answer, and nothing else.
+
+    allows_working: whether the prompt allows text before the answer; an object in a text counts.
+    """
+    return score.rule == "json" or (allows_working and score.rule == "object")
 
 
 def headline_score(task: str, score: Score) -> float:

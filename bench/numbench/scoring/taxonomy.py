@@ -56,10 +56,9 @@ CATEGORIES: tuple[Category, ...] = (
     Category("altered", "Numbers altered",
              "List: as many numbers as the truth has, at least one of them not in it."),
     Category("choice", "Wrong letter", "Interval: another letter."),
-    Category("notation", "Correct value, wrong notation",
-             "The parser's rules find no answer, but the only distinct number, letter or list in "
-             "the text is the truth."),
-    Category("format", "Unreadable", "Any other text in which the parser's rules find no answer."),
+    Category("notation", "Correct value, other format",
+             "No answer by the protocol exact, and the correct one by the protocol lenient."),
+    Category("format", "Unreadable", "Any other text in which no answer is found."),
     Category("truncated", "Truncated",
              "No answer, and the output ended at the token limit, or inside its JSON object."),
     Category("refused", "Refused", "No answer, and the model or its provider refused."),

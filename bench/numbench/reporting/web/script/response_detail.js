@@ -68,7 +68,7 @@ function propertyList(data, number) {
     'Error kind': get('kind') ?? 'none',
     'log-sMAPE': smape === null ? 'not applicable' : `${(100 * smape).toFixed(1)} %`,
     'Correct leading digits': known(get('digits')),
-    'Parser rule': known(get('rule')),
+    'Read as': known(get('rule')),
     Difficulty: `δ₁₀ = ${data.of(number, 'base10')}, δ₂ = ${data.of(number, 'base2')}`,
     Tokens: `${tokens[0]} generated: ${tokens[1]} reasoning, ${tokens[2]} visible; input ${tokens[3]}`,
     Cost: known(get('cost'), (cost) => `$${cost.toPrecision(3)}`),
