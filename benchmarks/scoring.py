@@ -41,7 +41,12 @@ from numbench.study_import import import_study
 CONFIGURATIONS = 6
 REPEATS = 3
 """Repetitions per stage; the fastest one counts."""
-CACHES = (metrics._rounding_collides, exact_protocol._truth)
+CACHES = (
+    metrics._rounding_collides,
+    metrics.to_scientific,
+    exact_protocol._truth,
+    exact_protocol._true_list,
+)
 
 T = TypeVar("T")
 

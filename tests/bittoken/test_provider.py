@@ -306,7 +306,7 @@ def test_correct_answers_match_exactly(
     run(spec, on_progress=lambda now: None)
     rows = [row for task in score_run(tmp_path / "run").rows.values() for row in task]
     scores = [row.score for row in rows]
-    assert [(s.status, s.exact_match, s.rule) for s in scores] == [("ok", True, 1)] * 3
+    assert [(s.status, s.exact_match, s.rule) for s in scores] == [("ok", True, "json")] * 3
 
 
 @local

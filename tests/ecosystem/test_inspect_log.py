@@ -86,6 +86,20 @@ def test_exported_results_equal_those_of_an_evaluation_by_inspect(tmp_path: Path
     assert log.eval.task_version == expected.eval.task_version
 
 
+def test_working_before_the_answer_is_compliant_if_the_prompts_allow_it(tmp_path: Path) -> None:
+    items = open_dataset("v1").by_task["addition"][:2]
+    texts = (f"1 + 1 = 2\n{canned.correct(items[0])}", "I cannot say.")
+    responses = [
+        Response(item_id=item.id, text=text) for item, text in zip(items, texts, strict=True)
+    ]
+    for name, share in (("steps", 0.5), ("paper", 0.0)):
+        prompt = load_prompt_set(name).ref(("addition",))
+        run = addition_run(tmp_path / name, *responses, limit=2, prompt=prompt)
+        log = export_log(run, tmp_path / f"{name}-log")
+        assert metric_values(log)["compliance"]["addition"] == share
+        assert summarize(score_run(run))["addition"].compliance == 100 * share
+
+
 def test_inspect_recomputes_the_same_results(tmp_path: Path) -> None:
     run = canned.write_canned_run(tmp_path / "run", open_dataset("v1"))
     log = export_log(run, tmp_path / "out")

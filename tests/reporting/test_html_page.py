@@ -113,7 +113,7 @@ def test_every_response_is_in_the_page_with_its_score(tmp_path: Path) -> None:
         0,
         1,
         1,
-        1,
+        "json",
     )
     assert (wrong["generated"], wrong["reasoning"], wrong["input"]) == (10, None, 5)
     assert (wrong["base10"], wrong["base2"], wrong["task"]) == (2, 4, "addition")

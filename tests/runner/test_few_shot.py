@@ -30,7 +30,7 @@ def test_examples_are_validation_items_with_well_formed_correct_answers() -> Non
             assert (item.task, split_of(item.operands)) == (task, "val")
             assert message.role == "assistant"
             score = score_exact(item, Response(item_id=item.id, text=message.content))
-            assert (score.exact_match, score.rule) == (True, 1), message.content
+            assert (score.exact_match, score.rule) == (True, "json"), message.content
 
 
 def test_examples_never_share_operands_with_a_question(

@@ -10,8 +10,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from numbench.scoring import metrics
-from numbench.scoring.error_kinds import list_error, number_error, unparsed_error
-from tests.scoring.items import SUM
+from numbench.scoring.error_kinds import list_error, number_error
 
 EXAMPLES = [
     ("-3.75", "3.75", "sign"),
@@ -231,19 +230,3 @@ def test_any_other_order_is_an_order_error(data: st.DataObject, values: list[Dec
     assume(shuffled != values)
     assert list_error(shuffled, values) == "order"
     assert list_error(shuffled[1:], values) == "count"
-
-
-@pytest.mark.parametrize(
-    ("text", "kind"),
-    [
-        ("3 + 0.75 {", "format"),
-        ("1 or 2}", "format"),
-        ("1 or 2 [see above", "format"),
-        ("{} none", "format"),
-        ("I cannot.", "format"),
-        ("It is 15/4.", "notation"),
-        ("It is 15/4 {", "notation"),
-    ],
-)
-def test_unparsed_error_kind(text: str, kind: str) -> None:
-    assert unparsed_error(text, SUM) == kind

@@ -14,6 +14,7 @@ from numbench.scoring.scored_run import (
     item_means,
 )
 
+
 class FormatScores(NamedTuple):
     """Exact match of one run on one task under the protocols `exact` and `lenient`, 0 … 100.
 

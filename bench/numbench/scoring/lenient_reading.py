@@ -75,11 +75,13 @@ def read_leniently(text: str, kind: AnswerKind, is_cut_off: bool = False) -> Par
     if len(text) > MAX_CHARACTERS:
         return None
     is_cut_off = is_cut_off or ends_inside_object(text)
-    values = {_read_labelled(text, kind, is_cut_off)}
-    if not is_cut_off:
-        values.add(_read_last(text, kind))
-    values.discard(None)
-    return ParsedAnswer(value, "lenient") if len(values) == 1 and (value := values.pop()) else None
+    labelled = _read_labelled(text, kind, is_cut_off)
+    last = None if is_cut_off else _read_last(text, kind)
+    if labelled is None or last is None:
+        value = last if labelled is None else labelled
+    else:
+        value = labelled if labelled == last else None
+    return None if value is None else ParsedAnswer(value, "lenient")
 
 
 def _read_labelled(text: str, kind: AnswerKind, is_cut_off: bool) -> AnswerValue | None:
@@ -91,7 +93,8 @@ def _read_labelled(text: str, kind: AnswerKind, is_cut_off: bool) -> AnswerValue
             continue
         closing = _CLOSING.get(label.lastgroup or "")
         if closing in text[match.end() : match.end() + _CONTEXT] if closing else not is_cut_off:
-            value = read_value(match.group(), kind) or value
+            stated = read_value(match.group(), kind)
+            value = value if stated is None else stated
     return value
 
 

@@ -51,7 +51,7 @@ def to_scientific(value: Decimal) -> Scientific:
     if not value:
         return Scientific(False, 0, 0)
     exponent = value.adjusted()
-    significand = int(value.scaleb(SIGNIFICANT_DIGITS - 1 - exponent))
+    significand = int(_ROUNDING_CONTEXT.scaleb(value, SIGNIFICANT_DIGITS - 1 - exponent))
     return Scientific(value.is_signed(), abs(significand), exponent)
 
 
