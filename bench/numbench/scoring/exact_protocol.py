@@ -1,7 +1,7 @@
 """The protocols `exact` and `lenient`: score a response against the exact truth, in any notation.
 
-They differ only in the reading of the answer: `exact` reads the last answer object that the response
-states (`answer_parser`), `lenient` also other formats (`lenient_reading`).
+They differ only in the reading of the answer: `exact` reads the last answer object of the response
+(`answer_parser`), `lenient` also other formats (`lenient_reading`).
 """
 
 from __future__ import annotations

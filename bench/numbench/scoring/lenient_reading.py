@@ -59,7 +59,7 @@ _VALUES = {
 _CONTINUES = {
     "letter": re.compile(r"\s*(?:,|/|or\b|and\b|nor\b)\s*[A-Z]\b"),
     "number": re.compile(
-        r"[\w%°]|[^\S\n]*(?:[.,;(]?[^\S\n]*\.?[0-9]|[-−+*/×÷·^=<>≤≥±≠→x]\s*[0-9(\\.A-Za-z]|\.\.|…"
+        r"[\w%°]|[^\S\n]*(?:[.,;(]?[^\S\n]*\.?[0-9]|[-−+*/×÷·^=<>≤≥±≠→x]\s*[-−+]?[0-9(\\.]|\.\.|…"
         r"|\\?%|\\(?![\]) \\\n]|,?\\?text)|(?:or|times|plus|minus|divided|multiplied|million"
         r"|billion|thousand|percent|(?:to|and) [0-9])\b)"
     ),
