@@ -9,9 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from decimal import MAX_EMAX, MIN_EMIN, ROUND_05UP, Context, Decimal
-from functools import lru_cache
 
-from numbench.tasks.base import LETTERS, AnswerKind
+from numbench.tasks.base import AnswerKind
 
 AnswerValue = Decimal | str | tuple[Decimal, ...]
 """The value of an answer: a number, a letter or a list."""
