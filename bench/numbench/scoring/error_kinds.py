@@ -32,14 +32,18 @@ def number_error(answer: Decimal, truth: Decimal) -> ErrorKind:
     given, wanted = to_scientific(answer), to_scientific(truth)
     if not given.significand or not wanted.significand:
         return "other"
-    is_close = _is_near(given, wanted, _CLOSE)
-    if given.negative != wanted.negative:
-        return "sign" if is_close else "other"
-    if not is_close and _is_power_of_ten(given, wanted):
-        return "magnitude"
+    is_same_sign = given.negative == wanted.negative
     if abs(given.exponent - wanted.exponent) > _MAX_EXPONENT_GAP:
-        return "other"
-    return _digits_error(given, wanted, is_close)
+        is_power = is_same_sign and _is_power_of_ten(given, wanted)
+        return "magnitude" if is_power else "other"
+    unit_exponent = min(given.exponent, wanted.exponent) - SIGNIFICANT_DIGITS + 1
+    left, right = _as_integer(given, unit_exponent), _as_integer(wanted, unit_exponent)
+    is_close = _CLOSE * abs(left - right) <= right
+    if not is_same_sign:
+        return "sign" if is_close else "other"
+    if is_close or not _is_power_of_ten(given, wanted):
+        return _digits_error(given, wanted, left, right)
+    return "magnitude"
 
 
 def follows_convention(answer: Decimal, alternative: Decimal, truth: Decimal) -> bool:
@@ -89,10 +93,12 @@ def _is_power_of_ten(answer: Scientific, truth: Scientific) -> bool:
     )
 
 
-def _digits_error(answer: Scientific, truth: Scientific, is_close: bool) -> ErrorKind:
-    """Return the kind for two numbers with the same sign and similar exponents."""
+def _digits_error(answer: Scientific, truth: Scientific, given: int, wanted: int) -> ErrorKind:
+    """Return the kind for two numbers with the same sign and similar exponents.
+
+    given, wanted: their absolute values in the unit of the 15th digit of the smaller exponent.
+    """
     unit_exponent = min(answer.exponent, truth.exponent) - SIGNIFICANT_DIGITS + 1
-    given, wanted = _as_integer(answer, unit_exponent), _as_integer(truth, unit_exponent)
     first = truth.exponent - unit_exponent
     gap = abs(given - wanted)
     # A gap of 1 is the last digit of the smaller number: 999.999999999999 instead of 1000.
@@ -112,7 +118,7 @@ def _digits_error(answer: Scientific, truth: Scientific, is_close: bool) -> Erro
         last_printed = min(_last_digit_position(truth, unit_exponent), -unit_exponent)
         if _is_swap(wanted, wanted - given, last_printed, first):
             return "swap"
-    if is_close:
+    if _CLOSE * gap <= wanted:
         return "digit"
     return "rough" if given < 10 * wanted and wanted < 10 * given else "other"
 
