@@ -29,7 +29,7 @@ def reference_outputs() -> Path:
     folder = os.environ.get(OUTPUTS_VARIABLE)
     if not folder:
         pytest.skip(
-            "needs outputs of the study's network (see docs/training.md, \"Checkpoints of the "
-            f"study's code\"): set {OUTPUTS_VARIABLE} to their folder"
+            'needs outputs of the study\'s network (see docs/bittoken.md, "Checkpoints"): '
+            f"set {OUTPUTS_VARIABLE} to their folder"
         )
     return Path(folder)

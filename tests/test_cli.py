@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from bittoken.training.recipe import load_recipe
+from bittoken.recipe import load_recipe
 from numbench.cli import _COMMANDS, app, main
 from numbench.cli.options import parse_duration
 from numbench.cli.run_reports import run_counts

@@ -86,17 +86,19 @@ def wrong_labels(audit: str) -> list[str]:
     return [line.split()[2] for line in audit.splitlines()[1:] if line.strip()]
 
 
-def test_the_wheel_installs_nothing_but_numbench(wheel: Path) -> None:
+def test_the_wheel_installs_numbench_and_bittoken_with_their_data(wheel: Path) -> None:
     names = zipfile.ZipFile(wheel).namelist()
     top = {name.partition("/")[0] for name in names}
-    assert {name for name in top if not name.endswith(".dist-info")} == {"numbench"}
+    assert {name for name in top if not name.endswith(".dist-info")} == {"numbench", "bittoken"}
     for data in (
-        "prompts/paper/questions.toml",
-        "prompts/german/system/sorting.txt",
-        "datasets/v1/manifest.json",
-        "recipes/cpu.toml",
+        "numbench/_data/prompts/paper/questions.toml",
+        "numbench/_data/prompts/german/system/sorting.txt",
+        "numbench/_data/datasets/v1/manifest.json",
+        "bittoken/recipes/cpu.toml",
+        "bittoken/checkpoints/small/config.json",
+        "bittoken/checkpoints/small/model.safetensors",
     ):
-        assert f"numbench/_data/{data}" in names
+        assert data in names
     assert not [name for name in names if "__pycache__" in name or name.endswith(".pyc")]
     assert not [name for name in names if name.startswith("numbench/") and not Path(name).suffix]
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-import os
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NoReturn
@@ -10,13 +13,14 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 import msgspec
 import typer
 
-from bittoken.bundled_checkpoints import checkpoint_folder
+from bittoken.bundled import checkpoint_folder
 from numbench.cli import run_app
-from numbench.cli.options import TextSplit, console, print_to_stderr
+from numbench.cli.options import TextSplit, print_to_stderr
 from numbench.errors import BadInput
 
 if TYPE_CHECKING:
-    from bittoken.training.recipe import Recipe
+    from bittoken.recipe import Recipe
+    from bittoken.train import Callbacks
 
 TRAINING_FOLDER = Path("results/training")
 
@@ -35,49 +39,10 @@ def main() -> NoReturn:
 
 
 @app.command()
-def encodings(
-    out: Annotated[Path, typer.Option(metavar="FOLDER", help="Folder to write.")] = Path(
-        "results/encodings"
-    ),
-    dataset: Annotated[
-        str, typer.Option(help="Name or folder of the dataset with the numbers to encode.")
-    ] = "v1",
-    trained: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE.csv",
-            help="Scores of trained models for desideratum D9; columns encoding, task, score.",
-        ),
-    ] = None,
-) -> None:
-    """Measure the paper's desiderata for every number encoding.
-
-    \b
-    Examples:
-      bittoken encodings
-      bittoken encodings --dataset v1 --out results/encodings
-
-    Writes tables and figures to --out. Needs pip install 'numbench[local]'.
-    """
-    _require_packages("encodings", "torch")
-    from rich.console import Console
-
-    from bittoken.desiderata.report import measure_encodings
-
-    _set_threads(1)  # The arrays are small: more threads wait for each other.
-    with Console(stderr=True).status("measuring every encoding"):
-        result = measure_encodings(out, dataset, trained)
-    console().print(result.console_output)
-    print()
-    for path in result.paths:
-        print(path)
-
-
-@app.command()
 def train(
-    config: Annotated[
+    recipe: Annotated[
         str | None,
-        typer.Option(metavar="RECIPE", help="A TOML file, or a name from --list."),
+        typer.Argument(metavar="RECIPE", help="A bundled recipe or a TOML file. [default: a list]"),
     ] = None,
     out: Annotated[
         Path | None,
@@ -99,119 +64,157 @@ def train(
         int | None,
         typer.Option(min=1, metavar="N", help="Number of CPU threads. [default: the recipe's]"),
     ] = None,
-    list_: Annotated[bool, typer.Option("--list", help="Only list the bundled recipes.")] = False,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Only show what would be trained.")
     ] = False,
-    plots: Annotated[
-        bool, typer.Option("--plots", help="Only redraw the figures of a training.")
-    ] = False,
 ) -> None:
-    """Train a small model. Resumes an interrupted training.
+    """Train a small model, or list the bundled recipes. Resumes an interrupted training.
 
     \b
     Examples:
-      bittoken train --list                              the bundled recipes
-      bittoken train --config cpu                        ten minutes on a CPU
-      bittoken train --config multi-bittoken --dry-run   size, tokens, disk space
-      bittoken train --config solo-bittoken --set 'data.tasks=["mean"]' --out mean
-      torchrun --nproc-per-node 8 --no-python bittoken train --config cpu
+      bittoken train                            the bundled recipes
+      bittoken train cpu                        ten minutes on a CPU
+      bittoken train multi-bittoken --dry-run   the complete recipe and its size
+      bittoken train solo-bittoken --set 'data.tasks=["mean"]' --out mean
 
-    Writes to --out: recipe.json, metrics.jsonl, figures/, checkpoint/ (the best one so far) and
-    state/ (to resume from). Ctrl-C finishes the step and saves; a second Ctrl-C exits at once.
-    docs/training.md describes recipes. Needs pip install 'numbench[local]'.
+    Writes to --out: recipe.json, metrics.jsonl, scores.png, checkpoint/ (the best one so far) and
+    state.pt (to resume from). Ctrl-C finishes the step and saves; a second Ctrl-C exits at once.
+    docs/bittoken.md describes recipes. Needs pip install 'numbench[local]'.
     """
     _require_packages("train", "torch", "safetensors", "tokenizers")
-    from bittoken.training.recipe import load_recipe
-    from bittoken.training.tables import plan_training, recipe_table, training_plan_table
+    from bittoken.recipe import bundled_recipes, load_recipe
 
-    if list_ + dry_run + plots > 1:
-        raise BadInput("--list, --dry-run and --plots are mutually exclusive: give one of them")
-    if list_:
-        console().print(recipe_table())
+    if recipe is None:
+        for name, description in bundled_recipes().items():
+            print(f"{name:<18} {description}")
         return
-    if config is None:
-        raise BadInput("give --config RECIPE: a TOML file, or a name from `bittoken train --list`")
-    recipe = load_recipe(config, set_ or ())
-    folder = out or TRAINING_FOLDER / recipe.name
+    settings = load_recipe(recipe, set_ or ())
     if dry_run:
-        console().print(training_plan_table(plan_training(recipe)))
-    elif plots:
-        _draw(folder)
-    else:
-        _set_threads(threads or recipe.training.threads)
-        _train(recipe, folder, minutes)
+        _show(settings)
+        return
+    import torch
+
+    if threads or settings.training.threads:
+        torch.set_num_threads(threads or settings.training.threads)
+    _train(settings, out or TRAINING_FOLDER / settings.name, minutes)
+
+
+def _show(recipe: Recipe) -> None:
+    """Print the complete recipe and the size of the network."""
+    import torch
+
+    from bittoken.network import Network
+    from bittoken.vocabulary import Vocabulary
+
+    base, data = len(Vocabulary(recipe.model.encoding)), recipe.data
+    with torch.device("meta"):
+        networks = [Network(recipe.config(base + text)) for text in (0, 1)]
+    without, with_one = (sum(p.numel() for p in network.parameters()) for network in networks)
+    print(msgspec.json.format(msgspec.json.encode(recipe), indent=2).decode())
+    more = f" and {with_one - without:,} for each token of text" if data.text else ""
+    print(f"{without:,} parameters{more}; {recipe.training.steps:,} steps")
 
 
 def _train(recipe: Recipe, folder: Path, minutes: float | None) -> None:
-    from bittoken.training.run import TrainingInterrupted, resume_step, train_interactive
+    from bittoken.train import resume_step, train
+    from numbench.signals import stop_on_signals
 
     completed, steps = resume_step(recipe, folder), recipe.training.steps
-    if completed >= steps:
-        _print_summary(folder, f"{folder}: this training is complete, all {steps:,} steps are done")
-        return
     if completed:
-        _print_from_main_process(f"{folder}: resuming after step {completed:,} of {steps:,}")
-    hint = "run the same command again to continue"
-    try:
-        result = train_interactive(recipe, folder, minutes)
-    except TrainingInterrupted as interruption:
-        step = interruption.result.step
-        _print_from_main_process(f"{folder}: stopped after step {step:,} of {steps:,}; {hint}")
-        raise typer.Exit(130) from None
+        print_to_stderr(f"{folder}: resuming after step {completed:,} of {steps:,}")
+    stop, deadline = threading.Event(), None if minutes is None else time.monotonic() + 60 * minutes
+
+    def on_signal() -> None:
+        stop.set()
+        print_to_stderr("stopping after this step and saving; press Ctrl-C again to exit at once")
+
+    def should_stop() -> bool:
+        return stop.is_set() or (deadline is not None and time.monotonic() >= deadline)
+
+    with stop_on_signals(on_signal), _progress(recipe) as callbacks:
+        result = train(recipe, folder, callbacks, should_stop)
     if result.is_complete:
-        message = f"{folder}: all {steps:,} steps are done"
+        print_to_stderr(f"{folder}: complete after step {result.step:,} of {steps:,}")
     else:
-        message = f"{folder}: time limit reached after step {result.step:,} of {steps:,}; {hint}"
-    _print_summary(folder, message, draw=True)
+        reason = "stopped" if stop.is_set() else "time limit reached"
+        print_to_stderr(
+            f"{folder}: {reason} after step {result.step:,} of {steps:,}; run the same command "
+            "again to continue"
+        )
+        if stop.is_set():
+            raise typer.Exit(130)
+    _print_result(recipe, folder)
 
 
-def _print_summary(folder: Path, message: str, draw: bool = False) -> None:
-    """Print the result of a training, with the command to use next, from its main process."""
-    from bittoken.training.plots import plot_training
-    from bittoken.training.tables import summarize_training
+@contextmanager
+def _progress(recipe: Recipe) -> Iterator[Callbacks]:
+    """Show a line of progress on a terminal, and one line for every validation."""
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeRemainingColumn,
+    )
 
-    if _is_main_process():
-        print_to_stderr(message)
-        for path in plot_training(folder) if draw else ():
-            if path.suffix == ".png":
-                print(path)
-        console().print(summarize_training(folder), soft_wrap=True)
+    from bittoken.train import Callbacks, LogEntry
+    from bittoken.train import Progress as TrainingProgress
+
+    screen = Console(stderr=True)
+    columns = (
+        TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(),
+        TextColumn("loss {task.fields[loss]:.3f}"), TimeRemainingColumn(),
+    )  # fmt: skip
+    with Progress(*columns, console=screen, disable=not screen.is_terminal) as bar:
+        line = bar.add_task(recipe.name, total=recipe.training.steps, loss=float("nan"))
+
+        def on_step(progress: TrainingProgress, loss: float) -> None:
+            bar.update(line, completed=progress.step, loss=loss)
+
+        def on_log_entry(entry: LogEntry) -> None:
+            text = f"{recipe.name}: step {entry['step']:,} of {recipe.training.steps:,}"
+            if "tasks" in entry:
+                scores = (f"{task} {m['score']:.1%}" for task, m in entry["tasks"].items())
+                rate = entry["tokens"] / max(entry["seconds"], 1e-9)
+                text += f" · {', '.join(scores)} · {rate:,.0f} tokens/s"
+            else:
+                text += f" · {entry['parameters']:,} parameters · {entry['device']}"
+            screen.print(text, highlight=False, markup=False, soft_wrap=True)
+
+        yield Callbacks(on_step, on_log_entry)
 
 
-def _draw(folder: Path) -> None:
-    from bittoken.training.plots import plot_training
+def _print_result(recipe: Recipe, folder: Path) -> None:
+    """Print the scores of the best checkpoint, and how to evaluate it."""
+    from bittoken.train import CHECKPOINT_FOLDER, best_validation
 
-    paths = plot_training(folder)
-    if not paths:
-        raise BadInput(f"{folder}: no validation results yet, so there is nothing to draw")
-    for path in paths:
-        print(path)
-
-
-def _set_threads(threads: int) -> None:
-    if threads:
-        import torch
-
-        torch.set_num_threads(threads)
-
-
-def _print_from_main_process(text: str) -> None:
-    if _is_main_process():
-        print_to_stderr(text)
-
-
-def _is_main_process() -> bool:
-    """Return whether this process prints for all processes of a distributed training."""
-    return os.environ.get("RANK", "0") == "0"
+    best, path = best_validation(folder), folder / CHECKPOINT_FOLDER
+    if best is None:
+        print("no scores yet: the training ended before its first validation")
+        return
+    for task, metrics in best["tasks"].items():
+        print(f"{task:<15} score {metrics['score']:6.1%}   exact {metrics['exact']:6.1%}")
+    mean, numbers = best["harmonic_mean"], [task for task in best["tasks"] if task != "text"]
+    print(f"best checkpoint: {path} (step {best['step']:,}, harmonic mean {mean:.1%})")
+    dataset = "--dataset v1"
+    if recipe.data.bits is not None:
+        dataset = "--dataset DATASET"
+        print(f"a dataset for it: numbench generate --max-bits {recipe.data.bits} --name DATASET")
+    print(
+        f"to evaluate it: numbench run --model checkpoint/{path} {dataset} "
+        f"--tasks {','.join(numbers)}"
+    )
 
 
 @app.command()
 def perplexity(
-    model: Annotated[str, typer.Option(metavar="checkpoint/PATH", help="A trained small model.")],
+    model: Annotated[
+        str, typer.Argument(metavar="CHECKPOINT", help="Folder or name of a checkpoint.")
+    ],
     text: Annotated[
         Path,
-        typer.Option(metavar="FOLDER", help="Folder of .parquet (column text) or .txt files."),
+        typer.Argument(metavar="FOLDER", help="Folder of .parquet (column text) or .txt files."),
     ],
     tokens: Annotated[
         int | None,
@@ -227,22 +230,17 @@ def perplexity(
 
     \b
     Examples:
-      bittoken perplexity --model checkpoint/my-model --text data/fineweb
-      bittoken perplexity --model checkpoint/my-model --text data/fineweb --json
+      bittoken perplexity results/training/multi-bittoken/checkpoint data/fineweb
+      bittoken perplexity my-model data/fineweb --tokens 100000 --json
 
     Prints the perplexity of all tokens, and of the tokens that are neither a number nor a part of
     one. A number token counts as one token, whatever its value. Encodings differ in their tokens,
     so compare models by the second figure. Writes no files. Needs pip install 'numbench[local]'.
     """
     _require_packages("perplexity", "torch", "safetensors", "tokenizers")
-    folder = checkpoint_folder(model.removeprefix("checkpoint/"))
-    if not model.startswith("checkpoint/") or not folder.is_dir():
-        raise BadInput(
-            f"{model}: not a small model; give --model checkpoint/PATH with the path of its folder"
-        )
     from bittoken.perplexity import text_perplexity
 
-    result = text_perplexity(folder, text, split.value, tokens)
+    result = text_perplexity(checkpoint_folder(model), text, split.value, tokens)
     if json:
         content = {
             "model": model,
@@ -264,6 +262,37 @@ def perplexity(
 
 def _format_perplexity(perplexity: float | None) -> str:
     return "unknown" if perplexity is None else f"{perplexity:,.4g}"
+
+
+@app.command()
+def convert(
+    folder: Annotated[
+        Path, typer.Argument(metavar="FOLDER", help="Checkpoint of the paper's own code.")
+    ],
+    out: Annotated[Path, typer.Option(metavar="FOLDER", help="Folder to write.")],
+    encoding: Annotated[str, typer.Option(metavar="NAME", help="Encoding it was trained with.")],
+    tokenizer: Annotated[Path, typer.Option(metavar="FILE", help="Its tokenizer.json.")],
+    combination: Annotated[
+        str, typer.Option(metavar="NAME", help="How numbers enter the network.")
+    ] = "zero-pad",
+    head: Annotated[str, typer.Option(metavar="NAME", help="Its number head.")] = "linear",
+) -> None:
+    """Convert a checkpoint of the paper's own training code.
+
+    \b
+    Example:
+      bittoken convert run7/checkpoint --encoding bittoken --tokenizer run7/tokenizer.json --out m7
+
+    Needs pip install 'numbench[local]'.
+    """
+    _require_packages("convert", "torch", "safetensors")
+    from bittoken.study_checkpoint import convert_checkpoint
+
+    convert_checkpoint(
+        folder, out, encoding=encoding, tokenizer=tokenizer, combination=combination, head=head
+    )
+    print(out)
+    print_to_stderr(f"next: numbench run --model checkpoint/{out}")
 
 
 def _require_packages(command: str, *packages: str) -> None:

@@ -10,46 +10,35 @@ import itertools
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-import numpy as np
 import torch
-from torch import Tensor
 
-from bittoken.attention import KeyValueCache, PackedLayout
-from bittoken.network import Network
-from bittoken.token_ids import TokenIds
-from bittoken.tokenizer import EncodedQuestion
+from bittoken.network import KeyValueCache, Network
+from bittoken.tokens import Samples
+from bittoken.vocabulary import Vocabulary
 from numbench.errors import BadInput
-
-DEFAULT_MAX_TOKENS, DEFAULT_MAX_TOKENS_SPELLED = 64, 200
-"""Maximum tokens of an answer if a number is one token, and if it is written as text."""
 
 
 class GeneratedAnswer(NamedTuple):
     """The answer to one question.
 
-    tokens: ids, including the end-of-sample token. values: the values of the number tokens, in
-    order. ended: whether the end-of-sample token was generated; otherwise the answer was cut off.
+    tokens: ids, including the end-of-sample token; without it, the answer was cut off. values: the
+    values of the number tokens, in order.
     """
 
     tokens: list[int]
     values: list[float]
-    ended: bool
 
 
-def default_max_tokens(token_ids: TokenIds) -> int:
+def default_max_tokens(vocabulary: Vocabulary) -> int:
     """Return the default limit on the tokens of an answer."""
-    return (
-        DEFAULT_MAX_TOKENS
-        if token_ids.vocabulary.digits_per_token is None
-        else DEFAULT_MAX_TOKENS_SPELLED
-    )
+    return 64 if vocabulary.encoding is not None else 200
 
 
 @torch.inference_mode()
 def generate(
     network: Network,
-    token_ids: TokenIds,
-    questions: Sequence[EncodedQuestion],
+    vocabulary: Vocabulary,
+    questions: Samples,
     max_tokens: int | Sequence[int] | None = None,
     should_stop: Callable[[], bool] = lambda: False,
 ) -> list[GeneratedAnswer]:
@@ -61,108 +50,60 @@ def generate(
 
     Raises BadInput if a question fills the network's context.
     """
-    _check_context(network, questions)
-    if max_tokens is None:
-        max_tokens = default_max_tokens(token_ids)
-    if isinstance(max_tokens, int):
-        max_tokens = [max_tokens] * len(questions)
-    if not questions:
-        return []
-    batch = _Batch(network, token_ids, questions, max_tokens)
-    while batch.unfinished and not should_stop():
-        batch.step()
-    return [
-        GeneratedAnswer(tokens, values, tokens[-1:] == [token_ids.eos_id])
-        for tokens, values in zip(batch.tokens, batch.values, strict=True)
-    ]
-
-
-class _Batch:
-    """A batch of questions whose answers are generated token by token.
-
-    tokens, values: those of each answer so far. unfinished: the indices of the questions that are
-    not yet answered, in the order of the samples in the cache.
-    """
-
-    def __init__(
-        self,
-        network: Network,
-        token_ids: TokenIds,
-        questions: Sequence[EncodedQuestion],
-        max_tokens: Sequence[int],
-    ) -> None:
-        self.tokens: list[list[int]] = [[] for _ in questions]
-        self.values: list[list[float]] = [[] for _ in questions]
-        self.unfinished = list(range(len(questions)))
-        self._network, self._token_ids = network, token_ids
-        self._device = network.lm_head.weight.device
-        lengths = [len(question.tokens) for question in questions]
-        context = network.config.context
-        self._max_tokens = [
-            min(limit, context - length) for limit, length in zip(max_tokens, lengths, strict=True)
-        ]
-        self._cache = KeyValueCache(network.config.layers)
-        tokens = np.concatenate([question.tokens for question in questions])
-        codes = np.concatenate([question.codes for question in questions])
-        layout = PackedLayout.from_lengths(np.array(lengths), self._device)
-        hidden = network(self._tensor(tokens), self._tensor(codes), layout, self._cache)
-        self._positions = layout.cu_seqlens.diff().long()
-        self._hidden = hidden[layout.cu_seqlens[1:].long() - 1]
-
-    def step(self) -> None:
-        """Generate one token of each unfinished answer and remove finished ones from the batch."""
-        tokens = self._network.logits(self._hidden).argmax(-1)
-        codes = self._predict_codes()
-        self._append(tokens, codes)
+    answers = [GeneratedAnswer([], []) for _ in questions.lengths]
+    if not answers:
+        return answers
+    limits = _limits(network, vocabulary, questions, max_tokens)
+    device, encoding = network.device, network.encoding
+    unfinished = list(range(len(answers)))
+    lengths = torch.from_numpy(questions.lengths).to(device)
+    cache = KeyValueCache(network.config.layers, lengths)
+    tokens, codes = (torch.from_numpy(x).to(device) for x in (questions.tokens, questions.codes))
+    hidden = network(tokens, codes, cache)
+    hidden = hidden[torch.arange(len(hidden), device=device), lengths - 1]
+    while not should_stop():
+        tokens = network.logits(hidden).argmax(-1)
+        codes = codes.new_zeros(len(tokens), codes.shape[-1])
+        if encoding is not None:
+            codes = encoding.predict(network.number_outputs(hidden))
+            is_number = torch.eq(tokens, vocabulary.number_id or 0)
+            values = encoding.decode(codes[is_number].cpu().numpy()).tolist()
+            numbered = itertools.compress(unfinished, is_number.tolist())
+            for question, value in zip(numbered, values, strict=True):
+                answers[question].values.append(value)
+        for question, token in zip(unfinished, tokens.tolist(), strict=True):
+            answers[question].tokens.append(token)
         remaining = [
-            row for row, question in enumerate(self.unfinished) if self._is_unfinished(question)
+            row
+            for row, question in enumerate(unfinished)
+            if answers[question].tokens[-1] != vocabulary.eos_id
+            and len(answers[question].tokens) < limits[question]
         ]
-        if len(remaining) < len(self.unfinished):
-            self.unfinished = [self.unfinished[row] for row in remaining]
-            if not remaining:
-                return
-            rows = torch.tensor(remaining, device=self._device)
-            tokens, codes, self._positions = tokens[rows], codes[rows], self._positions[rows]
-            self._cache.select(rows)
-        layout = self._cache.next_layout(self._positions)
-        self._hidden = self._network(tokens, codes, layout, self._cache)
-        self._positions = self._positions + 1
-
-    def _predict_codes(self) -> Tensor:
-        """Return the codes predicted from the hidden states, shape (unfinished, columns)."""
-        encoding = self._network.encoding
-        if encoding is None:
-            return torch.zeros(len(self._hidden), 0, device=self._device)
-        codes: Tensor = encoding.torch_predict_codes(self._network.number_outputs(self._hidden))
-        return codes
-
-    def _append(self, tokens: Tensor, codes: Tensor) -> None:
-        encoding = self._network.encoding
-        for question, token in zip(self.unfinished, tokens.tolist(), strict=True):
-            self.tokens[question].append(token)
-        number_id = self._token_ids.number_id
-        if encoding is None or number_id is None:
-            return
-        is_number = tokens == number_id
-        if not is_number.any():
-            return
-        values = encoding.decode(codes[is_number].cpu().numpy()).tolist()
-        questions = itertools.compress(self.unfinished, is_number.tolist())
-        for question, value in zip(questions, values, strict=True):
-            self.values[question].append(value)
-
-    def _is_unfinished(self, question: int) -> bool:
-        answer = self.tokens[question]
-        return answer[-1] != self._token_ids.eos_id and len(answer) < self._max_tokens[question]
-
-    def _tensor(self, array: np.ndarray) -> Tensor:
-        return torch.from_numpy(array).to(self._device)
+        if not remaining:
+            break
+        if len(remaining) < len(unfinished):
+            unfinished = [unfinished[row] for row in remaining]
+            rows = torch.tensor(remaining, device=device)
+            tokens, codes = tokens[rows], codes[rows]
+            cache.select(rows)
+        hidden = network(tokens[:, None], codes[:, None], cache)[:, 0]
+    return answers
 
 
-def _check_context(network: Network, questions: Sequence[EncodedQuestion]) -> None:
-    longest = max((len(question.tokens) for question in questions), default=0)
-    if longest >= network.config.context:
+def _limits(
+    network: Network,
+    vocabulary: Vocabulary,
+    questions: Samples,
+    max_tokens: int | Sequence[int] | None,
+) -> list[int]:
+    """Return the maximum tokens of each answer."""
+    lengths, context = questions.lengths.tolist(), network.config.context
+    if max(lengths) >= context:
         raise BadInput(
-            f"a question of {longest} tokens fills the model's context of "
-            f"{network.config.context} tokens"
+            f"a question of {max(lengths)} tokens fills the model's context of {context} tokens"
         )
+    if max_tokens is None:
+        max_tokens = default_max_tokens(vocabulary)
+    if isinstance(max_tokens, int):
+        max_tokens = [max_tokens] * len(lengths)
+    return [min(limit, context - length) for limit, length in zip(max_tokens, lengths, strict=True)]

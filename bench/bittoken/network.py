@@ -1,111 +1,106 @@
 """The network: GPT-2 with rotary positions, QK-norm, RMSNorm and number inputs and outputs.
 
 See the paper, "Architecture". Parameters have GPT-2's names. With 6 layers, 6 heads, width 768 and
-the released vocabulary of 48,577 tokens, there are 117,182,272 of them.
+the paper's vocabulary of 48,577 tokens, there are 117,182,272 of them.
 """
 
 from __future__ import annotations
 
 import math
-from typing import cast
+from typing import Literal, cast
 
 import torch
+from msgspec import Struct
 from torch import Tensor, nn
 from torch.nn import functional
 
-from bittoken.attention import (
-    KeyValueCache,
-    LayerCache,
-    PackedLayout,
-    apply_rotary,
-    causal_attention,
-    rotary_cos_sin,
-)
-from bittoken.config import ModelConfig
+from bittoken.encodings import find_encoding
 from bittoken.encodings.base import NumberEncoding
 from bittoken.vocabulary import NUM, Vocabulary
+from numbench.errors import BadInput
+
+Combination = Literal["sum", "product", "concat", "zero-pad", "weighted", "weighted-sum"]
+"""How the [NUM] embedding and the vector of the number are combined (paper, "Ablations").
+
+Defined in `NumberInput`, as in the paper's own code. An encoding with a single channel (xVal)
+scales the embedding instead.
+"""
+
+Head = Literal["none", "layer-norm", "linear", "mlp", "gelu-mlp"]
+"""How a number is predicted from the last hidden state.
+
+The paper's ablations are "none" (its first channels), "linear" and "mlp". The paper's own code has
+"layer-norm" (the first channels after a LayerNorm) for FoNE, and "gelu-mlp" for xVal.
+"""
+
+Norm = Literal["rms", "layer"]
+"""The norm before attention and MLP, at the end, and (without weights) of queries and keys."""
 
 
-class Attention(nn.Module):
-    """Causal self-attention. Queries and keys are normalised without weights, then rotated."""
+class ModelShape(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The configuration of a network except its vocabulary size.
 
-    def __init__(self, config: ModelConfig) -> None:
-        super().__init__()
-        self.c_attn = nn.Linear(config.width, 3 * config.width)
-        self.c_proj = nn.Linear(config.width, config.width)
-        self._heads = config.heads
-        self._norm = functional.rms_norm if config.norm == "rms" else functional.layer_norm
+    Defaults are the paper's (appendix "Architecture"). encoding: a name in `ENCODING_NAMES`.
+    combination, head: ignored for the encodings "digit" and "subword". mlp: the width of the MLP
+    as a multiple of `width`. context: the maximum number of tokens of a sample.
+    """
 
-    def forward(
-        self,
-        x: Tensor,
-        layout: PackedLayout,
-        angles: tuple[Tensor, Tensor],
-        layer_cache: LayerCache | None = None,
-    ) -> Tensor:
-        q, k, v = (part.unflatten(-1, (self._heads, -1)) for part in self.c_attn(x).chunk(3, -1))
-        q, k = (apply_rotary(self._norm(part, part.shape[-1:]), angles) for part in (q, k))
-        q, k = q.to(v.dtype), k.to(v.dtype)
-        mixed = (
-            causal_attention(q, k, v, layout)
-            if layer_cache is None
-            else layer_cache.attend(q, k, v, layout)
-        )
-        out: Tensor = self.c_proj(mixed.flatten(1))
-        return out
+    encoding: str
+    combination: Combination = "sum"
+    head: Head = "linear"
+    norm: Norm = "rms"
+    layers: int = 6
+    heads: int = 6
+    width: int = 768
+    mlp: int = 4
+    context: int = 1024
 
 
-class Mlp(nn.Module):
-    """Two linear layers with GELU (tanh approximation) in between."""
+class ModelConfig(ModelShape, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The full configuration of a network. vocabulary: the number of token ids."""
 
-    def __init__(self, config: ModelConfig) -> None:
-        super().__init__()
-        self.c_fc = nn.Linear(config.width, config.mlp * config.width)
-        self.c_proj = nn.Linear(config.mlp * config.width, config.width)
+    vocabulary: int
+    rope_base: float = 10_000.0
 
-    def forward(self, x: Tensor) -> Tensor:
-        out: Tensor = self.c_proj(functional.gelu(self.c_fc(x), approximate="tanh"))
-        return out
-
-
-class Block(nn.Module):
-    """A pre-norm transformer block: attention, then an MLP."""
-
-    def __init__(self, config: ModelConfig) -> None:
-        super().__init__()
-        self.ln_1, self.ln_2 = _norm(config), _norm(config)
-        self.attn, self.mlp = Attention(config), Mlp(config)
-
-    def forward(
-        self,
-        x: Tensor,
-        layout: PackedLayout,
-        angles: tuple[Tensor, Tensor],
-        layer_cache: LayerCache | None = None,
-    ) -> Tensor:
-        x = x + self.attn(self.ln_1(x), layout, angles, layer_cache)
-        out: Tensor = x + self.mlp(self.ln_2(x))
-        return out
+    def check(self) -> None:
+        """Raise BadInput if no network can have this configuration."""
+        encoding = find_encoding(self.encoding)
+        for name in ("vocabulary", "layers", "heads", "width", "mlp", "context"):
+            if getattr(self, name) < 1:
+                raise BadInput(f"model.{name} is {getattr(self, name)}; it must be at least 1")
+        if self.width % (2 * self.heads):
+            raise BadInput(
+                f"model.width is {self.width}; it must be a multiple of twice model.heads "
+                f"({self.heads}), since rotary positions rotate pairs of channels"
+            )
+        if encoding is None:
+            return
+        sliced = encoding.outputs if self.head in ("none", "layer-norm") else 0
+        channels = max(encoding.width, sliced)
+        if channels > self.width and self.combination not in ("weighted", "weighted-sum"):
+            raise BadInput(
+                f"model.width is {self.width}; {encoding.display} needs {channels} channels: "
+                'increase it or use combination = "weighted"'
+            )
 
 
 class Network(nn.Module):
     """A transformer over tokens and numbers, with a token head and a number head."""
 
     def __init__(self, config: ModelConfig, number_id: int | None = None) -> None:
-        """Raises BadInput if no network can have this configuration.
+        """Raise BadInput if no network can have this configuration.
 
         number_id: the id of the number token; by default its id in `Vocabulary`.
         """
         super().__init__()
         config.check()
         self.config = config
-        vocabulary = Vocabulary(config.encoding)
-        self.encoding = vocabulary.encoding
-        self._number_id = vocabulary.ids[NUM] if number_id is None else number_id
+        self.encoding = find_encoding(config.encoding)
+        self._number_id = Vocabulary(config.encoding).ids[NUM] if number_id is None else number_id
         self.transformer = nn.ModuleDict(
             {
                 "wte": nn.Embedding(config.vocabulary, config.width),
-                "h": nn.ModuleList(Block(config) for _ in range(config.layers)),
+                "h": nn.ModuleList(Block(config, layer) for layer in range(config.layers)),
                 "ln_f": _norm(config),
             }
         )
@@ -116,32 +111,36 @@ class Network(nn.Module):
             self.num_embedding_module["num_head"] = _number_head(config, self.encoding.outputs)
         self._init_weights()
 
-    def forward(
-        self,
-        tokens: Tensor,
-        codes: Tensor,
-        layout: PackedLayout,
-        cache: KeyValueCache | None = None,
-    ) -> Tensor:
-        """Return the normalised hidden states, shape (T, width), the input of both heads.
+    @property
+    def device(self) -> torch.device:
+        """The device of the weights."""
+        return self.lm_head.weight.device
 
-        tokens: ids, (T,). codes: (T, columns), used only for number tokens. Samples are
-        independent: the hidden states of one do not depend on the others in the sequence. cache:
-        keys and values of earlier tokens of the samples; those of `tokens` are added to it.
+    def forward(self, tokens: Tensor, codes: Tensor, cache: KeyValueCache | None = None) -> Tensor:
+        """Return the normalized hidden states (B, T, width), the input of both heads.
+
+        tokens: ids (B, T). Rows are padded on the right: attention is causal, so the hidden states
+        of a row's own tokens do not depend on its padding or on other rows. codes: (B, T, columns),
+        used only for number tokens. cache: keys and values of earlier tokens of the rows; those of
+        `tokens` are added to it.
         """
         x = self.transformer["wte"](tokens)
         if self.encoding is not None:
             x = self.num_embedding_module["input"](x, codes, tokens == self._number_id)
+        if cache is not None and cache.is_filled:
+            positions = cache.lengths[:, None]
+        else:
+            positions = torch.arange(tokens.shape[1], device=tokens.device)[None]
         angles = rotary_cos_sin(
-            layout.positions,
+            positions,
             self.config.width // self.config.heads,
             self.config.rope_base,
             torch.promote_types(x.dtype, torch.float32),
         )
-        blocks = cast(nn.ModuleList, self.transformer["h"])
-        layer_caches = [None] * len(blocks) if cache is None else cache.layers
-        for block, layer_cache in zip(blocks, layer_caches, strict=True):
-            x = block(x, layout, angles, layer_cache)
+        for block in cast(nn.ModuleList, self.transformer["h"]):
+            x = block(x, angles, cache)
+        if cache is not None:
+            cache.advance()
         hidden: Tensor = self.transformer["ln_f"](x)
         return hidden
 
@@ -157,7 +156,7 @@ class Network(nn.Module):
 
     @torch.no_grad()
     def _init_weights(self) -> None:
-        """Initialise weights as GPT-2 does: residual projections scaled by 1/√(2 · layers)."""
+        """Initialize weights as GPT-2 does: residual projections scaled by 1/√(2 · layers)."""
         for name, module in self.named_modules():
             if isinstance(module, nn.Linear | nn.Embedding):
                 std = 0.02
@@ -168,36 +167,68 @@ class Network(nn.Module):
                 nn.init.zeros_(module.bias)
 
 
-class _FirstChannels(nn.Module):
-    """The first channels of the hidden state."""
+class Block(nn.Module):
+    """A pre-norm transformer block: attention, then an MLP."""
 
-    def __init__(self, outputs: int) -> None:
+    def __init__(self, config: ModelConfig, layer: int) -> None:
         super().__init__()
-        self._outputs = outputs
+        self.ln_1, self.ln_2 = _norm(config), _norm(config)
+        self.attn, self.mlp = Attention(config, layer), Mlp(config)
 
-    def forward(self, hidden: Tensor) -> Tensor:
-        return hidden[..., : self._outputs]
-
-
-GELU_HEAD_WIDTH = 3072
-"""The hidden width of the head "gelu-mlp", for networks of any width."""
-
-
-def _number_head(config: ModelConfig, outputs: int) -> nn.Module:
-    width = config.width
-    if config.head == "none":
-        return _FirstChannels(outputs)
-    if config.head == "layer-norm":
-        return nn.Sequential(nn.LayerNorm(width), _FirstChannels(outputs))
-    if config.head == "linear":
-        return nn.Sequential(nn.Linear(width, outputs))
-    hidden = width // 2 if config.head == "mlp" else GELU_HEAD_WIDTH
-    activation = nn.ReLU() if config.head == "mlp" else nn.GELU()
-    return nn.Sequential(nn.Linear(width, hidden), activation, nn.Linear(hidden, outputs))
+    def forward(
+        self, x: Tensor, angles: tuple[Tensor, Tensor], cache: KeyValueCache | None
+    ) -> Tensor:
+        x = x + self.attn(self.ln_1(x), angles, cache)
+        out: Tensor = x + self.mlp(self.ln_2(x))
+        return out
 
 
-def _norm(config: ModelConfig) -> nn.Module:
-    return nn.RMSNorm(config.width) if config.norm == "rms" else nn.LayerNorm(config.width)
+class Attention(nn.Module):
+    """Causal self-attention. Queries and keys are normalized without weights, then rotated."""
+
+    def __init__(self, config: ModelConfig, layer: int) -> None:
+        super().__init__()
+        self.c_attn = nn.Linear(config.width, 3 * config.width)
+        self.c_proj = nn.Linear(config.width, config.width)
+        self._heads, self._layer = config.heads, layer
+        self._norm = functional.rms_norm if config.norm == "rms" else functional.layer_norm
+
+    def forward(
+        self, x: Tensor, angles: tuple[Tensor, Tensor], cache: KeyValueCache | None
+    ) -> Tensor:
+        q, k, v = (
+            part.unflatten(-1, (self._heads, -1)).transpose(1, 2)
+            for part in self.c_attn(x).chunk(3, -1)
+        )
+        q, k = (apply_rotary(self._norm(part, part.shape[-1:]), angles) for part in (q, k))
+        if v.device.type == "cpu":
+            # PyTorch's CPU kernel is several times faster in float32 for samples this short.
+            q, k, values = (
+                part.to(torch.promote_types(part.dtype, torch.float32)) for part in (q, k, v)
+            )
+        else:
+            q, k, values = q.to(v.dtype), k.to(v.dtype), v
+        with torch.autocast(v.device.type, enabled=False):
+            mixed = (
+                functional.scaled_dot_product_attention(q, k, values, is_causal=True)
+                if cache is None
+                else cache.attend(self._layer, q, k, values)
+            )
+        out: Tensor = self.c_proj(mixed.to(v.dtype).transpose(1, 2).flatten(2))
+        return out
+
+
+class Mlp(nn.Module):
+    """Two linear layers with GELU (tanh approximation) in between."""
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__()
+        self.c_fc = nn.Linear(config.width, config.mlp * config.width)
+        self.c_proj = nn.Linear(config.mlp * config.width, config.width)
+
+    def forward(self, x: Tensor) -> Tensor:
+        out: Tensor = self.c_proj(functional.gelu(self.c_fc(x), approximate="tanh"))
+        return out
 
 
 class NumberInput(nn.Module):
@@ -219,12 +250,13 @@ class NumberInput(nn.Module):
             self.bit_weight_matrix = nn.Linear(encoding.width, config.width, bias=False)
 
     def forward(self, embedded: Tensor, codes: Tensor, is_number: Tensor) -> Tensor:
-        """Return the inputs of the first block, shape (T, width).
+        """Return the inputs of the first block, (B, T, width).
 
-        embedded: the embeddings of the tokens, (T, width). codes: (T, columns). is_number: (T,).
+        embedded: the embeddings of the tokens, (B, T, width). codes: (B, T, columns). is_number:
+        (B, T).
         """
-        vector = self._encoding.torch_vector(codes).to(embedded.dtype)
-        return torch.where(is_number[:, None], self._combine(embedded, vector), embedded)
+        vector = self._encoding.vector(codes).to(embedded.dtype)
+        return torch.where(is_number[..., None], self._combine(embedded, vector), embedded)
 
     def _combine(self, embedded: Tensor, vector: Tensor) -> Tensor:
         missing = embedded.shape[-1] - vector.shape[-1]
@@ -236,10 +268,115 @@ class NumberInput(nn.Module):
         if self._combination == "product":
             return embedded * functional.pad(vector, (0, missing), value=1.0)
         if self._combination == "concat":
-            rest = embedded[:, vector.shape[-1] :]
+            rest = embedded[..., vector.shape[-1] :]
             rms = rest.square().mean(-1, keepdim=True).sqrt()
             return torch.cat([vector, rest / rms], dim=-1)
         padded = functional.pad(vector, (0, missing))
         if self._combination == "sum":
             return embedded + padded
         return padded * math.sqrt(embedded.shape[-1] / self._encoding.scaled_width)
+
+
+GELU_HEAD_WIDTH = 3072
+"""The hidden width of the head "gelu-mlp", for networks of any width."""
+
+
+def _number_head(config: ModelConfig, outputs: int) -> nn.Module:
+    width = config.width
+    if config.head == "none":
+        return _FirstChannels(outputs)
+    if config.head == "layer-norm":
+        return nn.Sequential(nn.LayerNorm(width), _FirstChannels(outputs))
+    if config.head == "linear":
+        return nn.Sequential(nn.Linear(width, outputs))
+    hidden = width // 2 if config.head == "mlp" else GELU_HEAD_WIDTH
+    activation = nn.ReLU() if config.head == "mlp" else nn.GELU()
+    return nn.Sequential(nn.Linear(width, hidden), activation, nn.Linear(hidden, outputs))
+
+
+class _FirstChannels(nn.Module):
+    """The first channels of the hidden state."""
+
+    def __init__(self, outputs: int) -> None:
+        super().__init__()
+        self._outputs = outputs
+
+    def forward(self, hidden: Tensor) -> Tensor:
+        return hidden[..., : self._outputs]
+
+
+def _norm(config: ModelConfig) -> nn.Module:
+    return nn.RMSNorm(config.width) if config.norm == "rms" else nn.LayerNorm(config.width)
+
+
+def apply_rotary(x: Tensor, angles: tuple[Tensor, Tensor]) -> Tensor:
+    """Apply rotary positions: rotate channel pairs by −θ. x: (B, heads, T, channels)."""
+    cos, sin = angles
+    first, second = x.chunk(2, dim=-1)
+    return torch.cat([first * cos + second * sin, second * cos - first * sin], dim=-1)
+
+
+def rotary_cos_sin(
+    positions: Tensor, channels: int, base: float, dtype: torch.dtype = torch.float32
+) -> tuple[Tensor, Tensor]:
+    """Return cos and sin of θ = position / base^(2i / channels), each (B, 1, T, channels / 2).
+
+    positions: (B, T).
+    """
+    exponents = torch.arange(0, channels, 2, device=positions.device, dtype=dtype) / channels
+    angles = positions[:, None, :, None].to(dtype) / base**exponents
+    return angles.cos(), angles.sin()
+
+
+_EXTRA_CAPACITY = 16
+"""Room for tokens after the longest question; doubled as needed."""
+
+
+class KeyValueCache:
+    """The keys and values of the rows of a batch, for each layer.
+
+    The first forward pass stores those of complete questions; each later one adds one token per
+    row. lengths: the tokens of each row so far, (B,).
+    """
+
+    def __init__(self, layers: int, lengths: Tensor) -> None:
+        """Start empty. lengths: the tokens of each row of the first forward pass."""
+        self.lengths = lengths
+        self.is_filled = False
+        self._keys: list[Tensor] = [torch.empty(0)] * layers
+        self._values: list[Tensor] = [torch.empty(0)] * layers
+        self._longest = int(lengths.max())
+
+    def attend(self, layer: int, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+        """Store new tokens and return their attention to all tokens of their rows so far.
+
+        All tensors have shape (B, heads, T, channels).
+        """
+        if not self.is_filled:
+            room = (0, 0, 0, _EXTRA_CAPACITY)
+            self._keys[layer], self._values[layer] = (functional.pad(x, room) for x in (k, v))
+            return functional.scaled_dot_product_attention(q, k, v, is_causal=True)
+        length = self._longest + 1
+        rows = torch.arange(len(q), device=q.device)
+        for cache, new in ((self._keys, k), (self._values, v)):
+            if length > cache[layer].shape[2]:
+                cache[layer] = functional.pad(cache[layer], (0, 0, 0, cache[layer].shape[2]))
+            cache[layer][rows, :, self.lengths] = new[:, :, 0]
+        keys, values = (cache[layer][:, :, :length] for cache in (self._keys, self._values))
+        is_visible = torch.arange(length, device=q.device) <= self.lengths[:, None]
+        return functional.scaled_dot_product_attention(
+            q, keys, values, attn_mask=is_visible[:, None, None]
+        )
+
+    def advance(self) -> None:
+        """Count the tokens of a forward pass, after its last layer."""
+        if self.is_filled:
+            self.lengths = self.lengths + 1
+            self._longest += 1
+        self.is_filled = True
+
+    def select(self, rows: Tensor) -> None:
+        """Remove all rows except those with these indices."""
+        self.lengths = self.lengths[rows]
+        self._keys = [keys[rows] for keys in self._keys]
+        self._values = [values[rows] for values in self._values]

@@ -1,18 +1,17 @@
-"""One of the paper's small models, run in this process: `checkpoint/NAME` or `checkpoint/PATH`.
+"""One of the small models, run in this process: `checkpoint/NAME` or `checkpoint/PATH`.
 
 These models know no prompts: they read the question in the last user message only. Their answers
 are put into the JSON form that the system prompts ask for. Concurrent questions are answered in
-one batch without padding, so that an answer does not depend on the other questions of its batch,
-except for rounding errors of the arithmetic.
+one batch; an answer does not depend on the other questions of its batch, except for rounding errors
+of the arithmetic.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from bittoken.bundled_checkpoints import bundled_checkpoint_names, checkpoint_folder, is_bundled
+from bittoken.bundled import bundled_checkpoint_names, checkpoint_folder, is_bundled
 from numbench.errors import BadInput
 from numbench.models.base import Message, RequestSettings, last_user_message
 from numbench.models.local_inference import (
@@ -27,12 +26,10 @@ from numbench.models.local_inference import (
 )
 from numbench.models.providers import ModelProperties, ModelTarget, ProviderPlugin, ReasoningLevel
 from numbench.records import Completion, Usage
-from numbench.tasks.prompts import load_prompt_set
+from numbench.tasks.prompts import Question, load_prompt_set
 
 if TYPE_CHECKING:
-    from bittoken.checkpoint import LoadedCheckpoint
     from bittoken.generation import GeneratedAnswer
-    from bittoken.tokenizer import EncodedQuestion
 
 MAX_BATCH_SIZE = 256
 """Maximum number of questions in a batch; it is halved if a batch runs out of memory."""
@@ -41,9 +38,10 @@ MAX_BATCH_SIZE = 256
 class _BatchItem(NamedTuple):
     """One question. limit: maximum number of tokens of its answer. timeout: seconds."""
 
-    question: EncodedQuestion
+    question: Question
     limit: int
     timeout: float
+    token_count: int
 
 
 class CheckpointModel(LocalModel[_BatchItem, "GeneratedAnswer"]):
@@ -57,11 +55,20 @@ class CheckpointModel(LocalModel[_BatchItem, "GeneratedAnswer"]):
             bundled = ", ".join(f"checkpoint/{name}" for name in bundled_checkpoint_names())
             raise BadInput(f"{self.name}: folder {folder} does not exist (bundled: {bundled})")
         require_local_extra(self.name, ("torch", "safetensors"))
+        from bittoken.checkpoint import load_checkpoint
         from bittoken.generation import default_max_tokens
 
-        self._loaded = _load(self.name, folder)
-        self._display = _display_name(self._loaded, folder)
-        self._default_max_tokens = default_max_tokens(self._loaded.token_ids)
+        try:
+            self._loaded = load_checkpoint(folder)
+        except BadInput as error:
+            raise BadInput(f"{self.name}: {error}") from None
+        self._loaded.network.to(default_device())
+        recipe = self._loaded.training.get("recipe")
+        name = recipe.get("name") if isinstance(recipe, dict) else None
+        self._display = str(name or folder.resolve().name)
+        if is_bundled(folder):
+            self._display = f"numbench {folder.name}"
+        self._default_max_tokens = default_max_tokens(self._loaded.vocabulary)
         self.properties = ModelProperties(
             display=self._display,
             settings=RequestSettings(temperature=0.0, max_tokens=self._default_max_tokens),
@@ -75,32 +82,32 @@ class CheckpointModel(LocalModel[_BatchItem, "GeneratedAnswer"]):
         fills the model's context, or takes longer than `settings.timeout` or more memory than
         there is.
         """
-        from bittoken.tokenizer import encode_question
+        from bittoken.tokens import encode_questions
 
         if failure := unsupported_temperature(settings):
             return failure
         try:
-            question = encode_question(
-                load_prompt_set().parse_question(last_user_message(messages)),
-                self._loaded.token_ids,
-            )
+            question = load_prompt_set().parse_question(last_user_message(messages))
+            encoded = encode_questions([question], self._loaded.vocabulary)
         except (ValueError, BadInput) as error:
             return item_failure(str(error))
-        context = self._loaded.network.config.context
-        limit = min(settings.max_tokens or self._default_max_tokens, context - len(question.tokens))
+        context, count = self._loaded.network.config.context, int(encoded.lengths[0])
+        limit = min(settings.max_tokens or self._default_max_tokens, context - count)
         if limit < 1:
-            return context_failure(len(question.tokens), context)
-        return await self._batches(_BatchItem(question, limit, settings.timeout))
+            return context_failure(count, context)
+        return await self._batches(_BatchItem(question, limit, settings.timeout, count))
 
     def _generate(
         self, items: Sequence[_BatchItem], is_stopped: Callable[[], bool]
     ) -> Sequence[GeneratedAnswer]:
         from bittoken.generation import generate
+        from bittoken.tokens import encode_questions
 
+        questions = [item.question for item in items]
         return generate(
             self._loaded.network,
-            self._loaded.token_ids,
-            [item.question for item in items],
+            self._loaded.vocabulary,
+            encode_questions(questions, self._loaded.vocabulary),
             [item.limit for item in items],
             is_stopped,
         )
@@ -108,17 +115,17 @@ class CheckpointModel(LocalModel[_BatchItem, "GeneratedAnswer"]):
     def _completion(
         self, item: _BatchItem, output: GeneratedAnswer, timing: BatchTiming
     ) -> Completion:
-        from bittoken.tokenizer import answer_json, decode_tokens
+        from bittoken.tokens import answer_json
 
-        count = len(output.tokens)
-        if not output.ended and count < item.limit:
+        vocabulary, count = self._loaded.vocabulary, len(output.tokens)
+        ended = output.tokens[-1:] == [vocabulary.eos_id]
+        if not ended and count < item.limit:
             return self._unfinished(item, count)
-        text = decode_tokens(output.tokens, output.values, self._loaded.token_ids)
         return Completion(
-            text=answer_json(text, output.ended, self._loaded.token_ids.layout),
-            finish_reason="stop" if output.ended else "length",
+            text=answer_json(output.tokens, output.values, vocabulary),
+            finish_reason="stop" if ended else "length",
             usage=Usage(
-                input=len(item.question.tokens),
+                input=item.token_count,
                 reasoning=0,
                 visible=count,
                 generated=count,
@@ -126,37 +133,14 @@ class CheckpointModel(LocalModel[_BatchItem, "GeneratedAnswer"]):
             ),
             latency=timing.seconds,
             served_model=self._display,
-            extra={
-                "batch": timing.size,
-                "device": str(self._loaded.network.lm_head.weight.device),
-            },
+            extra={"batch": timing.size, "device": str(self._loaded.network.device)},
         )
-
-
-def _display_name(loaded: LoadedCheckpoint, folder: Path) -> str:
-    """Return the name of the recipe of its training, or else of its folder."""
-    if is_bundled(folder):
-        return f"numbench {folder.name}"
-    recipe = loaded.training.get("recipe")
-    name = recipe.get("name") if isinstance(recipe, dict) else None
-    return str(name or folder.resolve().name)
-
-
-def _load(name: str, folder: Path) -> LoadedCheckpoint:
-    from bittoken.released_checkpoint import open_checkpoint
-
-    try:
-        loaded = open_checkpoint(folder)
-    except BadInput as error:
-        raise BadInput(f"{name}: {error}") from None
-    loaded.network.to(default_device())
-    return loaded
 
 
 PROVIDER = ProviderPlugin(
     name="checkpoint",
     open_model=CheckpointModel,
-    examples=("PATH",),
+    examples=(*bundled_checkpoint_names(), "PATH"),
     in_process=True,
     deterministic=True,
     levels={"none": ReasoningLevel()},

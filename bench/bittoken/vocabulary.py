@@ -1,17 +1,11 @@
-"""Tokens of a sample: delimiters, operators, choice letters and numbers."""
+"""The tokens of a network and their ids: delimiters, operators, letters, numbers and text."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Sequence
-from functools import cached_property
+from collections.abc import Mapping, Sequence
 from itertools import product
 
-from bittoken.encodings import DIGITS_PER_TOKEN as DIGITS_PER_TOKEN
-from bittoken.encodings import ENCODINGS
-from bittoken.encodings.base import NumberEncoding
-from bittoken.encodings.released import RELEASED_ENCODINGS
-from numbench.errors import BadInput
+from bittoken.encodings import DIGITS_PER_TOKEN, ENCODINGS, find_encoding
 from numbench.tasks.base import LETTERS
 
 PAD, BOS, EOS, EOQ, NUM = "<|pad|>", "<|bos|>", "<|eos|>", "<|eoq|>", "<|num|>"
@@ -33,49 +27,69 @@ OPEN_BRACKET, COMMA, CLOSE_BRACKET, MINUS, POINT = "[", ", ", "]", "-", "."
 CHOICE_LETTERS = LETTERS[:6]
 
 ENCODING_NAMES = (*ENCODINGS, *DIGITS_PER_TOKEN)
+"""The encodings that a network can be trained with."""
 
 
 class Vocabulary:
-    """The tokens and their ids for one number encoding.
+    """The tokens of a network, in the order of their ids, for one number encoding.
 
-    encoding: a name in `ENCODING_NAMES`, or in `RELEASED_ENCODINGS`, which cannot be trained. text:
-    the tokens of a text vocabulary, whose ids follow those of `base_tokens`; empty for a model of
-    numbers only.
+    name: the name of the encoding. encoding: None if numbers are written as text, with
+    `digits_per_token` digits in a token. is_study: whether the network was trained by the paper's
+    own code, which writes questions in another way (see `tokens`). ids: the ids of the tokens that
+    questions and answers consist of.
     """
 
-    def __init__(self, encoding: str, text: Sequence[str] = ()) -> None:
-        """Raises BadInput if the encoding is unknown."""
-        if encoding not in (*ENCODING_NAMES, *RELEASED_ENCODINGS):
-            raise BadInput(f"unknown encoding {encoding!r}; use one of {', '.join(ENCODING_NAMES)}")
+    def __init__(
+        self,
+        encoding: str,
+        text_tokens: Sequence[str] = (),
+        study_tokens: Sequence[str] | None = None,
+    ) -> None:
+        """Raise BadInput if the encoding is unknown.
+
+        text_tokens: the tokens of a text vocabulary, whose ids follow the others; none for a
+        network that reads numbers only. study_tokens: all tokens of a network of the paper's own
+        code, in the order of their ids; "" for an unused id.
+        """
         self.name = encoding
-        self.encoding: NumberEncoding | None = ENCODINGS.get(
-            encoding, RELEASED_ENCODINGS.get(encoding)
-        )
+        self.encoding = find_encoding(encoding)
         self.digits_per_token = DIGITS_PER_TOKEN.get(encoding)
+        self.is_study = study_tokens is not None
         self.base_tokens = (
-            PAD, BOS, EOS, EOQ, NUM,
-            *LIST_OPERATOR_TOKENS.values(), *INFIX_OPERATOR_TOKENS.values(),
-            OPEN_BRACKET, COMMA, CLOSE_BRACKET, MINUS, POINT, *CHOICE_LETTERS,
-            *_digit_groups(self.digits_per_token or 1),
-        )  # fmt: skip
-        self.tokens = (*self.base_tokens, *text)
+            tuple(study_tokens) if study_tokens is not None else _base_tokens(self.digits_per_token)
+        )
+        self.tokens = (*self.base_tokens, *text_tokens)
+        # A text vocabulary may contain the same strings.
+        self.ids: Mapping[str, int] = {
+            token: token_id for token_id, token in enumerate(self.base_tokens) if token
+        }
 
     def __len__(self) -> int:
         return len(self.tokens)
 
-    @cached_property
-    def ids(self) -> dict[str, int]:
-        """The id of each token of `base_tokens`. (A text vocabulary may repeat their strings.)"""
-        return {token: token_id for token_id, token in enumerate(self.base_tokens)}
+    @property
+    def number_id(self) -> int | None:
+        """The id of the number token; None if numbers are written as text."""
+        return None if self.encoding is None else self.ids[NUM]
+
+    @property
+    def pad_id(self) -> int:
+        """The id that fills the rows of a batch."""
+        return self.ids.get(PAD, 0)
+
+    @property
+    def eos_id(self) -> int:
+        """The id of the end-of-sample token."""
+        return self.ids[EOS]
 
 
-def tokenize_decimal(text: str, digits_per_token: int) -> list[str]:
-    """Split a plain decimal into tokens of at most `digits_per_token` digits.
-
-    >>> tokenize_decimal("-12345.67", 3)
-    ['-', '123', '45', '.', '67']
-    """
-    return re.findall(rf"[0-9]{{1,{digits_per_token}}}|[-.]", text)
+def _base_tokens(digits_per_token: int | None) -> tuple[str, ...]:
+    return (
+        PAD, BOS, EOS, EOQ, NUM,
+        *LIST_OPERATOR_TOKENS.values(), *INFIX_OPERATOR_TOKENS.values(),
+        OPEN_BRACKET, COMMA, CLOSE_BRACKET, MINUS, POINT, *CHOICE_LETTERS,
+        *_digit_groups(digits_per_token or 1),
+    )  # fmt: skip
 
 
 def _digit_groups(max_length: int) -> list[str]:

@@ -18,7 +18,7 @@ ROOT = Path(__file__).parents[2]
 INCLUDED_PAGES = (
     "CHANGELOG.md",
     "CONTRIBUTING.md",
-    "checkpoints/small/README.md",
+    "bench/bittoken/checkpoints/small/README.md",
     "datasets/README.md",
     "results/certificate-study/README.md",
     "results/forensics/README.md",

@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 from scipy.stats import spearmanr
 
 from bittoken.encodings import DIGITS_PER_TOKEN, ENCODINGS
-from bittoken.encodings.base import NumberEncoding
+from bittoken.encodings.base import Codes, NumberEncoding
+from bittoken.encodings.fone import FoNE
 from numbench.dataset.store import open_dataset
 from numbench.plot_style import FULL_WIDTH, LINE_PATTERNS, PALETTE
 from numbench.records import Item
@@ -72,10 +73,33 @@ def dataset_numbers(items: Iterable[Item]) -> Numbers:
     return Numbers(texts, np.unique(np.array(texts, np.float64)), random[np.isfinite(random)])
 
 
+def vectors_of(encoding: NumberEncoding, codes: Codes) -> Vectors:
+    """Return the vectors of codes."""
+    vectors: Vectors = encoding.vector(torch.from_numpy(codes)).numpy()
+    return vectors
+
+
+def nearest_codes(encoding: NumberEncoding, vectors: Vectors) -> Codes:
+    """Return the codes whose vectors are nearest."""
+    if not isinstance(encoding, FoNE):
+        outputs = torch.from_numpy(np.ascontiguousarray(vectors[:, : encoding.outputs]))
+        predicted: Codes = encoding.predict(outputs).numpy()
+        return predicted
+    # Each phase minus the contribution of the lower digits is a multiple of a tenth of a turn.
+    points = vectors.reshape(len(vectors), encoding.columns, 2).astype(np.float64)
+    tenths = np.arctan2(points[:, :, 1], points[:, :, 0]) * (10 / (2 * np.pi))
+    codes, lower = np.empty(points.shape[:2], np.int8), np.zeros(len(vectors))
+    for column in reversed(range(encoding.columns)):
+        digit = np.rint(tenths[:, column] - lower) % 10
+        codes[:, column] = digit
+        lower = (digit + lower) / 10
+    return codes
+
+
 def round_trip(encoding: NumberEncoding, values: Floats) -> Floats:
     """Convert values to vectors and back; a sign without a channel is a token of its own."""
-    vectors = encoding.vector(encoding.encode(values))
-    decoded = encoding.decode(encoding.nearest_codes(vectors))
+    vectors = vectors_of(encoding, encoding.encode(values))
+    decoded = encoding.decode(nearest_codes(encoding, vectors))
     return decoded if encoding.signed else np.copysign(decoded, values)
 
 
@@ -107,7 +131,7 @@ def digits_by_decade(encoding: NumberEncoding) -> Floats:
 def order(encoding: NumberEncoding, magnitudes: Floats, scale: Callable[[Floats], Floats]) -> float:
     """Return Spearman's correlation of the distances of vectors and of scaled magnitudes."""
     first, second = np.random.default_rng(SEED).integers(0, len(magnitudes), (2, RANDOM_COUNT))
-    vectors = encoding.vector(encoding.encode(magnitudes)).astype(np.float64)
+    vectors = vectors_of(encoding, encoding.encode(magnitudes)).astype(np.float64)
     distances = np.linalg.norm(vectors[first] - vectors[second], axis=1)
     scaled = scale(magnitudes)
     return float(spearmanr(distances, np.abs(scaled[first] - scaled[second])).statistic)
@@ -145,7 +169,7 @@ def noisy(vectors: Vectors, sigma: float) -> Vectors:
 
 def relative_change(encoding: NumberEncoding, before: Floats, after: Floats) -> float:
     """Return the mean distance of the vectors of two values, relative to the first vector."""
-    first, second = (encoding.vector(encoding.encode(values)) for values in (before, after))
+    first, second = (vectors_of(encoding, encoding.encode(values)) for values in (before, after))
     length = np.linalg.norm(first, axis=1)
     distance = np.linalg.norm(second - first, axis=1)
     return float((distance[length > 0] / length[length > 0]).mean())
@@ -155,13 +179,13 @@ def measure_vectors(encoding: NumberEncoding, numbers: Numbers) -> dict[str, str
     """Return the measures of an encoding with one token per number."""
     values, magnitudes = numbers.values, numbers.magnitudes
     codes = encoding.encode(values)
-    vectors = encoding.vector(codes)
+    vectors = vectors_of(encoding, codes)
     digits = correct_digits(encoding, magnitudes)
     precise = DECADES[digits_by_decade(encoding) >= MIN_CORRECT_DIGITS]
     signs = 0 if encoding.signed else np.mean([text.startswith("-") for text in numbers.texts])
 
     def recovered(changed: Vectors) -> str:
-        return percent((encoding.nearest_codes(changed) == codes).all(axis=1))
+        return percent((nearest_codes(encoding, changed) == codes).all(axis=1))
 
     def change(after: Floats) -> str:
         return f"{relative_change(encoding, magnitudes, after):.2g}"
@@ -227,9 +251,9 @@ def draw(files: dict[str, bytes], numbers: Numbers) -> None:
             changes = [relative_change(encoding, magnitudes, after) for after in changed]
             smoothness.plot(powers, changes, **line)
             codes = encoding.encode(values)
-            vectors = encoding.vector(codes)
+            vectors = vectors_of(encoding, codes)
             kept = [
-                100 * (encoding.nearest_codes(noisy(vectors, s)) == codes).all(axis=1).mean()
+                100 * (nearest_codes(encoding, noisy(vectors, s)) == codes).all(axis=1).mean()
                 for s in sigmas
             ]
             noise.plot(sigmas, kept, **line)

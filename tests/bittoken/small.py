@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import torch
 
-from bittoken.config import ModelConfig
 from bittoken.encodings.bittoken import BitToken
-from bittoken.network import Network
-from bittoken.token_ids import TokenIds
-from bittoken.tokenizer import EncodedQuestion, encode_question
+from bittoken.network import ModelConfig, Network
+from bittoken.tokens import Samples, number_codes
 from bittoken.vocabulary import Vocabulary
 from numbench.tasks.prompts import Question
 
@@ -65,18 +62,20 @@ def network(encoding: str = "bittoken", seed: int = 0, **shape: Any) -> Network:
     return result.eval()
 
 
-def questions(
-    token_ids: TokenIds, selected: Sequence[Question] = QUESTIONS
-) -> list[EncodedQuestion]:
-    return [encode_question(question, token_ids) for question in selected]
+def samples(lengths: list[int], encoding: str = "bittoken", seed: int = 0) -> Samples:
+    """Return rows of random tokens; a quarter of them are numbers."""
+    vocabulary, rng = Vocabulary(encoding), np.random.default_rng(seed)
+    shape = (len(lengths), max(lengths))
+    tokens = rng.integers(5, len(vocabulary.base_tokens), shape)
+    tokens[rng.random(shape) < 0.25] = vocabulary.ids["<|num|>"]
+    tokens[np.arange(shape[1]) >= np.array(lengths)[:, None]] = vocabulary.pad_id
+    values = rng.normal(size=shape) * 10.0 ** rng.integers(-9, 9, shape)
+    values[tokens != vocabulary.ids["<|num|>"]] = 0
+    codes = number_codes(tokens, values, vocabulary)
+    return Samples(tokens, values, codes, np.ones(shape, bool), np.array(lengths))
 
 
-def packed(lengths: Sequence[int], size: int, number: int, seed: int = 0) -> tuple[Any, Any]:
-    """Return random tokens and codes of packed samples; a quarter of the tokens are numbers."""
-    rng = np.random.default_rng(seed)
-    total = sum(lengths)
-    tokens = rng.integers(0, size, total)
-    tokens[rng.random(total) < 0.25] = number
-    values = rng.normal(size=total) * 10.0 ** rng.integers(-9, 9, total)
-    codes = np.where(tokens == number, values.view(np.int64), 0)[:, None]
-    return torch.from_numpy(tokens), torch.from_numpy(codes)
+def hidden(network: Network, rows: Samples) -> list[torch.Tensor]:
+    """Return the hidden states of the tokens of each row."""
+    states = network(torch.from_numpy(rows.tokens), torch.from_numpy(rows.codes))
+    return [row[:length] for row, length in zip(states, rows.lengths, strict=True)]

@@ -6,7 +6,6 @@ import asyncio
 import json
 import subprocess
 import sys
-import time
 from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
@@ -16,6 +15,8 @@ import msgspec
 import pyarrow.parquet as pq
 import pytest
 
+from numbench.dataset.generate import generate
+from numbench.dataset.settings import DatasetSettings
 from numbench.dataset.store import write_dataset
 from numbench.errors import BadInput
 from numbench.journal import read_run
@@ -25,7 +26,7 @@ from numbench.records import Completion
 from numbench.reporting import report
 from numbench.runner import run
 from numbench.runner.spec import RunSpec
-from numbench.scoring.scored_run import score_run
+from numbench.scoring import score_run, summarize
 from numbench.tasks.items import make_item
 from numbench.tasks.prompts import load_prompt_set
 
@@ -45,11 +46,11 @@ QUESTIONS = (
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    from bittoken.checkpoint import save
+    from bittoken.checkpoint import save_checkpoint
     from tests.bittoken import small
 
     at = tmp_path_factory.mktemp("models") / "tiny-bittoken"
-    save(at, small.network(), {"step": 1})
+    save_checkpoint(at, small.network(), {"step": 1})
     return at
 
 
@@ -74,16 +75,13 @@ def says(model: Any, monkeypatch: pytest.MonkeyPatch, *pieces: str | float) -> N
     """Let `model` generate these tokens, a float as a number token, and its end token."""
     from bittoken.generation import GeneratedAnswer
 
-    token_ids = model._loaded.token_ids
-    tokens = [
-        token_ids.number_id if isinstance(p, float) else token_ids.piece_to_ids[p][0]
-        for p in pieces
-    ]
+    vocabulary = model._loaded.vocabulary
+    tokens = [vocabulary.ids["<|num|>" if isinstance(p, float) else p] for p in pieces]
     values = [p for p in pieces if isinstance(p, float)]
-    answer = GeneratedAnswer([*tokens, token_ids.eos_id], values, True)
+    answer = GeneratedAnswer([*tokens, vocabulary.eos_id], values)
     monkeypatch.setattr(
         "bittoken.generation.generate",
-        lambda net, lex, received, *_: [answer] * len(received),
+        lambda network, vocabulary, received, *_: [answer] * len(received.lengths),
     )
 
 
@@ -177,43 +175,13 @@ def test_a_batch_out_of_time_fails_and_one_out_of_memory_is_halved(
     assert [c.error.kind for c in late if c.error] == ["item"] * len(QUESTIONS)
     generate = module.generate
 
-    def small(network: Any, token_ids: Any, questions: Any, *others: Any) -> Any:
-        if len(questions) > 1:
+    def small(network: Any, vocabulary: Any, questions: Any, *others: Any) -> Any:
+        if len(questions.lengths) > 1:
             raise torch.OutOfMemoryError("too much")
-        return generate(network, token_ids, questions, *others)
+        return generate(network, vocabulary, questions, *others)
 
     monkeypatch.setattr(module, "generate", small)
     assert [c.text for c in ask(model)] == expected
-
-
-@local
-def test_closing_stops_a_running_batch(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    model: Any = open_model(f"checkpoint/{folder}").model
-    begun = asyncio.Event()
-
-    async def go() -> Completion:
-        loop = asyncio.get_running_loop()
-
-        def endless(network: Any, token_ids: Any, received: Any, limits: Any, stopped: Any) -> Any:
-            from bittoken.generation import GeneratedAnswer
-
-            loop.call_soon_threadsafe(begun.set)
-            # Without a deadline a failure would keep the test process running.
-            deadline = time.monotonic() + 120
-            while not stopped() and time.monotonic() < deadline:
-                time.sleep(0.001)
-            return [GeneratedAnswer([5], [], False)] * len(received)
-
-        monkeypatch.setattr("bittoken.generation.generate", endless)
-        question = Message("user", QUESTIONS[0])
-        answer = asyncio.create_task(model.answer([question], RequestSettings(max_tokens=12)))
-        await begun.wait()
-        await model.close()
-        return await answer  # type: ignore[no-any-return]
-
-    stopped = asyncio.run(go())
-    assert stopped.error is not None
-    assert stopped.error.kind == "transient"
 
 
 @local
@@ -256,66 +224,12 @@ def test_a_run_is_recorded_resumed_scored_and_reported(folder: Path, tmp_path: P
 
 
 @local
-def test_correct_answers_match_exactly(
-    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Checks all three kinds of answer, generated as tokens."""
-    from bittoken.generation import GeneratedAnswer
-    from bittoken.token_ids import TokenIds
-
-    truths = {
-        ("1", "2.5"): (3.5,),
-        ("3", "0.1"): ("[", 0.1, ", ", 3.0, "]"),
-        ("3", "2", "4"): ("B",),
-    }
-    items = {
-        "addition": [make_item("addition", "+", ("1", "2.5"), {})],
-        "sorting": [make_item("sorting", "ascending", ("3", "0.1"), {})],
-        "interval": [make_item("interval", "interval", ("3", "2", "4"), {})],
-    }
-    write_dataset(
-        tmp_path / "data",
-        items,
-        name="small",
-        generator="test",
-        seed=None,
-        split="test",
-        settings={},
-    )
-
-    def known(network: Any, token_ids: TokenIds, received: Any, *_: Any) -> list[GeneratedAnswer]:
-        encoding = token_ids.vocabulary.encoding
-        answers = []
-        for question in received:
-            numbers = question.codes[question.tokens == token_ids.number_id]
-            assert encoding is not None
-            values = encoding.decode(numbers).tolist()
-            pieces: Any = next(
-                truth for key, truth in truths.items() if [float(k) for k in key] == values
-            )
-            tokens = [
-                token_ids.number_id if isinstance(p, float) else token_ids.piece_to_ids[p][0]
-                for p in pieces
-            ]
-            floats = [p for p in pieces if isinstance(p, float)]
-            answers.append(GeneratedAnswer([*tokens, token_ids.eos_id], floats, True))
-        return answers
-
-    monkeypatch.setattr("bittoken.generation.generate", known)
-    spec = RunSpec(f"checkpoint/{folder}", dataset=tmp_path / "data", out=tmp_path / "run")
-    run(spec, on_progress=lambda now: None)
-    rows = [row for task in score_run(tmp_path / "run").rows.values() for row in task]
-    scores = [row.score for row in rows]
-    assert [(s.status, s.exact_match, s.rule) for s in scores] == [("ok", True, "json")] * 3
-
-
-@local
 def test_the_identity_depends_on_the_weights(folder: Path, tmp_path: Path) -> None:
-    from bittoken.checkpoint import save
+    from bittoken.checkpoint import save_checkpoint
     from tests.bittoken import small
 
-    save(tmp_path / "same", small.network(), {"step": 1})
-    save(tmp_path / "other", small.network(seed=1), {"step": 1})
+    save_checkpoint(tmp_path / "same", small.network(), {"step": 1})
+    save_checkpoint(tmp_path / "other", small.network(seed=1), {"step": 1})
     (tmp_path / "same" / "notes.json").write_text("{}")
     hashes = [
         open_model(f"checkpoint/{at}").description.identity["model_sha256"]
@@ -325,68 +239,26 @@ def test_the_identity_depends_on_the_weights(folder: Path, tmp_path: Path) -> No
 
 
 @local
-def test_the_identity_of_a_released_checkpoint_depends_on_its_tokenizer(tmp_path: Path) -> None:
-    from tests.bittoken.released import write_checkpoint
-
-    write_checkpoint(tmp_path)
-    opened = open_model(f"checkpoint/{tmp_path}")
-    assert {c.error for c in ask(opened.model)} == {None}
-    tokenizer = tmp_path / "tokens" / "tokenizer.json"
-    tokenizer.write_text(tokenizer.read_text() + "\n")
-    other = open_model(f"checkpoint/{tmp_path}").description.identity
-    assert other["model_sha256"] != opened.description.identity["model_sha256"]
-
-
-@local
-@pytest.mark.parametrize(
-    ("index", "tokens", "pieces", "text"),
-    [
-        (0, ["[NUM]", "Ġ+", "Ġ", "[NUM]"], (3.5,), '{"answer": 3.5}'),
-        (
-            1,
-            ["<|asc|>", "[NUM]", ",Ġ", "[NUM]", ",Ġ", "[NUM]"],
-            (-7.0, ", ", 1.5, ",", " ", 300.0),
-            '{"answer": [-7, 1.5, 300]}',
-        ),
-        (
-            2,
-            ["<|intva|>", "[NUM]", ":", "Ġ", "A", *("Ġ", "[NUM]", "Ġ", "B"),
-             *("Ġ", "[NUM]", "Ġ", "C")],
-            ("B",),
-            '{"answer": "B"}',
-        ),
-    ],
-    ids=["addition", "sorting", "interval"],
-)  # fmt: skip
-def test_questions_and_answers_of_released_checkpoints_have_the_layout_of_the_study(
-    tmp_path: Path,
-    index: int,
-    tokens: list[str],
-    pieces: tuple[str | float, ...],
-    text: str,
-    monkeypatch: pytest.MonkeyPatch,
+def test_a_converted_checkpoint_is_asked_and_answers_as_in_the_papers_code(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from bittoken.generation import GeneratedAnswer
-    from tests.bittoken.released import FIRST_ID, TOKENS, write_checkpoint
+    from bittoken.study_checkpoint import convert_checkpoint
+    from tests.bittoken.study_files import write_checkpoint
 
-    write_checkpoint(tmp_path)
-    model = open_model(f"checkpoint/{tmp_path}").model
-    token_ids = model._loaded.token_ids  # type: ignore[attr-defined]
-    received: list[list[int]] = []
-
-    def known(network: Any, ids: Any, questions: Any, *_: Any) -> list[GeneratedAnswer]:
-        received.extend(question.tokens.tolist() for question in questions)
-        answer = [
-            token_ids.piece_to_ids["<|num|>" if isinstance(piece, float) else piece][0]
-            for piece in pieces
-        ]
-        values = [piece for piece in pieces if isinstance(piece, float)]
-        return [GeneratedAnswer([*answer, token_ids.eos_id], values, True)] * len(questions)
-
-    monkeypatch.setattr("bittoken.generation.generate", known)
-    (completion,) = ask(model, QUESTIONS[index : index + 1])
-    assert [TOKENS[n - FIRST_ID] for n in received[0]] == ["<|bos|>", *tokens, "<|eoq|>"]
-    assert completion.text == text
+    write_checkpoint(tmp_path / "study")
+    convert_checkpoint(
+        tmp_path / "study",
+        tmp_path / "mine",
+        encoding="bittoken",
+        tokenizer=tmp_path / "study" / "tokenizer.json",
+    )
+    model = open_model(f"checkpoint/{tmp_path}/mine").model
+    assert {completion.error for completion in ask(model)} == {None}
+    says(model, monkeypatch, -7.0, ", ", 1.5, ",", " ", 300.0)
+    (completion,) = ask(model, QUESTIONS[1:2])
+    assert completion.text == '{"answer": [-7, 1.5, 300]}'
+    # bos, the operator, three numbers, two tokens ", ", eoq
+    assert completion.usage.input == 8
 
 
 @local
@@ -426,9 +298,33 @@ def test_the_error_without_the_extra_names_it(
         open_model(f"checkpoint/{tmp_path}")
 
 
+@pytest.mark.slow
+def test_the_bundled_model_answers_most_new_items(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    tasks = ("minmax", "interval", "addition", "multiplication")
+    settings = DatasetSettings(name="other", tasks=tasks, size=100, seed=77, max_bits=8)
+    generate(settings, tmp_path / "datasets/other")
+    run(RunSpec("checkpoint/small", dataset="other", out=tmp_path / "run"))
+    cells = summarize(score_run(tmp_path / "run"))
+    assert all(cell.counted == 100 for cell in cells.values())
+    assert all((cells[task].score or 0) > 75 for task in tasks)
+    assert open_model("checkpoint/small").description.display == "numbench small"
+    from bittoken.provider import PROVIDER
+
+    assert PROVIDER.routes[0] == "checkpoint/small"
+
+
+def test_the_error_of_an_import_without_the_extra_names_it() -> None:
+    code = "import sys; sys.modules['torch'] = None\nfrom bittoken import BitToken"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert "BitToken needs torch: pip install 'numbench[local]'" in done.stderr
+
+
 def test_heavy_packages_are_imported_when_a_checkpoint_is_opened() -> None:
     code = (
-        "import sys, numbench.cli, numbench.runner, bittoken.provider\n"
+        "import sys, numbench.cli, numbench.runner, bittoken.provider, bittoken.cli\n"
         "heavy = ('torch', 'safetensors', 'bittoken.network')\n"
         "print([m for m in heavy if m in sys.modules])"
     )

@@ -54,7 +54,7 @@ def test_the_catalogue_contains_the_papers_models(monkeypatch: pytest.MonkeyPatc
     ("model", "reasoning", "message"),
     [
         ("gpt5", None, r"unknown model 'gpt5': did you mean gpt-5\? \(`numbench models`"),
-        ("checkpoint/", None, r"unknown model.*did you mean checkpoint/PATH\?"),
+        ("checkpoint/", None, r"unknown model.*did you mean checkpoint/small or checkpoint/PATH\?"),
         ("checkpoint/x", None, "checkpoint/x: folder x does not exist"),
         ("hf/", None, r"unknown model.*did you mean hf/PATH\?"),
         ("hf/x", None, "hf/x: folder x does not exist"),

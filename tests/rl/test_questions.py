@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from numbench.dataset.store import open_dataset
 from numbench.errors import BadInput
 from numbench.records import Completion, Item
-from numbench.rl import Curriculum, sample, training_question
+from numbench.rl import sample, training_question
 from numbench.rl.rewards import RewardName, make_reward
 from numbench.scoring import score_exact
 from numbench.tasks import PAPER_TASKS, TASKS, short_integers
@@ -150,23 +150,3 @@ def test_hostile_texts_have_a_reward(item: Item) -> None:
 def test_an_unknown_reward_is_rejected() -> None:
     with pytest.raises(BadInput, match="unknown reward"):
         make_reward(V1_ITEMS[0], "accuracy")  # type: ignore[arg-type]
-
-
-def test_the_difficulty_rises_when_a_level_is_mastered() -> None:
-    curriculum = Curriculum(2, 4, threshold=0.75, window=4)
-    for reward in (1, 1, 0, 0):
-        curriculum.record(2, reward)
-    assert curriculum.difficulty == 2
-    for _ in range(3):
-        curriculum.record(2, 1)
-    assert curriculum.difficulty == 3
-    for _ in range(9):
-        curriculum.record(2, 1)  # an answer to a question of the level before
-    assert curriculum.difficulty == 3
-    for _ in range(9):
-        curriculum.record(3, 1)
-    for _ in range(9):
-        curriculum.record(4, 1)
-    assert curriculum.difficulty == 4
-    with pytest.raises(BadInput, match="above"):
-        Curriculum(5, 4)

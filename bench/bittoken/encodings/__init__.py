@@ -1,7 +1,6 @@
 """The single-token number encodings: those of this package and of installed plugins.
 
-An encoding is registered in one place: inside this package in `_BUILT_IN`, in any other package as
-an entry point in the group `numbench.encodings`.
+Any other package registers an encoding as an entry point in the group `bittoken.encodings`.
 """
 
 from __future__ import annotations
@@ -10,27 +9,14 @@ from collections.abc import Iterator, Mapping
 from functools import cached_property
 
 from bittoken.encodings.base import NumberEncoding
-from bittoken.encodings.base2_fixed import Base2Fixed
 from bittoken.encodings.base10 import Base10
-from bittoken.encodings.base10_fixed import Base10Fixed
 from bittoken.encodings.bittoken import BitToken
-from bittoken.encodings.fone import FoNE, FoNELog
+from bittoken.encodings.fone import FoNE
 from bittoken.encodings.xval import XVal
 from numbench.errors import BadInput
 from numbench.plugins import load_plugins
 
-_BUILT_IN: tuple[NumberEncoding, ...] = (
-    BitToken(),
-    BitToken(reciprocal=False),
-    FoNE(),
-    FoNELog(),
-    XVal(),
-    Base10(),
-    Base2Fixed(),
-    Base10Fixed(),
-)
-
-ENTRY_POINTS = "numbench.encodings"
+ENTRY_POINTS = "bittoken.encodings"
 
 DIGITS_PER_TOKEN = {"digit": 1, "subword": 3}
 """Encodings that write a number as text: the maximum number of digits per token."""
@@ -41,7 +27,8 @@ class _EncodingRegistry(Mapping[str, NumberEncoding]):
 
     @cached_property
     def _encodings(self) -> dict[str, NumberEncoding]:
-        encodings = {encoding.name: encoding for encoding in _BUILT_IN}
+        built_in = (BitToken(), BitToken(reciprocal=False), FoNE(), XVal(), Base10())
+        encodings: dict[str, NumberEncoding] = {encoding.name: encoding for encoding in built_in}
         for entry, encoding in load_plugins(ENTRY_POINTS, NumberEncoding):  # type: ignore[type-abstract]
             if encoding.name in encodings or encoding.name in DIGITS_PER_TOKEN:
                 raise BadInput(
@@ -63,3 +50,21 @@ class _EncodingRegistry(Mapping[str, NumberEncoding]):
 
 ENCODINGS: Mapping[str, NumberEncoding] = _EncodingRegistry()
 """The single-token encodings by name: the built-in ones, then those of plugins."""
+
+
+def find_encoding(name: str) -> NumberEncoding | None:
+    """Return the encoding of this name; None for "digit" and "subword", which write text.
+
+    Also finds the encodings of the paper's own code, which only converted checkpoints have. Raises
+    BadInput if there is none.
+    """
+    if name in DIGITS_PER_TOKEN:
+        return None
+    if name in ENCODINGS:
+        return ENCODINGS[name]
+    from bittoken.encodings.study import STUDY_ENCODINGS
+
+    if name in STUDY_ENCODINGS:
+        return STUDY_ENCODINGS[name]
+    known = ", ".join((*ENCODINGS, *DIGITS_PER_TOKEN))
+    raise BadInput(f"unknown encoding {name!r}; use one of {known}")

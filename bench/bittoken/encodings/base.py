@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
 from typing import Any, Literal
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
@@ -16,9 +14,6 @@ from numbench.errors import BadInput
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 Codes = NDArray[Any]
-Vectors = NDArray[np.float32]
-
-_BLOCK_SIZE = 1 << 11
 
 
 class NumberEncoding(ABC):
@@ -59,36 +54,16 @@ class NumberEncoding(ABC):
         """Return the n values of n codes: the inverse of `encode`."""
 
     @abstractmethod
-    def torch_vector(self, codes: Tensor) -> Tensor:
+    def vector(self, codes: Tensor) -> Tensor:
         """Return the network's input of codes of shape (…, columns): float32 (…, width)."""
 
     @abstractmethod
-    def torch_predict_codes(self, outputs: Tensor) -> Tensor:
+    def predict(self, outputs: Tensor) -> Tensor:
         """Return the codes predicted by outputs of the number head, shape (…, outputs)."""
 
     @abstractmethod
     def loss(self, outputs: Tensor, codes: Tensor) -> Tensor:
         """Return the number loss ℒ_num of n predictions, shape (n,) (paper, "Architecture")."""
-
-    def vector(self, codes: Codes) -> Vectors:
-        """Return `torch_vector` of an array."""
-        vectors: Vectors = _by_blocks(self.torch_vector, codes)
-        return vectors
-
-    def predict_codes(self, outputs: Vectors) -> Codes:
-        """Return `torch_predict_codes` of an array."""
-        codes: Codes = _by_blocks(self.torch_predict_codes, outputs)
-        return codes
-
-    def nearest_codes(self, vectors: Vectors) -> Codes:
-        """Return the codes whose vectors are nearest: the inverse of `vector`."""
-        return self.predict_codes(vectors)
-
-
-def _by_blocks(function: Callable[[Tensor], Tensor], rows: NDArray[Any]) -> NDArray[Any]:
-    """Apply a function to the rows of an array, in blocks that fit into the CPU cache."""
-    blocks = torch.split(torch.from_numpy(rows), _BLOCK_SIZE)
-    return torch.cat([function(block) for block in blocks]).numpy()
 
 
 def reject_nan(values: FloatArray, encoding: str) -> None:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 import torch
 from torch import Tensor
+from torch.nn import functional
 
-from bittoken.encodings.base import Codes, FloatArray, NumberEncoding, Vectors
-from bittoken.encodings.bit_vectors import (
-    bit_loss,
-    torch_pack_bits,
-    torch_to_signs,
-)
+from bittoken.encodings.base import Codes, FloatArray, NumberEncoding
+
+_BITS_OF = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1)
+_SIGNS_OF = _BITS_OF.astype(np.float32) * 2 - 1
+"""The eight bits of each byte as ±1, most significant first."""
 
 
 class BitToken(NumberEncoding):
@@ -39,23 +41,42 @@ class BitToken(NumberEncoding):
     def decode(self, codes: Codes) -> FloatArray:
         return np.ascontiguousarray(codes[:, 0]).view(np.float64)
 
-    def nearest_codes(self, vectors: Vectors) -> Codes:
-        return self.predict_codes(vectors[:, :64])
-
-    def torch_vector(self, codes: Tensor) -> Tensor:
+    def vector(self, codes: Tensor) -> Tensor:
         packed = _to_bytes(codes)
         if self._reciprocal:
             values = codes.view(torch.float64)
             inverse = torch.where(values.isnan(), values, 1 / values)
             packed = torch.cat([packed, _to_bytes(inverse.view(torch.int64))], dim=-1)
-        return torch_to_signs(packed)
+        return to_signs(packed)
 
-    def torch_predict_codes(self, outputs: Tensor) -> Tensor:
-        return torch_pack_bits(outputs > 0).flip(-1).view(torch.int64)
+    def predict(self, outputs: Tensor) -> Tensor:
+        return pack_bits(outputs > 0).flip(-1).view(torch.int64)
 
     def loss(self, outputs: Tensor, codes: Tensor) -> Tensor:
         """Return the binary cross-entropy, averaged over the 64 bits."""
-        return bit_loss(outputs, _to_bytes(codes))
+        is_set = (to_signs(_to_bytes(codes)) > 0).float()
+        losses = functional.binary_cross_entropy_with_logits(
+            outputs.float(), is_set, reduction="none"
+        )
+        return losses.mean(-1)
+
+
+def to_signs(packed: Tensor) -> Tensor:
+    """Return the bits of a uint8 tensor (…, bytes) as ±1, most significant first: float32."""
+    rows = torch.index_select(_signs_on(packed.device), 0, packed.flatten().to(torch.int32))
+    return rows.view(*packed.shape[:-1], packed.shape[-1] * 8)
+
+
+def pack_bits(bits: Tensor) -> Tensor:
+    """Return the bytes of a boolean tensor (…, 8 · bytes), most significant bit first: uint8."""
+    weights = torch.tensor([128, 64, 32, 16, 8, 4, 2, 1], device=bits.device)
+    grouped = bits.reshape(*bits.shape[:-1], bits.shape[-1] // 8, 8)
+    return (grouped * weights).sum(-1).to(torch.uint8)
+
+
+@cache
+def _signs_on(device: torch.device) -> Tensor:
+    return torch.from_numpy(_SIGNS_OF).to(device)
 
 
 def _to_bytes(codes: Tensor) -> Tensor:

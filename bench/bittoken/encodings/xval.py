@@ -36,10 +36,10 @@ class XVal(NumberEncoding):
         magnitude = np.maximum(10 ** ((np.abs(scale) - 2.5) * 6) - _EPSILON, 0)
         return np.sign(scale) * magnitude
 
-    def torch_vector(self, codes: Tensor) -> Tensor:
+    def vector(self, codes: Tensor) -> Tensor:
         return codes.to(torch.float32)
 
-    def torch_predict_codes(self, outputs: Tensor) -> Tensor:
+    def predict(self, outputs: Tensor) -> Tensor:
         return outputs.to(torch.float32).clamp(-MAX_SCALE, MAX_SCALE)
 
     def loss(self, outputs: Tensor, codes: Tensor) -> Tensor:

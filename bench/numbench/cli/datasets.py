@@ -117,11 +117,8 @@ def generate(
     items = sum(entry.items for entry in manifest.files)
     state = "exists already and is unchanged" if result.unchanged else "written"
     print(f"{path}: {items:,} items, {state} (sha256 {manifest.sha256[:12]})")
-    if split is Split.train and format_ is Format.parquet:
-        print(f"next: bittoken train --config RECIPE --set data.folder={path}")
-    else:
-        source = name if out is None else path
-        print(f"next: numbench run --model baseline/float64 --dataset {source}")
+    source = name if out is None else path
+    print(f"next: numbench run --model baseline/float64 --dataset {source}")
 
 
 def audit(

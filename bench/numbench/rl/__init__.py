@@ -9,13 +9,11 @@
 All questions are of the training split; those of the test and validation splits are never drawn.
 """
 
-from numbench.rl.curriculum import Curriculum
 from numbench.rl.questions import MAX_DIGITS, Question, sample, training_question
 from numbench.rl.rewards import RewardName
 
 __all__ = [
     "MAX_DIGITS",
-    "Curriculum",
     "Question",
     "RewardName",
     "sample",

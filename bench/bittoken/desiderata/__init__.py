@@ -1,1 +1,0 @@
-"""Measurements of the paper's desiderata for number encodings (see docs/encodings.md)."""

@@ -1,0 +1,227 @@
+"""Shares of tasks and difficulty levels in the training data.
+
+Sources: paper, appendices "Curriculum learning" and "Multitask learning".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from bittoken.encodings.base import FloatArray, IntArray
+from bittoken.recipe import Recipe
+
+FIRST_FRONTIER = 0.1
+"""The frontier at the start, as a share of the hardest level."""
+
+MAX_THRESHOLD = 0.9
+"""ζ₀: the performance at the frontier above which the frontier advances."""
+
+PREVIEW, PREVIEW_DECAY = 0.2, 0.8
+"""The share of a task's questions beyond the frontier, and its decay from level to level."""
+
+MOMENTUM = 0.5
+"""α of the sampling ratios."""
+
+THRESHOLD_DECAY_START = 0.5
+"""The share of the training after which ζ of the hardest level starts to fall."""
+
+_PRIOR_ITEMS = 8.0
+"""The number of items that have the same weight as all earlier measurements of a level."""
+
+_MIN_FRONTIER_ITEMS = 8.0
+"""The number of items of the frontier that must be measured before it advances."""
+
+
+def advance_threshold(
+    level: int,
+    hardest: int,
+    *,
+    step: int,
+    total_steps: int,
+    rate: float,
+    decay_start_rate: float,
+) -> float:
+    """Return ζ(level, step, rate): the performance that unlocks the next level.
+
+    ζ = min(S / step, L / (1 − rate)) · ζ₀ · level / hardest, and at most ζ₀. S is
+    THRESHOLD_DECAY_START · `total_steps`, the step at which ζ of the hardest level starts to fall
+    (earlier for easier levels). L is `decay_start_rate`, the learning rate at step S. Rates are
+    shares of the peak; during the warm-up, pass 1: the threshold does not fall yet.
+    """
+    by_step = THRESHOLD_DECAY_START * total_steps / step if step else float("inf")
+    by_rate = decay_start_rate / (1 - rate) if rate < 1 else float("inf")
+    return MAX_THRESHOLD * min(1.0, min(by_step, by_rate) * level / max(hardest, 1))
+
+
+def preview_ratios(levels: int, frontier: int) -> FloatArray:
+    """Return r(δ) of the levels beyond the frontier, with sum 0.2; zeros if there are none."""
+    beyond = np.arange(levels) - frontier
+    weights = np.where(beyond > 0, PREVIEW_DECAY ** np.maximum(beyond, 0), 0.0)
+    total = weights.sum()
+    return PREVIEW * weights / total if total else weights
+
+
+def need_shares(performance: FloatArray, exponent: float) -> FloatArray:
+    """Return (1 − p)^(1 − λ) / Σ (1 − p)^(1 − λ); equal shares if every p is 1."""
+    weights = (1 - np.clip(performance, 0, 1)) ** (1 - exponent)
+    total = weights.sum()
+    shares: FloatArray = weights / total if total > 0 else np.full(len(weights), 1 / len(weights))
+    return shares
+
+
+def rebalanced(ratios: FloatArray, performance: FloatArray, exponent: float) -> FloatArray:
+    """Return r_new = α · r_old + (1 − α) · (1 − p)^(1 − λ) / Σ (1 − p)^(1 − λ), with α = 0.5."""
+    return MOMENTUM * ratios + (1 - MOMENTUM) * need_shares(performance, exponent)
+
+
+def harmonic_mean(performance: FloatArray, epsilon: float = 1e-6) -> float:
+    """Return the harmonic mean of p + ε.
+
+    With ε it is positive even if a task scores 0, so that the other tasks still determine the order
+    of such means.
+    """
+    return float(1 / (1 / (np.asarray(performance, np.float64) + epsilon)).mean())
+
+
+@dataclass
+class Curriculum:
+    """The curriculum of one task: its frontier and the performance at each level.
+
+    performance: running mean of p(δ) per level, 0 if not measured. ratios: r(δ) of the levels up
+    to the frontier, with sum 1. seen: number of items measured at the frontier since it advanced.
+    """
+
+    levels: int
+    frontier: int
+    performance: FloatArray
+    ratios: FloatArray
+    seen: float = 0.0
+
+    @classmethod
+    def start(cls, levels: int) -> Curriculum:
+        """Return the curriculum before the first step."""
+        frontier = min(max(1, round(FIRST_FRONTIER * (levels - 1))), levels - 1)
+        unlocked = np.arange(levels) <= frontier
+        return cls(levels, frontier, np.zeros(levels), unlocked / unlocked.sum())
+
+    def shares(self) -> FloatArray:
+        """Return the share of the task's questions for each level, with sum 1."""
+        preview = preview_ratios(self.levels, self.frontier)
+        shares: FloatArray = preview + (1 - preview.sum()) * self.ratios
+        return shares
+
+    def update(self, level: IntArray, score: FloatArray) -> None:
+        """Update performance and ratios with the scores, in [0, 1], of items of these levels."""
+        count = np.bincount(level, minlength=self.levels)
+        mean = np.bincount(level, score, self.levels) / np.maximum(count, 1)
+        # The weight of a new mean grows with its number of items.
+        self.performance += count / (count + _PRIOR_ITEMS) * (mean - self.performance)
+        self.seen += float(count[self.frontier])
+        self._rebalance()
+
+    def advance(self, threshold: float) -> bool:
+        """Unlock the next level if performance at the frontier exceeds `threshold`.
+
+        Returns whether the frontier moved.
+        """
+        mastered = self.seen >= _MIN_FRONTIER_ITEMS and self.performance[self.frontier] > threshold
+        if mastered and self.frontier < self.levels - 1:
+            self._unlock()
+            return True
+        return False
+
+    def unlock(self, share: float) -> None:
+        """Unlock at least this share of the levels."""
+        while self.frontier < int(share * (self.levels - 1)):
+            self._unlock()
+
+    def _unlock(self) -> None:
+        self.frontier += 1
+        self.seen = 0.0
+        # The new level is no longer part of the preview, so it needs a share in the ratios.
+        self._rebalance()
+
+    def _rebalance(self) -> None:
+        needs = np.zeros(self.levels)
+        unlocked = np.arange(self.levels) <= self.frontier
+        needs[unlocked] = need_shares(self.performance[unlocked], exponent=0.0)
+        self.ratios = MOMENTUM * self.ratios + (1 - MOMENTUM) * needs
+
+
+class Mixture:
+    """The tasks' shares of the training data, and the curriculum of every task that has one."""
+
+    def __init__(self, recipe: Recipe, levels: Mapping[str, int]) -> None:
+        """levels: the number of difficulty levels of each task with a curriculum."""
+        self.tasks = recipe.data.tasks
+        self._recipe = recipe
+        self.ratios = np.full(len(self.tasks), 1 / len(self.tasks))
+        self.performance = np.zeros(len(self.tasks))
+        self.curricula = {task: Curriculum.start(count) for task, count in levels.items()}
+
+    def update_ratios(self, score: FloatArray) -> None:
+        """Rebalance the tasks by their scores, in [0, 1], on the full distribution."""
+        self.performance = score
+        self.ratios = rebalanced(self.ratios, score, self._recipe.data.balance)
+
+    def update_curriculum(self, task: str, level: IntArray, score: FloatArray, step: int) -> None:
+        """Unlock levels after a validation of this task at this step, drawn by level."""
+        curriculum = self.curricula[task]
+        curriculum.update(level, score)
+        while curriculum.advance(self._threshold(curriculum, step)):
+            pass
+        curriculum.unlock(self._unlocked_share(step))
+
+    def _threshold(self, curriculum: Curriculum, step: int) -> float:
+        if not self._recipe.data.falling_threshold:
+            return MAX_THRESHOLD
+        steps = self._recipe.training.steps
+        return advance_threshold(
+            curriculum.frontier,
+            curriculum.levels - 1,
+            step=step,
+            total_steps=steps,
+            rate=1.0 if step < self._recipe.warmup_steps else self._recipe.rate_share(step),
+            decay_start_rate=self._recipe.rate_share(round(THRESHOLD_DECAY_START * steps)),
+        )
+
+    def _unlocked_share(self, step: int) -> float:
+        """Return the minimum unlocked share of levels: it rises linearly to 1 at the end."""
+        end = self._recipe.data.curriculum_end
+        if end is None:
+            return 0.0
+        return min(step / self._recipe.training.steps / end, 1.0) if end else 1.0
+
+    def state(self) -> dict[str, Any]:
+        """Return the state for `restore`, as plain values."""
+        curricula = {
+            task: {
+                name: value.tolist() if isinstance(value, np.ndarray) else value
+                for name, value in asdict(curriculum).items()
+            }
+            for task, curriculum in self.curricula.items()
+        }
+        return {
+            "ratios": self.ratios.tolist(),
+            "performance": self.performance.tolist(),
+            "curricula": curricula,
+        }
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Continue from the state of a mixture with the same recipe."""
+        self.ratios = np.array(state["ratios"])
+        self.performance = np.array(state["performance"])
+        self.curricula = {
+            task: Curriculum(
+                saved["levels"],
+                saved["frontier"],
+                np.array(saved["performance"]),
+                np.array(saved["ratios"]),
+                saved["seen"],
+            )
+            for task, saved in state["curricula"].items()
+        }

@@ -1,0 +1,292 @@
+"""Recipes: the settings of a training, read from a TOML file that may extend another."""
+
+from __future__ import annotations
+
+import math
+import tomllib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+from msgspec import Struct
+
+from bittoken.encodings import DIGITS_PER_TOKEN, ENCODINGS, find_encoding
+from bittoken.network import ModelConfig, ModelShape
+from numbench.errors import BadInput
+from numbench.tasks import PAPER_TASKS, short_integers
+
+TEXT = "text"
+"""The task of next-token prediction on text, in addition to the number tasks."""
+
+HARD_TASKS = ("multiplication", "division", "exponentiation", "mean", "std")
+"""The tasks that the paper trains with a curriculum."""
+
+RECIPES = Path(__file__).parent / "recipes"
+
+
+class DataPart(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """`[data]`: the training data.
+
+    tasks: names of number tasks, and "text". curriculum: the tasks that start with easy questions.
+    digits: maximum number of significant digits of an operand. bits: if set, operands are integers
+    of at most this many bits instead. falling_threshold: whether the score that unlocks the next
+    level decreases during training (paper); otherwise it stays at 0.9. curriculum_end: the share
+    of the training after which every curriculum is at its last level, whatever the score. balance:
+    the exponent λ of the tasks' shares. text: a folder of .parquet or .txt files. text_vocabulary:
+    a tokenizer.json of GPT-2's kind; without it, a vocabulary of at most `text_size` tokens is
+    trained on the text.
+    """
+
+    tasks: tuple[str, ...] = tuple(PAPER_TASKS)
+    curriculum: tuple[str, ...] = HARD_TASKS
+    digits: int = 15
+    bits: int | None = None
+    falling_threshold: bool = True
+    curriculum_end: float | None = None
+    balance: float = -1.0
+    text: str | None = None
+    text_vocabulary: str | None = None
+    text_size: int = 8192
+
+
+class TrainingPart(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """`[training]`: length, batch size and intervals.
+
+    tokens: the total budget, in tokens that enter the network. batch_tokens: tokens per step, on
+    average. questions, batch_questions: budget and batch in questions; if set, they replace the
+    sizes in tokens, so that encodings see equally many questions per step. micro_tokens: maximum
+    tokens of a forward pass, padding included; 0: no limit. validate_every: steps between
+    validations. validation_items: questions of each task per validation, also for the curriculum.
+    stop_exact: the exact match of every task that ends the training when two consecutive
+    validations reach it; 0 means never. save_every: steps between saves, which follow validations.
+    threads: CPU threads; 0 means torch's default. data_workers: processes that prepare batches; 0:
+    the training process.
+    """
+
+    tokens: int = 10_000_000_000
+    batch_tokens: int = 192 * 1024
+    questions: int = 0
+    batch_questions: int = 0
+    micro_tokens: int = 0
+    validate_every: int = 32
+    validation_items: int = 384
+    stop_exact: float = 0.0
+    save_every: int = 1000
+    seed: int = 1
+    precision: Literal["bf16", "float32"] = "bf16"
+    compile: bool = False
+    threads: int = 0
+    data_workers: int = 0
+
+    @property
+    def steps(self) -> int:
+        """The total number of steps, if the training does not end early."""
+        if self.batch_questions:
+            return max(self.questions // self.batch_questions, 1)
+        return max(self.tokens // self.batch_tokens, 1)
+
+
+class OptimizerPart(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """`[optimizer]`: peak learning rates by parameter group.
+
+    scale: a factor of all four rates. warmup: the share of the steps in which they rise.
+    """
+
+    muon: float = 0.02
+    embedding: float = 0.03
+    heads: float = 0.004
+    scalars: float = 0.02
+    scale: float = 1.0
+    warmup: float = 0.1
+
+
+class Recipe(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """All settings of a training."""
+
+    name: str
+    model: ModelShape
+    data: DataPart = DataPart()
+    training: TrainingPart = TrainingPart()
+    optimizer: OptimizerPart = OptimizerPart()
+
+    def config(self, vocabulary: int) -> ModelConfig:
+        """Return the configuration of the network for a vocabulary of this size."""
+        return ModelConfig(vocabulary=vocabulary, **msgspec.structs.asdict(self.model))
+
+    @property
+    def base(self) -> Literal[2, 10]:
+        """The base in which difficulty is counted: that of the encoding."""
+        encoding = find_encoding(self.model.encoding)
+        return 10 if encoding is None else encoding.base
+
+    @property
+    def warmup_steps(self) -> int:
+        """The number of steps of the warm-up."""
+        return round(self.optimizer.warmup * self.training.steps)
+
+    def rate_share(self, step: int) -> float:
+        """Return the learning rate of a step as a share of its peak.
+
+        It rises linearly during the warm-up, then falls to 0 along a cosine (paper).
+        """
+        if step < self.warmup_steps:
+            return (step + 1) / self.warmup_steps
+        steps = max(self.training.steps - self.warmup_steps, 1)
+        return 0.5 * (1 + math.cos(math.pi * (step - self.warmup_steps) / steps))
+
+    def check(self) -> None:
+        """Raise BadInput if a setting is invalid."""
+        data, training = self.data, self.training
+        _check_tasks("data.tasks", data.tasks, (*PAPER_TASKS, TEXT))
+        _check_tasks("data.curriculum", data.curriculum, tuple(PAPER_TASKS))
+        if data.bits is not None:
+            try:
+                short_integers.check_settings(data.tasks, data.bits, 0)
+            except ValueError as error:
+                raise BadInput(f"data: {error}") from None
+        one_or_more = ("tokens", "batch_tokens", "validate_every", "validation_items", "save_every")
+        zero_or_more = ("questions", "batch_questions", "micro_tokens", "threads", "data_workers")
+        encodings = (*ENCODINGS, *DIGITS_PER_TOKEN)
+        checks = [
+            (
+                self.model.encoding in encodings,
+                f"model.encoding is {self.model.encoding!r}; use one of {', '.join(encodings)}",
+            ),
+            (bool(data.tasks), "data.tasks is empty: name at least one task"),
+            (2 <= data.digits <= 17, f"data.digits is {data.digits}; use 2 to 17"),
+            (data.balance <= 1, f"data.balance is {data.balance}; use at most 1"),
+            (
+                0 <= (data.curriculum_end or 0) <= 1,
+                f"data.curriculum_end is {data.curriculum_end}; use 0 to 1",
+            ),
+            (
+                (TEXT in data.tasks) == (data.text is not None),
+                'data.text and the task "text" require each other; set both or neither',
+            ),
+            (
+                bool(training.questions) == bool(training.batch_questions),
+                "training.questions and training.batch_questions require each other; "
+                "set both or neither",
+            ),
+            (
+                not training.batch_questions or TEXT not in data.tasks,
+                'training.batch_questions has no meaning for the task "text"',
+            ),
+            (
+                0 <= training.stop_exact <= 1,
+                f"training.stop_exact is {training.stop_exact}; use 0 to 1",
+            ),
+            (
+                0 <= self.optimizer.warmup < 1,
+                f"optimizer.warmup is {self.optimizer.warmup}; use a value from 0 to below 1",
+            ),
+            *(
+                (getattr(training, name) >= 1, f"training.{name} must be at least 1")
+                for name in one_or_more
+            ),
+            *(
+                (getattr(training, name) >= 0, f"training.{name} must not be negative")
+                for name in zero_or_more
+            ),
+            *(
+                (getattr(self.optimizer, name) >= 0, f"optimizer.{name} must not be negative")
+                for name in ("muon", "embedding", "heads", "scalars", "scale")
+            ),
+        ]
+        for is_valid, message in checks:
+            if not is_valid:
+                raise BadInput(message)
+        self.config(1).check()
+
+
+def load_recipe(name: str | Path, overrides: Sequence[str] = ()) -> Recipe:
+    """Return the recipe in the file `name`, or the bundled one of that name, with overrides.
+
+    overrides: `KEY=VALUE`, as in `bittoken train --set`. A recipe may extend another by
+    `base = "…"` and then contains only the differences. Raises BadInput, naming file and field, if
+    the recipe is invalid.
+    """
+    path = _find(str(name))
+    raw = _read(path, ())
+    for override in overrides:
+        raw = _merge(raw, _parse_override(override))
+    raw.setdefault("name", path.stem)
+    try:
+        recipe = msgspec.convert(raw, Recipe)
+        recipe.check()
+    except (msgspec.ValidationError, BadInput) as error:
+        raise BadInput(f"{path}: {error}") from error
+    return recipe
+
+
+def bundled_recipes() -> dict[str, str]:
+    """Return the bundled recipes: name and description, the comment on the first line."""
+    return {
+        path.stem: path.read_text(encoding="utf-8").partition("\n")[0].lstrip("# ")
+        for path in sorted(RECIPES.glob("*.toml"))
+    }
+
+
+def _find(name: str) -> Path:
+    for path in (Path(name), RECIPES / f"{name}.toml"):
+        if path.is_file():
+            return path
+    raise BadInput(f"no recipe {name!r}; use a TOML file or one of {', '.join(bundled_recipes())}")
+
+
+def _read(path: Path, visited: tuple[Path, ...]) -> dict[str, Any]:
+    if path.resolve() in visited:
+        raise BadInput(f"{path}: base refers back to this file")
+    try:
+        raw = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise BadInput(f"{path}: {error}") from error
+    base = raw.pop("base", None)
+    if base is None:
+        return raw
+    if not isinstance(base, str):
+        raise BadInput(f"{path}: base is {base!r}; use the name of a recipe, in quotes")
+    sibling = path.parent / f"{base}.toml"
+    try:
+        base_path = sibling if sibling.is_file() else _find(base)
+    except BadInput as error:
+        raise BadInput(f"{path}: base: {error}") from None
+    inherited = _read(base_path, (*visited, path.resolve()))
+    inherited.pop("name", None)
+    return _merge(inherited, raw)
+
+
+def _parse_override(text: str) -> dict[str, Any]:
+    """Return `model.norm=layer` as a nested table.
+
+    The value is TOML; a bare word is a string, an empty value is None.
+    """
+    key, equals, value = text.partition("=")
+    if not equals or not key.strip():
+        raise BadInput(f"--set {text!r}: use KEY=VALUE, for example model.norm=layer")
+    try:
+        parsed: Any = tomllib.loads(f"value = {value}")["value"]
+    except tomllib.TOMLDecodeError:
+        parsed = value.strip() or None
+    for part in reversed(key.strip().split(".")):
+        parsed = {part: parsed}
+    result: dict[str, Any] = parsed
+    return result
+
+
+def _merge(base: dict[str, Any], override: dict[str, Any]) -> dict[str, Any]:
+    merged = dict(base)
+    for key, value in override.items():
+        old = merged.get(key)
+        both_tables = isinstance(old, dict) and isinstance(value, dict)
+        merged[key] = _merge(old, value) if both_tables else value  # type: ignore[arg-type]
+    return merged
+
+
+def _check_tasks(field: str, names: Sequence[str], known: Sequence[str]) -> None:
+    for name in names:
+        if name not in known:
+            raise BadInput(f"{field}: unknown task {name!r}; use {', '.join(known)}")
+    if len(set(names)) != len(names):
+        raise BadInput(f"{field}: a task is listed twice")

@@ -1,0 +1,450 @@
+"""The training loop: start or resume, train, validate, save, and stop on request."""
+
+from __future__ import annotations
+
+import os
+import platform
+import time
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from pickle import UnpicklingError
+from typing import Any, NamedTuple
+
+import msgspec
+import numpy as np
+import torch
+from filelock import FileLock, Timeout
+from matplotlib.figure import Figure
+
+from bittoken.checkpoint import save_checkpoint
+from bittoken.data import Batch, TrainingData
+from bittoken.encodings.base import FloatArray
+from bittoken.loss import LossScale, predict, token_losses
+from bittoken.mixture import Mixture
+from bittoken.network import Network
+from bittoken.optimizer import Optimizers
+from bittoken.recipe import Recipe
+from bittoken.text import TextData, make_tokenizer, text_tokens
+from bittoken.validation import teacher_forced_scores, validate
+from bittoken.vocabulary import Vocabulary
+from numbench._version import __version__
+from numbench.errors import BadInput, NumbenchError
+from numbench.jsonl import encode, read_json, read_lines, sync_folder, write_atomically, write_json
+from numbench.plot_style import FULL_WIDTH, PALETTE, plot_style, render_figure
+
+RECIPE_FILE, METRICS_FILE, FIGURE_FILE = "recipe.json", "metrics.jsonl", "scores.png"
+CHECKPOINT_FOLDER, STATE_FILE, TOKENIZER_FILE = "checkpoint", "state.pt", "tokenizer.json"
+
+CONFIRMING_VALIDATIONS = 2
+"""The number of consecutive validations that must reach `stop_exact`."""
+
+LogEntry = dict[str, Any]
+
+
+@dataclass
+class Progress:
+    """The progress of a training; its fields are saved with the state.
+
+    questions, tokens: samples and tokens so far. seconds, cpu_seconds: elapsed time, and CPU time
+    of this process. best, best_step, best_tokens: the highest harmonic mean so far, its step, and
+    the tokens up to it. successes: the number of consecutive validations, up to the last one, that
+    reached `stop_exact`. losses, targets: each task's summed loss and number of targets since the
+    last validation.
+    """
+
+    step: int = 0
+    questions: int = 0
+    tokens: int = 0
+    seconds: float = 0.0
+    cpu_seconds: float = 0.0
+    best: float = -1.0
+    best_step: int = 0
+    best_tokens: int = 0
+    successes: int = 0
+    losses: list[float] = field(default_factory=list)
+    targets: list[float] = field(default_factory=list)
+
+
+class TrainingResult(NamedTuple):
+    """The progress of a training when `train` returns."""
+
+    step: int
+    steps: int
+    has_reached_target: bool
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether all steps are done, or the training ended early at its target."""
+        return self.step == self.steps or self.has_reached_target
+
+
+@dataclass(frozen=True)
+class Callbacks:
+    """Functions that `train` calls after every step, with its mean loss, and every log entry."""
+
+    on_step: Callable[[Progress, float], None] = lambda progress, loss: None
+    on_log_entry: Callable[[LogEntry], None] = lambda entry: None
+
+
+def train(
+    recipe: Recipe,
+    folder: Path,
+    callbacks: Callbacks | None = None,
+    should_stop: Callable[[], bool] = lambda: False,
+) -> TrainingResult:
+    """Train with `recipe` in `folder`, or resume the training that is saved there.
+
+    should_stop: called after each step; if it returns True, the training is saved and ends. The
+    best checkpoint by harmonic mean (paper, "Hyperparameters") is in `folder`/checkpoint.
+
+    Raises BadInput if another training uses the folder, or it contains one with another recipe.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    lock = FileLock(folder / ".lock")
+    try:
+        lock.acquire(timeout=0)
+    except Timeout:
+        raise BadInput(
+            f"{folder}: another training uses this folder; wait for it or choose another --out"
+        ) from None
+    try:
+        return _Training(recipe, folder, callbacks or Callbacks()).run(should_stop)
+    finally:
+        lock.release()
+
+
+def resume_step(recipe: Recipe, folder: Path) -> int:
+    """Return the last validated or saved step of the training in `folder`, 0 if there is none.
+
+    Raises BadInput if the folder contains a training with another recipe.
+    """
+    _check_recipe(recipe, folder)
+    state = _read_state(folder / STATE_FILE)
+    return int(state["progress"]["step"]) if state else 0
+
+
+class _Training:
+    def __init__(self, recipe: Recipe, folder: Path, callbacks: Callbacks) -> None:
+        self._recipe, self._folder, self._callbacks = recipe, folder, callbacks
+        _check_recipe(recipe, folder)
+        if not (folder / METRICS_FILE).is_file():
+            write_json(folder / RECIPE_FILE, recipe)
+        self._device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+        text_files = recipe.data.text is not None
+        self._tokenizer = _prepare_tokenizer(recipe, folder) if text_files else None
+        tokens = text_tokens(self._tokenizer) if self._tokenizer else ()
+        self._vocabulary = Vocabulary(recipe.model.encoding, tokens)
+        text = None
+        if recipe.data.text is not None and self._tokenizer is not None:
+            text = TextData(
+                Path(recipe.data.text),
+                self._tokenizer,
+                self._vocabulary,
+                recipe.model.context,
+                recipe.training.seed,
+            )
+        self._data = TrainingData(recipe, self._vocabulary, text)
+        self._mixture = Mixture(recipe, self._data.levels)
+        torch.manual_seed(recipe.training.seed)
+        self._network = Network(recipe.config(len(self._vocabulary))).to(self._device)
+        if recipe.training.compile:
+            self._network.compile(dynamic=True)
+        self._optimizers = Optimizers(self._network, recipe)
+        self._loss_scale = LossScale(len(recipe.data.tasks))
+        self._progress = Progress()
+        self._best: dict[str, torch.Tensor] = {}
+        state = _read_state(folder / STATE_FILE)
+        if state:
+            self._restore(state)
+        self._saved_step = self._progress.step
+        _cut_log(folder / METRICS_FILE, self._progress.step)
+        self._started = time.monotonic() - self._progress.seconds
+        self._cpu_started = time.process_time() - self._progress.cpu_seconds
+
+    def run(self, should_stop: Callable[[], bool]) -> TrainingResult:
+        progress, training = self._progress, self._recipe.training
+        is_stopping = False
+        if not self._result.is_complete:
+            self._write_log(self._start_entry())
+        while not (self._result.is_complete or is_stopping):
+            interval = progress.step // training.validate_every
+            end = min((interval + 1) * training.validate_every, training.steps)
+            for batches in self._data.steps(self._mixture, progress.step, end):
+                loss = self._step(batches)
+                self._callbacks.on_step(progress, loss)
+                is_stopping = should_stop()
+                if is_stopping:
+                    break
+            if progress.step == end:
+                self._validate(interval)
+            if is_stopping or progress.step - self._saved_step >= training.save_every:
+                self._save()
+        if progress.step > self._saved_step:
+            self._save()
+        return self._result
+
+    def _step(self, batches: list[Batch]) -> float:
+        """Train on the micro-batches of one step and return the mean loss of a target."""
+        progress, tasks = self._progress, len(self._recipe.data.tasks)
+        total = sum(int(batch.samples.is_target.sum()) for batch in batches)
+        factors = torch.from_numpy(self._loss_scale.factors).float().to(self._device)
+        sums, counts = torch.zeros(2, tasks, dtype=torch.float64, device=self._device)
+        for batch in batches:
+            with self._precision():
+                predictions = predict(self._network, batch.samples, self._device)
+            losses = token_losses(self._network, predictions, self._vocabulary)
+            task = torch.from_numpy(batch.task).to(self._device)[predictions.row]
+            ((losses * factors[task]).sum() / total).backward()  # type: ignore[no-untyped-call]
+            sums.index_add_(0, task, losses.detach().double())
+            counts += torch.bincount(task, minlength=tasks)
+        self._optimizers.step()
+        loss_sums, targets = sums.cpu().numpy(), counts.cpu().numpy()
+        if progress.step < self._recipe.warmup_steps:
+            self._loss_scale.observe(loss_sums / np.maximum(targets, 1), targets)
+        progress.step += 1
+        if progress.step == self._recipe.warmup_steps:
+            self._loss_scale.freeze()
+        progress.losses = (np.array(progress.losses or 0.0) + loss_sums).tolist()
+        progress.targets = (np.array(progress.targets or 0.0) + targets).tolist()
+        progress.questions += sum(len(batch.task) for batch in batches)
+        progress.tokens += sum(int(batch.samples.lengths.sum()) for batch in batches)
+        return float(loss_sums.sum() / total)
+
+    @torch.no_grad()
+    def _score(self, batch: Batch) -> tuple[FloatArray, FloatArray]:
+        """Return score and exact match of each sample of a batch of one task."""
+        with self._precision():
+            predictions = predict(self._network, batch.samples, self._device)
+        task = self._recipe.data.tasks[batch.task[0]]
+        return teacher_forced_scores(predictions, task, len(batch.task), self._vocabulary)
+
+    def _precision(self) -> AbstractContextManager[object]:
+        if self._recipe.training.precision == "float32":
+            return nullcontext()
+        return torch.autocast(self._device.type, torch.bfloat16)
+
+    def _validate(self, number: int) -> None:
+        progress, tasks = self._progress, self._recipe.data.tasks
+        self._measure_time()
+        means = np.array(progress.losses) / np.maximum(progress.targets, 1)
+        entry = {
+            "step": progress.step,
+            "questions": progress.questions,
+            "tokens": progress.tokens,
+            "seconds": round(progress.seconds, 1),
+            "cpu_seconds": round(progress.cpu_seconds, 1),
+            "rate": round(self._recipe.rate_share(progress.step), 5),
+            "loss": dict(zip(tasks, means.round(6).tolist(), strict=True)),
+            "ratio": dict(zip(tasks, self._mixture.ratios.round(6).tolist(), strict=True)),
+        }
+        metrics = validate(self._score, self._data, self._mixture, progress.step, number)
+        if metrics["harmonic_mean"] >= progress.best:
+            progress.best, progress.best_step = metrics["harmonic_mean"], progress.step
+            progress.best_tokens = progress.tokens
+            self._best = _copied(self._network.state_dict())
+        target = self._recipe.training.stop_exact
+        reached = all(task["exact"] >= target for task in metrics["tasks"].values())
+        progress.successes = progress.successes + 1 if reached else 0
+        progress.losses, progress.targets = [], []
+        self._write_log(entry | metrics)
+
+    @property
+    def _result(self) -> TrainingResult:
+        training, successes = self._recipe.training, self._progress.successes
+        has_reached_target = training.stop_exact > 0 and successes >= CONFIRMING_VALIDATIONS
+        return TrainingResult(self._progress.step, training.steps, has_reached_target)
+
+    def _measure_time(self) -> None:
+        self._progress.seconds = time.monotonic() - self._started
+        self._progress.cpu_seconds = time.process_time() - self._cpu_started
+
+    def _save(self) -> None:
+        """Save checkpoint, figure and state; the state last, so that it has its checkpoint."""
+        progress = self._progress
+        self._measure_time()
+        metadata = {
+            "recipe": msgspec.to_builtins(self._recipe),
+            "step": progress.best_step or progress.step,
+            "steps": self._recipe.training.steps,
+            "harmonic_mean": progress.best if progress.best_step else None,
+            "tokens": progress.best_tokens if progress.best_step else progress.tokens,
+            "version": __version__,
+        }
+        save_checkpoint(
+            self._folder / CHECKPOINT_FOLDER,
+            self._network,
+            metadata,
+            self._tokenizer,
+            self._best or None,
+        )
+        draw_scores(self._folder)
+        state = {
+            "progress": asdict(progress),
+            "network": _copied(self._network.state_dict()),
+            "best": self._best,
+            "optimizers": self._optimizers.state_dict(),
+            "mixture": self._mixture.state(),
+            "loss_scale": {
+                "factors": self._loss_scale.factors.tolist(),
+                "means": self._loss_scale.means.tolist(),
+            },
+        }
+        _write_state(self._folder / STATE_FILE, state)
+        self._saved_step = progress.step
+
+    def _restore(self, state: dict[str, Any]) -> None:
+        try:
+            self._network.load_state_dict(state["network"])
+            self._optimizers.load_state_dict(state["optimizers"])
+            self._mixture.restore(state["mixture"])
+            self._loss_scale.factors = np.array(state["loss_scale"]["factors"])
+            self._loss_scale.means = np.array(state["loss_scale"]["means"])
+            self._progress = Progress(**state["progress"])
+            self._best = state["best"]
+        except (KeyError, TypeError, ValueError, RuntimeError) as error:
+            raise _state_error(self._folder / STATE_FILE, error) from error
+
+    def _start_entry(self) -> LogEntry:
+        cpu = f"{platform.machine()} CPU, {os.cpu_count()} cores"
+        is_gpu = self._device.type == "cuda"
+        return {
+            "step": self._progress.step,
+            "event": "resumed" if self._progress.step else "started",
+            "recipe": self._recipe.name,
+            "parameters": sum(p.numel() for p in self._network.parameters()),
+            "device": torch.cuda.get_device_name(self._device) if is_gpu else cpu,
+            "threads": torch.get_num_threads(),
+            "torch": str(torch.__version__),
+            "version": __version__,
+        }
+
+    def _write_log(self, entry: LogEntry) -> None:
+        path = self._folder / METRICS_FILE
+        try:
+            with path.open("ab") as file:
+                file.write(encode(entry))
+                file.flush()
+                os.fsync(file.fileno())
+        except OSError as error:
+            raise NumbenchError(
+                f"{path}: {error.strerror}; free disk space and run the same command again"
+            ) from error
+        self._callbacks.on_log_entry(entry)
+
+
+def _check_recipe(recipe: Recipe, folder: Path) -> None:
+    """Raise BadInput if `folder` contains a training with another recipe.
+
+    A folder belongs to a recipe only from the first log entry on: before that, the start may have
+    failed because of the recipe.
+    """
+    if not (folder / METRICS_FILE).is_file():
+        return
+    old = _fields(read_json(folder / RECIPE_FILE, dict[str, Any]))
+    new = _fields(msgspec.json.decode(msgspec.json.encode(recipe)))
+    differing = sorted(name for name in old | new if old.get(name) != new.get(name))
+    if differing:
+        raise BadInput(
+            f"{folder} contains a training with another recipe (different: "
+            f"{', '.join(differing)}); choose another --out"
+        )
+
+
+def _fields(record: dict[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Return the fields of a recipe, nested ones as `model.width`."""
+    fields: dict[str, Any] = {}
+    for name, value in record.items():
+        nested = isinstance(value, dict)
+        fields |= _fields(value, f"{name}.") if nested else {f"{prefix}{name}": value}
+    return fields
+
+
+def _prepare_tokenizer(recipe: Recipe, folder: Path) -> Path:
+    """Return the text vocabulary of a training, made at its first start."""
+    data, path = recipe.data, folder / TOKENIZER_FILE
+    if not (folder / METRICS_FILE).is_file():
+        vocabulary = None if data.text_vocabulary is None else Path(data.text_vocabulary)
+        make_tokenizer(path, Path(data.text or ""), vocabulary, data.text_size)
+    return path
+
+
+def _copied(weights: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+    return {name: tensor.detach().cpu().clone() for name, tensor in weights.items()}
+
+
+def _read_state(path: Path) -> dict[str, Any] | None:
+    """Return the saved state, None if there is none. Raises BadInput if it is damaged."""
+    if not path.is_file():
+        return None
+    try:
+        state: dict[str, Any] = torch.load(path, map_location="cpu", weights_only=True)
+        int(state["progress"]["step"])
+    except (
+        OSError,
+        EOFError,
+        RuntimeError,
+        ValueError,
+        TypeError,
+        LookupError,
+        UnpicklingError,
+    ) as error:
+        raise _state_error(path, error) from error
+    return state
+
+
+def _state_error(path: Path, error: Exception) -> BadInput:
+    return BadInput(
+        f"{path}: cannot load the saved state ({str(error).partition(chr(10))[0]}); restore the "
+        "file, or train into another folder"
+    )
+
+
+def _write_state(path: Path, state: dict[str, Any]) -> None:
+    """Replace the state at once: an interrupted write leaves the previous one."""
+    temporary = path.with_name(f"{path.name}.new")
+    try:
+        with temporary.open("wb") as file:
+            torch.save(state, file)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+        sync_folder(path.parent)
+    except (OSError, RuntimeError) as error:
+        raise NumbenchError(f"{path}: {error}; fix this and run the same command again") from error
+
+
+def _cut_log(path: Path, step: int) -> None:
+    """Remove the log entries after a step, which will be repeated."""
+    if path.is_file():
+        lines = list(read_lines(path, msgspec.Raw, append_only=True))
+        kept = [line for line in lines if msgspec.json.decode(line)["step"] <= step]
+        write_atomically(path, b"".join(bytes(line) + b"\n" for line in kept))
+
+
+def read_validations(folder: Path) -> list[LogEntry]:
+    """Return the log entries of the validations of a training."""
+    entries = read_lines(folder / METRICS_FILE, dict[str, Any], append_only=True)
+    return [entry for entry in entries if "tasks" in entry]
+
+
+def best_validation(folder: Path) -> LogEntry | None:
+    """Return the validation whose weights are the checkpoint: the last one with the best mean."""
+    return max(reversed(read_validations(folder)), key=lambda e: e["harmonic_mean"], default=None)
+
+
+def draw_scores(folder: Path) -> None:
+    """Draw the score of every task by step from the log of a training."""
+    validations = read_validations(folder)
+    if not validations:
+        return
+    with plot_style():
+        figure = Figure((FULL_WIDTH, 2.4), layout="constrained")
+        axes = figure.subplots()
+        for task, color in zip(validations[0]["tasks"], PALETTE, strict=False):
+            scores = [entry["tasks"][task]["score"] for entry in validations]
+            axes.plot([entry["step"] for entry in validations], scores, color=color, label=task)
+        axes.set(xlabel="step", ylabel="score", ylim=(0, 1))
+        axes.legend(loc="center left", bbox_to_anchor=(1, 0.5))
+        write_atomically(folder / FIGURE_FILE, render_figure(figure, ("png",))["png"])

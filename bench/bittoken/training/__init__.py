@@ -1,1 +1,0 @@
-"""Training of the small models, after the paper's appendix "Experimental setup"."""

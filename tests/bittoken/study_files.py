@@ -1,0 +1,107 @@
+"""Checkpoints in the format of the paper's own code.
+
+Weights are not stored anywhere: they follow from the names and shapes of the parameters.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import torch
+from safetensors.torch import save_file
+
+NUMBER = "num_embedding_module."
+TOKENS = ("Ġ", *"ABCDEF", ":", ",", "Ġ+", "Ġ-", "-", "Ġ*", "Ġ/", "Ġ^", ",Ġ", "Ġthe",
+          "<|bos|>", "<|eos|>", "<|eoq|>", "[NUM]", "<|min|>", "<|max|>", "<|asc|>", "<|desc|>",
+          "<|intva|>", "<|mean|>", "<|std|>")  # fmt: skip
+WIDTH, LAYERS, HEADS, SIZE = 144, 2, 6, len(TOKENS) + 2
+
+
+def parameter(name: str, shape: Sequence[int]) -> torch.Tensor:
+    """Return the weights of a parameter, by the rule of the reference outputs."""
+    seed = int.from_bytes(hashlib.sha256(name.encode()).digest()[:8], "big")
+    normal = np.random.default_rng(seed).standard_normal(tuple(shape))
+    if len(shape) == 1:
+        values = 1 + 0.3 * normal if name.endswith("weight") else 0.2 * normal
+    else:
+        values = normal * (1.0 if "wte" in name else 0.06)
+    return torch.from_numpy(values.astype(np.float32))
+
+
+def rope(channels: int, base: float = 10_000.0) -> dict[str, torch.Tensor]:
+    """Return the buffers of rotary positions as the paper's code computes them, in float32."""
+    inv_freq = 1.0 / base ** (torch.arange(0, channels, 2).float() / channels)
+    angles = torch.outer(torch.arange(1024).float(), inv_freq)
+    buffers = {"inv_freq": inv_freq, "cos_cached": angles.cos(), "sin_cached": angles.sin()}
+    return {f"transformer.rotary_emb.{name}": buffer for name, buffer in buffers.items()}
+
+
+def digit_points() -> dict[str, torch.Tensor]:
+    """Return FoNE's buffer: cos and sin of the ten digits' angles."""
+    angles = 2 * torch.pi / 10 * torch.arange(10)
+    return {f"{NUMBER}precomputed_cos_sin_matrix": torch.stack([angles.cos(), angles.sin()])}
+
+
+def write_variant(folder: Path, outputs: Path, variant: str) -> dict[str, object]:
+    """Write the checkpoint of a reference output; return the arguments of its conversion."""
+    config = json.loads((outputs / f"{variant}.json").read_text())
+    tensors = {name: parameter(name, shape) for name, shape in config["parameters"]}
+    tensors |= rope(config["width"] // config["heads"])
+    if config["encoding"] == "fone":
+        tensors |= digit_points()
+    assert {name: list(tensor.shape) for name, tensor in tensors.items()} == config["state_dict"]
+    folder.mkdir(parents=True, exist_ok=True)
+    save_file(tensors, folder / "model.safetensors")
+    study = {"n_layer": config["layers"], "n_head": config["heads"], "n_embd": config["width"]}
+    (folder / "config.json").write_text(json.dumps({"model_type": "gpt2", **study}))
+    fields = {field: config[field] for field in ("encoding", "combination", "head")}
+    return {**fields, "tokenizer": reference_tokenizer(outputs, config["encoding"])}
+
+
+def reference_tokenizer(outputs: Path, encoding: str) -> Path:
+    """Return the tokenizer of the reference outputs for an encoding."""
+    name = encoding if encoding in ("digit", "subword") else "numbers"
+    return outputs / f"tokenizer_{name}.json"
+
+
+def tensors() -> dict[str, torch.Tensor]:
+    """Return the tensors of a small network with BitTokens and the head "linear"."""
+    shapes: dict[str, tuple[int, ...]] = {
+        "transformer.wte.weight": (SIZE, WIDTH),
+        "lm_head.weight": (SIZE, WIDTH),
+        "transformer.ln_f.weight": (WIDTH,),
+        f"{NUMBER}num_head.0.weight": (64, WIDTH),
+        f"{NUMBER}num_head.0.bias": (64,),
+    }
+    for layer in range(LAYERS):
+        prefix = f"transformer.h.{layer}"
+        shapes |= {f"{prefix}.{name}.weight": (WIDTH,) for name in ("ln_1", "ln_2")}
+        for name, inputs, columns in (
+            ("attn.c_attn", WIDTH, 3 * WIDTH),
+            ("attn.c_proj", WIDTH, WIDTH),
+            ("mlp.c_fc", WIDTH, 4 * WIDTH),
+            ("mlp.c_proj", 4 * WIDTH, WIDTH),
+        ):
+            shapes[f"{prefix}.{name}.weight"] = (inputs, columns)
+            shapes[f"{prefix}.{name}.bias"] = (columns,)
+    weights = {name: parameter(name, shape) for name, shape in shapes.items()}
+    return weights | rope(WIDTH // HEADS)
+
+
+def write_checkpoint(folder: Path, tokens: Sequence[str] = TOKENS) -> None:
+    """Write a small checkpoint, with special tokens as added tokens and the others in the vocab."""
+    folder.mkdir(parents=True, exist_ok=True)
+    save_file(tensors(), folder / "model.safetensors")
+    config = {"model_type": "gpt2", "n_layer": LAYERS, "n_head": HEADS, "n_embd": WIDTH}
+    (folder / "config.json").write_text(json.dumps(config | {"vocab_size": SIZE}))
+    ids = {token: token_id for token_id, token in enumerate(tokens, 1)}
+    added = {token for token in tokens if token.startswith(("<|", "[N"))}
+    tokenizer = {
+        "model": {"vocab": {token: n for token, n in ids.items() if token not in added}},
+        "added_tokens": [{"id": n, "content": token} for token, n in ids.items() if token in added],
+    }
+    (folder / "tokenizer.json").write_text(json.dumps(tokenizer))

@@ -1,0 +1,187 @@
+"""Training data: exact questions of the right split, as a pure function of seed and step."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from itertools import islice
+
+import numpy as np
+import pytest
+
+from bittoken.data import (
+    BINARY_SIZES,
+    BINARY_TASKS,
+    Batch,
+    TaskQuestions,
+    TrainingData,
+    micro_batches,
+    sources,
+)
+from bittoken.mixture import Mixture
+from bittoken.recipe import Recipe, load_recipe
+from bittoken.tokens import Samples
+from bittoken.vocabulary import Vocabulary
+from numbench.decimal_numbers import normalize, parse_decimal
+from numbench.tasks import PAPER_TASKS
+from numbench.tasks.items import split_of
+
+SIX_TASKS = "data.tasks=['minmax', 'interval', 'sorting', 'addition', 'multiplication', 'division']"
+SIZES = ("training.batch_tokens=1500", "training.validate_every=48")
+
+
+def recipe(*overrides: str, encoding: str = "bittoken") -> Recipe:
+    return load_recipe("cpu", [f"model.encoding={encoding}", SIX_TASKS, *SIZES, *overrides])
+
+
+def training_data(settings: Recipe) -> tuple[TrainingData, Mixture]:
+    data = TrainingData(settings, Vocabulary(settings.model.encoding), None)
+    return data, Mixture(settings, data.levels)
+
+
+def all_rows(step: list[Batch]) -> list[tuple[object, ...]]:
+    """Return the samples of a step as sorted tuples."""
+    rows = []
+    for samples, task, level in step:
+        for row, length in enumerate(samples.lengths.tolist()):
+            values = samples.values[row, :length].tolist()
+            tokens = samples.tokens[row, :length].tolist()
+            assert not samples.is_target[row, length:].any()
+            rows.append((int(task[row]), int(level[row]), *tokens, *values))
+    return sorted(rows)
+
+
+@pytest.mark.parametrize("task", PAPER_TASKS)
+@pytest.mark.parametrize("split", ["train", "val"])
+def test_questions_are_exact_and_belong_to_their_split(task: str, split: str) -> None:
+    settings, count = recipe(f"data.tasks=['{task}']"), 0
+    for source in sources(settings, task, easy=True):
+        items = source.draw(settings, split, 3, 400).slice(0, 20).to_pylist()  # type: ignore[arg-type]
+        count += len(items)
+        for item in items:
+            operands, answer = tuple(item["operands"]), item["answer"]
+            answer = tuple(answer) if isinstance(answer, list) else answer
+            assert split_of(operands) == split
+            assert answer == PAPER_TASKS[task].exact_answer(item["operator"], operands)
+            plain = PAPER_TASKS[task].difficulty(item["operator"], operands, answer)
+            assert item["difficulty"] == {"base10": plain.base10, "base2": plain.base2}
+            for operand in operands:
+                assert len(str(abs(normalize(parse_decimal(operand)).significand))) <= 4
+    assert count >= 50
+
+
+@pytest.mark.parametrize("task", BINARY_TASKS)
+def test_binary_questions_have_few_bits_and_are_printed_exactly(task: str) -> None:
+    settings = recipe("data.digits=15", f"data.tasks=['{task}']")
+    signs = []
+    for source in sources(settings, task, easy=True)[-len(BINARY_SIZES) :]:
+        most = 0
+        for item in source.draw(settings, "train", 2, 2000).to_pylist():
+            a, b = map(Fraction, item["operands"])
+            for number in (a / b, b) if task == "division" else (a, b):
+                assert number.denominator & (number.denominator - 1) == 0
+                odd = abs(number.numerator) // (number.numerator & -number.numerator)
+                most = max(most, odd.bit_length())
+            for text in item["operands"]:
+                assert Fraction(float(text)) == Fraction(text)
+            signs.append((a < 0) + 2 * (b < 0))
+        # The dividend, limited to 15 digits, is the product of both numbers.
+        assert source.size - (5 if task == "division" else 0) <= most <= source.size
+    assert np.bincount(signs) / len(signs) == pytest.approx([0.4, 0.2, 0.2, 0.2], abs=0.03)
+
+
+def test_integers_have_few_bits() -> None:
+    settings = recipe("data.bits=5")
+    found = [source.size for source in sources(settings, "addition", easy=True)]
+    assert found == [5, 4, 3, 2]
+    for source in sources(settings, "sorting", easy=True):
+        operands = source.draw(settings, "train", 1, 500)["operands"].combine_chunks().flatten()
+        values = np.array(operands.to_pylist(), float)
+        assert 1 <= values.min() <= values.max() == 2**source.size - 1
+
+
+@pytest.mark.parametrize("encoding", ["bittoken", "digit"])
+def test_the_steps_of_an_interval_do_not_depend_on_where_it_is_resumed(encoding: str) -> None:
+    settings = recipe(encoding=encoding)
+    data, mixture = training_data(settings)
+    steps = [all_rows(step) for step in data.steps(mixture, 48, 96)]
+    assert len(steps) == 48
+    again, same = training_data(settings)
+    for first in (49, 91, 95):
+        resumed = [all_rows(step) for step in again.steps(same, first, 96)]
+        assert resumed == steps[first - 48 :]
+    assert [all_rows(step) for step in data.steps(mixture, 0, 2)] != steps[:2]
+    other, shares = training_data(recipe("training.seed=2", encoding=encoding))
+    assert all_rows(next(other.steps(shares, 48, 96))) != steps[0]
+
+
+def test_processes_prepare_the_same_batches() -> None:
+    data, mixture = training_data(recipe())
+    others, _ = training_data(recipe("training.data_workers=2"))
+    assert [all_rows(step) for step in data.steps(mixture, 0, 48)] == [
+        all_rows(step) for step in others.steps(mixture, 0, 48)
+    ]
+
+
+@pytest.mark.parametrize("encoding", ["bittoken", "fone", "digit"])
+def test_tasks_get_their_shares_of_the_tokens(encoding: str) -> None:
+    data, mixture = training_data(recipe("data.curriculum=['addition']", encoding=encoding))
+    mixture.ratios = np.array([0.3, 0.2, 0.1, 0.2, 0.2, 0.0])
+    tokens, per_step = np.zeros(6), []
+    for step in data.steps(mixture, 0, 48):
+        before = tokens.sum()
+        for samples, task, _ in step:
+            tokens += np.bincount(task, samples.lengths, 6)
+        per_step.append(tokens.sum() - before)
+    assert tokens / (48 * 1500) == pytest.approx(mixture.ratios, abs=0.02)
+    assert max(per_step) < 1.25 * 1500
+
+
+def test_a_step_has_its_number_of_questions() -> None:
+    settings = recipe("training.questions=960", "training.batch_questions=20")
+    data, mixture = training_data(settings)
+    mixture.ratios = np.array([0.35, 0.05, 0.15, 0.1, 0.1, 0.25])
+    for step in islice(data.steps(mixture, 0, 48), 9):
+        tasks = np.concatenate([batch.task for batch in step])
+        assert len(tasks) == 20
+        assert np.abs(np.bincount(tasks, minlength=6) - 20 * mixture.ratios).max() <= 1.5
+
+
+@pytest.mark.parametrize(("encoding", "task"), [("bittoken", "division"), ("digit", "addition")])
+def test_levels_get_their_shares(encoding: str, task: str) -> None:
+    settings = recipe("data.digits=15", f"data.tasks=['{task}']", encoding=encoding)
+    questions = TaskQuestions(settings, task, Vocabulary(encoding), has_levels=True)
+    assert 20 < questions.levels <= 64
+    shares = np.zeros(questions.levels)
+    shares[[1, 3, questions.levels // 2]] = 0.5, 0.3, 0.2
+    samples, level = questions.draw("train", 1, 400, shares)
+    assert len(samples.lengths) == len(level) == 400
+    assert np.bincount(level, minlength=questions.levels) / 400 == pytest.approx(shares, abs=0.05)
+    # Validation questions have the same levels, and other content.
+    held_out, held_out_level = questions.draw("val", 1, 400, shares)
+    assert abs(held_out.lengths.mean() - samples.lengths.mean()) < 2
+    assert np.bincount(held_out_level)[1] == pytest.approx(200, abs=20)
+    if encoding == "bittoken":
+        # Few bits of the significand in easy questions, all 52 in hard ones.
+        bits = [_significant_bits(samples.take(level == chosen)) for chosen in (1, level.max())]
+        assert bits[0] < 8 < 40 < bits[1]
+
+
+def _significant_bits(samples: Samples) -> int:
+    values = samples.values[samples.values != 0]
+    mantissa = (np.abs(np.frexp(values)[0]) * 2.0**53).astype(np.int64)
+    return max((int(m) // (int(m) & -int(m))).bit_length() for m in mantissa)
+
+
+@pytest.mark.parametrize("limit", [0, 200, 10])
+def test_micro_batches_have_all_samples_and_little_padding(limit: int) -> None:
+    data, mixture = training_data(recipe(encoding="digit"))
+    (whole,) = islice(data.steps(mixture, 0, 48), 1)
+    parts = [Batch(batch.samples, batch.task, batch.level) for batch in whole]
+    rows = np.arange(sum(len(part.task) for part in parts))
+    groups = micro_batches(parts, rows, limit)
+    assert all_rows(groups) == all_rows(whole)
+    tokens = sum(int(group.samples.lengths.sum()) for group in groups)
+    for group in groups:
+        size, longest = group.samples.tokens.shape
+        assert not limit or size * longest <= limit or size == 1
+        assert size * longest - group.samples.lengths.sum() <= 0.05 * tokens

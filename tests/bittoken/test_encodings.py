@@ -1,0 +1,317 @@
+"""Number encodings, compared with decimal arithmetic and high-precision formulas."""
+
+from __future__ import annotations
+
+import math
+import subprocess
+import sys
+from decimal import ROUND_HALF_EVEN, Decimal, localcontext
+from pathlib import Path
+
+import mpmath
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from bittoken import encodings
+from bittoken.encodings import ENCODINGS
+from bittoken.encodings.base import NumberEncoding
+from bittoken.encodings.digits import int_to_digits, parse_decimals
+from bittoken.encodings.xval import XVal
+from numbench.errors import BadInput
+
+BITTOKEN, FONE, XVAL, BASE10 = (ENCODINGS[n] for n in ("bittoken", "fone", "xval", "base10"))
+SPECIAL = np.array(
+    [0.0, -0.0, 1.0, -2.5, 0.1, 1e14, 5e-324, -5e-324, 2.2250738585072014e-308,
+     2.2250738585072009e-308, 1.7976931348623157e308, -1.7976931348623157e308, np.inf, -np.inf]
+)  # fmt: skip
+each = pytest.mark.parametrize("encoding", ENCODINGS.values(), ids=lambda encoding: encoding.name)
+
+
+def patterns(n: int = 20_000) -> NDArray[np.float64]:
+    """Return float64 with random bits: all magnitudes, and NaN with various payloads."""
+    return np.random.default_rng(1).integers(0, 2**64, n, dtype=np.uint64).view(np.float64)
+
+
+def not_nan() -> NDArray[np.float64]:
+    """Return random bits without NaN, powers of two and ten, subnormals, zeros and infinities."""
+    random, subnormal = patterns(), np.random.default_rng(2).integers(0, 2**52, 2000)
+    tens = np.array([float(f"1e{power}") for power in range(-323, 309)])
+    twos = 2.0 ** np.arange(-1074, 1024)
+    parts = [SPECIAL, random[~np.isnan(random)], subnormal.view(np.float64), tens, -twos]
+    return np.concatenate(parts)
+
+
+def decimals(n: int = 20_000) -> NDArray[np.float64]:
+    """Return signed decimals of at most 15 significant digits, from 1e-14 to below 1e15."""
+    rng = np.random.default_rng(3)
+    significand = rng.integers(0, 10 ** rng.integers(1, 16, n))
+    return rng.choice([-1, 1], n) * significand / 10.0 ** rng.integers(0, 15, n)
+
+
+def vector(encoding: NumberEncoding, values: NDArray[np.float64]) -> NDArray[np.float32]:
+    return encoding.vector(torch.from_numpy(encoding.encode(values))).numpy()
+
+
+def code_texts(encoding: NumberEncoding, values: list[float]) -> list[str]:
+    return ["".join(map(str, row)) for row in encoding.encode(np.array(values)).tolist()]
+
+
+@each
+def test_shapes_and_types_are_as_declared(encoding: NumberEncoding) -> None:
+    for shape in ((0,), (1,), (2, 3, 4)):
+        n = math.prod(shape)
+        codes = encoding.encode(np.arange(n) / 4)
+        assert codes.shape == (n, encoding.columns) and codes.dtype == encoding.dtype
+        assert encoding.decode(codes).shape == (n,) and encoding.decode(codes).dtype == np.float64
+        rows = torch.from_numpy(codes)
+        vectors = encoding.vector(rows.view(*shape, encoding.columns))
+        assert vectors.shape == (*shape, encoding.width) and vectors.dtype == torch.float32
+        assert torch.equal(vectors.view(n, encoding.width), encoding.vector(rows))
+        outputs = torch.randn(n, encoding.outputs)
+        predicted = encoding.predict(outputs.view(*shape, encoding.outputs))
+        assert torch.equal(predicted.view(n, encoding.columns), encoding.predict(outputs))
+        assert predicted.shape == (*shape, encoding.columns) and predicted.dtype == rows.dtype
+
+
+@each
+def test_numbers_are_decoded_as_far_as_the_encoding_reaches(encoding: NumberEncoding) -> None:
+    for values in (not_nan(), decimals()):
+        decoded = encoding.decode(encoding.encode(values))
+        if encoding is XVAL:
+            reached = np.abs(values) < 1e15
+            reached &= np.abs(values) >= 1e-8
+            np.testing.assert_allclose(decoded[reached], values[reached], rtol=4e-6)
+        elif encoding is FONE:
+            magnitudes = np.abs(values)
+            reached = (magnitudes >= 1e-16) & (magnitudes < 1e17)
+            assert (decoded[reached] == magnitudes[reached]).all() and reached.sum() > 1000
+        else:
+            assert decoded.tobytes() == values.tobytes()
+
+
+@each
+def test_minimizing_the_loss_predicts_the_code(encoding: NumberEncoding) -> None:
+    codes = torch.from_numpy(encoding.encode(decimals(20)))
+    outputs = torch.zeros(20, encoding.outputs, requires_grad=True)
+    optimizer = torch.optim.Adam([outputs], lr=0.2)
+    for _ in range(300):
+        losses = encoding.loss(outputs, codes)
+        assert losses.shape == (20,) and losses.dtype == torch.float32
+        optimizer.zero_grad()
+        losses.sum().backward()
+        optimizer.step()
+    predicted = encoding.predict(outputs.detach())
+    assert torch.allclose(predicted.double(), codes.double(), rtol=0, atol=1e-3)
+
+
+@each
+def test_losses_are_independent_and_computed_in_float32(encoding: NumberEncoding) -> None:
+    codes = torch.from_numpy(encoding.encode(decimals(6)))
+    outputs = torch.randn(6, encoding.outputs, generator=torch.Generator().manual_seed(2))
+    outputs = outputs.bfloat16()
+    losses = encoding.loss(outputs, codes)
+    alone = [encoding.loss(outputs[i : i + 1].float(), codes[i : i + 1]) for i in range(6)]
+    assert torch.allclose(losses, torch.cat(alone)) and len(set(losses.tolist())) == 6
+
+
+@each
+def test_nan_is_encoded_or_rejected(encoding: NumberEncoding) -> None:
+    try:
+        codes = encoding.encode(np.array([1.0, np.nan]))
+    except BadInput as error:
+        assert "cannot encode NaN" in str(error)
+    else:
+        assert np.isnan(encoding.decode(codes)).tolist() == [False, True]
+
+
+@each
+def test_unsigned_encodings_ignore_the_sign(encoding: NumberEncoding) -> None:
+    values = decimals(500)
+    decoded, negated = (encoding.decode(encoding.encode(v)) for v in (values, -values))
+    assert np.array_equal(negated, -decoded if encoding.signed else decoded)
+    assert encoding.signed or (decoded >= 0).all()
+
+
+@pytest.mark.parametrize("name", ["bittoken", "bittoken-no-reciprocal"])
+def test_bittokens_are_the_bits_of_a_float64_and_of_its_reciprocal(name: str) -> None:
+    values = np.concatenate([patterns(), not_nan()])
+    with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+        inverse = np.where(np.isnan(values), values, 1 / values)
+    parts = [values, inverse] if name == "bittoken" else [values]
+    bits = [np.unpackbits(part.astype(">f8")[:, None].view(np.uint8), axis=1) for part in parts]
+    expected = np.concatenate(bits, axis=1).astype(np.float32) * 2 - 1
+    encoding = ENCODINGS[name]
+    assert np.array_equal(vector(encoding, values), expected)
+    codes = encoding.predict(torch.from_numpy(expected[:, :64]))
+    assert encoding.decode(codes.numpy()).tobytes() == values.tobytes()
+    one = "".join("1" if bit > 0 else "0" for bit in vector(encoding, np.array([-2.5]))[0, :64])
+    assert one == "1" + "10000000000" + "01" + "0" * 50
+
+
+def test_the_loss_of_bittokens_is_the_mean_cross_entropy_of_the_bits() -> None:
+    codes = torch.from_numpy(BITTOKEN.encode(np.array([-2.5])))
+    assert BITTOKEN.loss(torch.zeros(1, 64), codes).item() == pytest.approx(math.log(2))
+    outputs = torch.full((1, 64), -1.0)  # three of the bits are 1
+    expected = (61 * math.log1p(math.exp(-1)) + 3 * math.log1p(math.e)) / 64
+    assert BITTOKEN.loss(outputs, codes).item() == pytest.approx(expected)
+
+
+def fone_digits(value: float) -> str:
+    """Return 49 digits of the shortest decimal, rounded to the last digit."""
+    with localcontext() as context:
+        context.prec = 400
+        rounded = abs(Decimal(repr(value))).quantize(Decimal(1).scaleb(-32), ROUND_HALF_EVEN)
+        return f"{int(rounded.scaleb(32)):049d}"
+
+
+def test_digits_of_fone_are_those_of_the_shortest_decimal() -> None:
+    rng = np.random.default_rng(6)
+    tiny = rng.random(400) * 10.0 ** rng.integers(-40, -10, 400)
+    edges = [1.5e-32, 2.5e-32, 5e-33, 5.1e-33, 9.5e-32, 99999999999999984.0, 1e16, 0.0]
+    values = [*decimals(400).tolist(), *tiny.tolist(), *edges]
+    assert code_texts(FONE, values) == [fone_digits(value) for value in values]
+    codes = FONE.encode(np.array([1e17, -1e300, np.inf]))
+    assert (codes == 9).all() and FONE.decode(codes).tolist() == [1e17] * 3
+
+
+def test_vectors_of_fone_are_the_nearest_float32() -> None:
+    values = decimals(20)
+    vectors = vector(FONE, values).reshape(-1, 49, 2)
+    with mpmath.workdps(60):
+        for row, points in zip(FONE.encode(values).tolist(), vectors, strict=True):
+            text = "".join(map(str, row))
+            for position, point in enumerate(points):
+                angle = 2 * mpmath.pi * mpmath.mpf(f"0.{text[position:]}")
+                exact = (mpmath.cos(angle), mpmath.sin(angle))
+                for actual, value in zip(point, exact, strict=True):
+                    half_spacing = float(np.spacing(np.abs(actual))) / 2
+                    assert abs(mpmath.mpf(float(actual)) - value) <= half_spacing + 7e-12
+
+
+def test_vectors_of_fone_multiply_when_numbers_are_added() -> None:
+    """The paper's lemma, for sums of decimals with 6 fraction digits; products have no such law."""
+    first, second = np.random.default_rng(7).integers(0, 10**14, (2, 500))
+
+    def points(values: NDArray[np.float64]) -> NDArray[np.complex128]:
+        pairs = vector(FONE, values).astype(np.float64).reshape(len(values), 49, 2)
+        result: NDArray[np.complex128] = pairs[..., 0] + 1j * pairs[..., 1]
+        return result
+
+    product = points(first / 1e6) * points(second / 1e6)
+    assert np.abs(product - points((first + second) / 1e6)).max() < 3e-7
+    three, seven, both = (points(np.array([value])) for value in (3.0, 7.0, 21.0))
+    assert np.abs(three * seven - both).max() > 0.5
+
+
+def test_the_nearest_point_determines_a_predicted_digit_of_fone() -> None:
+    turns = torch.tensor([0.2, 0.34, 0.36, 0.96]) * 2 * math.pi
+    outputs = torch.zeros(1, 98)
+    outputs[0, :8:2], outputs[0, 1:8:2] = 0.01 * turns.cos(), 0.01 * turns.sin()
+    assert FONE.predict(outputs)[0, :4].tolist() == [2, 3, 4, 0]
+    codes = torch.from_numpy(FONE.encode(np.array([1.0])))
+    assert FONE.loss(torch.zeros(1, 98), codes).item() == pytest.approx(math.log(10))
+
+
+def test_xval_scales_by_its_formula() -> None:
+    values = np.concatenate([decimals(400), not_nan()[::80]])
+    values = values[np.isfinite(values)]
+    with mpmath.workdps(40):
+        for value, code in zip(values.tolist(), XVAL.encode(values)[:, 0].tolist(), strict=True):
+            magnitude = mpmath.log10(abs(mpmath.mpf(value)) + mpmath.mpf("1e-14")) / 6 + 2.5
+            exact = min(magnitude, 5) * (value > 0) - min(magnitude, 5) * (value < 0)
+            assert abs(code - exact) <= float(np.spacing(np.float32(abs(code)))) * 0.5001
+    assert XVAL.encode(np.array([1e16, -np.inf, 0.0]))[:, 0].tolist() == [5, -5, 0]
+    assert XVAL.predict(torch.tensor([[7.0], [-9.0], [0.5]])).flatten().tolist() == [5, -5, 0.5]
+    codes = torch.tensor([[2.5], [-2.5]])
+    assert XVAL.loss(torch.tensor([[2.0], [2.0]]), codes).tolist() == [0.25, 20.25]
+
+
+def base10_digits(value: float) -> str:
+    sign, digits, _ = Decimal(repr(value)).as_tuple()
+    text = "".join(map(str, digits)).lstrip("0")
+    power = Decimal(repr(value)).adjusted() if text else 0
+    return f"{sign}{int(power < 0)}{abs(power):03d}{text.ljust(17, '0')}"
+
+
+def test_digits_of_base10_are_those_of_the_shortest_decimal() -> None:
+    finite = not_nan()[np.isfinite(not_nan())][::40]
+    values = np.concatenate([finite, decimals(300)]).tolist()
+    assert code_texts(BASE10, values) == [base10_digits(value) for value in values]
+    assert code_texts(BASE10, [-0.0, math.inf, -math.inf, math.nan]) == [
+        "10" + "000" + "0" * 17,
+        "00" + "999" + "0" * 17,
+        "10" + "999" + "0" * 17,
+        "00" + "999" + "1" + "0" * 16,
+    ]
+    hot = [1, 2, 4, 14, 24, 34 + 2, 44 + 5, *(54 + 10 * position for position in range(15))]
+    assert np.flatnonzero(vector(BASE10, np.array([-2.5]))[0]).tolist() == hot
+    codes = BASE10.predict(torch.from_numpy(vector(BASE10, decimals())))
+    assert BASE10.decode(codes.numpy()).tobytes() == decimals().tobytes()
+
+
+def test_predictions_of_base10_are_decoded_as_decimals() -> None:
+    outputs = torch.randn(300, BASE10.outputs, generator=torch.Generator().manual_seed(4))
+    codes = BASE10.predict(outputs).numpy()
+    codes[:, 2] %= 3
+    for row, decoded in zip(codes.tolist(), BASE10.decode(codes).tolist(), strict=True):
+        sign, power, *digits = row
+        text = "".join(map(str, digits))
+        literal = f"{'-' * sign}{text[3]}.{text[4:]}e{'-' * power}{text[:3]}"
+        assert decoded == float(literal)
+    far = np.array([list(map(int, power + "9" * 17)) for power in ("10400", "01400", "01999")])
+    assert BASE10.decode(far.astype(np.int8)).tolist() == [-math.inf, 0, 0]
+    codes = torch.from_numpy(BASE10.encode(np.array([-2.5])))
+    uniform = (2 * math.log(2) + 20 * math.log(10)) / 22
+    assert BASE10.loss(torch.zeros(1, 204), codes).item() == pytest.approx(uniform)
+
+
+@given(st.lists(st.integers(0, 10**30 - 1), min_size=1, max_size=10), st.integers(-340, 320))
+def test_decimals_are_rounded_as_float_does(values: list[int], exponent: int) -> None:
+    """Thirty digits, so that ties and near ties occur."""
+    texts = [f"{number:030d}e{exponent:+04d}" for number in values]
+    rows = np.array([list(text.encode()) for text in texts], np.uint8)
+    assert parse_decimals(rows).tolist() == [float(text) for text in texts]
+    digits = int_to_digits(np.array([n % 10**17 for n in values]), 17)
+    assert ["".join(map(str, row)) for row in digits.tolist()] == [
+        f"{n % 10**17:017d}" for n in values
+    ]
+
+
+class Named(XVal):
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+
+@pytest.mark.parametrize("name", ["fone", "digit", "mine"])
+def test_encodings_of_plugins_have_names_of_their_own(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plugin = Named(name)
+    monkeypatch.setattr(encodings, "load_plugins", lambda *_: [("entry", plugin)])
+    registry = encodings._EncodingRegistry()
+    if name == "mine":
+        assert list(registry) == [*ENCODINGS, "mine"] and registry["mine"] is plugin
+        return
+    with pytest.raises(BadInput, match=f"plugin encoding '{name}' .*exists already; rename it"):
+        list(registry)
+
+
+def test_a_plugin_can_be_imported_before_the_package(tmp_path: Path) -> None:
+    """Importing the package from a plugin does not load the plugin again, half-imported."""
+    (tmp_path / "early.py").write_text(
+        "from bittoken import XVal\nclass Early(XVal):\n    name = 'early'\nEARLY = Early()\n"
+    )
+    info = tmp_path / "early-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: early\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text("[bittoken.encodings]\nearly = early:EARLY\n")
+    program = (
+        f"import sys; sys.path.insert(0, {str(tmp_path)!r}); import early; "
+        "from bittoken.vocabulary import ENCODING_NAMES; print('early' in ENCODING_NAMES)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert (done.stdout, done.stderr) == ("True\n", "")

@@ -1,0 +1,85 @@
+"""The examples of docs/bittoken.md work as printed there."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from bittoken.encodings import DIGITS_PER_TOKEN, ENCODINGS
+from tests.command_line import install
+
+PAGE = (Path(__file__).parents[2] / "docs" / "bittoken.md").read_text(encoding="utf-8")
+FILE = re.compile(r"^`([\w.]+)`:\n\n```(?:python|toml)\n(.*?)^```", re.M | re.S)
+
+
+def section(heading: str) -> str:
+    """Return the text below a heading, up to the next one."""
+    return re.split(r"^#+ ", PAGE.split(f"# {heading}\n")[1], flags=re.M)[0]
+
+
+class Commands:
+    """Runs the commands of a section, with additional arguments by program and subcommand."""
+
+    def __init__(self, folder: Path, packages: Path | None = None) -> None:
+        paths = [str(packages)] if packages else []
+        paths += filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))
+        self._environment = os.environ | {"PYTHONPATH": os.pathsep.join(paths)}
+        self._folder = folder
+
+    def run(self, heading: str, **additional: str) -> dict[str, str]:
+        """Return what each command prints."""
+        printed = {}
+        for line in re.findall(r"^    ((?:numbench|bittoken) .+)$", section(heading), re.M):
+            program, *arguments = shlex.split(line)
+            arguments += shlex.split(additional.get(arguments[0], ""))
+            code = f"from {program}.cli import main; main()"
+            done = subprocess.run(
+                [sys.executable, "-c", code, *arguments],
+                cwd=self._folder,
+                env=self._environment,
+                capture_output=True,
+                text=True,
+            )
+            assert done.returncode == 0, line + done.stdout + done.stderr
+            printed[line] = done.stdout + done.stderr
+        return printed
+
+
+def test_every_encoding_is_described() -> None:
+    for name in (*ENCODINGS, *DIGITS_PER_TOKEN):
+        assert f"`{name}`" in section("The encodings"), name
+
+
+@pytest.mark.slow
+def test_an_encoding_works_in_a_model_of_ones_own() -> None:
+    (code,) = re.findall(r"```python\n(.*?)```", section("An encoding in your own model"), re.S)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    (percent,) = re.findall(r"^(\d+)% of the last 256 answers are exact$", done.stdout, re.M)
+    assert 85 <= int(percent) <= 95
+
+
+@pytest.mark.slow
+def test_the_encoding_of_another_package_is_trained(tmp_path: Path) -> None:
+    source = tmp_path / "source"
+    source.mkdir()
+    for name, content in FILE.findall(section("Add an encoding")):
+        (source / name).write_text(content)
+    Commands(tmp_path, install(source, tmp_path / "packages")).run("Add an encoding")
+    assert (tmp_path / "float16" / "checkpoint" / "model.safetensors").is_file()
+
+
+@pytest.mark.slow
+def test_a_trained_network_is_evaluated_beside_gpt_5(tmp_path: Path) -> None:
+    commands = Commands(tmp_path)
+    trained = commands.run("Train a network", train="--set training.tokens=20_000")
+    assert "cpu " in trained["bittoken train"]
+    assert "harmonic mean" in trained["bittoken train cpu"]
+    printed = commands.run("Evaluate it beside GPT-5", run="--limit 4", generate="--size 20")
+    reports = [text for line, text in printed.items() if line.startswith("numbench report")]
+    assert "GPT 5 " in reports[0] and "numbench small" in reports[1]

@@ -1,0 +1,142 @@
+"""Recipes: defaults, bases, overrides and messages."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from bittoken.recipe import Recipe, bundled_recipes, load_recipe
+from numbench.errors import BadInput
+
+PLAIN = '[model]\nencoding = "bittoken"\n'
+
+
+def written(folder: Path, text: str, name: str = "mine") -> Path:
+    path = folder / f"{name}.toml"
+    path.write_text(text)
+    return path
+
+
+def error_message(name: str | Path, *overrides: str) -> str:
+    with pytest.raises(BadInput) as error:
+        load_recipe(name, overrides)
+    return str(error.value)
+
+
+def test_every_bundled_recipe_loads_and_has_a_description() -> None:
+    recipes = bundled_recipes()
+    assert {"cpu", "small", "integers-bittoken", "multi-bittoken", "solo-bittoken"} <= set(recipes)
+    for name, description in recipes.items():
+        assert load_recipe(name).name == name
+        assert description.endswith(".") or ";" in description or ":" in description
+
+
+@pytest.mark.parametrize("setting", ["multi", "solo"])
+def test_recipes_of_a_setting_differ_only_in_the_encoding(setting: str) -> None:
+    reference = load_recipe(f"{setting}-bittoken")
+    for encoding in ("digit", "fone", "subword", "xval"):
+        model = msgspec.structs.replace(reference.model, encoding=encoding)
+        expected = msgspec.structs.replace(reference, name=f"{setting}-{encoding}", model=model)
+        assert load_recipe(f"{setting}-{encoding}") == expected
+
+
+def test_integer_recipes_train_on_equally_many_questions() -> None:
+    names = [name for name in bundled_recipes() if name.startswith("integers-")]
+    reference = load_recipe("integers-bittoken")
+    for recipe in map(load_recipe, names):
+        assert (recipe.data, recipe.training) == (reference.data, reference.training)
+    assert (reference.training.steps, len(names)) == (2048, 6)
+
+
+def test_defaults_are_the_papers(tmp_path: Path) -> None:
+    recipe = load_recipe(written(tmp_path, PLAIN))
+    assert (recipe.name, recipe.model.layers, recipe.model.heads, recipe.model.width) == (
+        "mine", 6, 6, 768
+    )  # fmt: skip
+    assert recipe.training.steps == 10_000_000_000 // (192 * 1024)
+    assert recipe.base == 2
+    assert load_recipe(written(tmp_path, PLAIN), ["model.encoding=fone"]).base == 10
+    # 100 steps: 1/10 … 10/10 in the first ten; then (1 + cos(π · done / 90)) / 2.
+    short = load_recipe(
+        written(tmp_path, PLAIN), ["training.tokens=1000", "training.batch_tokens=10"]
+    )
+    rates = [short.rate_share(step) for step in (0, 4, 9, 10, 40, 55, 70, 100)]
+    assert rates == pytest.approx([0.1, 0.5, 1.0, 1.0, 0.75, 0.5, 0.25, 0.0])
+
+
+def test_a_base_is_extended_and_fields_are_overridden(tmp_path: Path) -> None:
+    written(tmp_path, PLAIN + "layers = 3\nwidth = 192\n[data]\ntext_size = 300\n", "base")
+    path = written(tmp_path, 'base = "base"\nmodel.layers = 2\n')
+    recipe = load_recipe(path, ["model.norm=layer", 'data.tasks=["mean"]', "data.curriculum_end="])
+    assert (recipe.name, recipe.model.layers, recipe.model.width) == ("mine", 2, 192)
+    assert (recipe.model.norm, recipe.data.tasks, recipe.data.text_size) == (
+        "layer",
+        ("mean",),
+        300,
+    )
+    assert recipe.data.curriculum_end is None
+    written(tmp_path, 'base = "mine"\n', "base")
+    assert "base refers back to this file" in error_message(path)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (PLAIN + "depth = 3\n", ["unknown field `depth`", "$.model"]),
+        (PLAIN + 'layers = "three"\n', ["Expected `int`, got `str`", "$.model.layers"]),
+        (PLAIN + 'combination = "glue"\n', ["'glue'", "$.model.combination"]),
+        ("[model]\nlayers = 3\n", ["missing required field `encoding`", "$.model"]),
+        ('[model]\nencoding = "roman"\n', ["model.encoding is 'roman'", "bittoken", "digit"]),
+        (PLAIN + '[data]\ntasks = ["adition"]\n', ["data.tasks", "'adition'", "addition"]),
+        (PLAIN + '[data]\ncurriculum = ["text"]\n', ["data.curriculum", "unknown task 'text'"]),
+        (PLAIN + '[data]\ntasks = ["std", "std"]\n', ["data.tasks", "twice"]),
+        (PLAIN + "[data]\ntasks = []\n", ["data.tasks is empty"]),
+        (PLAIN + "[data]\ndigits = 1\n", ["data.digits is 1", "2 to 17"]),
+        (PLAIN + "[data]\nbits = 99\n", ["data: 99 bits", "2 to 24"]),
+        (PLAIN + "[data]\nbits = 8\n", ["data: task 'exponentiation'", "multiplication"]),
+        (PLAIN + "[data]\ncurriculum_end = 2\n", ["data.curriculum_end is 2", "0 to 1"]),
+        (PLAIN + "[data]\nbalance = nan\n", ["data.balance is nan", "at most 1"]),
+        (PLAIN + '[data]\ntasks = ["text"]\n', ["data.text", "require each other"]),
+        (PLAIN + '[data]\ntext = "books"\n', ["data.text", "require each other"]),
+        (PLAIN + "[training]\nquestions = 99\n", ["training.batch_questions", "set both"]),
+        (PLAIN + "[training]\nstop_exact = 90\n", ["training.stop_exact is 90", "0 to 1"]),
+        (PLAIN + "[training]\ntokens = 0\n", ["training.tokens must be at least 1"]),
+        (PLAIN + "[training]\nmicro_tokens = -1\n", ["training.micro_tokens"]),
+        (PLAIN + "[optimizer]\nmuon = -0.1\n", ["optimizer.muon must not be negative"]),
+        (PLAIN + "[optimizer]\nwarmup = 1\n", ["optimizer.warmup is 1", "below 1"]),
+        (PLAIN + "heads = 5\n", ["model.width is 768", "multiple of twice model.heads (5)"]),
+        (PLAIN + "width = 96\n", ["model.width is 96", "128 channels", "weighted"]),
+        (PLAIN + "layers = \n", ["line 3"]),
+        ("base = 3\n" + PLAIN, ["base is 3", "name of a recipe"]),
+        ('base = "nowhere"\n', ["no recipe 'nowhere'", "multi-bittoken"]),
+    ],
+)
+def test_invalid_recipe_is_reported_with_file_and_field(
+    tmp_path: Path, text: str, expected: list[str]
+) -> None:
+    path = written(tmp_path, text)
+    message = error_message(path)
+    for part in (str(path), *expected):
+        assert part in message
+
+
+@pytest.mark.parametrize(
+    ("override", "expected"),
+    [
+        ("model.layers", "use KEY=VALUE"),
+        (" =3", "use KEY=VALUE"),
+        ("model.norm=", "$.model.norm"),
+        ("model.layers=many", "$.model.layers"),
+        ("model=3", "$.model"),
+        ("data.tasks=minmax", "$.data.tasks"),
+    ],
+)
+def test_invalid_override_is_reported(tmp_path: Path, override: str, expected: str) -> None:
+    assert expected in error_message(written(tmp_path, PLAIN), override)
+
+
+def test_a_recipe_is_complete_as_json() -> None:
+    recipe = load_recipe("small")
+    assert msgspec.json.decode(msgspec.json.encode(recipe), type=Recipe) == recipe

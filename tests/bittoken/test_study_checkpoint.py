@@ -1,0 +1,270 @@
+"""Converted checkpoints compute what the paper's own network computed from its questions."""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+from tokenizers import Tokenizer
+from typer.testing import CliRunner
+
+from bittoken.checkpoint import load_checkpoint
+from bittoken.cli import app
+from bittoken.network import ModelConfig
+from bittoken.study_checkpoint import _read_vocabulary, convert_checkpoint
+from bittoken.tokens import answer_json, encode_questions
+from bittoken.vocabulary import EOS, NUM
+from numbench.errors import BadInput
+from numbench.scoring.answer_parser import parse_answer
+from numbench.tasks import PAPER_TASKS
+from numbench.tasks.prompts import load_prompt_set
+from tests.bittoken import study_files
+
+TOLERANCE = 1e-4
+VARIANTS = (
+    "base10-sum-linear-rms",
+    "base10-zero_pad-linear-rms",
+    "bittoken-concat-linear-rms",
+    "bittoken-prod-linear-rms",
+    "bittoken-sum-linear-layer",
+    "bittoken-sum-linear-rms",
+    "bittoken-sum-mlp-rms",
+    "bittoken-sum-none-rms",
+    "bittoken-weighted-linear-rms",
+    "bittoken-weighted_sum-linear-rms",
+    "bittoken-zero_pad-linear-rms",
+    "digit-sum-none-rms",
+    "fone-sum-none-rms",
+    "subword-sum-none-rms",
+    "xval-prod-linear-rms",
+    "xval-prod-mlp-rms",
+)
+
+
+def test_every_reference_output_is_compared(reference_outputs: Path) -> None:
+    assert {path.stem for path in reference_outputs.glob("*.npz")} == set(VARIANTS)
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_outputs_equal_those_of_the_papers_code(
+    variant: str, tmp_path: Path, reference_outputs: Path
+) -> None:
+    arguments: Any = study_files.write_variant(tmp_path / "study", reference_outputs, variant)
+    convert_checkpoint(tmp_path / "study", tmp_path / "native", **arguments)
+    network = load_checkpoint(tmp_path / "native").network
+    expected = np.load(reference_outputs / f"{variant}.npz")
+    length = len(expected["token_ids"])
+    # Rows do not affect each other, and neither does padding.
+    tokens = np.zeros((2, length + 5), np.int64)
+    values = np.zeros(tokens.shape)
+    tokens[:, :length], values[:, :length] = expected["token_ids"], expected["values"]
+    codes = np.zeros((*tokens.shape, 0))
+    if network.encoding is not None:
+        codes = network.encoding.encode(values.ravel()).reshape(*tokens.shape, -1)
+    with torch.no_grad():
+        hidden = network(torch.from_numpy(tokens), torch.from_numpy(codes))[:, :length]
+        logits = network.logits(hidden).numpy()
+    assert expected["logits"].std() > 0.5
+    for row in range(2):
+        np.testing.assert_allclose(logits[row], expected["logits"], rtol=0, atol=TOLERANCE)
+        assert (logits[row].argmax(-1) == expected["logits"].argmax(-1)).all()
+    if "number_head" in expected:
+        outputs = network.number_outputs(hidden[1]).detach().numpy()
+        np.testing.assert_allclose(outputs, expected["number_head"], rtol=0, atol=TOLERANCE)
+
+
+def rows(paper_results: Path) -> Iterator[tuple[str, dict[str, str]]]:
+    """Yield the task and the row of each question of the paper."""
+    for task in PAPER_TASKS.values():
+        name = {"minmax": "MinMax"}.get(task.name, task.name.capitalize())
+        path = paper_results / f"{name}_decimal_uniform_test_500_shuffle.csv"
+        with path.open(encoding="utf-8", newline="") as file:
+            for row in csv.DictReader(file):
+                yield task.name, row
+
+
+@pytest.mark.parametrize(
+    "encoding", ["bittoken", "xval", "base10-study", "fone-study", "digit", "subword"]
+)
+def test_questions_and_answers_are_those_of_the_papers_code(
+    encoding: str, reference_outputs: Path, paper_results: Path
+) -> None:
+    """It puts one token for each number, unless numbers are text, and splits by `tokenizers`."""
+    path = study_files.reference_tokenizer(reference_outputs, encoding)
+    vocabulary = _read_vocabulary(path, ModelConfig(encoding=encoding, vocabulary=1216))
+    tokenizer = Tokenizer.from_file(str(path))
+    pattern = re.compile(r"-?\d+(?:\.\d+)?")
+    if vocabulary.encoding is not None and not vocabulary.encoding.signed:
+        pattern = re.compile(r"\d+(?:\.\d+)?")
+
+    def split(text: str) -> tuple[list[int], list[float]]:
+        if vocabulary.encoding is None:
+            return tokenizer.encode(text).ids, []
+        # A minus between two numbers is an operator, so it is followed by a space.
+        values = [float(number) for number in pattern.findall(text)]
+        return tokenizer.encode(pattern.sub(NUM, text)).ids, values
+
+    for task, row in list(rows(paper_results))[::9]:
+        kind = PAPER_TASKS[task].answer_kind
+        question = load_prompt_set().parse_question(row["text_prompt"])
+        encoded = encode_questions([question], vocabulary)
+        tokens, values = split(f"<|bos|>{row['prompt']}<|eoq|>")
+        assert encoded.tokens[0].tolist() == tokens, row["prompt"]
+        is_number = encoded.tokens[0] == vocabulary.number_id
+        assert encoded.values[0, is_number].tolist() == values
+        tokens, values = split(row["answer"] + EOS)
+        parsed = parse_answer(answer_json(tokens, values, vocabulary), kind)
+        truth = {"list": "[{}]", "letter": '"{}"'}.get(kind, "{}").format(row["answer"])
+        expected = parse_answer(f'{{"answer": {truth}}}', kind)
+        assert parsed is not None and expected is not None and parsed.rule == 1
+        if isinstance(expected.value, str) or vocabulary.encoding is None:
+            assert parsed.value == expected.value
+        else:  # A number token has 15 significant digits; some answers of Sorting have more.
+            assert np.allclose(
+                np.array(parsed.value, float), np.array(expected.value, float), rtol=1e-14, atol=0
+            )
+
+
+def test_questions_are_split_by_the_longest_match(tmp_path: Path) -> None:
+    study_files.write_checkpoint(tmp_path / "study")
+    _convert(tmp_path)
+    vocabulary = load_checkpoint(tmp_path / "native").vocabulary
+    prompts = load_prompt_set()
+    questions = [
+        prompts.parse_question(prompts.format_question(*question))
+        for question in (
+            ("addition", "+", ("1", "-2.5")),
+            ("interval", "interval", ("12.25", "3", "7.5")),
+        )
+    ]
+    encoded = encode_questions(questions, vocabulary)
+    names = [
+        "|".join(study_files.TOKENS[token - 1] for token in row[:length])
+        for row, length in zip(encoded.tokens, encoded.lengths, strict=True)
+    ]
+    assert names == [
+        "<|bos|>|[NUM]|Ġ+|Ġ|[NUM]|<|eoq|>",
+        "<|bos|>|<|intva|>|[NUM]|:|Ġ|A|Ġ|[NUM]|Ġ|B|Ġ|[NUM]|Ġ|C|<|eoq|>",
+    ]
+    assert encoded.values[0].tolist()[:5] == [0, 1, 0, 0, -2.5]
+    long = ("interval", "interval", tuple("1234567"))
+    with pytest.raises(BadInput, match="at most 6"):
+        encode_questions([prompts.parse_question(prompts.format_question(*long))], vocabulary)
+
+
+def _convert(folder: Path, **settings: Any) -> None:
+    arguments = {
+        "encoding": "bittoken",
+        "tokenizer": folder / "study" / "tokenizer.json",
+        **settings,
+    }
+    convert_checkpoint(folder / "study", folder / "native", **arguments)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"encoding": "roman"}, "unknown encoding 'roman'; use one of bittoken,"),
+        (
+            {"combination": "sum_scaled"},
+            "unknown combination 'sum_scaled'; use one of sum, product",
+        ),
+        ({"head": "deep"}, "unknown head 'deep'; use one of none, linear, mlp"),
+        ({"encoding": "base10", "combination": "concat"}, "no network with encoding 'base10'"),
+        ({"encoding": "base10"}, "needs 420 channels"),
+        ({"combination": "weighted"}, "missing tensor num_embedding_module.input.bit_weight"),
+        ({"head": "mlp"}, "missing tensor num_embedding_module.num_head.2.bias"),
+        ({"head": "none"}, "unknown tensor num_embedding_module.num_head.0.bias"),
+        ({"encoding": "xval"}, "missing tensor num_embedding_module.num_head.2.bias"),
+        ({"encoding": "digit"}, r"no token for '\.'"),
+        ({"tokenizer": Path("nowhere.json")}, "nowhere.json: No such file"),
+    ],
+    ids=str,
+)
+def test_settings_that_contradict_the_files_are_refused(
+    tmp_path: Path, settings: dict[str, Any], message: str
+) -> None:
+    study_files.write_checkpoint(tmp_path / "study")
+    with pytest.raises(BadInput, match=message) as caught:
+        _convert(tmp_path, **settings)
+    assert "\n" not in str(caught.value)
+    assert not (tmp_path / "native").exists()
+
+
+def test_the_command_converts_and_names_the_next_step(tmp_path: Path) -> None:
+    study, out = tmp_path / "study", tmp_path / "native"
+    study_files.write_checkpoint(study)
+    arguments = ["--encoding", "bittoken", "--tokenizer", f"{study}/tokenizer.json"]
+    result = CliRunner().invoke(app, ["convert", str(study), "--out", str(out), *arguments])
+    assert result.exit_code == 0, result.output
+    assert f"next: numbench run --model checkpoint/{out}" in result.output
+    loaded = load_checkpoint(out)
+    assert (loaded.network.config.combination, loaded.network.config.head) == (
+        "zero-pad",
+        "linear",
+    )
+
+
+LAYER = "transformer.h.1.attn.c_attn.weight"
+ROPE = "transformer.rotary_emb"
+
+
+@pytest.mark.parametrize(
+    ("config", "changed", "message"),
+    [
+        ({"n_layer": 4}, {}, "n_layer is 4, but .* has 2"),
+        ({"n_embd": 768}, {}, "n_embd is 768, but .* has 144"),
+        ({"vocab_size": 7}, {}, "vocab_size is 7, but .* has 30"),
+        ({"n_head": 5}, {}, "multiple of twice model.heads"),
+        ({"n_head": None}, {}, "n_head"),
+        ({"rope_theta": 9000.0}, {}, "do not match rope_theta=9000 with 24 channels"),
+        ({}, study_files.rope(24, 500_000.0), "do not match rope_theta=10000"),
+        ({}, {f"{ROPE}.x": torch.ones(1)}, f"unknown tensor {ROPE}.x"),
+        ({}, {LAYER: torch.ones(432, 144)}, f"{LAYER} has shape 144 × 432"),
+        ({}, {"transformer.h.0.attn.bias": torch.ones(1)}, "unknown tensor transformer.h.0"),
+        ({}, {LAYER: None}, f"missing tensor {LAYER}"),
+        ({}, {"transformer.wte.weight": None}, "no matrix transformer.wte.weight"),
+        (
+            {},
+            {name: points.flip(1) for name, points in study_files.digit_points().items()},
+            "is not that of base 10",
+        ),
+    ],
+    ids=str,
+)
+def test_files_unlike_those_of_the_papers_code_are_refused(
+    tmp_path: Path,
+    config: dict[str, Any],
+    changed: dict[str, torch.Tensor | None],
+    message: str,
+) -> None:
+    folder = tmp_path / "study"
+    study_files.write_checkpoint(folder)
+    fields = json.loads((folder / "config.json").read_text()) | config
+    (folder / "config.json").write_text(
+        json.dumps({name: value for name, value in fields.items() if value is not None})
+    )
+    weights = load_file(folder / "model.safetensors") | changed
+    kept = {name: tensor.contiguous() for name, tensor in weights.items() if tensor is not None}
+    save_file(kept, folder / "model.safetensors")
+    with pytest.raises(BadInput, match=message):
+        _convert(tmp_path)
+
+
+def test_tokenizers_of_other_networks_are_refused(tmp_path: Path) -> None:
+    study_files.write_checkpoint(tmp_path / "study", ["x", "y", *study_files.TOKENS])
+    with pytest.raises(BadInput, match="has id 30, but the network has only 30 tokens"):
+        _convert(tmp_path)
+    names = {"<|eoq|>": "<|q|>"}
+    tokens = [names.get(token, token) for token in study_files.TOKENS]
+    study_files.write_checkpoint(tmp_path / "study", tokens)
+    with pytest.raises(BadInput, match=r"no token for '<\|eoq\|>'"):
+        _convert(tmp_path)
