@@ -44,6 +44,11 @@ def test_the_default_settings_give_the_committed_bytes(tmp_path: Path, workers: 
     assert contents(tmp_path / "v1") == contents(COMMITTED)
 
 
+def test_the_settings_of_short_give_the_released_dataset(tmp_path: Path) -> None:
+    again = generate(DatasetSettings(name="short", max_digits=4), tmp_path / "short")
+    assert again.dataset.manifest == open_dataset("short").manifest
+
+
 def test_the_committed_benchmark_has_500_different_items_of_each_task() -> None:
     dataset = open_dataset("v1")
     assert dataset.tasks == tuple(PAPER_TASKS)
