@@ -86,7 +86,6 @@ def test_no_command_prints_the_escape_codes_of_a_run_folder(
         "show old",
         "verify old",
         "leaderboard old --out site",
-        "forensics old --out forensics",
         "export old --to inspect --out logs",
         "import logs --out imported",
         "merge old --out merged",

@@ -65,9 +65,10 @@ def test_all_tasks_are_answered_and_a_second_run_sends_no_request(
     recorded = read_run(tmp_path / "run")
     assert len(recorded.info.tasks) == 9
     assert len(recorded.responses) == 27
-    # The usage of a mock response; Gemini's format also has the visible part.
-    visible = 20 if model.startswith("gemini") else None
-    usage = Usage(input=10, generated=20, visible=visible, source="reported")
+    # The usage of a mock response; Gemini's format also has the visible part, so reasoning is 0.
+    usage = Usage(input=10, generated=20, source="reported")
+    if model.startswith("gemini"):
+        usage = Usage(input=10, reasoning=0, visible=20, generated=20, source="reported")
     for response in recorded.responses.values():
         assert (response.text, response.error, response.finish_reason) == (ANSWER, None, "stop")
         assert (response.attempts, response.usage, response.cost) == (1, usage, None)
