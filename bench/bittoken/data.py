@@ -323,8 +323,9 @@ class TrainingData:
                     shares = _level_shares(mixture, task)
                     counts[number] /= self._questions(task).mean_length(shares)
         # Cumulative rounding, so that the questions of all tasks add up.
-        rounded: IntArray = np.diff(np.floor(counts.cumsum() + 0.5).astype(np.int64), prepend=0)
-        return rounded
+        ends: IntArray = np.floor(counts.cumsum() + 0.5).astype(np.int64)
+        starts: IntArray = np.r_[0, ends[:-1]]
+        return ends - starts
 
     def validation(self, number: int, task: str) -> Batch:
         """Return the questions of a task in a validation, drawn from its full distribution."""
@@ -428,4 +429,5 @@ def _gather(
             width = min(shape[1], array.shape[1])
             target[mine, :width] = array[rows, :width]
         task[mine], level[mine] = part.task[rows], part.level[rows]
-    return Batch(Samples(*padded, lengths), task, level)
+    tokens, values, codes, is_target = padded
+    return Batch(Samples(tokens, values, codes, is_target, lengths), task, level)

@@ -12,7 +12,7 @@ from torch.nn import functional
 from bittoken.encodings.base import FloatArray
 from bittoken.network import Network
 from bittoken.tokens import Samples
-from bittoken.vocabulary import Vocabulary
+from bittoken.vocabulary import NUM, Vocabulary
 
 NUMBER_LOSS = 10.0
 """The weight of the number loss relative to the cross-entropy of the token (paper)."""
@@ -56,7 +56,7 @@ def token_losses(network: Network, predictions: Predictions, vocabulary: Vocabul
     loss = functional.cross_entropy(predictions.logits, predictions.tokens, reduction="none")
     if network.encoding is None or predictions.outputs is None:
         return loss
-    rows = torch.nonzero(predictions.tokens == vocabulary.number_id).squeeze(1)
+    rows = torch.nonzero(predictions.tokens == vocabulary.ids[NUM]).squeeze(1)
     number_loss = network.encoding.loss(predictions.outputs[rows], predictions.codes[rows])
     return loss.index_add(0, rows, number_loss.to(loss.dtype), alpha=NUMBER_LOSS)
 

@@ -48,13 +48,17 @@ class Optimizers:
             optimizer.zero_grad(set_to_none=True)
             schedule.step()
 
+    @property
+    def _parts(self) -> tuple[Any, ...]:
+        return (*self._optimizers, *self._schedules)
+
     def state_dict(self) -> list[dict[str, Any]]:
         """Return the state of both optimizers and their schedules."""
-        return [part.state_dict() for part in (*self._optimizers, *self._schedules)]
+        return [part.state_dict() for part in self._parts]
 
     def load_state_dict(self, state: list[dict[str, Any]]) -> None:
         """Continue from the state of the optimizers of the same recipe."""
-        for part, saved in zip((*self._optimizers, *self._schedules), state, strict=True):
+        for part, saved in zip(self._parts, state, strict=True):
             part.load_state_dict(saved)
 
 

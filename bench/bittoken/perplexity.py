@@ -67,7 +67,7 @@ def text_perplexity(
             nats = nats[: max_tokens - int(tokens[0])]
         is_text = ~np.isin(predictions.tokens.cpu().numpy()[: len(nats)], of_numbers)
         loss += nats.sum(), nats[is_text].sum()
-        tokens += len(nats), np.count_nonzero(is_text)
+        tokens += len(nats), int(is_text.sum())
         if tokens[0] == max_tokens:
             break
     if not tokens[0]:

@@ -175,7 +175,7 @@ def _without_digits(content: Mapping[str, Any]) -> dict[str, Any]:
     ids = {token: number for number, token in enumerate(kept)}
     pairs = [tuple(m.split(" ")) if isinstance(m, str) else tuple(m) for m in model["merges"]]
     merges = [pair for pair in pairs if "".join(pair) in ids]
-    unused = {"added_tokens": [], "normalizer": None, "post_processor": None}
+    unused: dict[str, Any] = {"added_tokens": [], "normalizer": None, "post_processor": None}
     byte_level = {
         "type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": True
     }  # fmt: skip

@@ -110,7 +110,7 @@ def train(
             f"{folder}: another training uses this folder; wait for it or choose another --out"
         ) from None
     try:
-        return _Training(recipe, folder, callbacks or Callbacks()).run(should_stop)
+        return Training(recipe, folder, callbacks).run(should_stop)
     finally:
         lock.release()
 
@@ -125,9 +125,13 @@ def resume_step(recipe: Recipe, folder: Path) -> int:
     return int(state["progress"]["step"]) if state else 0
 
 
-class _Training:
-    def __init__(self, recipe: Recipe, folder: Path, callbacks: Callbacks) -> None:
-        self._recipe, self._folder, self._callbacks = recipe, folder, callbacks
+class Training:
+    """A training in a folder: its data, network and progress."""
+
+    def __init__(self, recipe: Recipe, folder: Path, callbacks: Callbacks | None = None) -> None:
+        """Start the training, or continue from its saved state."""
+        self._recipe, self._folder = recipe, folder
+        self._callbacks = callbacks or Callbacks()
         _check_recipe(recipe, folder)
         if not (folder / METRICS_FILE).is_file():
             write_json(folder / RECIPE_FILE, recipe)
@@ -164,6 +168,7 @@ class _Training:
         self._cpu_started = time.process_time() - self._progress.cpu_seconds
 
     def run(self, should_stop: Callable[[], bool]) -> TrainingResult:
+        """Train until the end, or until `should_stop` returns True after a step."""
         progress, training = self._progress, self._recipe.training
         is_stopping = False
         if not self._result.is_complete:
@@ -172,7 +177,7 @@ class _Training:
             interval = progress.step // training.validate_every
             end = min((interval + 1) * training.validate_every, training.steps)
             for batches in self._data.steps(self._mixture, progress.step, end):
-                loss = self._step(batches)
+                loss = self.step(batches)
                 self._callbacks.on_step(progress, loss)
                 is_stopping = should_stop()
                 if is_stopping:
@@ -185,20 +190,25 @@ class _Training:
             self._save()
         return self._result
 
-    def _step(self, batches: list[Batch]) -> float:
+    def step(self, batches: list[Batch]) -> float:
         """Train on the micro-batches of one step and return the mean loss of a target."""
         progress, tasks = self._progress, len(self._recipe.data.tasks)
         total = sum(int(batch.samples.is_target.sum()) for batch in batches)
         factors = torch.from_numpy(self._loss_scale.factors).float().to(self._device)
         sums, counts = torch.zeros(2, tasks, dtype=torch.float64, device=self._device)
-        for batch in batches:
+        # One backward pass converts the weights to bfloat16 once, but needs memory for all of them.
+        separate = self._recipe.training.micro_tokens > 0
+        for group in [[batch] for batch in batches] if separate else [batches]:
             with self._precision():
-                predictions = predict(self._network, batch.samples, self._device)
-            losses = token_losses(self._network, predictions, self._vocabulary)
-            task = torch.from_numpy(batch.task).to(self._device)[predictions.row]
-            ((losses * factors[task]).sum() / total).backward()  # type: ignore[no-untyped-call]
-            sums.index_add_(0, task, losses.detach().double())
-            counts += torch.bincount(task, minlength=tasks)
+                outputs = [predict(self._network, b.samples, self._device) for b in group]
+            loss = torch.zeros((), device=self._device)
+            for batch, predictions in zip(group, outputs, strict=True):
+                losses = token_losses(self._network, predictions, self._vocabulary)
+                task = torch.from_numpy(batch.task).to(self._device)[predictions.row]
+                loss = loss + (losses * factors[task]).sum() / total
+                sums.index_add_(0, task, losses.detach().double())
+                counts += torch.bincount(task, minlength=tasks)
+            loss.backward()  # type: ignore[no-untyped-call]
         self._optimizers.step()
         loss_sums, targets = sums.cpu().numpy(), counts.cpu().numpy()
         if progress.step < self._recipe.warmup_steps:

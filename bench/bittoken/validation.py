@@ -108,7 +108,7 @@ def _values(
 
 def _equal_to_15_digits(values: FloatArray, truths: FloatArray) -> np.ndarray:
     """Return which values are equal when rounded to 15 significant digits."""
-    equal = values == truths
+    equal: np.ndarray = values == truths
     with np.errstate(invalid="ignore"):
         near = np.flatnonzero(~equal & (np.abs(values - truths) <= 1e-14 * np.abs(truths)))
     for index in near:
