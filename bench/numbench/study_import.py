@@ -1,7 +1,8 @@
 """Import of the study's raw files as a dataset and one run per model and reasoning level.
 
 The dataset has the study's prompts verbatim and recomputed exact answers; the published labels are
-stored in addition, for the `paper` protocol. A run has every raw response verbatim.
+stored in addition, for the `paper` protocol. It is the released dataset `paper` unless the files
+have other questions. A run has every raw response verbatim.
 """
 
 from __future__ import annotations
@@ -18,13 +19,18 @@ from typing import NamedTuple
 import msgspec
 
 from numbench._version import __version__
-from numbench.dataset.store import Dataset, write_dataset
+from numbench.dataset.audit import check_label, parse_label
+from numbench.dataset.store import Dataset, released_dataset, write_dataset
 from numbench.errors import BadInput
 from numbench.journal import write_run
-from numbench.records import DatasetRef, Item, Response, RunInfo
+from numbench.records import Item, Response, RunInfo
 from numbench.resources import PACKAGE
 from numbench.scoring.paper_protocol import STUDY_LABEL_KEY
-from numbench.scoring.published_labels import PublishedLabel, write_published_labels
+from numbench.scoring.published_labels import (
+    PublishedLabel,
+    read_published_labels,
+    write_published_labels,
+)
 from numbench.study_csv import StudyRow, read_questions, read_responses
 from numbench.tasks import TASKS
 from numbench.tasks.items import make_item
@@ -37,6 +43,7 @@ _FILE_NAME = re.compile(
 STUDY_FILES = "*_decimal_uniform_test_500_shuffle*.csv"
 """The names of the study's files, as a pattern."""
 
+_RELEASED = "paper"
 _DATASET = "dataset"
 
 
@@ -69,7 +76,7 @@ class _StudyItem(NamedTuple):
     """One question of the study: its item and the published label."""
 
     item: Item
-    label: str
+    label: PublishedLabel
 
 
 class _RunFiles(NamedTuple):
@@ -89,7 +96,8 @@ def import_study(
 ) -> list[Path]:
     """Import the study's CSV files in `folder`; return the run folders written below `out`.
 
-    Writes `out/dataset/` and `out/<model>_<level>/`; a repeated import writes the same bytes.
+    Writes `out/<model>_<level>/`, and `out/dataset/` if the questions are not those of the released
+    dataset `paper`; a repeated import writes the same bytes.
     on_message: receives warnings (models that are not in the catalogue, labels that differ between
     files), by default printed to stderr. Raises BadInput if the folder has no such files, or if a
     file cannot be read or does not match the others.
@@ -97,9 +105,10 @@ def import_study(
     on_message = _to_stderr if on_message is None else on_message
     sources = find_study_files(folder, on_message)
     entries = {task: _study_items(task, sources) for task in TASKS if _of_task(task, sources)}
-    dataset = _write_dataset(out / _DATASET, entries)
+    dataset = _find_or_write_dataset(out / _DATASET, entries)
+    labels = read_published_labels(dataset.path)
     runs = _group_by_run([source for source in sources if source.model is not None], on_message)
-    return [_import_run(run, entries, dataset, out, on_message) for run in runs]
+    return [_import_run(run, dataset, labels, out, on_message) for run in runs]
 
 
 def _to_stderr(message: str) -> None:
@@ -150,34 +159,48 @@ def _study_items(task: str, sources: list[StudyFile]) -> list[_StudyItem]:
 
 def _study_item(task: str, path: Path, row: StudyRow, seen: Counter[str]) -> _StudyItem:
     """Return the item of a row. The id of a repeated question ends in `-2`, `-3`, …"""
+    location = f"{path}, line {row.line}"
+    label = parse_label(location, "text_prompt", row.prompt, row.label)
+    if label.task != task:
+        raise BadInput(
+            f"{location}, field text_prompt: a question of the task {label.task}, expected {task}"
+        )
     try:
-        question = load_prompt_set().parse_question(row.prompt)
-        if question.task != task:
-            raise ValueError(f"a question of the task {question.task}, expected {task}")
-        item = make_item(task, question.operator, question.operands, {}, prompt=row.prompt)
+        item = make_item(task, label.operator, label.operands, {}, prompt=row.prompt)
     except ValueError as error:
-        raise BadInput(f"{path}, line {row.line}, column text_prompt: {error}") from error
+        raise BadInput(f"{location}, field text_prompt: {error}") from error
     seen[item.id] += 1
     if seen[item.id] > 1:
         item = msgspec.structs.replace(item, id=f"{item.id}-{seen[item.id]}")
-    return _StudyItem(item, row.label)
+    return _StudyItem(item, PublishedLabel(item.id, row.label, check_label(label) is None))
 
 
-def _write_dataset(path: Path, entries: dict[str, list[_StudyItem]]) -> Dataset:
+def _find_or_write_dataset(path: Path, entries: dict[str, list[_StudyItem]]) -> Dataset:
+    """Return the released dataset if it has all of these questions; otherwise write them."""
+    released = released_dataset(_RELEASED)
+    if all(
+        _ids_and_prompts(entry.item for entry in rows) == _ids_and_prompts(released.by_task[task])
+        for task, rows in entries.items()
+    ):
+        return released
     dataset = write_dataset(
         path,
         {task: [entry.item for entry in rows] for task, rows in entries.items()},
         name="study",
-        generator="the study's own; answers recomputed exactly",
+        generator="the paper's own; answers recomputed exactly",
         seed=None,
         split="test",
         settings={},
     )
     write_published_labels(
         path,
-        (PublishedLabel(entry.item.id, entry.label) for rows in entries.values() for entry in rows),
+        (entry.label for rows in entries.values() for entry in rows),
     )
     return dataset
+
+
+def _ids_and_prompts(items: Iterable[Item]) -> list[tuple[str, str]]:
+    return [(item.id, item.prompt) for item in items]
 
 
 def _group_by_run(sources: list[StudyFile], on_message: Callable[[str], None]) -> list[_RunFiles]:
@@ -211,8 +234,8 @@ def _model_and_level(vendor: str, effort: str) -> tuple[_StudyModel, str]:
 
 def _import_run(
     run: _RunFiles,
-    entries: dict[str, list[_StudyItem]],
     dataset: Dataset,
+    labels: dict[str, str],
     out: Path,
     on_message: Callable[[str], None],
 ) -> Path:
@@ -222,7 +245,7 @@ def _import_run(
     served = run.vendor.replace("__", "/", 1)
     responses: list[Response] = []
     for task in tasks:
-        answers = list(_responses(run.files[task], entries[task], served))
+        answers = list(_responses(run.files[task], dataset.by_task[task], labels, served))
         differing = sum(STUDY_LABEL_KEY in answer.extra for answer in answers)
         if differing:
             on_message(
@@ -234,9 +257,7 @@ def _import_run(
         model=run.model.name,
         display=run.model.display,
         reasoning=run.level,
-        dataset=DatasetRef(
-            name=dataset.name, path=f"../{_DATASET}", sha256=dataset.manifest.sha256
-        ),
+        dataset=dataset.ref(folder),
         prompt=load_prompt_set().ref(tasks),
         tasks=tasks,
         limit=None,
@@ -249,21 +270,21 @@ def _import_run(
     return folder
 
 
-def _responses(path: Path, entries: list[_StudyItem], served: str) -> Iterator[Response]:
+def _responses(
+    path: Path, items: list[Item], labels: dict[str, str], served: str
+) -> Iterator[Response]:
     """Yield the responses of a file. Raises BadInput if its questions are not those of the task."""
     count = 0
     for count, (row, response) in enumerate(read_responses(path), 1):
-        if count > len(entries):
+        if count > len(items):
             raise BadInput(f"{path}, line {row.line}: more rows than the benchmark's {count - 1}")
-        entry = entries[count - 1]
-        if row.prompt != entry.item.prompt:
+        item = items[count - 1]
+        if row.prompt != item.prompt:
             raise BadInput(
                 f"{path}, line {row.line} (row {count}): the question is {row.prompt[:60]!r}, but "
-                f"{entry.item.prompt[:60]!r} in the benchmark; these files do not belong together"
+                f"{item.prompt[:60]!r} in the benchmark; these files do not belong together"
             )
         extra = dict(response.extra)
-        if row.label != entry.label:
+        if row.label != labels[item.id]:
             extra[STUDY_LABEL_KEY] = row.label
-        yield msgspec.structs.replace(
-            response, item_id=entry.item.id, served_model=served, extra=extra
-        )
+        yield msgspec.structs.replace(response, item_id=item.id, served_model=served, extra=extra)

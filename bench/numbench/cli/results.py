@@ -142,8 +142,9 @@ def import_(
       numbench report results/imported
 
     Logs must be of numbench's own tasks. What a log does not hold, such as the tokens in results of
-    lm-eval, is unknown in the run. Writes to --out one run folder per log, or of the study:
-    dataset/ (the questions) and one per model and reasoning level.
+    lm-eval, is unknown in the run. Writes to --out one run folder per log, or of the study one per
+    model and reasoning level, on the released dataset paper. Files with other questions become a
+    dataset of their own in --out.
     """
     from numbench.study_import import STUDY_FILES, import_study
 

@@ -110,9 +110,14 @@ def _check_released_settings(settings: DatasetSettings) -> None:
     manifest = released_dataset(settings.name).manifest
     if not matches_manifest(manifest, settings):
         released = ", ".join(f"{key} {value}" for key, value in manifest.settings.items())
+        details = (
+            f"seed {manifest.seed}, split {manifest.split}, {released}, the "
+            f"{len(manifest.files)} tasks of the paper"
+            if released
+            else "the paper's own questions, which are not generated"
+        )
         raise BadInput(
-            f"--name {settings.name}: this is the released dataset (seed {manifest.seed}, split "
-            f"{manifest.split}, {released}, the {len(manifest.files)} tasks of the paper); "
+            f"--name {settings.name}: this is the released dataset ({details}); "
             "choose another --name for other settings"
         )
 

@@ -1,7 +1,7 @@
 """Published labels of a dataset: the answers that its authors published, some of them wrong.
 
-A dataset folder may contain `published_labels.jsonl`, one `{"item_id": …, "answer": …}` per
-line. Only the `paper` protocol scores against these labels.
+A dataset folder may contain `published_labels.jsonl`, one `{"item_id": …, "answer": …,
+"correct": …}` per line. Only the `paper` protocol scores against these labels.
 """
 
 from __future__ import annotations
@@ -17,10 +17,14 @@ _FILE_NAME = "published_labels.jsonl"
 
 
 class PublishedLabel(Struct, frozen=True):
-    """The published answer of one item, verbatim."""
+    """The published answer of one item, verbatim.
+
+    correct: whether its value is the exact answer; None if that is not recorded.
+    """
 
     item_id: str
     answer: str
+    correct: bool | None = None
 
 
 def read_published_labels(dataset: Path) -> dict[str, str]:
