@@ -357,9 +357,9 @@ def test_a_broken_file_is_reported_with_its_line(
 
 def test_a_question_of_another_task_is_refused(tmp_path: Path) -> None:
     _benchmark(tmp_path / "csv", [QUESTIONS[0], {"text_prompt": "What is 2 * 3?", "answer": "6"}])
-    assert "line 3, column text_prompt: a question of the task multiplication" in _refused(tmp_path)
+    assert "line 3, field text_prompt: a question of the task multiplication" in _refused(tmp_path)
     _benchmark(tmp_path / "csv", [{"text_prompt": "How are you?", "answer": "6"}])
-    assert "line 2, column text_prompt" in _refused(tmp_path)
+    assert "line 2, field text_prompt" in _refused(tmp_path)
 
 
 def test_a_folder_without_the_study_s_files_is_refused(tmp_path: Path) -> None:

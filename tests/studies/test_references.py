@@ -1,0 +1,62 @@
+"""The bundled scores of the paper's responses follow from the raw files."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+import pandas as pd
+import pyarrow.parquet as pq
+import pytest
+
+import numbench as nb
+from numbench.resources import resource_folder
+from studies import references
+from tests.studies.files import small_study
+
+BUNDLED = resource_folder("datasets") / "paper" / "scores.parquet"
+
+
+def test_every_bundled_score_belongs_to_a_question_of_the_dataset() -> None:
+    assert pq.read_schema(BUNDLED).equals(references.SCHEMA)
+    scores = pd.read_parquet(BUNDLED)
+    keys = ["model", "level", "item_id"]
+    assert len(scores) == 106 * 500
+    assert not scores[[*keys, "display", "task"]].isna().any(axis=None)
+    assert not scores.duplicated(keys).any()
+    tasks = {item.id: item.task for item in nb.load_dataset("paper").by_id.values()}
+    assert scores["item_id"].map(tasks).equals(scores["task"])
+    assert (scores.groupby(["model", "level", "task"]).size() == 500).all()
+    assert scores.groupby(["model", "level"]).ngroups == 13
+
+
+def test_a_failed_request_counts_neither_as_correct_nor_as_incorrect() -> None:
+    scores = pd.read_parquet(BUNDLED)
+    failed = scores["error_kind"] == "error"
+    assert failed.sum() == 42
+    assert scores["exact_match"].isna().equals(failed)
+    assert scores.loc[failed, "log_smape"].isna().all()
+    correct = scores["exact_match"].astype("boolean").fillna(False)
+    assert scores["error_kind"].isna().equals(correct.astype(bool))
+    is_number = scores["task"].map(lambda task: nb.TASKS[task].metric == "log_smape")
+    assert scores.loc[~failed, "log_smape"].notna().equals(is_number[~failed])
+
+
+def test_the_command_scores_the_responses_of_any_folder(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    study = small_study(tmp_path / "raw")
+    assert references.main([str(study), "--out", str(tmp_path)]) == 0
+    scores = pd.read_parquet(tmp_path / "scores.parquet")
+    assert scores[["model", "level"]].drop_duplicates().values.tolist() == [["gpt-5", "maximal"]]
+    # The last question has no response.
+    assert scores["exact_match"].tolist() == [True, True, True, True, True, None]
+    assert scores["error_kind"].tolist()[-1] == "missing"
+    assert references.main([str(tmp_path / "none")]) == 2
+    assert capsys.readouterr().err.endswith("none: no such folder\n")
+
+
+@pytest.mark.slow
+def test_the_bundled_scores_follow_from_the_responses(paper_results: Path) -> None:
+    rebuilt = pd.read_parquet(io.BytesIO(references.build(paper_results)[BUNDLED.name]))
+    pd.testing.assert_frame_equal(rebuilt, pd.read_parquet(BUNDLED), rtol=1e-12)
