@@ -94,6 +94,9 @@ def test_the_wheel_installs_numbench_and_bittoken_with_their_data(wheel: Path) -
         "numbench/_data/prompts/paper/questions.toml",
         "numbench/_data/prompts/german/system/sorting.txt",
         "numbench/_data/datasets/v1/manifest.json",
+        "numbench/_data/datasets/paper/manifest.json",
+        "numbench/_data/datasets/paper/published_labels.jsonl",
+        "numbench/_data/datasets/paper/scores.parquet",
         "bittoken/recipes/cpu.toml",
         "bittoken/checkpoints/small/config.json",
         "bittoken/checkpoints/small/model.safetensors",
@@ -140,9 +143,10 @@ def test_the_main_job_runs_outside_the_repository(installed: Installation) -> No
     assert any((home / "exported").iterdir())
 
 
-def test_models_and_the_released_dataset_are_bundled(installed: Installation) -> None:
+def test_models_and_the_released_datasets_are_bundled(installed: Installation) -> None:
     assert "gpt-5" in installed("numbench", "models")
-    assert wrong_labels(installed("numbench", "audit", "v1")) == ["0"] * 9
+    for name in ("v1", "short", "paper"):
+        assert wrong_labels(installed("numbench", "audit", name)) == ["0"] * 9
     installed("numbench", "describe", "v1")
     assert list((installed.home / "results" / "describe" / "v1").glob("*.png"))
 

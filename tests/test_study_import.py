@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import csv
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
-from numbench.dataset.store import Dataset
+import numbench as nb
+from numbench.dataset.audit import audit
+from numbench.dataset.store import RELEASED_DATASETS, Dataset, open_dataset
 from numbench.errors import BadInput
 from numbench.journal import read_run
+from numbench.jsonl import read_lines
 from numbench.records import Usage
 from numbench.scoring import score_run, summarize
-from numbench.study_import import import_study
+from numbench.scoring.published_labels import PublishedLabel, read_published_labels
+from numbench.study_csv import read_questions
+from numbench.study_import import find_study_files, import_study
 
 BENCHMARK = "{}_decimal_uniform_test_500_shuffle.csv"
 RESPONSES = "{}_decimal_uniform_test_500_shuffle_{}_re_{}.csv"
@@ -378,15 +384,85 @@ MISSING_TASKS = {
 }  # fmt: skip
 
 
-def test_the_real_files_have_500_items_per_task(paper_results: Path, tmp_path: Path) -> None:
+def test_the_real_files_are_the_released_dataset(paper_results: Path, tmp_path: Path) -> None:
     folders = import_study(paper_results, tmp_path, _Messages())
-    dataset = Dataset(tmp_path / "dataset")
-    assert {task: len(items) for task, items in dataset.by_task.items()} == dict.fromkeys(
-        dataset.tasks, 500
-    )
-    assert len(dataset.by_id) == 500 * len(dataset.tasks)
+    dataset = open_dataset("paper")
+    assert not (tmp_path / "dataset").exists()
     assert len(folders) == 13
     for folder in folders:
         run = read_run(folder)
+        assert run.info.dataset.sha256 == RELEASED_DATASETS["paper"]
         assert set(dataset.tasks) - set(run.info.tasks) == MISSING_TASKS.get(folder.name, set())
         assert len(run.responses) == 500 * len(run.info.tasks)
+    labels = read_published_labels(dataset.path)
+    for source in find_study_files(paper_results, _Messages()):
+        if source.model is None:
+            items = dataset.by_task[source.task]
+            assert [(row.prompt, row.label) for row in read_questions(source.path)] == [
+                (item.prompt, labels[item.id]) for item in items
+            ]
+
+
+def _released_questions(task: str) -> list[dict[str, str]]:
+    """Return the rows of a benchmark file with the questions of the released dataset."""
+    dataset = open_dataset("paper")
+    labels = read_published_labels(dataset.path)
+    return [
+        {"text_prompt": item.prompt, "answer": labels[item.id]} for item in dataset.by_task[task]
+    ]
+
+
+def test_the_released_dataset_has_exact_answers_and_marks_the_wrong_labels() -> None:
+    dataset = open_dataset("paper")
+    result = audit("paper")
+    assert result.checked == dict.fromkeys(nb.PAPER_TASKS, 500) and not result.wrong
+    labels = list(read_lines(dataset.path / "published_labels.jsonl", PublishedLabel))
+    assert [label.item_id for label in labels] == list(dataset.by_id)
+    wrong = Counter(dataset.task_of(label.item_id) for label in labels if not label.correct)
+    assert wrong == {
+        "addition": 2,
+        "multiplication": 5,
+        "division": 1,
+        "exponentiation": 30,
+        "mean": 130,
+        "std": 213,
+    }
+
+
+def test_imported_runs_share_their_items_with_runs_on_the_released_dataset(tmp_path: Path) -> None:
+    rows = _released_questions("std")
+    _write(tmp_path / "csv", BENCHMARK.format("Std"), rows)
+    answers = [{**row, "raw_response": f'{{"answer": {row["answer"]}}}'} for row in rows]
+    _write(tmp_path / "csv", RESPONSES.format("Std", "openai__gpt-5", "high"), answers)
+    (imported,) = _imported(tmp_path)
+    assert not (tmp_path / "out" / "dataset").exists()
+    measured = nb.run(
+        "baseline/float64", dataset="paper", tasks=["std"], out=tmp_path / "float64"
+    ).path
+    one, other = nb.score(imported), nb.score(measured)
+    assert one.info.dataset.sha256 == other.info.dataset.sha256 == RELEASED_DATASETS["paper"]
+    assert [row.item for row in one.rows["std"]] == [row.item for row in other.rows["std"]]
+    # The responses are the published labels: all correct as published, 287 of 500 in truth.
+    assert summarize(one)["std"].exact_match == pytest.approx(100 * 287 / 500)
+    assert summarize(nb.score(imported, protocol="paper"))["std"].exact_match == 100
+
+
+@pytest.mark.parametrize("change", ["fewer", "other", "order"])
+def test_other_questions_are_a_dataset_of_their_own(tmp_path: Path, change: str) -> None:
+    rows = _released_questions("addition")
+    if change == "fewer":
+        rows = rows[:-1]
+    elif change == "other":
+        rows[7] = QUESTIONS[0]
+    else:
+        rows.reverse()
+    _write(tmp_path / "csv", BENCHMARK.format("Addition"), rows)
+    answers = [{**row, "raw_response": row["answer"]} for row in rows]
+    _write(tmp_path / "csv", RESPONSES.format("Addition", "openai__gpt-5", "high"), answers)
+    (folder,) = _imported(tmp_path)
+    dataset = Dataset(tmp_path / "out" / "dataset")
+    assert read_run(folder).info.dataset.sha256 == dataset.manifest.sha256
+    assert dataset.manifest.sha256 not in RELEASED_DATASETS.values()
+    assert [item.prompt for item in dataset.by_task["addition"]] == [
+        row["text_prompt"] for row in rows
+    ]

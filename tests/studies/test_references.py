@@ -10,11 +10,11 @@ import pyarrow.parquet as pq
 import pytest
 
 import numbench as nb
-from numbench.resources import resource_folder
 from studies import references
 from tests.studies.files import small_study
 
-BUNDLED = resource_folder("datasets") / "paper" / "scores.parquet"
+ROOT = Path(__file__).parents[2]
+BUNDLED = ROOT / references.FOLDER / "scores.parquet"
 
 
 def test_every_bundled_score_belongs_to_a_question_of_the_dataset() -> None:
@@ -40,6 +40,17 @@ def test_a_failed_request_counts_neither_as_correct_nor_as_incorrect() -> None:
     assert scores["error_kind"].isna().equals(correct.astype(bool))
     is_number = scores["task"].map(lambda task: nb.TASKS[task].metric == "log_smape")
     assert scores.loc[~failed, "log_smape"].notna().equals(is_number[~failed])
+
+
+def test_the_bundled_scores_have_the_means_of_the_rescored_study() -> None:
+    scores = pd.read_parquet(BUNDLED)
+    scores["config"] = scores["display"] + " (" + scores["level"] + ")"
+    scores["exact_match"] = scores["exact_match"].astype("float")
+    means = scores.groupby(["config", "task"])[["exact_match", "log_smape"]].mean().stack().dropna()
+    table = pd.read_csv(ROOT / "results" / "rescored-study" / "scores.csv")
+    expected = table.set_index(["config", "task", "metric"])["rescored"].dropna()
+    assert len(expected) == len(means) == 173
+    assert (100 * means).reindex(expected.index).tolist() == pytest.approx(expected.tolist())
 
 
 def test_the_command_scores_the_responses_of_any_folder(
