@@ -87,7 +87,7 @@ def generate(
 
 
 def load_dataset(name: PathLike) -> Dataset:
-    """Open a dataset: a released name (`v1`, `short`, `paper`), a name under `datasets/`, or a folder.
+    """Open a dataset: a released name (`v1`, `short`, `paper`), a name under `datasets/`, a folder.
 
     `Dataset.by_task` maps each task to its items. Raises BadInput if there is no such dataset.
     """

@@ -19,7 +19,7 @@ from numbench.dataset.settings import (
     strata_share_per_item,
 )
 from numbench.dataset.shard_files import stratified_sample
-from numbench.dataset.store import RELEASED_DATASETS, open_dataset, released_dataset
+from numbench.dataset.store import open_dataset, released_dataset
 from numbench.errors import BadInput
 from numbench.records import FileEntry
 from numbench.resources import resource_folder
@@ -146,6 +146,7 @@ def test_bad_settings_are_refused_and_leave_nothing(
         {"tasks": ("addition",)},
         {"max_digits": 4},
         {"name": "short"},
+        {"name": "paper"},
     ],
 )
 def test_a_released_name_with_other_settings_is_refused(

@@ -137,8 +137,8 @@ def _with_shared_values(items: Iterable[Item]) -> list[Item]:
 def open_dataset(name: str | Path) -> Dataset:
     """Return the dataset of a name or a folder.
 
-    A released name (`v1`, `short`, `paper`) always means the released dataset. Another name means the
-    folder `./datasets/NAME`, or `./NAME` if there is none. A `Path`, or text with a separator
+    A released name (`v1`, `short`, `paper`) always means the released dataset. Another name means
+    the folder `./datasets/NAME`, or `./NAME` if there is none. A `Path`, or text with a separator
     (`./NAME`), is a folder. Raises BadInput if there is no such dataset, if a local folder has a
     released name but other content, or if a name fits two different datasets.
     """
