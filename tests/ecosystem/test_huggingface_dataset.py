@@ -38,6 +38,17 @@ def test_load_dataset_returns_the_items(task: str, folder: Path, tmp_path: Path)
     assert msgspec.convert(rows.to_list(), list[Item]) == open_dataset("v1").by_task[task]
 
 
+def test_the_paper_s_questions_are_exported_without_sampling_parameters(tmp_path: Path) -> None:
+    dataset = open_dataset("paper")
+    export_huggingface(dataset, tmp_path)
+    for task, items in dataset.by_task.items():
+        rows = pq.read_table(tmp_path / task / f"{task}.parquet").to_pylist()
+        assert msgspec.convert(rows, list[Item]) == items
+    card = (tmp_path / "README.md").read_text()
+    assert "4,500" in (tmp_path / "eval.yaml").read_text()
+    assert "the paper's own" in card and "None" not in card
+
+
 def test_every_task_is_a_configuration_with_one_split(folder: Path, tmp_path: Path) -> None:
     names = pytest.importorskip("datasets.inspect", reason="pip install datasets")
     assert names.get_dataset_config_names(str(folder)) == list(open_dataset("v1").tasks)

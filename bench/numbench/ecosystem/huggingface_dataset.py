@@ -105,6 +105,9 @@ def _parquet(items: Sequence[Item]) -> bytes:
 
     buffer = io.BytesIO()
     table = pa.Table.from_pylist([msgspec.to_builtins(item) for item in items])
+    if not any(item.params for item in items):
+        # Parquet has no struct without fields.
+        table = table.drop_columns(["params"])
     pq.write_table(table, buffer, compression="zstd")
     return buffer.getvalue()
 
