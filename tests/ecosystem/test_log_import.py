@@ -1,8 +1,7 @@
-"""Logs of Inspect and lm-evaluation-harness as runs."""
+"""Logs of Inspect as runs."""
 
 from __future__ import annotations
 
-import json
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -221,79 +220,18 @@ def test_other_logs_and_other_questions_are_refused(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match=r"broken\.eval: not a log that Inspect can read"):
         import_logs([tmp_path / "broken.eval"], tmp_path / "runs")
     (tmp_path / "empty").mkdir()
-    with pytest.raises(BadInput, match="no log of Inspect or lm-evaluation-harness here"):
+    with pytest.raises(BadInput, match="no log of Inspect here"):
         import_logs([tmp_path / "empty"], tmp_path / "runs")
     assert not (tmp_path / "runs").exists()
 
 
-def write_lm_eval(folder: Path, limit: int = 3) -> Path:
-    """Write files as `lm_eval run --log_samples` does, with two texts per question."""
-    folder.mkdir()
-    time = "2026-11-23T03-50-41.779502"
-    tasks = ("addition", "sorting")
-    names = [f"numbench_v1_{task}" for task in tasks]
-    config = {"metadata": {"numbench_dataset": "v1@acae8c"}, "generation_kwargs": {"until": []}}
-    results = {
-        "config": {"model": "local-chat-completions", "model_args": "model=Qwen,base_url=http://x"},
-        "configs": {**dict.fromkeys(names, config), "gsm8k": {}},
-        "n-shot": dict.fromkeys(names, 1),
-        "date": 1795405784.5,
-        "lm_eval_version": "0.4.13",
-        "model_name": "local",
-    }
-    (folder / f"results_{time}.json").write_text(json.dumps(results))
-    for task, name in zip(tasks, names, strict=True):
-        lines = [
-            {
-                "doc_id": number,
-                "doc": {"id": item.id, "item": msgspec.json.encode(item).decode()},
-                "resps": [[canned.correct(item), "no"]],
-            }
-            for number, item in enumerate(open_dataset("v1").by_task[task][:limit])
-        ]
-        text = "".join(json.dumps(line) + "\n" for line in lines)
-        (folder / f"samples_{name}_{time}.jsonl").write_text(text)
-    return folder
-
-
-def test_results_of_the_harness_are_a_run(tmp_path: Path) -> None:
-    (run,) = import_logs([write_lm_eval(tmp_path / "out")], tmp_path / "runs")
-    info = info_of(run)
-    assert (info.model, info.reasoning, info.limit, info.samples) == ("Qwen", "default", 3, 2)
-    assert info.settings["few_shot"] == 1 and info.versions["lm_eval"] == "0.4.13"
-    for rows in score_run(run).rows.values():
-        assert [row.score.exact_match for row in rows] == [True, False] * 3
-    assert {response.usage for response in sorted_responses(run)} == {Usage()}
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "message"),
-    [
-        ("v1@acae8c", "v1@000000", "of the dataset v1@000000, but"),
-        ("numbench_v1", "other_v1", "no task of numbench"),
-        ("2026-11-23T03", "2026-11-24T03", "missing; evaluate with --log_samples"),
-    ],
-)
-def test_unsuitable_results_of_the_harness_are_refused(
-    tmp_path: Path, old: str, new: str, message: str
-) -> None:
-    folder = write_lm_eval(tmp_path / "out")
-    (results,) = folder.glob("results_*.json")
-    results.rename(results.with_name(results.name.replace(old, new)))
-    (results,) = folder.glob("results_*.json")
-    results.write_text(results.read_text().replace(old, new))
-    with pytest.raises(BadInput, match=message):
-        import_logs([folder], tmp_path / "runs")
-
-
 def test_the_command_says_what_to_do(tmp_path: Path) -> None:
     numbench = CommandLine(tmp_path, None)
-    write_lm_eval(tmp_path / "out")
-    assert "next: numbench report runs --protocol exact" in numbench(
-        "import", "out", "--out", "runs"
-    )
+    evaluate(tmp_path / "logs", thoughtful)
+    output = numbench("import", "logs", "--out", "runs")
+    assert "next: numbench report runs --protocol exact" in output
     assert "Sort" in numbench("report", "runs", "--out", "report")
-    samples = next((tmp_path / "out").glob("samples_*"))
-    samples.write_text('{"doc": 1}\n')
-    message = numbench("import", "out", code=2).replace("\n", " ")
-    assert f"{samples.name}, line 1: not a file of lm-evaluation-harness" in message
+    (tmp_path / "harness").mkdir()
+    (tmp_path / "harness" / "results_2026-11-23T03-50-41.json").write_text('{"configs": {}}')
+    message = numbench("import", "harness", code=2)
+    assert message == "numbench: harness: no log of Inspect here\n"

@@ -132,19 +132,17 @@ def import_(
         ),
     ] = None,
 ) -> None:
-    """Convert other tools' logs, or the study's files, to runs.
+    """Convert logs of Inspect, or the study's files, to runs.
 
     \b
     Examples:
-      numbench import logs                      Inspect: .eval and .json logs
-      numbench import out --dataset ./my-data   lm-eval: results of --log_samples
+      numbench import logs                      .eval and .json logs of Inspect
       numbench import PATH/TO/frontier_results  CSV files of the paper's study
       numbench report results/imported
 
-    Logs must be of numbench's own tasks. What a log does not hold, such as the tokens in results of
-    lm-eval, is unknown in the run. Writes to --out one run folder per log, or of the study one per
-    model and reasoning level, on the released dataset paper. Files with other questions become a
-    dataset of their own in --out.
+    Logs must be of numbench's own task. What a log does not hold is unknown in the run. Writes to
+    --out one run folder per log, or of the study one per model and reasoning level, on the released
+    dataset paper. Files with other questions become a dataset of their own in --out.
     """
     from numbench.study_import import STUDY_FILES, import_study
 

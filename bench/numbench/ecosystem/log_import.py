@@ -1,4 +1,4 @@
-"""Import runs that other programs logged: Inspect and lm-evaluation-harness."""
+"""Import the runs in logs of Inspect."""
 
 from __future__ import annotations
 
@@ -6,24 +6,17 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from numbench.ecosystem.inspect_reader import read_inspect_log
-from numbench.ecosystem.lm_eval_reader import RESULTS, read_lm_eval_results
 from numbench.ecosystem.logged_run import LoggedRun
 from numbench.errors import BadInput
 from numbench.journal import write_run
 
-_Reader = Callable[[Path, Path, str | None], LoggedRun]
 
-
-def find_logs(path: Path) -> list[tuple[Path, _Reader]]:
-    """Return the logs at or below `path` with their readers, sorted by name; empty if none."""
+def find_logs(path: Path) -> list[Path]:
+    """Return the logs at or below `path`, sorted by name; empty if there are none."""
     if path.is_file():
-        return [(path, _reader(path))]
-    found = {
-        *path.rglob("*.eval"),
-        *path.rglob(RESULTS),
-        *(log for log in path.rglob("*.json") if _is_inspect_json(log)),
-    }
-    return [(log, _reader(log)) for log in sorted(found)]
+        return [path]
+    json_logs = (log for log in path.rglob("*.json") if _is_inspect_json(log))
+    return sorted([*path.rglob("*.eval"), *json_logs])
 
 
 def import_logs(
@@ -61,18 +54,14 @@ def _read(
     for path in paths:
         logs = find_logs(path)
         if not logs:
-            raise BadInput(f"{path}: no log of Inspect or lm-evaluation-harness here")
-        for log, read in logs:
-            run = read(log, out, dataset)
+            raise BadInput(f"{path}: no log of Inspect here")
+        for log in logs:
+            run = read_inspect_log(log, out, dataset)
             if (other := names.setdefault(run.name, log)) != log:
                 raise BadInput(f"{log} and {other} would be the same run folder: rename one file")
             if not run.responses:
                 raise BadInput(f"{log}: no samples in this log")
             yield log, run
-
-
-def _reader(path: Path) -> _Reader:
-    return read_lm_eval_results if path.match(RESULTS) else read_inspect_log
 
 
 def _is_inspect_json(path: Path) -> bool:
