@@ -380,7 +380,7 @@ def test_counts_of_a_run_have_separators() -> None:
 @pytest.mark.parametrize(
     ("arguments", "hint", "page"),
     [
-        (["--to", "huggingface"], "--push OWNER/NAME", "huggingface"),
+        (["--to", "huggingface"], "hf upload OWNER/NAME . --repo-type dataset", "huggingface"),
         (["--to", "lm-eval"], "lm_eval run --include_path out --apply_chat_template", "lm-eval"),
     ],
 )

@@ -57,6 +57,19 @@ def test_datasets_are_exported_without_the_libraries(
     assert str(tmp_path) in capsys.readouterr().out
 
 
+def test_the_next_step_uploads_the_scores_of_a_run_to_its_model(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = runs.run(tmp_path / "run", runs.dataset(tmp_path), runs.all_right())
+    out = tmp_path / "my hub"
+    target = ("--to", "eval-results", "--benchmark", "lab/numbers")
+    assert export(monkeypatch, str(run), *target, "--out", str(out)) == 0
+    file, step = capsys.readouterr().out.splitlines()
+    assert file == f"{out}/.eval_results/numbench-tiny-minimal-paper.yaml"
+    folder = f"'{out}/.eval_results'"
+    assert step == f"next: hf upload OWNER/MODEL {folder} .eval_results --create-pr"
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -67,8 +80,7 @@ def test_datasets_are_exported_without_the_libraries(
         (["--to", "eval-results"], "name a run folder"),
         (["RUN", "--to", "eval-results"], "needs --benchmark OWNER/NAME"),
         (["v1", "--to", "huggingface", "--revision", "a"], "--revision is an option of"),
-        (["v1", "--to", "lm-eval", "--push", "a/b"], "--push is an option of"),
-        (["v1", "--to", "huggingface", "--push", "b"], "use OWNER/NAME"),
+        (["RUN", "--to", "eval-results", "--benchmark", "b"], "use OWNER/NAME"),
     ],
 )
 def test_wrong_use_is_reported_in_one_line(

@@ -163,12 +163,6 @@ def test_foreign_readme_is_not_overwritten(tmp_path: Path) -> None:
     assert (tmp_path / "README.md").read_text() == "# My project\n"
 
 
-def test_the_card_loads_the_items_from_the_repository(tmp_path: Path) -> None:
-    for repository, named in ((None, "FOLDER"), ("lab/numbers", "lab/numbers")):
-        export_huggingface(open_dataset("v1"), tmp_path, repository)
-        assert f'load_dataset("{named}", ' in (tmp_path / "README.md").read_text("utf-8")
-
-
 def test_export_can_be_repeated(folder: Path) -> None:
     before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
     export_huggingface(open_dataset("v1"), folder)

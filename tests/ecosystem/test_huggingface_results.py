@@ -49,7 +49,7 @@ def run(folder: Path, data: Dataset, answers: dict[str, Response], **settings: A
 def test_the_hubs_parser_reads_value_date_revision_source_and_notes(
     data: Dataset, tmp_path: Path
 ) -> None:
-    hub = pytest.importorskip("huggingface_hub", reason="pip install 'numbench[huggingface]'")
+    hub = pytest.importorskip("huggingface_hub", reason="pip install huggingface_hub")
     wrong = runs.said("minmax", 1, '{"answer": 9}')
     folder = run(tmp_path / "run", data, responses(minmax_1=wrong), reasoning="high")
     (file,) = export_eval_results([folder], BENCHMARK, tmp_path / "out")

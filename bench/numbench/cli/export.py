@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping
 from enum import Enum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -55,14 +56,6 @@ def export(
             "--source", metavar="URL", help="eval-results: where the report or responses are."
         ),
     ] = None,
-    push: Annotated[
-        str | None,
-        typer.Option(
-            metavar="OWNER/NAME",
-            help="Also upload the files to this repository on the hub: a dataset (huggingface), "
-            "or a pull request for a model (eval-results). Needs a token (HF_TOKEN).",
-        ),
-    ] = None,
 ) -> None:
     """Write runs or a dataset in the format of another tool.
 
@@ -77,35 +70,23 @@ def export(
     """
     for_results = {"--benchmark": benchmark, "--revision": revision, "--source": source_url}
     check_output_folder(out)
-    _check_options(to, for_results, push)
+    _check_options(to, for_results)
     if to is ExportTarget.inspect:
         _export_runs(source or [], out)
     elif to is ExportTarget.eval_results:
-        _export_eval_results(source or [], out, (benchmark, revision, source_url), push)
+        _export_eval_results(source or [], out, (benchmark, revision, source_url))
     else:
         from numbench.dataset.store import open_dataset
 
         if source and len(source) > 1:
             raise BadInput(f"--to {to.value} takes one dataset, not {len(source)}")
-        _export_dataset(open_dataset(source[0] if source else "v1"), to, out, push)
+        _export_dataset(open_dataset(source[0] if source else "v1"), to, out)
 
 
-_NEXT_UPLOAD = "next: the same command with --push"
-
-
-def _check_options(
-    to: ExportTarget, for_results: Mapping[str, str | None], push: str | None
-) -> None:
+def _check_options(to: ExportTarget, for_results: Mapping[str, str | None]) -> None:
     for option, value in for_results.items():
         if value is not None and to is not ExportTarget.eval_results:
             raise BadInput(f"{option} is an option of --to eval-results")
-    if push is None:
-        return
-    if to not in (ExportTarget.huggingface, ExportTarget.eval_results):
-        raise BadInput("--push is an option of --to huggingface and --to eval-results")
-    from numbench.ecosystem.huggingface_upload import check_upload
-
-    check_upload(push)
 
 
 def _export_runs(sources: list[str], out: Path) -> None:
@@ -122,9 +103,12 @@ def _export_eval_results(
     sources: list[str],
     out: Path,
     reference: tuple[str | None, str | None, str | None],
-    push: str | None,
 ) -> None:
-    from numbench.ecosystem.huggingface_results import Benchmark, export_eval_results
+    from numbench.ecosystem.huggingface_results import (
+        RESULTS_FOLDER,
+        Benchmark,
+        export_eval_results,
+    )
 
     if not sources:
         raise BadInput("--to eval-results exports runs: name a run folder, or a folder of runs")
@@ -135,13 +119,11 @@ def _export_eval_results(
     files = export_eval_results(paths, Benchmark(repository, revision, source_url), out)
     for path in files:
         print(path)
-    if push is None:
-        print(f"{_NEXT_UPLOAD} OWNER/MODEL")
-    else:
-        _upload(push, "model", out, files)
+    upload = ["OWNER/MODEL", str(out / RESULTS_FOLDER), RESULTS_FOLDER, "--create-pr"]
+    print(f"next: hf upload {shlex.join(upload)}")
 
 
-def _export_dataset(dataset: Dataset, to: ExportTarget, out: Path, push: str | None) -> None:
+def _export_dataset(dataset: Dataset, to: ExportTarget, out: Path) -> None:
     from numbench.ecosystem.huggingface_dataset import export_huggingface
     from numbench.ecosystem.lm_eval_harness import export_lm_eval
 
@@ -152,18 +134,6 @@ def _export_dataset(dataset: Dataset, to: ExportTarget, out: Path, push: str | N
             "--apply_chat_template --model MODEL --model_args ARGUMENTS"
         )
         return
-    files = export_huggingface(dataset, out, push)
-    if push is None:
-        print(f"{out}: {len(files)} files\n{_NEXT_UPLOAD} OWNER/NAME")
-    else:
-        _upload(push, "dataset", out, files)
-
-
-def _upload(
-    repository: str, kind: Literal["dataset", "model"], out: Path, files: list[Path]
-) -> None:
-    from numbench.ecosystem.huggingface_upload import Upload
-
-    upload = Upload(repository, kind, out, files)
-    print("\n".join(upload.describe()))
-    print(upload.send())
+    files = export_huggingface(dataset, out)
+    upload = ["OWNER/NAME", str(out), ".", "--repo-type", "dataset"]
+    print(f"{out}: {len(files)} files\nnext: hf upload {shlex.join(upload)}")

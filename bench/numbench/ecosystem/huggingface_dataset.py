@@ -38,11 +38,10 @@ _SIZES = (
 )
 
 
-def export_huggingface(source: Dataset, out: Path, repository: str | None = None) -> list[Path]:
+def export_huggingface(source: Dataset, out: Path) -> list[Path]:
     """Write each task as Parquet, the dataset card and `eval.yaml`; return the files.
 
-    repository: `OWNER/NAME` on the hub, from which the card loads the items; None if it is not
-    known. Only a dataset of the test split has an `eval.yaml`: others are no benchmarks.
+    Only a dataset of the test split has an `eval.yaml`: others are no benchmarks.
 
     Raises BadInput if a dataset file does not match its manifest, or if `out` contains the
     README.md of something else.
@@ -51,7 +50,7 @@ def export_huggingface(source: Dataset, out: Path, repository: str | None = None
     if card.is_file() and _CARD_MARKER not in card.read_text(encoding="utf-8"):
         raise BadInput(f"{card} is not the card of a numbench dataset; choose another --out")
     files = {task: list(_write_task(source, task, out)) for task in source.tasks}
-    jsonl.write_atomically(card, _card(source, files, repository).encode())
+    jsonl.write_atomically(card, _card(source, files).encode())
     written = [card, *(out / name for names in files.values() for name in names)]
     if source.manifest.split == "test":
         jsonl.write_atomically(out / BENCHMARK_FILE, _benchmark(source).encode())
@@ -112,7 +111,7 @@ def _parquet(items: Sequence[Item]) -> bytes:
     return buffer.getvalue()
 
 
-def _card(source: Dataset, files: dict[str, list[str]], repository: str | None) -> str:
+def _card(source: Dataset, files: dict[str, list[str]]) -> str:
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     manifest = source.manifest
@@ -123,7 +122,6 @@ def _card(source: Dataset, files: dict[str, list[str]], repository: str | None) 
     )
     return environment.get_template("card.md.j2").render(
         manifest=manifest,
-        repository=repository or "FOLDER",
         size=_size_category(sum(entry.items for entry in manifest.files)),
         split=_SPLITS.get(manifest.split, manifest.split),
         metric=_metric(source),
