@@ -22,14 +22,16 @@ def verify(
     ] = False,
     complete: Annotated[
         bool,
-        typer.Option("--complete", help="Fail for runs that do not answer their whole dataset."),
+        typer.Option(
+            "--complete", help="Fail for runs that do not answer 99% of each task of their dataset."
+        ),
     ] = False,
     json_: Annotated[bool, typer.Option("--json", help="Print the findings as JSON.")] = False,
 ) -> None:
     """Check that runs are complete, intact and plausible.
 
-    Checks every line of the journal, the hashes of items and prompts, that each item is answered
-    once per sample, stored scores against recomputed ones, and whether token counts and answers
+    Checks every line of the journal, the hashes of items and prompts, that items are answered once
+    per sample, stored scores against recomputed ones, and whether token counts and answers
     are plausible. An error makes a run invalid (exit code 1), a warning does not.
 
     \b

@@ -19,6 +19,7 @@ from numbench.journal import find_runs
 from numbench.reporting.entries import MeasuredRun, measure
 from numbench.reporting.table_model import LOG_SMAPE, Estimate
 from numbench.scoring import ScoredRun, score_run
+from numbench.scoring.completeness import MIN_ANSWERED_PERCENT, completeness
 from numbench.scoring.scored_run import few_shot_count
 from numbench.tasks import TASKS
 
@@ -48,8 +49,8 @@ def export_eval_results(paths: Sequence[Path], benchmark: Benchmark, out: Path) 
     A value is the task's headline score in percent: log-sMAPE, or exact match.
 
     Raises BadInput if a path has no run, the runs are of several models, two runs would have the
-    same file, or a run has a task with unanswered items or transformed ones: such a score is not
-    that of the benchmark.
+    same file, or a run is not complete or has transformed items: such a score is not that of the
+    benchmark.
     """
     _check(benchmark)
     runs = [score_run(folder) for folder in find_runs(paths)]
@@ -94,14 +95,14 @@ def _check_complete(run: ScoredRun) -> None:
             f"{run.path}: the items are transformed ({run.info.transform}); "
             "their score is not that of the benchmark"
         )
-    for task, rows in run.rows.items():
-        total = len(run.dataset.by_task[task]) * run.info.samples
-        answered = sum(row.is_answered for row in rows)
-        if answered != total:
-            raise BadInput(
-                f"{run.path}: task {task!r} has {answered} of {total} answers; "
-                "complete the run before you publish its scores"
-            )
+    known = completeness(run)
+    for task in known.incomplete_tasks:
+        answered, total = known.by_task[task]
+        raise BadInput(
+            f"{run.path}: task {task!r} has {answered} of {total} answers (at least "
+            f"{MIN_ANSWERED_PERCENT}% required per task); complete the run before you publish its "
+            "scores"
+        )
 
 
 def _file_name(run: ScoredRun) -> str:
@@ -138,11 +139,13 @@ def _notes(measured: MeasuredRun, task: str, estimate: Estimate) -> str:
     """Return reasoning level, metric, interval, protocol and signature of a score."""
     known = estimate.low is not None and estimate.high is not None
     interval = f"{estimate.low:.2f} to {estimate.high:.2f}" if known else "unknown"
+    answered, total = completeness(measured.scored).by_task[task]
     return "; ".join(
         (
             f"reasoning: {measured.entry.reasoning}",
             f"{_METRIC_NAMES[TASKS[task].metric]} in percent",
             f"95 % interval: {interval}",
+            *([f"answered: {answered} of {total}"] if answered < total else []),
             f"protocol: {measured.scored.protocol}",
             f"signature: {measured.signatures[task]}",
         )

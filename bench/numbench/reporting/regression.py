@@ -22,12 +22,10 @@ from numbench.reporting.comparisons import (
 from numbench.reporting.entries import dataset_label
 from numbench.reporting.table_model import LOG_SMAPE, format_value
 from numbench.scoring import ScoredRun, score_dataset_run
+from numbench.scoring.completeness import MIN_ANSWERED_PERCENT, completeness
 from numbench.scoring.scored_run import item_count, item_groups
 from numbench.tasks.prompts import changed_prompts
 from numbench.transforms import NO_TRANSFORM
-
-MIN_ANSWERED_SHARE = 0.95
-"""Share of the old run's answered items that the new run must have answered, per task."""
 
 
 class Regression(NamedTuple):
@@ -182,22 +180,19 @@ def _missing_tasks(old_run: ScoredRun, new_run: ScoredRun) -> Iterator[str]:
 
 def _missing_answers(old_run: ScoredRun, new_run: ScoredRun) -> Iterator[str]:
     """Check the tasks of both runs; an item that the new run does not include has no answer."""
-    answered_again: dict[str, tuple[int, int]] = {}
-    for task in old_run.rows:
-        if task not in new_run.rows:
-            continue
-        old_items, new_items = _answered(old_run, task), _answered(new_run, task)
-        answered = sum(old_items.values())
-        again = sum(old_items[i] and new_items.get(i, False) for i in old_items)
-        if again < MIN_ANSWERED_SHARE * answered:
-            answered_again[task] = again, answered
-    if answered_again:
-        again, answered = map(sum, zip(*answered_again.values(), strict=True))
-        tasks = list(answered_again)
+    answered_before = {
+        task: [item_id for item_id, answered in _answered(old_run, task).items() if answered]
+        for task in old_run.rows
+        if task in new_run.rows
+    }
+    known = completeness(new_run, answered_before)
+    if tasks := known.incomplete_tasks:
+        answered, total = map(sum, zip(*(known.by_task[task] for task in tasks), strict=True))
         where = task_name(tasks[0]) if len(tasks) == 1 else f"{len(tasks)} tasks"
+        samples = "items" if new_run.info.samples == 1 else "samples of items"
         yield (
-            f"{again} of {answered} previously answered items of {where} answered again (at "
-            f"least {MIN_ANSWERED_SHARE:.0%} required per task)"
+            f"{answered} of {total} previously answered {samples} of {where} answered again (at "
+            f"least {MIN_ANSWERED_PERCENT}% required per task)"
         )
 
 

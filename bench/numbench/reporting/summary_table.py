@@ -124,6 +124,7 @@ def _csv_row(data: ReportData, index: int) -> list[str]:
     run, mean = data.runs[index], data.comparisons.overall[index]
     ranks = data.comparisons.rank_sets[index].get(OVERALL)
     tokens, cost = _means(data, run)
+    known = completeness(run.scored)
     return [
         run.entry.name,
         run.entry.reasoning,
@@ -131,7 +132,8 @@ def _csv_row(data: ReportData, index: int) -> list[str]:
         *("" if ranks is None else str(rank) for rank in (ranks or (0, 0))),
         format_value(tokens, 1),
         format_value(cost, 4),
-        *map(str, completeness(run.scored)[:2]),
+        str(known.answered),
+        str(known.total),
     ]
 
 

@@ -1,4 +1,4 @@
-"""Is every item of a run answered, exactly once per sample?"""
+"""Are the items of a run answered, once per sample?"""
 
 from __future__ import annotations
 
@@ -15,7 +15,10 @@ _MAX_EXAMPLES = 3
 
 
 def check_answers(scored: ScoredRun) -> Iterator[Finding]:
-    """Yield an error for missing, failed, repeated and unrelated responses, or that all is well."""
+    """Yield which responses are missing, failed, repeated or unrelated, or that all is well.
+
+    Missing and failed ones are only a warning in a run that answers 99% of each task that it asks.
+    """
     expected = {
         request_id(row.item.id, row.sample) for rows in scored.rows.values() for row in rows
     }
@@ -26,7 +29,9 @@ def check_answers(scored: ScoredRun) -> Iterator[Finding]:
     repeated = sorted(key for key, count in answers.items() if count > 1)
     unrelated = sorted(answers.keys() - expected)
     if unanswered:
-        yield error(
+        asked = {task: [row.item.id for row in rows] for task, rows in scored.rows.items()}
+        judge = warning if completeness(scored, asked).is_complete else error
+        yield judge(
             "answers",
             f"{len(unanswered):,} of {len(expected):,} samples have no answer "
             f"({_examples(unanswered)}); {_way_to_answers(scored)}",
