@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from numbench import jsonl
@@ -43,6 +43,12 @@ pytestmark = pytest.mark.slow
 TEXTS = st.text(st.characters(codec="utf-8", exclude_characters="\x00"), max_size=30)
 COUNTS = st.none() | st.integers(0, 10**6)
 USAGES = st.builds(Usage, input=COUNTS, reasoning=COUNTS, visible=COUNTS, generated=COUNTS)
+FAILED_AFTER_REASONING = Response(
+    item_id="addition-0",
+    reasoning_text="First, 1 + 1 = 2. Then",
+    usage=Usage(input=20, reasoning=9, visible=0, generated=9, source="reported"),
+    error=Failure(kind="item", message="the response was cut off"),
+)
 FAILURES = st.builds(Failure, kind=st.sampled_from(["item", "transient"]), message=TEXTS)
 
 
@@ -70,6 +76,7 @@ def assert_same_run(run: Path, imported: Path) -> None:
 
 
 @settings(max_examples=12, deadline=None)
+@example([FAILED_AFTER_REASONING])
 @given(
     st.lists(
         st.builds(
@@ -91,13 +98,8 @@ def test_an_exported_run_is_imported_without_loss(answers: list[Response]) -> No
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         data = runs.dataset(folder)
-        # Where a request has failed without a text, a log has no message and so no reasoning.
         responses = {
-            str(number): msgspec.structs.replace(
-                answer,
-                sample=number,
-                reasoning_text=None if answer.error and not answer.text else answer.reasoning_text,
-            )
+            str(number): msgspec.structs.replace(answer, sample=number)
             for number, answer in enumerate(answers)
         }
         run = runs.run(

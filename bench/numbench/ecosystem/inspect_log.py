@@ -142,7 +142,7 @@ def _output(info: RunInfo, response: Response) -> ModelOutput:
     )
 
     model = response.served_model or info.model
-    if response.error is not None and not response.text:
+    if response.error is not None and not (response.text or response.reasoning_text):
         return ModelOutput(model=model, time=response.latency)
     content: object = response.text
     if response.reasoning_text:
