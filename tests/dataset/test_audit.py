@@ -9,6 +9,7 @@ import pytest
 from numbench.dataset.audit import audit
 from numbench.errors import BadInput
 from numbench.resources import resource_folder
+from tests.command_line import CommandLine
 
 HEADER = "text_prompt,answer\n"
 
@@ -96,3 +97,17 @@ def test_a_byte_order_mark_is_ignored(tmp_path: Path) -> None:
 def test_a_folder_without_labels_is_refused(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match="no dataset, CSV file"):
         audit(tmp_path)
+
+
+def test_the_exit_code_tells_whether_all_labels_are_right(tmp_path: Path) -> None:
+    numbench = CommandLine(tmp_path, None)
+    right, wrong = "What is 1 + 2?,3\n", "What is 1 + 2?,4\n"
+    (tmp_path / "right.csv").write_text(HEADER + right)
+    (tmp_path / "one.csv").write_text(HEADER + right + wrong)
+    (tmp_path / "empty.csv").write_text(HEADER)
+    assert "Add" in numbench("audit", "right.csv")
+    output = numbench("audit", "one.csv", "--out", "wrong.csv", code=1)
+    assert output.splitlines()[-1] == "numbench: 1 of 2 labels is wrong"
+    assert (tmp_path / "wrong.csv").read_text().count("\n") == 2
+    assert "empty.csv: no labels" in numbench("audit", "empty.csv", code=2)
+    assert "The exit code is 1 if a label is wrong" in " ".join(numbench("audit", "--help").split())

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from numbench.cli.options import Engine, Format, Profile, Split, console, print_to_stderr
+from numbench.errors import NumbenchError
 
 if TYPE_CHECKING:
     from numbench.dataset.generate import FileProgress
@@ -137,7 +138,8 @@ def audit(
       numbench audit v1
       numbench audit PATH/TO/labels.csv --out wrong.csv
 
-    CSV files need the columns text_prompt (or prompt) and answer.
+    CSV files need the columns text_prompt (or prompt) and answer. The exit code is 1 if a label is
+    wrong.
     """
     from numbench.cli.tables import audit_tables, write_audit_csv
     from numbench.dataset.audit import audit as audit_labels
@@ -147,6 +149,10 @@ def audit(
     if out is not None:
         write_audit_csv(result, out)
         print(out)
+    if wrong := sum(map(len, result.wrong.values())):
+        verb = "is" if wrong == 1 else "are"
+        total = sum(result.checked.values())
+        raise NumbenchError(f"{wrong:,} of {total:,} labels {verb} wrong")
 
 
 def describe(

@@ -47,7 +47,8 @@ def audit(source: str | Path) -> AuditResult:
     """Check every label of a dataset, a CSV file, or a folder of CSV files.
 
     A CSV file needs the columns `text_prompt` (or `prompt`) and `answer`; files of responses in a
-    folder are skipped. Raises BadInput with file, line and column for a row that cannot be read.
+    folder are skipped. Raises BadInput with file, line and column for a row that cannot be read,
+    and if there are no labels.
     """
     checked: dict[str, int] = {}
     wrong: dict[str, list[LabelError]] = {}
@@ -59,6 +60,8 @@ def audit(source: str | Path) -> AuditResult:
             raise BadInput(f"{label.location}: {undefined}") from undefined
         if error is not None:
             wrong.setdefault(label.task, []).append(error)
+    if not checked:
+        raise BadInput(f"{source}: no labels to check")
     return AuditResult({task: checked[task] for task in TASKS if task in checked}, wrong)
 
 
