@@ -124,7 +124,7 @@ def test_questions_and_answers_are_those_of_the_papers_code(
         parsed = parse_answer(answer_json(tokens, values, vocabulary), kind)
         truth = {"list": "[{}]", "letter": '"{}"'}.get(kind, "{}").format(row["answer"])
         expected = parse_answer(f'{{"answer": {truth}}}', kind)
-        assert parsed is not None and expected is not None and parsed.rule == 1
+        assert parsed is not None and expected is not None and parsed.rule == "json"
         if isinstance(expected.value, str) or vocabulary.encoding is None:
             assert parsed.value == expected.value
         else:  # A number token has 15 significant digits; some answers of Sorting have more.

@@ -161,16 +161,15 @@ def answer(vocabulary: Vocabulary, *pieces: str | float, ended: bool = True) -> 
         ("subword", ("-", "123", "4", ".", "05"), "-1234.05"),
         ("subword", ("007",), "7"),
         ("subword", ("[", "-", "1", ", ", "2", ".", "5", "]"), "[-1, 2.5]"),
-        ("subword", tuple(["999"] * 2000), "9" * 6000),
+        pytest.param("subword", ("999",) * 2000, "9" * 6000, id="6,000 digits"),
     ],
-    ids=str,
 )
 def test_answers_are_read_from_tokens(
     vocabulary: str, pieces: tuple[str | float, ...], text: str
 ) -> None:
     result = answer(VOCABULARIES[vocabulary], *pieces)
     assert result == f'{{"answer": {text}}}'
-    assert any((parsed := parse_answer(result, kind)) and parsed.rule == 1 for kind in KINDS)
+    assert any((parsed := parse_answer(result, kind)) and parsed.rule == "json" for kind in KINDS)
     cut_off = answer(VOCABULARIES[vocabulary], *pieces, ended=False)
     assert cut_off.startswith('{"answer": null, "said": "')
 
@@ -178,7 +177,7 @@ def test_answers_are_read_from_tokens(
 @given(st.floats(allow_nan=False, allow_infinity=False))
 def test_every_finite_number_round_trips_to_15_digits(value: float) -> None:
     parsed = parse_answer(answer(BITTOKEN, value), "number")
-    assert parsed is not None and parsed.rule == 1
+    assert parsed is not None and parsed.rule == "json"
     assert parsed.value == Decimal(f"{value:.15g}")
 
 
