@@ -195,16 +195,13 @@ def _print_result(recipe: Recipe, folder: Path) -> None:
         return
     for task, metrics in best["tasks"].items():
         print(f"{task:<15} score {metrics['score']:6.1%}   exact {metrics['exact']:6.1%}")
-    mean, numbers = best["harmonic_mean"], [task for task in best["tasks"] if task != "text"]
+    mean, bits = best["harmonic_mean"], recipe.data.bits
     print(f"best checkpoint: {path} (step {best['step']:,}, harmonic mean {mean:.1%})")
-    dataset = "--dataset v1"
-    if recipe.data.bits is not None:
-        dataset = "--dataset DATASET"
-        print(f"a dataset for it: numbench generate --max-bits {recipe.data.bits} --name DATASET")
-    print(
-        f"to evaluate it: numbench run --model checkpoint/{path} {dataset} "
-        f"--tasks {','.join(numbers)}"
-    )
+    tasks = f"--tasks {','.join(task for task in best['tasks'] if task != 'text')}"
+    dataset = "v1" if bits is None else f"bits{bits}"
+    if bits is not None:
+        print(f"its questions: numbench generate --name {dataset} --max-bits {bits} {tasks}")
+    print(f"to evaluate it: numbench run --model checkpoint/{path} --dataset {dataset} {tasks}")
 
 
 @app.command()
