@@ -74,7 +74,7 @@ def test_no_command_prints_the_escape_codes_of_a_run_folder(
         fields = {"text": hostile, "served_model": hostile, "provider": hostile}
         lines[0] |= fields | {"extra": {"system_fingerprint": hostile}}
         lines[1] |= {"served_model": "other", "provider": "other"}
-        lines[2] |= {"error": {"kind": "item", "message": hostile}}
+        lines[2] |= {"text": "", "error": {"kind": "item", "message": hostile}}
         responses.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
         settings = json.loads(Path(name, "run.json").read_text())
         settings |= {"display": hostile, "reasoning": hostile}

@@ -80,4 +80,4 @@ def numbench_run(
 
 def error_lines(done: subprocess.CompletedProcess[str], model: str) -> list[str]:
     """Return the lines on stderr that are not progress, which a slow run prints first."""
-    return [line for line in done.stderr.splitlines() if not line.startswith(f"{model} · ")]
+    return [line for line in done.stderr.splitlines() if f" {model} · " not in f" {line}"]

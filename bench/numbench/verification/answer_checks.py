@@ -25,7 +25,12 @@ def check_answers(scored: ScoredRun) -> Iterator[Finding]:
     answers: Counter[str] = Counter()
     for response in iter_responses(scored.path):
         answers[response.request_id] += response.error is None
-    unanswered = sorted(key for key in expected if not answers[key])
+    unanswered = sorted(
+        request_id(row.item.id, row.sample)
+        for rows in scored.rows.values()
+        for row in rows
+        if not row.is_answered
+    )
     repeated = sorted(key for key, count in answers.items() if count > 1)
     unrelated = sorted(answers.keys() - expected)
     if unanswered:
