@@ -1,4 +1,4 @@
-"""Published scores stand beside runs on the paper's questions, marked beside `v1`, or nowhere."""
+"""Reports show published scores with runs on the paper's questions, marked with `v1`, or not."""
 
 from __future__ import annotations
 

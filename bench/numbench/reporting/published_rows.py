@@ -1,4 +1,4 @@
-"""Where the paper's published scores stand beside measured ones, and the note below them."""
+"""Which runs are shown with the scores published in the paper, and the note below them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ NOTE = f"{MARK} Other questions than v1, mostly harder: Div by an estimated 1 to
 
 
 def is_comparable(dataset: Dataset) -> bool:
-    """Return whether published scores stand beside runs on a dataset.
+    """Return whether reports show published scores next to runs on a dataset.
 
     It has the paper's questions, or is `v1`, where they have a mark and a note.
     """

@@ -13,7 +13,7 @@ tried in this order; the first that applies decides:
   code fence or emphasis around it.
 
 The value must be of the kind that the task requires: a list of one number is not a number. If it is
-not, or if the text goes on to an object that ends inside another value, there is no answer: the
+not, or if the text ends inside a later object with another value, there is no answer: the
 answers before it are drafts. What follows an end-of-turn token (`<|im_end|>`, `</s>`, …) or a line
 that starts another question (`Question:`, `User:`) after the first key was invented by the model.
 
