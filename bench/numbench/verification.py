@@ -7,7 +7,6 @@ from enum import Enum
 from pathlib import Path
 from typing import NamedTuple
 
-from numbench.certificate.outcome import find_outcomes
 from numbench.dataset.audit import audit
 from numbench.dataset.store import RELEASED_DATASETS, Dataset, dataset_hash, released_dataset
 from numbench.errors import BadInput
@@ -15,6 +14,7 @@ from numbench.forensics.answers import numeric_answers, read_questions
 from numbench.forensics.findings import find
 from numbench.journal import find_runs, iter_responses, read_info
 from numbench.journal_repair import verify_run
+from numbench.memory_test.outcome import find_outcomes
 from numbench.records import Response, RunInfo, request_id
 from numbench.scoring import ScoredItem, ScoredRun, score_run
 from numbench.scoring.completeness import completeness

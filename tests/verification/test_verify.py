@@ -14,9 +14,9 @@ import msgspec
 import pytest
 
 import numbench as nb
-from numbench.certificate.runs import run_certificate
 from numbench.errors import BadInput
 from numbench.journal import read_info
+from numbench.memory_test.runs import run_memory_test
 from numbench.records import Failure, FailureKind, Response, Usage
 from numbench.runner.spec import RunSpec
 from numbench.scoring import score_run
@@ -187,18 +187,18 @@ def test_changed_prompts_of_a_horizon_are_errors(original_horizon: Path, tmp_pat
 
 
 @pytest.fixture(scope="module")
-def original_certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A certificate of a baseline that is right on all frozen and fresh items."""
+def original_memory_test(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A memory test of a baseline that is right on all frozen and fresh items."""
     out = tmp_path_factory.mktemp("certificate") / "c"
     spec = RunSpec(
         "baseline/float64", tasks=("minmax", "interval"), limit=40, out=out, dataset="v1"
     )
-    run_certificate(spec, 40.0)
+    run_memory_test(spec, 40.0)
     return out
 
 
-def certificate_findings(folder: Path) -> dict[str, list[tuple[Severity, str]]]:
-    """Return the findings about the certificate, by the name of its run."""
+def memory_findings(folder: Path) -> dict[str, list[tuple[Severity, str]]]:
+    """Return the findings about the memory test, by the name of its run."""
     return {
         path.name: [(severity, text) for severity, check, text in found if check == "memory test"]
         for path, found in verify([folder])
@@ -232,22 +232,22 @@ def forge_seed(folder: Path) -> None:
         ),
     ],
 )
-def test_both_runs_of_a_certificate_have_its_verdict(
-    original_certificate: Path,
+def test_both_runs_of_a_memory_test_have_its_verdict(
+    original_memory_test: Path,
     tmp_path: Path,
     change: Callable[[Path], None],
     severity: Severity,
     text: str,
 ) -> None:
-    folder = shutil.copytree(original_certificate, tmp_path / "c")
+    folder = shutil.copytree(original_memory_test, tmp_path / "c")
     change(folder)
     expected = [(severity, text)]
-    assert certificate_findings(folder) == {"fresh": expected, "frozen": expected}
+    assert memory_findings(folder) == {"fresh": expected, "frozen": expected}
 
 
-def test_half_of_a_certificate_has_no_verdict(original_certificate: Path, tmp_path: Path) -> None:
-    folder = shutil.copytree(original_certificate, tmp_path / "c")
-    assert certificate_findings(folder / "frozen") == {"frozen": []}
+def test_half_of_a_memory_test_has_no_verdict(original_memory_test: Path, tmp_path: Path) -> None:
+    folder = shutil.copytree(original_memory_test, tmp_path / "c")
+    assert memory_findings(folder / "frozen") == {"frozen": []}
 
 
 def test_a_plugin_task_of_exact_match_is_verified_and_memory_tested(
@@ -261,12 +261,12 @@ def test_a_plugin_task_of_exact_match_is_verified_and_memory_tested(
     load_prompt_set.cache_clear()
     nb.generate(name="own", size=12, tasks=["gcd"], seed=3, out="own")
     spec = RunSpec("baseline/float64", dataset=Path("own"), tasks=("gcd",), out=Path("c"))
-    run_certificate(spec, 40.0)
+    run_memory_test(spec, 40.0)
     results = verify([Path("c")])
     assert len(results) == 2 and all(result.is_valid for result in results)
     # Neither its correct nor its incorrect answers are compared with computations of other tasks.
     assert not any(found.check == "float64" for result in results for found in result.findings)
-    assert certificate_findings(Path("c"))["fresh"][0][1].startswith("verdict: ")
+    assert memory_findings(Path("c"))["fresh"][0][1].startswith("verdict: ")
     load_prompt_set.cache_clear()
 
 

@@ -22,7 +22,7 @@ from numbench.errors import BadInput
 from numbench.runner.spec import RunSpec
 
 if TYPE_CHECKING:
-    from numbench.certificate.registration import Registration
+    from numbench.memory_test.registration import Registration
 
 PAPER_SUITE = "paper"
 """The suite that is no file."""
@@ -152,15 +152,15 @@ def _memory_test(
     Writes one run folder for both sets of questions (--out). The same command again resumes the
     test. Exit code 3: questions are left without an answer.
     """
-    from numbench.certificate.registration import CERTIFICATE
-    from numbench.certificate.runs import plan_certificate, run_certificate
+    from numbench.memory_test.registration import CERTIFICATE
+    from numbench.memory_test.runs import plan_memory_test, run_memory_test
     from numbench.runner.plan_table import suite_table
     from numbench.runner.run_report import RunReport
     from numbench.scoring import is_correct
 
     dataset = values.pop("dataset")
     spec = RunSpec(**option_values(RunSpec, values), dataset=dataset)
-    planned = plan_certificate(spec, margin)
+    planned = plan_memory_test(spec, margin)
     console().print(suite_table(planned.members, spec.max_cost))
     print(planned.rule.summary)
     if dry_run:
@@ -176,7 +176,7 @@ def _memory_test(
         print_run_report(report)
 
     with exit_on_interrupt():
-        registration = run_certificate(
+        registration = run_memory_test(
             spec, margin, is_correct, on_registered=show, on_done=collect, on_failed=print_to_stderr
         )
     if registration.seed is None:

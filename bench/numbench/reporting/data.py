@@ -37,8 +37,8 @@ from numbench.stats.multiple_testing import RankSet, holm, rank_sets
 from numbench.tasks import TASKS
 
 if TYPE_CHECKING:
-    from numbench.certificate.outcome import Outcome
     from numbench.forensics.findings import RunFindings
+    from numbench.memory_test.outcome import Outcome
     from numbench.plot_style import RunStyle
     from numbench.reporting.answer_formats import FormatScores
     from numbench.reporting.horizon_runs import HorizonRun
@@ -443,7 +443,7 @@ class ReportData:
     @cached_property
     def memory_tests(self) -> tuple[Outcome, ...]:
         """The outcomes of the memory tests whose two runs are among the runs."""
-        from numbench.certificate.outcome import find_outcomes
+        from numbench.memory_test.outcome import find_outcomes
 
         return find_outcomes([run.scored for run in self.runs if run.scored])
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from numbench.certificate.outcome import Outcome
+from numbench.memory_test.outcome import Outcome
 from numbench.reporting.comparisons import ALL, task_name
 from numbench.reporting.data import ReportData
 from numbench.reporting.names import one_line

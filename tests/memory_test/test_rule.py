@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binomtest
 
-from numbench.certificate.rule import (
+from numbench.dataset.store import open_dataset
+from numbench.memory_test.rule import (
     MARGIN,
     PairedDesign,
     decide,
@@ -19,9 +20,8 @@ from numbench.certificate.rule import (
     register_rule,
     shared_weights,
 )
-from numbench.dataset.store import open_dataset
 from numbench.stats.paired import Difference
-from tests.certificate.simulation import PlantedTask, simulate
+from tests.memory_test.simulation import PlantedTask, simulate
 
 CERTIFICATES = 200
 

@@ -19,11 +19,11 @@ from msgspec import Struct
 
 from numbench import jsonl
 from numbench._version import __version__
-from numbench.certificate.rule import PairedDesign, Rule, register_rule, shared_weights
 from numbench.dataset.fresh_items import fresh_items, write_fresh_items
 from numbench.dataset.settings import GENERATOR_VERSION
 from numbench.dataset.store import MANIFEST, Dataset, dataset_hash
 from numbench.errors import BadInput
+from numbench.memory_test.rule import PairedDesign, Rule, register_rule, shared_weights
 from numbench.records import DatasetRef
 
 CERTIFICATE = "certificate.json"
@@ -76,7 +76,7 @@ def read_registration(folder: Path) -> Registration | None:
 
 
 def paired_design(frozen: Dataset, tasks: Sequence[str], limit: int | None) -> PairedDesign:
-    """Return the size of a certificate on the first `limit` items of each task."""
+    """Return the size of a memory test on the first `limit` items of each task."""
     operands = [{item.operands for item in frozen.by_task[task][:limit]} for task in tasks]
     return PairedDesign(len(frozen.by_task[tasks[0]][:limit]), shared_weights(operands))
 

@@ -12,7 +12,7 @@ ARGUMENTS = ("memory-test", "--model", "baseline/float32", "--tasks", "addition"
 
 
 @pytest.mark.slow
-def test_a_certificate_is_planned_registered_and_reported(tmp_path: Path) -> None:
+def test_a_memory_test_is_planned_registered_and_reported(tmp_path: Path) -> None:
     numbench = CommandLine(tmp_path, None)
     command = (*ARGUMENTS, "--limit", "8", "--margin", "20")
     plan = numbench(*command, "--dry-run")

@@ -22,11 +22,11 @@ from markupsafe import escape
 from rich.console import Console
 
 from numbench import jsonl
-from numbench.certificate.outcome import Outcome, find_outcomes
-from numbench.certificate.registration import Registration, read_registration
-from numbench.certificate.runs import plan_certificate, run_certificate
 from numbench.dataset.store import open_dataset
 from numbench.errors import BadInput, NumbenchError
+from numbench.memory_test.outcome import Outcome, find_outcomes
+from numbench.memory_test.registration import Registration, read_registration
+from numbench.memory_test.runs import plan_memory_test, run_memory_test
 from numbench.records import ProtocolName
 from numbench.reporting import ReportResult
 from numbench.reporting.data import ReportData
@@ -106,7 +106,7 @@ def spec(server: Server, out: Path, **changes: Any) -> RunSpec:
 def certify(
     server: Server, out: Path, margin: float = 3.0, retry: frozenset[str] = frozenset(), **more: Any
 ) -> Registration:
-    return run_certificate(spec(server, out, retry=retry, **more), margin)
+    return run_memory_test(spec(server, out, retry=retry, **more), margin)
 
 
 def outcome(folder: Path) -> Outcome:
@@ -163,16 +163,16 @@ def test_a_model_that_computes_is_not_accused(tmp_path: Path) -> None:
 
 CALL = (
     "import sys; from pathlib import Path\n"
-    "from numbench.certificate.runs import run_certificate\n"
+    "from numbench.memory_test.runs import run_memory_test\n"
     "from numbench.runner.spec import RunSpec\n"
     "url, out = sys.argv[1:]\n"
     "spec = RunSpec('openai/some', tasks=('addition', 'multiplication'), limit=40, base_url=url,\n"
     "               dataset='v1', out=Path(out), concurrency=2)\n"
-    "run_certificate(spec, 3.0)\n"
+    "run_memory_test(spec, 3.0)\n"
 )
 
 
-def test_a_killed_certificate_resumes_with_the_same_seed(tmp_path: Path) -> None:
+def test_a_killed_memory_test_resumes_with_the_same_seed(tmp_path: Path) -> None:
     out, enough, slow = tmp_path / "c", threading.Event(), threading.Event()
 
     async def script(received: ReceivedRequest) -> Reply:
@@ -269,7 +269,7 @@ def test_no_question_is_asked_after_the_seed_is_revealed(tmp_path: Path) -> None
 
 
 def test_a_plan_writes_nothing(tmp_path: Path) -> None:
-    planned = plan_certificate(
+    planned = plan_memory_test(
         RunSpec("openai/some", dataset="v1", tasks=TASKS_ASKED, limit=LIMIT, out=tmp_path / "c"),
         3.0,
     )
@@ -405,7 +405,7 @@ def test_the_page_and_the_terminal_state_a_verdict_that_is_no_warning(tmp_path: 
     assert sentence in on_screen(data, 1000)
 
 
-def test_one_run_of_a_certificate_has_no_verdict(done: Path) -> None:
+def test_one_run_of_a_memory_test_has_no_verdict(done: Path) -> None:
     assert report_data(done / "frozen").memory_tests == ()
     # The rule is about exact truth.
     runs = (done / "frozen", done / "fresh")

@@ -1,4 +1,4 @@
-"""Simulated certificates with planted truth: how often the rule gives each verdict."""
+"""Simulated memory tests with planted truth: how often the rule gives each verdict."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from numbench.certificate.rule import (
+from numbench.memory_test.rule import (
     MARGIN,
     PairedDesign,
     Verdict,
@@ -37,7 +37,7 @@ class PlantedTask(NamedTuple):
 
 
 class Simulated(NamedTuple):
-    """Verdicts of certificates on a model that knows a share of the frozen items.
+    """Verdicts of memory tests on a model that knows a share of the frozen items.
 
     stated: the least chance, by the rule, of the verdict `memory`. right: mean probability of a
     right answer to the fresh items.
@@ -49,24 +49,24 @@ class Simulated(NamedTuple):
     right: float
 
     @property
-    def certificates(self) -> int:
-        """The number of simulated certificates."""
+    def memory_tests(self) -> int:
+        """The number of simulated memory tests."""
         return sum(self.verdicts.values())
 
 
 def simulate(
     tasks: Sequence[PlantedTask],
     known: float,
-    certificates: int,
+    memory_tests: int,
     seed: int,
     margin: float = MARGIN,
 ) -> Simulated:
     """Return the verdicts for a model that knows a random share `known` of the frozen items."""
     rng = np.random.default_rng(seed)
-    memory = _Memory(known, certificates, rng)
+    memory = _Memory(known, memory_tests, rng)
     strata = []
     for task in tasks:
-        shape = (len(task.frozen), certificates)
+        shape = (len(task.frozen), memory_tests)
         right_frozen = (rng.random(shape) < task.frozen[:, None]) | memory.knows(task.keys)
         right_fresh = rng.random(shape) < task.fresh[:, None]
         values = _MAXIMUM * (right_frozen.astype(float) - right_fresh)
@@ -90,15 +90,15 @@ def verdicts(strata: Sequence[Stratum], margin: float) -> list[Verdict]:
 
 
 class _Memory:
-    """Which operands a model knows, in each of several certificates."""
+    """Which operands a model knows, in each of several memory tests."""
 
-    def __init__(self, known: float, certificates: int, rng: np.random.Generator) -> None:
-        self._known, self._certificates, self._rng = known, certificates, rng
+    def __init__(self, known: float, memory_tests: int, rng: np.random.Generator) -> None:
+        self._known, self._memory_tests, self._rng = known, memory_tests, rng
         self._of_key: dict[Hashable, npt.NDArray[np.bool_]] = {}
 
     def knows(self, keys: Sequence[Hashable]) -> npt.NDArray[np.bool_]:
-        """Return whether the pairs with these keys are known, of shape (pairs, certificates)."""
+        """Return whether the pairs with these keys are known, of shape (pairs, memory_tests)."""
         for key in keys:
             if key not in self._of_key:
-                self._of_key[key] = self._rng.random(self._certificates) < self._known
+                self._of_key[key] = self._rng.random(self._memory_tests) < self._known
         return np.array([self._of_key[key] for key in keys])

@@ -10,14 +10,14 @@ from typing import NamedTuple
 import msgspec
 import numpy as np
 
-from numbench.certificate.registration import (
+from numbench.memory_test.registration import (
     FRESH_RUN,
     FROZEN_RUN,
     Registration,
     find_fault,
     read_registration,
 )
-from numbench.certificate.rule import (
+from numbench.memory_test.rule import (
     PairedDesign,
     Verdict,
     adjusted_p_values,

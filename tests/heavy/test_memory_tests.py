@@ -1,4 +1,4 @@
-"""Error rates and power of certificates on models whose answers depend on the difficulty."""
+"""Error rates and power of memory tests on models whose answers depend on the difficulty."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from scipy.stats import binomtest
 
 from numbench.dataset.fresh_items import item_stratum
 from numbench.dataset.store import open_dataset
-from tests.certificate.simulation import PlantedTask, simulate
+from tests.memory_test.simulation import PlantedTask, simulate
 
 pytestmark = pytest.mark.heavy
 CERTIFICATES = 1000

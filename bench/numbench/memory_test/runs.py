@@ -1,4 +1,4 @@
-"""The runs of a certificate: registered first, then the frozen items, then the fresh ones."""
+"""The runs of a memory test: registered first, then the frozen items, then the fresh ones."""
 
 from __future__ import annotations
 
@@ -8,7 +8,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
-from numbench.certificate.registration import (
+from numbench.dataset.fresh_items import generator_settings
+from numbench.dataset.store import Dataset, open_dataset
+from numbench.errors import BadInput
+from numbench.journal import run_lock
+from numbench.memory_test.registration import (
     FRESH_ITEMS,
     FRESH_RUN,
     FROZEN_RUN,
@@ -20,11 +24,7 @@ from numbench.certificate.registration import (
     register,
     reveal,
 )
-from numbench.certificate.rule import Rule, register_rule
-from numbench.dataset.fresh_items import generator_settings
-from numbench.dataset.store import Dataset, open_dataset
-from numbench.errors import BadInput
-from numbench.journal import run_lock
+from numbench.memory_test.rule import Rule, register_rule
 from numbench.models import ModelDescription
 from numbench.runner.planning import plan
 from numbench.runner.progress import ScoreCallback
@@ -34,16 +34,16 @@ from numbench.runner.spec import RunSpec
 from numbench.runner.suite import SuiteRun, run_suite
 
 
-class CertificatePlan(NamedTuple):
-    """What a certificate would do: its folder, its rule, and the runs on both datasets."""
+class MemoryTestPlan(NamedTuple):
+    """What a memory test would do: its folder, its rule, and the runs on both datasets."""
 
     folder: Path
     rule: Rule
     members: tuple[SuiteRun, ...]
 
 
-class _Certificate(NamedTuple):
-    """A certificate as the user specifies it, with what that refers to."""
+class _MemoryTest(NamedTuple):
+    """A memory test as the user specifies it, with what that refers to."""
 
     spec: RunSpec
     description: ModelDescription
@@ -52,16 +52,16 @@ class _Certificate(NamedTuple):
     folder: Path
 
 
-def plan_certificate(spec: RunSpec, margin: float) -> CertificatePlan:
-    """Return what `run_certificate` with the same arguments would do now. Writes nothing.
+def plan_memory_test(spec: RunSpec, margin: float) -> MemoryTestPlan:
+    """Return what `run_memory_test` with the same arguments would do now. Writes nothing.
 
     Before the fresh items exist, their run is planned with the frozen ones, which are as long.
-    Raises BadInput if `run_certificate` would, except for a missing key.
+    Raises BadInput if `run_memory_test` would, except for a missing key.
     """
     return _plan(_open(spec, margin))
 
 
-def run_certificate(
+def run_memory_test(
     spec: RunSpec,
     margin: float,
     judge: ScoreCallback | None = None,
@@ -69,25 +69,25 @@ def run_certificate(
     on_done: Callable[[RunReport], None] = lambda report: None,
     on_failed: Callable[[str], None] = lambda message: None,
 ) -> Registration:
-    """Register the certificate, run the model on both datasets, reveal the seed.
+    """Register the memory test, run the model on both datasets, reveal the seed.
 
     A further call with the same arguments resumes it. The seed is revealed once no request is open;
     until then it is None in the result. Limits of cost and time are for both runs together.
     on_registered: called before the first question. on_done, on_failed: as in `run_suite`.
 
-    Raises what `run_suite` raises, and BadInput for a certificate that differs from the registered
+    Raises what `run_suite` raises, and BadInput for a memory test that differs from the registered
     one, or that has a revealed seed and open requests.
     """
-    certificate = _open(spec, margin)
-    if read_registration(certificate.folder) is None:
+    memory_test = _open(spec, margin)
+    if read_registration(memory_test.folder) is None:
         # It refuses what is wrong before anything is written.
-        _plan(certificate)
-    with run_lock(certificate.folder):
-        registration = register(certificate.folder, certificate.request, certificate.frozen)
-        on_registered(certificate.folder, registration)
-        run_suite(_plan(certificate).members, judge, on_done, on_failed)
-        if not any(map(_is_open, _plan(certificate._replace(spec=_without_limits(spec))).members)):
-            registration = reveal(certificate.folder, registration)
+        _plan(memory_test)
+    with run_lock(memory_test.folder):
+        registration = register(memory_test.folder, memory_test.request, memory_test.frozen)
+        on_registered(memory_test.folder, registration)
+        run_suite(_plan(memory_test).members, judge, on_done, on_failed)
+        if not any(map(_is_open, _plan(memory_test._replace(spec=_without_limits(spec))).members)):
+            registration = reveal(memory_test.folder, registration)
     return registration
 
 
@@ -96,21 +96,21 @@ def _without_limits(spec: RunSpec) -> RunSpec:
     return replace(spec, retry=(), max_cost=None, time_limit=None)
 
 
-def _plan(certificate: _Certificate) -> CertificatePlan:
-    """Return the plan of a certificate. Raises BadInput if it cannot be continued."""
-    folder, request = certificate.folder, certificate.request
+def _plan(memory_test: _MemoryTest) -> MemoryTestPlan:
+    """Return the plan of a memory test. Raises BadInput if it cannot be continued."""
+    folder, request = memory_test.folder, memory_test.request
     stored = read_registration(folder)
-    members = _members(certificate)
+    members = _members(memory_test)
     if stored is None:
-        design = paired_design(certificate.frozen, request.tasks, request.limit)
-        return CertificatePlan(folder, register_rule(design, request.margin), members)
-    check_same(folder, stored, request, certificate.frozen)
+        design = paired_design(memory_test.frozen, request.tasks, request.limit)
+        return MemoryTestPlan(folder, register_rule(design, request.margin), members)
+    check_same(folder, stored, request, memory_test.frozen)
     if stored.seed is not None and any(map(_is_open, members)):
         raise BadInput(
             f"{folder}: the seed of the fresh items is revealed, so nothing more is asked; choose "
             "another --out for a new memory test"
         )
-    return CertificatePlan(folder, stored.rule, members)
+    return MemoryTestPlan(folder, stored.rule, members)
 
 
 def _is_open(member: SuiteRun) -> bool:
@@ -118,8 +118,8 @@ def _is_open(member: SuiteRun) -> bool:
     return member.plan.requests > 0 or member.plan.items_in_jobs > 0
 
 
-def _open(spec: RunSpec, margin: float) -> _Certificate:
-    """Return the certificate of `spec`. Raises BadInput for arguments that it cannot have."""
+def _open(spec: RunSpec, margin: float) -> _MemoryTest:
+    """Return the memory test of `spec`. Raises BadInput for arguments that it cannot have."""
     if not 0 < margin <= 100 or math.isnan(margin):
         raise BadInput(f"--margin {margin:g}: give a number of points above 0, at most 100")
     if spec.shard is not None:
@@ -133,12 +133,12 @@ def _open(spec: RunSpec, margin: float) -> _Certificate:
         spec.model, description.level, tasks, spec.limit, spec.samples, margin
     )
     folder = spec.folder or Path("results") / name
-    return _Certificate(spec, description, frozen, request, folder)
+    return _MemoryTest(spec, description, frozen, request, folder)
 
 
-def _members(certificate: _Certificate) -> tuple[SuiteRun, ...]:
+def _members(memory_test: _MemoryTest) -> tuple[SuiteRun, ...]:
     """Return the runs on the frozen and the fresh items with their plans."""
-    spec, folder = certificate.spec, certificate.folder
+    spec, folder = memory_test.spec, memory_test.folder
     fresh = folder / FRESH_ITEMS
     is_registered = read_registration(folder) is not None
     specs = (
