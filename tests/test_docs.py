@@ -12,6 +12,7 @@ import pytest
 from typer.main import get_command
 from typer.testing import CliRunner
 
+import numbench
 from numbench.cli import app
 from numbench.reporting import figures
 
@@ -118,6 +119,17 @@ def test_shown_outputs_are_those_of_the_program(page: str, outputs: dict[str, st
         pattern = "(?:.*\n)*?".join(re.escape(part) for part in parts)
         printed = re.sub(" +$", "", outputs[command], flags=re.M)
         assert re.fullmatch(pattern, printed), f"{command} prints:\n{printed}"
+
+
+def test_the_costs_of_a_full_run_are_those_of_its_plan() -> None:
+    page = (ROOT / "docs" / "quickstart.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| `(.+?)` \| (\w+) \| ([\d.]+) million \| \$([\d.]+) \|$", page, re.M)
+    assert len(rows) >= 5
+    for model, reasoning, tokens, cost in rows:
+        planned = numbench.plan(model=model, reasoning=reasoning)
+        assert planned.generated_tokens is not None and planned.cost is not None
+        assert f"{planned.generated_tokens / 1e6:.1f}" == tokens
+        assert f"{planned.cost:.{len(cost.partition('.')[2])}f}" == cost
 
 
 @pytest.mark.parametrize("page", EXAMPLE_PAGES)

@@ -1,6 +1,6 @@
 """Measure how well language models compute with numbers, and how many tokens that takes.
 
-The names listed in `__all__` are the public API; `docs/python.md` shows how to use them.
+The names listed in `__all__` are the public API; `docs/reference.md` shows how to use them.
 Everything else in the package is internal and may change without notice. Names load on first
 use, so that `import numbench` stays fast.
 """

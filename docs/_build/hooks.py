@@ -1,4 +1,4 @@
-"""MkDocs hooks: include pages that live outside `docs/`, at the same path as in the repository.
+"""MkDocs hooks: the README as home page, pages that live outside `docs/`, the generated reference.
 
 A link from `docs/` such as `../datasets/README.md` works in the repository, and becomes
 `datasets/README.md` in the site.
@@ -7,6 +7,7 @@ A link from `docs/` such as `../datasets/README.md` works in the repository, and
 from __future__ import annotations
 
 import re
+import sys
 from pathlib import Path
 
 from mkdocs.config.defaults import MkDocsConfig
@@ -14,6 +15,10 @@ from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 
 ROOT = Path(__file__).parents[2]
+sys.path.insert(0, str(Path(__file__).parent))
+import reference  # noqa: E402
+
+HOME = "README.md"
 
 INCLUDED_PAGES = (
     "CHANGELOG.md",
@@ -36,7 +41,8 @@ _EXTERNAL = re.compile(r"[a-z]+:|#")
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Add the included pages, and the local files that they refer to."""
+    """Add the home page and the included pages, and the local files that they refer to."""
+    files.append(File.generated(config, "index.md", abs_src_path=str(ROOT / HOME)))
     for name in INCLUDED_PAGES:
         _add(files, config, name)
         for target in _local_targets(ROOT / name):
@@ -48,7 +54,9 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
     """Adjust links to the layout of the site; keep the text of links to files that it lacks."""
     source = page.file.src_uri
-    is_included = source in INCLUDED_PAGES
+    if source == "reference.md":
+        markdown = reference.complete(markdown)
+    is_included = source in (*INCLUDED_PAGES, "index.md")
     folder = (ROOT if is_included else ROOT / "docs") / source
 
     def adjust(match: re.Match[str]) -> str:

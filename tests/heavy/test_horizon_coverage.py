@@ -22,7 +22,7 @@ SEED = 20_261
 
 SAMPLES = 1000
 
-# What `docs/horizon.md` says, with three standard errors of the estimate.
+# What `docs/validity.md` says, with three standard errors of the estimate.
 LEAST, MOST = 0.93 - 3 * sqrt(0.93 * 0.07 / SAMPLES), 0.97 + 3 * sqrt(0.97 * 0.03 / SAMPLES)
 
 LOW = {"slope 1", "slope 1.4"}
