@@ -62,12 +62,9 @@ def test_importing_the_package_loads_no_library() -> None:
 
 
 def test_a_generated_dataset_is_the_one_that_loads(dataset: nb.Dataset) -> None:
-    again = nb.load_dataset(dataset.path)
-    assert {task: len(items) for task, items in again.by_task.items()} == {
-        "sorting": 6,
-        "addition": 6,
-    }
-    assert isinstance(again.by_task["addition"][0], nb.Item)
+    by_task = nb.load_dataset(dataset.path).by_task
+    assert {task: len(items) for task, items in by_task.items()} == {"sorting": 6, "addition": 6}
+    assert isinstance(by_task["addition"][0], nb.Item)
 
 
 def test_scores_load_as_one_row_per_response(runs: list[Path]) -> None:
@@ -103,53 +100,29 @@ def test_loaded_tokens_are_those_of_the_tables(tmp_path: Path) -> None:
         assert summary.tokens == pytest.approx(sum(tokens) / len(tokens))
 
 
-def test_two_runs_are_compared(runs: list[Path]) -> None:
+def test_every_function_takes_plain_arguments(
+    dataset: nb.Dataset, runs: list[Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert not nb.compare(runs[0], runs[0]).failures
     assert isinstance(nb.compare(*runs).failures, tuple)
-
-
-def test_a_plan_counts_what_a_run_would_ask(dataset: nb.Dataset, tmp_path: Path) -> None:
-    planned = nb.plan(
-        "openai/any", base_url="http://127.0.0.1:1/v1", dataset=dataset.path, out=tmp_path
-    )
-    assert planned.requests == 12
-    assert not list(tmp_path.iterdir())
-
-
-def test_items_are_printed(runs: list[Path], capsys: pytest.CaptureFixture[str]) -> None:
+    url, out = "http://127.0.0.1:1/v1", tmp_path / "planned"
+    planned = nb.plan("openai/any", base_url=url, dataset=dataset.path, out=out)
+    assert planned.requests == 12 and not out.exists()
     nb.show(runs[1], tasks=["addition"], wrong=True, limit=1)
     assert "What is" in capsys.readouterr().out
-
-
-def test_labels_are_audited(dataset: nb.Dataset) -> None:
-    result = nb.audit(dataset.path)
-    assert sum(result.checked.values()) == 12
-    assert not result.wrong
-
-
-def test_a_report_is_written(runs: list[Path], tmp_path: Path) -> None:
+    audited = nb.audit(dataset.path)
+    assert sum(audited.checked.values()) == 12 and not audited.wrong
     messages: list[str] = []
     result = nb.report(runs, out=tmp_path, references=False, on_progress=messages.append)
-    assert (result.out / "report.html").is_file()
-    assert messages
-
-
-def test_run_works_inside_an_event_loop(dataset: nb.Dataset, tmp_path: Path) -> None:
-    async def notebook_cell() -> nb.RunReport:
-        return nb.run(MODELS[0], dataset=dataset.path, out=tmp_path / "sync")
-
-    assert asyncio.run(notebook_cell()).answered == 12
-
-
-def test_arun_is_awaitable(dataset: nb.Dataset, tmp_path: Path) -> None:
-    async def both() -> list[nb.RunReport]:
-        return await asyncio.gather(
-            *(nb.arun(model, dataset=dataset.path, out=tmp_path / model) for model in MODELS)
-        )
-
-    assert [report.answered for report in asyncio.run(both())] == [12, 12]
-
-
-def test_bad_input_is_raised_as_such() -> None:
+    assert (result.out / "report.html").is_file() and messages
     with pytest.raises(nb.BadInput, match="addition"):
         nb.generate("other", tasks=["Add"])
+
+
+def test_runs_work_inside_an_event_loop(dataset: nb.Dataset, tmp_path: Path) -> None:
+    async def notebook_cell() -> list[nb.RunReport]:
+        done = nb.run(MODELS[0], dataset=dataset.path, out=tmp_path / "sync")
+        both = (nb.arun(each, dataset=dataset.path, out=tmp_path / each) for each in MODELS)
+        return [done, *await asyncio.gather(*both)]
+
+    assert [report.answered for report in asyncio.run(notebook_cell())] == [12, 12, 12]

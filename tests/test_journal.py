@@ -346,7 +346,7 @@ def test_append_leaves_the_event_loop_free(tmp_path: Path, monkeypatch: pytest.M
             {"dataset": replace(INFO.dataset, sha256="c" * 64)},
             f"dataset hash '{'a' * 12}', this one",
         ),
-        ({"prompt": replace(INFO.prompt, sha256="c")}, "different prompts"),
+        ({"prompt": replace(INFO.prompt, sha256="c")}, "prompts for all"),
         ({"settings": {"temperature": None, "request": {}}}, "settings.request"),
         ({"settings": INFO.settings | {"seed": 1}}, "settings.seed None, this one has 1"),
         ({"source": "imported"}, "source"),

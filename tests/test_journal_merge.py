@@ -257,7 +257,7 @@ def test_a_setting_the_samples_a_dataset_or_a_prompt_that_differs_is_refused(
         "settings.seed": replace(info, settings=info.settings | {"seed": 5}),
         "samples": replace(info, settings=info.settings | {"samples": 2}),
         "dataset hash": replace(info, dataset=replace(info.dataset, sha256="0" * 64)),
-        "prompts differ": replace(
+        "prompts for addition": replace(
             info, prompt=replace(info.prompt, tasks=info.prompt.tasks | {"addition": "0"})
         ),
         "shards of one division": replace(info, shard=ItemShard(1, 3)),

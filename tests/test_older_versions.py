@@ -73,7 +73,7 @@ def test_a_run_whose_prompts_have_changed_is_refused(tmp_path: Path) -> None:
     info["prompt"]["tasks"]["addition"] = "0" * 64
     (out / "run.json").write_text(json.dumps(info))
     settings = {"temperature": 0.5, "seed": 7, "samples": 2, "max_tokens": 64, "few_shot": 1}
-    with pytest.raises(BadInput, match="different prompts"):
+    with pytest.raises(BadInput, match="prompts for addition"):
         run(
             RunSpec(
                 "openai/served",

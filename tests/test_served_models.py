@@ -30,9 +30,6 @@ def test_each_of_model_provider_and_fingerprint_is_compared() -> None:
         "the answers come from 2 providers: p (2), q (1)",
         "the answers come from 2 system fingerprints: f (2), g (1)",
     ]
-
-
-def test_failed_requests_do_not_count_and_long_lists_are_cut() -> None:
     failure = Failure(kind="item", message="x")
     assert drift_warnings([Completion(served_model="a", error=failure), Completion()]) == []
     many = [Completion(served_model=str(n)) for n in range(9)]

@@ -8,14 +8,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NoReturn
+from typing import TYPE_CHECKING, Annotated, Literal, NoReturn
 
 import msgspec
 import typer
 
 from bittoken.bundled import checkpoint_folder
 from numbench.cli import run_app
-from numbench.cli.options import TextSplit, print_to_stderr
+from numbench.cli.options import print_to_stderr
 from numbench.errors import BadInput
 
 if TYPE_CHECKING:
@@ -218,9 +218,9 @@ def perplexity(
         typer.Option(min=1, metavar="N", help="Use at most this many tokens. [default: all]"),
     ] = None,
     split: Annotated[
-        TextSplit,
+        Literal["val", "train"],
         typer.Option(help="Documents to use; one in a hundred is val and never trained on."),
-    ] = TextSplit.val,
+    ] = "val",
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """Measure how well a small model predicts text.
@@ -237,12 +237,12 @@ def perplexity(
     _require_packages("perplexity", "torch", "safetensors", "tokenizers")
     from bittoken.perplexity import text_perplexity
 
-    result = text_perplexity(checkpoint_folder(model), text, split.value, tokens)
+    result = text_perplexity(checkpoint_folder(model), text, split, tokens)
     if json:
         content = {
             "model": model,
             "text": str(text),
-            "split": split.value,
+            "split": split,
             "perplexity": result.all,
             "tokens": result.all_tokens,
             "text_perplexity": result.text,
@@ -251,7 +251,7 @@ def perplexity(
         print(msgspec.json.encode(content).decode())
         return
     print(
-        f"{model} on {text} ({split.value}): perplexity {_format_perplexity(result.all)} over "
+        f"{model} on {text} ({split}): perplexity {_format_perplexity(result.all)} over "
         f"{result.all_tokens:,} tokens; {_format_perplexity(result.text)} over the "
         f"{result.text_tokens:,} that are not part of a number"
     )

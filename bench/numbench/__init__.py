@@ -5,6 +5,7 @@ Everything else in the package is internal and may change without notice. Names 
 use, so that `import numbench` stays fast.
 """
 
+# ruff: noqa: I001 - a module is named once
 from __future__ import annotations
 
 import sys
@@ -12,115 +13,75 @@ from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING
 
-from numbench._version import __version__
+from numbench._version import __version__ as __version__
 
 if TYPE_CHECKING:
     from numbench.api import (
-        arun,
-        audit,
-        compare,
-        generate,
-        load_dataset,
-        load_horizons,
-        load_scores,
-        measure_horizons,
-        merge,
-        plan,
-        plan_precision,
-        report,
-        run,
-        score,
-        show,
+        arun as arun,
+        audit as audit,
+        compare as compare,
+        generate as generate,
+        load_dataset as load_dataset,
+        load_horizons as load_horizons,
+        load_scores as load_scores,
+        measure_horizons as measure_horizons,
+        merge as merge,
+        plan as plan,
+        plan_precision as plan_precision,
+        report as report,
+        run as run,
+        score as score,
+        show as show,
     )
-    from numbench.dataset.store import Dataset
-    from numbench.errors import BadInput, NumbenchError
-    from numbench.horizon.estimate import TaskHorizon
-    from numbench.journal_merge import MergedRun
+    from numbench.dataset.store import Dataset as Dataset
+    from numbench.errors import BadInput as BadInput, NumbenchError as NumbenchError
+    from numbench.horizon.estimate import TaskHorizon as TaskHorizon
+    from numbench.journal_merge import MergedRun as MergedRun
     from numbench.records import (
-        Completion,
-        Difficulty,
-        Failure,
-        Item,
-        Manifest,
-        Response,
-        RunInfo,
-        Score,
-        Usage,
+        Completion as Completion,
+        Difficulty as Difficulty,
+        Failure as Failure,
+        Item as Item,
+        Manifest as Manifest,
+        Response as Response,
+        RunInfo as RunInfo,
+        Score as Score,
+        Usage as Usage,
     )
-    from numbench.reporting.precision_plan import PrecisionPlan
-    from numbench.runner import Plan, RunReport
-    from numbench.scoring import ScoredRun
-    from numbench.tasks import PAPER_TASKS, TASKS, Task, TaskPrompts
+    from numbench.reporting.precision_plan import PrecisionPlan as PrecisionPlan
+    from numbench.runner import Plan as Plan, RunReport as RunReport
+    from numbench.scoring import ScoredRun as ScoredRun
+    from numbench.tasks import (
+        PAPER_TASKS as PAPER_TASKS,
+        TASKS as TASKS,
+        Task as Task,
+        TaskPrompts as TaskPrompts,
+    )
 
-__all__ = [
-    "PAPER_TASKS",
-    "TASKS",
-    "BadInput",
-    "Completion",
-    "Dataset",
-    "Difficulty",
-    "Failure",
-    "Item",
-    "Manifest",
-    "MergedRun",
-    "NumbenchError",
-    "Plan",
-    "PrecisionPlan",
-    "Response",
-    "RunInfo",
-    "RunReport",
-    "Score",
-    "ScoredRun",
-    "Task",
-    "TaskHorizon",
-    "TaskPrompts",
-    "Usage",
-    "__version__",
-    "arun",
-    "audit",
-    "compare",
-    "generate",
-    "load_dataset",
-    "load_horizons",
-    "load_scores",
-    "measure_horizons",
-    "merge",
-    "plan",
-    "plan_precision",
-    "report",
-    "run",
-    "score",
-    "show",
-]
-
-_MODULES = {
-    "numbench.dataset.store": ("Dataset",),
-    "numbench.journal_merge": ("MergedRun",),
-    "numbench.horizon.estimate": ("TaskHorizon",),
-    "numbench.errors": ("BadInput", "NumbenchError"),
-    "numbench.records": (
-        "Completion",
-        "Difficulty",
-        "Failure",
-        "Item",
-        "Manifest",
-        "Response",
-        "RunInfo",
-        "Score",
-        "Usage",
-    ),
-    "numbench.reporting.precision_plan": ("PrecisionPlan",),
-    "numbench.runner": ("Plan", "RunReport"),
-    "numbench.scoring": ("ScoredRun",),
-    "numbench.tasks": ("PAPER_TASKS", "TASKS", "Task", "TaskPrompts"),
+_NAMES = {
+    "numbench.api": "arun audit compare generate load_dataset load_horizons load_scores"
+    " measure_horizons merge plan plan_precision report run score show",
+    "numbench.dataset.store": "Dataset",
+    "numbench.errors": "BadInput NumbenchError",
+    "numbench.horizon.estimate": "TaskHorizon",
+    "numbench.journal_merge": "MergedRun",
+    "numbench.records": "Completion Difficulty Failure Item Manifest Response RunInfo Score Usage",
+    "numbench.reporting.precision_plan": "PrecisionPlan",
+    "numbench.runner": "Plan RunReport",
+    "numbench.scoring": "ScoredRun",
+    "numbench.tasks": "PAPER_TASKS TASKS Task TaskPrompts",
 }
-_MODULE_OF = {name: module for module, names in _MODULES.items() for name in names}
+"""The modules of the public names."""
+
+_MODULE_OF = {name: module for module, names in _NAMES.items() for name in names.split()}
+
+__all__ = sorted(("__version__", *_MODULE_OF))
 
 
 def __getattr__(name: str) -> object:
-    if name not in __all__:
+    if name not in _MODULE_OF:
         raise AttributeError(f"module 'numbench' has no attribute {name!r}")
-    value = getattr(import_module(_MODULE_OF.get(name, "numbench.api")), name)
+    value = getattr(import_module(_MODULE_OF[name]), name)
     globals()[name] = value
     return value
 
@@ -137,4 +98,4 @@ sys.modules[__name__].__class__ = _Package
 
 
 def __dir__() -> list[str]:
-    return sorted(__all__)
+    return __all__

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable, Sequence
-from inspect import signature
+from inspect import getdoc, signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, ParamSpec, TypeVar
 
@@ -17,11 +17,11 @@ from numbench.dataset.settings import DatasetSettings, parse_numbers, parse_task
 from numbench.dataset.store import Dataset, open_dataset
 from numbench.horizon.estimate import TaskHorizon
 from numbench.records import PAPER, ProtocolName
-from numbench.runner import HorizonSpec, RunSpec
+from numbench.runner import HorizonSpec, Plan, RunReport, RunSpec
 from numbench.runner import arun as run_async
 from numbench.runner import plan as plan_run
 from numbench.runner import run as run_sync
-from numbench.runner.spec import options_of
+from numbench.runner.spec import help_of, options_of
 from numbench.scoring import ScoredRun, is_correct, score_run
 from numbench.scoring.horizon_outcomes import read_horizons
 
@@ -89,57 +89,68 @@ SpecT = TypeVar("SpecT", bound=RunSpec)
 
 
 def _with_options_of(
-    make: Callable[P, SpecT], call: Callable[[SpecT], T], name: str, doc: str
-) -> Callable[P, T]:
-    """Return a function with the parameters of a specification, which `call` receives."""
-
-    def function(*args: P.args, **options: P.kwargs) -> T:
-        return call(make(*args, **options))
-
+    make: Callable[P, SpecT],
+) -> Callable[[Callable[[SpecT], T]], Callable[P, T]]:
+    """Return a decorator that gives a function the parameters of its specification."""
     assert isinstance(make, type)
-    lines = (f"{each.name}: {each.metadata['help']}" for each in options_of(make))
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = "\n\n".join((doc, *lines))
-    function.__signature__ = signature(make)  # type: ignore[attr-defined]
-    return function
+    helps = help_of(make)
+
+    def decorate(call: Callable[[SpecT], T]) -> Callable[P, T]:
+        def function(*args: P.args, **options: P.kwargs) -> T:
+            return call(make(*args, **options))
+
+        lines = (f"{each.name}: {helps[each.name].text}" for each in options_of(make))
+        function.__name__ = function.__qualname__ = call.__name__
+        function.__doc__ = "\n\n".join((getdoc(call) or "", *lines))
+        function.__signature__ = signature(make)  # type: ignore[attr-defined]
+        return function
+
+    return decorate
 
 
-_RUN_DOC = """Evaluate a model on a dataset and store every response in a run folder.
+@_with_options_of(RunSpec)
+def run(spec: RunSpec) -> RunReport:
+    """Evaluate a model on a dataset and store every response in a run folder.
 
-The same call resumes an interrupted run and never repeats an answered question. `RunReport.path`
-is the run folder. Times are in seconds. `params` and `headers` are mappings, `tasks` and `retry`
-lists of names. Without `on_progress`, progress is displayed on stderr. Works in a notebook, where
-an event loop already runs; there, `await numbench.arun(...)` shares that loop.
+    The same call resumes an interrupted run and never repeats an answered question.
+    `RunReport.path` is the run folder. Times are in seconds. `params` and `headers` are mappings,
+    `tasks` and `retry` lists of names. Without `on_progress`, progress is displayed on stderr.
+    Works in a notebook, where an event loop already runs; there, `await numbench.arun(...)` shares
+    that loop.
 
-Raises BadInput for invalid arguments, NumbenchError if no question can be answered or the disk is
-full, and CostLimitReached, TimeLimitReached or RunInterrupted (`numbench.runner`) if the run stops
-early; all that was answered is kept."""
+    Raises BadInput for invalid arguments, NumbenchError if no question can be answered or the disk
+    is full, and CostLimitReached, TimeLimitReached or RunInterrupted (`numbench.runner`) if the run
+    stops early; all that was answered is kept.
+    """
+    return run_sync(spec, is_correct)
 
-run = _with_options_of(RunSpec, lambda spec: run_sync(spec, is_correct), "run", _RUN_DOC)
 
-arun = _with_options_of(RunSpec, lambda spec: run_async(spec, is_correct), "arun", _RUN_DOC)
+@_with_options_of(RunSpec)
+async def arun(spec: RunSpec) -> RunReport:
+    """Do what `run` does, in the running event loop."""
+    return await run_async(spec, is_correct)
 
-plan = _with_options_of(
-    RunSpec,
-    plan_run,
-    "plan",
+
+@_with_options_of(RunSpec)
+def plan(spec: RunSpec) -> Plan:
     """Return what `run` with the same arguments would request and cost. Needs no API key.
 
-Raises BadInput if `run` would.""",
-)
+    Raises BadInput if `run` would.
+    """
+    return plan_run(spec)
 
-measure_horizons = _with_options_of(
-    HorizonSpec,
-    lambda spec: run_sync(spec, is_correct),
-    "measure_horizons",
-    """Measure the sizes of problems at which half of the answers are correct, guesses aside.
 
-`RunReport.path` is the run folder, which `load_horizons` reads. A task is complete when the
-standard deviation of log2 h50 is at most `precision`, after `max_items` questions, or when h50 is
-outside the sizes, of which `max_size` is the largest. A question counts with the share of its
-`samples` that are correct. The same call resumes an interrupted measurement; one with another
-`precision`, `max_items` or further `tasks` continues it. Errors are those of `run`.""",
-)
+@_with_options_of(HorizonSpec)
+def measure_horizons(spec: HorizonSpec) -> RunReport:
+    """Measure the problem sizes at which half of the answers are correct, guesses aside.
+
+    `RunReport.path` is the run folder, which `load_horizons` reads. A task is complete when the
+    standard deviation of log2 h50 is at most `precision`, after `max_items` questions, or when h50
+    is outside the sizes, of which `max_size` is the largest. A question counts with the share of
+    its `samples` that are correct. The same call resumes an interrupted measurement; one with
+    another `precision`, `max_items` or further `tasks` continues it. Errors are those of `run`.
+    """
+    return run_sync(spec, is_correct)
 
 
 def load_horizons(run: PathLike) -> dict[str, TaskHorizon]:

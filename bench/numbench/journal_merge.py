@@ -27,14 +27,8 @@ from numbench.journal import (
     read_jobs,
 )
 from numbench.records import ItemShard, Job, RecordedRequest, RunInfo, request_id
-from numbench.run_identity import (
-    changed_requests,
-    find_difference,
-    merge_versions,
-    merged_transport,
-)
+from numbench.run_identity import find_difference, merge_run_info
 from numbench.sent_requests import lost_requests
-from numbench.tasks.prompts import changed_prompts
 from numbench.transforms import store_prompts, variant_of_run
 
 
@@ -117,22 +111,11 @@ def _merge_info(sources: Sequence[_Source], out: Path) -> tuple[RunInfo, Dataset
     first, merged = sources[0], sources[0].info
     for other in sources[1:]:
         names = f"{first.folder} and {other.folder} cannot be merged"
-        if difference := find_difference(first.info, other.info, ("samples", "limit")):
+        if difference := find_difference(merged, other.info, ("samples", "limit")):
             field, before, now = difference
             raise BadInput(f"{names}: {field} is {before} in the first and {now} in the second")
-        if changed := changed_requests(merged, other.info):
-            raise BadInput(f"{names}: their requests differ ({', '.join(changed)})")
-        if changed := changed_prompts(merged.prompt, other.info.prompt):
-            raise BadInput(f"{names}: their prompts differ ({', '.join(changed)})")
-        merged = replace(
-            merged,
-            tasks=tuple(dict.fromkeys(merged.tasks + other.info.tasks)),
-            prompt=replace(merged.prompt, tasks=merged.prompt.tasks | other.info.prompt.tasks),
-            requests=merged.requests | other.info.requests,
-            settings=merged.settings | merged_transport(merged, other.info),
-            versions=merge_versions(merged, other.info),
-            created=min(merged.created, other.info.created),
-        )
+        earlier, later = sorted((merged, other.info), key=lambda each: each.created)
+        merged = merge_run_info(other.folder, earlier, later)
     dataset = _open_dataset(sources)
     tasks = tuple(task for task in dataset.tasks if task in merged.tasks)
     return replace(merged, tasks=tasks, dataset=dataset.ref(out), shard=None), dataset

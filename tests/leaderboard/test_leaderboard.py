@@ -13,7 +13,7 @@ import msgspec
 import pytest
 
 import numbench as nb
-from numbench.cli.export import ExportTarget, export
+from numbench.cli.sharing import export
 from numbench.errors import BadInput
 from numbench.journal import read_info
 from numbench.leaderboard import site as site_module
@@ -211,7 +211,7 @@ def test_a_file_cannot_be_the_folder(tmp_path: Path) -> None:
         with pytest.raises(BadInput, match="is a file"):
             nb.report([tmp_path / "unread"], out=out)
         with pytest.raises(BadInput, match="is a file"):
-            export(ExportTarget.inspect, out)
+            export(to="inspect", out=out)
 
 
 def test_a_folder_without_runs_makes_an_empty_site(tmp_path: Path) -> None:

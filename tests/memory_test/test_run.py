@@ -273,7 +273,7 @@ def test_a_plan_writes_nothing(tmp_path: Path) -> None:
         RunSpec("openai/some", dataset="v1", tasks=TASKS_ASKED, limit=LIMIT, out=tmp_path / "c"),
         3.0,
     )
-    assert [member.plan.requests for member in planned.members] == [2 * LIMIT, 2 * LIMIT]
+    assert [member.requests for member in planned.members] == [2 * LIMIT, 2 * LIMIT]
     assert planned.rule.pairs == LIMIT
     assert list(tmp_path.iterdir()) == []
 

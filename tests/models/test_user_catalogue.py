@@ -202,5 +202,5 @@ def test_the_temperature_of_a_level_is_the_default_of_the_option(tmp_path: Path)
     )
     for given, sent in ((None, 0.5), (0.7, 0.7)):
         planned = plan(replace(spec, temperature=given))
-        assert planned.settings.temperature == sent
+        assert planned.resolved.settings.temperature == sent
         assert planned.request is not None and planned.request["temperature"] == sent

@@ -50,24 +50,6 @@ def test_a_run_within_an_event_loop_stores_and_resumes(
 
 
 @pytest.mark.parametrize("call", [awaited, in_a_running_loop])
-def test_a_baseline_runs_within_an_event_loop(dataset: Path, tmp_path: Path, call: Call) -> None:
-    spec = RunSpec("baseline/float64", dataset=dataset, out=tmp_path / "run")
-    report = asyncio.run(call(spec))
-    assert (report.answered, report.errors) == (10, 0)
-
-
-def test_several_runs_can_be_awaited_together(dataset: Path, tmp_path: Path) -> None:
-    async def main() -> list[RunReport]:
-        specs = [
-            RunSpec(f"baseline/{name}", dataset=dataset, out=tmp_path / name)
-            for name in ("float64", "float32")
-        ]
-        return await asyncio.gather(*map(awaited, specs))
-
-    assert [report.answered for report in asyncio.run(main())] == [10, 10]
-
-
-@pytest.mark.parametrize("call", [awaited, in_a_running_loop])
 def test_a_failed_run_raises_within_an_event_loop(
     dataset: Path, tmp_path: Path, call: Call
 ) -> None:

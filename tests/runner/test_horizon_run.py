@@ -285,7 +285,7 @@ def test_further_tasks_join_a_measurement(uninterrupted: Path, tmp_path: Path) -
         ({"max_size": 32}, "largest size of copy 64, this one has 32"),
         ({"samples": 2, "temperature": 0.0}, "--samples 1, this one has 2"),
         ({"max_tokens": 500}, "settings.max_tokens None, this one has 500"),
-        ({"kind": RunSpec, "dataset": "v1", "tasks": None}, "holds a horizon measurement"),
+        ({"kind": RunSpec, "dataset": "v1", "tasks": None}, "questions of 'a horizon measurement'"),
         ({"precision": 0.0}, "--precision 0: give a number above 0"),
         ({"max_items": 0}, "--max-items 0: give 1 or more"),
         ({"max_size": 7}, "--max-size 7: give 8 or more"),
@@ -307,7 +307,7 @@ def test_another_measurement_is_refused(
 def test_a_measurement_does_not_go_into_the_folder_of_a_run(tmp_path: Path) -> None:
     with serve(model) as server:
         measure(server, tmp_path / "run", kind=RunSpec, dataset="v1", tasks=("minmax",), limit=1)
-        with pytest.raises(BadInput, match="holds a run on a dataset"):
+        with pytest.raises(BadInput, match="questions of 'a dataset'"):
             measure(server, tmp_path / "run")
 
 

@@ -19,7 +19,7 @@ from numbench.models.model_map import load_model_map
 from numbench.records import Completion, Usage
 from numbench.runner import RunSpec, plan, prices
 from numbench.runner.estimates import price_for
-from numbench.runner.plan_table import plan_table
+from numbench.runner.planning import plan_table
 from numbench.runner.prices import Price, cost, find_price, with_cost
 from numbench.runner.resolution import resolve
 
@@ -199,7 +199,7 @@ def test_tools_have_fees_so_that_no_price_of_tokens_applies(
     spec = RunSpec("openai/gpt-5", params=params, out=tmp_path / "run")
     assert plan(spec).price is None
     console = Console(width=80, record=True, file=io.StringIO())
-    console.print(plan_table(plan(spec)))
+    console.print(plan_table([plan(spec)]))
     assert "may have fees besides those for tokens" in " ".join(console.export_text().split())
     with pytest.raises(BadInput, match=r"--param .*: tools have fees that are not known"):
         plan(replace(spec, max_cost=5.0))

@@ -1,12 +1,41 @@
-"""Statistics and recent rate of a run."""
+"""Progress of a run: its statistics, the live table, and the lines of a log."""
 
 from __future__ import annotations
 
-import pytest
+import asyncio
+import errno
+import fcntl
+import io
+import os
+import pty
+import re
+import signal
+import struct
+import subprocess
+import sys
+import termios
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import IO, Any
 
+import pytest
+from rich.console import Console
+
+from numbench.horizon.psychometric import Estimate
 from numbench.records import Completion, Failure, Item, Usage
-from numbench.runner.progress import RateMeter, RunStats, judged
+from numbench.runner.live import ProgressDisplay, RunView, progress_line, show_progress
+from numbench.runner.progress import (
+    HorizonProgress,
+    RunProgress,
+    RunStats,
+    TaskProgress,
+    judged,
+)
+from numbench.tasks import PAPER_TASKS, SCALED_TASKS
 from numbench.tasks.items import make_item
+from tests import servers
+from tests.runner.test_run import KEY, ROOT, small_dataset
+from tests.servers import ReceivedRequest, Reply, serve
 
 FAILED = Completion(error=Failure(kind="item", message="no"))
 
@@ -14,8 +43,7 @@ FAILED = Completion(error=Failure(kind="item", message="no"))
 class Clock:
     """A clock that a test moves."""
 
-    def __init__(self) -> None:
-        self.now = 1000.0
+    now = 1000.0
 
     def __call__(self) -> float:
         return self.now
@@ -67,11 +95,11 @@ def test_a_failed_request_is_done_but_not_scored_and_has_no_tokens() -> None:
 
 
 def test_items_of_earlier_calls_are_in_the_counts_but_not_in_the_rate() -> None:
-    clock = Clock()
-    items = addition(30)
+    clock, items = Clock(), addition(30)
     stats = RunStats(items, clock=clock)
+    assert (stats.progress().rate, stats.progress().remaining_seconds) == (0.0, None)
     for item in items[:20]:
-        stats.count_previous(item.task, judged(item, answer(), None))
+        stats.count_previous(judged(item, answer(), None))
     clock.now += 5
     stats.count(items[20], answer())
     now = stats.progress()
@@ -80,60 +108,253 @@ def test_items_of_earlier_calls_are_in_the_counts_but_not_in_the_rate() -> None:
     assert now.remaining_seconds == pytest.approx(45.0)
 
 
-def test_without_results_there_is_no_rate_and_no_remaining_time() -> None:
-    clock = Clock()
-    stats = RunStats(addition(2), clock=clock)
-    assert (stats.progress().rate, stats.progress().remaining_seconds) == (0.0, None)
-    clock.now += 10
-    assert (stats.progress().rate, stats.progress().remaining_seconds) == (0.0, None)
+def test_the_rate_is_that_of_the_last_minute_or_of_the_whole_call() -> None:
+    clock, (item,) = Clock(), addition(1)
+    stats = RunStats([item], clock=clock)
 
+    def rate_after(seconds: int, each: int, step: float = 1.0) -> float:
+        for _ in range(seconds):
+            clock.now += step
+            for _ in range(each):
+                stats.count(item, answer())
+            stats.progress()
+        return stats.progress().rate
 
-def steady(rate: RateMeter, clock: Clock, seconds: int, each: int) -> None:
-    """Count `each` items at the end of every second."""
-    for _ in range(seconds):
-        clock.now += 1
-        for _ in range(each):
-            rate.count()
-
-
-def test_the_rate_is_that_of_the_last_minute() -> None:
-    clock = Clock()
-    rate = RateMeter(clock)
-    steady(rate, clock, 10, 5)
-    assert rate.per_second() == pytest.approx(5.0)
-    steady(rate, clock, 600, 5)
-    steady(rate, clock, 61, 50)
-    assert rate.per_second() == pytest.approx(50.0, rel=0.03)
-
-
-def test_a_pause_is_forgotten_a_minute_after_it() -> None:
-    clock = Clock()
-    rate = RateMeter(clock)
-    steady(rate, clock, 120, 10)
-    clock.now += 600
-    assert rate.per_second() < 1.0
-    steady(rate, clock, 30, 10)
-    assert rate.per_second() == pytest.approx(5.0, rel=0.05)
-    steady(rate, clock, 31, 10)
-    assert rate.per_second() == pytest.approx(10.0, rel=0.05)
-
-
-def test_the_rate_of_a_slow_model_is_steady_between_two_answers() -> None:
-    clock = Clock()
-    rate = RateMeter(clock)
-    for _ in range(50):
-        clock.now += 200
-        rate.count()
+    assert rate_after(10, 5) == pytest.approx(5.0, rel=0.15)
+    rate_after(600, 5)
+    assert rate_after(61, 50) == pytest.approx(50.0, rel=0.03)
+    # A pause is forgotten a minute after it.
+    assert rate_after(1, 0, 600.0) < 10
+    assert rate_after(61, 10) == pytest.approx(10.0, rel=0.05)
+    slow = stats = RunStats([item], clock=clock)
+    rate_after(50, 1, 200.0)
     clock.now += 100
-    assert rate.per_second() == pytest.approx(1 / 200, rel=0.05)
+    assert slow.progress().rate == pytest.approx(1 / 200, rel=0.05)
 
 
-def test_the_number_of_rate_samples_is_bounded() -> None:
-    clock = Clock()
-    rate = RateMeter(clock)
-    for _ in range(20_000):
-        clock.now += 0.05
-        rate.count()
-        rate.per_second()
-    assert rate.per_second() == pytest.approx(20.0, rel=0.02)
-    assert len(rate._times) < 2000
+def progress(done: int = 312, seconds: float = 83.0, **changes: Any) -> RunProgress:
+    task = TaskProgress(
+        "",
+        total=500,
+        answered=done,
+        scored=done,
+        correct=done // 2,
+        answers_with_tokens=done,
+        generated_tokens=12_345 * done,
+        cost=12.3456,
+    )
+    now = RunProgress(
+        tasks=tuple(task._replace(task=name) for name in PAPER_TASKS),
+        previously_done=1200,
+        retries=12,
+        seconds=seconds,
+        rate=8.46,
+        in_flight=7,
+        concurrency_limit=8,
+        max_concurrency=64,
+        pause_seconds=12.0,
+    )
+    return now._replace(**changes)
+
+
+def measurement(task_count: int) -> RunProgress:
+    names = list(SCALED_TASKS)[:task_count]
+    return RunProgress(
+        tasks=tuple(
+            TaskProgress(name, 60, 48, 0, 48, 21, 48, 123_456, cost=1.25) for name in names
+        ),
+        seconds=65.0,
+        rate=3.0,
+        horizons=tuple(
+            HorizonProgress(
+                name, Estimate(1234.5, 1001.2, 5000.0), 1, 4096, "precision" if i % 2 else None
+            )
+            for i, name in enumerate(names)
+        ),
+    )
+
+
+def drawn(now: RunProgress, width: int = 80, ended: bool = False) -> list[str]:
+    console = Console(file=io.StringIO(), record=True, width=width)
+    console.print(RunView("gpt-5 · reasoning minimal · v1", now, ended))
+    text = console.export_text().replace("\N{NO-BREAK SPACE}", " ")
+    return [re.sub("[━╺╸ ]+", " ", line).rstrip() for line in text.splitlines()]
+
+
+FOOTER = (
+    "8.5 items/s · 1:23 elapsed · 3:20 remaining · 12 retries · "
+    "7 of 8 in flight (lowered from 64) · paused by the provider for 0:12 · 1,200 done earlier"
+)
+
+
+def test_the_table_has_a_row_per_task_and_one_for_all() -> None:
+    lines, values = drawn(progress(), width=81), "50.0% correct · 12,345 tokens each"
+    assert lines[0] == "gpt-5 · reasoning minimal · v1"
+    assert f"Mean 312/500 {values} · $12.35" in lines
+    assert f"All 2808/4500 {values} · $111.11" in lines
+    assert " ".join(lines[11:]) == FOOTER
+    nothing = RunProgress(tasks=(TaskProgress("mean", 5),))
+    assert "Mean 0/5" in drawn(nothing, width=60)
+    partly = RunProgress(tasks=(TaskProgress("mean", 5, answered=2, cost=1.5, unknown_costs=1),))
+    assert "≥ $1.5000" in "\n".join(drawn(partly))
+
+
+@pytest.mark.parametrize("width", [80, 60, 40])
+def test_the_table_fits_the_width_of_the_terminal(width: int) -> None:
+    lines = drawn(progress(), width=width)
+    assert max(map(len, lines)) <= width and len(lines) <= 24
+    assert "retries" in "\n".join(lines)
+    if width < 60:
+        return
+    text = "\n".join(drawn(measurement(12), width=width))
+    assert max(map(len, text.splitlines())) <= width and "…" not in text
+    assert text.count("[1,001, ≥ 4,096]") == 12
+    assert "6 of 12 tasks complete" in text and "1:05 elapsed" in text and "remaining" not in text
+
+
+def test_notes_and_failures_are_shown_without_control_characters() -> None:
+    note = "job 1 of 2: 312 of 4,500 done at the provider"
+    failure = "HTTP 429: tokens per day \x1b[31m used up " + 300 * "x"
+    lines = drawn(progress(note=note, last_failure=failure, max_concurrency=0))
+    text = " ".join(lines)
+    assert lines[11].startswith(note) and "in flight" not in text
+    assert "last failure: HTTP 429: tokens per day \\x1b[31m used up xxx" in text
+    assert text.endswith("x…")
+
+
+def test_a_line_has_counts_accuracy_tokens_and_cost() -> None:
+    values = "50.0% correct · 12,345 tokens each · $111.11"
+    assert progress_line(progress()) == f"2,808/4,500 done · {values} · {FOOTER}"
+    assert "1.5 items/min" in progress_line(progress(rate=0.025))
+    # At the end the rate is the mean and no time remains.
+    assert progress_line(progress(done=500, seconds=100.0), ended=True).endswith(
+        " · $111.11 · 33.0 items/s · 1:40 elapsed · 12 retries · 1,200 done earlier"
+    )
+    line = progress_line(measurement(2))
+    assert line.startswith("96 answered · 43.8% correct · 2,572 tokens each · $2.5000 · ")
+    assert "1 of 2 tasks complete" in line and "remaining" not in line
+
+
+def test_a_log_is_empty_if_the_run_is_refused_at_once(capsys: pytest.CaptureFixture[str]) -> None:
+    with show_progress("some") as show:
+        for seconds in (0.0, 0.4, 1.9):
+            show(progress(done=100, seconds=seconds, previously_done=900))
+    assert capsys.readouterr().err == ""
+    with show_progress("some") as show:
+        show(progress(done=100, seconds=2.0, previously_done=900))
+        assert "900/4,500" in capsys.readouterr().err
+
+
+def test_a_log_has_a_first_line_then_one_per_interval_then_a_last(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with show_progress("so\x1bme") as show:
+        for second in range(100):
+            show(progress(done=second + 1, seconds=float(second), previously_done=1))
+    output = capsys.readouterr().err.splitlines()
+    elapsed = [re.search(r"(\d+:\d+) elapsed", text) for text in output]
+    assert [found and found[1] for found in elapsed] == ["0:00", "0:30", "1:00", "1:30", "1:39"]
+    for line in output:
+        assert abs(datetime.now(UTC) - datetime.fromisoformat(line[:25])) < timedelta(hours=1)
+        assert line[25:].startswith(" so\\x1bme: ")
+    assert ["in flight" in text for text in output] == [True] * 4 + [False]
+
+
+HIDE, SHOW = "\x1b[?25l", "\x1b[?25h"
+
+
+def test_a_table_is_redrawn_a_few_times_per_second_and_left_at_the_end() -> None:
+    file = io.StringIO()
+    display = ProgressDisplay("some", Console(file=file, force_terminal=True, width=80, height=24))
+    for done in range(1, 401):
+        display.update(progress(done, done / 100, previously_done=0))
+    display.close()
+    text = file.getvalue()
+    assert 14 <= text.count("elapsed") <= 20
+    assert text.count(HIDE) == text.count(SHOW) == 1
+    assert text.rindex(SHOW) > text.rindex("3600/4500")
+    empty = io.StringIO()
+    ProgressDisplay("some", Console(file=empty, force_terminal=True)).close()
+    assert empty.getvalue() == ""
+
+
+def test_a_closed_terminal_does_not_end_the_work() -> None:
+    class Closed(io.StringIO):
+        def write(self, text: str) -> int:
+            raise OSError(errno.EIO, "Input/output error")
+
+    display = ProgressDisplay("some", Console(file=Closed(), force_terminal=True))
+    display.update(progress(seconds=1.0))
+    display.update(progress(seconds=2.0))
+    display.close()
+
+
+CALL = (
+    "import sys; from pathlib import Path; from numbench.runner import *\n"
+    "from numbench.scoring import is_correct\n"
+    "url, data, out = sys.argv[1:]\n"
+    "spec = RunSpec('openai/some', dataset=data, out=Path(out), base_url=url, concurrency=2)\n"
+    "run(spec, is_correct)\n"
+)
+
+
+def start(
+    server: servers.Server, dataset: Path, out: Path
+) -> tuple[subprocess.Popen[str], IO[bytes]]:
+    """Start a run whose stderr is a terminal of 80 × 24."""
+    ours, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
+    process = subprocess.Popen(
+        [sys.executable, "-c", CALL, server.url, str(dataset), str(out)],
+        cwd=ROOT,
+        text=True,
+        stdout=subprocess.PIPE,
+        stderr=theirs,
+        env=os.environ | {"OPENAI_API_KEY": KEY, "TERM": "xterm", "COLUMNS": "80"},
+    )
+    os.close(theirs)
+    return process, os.fdopen(ours, "rb", buffering=0)
+
+
+def read_all(terminal: IO[bytes]) -> str:
+    """Return all that is written to the terminal until it is closed."""
+    output = b""
+    with terminal:
+        while True:
+            try:
+                data = terminal.read(65536)
+            except OSError:
+                break
+            if not data:
+                break
+            output += data
+    return re.sub(r"\x1b\[[0-9;]*m", "", output.decode())
+
+
+@pytest.mark.parametrize("is_interrupted", [False, True])
+def test_on_a_terminal_the_table_stays_and_the_cursor_is_restored(
+    tmp_path: Path, is_interrupted: bool
+) -> None:
+    dataset = small_dataset(tmp_path / "data", 50)
+    process: subprocess.Popen[str] | None = None
+
+    async def script(received: ReceivedRequest) -> Reply:
+        if is_interrupted and len(server.received) == 10:
+            assert process is not None
+            process.send_signal(signal.SIGINT)
+            await asyncio.sleep(0.3)
+        return servers.chat(usage={"prompt_tokens": 10, "completion_tokens": 4, "cost": 0.5})
+
+    with serve(script) as server:
+        process, terminal = start(server, dataset, tmp_path / "run")
+        output = read_all(terminal)
+        assert (process.communicate()[0], process.returncode != 0) == ("", is_interrupted)
+        assert (len(server.received) < 100) == is_interrupted
+    assert "openai/some · reasoning default · small" in output
+    assert output.count(HIDE) == output.count(SHOW) == 1
+    last = output[output.rindex("MinMax") : output.rindex(SHOW)]
+    assert re.search(r"All +\d+/100 ", last)
+    if not is_interrupted:
+        # All answers are 1, which is correct for one of the minima and for no sum.
+        assert re.search(r"MinMax +50/50 .* 2\.0% correct · 4 tokens each · \$25\.00", last)
+        assert re.search(r"All +100/100 .* 1\.0% correct · 4 tokens each · \$50\.00", last)

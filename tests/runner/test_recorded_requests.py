@@ -70,7 +70,7 @@ def test_a_lost_file_of_requests_does_not_lift_the_check(dataset: Path, tmp_path
         info["requests"]["addition"] = "0" * 64
         (out / "run.json").write_text(json.dumps(info))
         (out / REQUESTS).unlink()
-        with pytest.raises(BadInput, match="other requests for addition"):
+        with pytest.raises(BadInput, match=r"requests \(see requests.jsonl\) for addition"):
             go(server, dataset, out)
 
 

@@ -198,8 +198,8 @@ def test_suite_files_have_prompts_and_transforms(dataset: Path) -> None:
     )
     members = plan_suite(suite_file(Path("suite.toml"), {}, {"dataset": dataset}))
     assert len(members) == 2 + 6
-    assert [member.plan.variant for member in members[:3]] == ["", "negate", ""]
-    assert members[-1].plan.variant == "prompts paraphrase-5"
+    assert [member.resolved.info.variant_label for member in members[:3]] == ["", "negate", ""]
+    assert members[-1].resolved.info.variant_label == "prompts paraphrase-5"
     assert str(members[-1].spec.out) == "results/openai-x_default_small_prompts-paraphrase-5"
 
 
@@ -248,21 +248,3 @@ def test_the_command_makes_a_run_per_value_of_its_lists(numbench: CommandLine) -
     )  # fmt: skip
     assert suite.count("paraphrase-1") == 26
     assert max(map(len, suite.splitlines())) <= 80
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (("--prompts", ","), "--prompts ',': give a value"),
-        (("--prompts", "paper,nice"), "no prompt set 'nice'; use paper"),
-        (("--transform", "upside"), "unknown transformation 'upside'"),
-        (("--prompts", "paper,paper"), "two runs have the folder"),
-    ],
-)
-def test_wrong_lists_are_one_line(
-    numbench: CommandLine, arguments: tuple[str, ...], message: str
-) -> None:
-    text = numbench(
-        "run", "--model", "openai/x", "--dataset", "./data", "--dry-run", *arguments, code=2
-    )  # fmt: skip
-    assert message in " ".join(text.split())

@@ -216,7 +216,7 @@ def test_a_plan_counts_each_sample(dataset: Path, tmp_path: Path) -> None:
     out = tmp_path / "run"
     once = plan(RunSpec("gpt-5", reasoning="minimal", dataset=dataset, out=out))
     planned = plan(RunSpec("gpt-5", reasoning="minimal", dataset=dataset, out=out, samples=5))
-    assert (once.requests, planned.requests, planned.samples) == (10, 50, 5)
+    assert (once.requests, planned.requests, planned.spec.samples) == (10, 50, 5)
     for name in ("input_tokens", "generated_tokens", "cost"):
         assert getattr(planned, name) == pytest.approx(5 * getattr(once, name))
     with serve(good) as server:
@@ -228,7 +228,7 @@ def test_a_plan_counts_each_sample(dataset: Path, tmp_path: Path) -> None:
         "run", "--model", "gpt-5", "--reasoning", "minimal", "--dataset", str(dataset),
         "--samples", "5", "--dry-run",
     )  # fmt: skip
-    assert "Samples per item: 5." in shown.stdout
+    assert "Samples per question: 5." in shown.stdout
     (total,) = (line for line in shown.stdout.splitlines() if line.startswith("All"))
     assert total.split()[1] == "50"
 

@@ -243,5 +243,5 @@ def test_the_runs_of_one_provider_in_a_suite_share_their_cap(
     with serve(_either) as server:
         members = plan_suite(list(paper_suite({}, common | {"base_url": server.url})))
         run_suite(members)
-    providers = Counter(str(each.description.route).partition("/")[0] for each in members)
+    providers = Counter(str(each.resolved.description.route).partition("/")[0] for each in members)
     assert sorted(Counter(map(id, used)).values()) == sorted(2 * n for n in providers.values())

@@ -11,8 +11,8 @@ from typing import Annotated, NoReturn
 import typer
 
 from numbench._version import __version__
-from numbench.cli import compare, datasets, export, horizon, models, results, run, submissions
-from numbench.cli.options import CommandWithPanels
+from numbench.cli import datasets, models, results, run, sharing
+from numbench.cli.options import CommandGroups, CommandWithPanels, command
 from numbench.errors import NumbenchError, printable
 
 # typer does not export the base class of its usage errors, but a subclass of it.
@@ -22,23 +22,10 @@ PROGRAM = "numbench"
 
 app = typer.Typer(
     name=PROGRAM,
+    cls=CommandGroups,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
-    help="""Measure how well a language model computes with numbers, and at what cost.
-
-\b
-Examples:
-  numbench demo                                   no API key needed
-  numbench run --model gpt-5 --reasoning minimal  add --dry-run for the cost
-  numbench report                                 tables, figures, HTML page
-  numbench show results/RUN --wrong               wrong answers, item by item
-  numbench COMMAND --help                         examples and options
-
-Results are written below results/ unless a command has --out. Any command takes --debug, which
-shows the traceback of an error. Exit codes: 0 success, 1 failure, 2 wrong use, 3 run incomplete,
-130 interrupted.
-""",
 )
 
 
@@ -57,30 +44,52 @@ def _options(
         ),
     ] = False,
 ) -> None:
-    pass
+    """Measure how well a language model computes with numbers, and at what cost.
+
+    \b
+    Examples:
+      numbench demo                                   no API key needed
+      numbench run --model gpt-5 --reasoning minimal  add --dry-run for the cost
+      numbench report                                 tables, figures, HTML page
+      numbench show results/RUN --wrong               wrong answers, one by one
+      numbench COMMAND --help                         examples and options
+
+    Results are written below results/ unless a command has --out. Any command takes --debug, which
+    shows the traceback of an error. Exit codes: 0 success, 1 failure, 2 wrong use, 3 run
+    incomplete, 130 interrupted.
+    """
 
 
-_COMMANDS: dict[str, Callable[..., None]] = {
-    "generate": datasets.generate,
-    "run": run.run,
-    "horizon": horizon.horizon,
-    "memory-test": run.memory_test,
-    "plan-precision": models.plan_precision,
-    "report": results.report,
-    "compare": compare.compare,
-    "import": results.import_,
-    "audit": datasets.audit,
-    "describe": datasets.describe,
-    "show": results.show,
-    "export": export.export,
-    "merge": results.merge,
-    "verify": submissions.verify,
-    "leaderboard": submissions.leaderboard,
-    "models": models.models,
-    "demo": results.demo,
+_COMMANDS: dict[str, dict[str, Callable[..., None]]] = {
+    "Measure": {
+        "demo": command(results.demo),
+        "models": command(models.models),
+        "run": run.run,
+        "report": command(results.report),
+        "compare": command(results.compare),
+        "show": command(results.show),
+    },
+    "Data": {
+        "generate": command(datasets.generate),
+        "audit": command(datasets.audit),
+        "describe": command(datasets.describe),
+    },
+    "Share": {
+        "export": command(sharing.export),
+        "import": command(sharing.import_),
+        "verify": command(sharing.verify),
+        "leaderboard": command(sharing.leaderboard),
+    },
+    "Advanced": {
+        "horizon": run.horizon,
+        "memory-test": run.memory_test,
+        "plan-precision": command(models.plan_precision),
+        "merge": command(results.merge),
+    },
 }
-for _name, _command in _COMMANDS.items():
-    app.command(_name, cls=CommandWithPanels)(_command)
+for _group, _commands in _COMMANDS.items():
+    for _name, _command in _commands.items():
+        app.command(_name, cls=CommandWithPanels, rich_help_panel=_group)(_command)
 
 
 def main() -> NoReturn:

@@ -3,53 +3,35 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Literal
 
 import typer
 
-from numbench.cli.options import Engine, Format, Split, console, print_to_stderr
+from numbench.cli.options import console, plain_table, print_to_stderr
 from numbench.errors import NumbenchError
 
 if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+    from numbench.dataset.audit import AuditResult
     from numbench.dataset.generate import FileProgress
+    from numbench.records import Answer
 
 
 def generate(
-    name: Annotated[str, typer.Option(help="Name of the dataset.")] = "v1",
-    tasks: Annotated[
-        str,
-        typer.Option(
-            metavar="A,B|all",
-            help="Tasks, separated by commas, or all nine of the paper (with --numbers in "
-            "bits or a size: all that have such questions).",
-        ),
-    ] = "all",
-    split: Annotated[Split, typer.Option(help="Split; no item is in two splits.")] = Split.test,
-    size: Annotated[int, typer.Option(metavar="N", help="Items per task.")] = 500,
-    seed: Annotated[int, typer.Option(help="Random seed; equal seeds give equal files.")] = 1,
-    numbers: Annotated[
-        str,
-        typer.Option(
-            metavar="TEXT",
-            help="How large the numbers are: 'N digits' (significant digits per operand, 3 to 17); "
-            "'N bits' (operands are integers from 1 to 2^N - 1, N from 2 to 24); 'N bits / 10^J' "
-            "(divided by powers of ten up to 10^J); for scaled tasks like long_addition or chain "
-            "'size N' (digits, elements or operations, 1 to 4096).",
-        ),
-    ] = "15 digits",
-    out: Annotated[
-        Path | None,
-        typer.Option(metavar="FOLDER", help="Folder to write. [default: datasets/NAME]"),
-    ] = None,
-    format_: Annotated[Format, typer.Option("--format", help="File format.")] = Format.jsonl,
-    workers: Annotated[
-        int, typer.Option(metavar="N", help="Number of processes; the files do not depend on it.")
-    ] = 1,
-    engine: Annotated[
-        Engine, typer.Option(help="Run the processes on this machine or on a Ray cluster.")
-    ] = Engine.local,
+    *,
+    name: str = "v1",
+    tasks: str = "all",
+    split: Literal["test", "val", "train"] = "test",
+    size: int = 500,
+    seed: int = 1,
+    numbers: str = "15 digits",
+    out: Path | None = None,
+    format_: Literal["jsonl", "parquet"] = "jsonl",
+    workers: int = 1,
+    engine: Literal["local", "ray"] = "local",
 ) -> None:
     """Generate a benchmark or training set with exact answers.
 
@@ -62,6 +44,22 @@ def generate(
       numbench run --model baseline/float64 --dataset hard
 
     Writes to --out: one or more files per task and manifest.json (settings and SHA-256 hashes).
+
+    Options:
+      name: Name of the dataset.
+      tasks (A,B|all): Tasks, separated by commas, or all nine of the paper (with --numbers in bits
+        or a size: all that have such questions).
+      split: Split; no question is in two splits.
+      size (N): Questions per task.
+      seed: Random seed; equal seeds give equal files.
+      numbers (TEXT): How large the numbers are: 'N digits' (significant digits per operand, 3 to
+        17); 'N bits' (operands are integers from 1 to 2^N - 1, N from 2 to 24); 'N bits / 10^J'
+        (divided by powers of ten up to 10^J); for scaled tasks like long_addition or chain 'size N'
+        (digits, elements or operations, 1 to 4096).
+      out (FOLDER): Folder to write. [default: datasets/NAME]
+      format_: File format.
+      workers (N): Number of processes; the files do not depend on it.
+      engine: Run the processes on this machine or on a Ray cluster.
     """
     from numbench.dataset import generate as module
     from numbench.dataset.settings import DatasetSettings, parse_numbers, parse_tasks
@@ -70,33 +68,25 @@ def generate(
     settings = DatasetSettings(
         name=name,
         tasks=parse_tasks(tasks.split(","), limits),
-        split=split.value,
+        split=split,
         size=size,
         seed=seed,
-        format=format_.value,
+        format=format_,
         **limits._asdict(),
     )
     try:
-        result = module.generate(settings, out, workers, engine.value, on_file=_print_file_done)
+        result = module.generate(settings, out, workers, engine, on_file=_print_file_done)
     except KeyboardInterrupt:
         print_to_stderr("interrupted; no dataset written")
         raise typer.Exit(130) from None
     path, manifest = result.dataset.path, result.dataset.manifest
     items = sum(entry.items for entry in manifest.files)
     state = "exists already and is unchanged" if result.unchanged else "written"
-    print(f"{path}: {items:,} items, {state} (sha256 {manifest.sha256[:12]})")
+    print(f"{path}: {items:,} questions, {state} (sha256 {manifest.sha256[:12]})")
     print(f"next: {_next_command(settings.tasks, name if out is None else out)}")
 
 
-def audit(
-    source: Annotated[
-        str, typer.Argument(help="Name or folder of a dataset, a CSV file, or a folder of them.")
-    ],
-    out: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE.csv", help="Also write the wrong labels to this CSV file."),
-    ] = None,
-) -> None:
+def audit(source: str, *, out: Path | None = None) -> None:
     """Check labels against exact answers and list the wrong ones.
 
     \b
@@ -106,14 +96,19 @@ def audit(
 
     CSV files need the columns text_prompt (or prompt) and answer. The exit code is 1 if a label is
     wrong.
+
+    Options:
+      source: Name or folder of a dataset, a CSV file, or a folder of them.
+      out (FILE.csv): Also write the wrong labels to this CSV file.
     """
-    from numbench.cli.tables import audit_tables, write_audit_csv
+    from rich.console import Group
+
     from numbench.dataset.audit import audit as audit_labels
 
     result = audit_labels(source)
-    console().print(audit_tables(result), soft_wrap=True)
+    console().print(Group(*_audit_view(result)), soft_wrap=True)
     if out is not None:
-        write_audit_csv(result, out)
+        _write_audit_csv(result, out)
         print(out)
     if wrong := sum(map(len, result.wrong.values())):
         verb = "is" if wrong == 1 else "are"
@@ -121,13 +116,51 @@ def audit(
         raise NumbenchError(f"{wrong:,} of {total:,} labels {verb} wrong")
 
 
-def describe(
-    dataset: Annotated[str, typer.Argument(help="Name or folder of a dataset.")] = "v1",
-    out: Annotated[
-        Path | None,
-        typer.Option(metavar="FOLDER", help="Folder to write. [default: results/describe/NAME]"),
-    ] = None,
-) -> None:
+def _audit_view(result: AuditResult) -> Iterator[RenderableType]:
+    """Yield every wrong label with its exact value and relative error, then counts per task."""
+    from rich.text import Text
+
+    from numbench.tasks import TASKS
+
+    counts = plain_table("<>>>", "Task", "Labels", "Wrong", "Largest relative error")
+    for task, checked in result.checked.items():
+        errors = result.wrong.get(task, [])
+        largest = max((error.relative_error or 0.0 for error in errors), default=0.0)
+        shown = f"{largest:.1e}" if errors else "–"
+        counts.add_row(TASKS[task].display, str(checked), str(len(errors)), shown)
+        if errors:
+            yield Text(f"{TASKS[task].display}: {len(errors)} wrong", style="bold")
+        for label, truth, error in errors:
+            text = Text(f"  {Path(label.location).name}: {label.prompt}\n")
+            text.append(f"    label {_answer_text(label.answer)}\n", style="red")
+            text.append(f"    exact {_answer_text(truth)}", style="green")
+            yield text.append(
+                f"   relative error {'undefined' if error is None else f'{error:.1e}'}"
+            )
+        if errors:
+            yield Text()
+    yield counts
+
+
+def _write_audit_csv(result: AuditResult, path: Path) -> None:
+    """Write the wrong labels to a CSV file, one per row."""
+    from numbench import jsonl
+    from numbench.csv_files import encode_csv
+
+    names = ("task", "place", "prompt", "label", "exact", "relative_error")
+    rows: list[tuple[object, ...]] = [names]
+    for task, errors in result.wrong.items():
+        for label, truth, error in errors:
+            answers = (_answer_text(label.answer), _answer_text(truth))
+            rows.append((task, label.location, label.prompt, *answers, error))
+    jsonl.write_atomically(path, encode_csv(rows).encode())
+
+
+def _answer_text(answer: Answer) -> str:
+    return answer if isinstance(answer, str) else ", ".join(answer)
+
+
+def describe(dataset: str = "v1", *, out: Path | None = None) -> None:
     """Draw the magnitudes, digits and difficulty of a dataset.
 
     \b
@@ -136,6 +169,10 @@ def describe(
       numbench describe datasets/mine --out figures
 
     Writes to --out: each figure as PNG, PDF and SVG.
+
+    Options:
+      dataset: Name or folder of a dataset.
+      out (FOLDER): Folder to write. [default: results/describe/NAME]
     """
     from numbench.describe import describe as draw
 
@@ -159,5 +196,6 @@ def _print_file_done(progress: FileProgress) -> None:
     entry, finished, total, rate, remaining = progress
     rest = f", {remaining:.0f} s remaining" if finished < total else ""
     print_to_stderr(
-        f"{entry.file}: {entry.items:,} items ({finished}/{total} files, {rate:,.0f} rows/s{rest})"
+        f"{entry.file}: {entry.items:,} questions ({finished}/{total} files, {rate:,.0f} rows/s"
+        f"{rest})"
     )

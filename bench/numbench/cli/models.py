@@ -2,43 +2,38 @@
 
 from __future__ import annotations
 
+from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING
 
-import typer
-
-from numbench.cli.options import Reasoning, Tasks, console
+from numbench.cli.options import console, plain_table
 from numbench.errors import BadInput
 from numbench.records import PAPER
-from numbench.runner.option_values import parse_tasks
+from numbench.runner.spec import RunSpec, parse_tasks
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+    from numbench.models.model_map import ModelFacts
+
+_PRICE_NOTE = "$: US dollars per million tokens, in and out; ≈: of other providers; ?: unknown."
+_MAP_COLUMNS = ("$ in", "$ out", "Input", "Output", "Schema", "Reasoning", "Route")
 
 
 def plan_precision(
-    model: Annotated[
-        str | None,
-        typer.Option(help="A name from `numbench models`, or a route. [default: the pilot's]"),
-    ] = None,
-    reasoning: Reasoning = None,
-    precision: Annotated[
-        float, typer.Option(metavar="POINTS", help="Half-width of each task's 95 % interval.")
-    ] = 1.0,
-    difference: Annotated[
-        float | None,
-        typer.Option(metavar="POINTS", help="Difference to detect with 80 % power."),
-    ] = None,
-    samples: Annotated[int, typer.Option(metavar="K", help="Samples per item.")] = 1,
-    pilot: Annotated[
-        Path | None,
-        typer.Option(metavar="RUN", help="Run with the scores to expect. [default: published]"),
-    ] = None,
-    dataset: Annotated[str, typer.Option(help="Name or folder of a dataset.")] = PAPER,
-    tasks: Tasks = "all",
-    few_shot: Annotated[
-        int, typer.Option(metavar="N", help="Worked examples before each question.")
-    ] = 0,
-    batch: Annotated[bool, typer.Option("--batch", help="Prices of the batch API.")] = False,
+    *,
+    model: str | None = None,
+    reasoning: str | None = None,
+    precision: float = 1.0,
+    difference: float | None = None,
+    samples: int = 1,
+    pilot: Path | None = None,
+    dataset: str = PAPER,
+    tasks: str = "all",
+    few_shot: int = 0,
+    batch: bool = False,
 ) -> None:
-    """Show how many items, tokens and dollars a precision takes. Sends nothing.
+    """Show how many questions, tokens and dollars a precision takes. Sends nothing.
 
     \b
     Examples:
@@ -47,13 +42,24 @@ def plan_precision(
 
     The numbers assume the scores, the spread and the tokens of the run --pilot, or else those that
     the paper published for the model. Writes no files. Needs no API key.
+
+    Options:
+      model: A name from `numbench models`, or a route. [default: the pilot's]
+      reasoning (LEVEL): Reasoning level; needed if the model has more than one.
+      precision (POINTS): Half-width of each task's 95% interval.
+      difference (POINTS): Difference to detect with 80% power.
+      samples (K): Samples per question.
+      pilot (RUN): Run with the scores to expect. [default: published]
+      dataset: Name or folder of a dataset.
+      tasks (A,B|all): Tasks, separated by commas, or all of the dataset.
+      few_shot (N): Worked examples before each question.
+      batch: Prices of the batch API.
     """
     from numbench.reporting.precision_plan import plan_precision as plan_items
     from numbench.reporting.precision_plan import precision_table
-    from numbench.runner.spec import RunSpec
 
     spec = RunSpec(
-        model=model or "",
+        model or "",
         reasoning=reasoning,
         dataset=dataset,
         tasks=parse_tasks(tasks),
@@ -63,17 +69,7 @@ def plan_precision(
     console().print(precision_table(result))
 
 
-def models(
-    pattern: Annotated[
-        str, typer.Argument(help="Part of a name, or a pattern such as 'openai/gpt-6*'.")
-    ] = "",
-    all_models: Annotated[
-        bool, typer.Option("--all", help="Search all models whose prices or limits are known.")
-    ] = False,
-    limit: Annotated[
-        int, typer.Option(metavar="N", help="Maximum number of rows with --all; 0 for all.")
-    ] = 40,
-) -> None:
+def models(pattern: str = "", *, all_: bool = False, limit: int = 40) -> None:
     """List the models: reasoning levels, prices, API key status.
 
     \b
@@ -86,11 +82,117 @@ def models(
 
     Prices are US dollars per million tokens. With --all they are those of litellm's model map,
     which is bundled; the names are routes for --model. Writes no files. Needs no network.
-    """
-    from numbench.cli.model_tables import catalogue_table, map_table
 
+    Options:
+      pattern: Part of a name, or a pattern such as 'openai/gpt-6*'.
+      all_: Search all models whose prices or limits are known.
+      limit (N): Maximum number of rows with --all; 0 for all.
+    """
     if limit < 0:
         raise BadInput(f"--limit {limit}: give 0 or more")
-    table = map_table(pattern, limit) if all_models else catalogue_table(pattern)
-    # Routes stay whole on a narrow terminal.
-    console().print(table, soft_wrap=all_models)
+    if all_:
+        # Routes stay whole on a narrow terminal.
+        console(width=200).print(_map_table(pattern, limit))
+    else:
+        console().print(_catalogue_table(pattern))
+
+
+def _catalogue_table(pattern: str = "") -> RenderableType:
+    """Return the catalogue: levels, prices, key status, and routes to other models.
+
+    Raises BadInput if no name matches `pattern`.
+    """
+    from rich.console import Group
+    from rich.text import Text
+
+    from numbench.models.catalogue import list_models
+    from numbench.models.model_map import load_model_map
+    from numbench.models.providers import all_providers
+    from numbench.models.user_catalogue import USER_CATALOGUE
+
+    listed = [entry for entry in list_models() if _matches(entry.name, pattern)]
+    if not listed:
+        raise BadInput(f"no named model matches {pattern!r}: try numbench models --all {pattern}")
+    columns = ("Model", "Levels", "Provider", "$ in", "$ out")
+    table = plain_table("<<<>>", *columns, overflow="fold")
+    for entry in listed:
+        provider = entry.route.partition("/")[0]
+        table.add_row(entry.name, ", ".join(entry.levels), provider, *_prices(entry.route))
+    keys = {entry.key: "set" if entry.key_is_set else "not set" for entry in listed if entry.key}
+    routes: dict[bool, list[str]] = {False: [], True: []}
+    for provider_ in all_providers():
+        routes[provider_.in_process] += provider_.routes
+    key_lines = "".join(f"\n  {key} ({state})" for key, state in keys.items())
+    notes = (
+        f"{_PRICE_NOTE}\n"
+        "Prices of the paper's models: its receipts of 2025; of the others: the\n"
+        f"{load_model_map().source}. Your own: {USER_CATALOGUE}.\n"
+        f"API keys:{key_lines}\n\n"
+        f"Other models, by route: {', '.join(routes[False])}.\n"
+        "Search them, with prices and limits: numbench models --all PATTERN.\n"
+        "Any OpenAI-compatible server: openai/NAME with --base-url URL.\n"
+        f"In this process, without an API key: {', '.join(routes[True])}."
+    )
+    return Group(table, Text("\n" + notes))
+
+
+def _map_table(pattern: str, limit: int) -> RenderableType:
+    """Return the models of the map whose routes match, at most `limit` unless that is 0.
+
+    The routes, at the end of their lines, may be longer than the line: they are there to be copied.
+    Raises BadInput if there are none.
+    """
+    from rich.console import Group
+    from rich.text import Text
+
+    from numbench.models.model_map import load_model_map
+    from numbench.models.providers import find_provider
+
+    source, routes = load_model_map().source, {}
+    for name, facts in load_model_map().models.items():
+        # Its provider's own route, or the one through litellm.
+        routes[name if find_provider(name.partition("/")[0]) else f"litellm/{name}"] = facts
+    matching = [route for route in routes if _matches(route, pattern)]
+    matching.sort(key=lambda route: (route.startswith("litellm/"), route))
+    if not matching:
+        raise BadInput(f"no model matches {pattern!r} in the {source}: try a shorter part of it")
+    shown = matching[: limit or None]
+    table = plain_table(">>>><<<", *_MAP_COLUMNS, no_wrap=True)
+    for route in shown:
+        table.add_row(*_map_row(route, routes[route]))
+    rest = len(matching) - len(shown)
+    more = f"{rest:,} more: narrow the pattern, or add --limit 0.\n" if rest else ""
+    notes = (
+        f"{more}{_PRICE_NOTE}\n"
+        "Input, Output: most tokens. Reasoning: levels known beyond low, medium, high.\n"
+        f"Source: {source};\nyour own prices and the paper's receipts come first."
+    )
+    return Group(table, Text("\n" + notes))
+
+
+def _map_row(route: str, facts: ModelFacts) -> tuple[str, ...]:
+    reasoning = (", ".join(facts.levels) or "yes") if facts.reasons else ""
+    limits = (_tokens(facts.context), _tokens(facts.max_output))
+    return (*_prices(route), *limits, "yes" if facts.has_schema else "", reasoning, route)
+
+
+def _matches(name: str, pattern: str) -> bool:
+    if any(character in pattern for character in "*?["):
+        return fnmatchcase(name.lower(), f"*{pattern.lower()}*")
+    return pattern.lower() in name.lower()
+
+
+def _tokens(count: int | None) -> str:
+    if count is None:
+        return "?"
+    return f"{count / 1e6:.3g}M" if count >= 1_000_000 else f"{count // 1000}k"
+
+
+def _prices(route: str) -> tuple[str, str]:
+    from numbench.runner.prices import find_price
+
+    price = find_price(route)
+    if price is None:
+        return "?", "?"
+    prefix = "≈" if price.varies else ""
+    return f"{prefix}{price.input:.3g}", f"{prefix}{price.output:.3g}"

@@ -1,52 +1,182 @@
-"""Options and output helpers that several commands share."""
+"""Commands made of functions and run specifications, and the output helpers they share."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Container, Mapping
 from dataclasses import MISSING, Field
-from enum import Enum
 from functools import wraps
 from inspect import Parameter, Signature, signature
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any, get_args
 
 import typer
-from typer.core import TyperCommand
+from typer.core import TyperCommand, TyperGroup
 
 from numbench.errors import BadInput, printable
-from numbench.runner.option_values import listed_values
-from numbench.runner.spec import Panel, RunSpec, command_line_type, option_name, options_of
+from numbench.runner.spec import (
+    Help,
+    Panel,
+    RunSpec,
+    help_of,
+    listed_values,
+    option_name,
+    options_of,
+    split_help,
+    type_of,
+)
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.table import Table
+
+TASKS_HELP = "Tasks, separated by commas. [default: all]"
 
 
-class Split(str, Enum):  # noqa: UP042 - typer needs str members
-    test = "test"
-    val = "val"
-    train = "train"
+class CommandWithPanels(TyperCommand):
+    """A command whose help shows the options under the headings of their panels."""
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """Write a list of options for each panel."""
+        parameters = self.get_params(ctx)
+        records = [
+            (getattr(each, "rich_help_panel", None) or "Options", each.get_help_record(ctx))
+            for each in parameters
+        ]
+        _write_sections(formatter, get_args(Panel), records)
 
 
-class TextSplit(str, Enum):  # noqa: UP042
-    val = "val"
-    train = "train"
+class CommandGroups(TyperGroup):
+    """A program whose help shows the commands under the headings of their groups."""
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """Write a list of commands for each group."""
+        commands = [(name, self.get_command(ctx, name)) for name in self.list_commands(ctx)]
+        records = [
+            (
+                getattr(each, "rich_help_panel", None) or "Commands",
+                (name, each.get_short_help_str(80)),
+            )
+            for name, each in commands
+            if each
+        ]
+        _write_sections(formatter, dict.fromkeys(panel for panel, _ in records), records)
 
 
-class Format(str, Enum):  # noqa: UP042
-    jsonl = "jsonl"
-    parquet = "parquet"
+def _write_sections(formatter: Any, panels: Any, records: Any) -> None:
+    for panel in panels:
+        if rows := [record for of_panel, record in records if of_panel == panel and record]:
+            with formatter.section(panel):
+                formatter.write_dl(rows)
 
 
-class Engine(str, Enum):  # noqa: UP042
-    local = "local"
-    ray = "ray"
+def command(
+    function: Callable[..., None],
+    kind: type[RunSpec] | None = None,
+    omit: Container[str] = (),
+    defaults: Mapping[str, object] | None = None,
+) -> Callable[..., None]:
+    """Return `function` as a command for typer.
+
+    Its positional parameters are arguments and its keyword-only ones options, with the help of the
+    section "Options" of its docstring. With `kind`, it also has an option for each field of that
+    specification but `omit`, whose values it receives as further keyword arguments. defaults:
+    instead of those of the specification.
+    """
+    text, helps = split_help(function)
+    helps |= help_of(kind) if kind else {}
+    parameters = [
+        _parameter(each, helps[each.name])
+        for each in signature(function, eval_str=True).parameters.values()
+        if each.kind is not Parameter.VAR_KEYWORD
+    ]
+    parameters += [
+        _parameter_of_field(each, helps[each.name], (defaults or {}).get(each.name, _default(each)))
+        for each in (options_of(kind) if kind else ())
+        if each.name not in omit
+    ]
+
+    @wraps(function)
+    def called(**values: Any) -> None:
+        arguments = [values.pop(each.name) for each in parameters if _is_argument(each)]
+        function(*arguments, **values)
+
+    called.__doc__ = text
+    called.__signature__ = Signature(  # type: ignore[attr-defined]
+        [each.replace(kind=Parameter.KEYWORD_ONLY) for each in parameters]
+    )
+    called.__annotations__ = {each.name: each.annotation for each in parameters}
+    return called
 
 
-class Protocol(str, Enum):  # noqa: UP042
-    exact = "exact"
-    lenient = "lenient"
-    paper = "paper"
+def _is_argument(parameter: Parameter) -> bool:
+    return parameter.kind is Parameter.POSITIONAL_OR_KEYWORD
+
+
+def _parameter(each: Parameter, help_: Help) -> Parameter:
+    """Return a parameter of a function with its description for typer."""
+    about: dict[str, Any] = {
+        "help": help_.text,
+        "metavar": help_.metavar or None,
+        "show_default": _is_shown(each.default),
+    }
+    if _is_argument(each):
+        return each.replace(annotation=Annotated[each.annotation, typer.Argument(**about)])
+    name = f"--{each.name.strip('_').replace('_', '-')}"
+    names = f"{name}/--no-{name[2:]}" if each.default is True else name
+    return each.replace(annotation=Annotated[each.annotation, typer.Option(names, **about)])
+
+
+def _parameter_of_field(each: Field[Any], help_: Help, default: object) -> Parameter:
+    """Return the option of a field of a specification for typer."""
+    kind, name = type_of(each), option_name(each.name)
+    if each.metadata["parse"]:
+        kind = (list[str] if each.default is MISSING else str) | None
+    about = typer.Option(
+        f"{name}/--no-{name[2:]}" if kind == bool | None else name,
+        help=help_.text,
+        metavar=help_.metavar or None,
+        rich_help_panel=each.metadata["panel"],
+        autocompletion=_complete_levels if each.name == "reasoning" else None,
+        show_default=_is_shown(default),
+    )
+    return Parameter(
+        each.name, Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[kind, about]
+    )
+
+
+def _is_shown(default: object) -> bool:
+    return default is not None and default is not False and default not in (Parameter.empty, "")
+
+
+def _default(each: Field[Any]) -> Any:
+    """Return the default of an option on the command line, where the help names a parsed one."""
+    if each.metadata["parse"]:
+        return None
+    return Parameter.empty if each.default is MISSING else each.default
+
+
+def option_values(kind: type[RunSpec], values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the values of the options of `kind` that differ from their defaults, parsed."""
+    return {
+        each.name: each.metadata["parse"](value) if each.metadata["parse"] else value
+        for each in options_of(kind)
+        if (value := values.get(each.name)) not in (None, _default(each), [])
+    }
+
+
+def swept_values(kind: type[RunSpec], values: dict[str, Any]) -> dict[str, list[Any]]:
+    """Take from `values` those of options that may be lists, and return their parts.
+
+    Raises BadInput for a list without a value.
+    """
+    swept = {}
+    for each in options_of(kind):
+        if each.metadata["is_swept"] and (text := values.pop(each.name, None)) is not None:
+            swept[each.name] = list(listed_values(text))
+            if not swept[each.name]:
+                name = option_name(each.name)
+                raise BadInput(f"{name} {text!r}: give a value, or several separated by commas")
+    return swept
 
 
 def _complete_levels(ctx: typer.Context, incomplete: str) -> list[str]:
@@ -62,152 +192,29 @@ def _complete_levels(ctx: typer.Context, incomplete: str) -> list[str]:
     return [f"{earlier}{comma}{level}" for level in found]
 
 
-Reasoning = Annotated[
-    str | None,
-    typer.Option(
-        metavar="LEVEL",
-        autocompletion=_complete_levels,
-        help="Reasoning level, such as none, low or max; needed if the model has more than one.",
-    ),
-]
-
-
-Tasks = Annotated[
-    str, typer.Option(help="Tasks, separated by commas, or all of the dataset.", metavar="A,B|all")
-]
-
-ScoringProtocol = Annotated[
-    Protocol,
-    typer.Option(
-        help="exact: exact truth and a strict parser. lenient: the same, and answers in other "
-        "formats are read too. paper: the scoring of the paper's study."
-    ),
-]
-
-
-DryRun = Annotated[
-    bool,
-    typer.Option("--dry-run", help="Only show requests, tokens and cost. Needs no API key."),
-]
-
-
-PANELS = get_args(Panel)
-
-
-class CommandWithPanels(TyperCommand):
-    """A command whose help shows the options under the headings of their panels."""
-
-    def format_options(self, ctx: Any, formatter: Any) -> None:
-        """Write a list of options for each panel."""
-        panels: dict[str, list[tuple[str, str]]] = {panel: [] for panel in PANELS}
-        for parameter in self.get_params(ctx):
-            if record := parameter.get_help_record(ctx):
-                panels[getattr(parameter, "rich_help_panel", None) or "Options"].append(record)
-        for panel, records in panels.items():
-            if records:
-                with formatter.section(panel):
-                    formatter.write_dl(records)
-
-
-def with_options(
-    kind: type[RunSpec],
-    function: Callable[..., None],
-    omit: Container[str] = (),
-    defaults: Mapping[str, object] = MappingProxyType({}),
-    is_model_optional: bool = False,
-) -> Callable[..., None]:
-    """Return `function` as a command that has an option for each field of `kind` but `omit`.
-
-    The values are passed as keyword arguments, in addition to those of its own parameters.
-    defaults: instead of those of `kind`.
-    """
-
-    def is_required(each: Field[Any]) -> bool:
-        has_default = each.default is not MISSING or each.default_factory is not MISSING
-        return not has_default and not is_model_optional
-
-    parameters = [
-        Parameter(
-            each.name,
-            Parameter.KEYWORD_ONLY,
-            default=Parameter.empty
-            if is_required(each)
-            else defaults.get(each.name, _default(each)),
-            annotation=Annotated[command_line_type(each), _option(each)],
-        )
-        for each in options_of(kind)
-        if each.name not in omit
-    ]
-    own = signature(function, eval_str=True).parameters.values()
-    own_options = [each for each in own if each.kind is not Parameter.VAR_KEYWORD]
-
-    @wraps(function)
-    def command(**values: object) -> None:
-        function(**values)
-
-    command.__signature__ = Signature([*own_options, *parameters])  # type: ignore[attr-defined]
-    command.__annotations__ = {each.name: each.annotation for each in (*own_options, *parameters)}
-    return command
-
-
-def option_values(kind: type[RunSpec], values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the values of the options of `kind` that differ from their defaults, parsed."""
-    result = {}
-    for each in options_of(kind):
-        value = values.get(each.name, _default(each))
-        if value == _default(each):
-            continue
-        parse = each.metadata["parse"]
-        result[each.name] = parse(value) if parse else getattr(value, "value", value)
-    return result
-
-
-def swept_values(kind: type[RunSpec], values: dict[str, Any]) -> dict[str, list[Any]]:
-    """Take from `values` those of options that may be lists, and return their parts.
-
-    Raises BadInput for a list without a value.
-    """
-    swept = {}
-    for each in options_of(kind):
-        if each.metadata["is_swept"] and (text := values.pop(each.name, None)) is not None:
-            swept[each.name] = list(listed_values(text))
-            if not swept[each.name]:
-                raise BadInput(
-                    f"{option_name(each.name)} {text!r}: give a value, or several separated by "
-                    "commas"
-                )
-    return swept
-
-
-def _default(each: Field[Any]) -> Any:
-    """Return the default of an option on the command line."""
-    if (shown := each.metadata["shown_default"]) is not None:
-        return shown
-    if each.default_factory is not MISSING:
-        return []
-    return None if each.default is MISSING else each.default
-
-
-def _option(each: Field[Any]) -> Any:
-    complete = _complete_levels if each.name == "reasoning" else None
-    names = [name] if (name := each.metadata["name"]) else []
-    return typer.Option(
-        *names,
-        help=each.metadata["help"],
-        metavar=each.metadata["metavar"],
-        rich_help_panel=each.metadata["panel"],
-        autocompletion=complete,
-        show_default=each.default is not None and each.default != () and each.default is not False,
-    )
-
-
 def print_to_stderr(message: str) -> None:
     """Print a message about a command, with control characters escaped."""
     print("\n".join(map(printable, message.split("\n"))), file=sys.stderr)
 
 
-def console() -> Console:
-    """Return a rich console for stdout, safe for text of servers."""
+def print_lines(*lines: object) -> None:
+    """Print lines on stdout, with control characters escaped."""
+    for line in lines:
+        print("\n".join(map(printable, str(line).split("\n"))))
+
+
+def console(width: int | None = None) -> Console:
+    """Return a rich console for stdout, safe for text of servers. width: if not the terminal's."""
     from numbench.safe_console import SafeConsole
 
-    return SafeConsole()
+    return SafeConsole(width=width)
+
+
+def plain_table(alignment: str, *columns: str, **about: Any) -> Table:
+    """Return an empty rich table without lines. alignment: `<` or `>` for each column."""
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for side, name in zip(alignment, columns, strict=True):
+        table.add_column(name, justify="right" if side == ">" else "left", **about)
+    return table

@@ -1,46 +1,35 @@
-"""The commands that use responses, such as report, show and merge."""
+"""The commands that use responses: report, show, compare, merge, demo."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-import typer
-
-from numbench.cli.options import (
-    Protocol,
-    ScoringProtocol,
-    Tasks,
-    console,
-    print_to_stderr,
-)
-from numbench.runner.option_values import parse_tasks
+from numbench.cli.options import console, plain_table, print_to_stderr
+from numbench.errors import BadInput, NumbenchError
+from numbench.records import ProtocolName
+from numbench.runner.spec import listed_values, parse_tasks
 
 if TYPE_CHECKING:
+    from rich.table import Table
+
     from numbench.reporting import ReportResult
+    from numbench.reporting.regression import MarginPlan, Regression
+
+_VERDICTS = {
+    "better": ("better", "green"),
+    "worse": ("worse", "red"),
+    "not significantly different": ("not significant", ""),
+}
 
 
 def report(
-    runs: Annotated[
-        list[Path] | None,
-        typer.Argument(
-            help="Run folders, or folders of runs. [default: results/, without the demo's]"
-        ),
-    ] = None,
-    protocol: ScoringProtocol = Protocol.exact,
-    references: Annotated[
-        bool,
-        typer.Option(
-            "--references/--no-references",
-            help="Compare runs on the dataset paper with published models.",
-        ),
-    ] = True,
-    out: Annotated[Path, typer.Option(metavar="FOLDER", help="Folder to write.")] = Path(
-        "results/report"
-    ),
-    formats: Annotated[
-        str, typer.Option(metavar="LIST", help="Formats of the figures: svg, png, pdf.")
-    ] = "svg",
+    runs: list[Path] | None = None,
+    *,
+    protocol: ProtocolName = "exact",
+    references: bool = True,
+    out: Path = Path("results/report"),
+    formats: str = "svg",
 ) -> None:
     """Write a report with tables and figures.
 
@@ -54,97 +43,116 @@ def report(
     Writes to --out: report.html (one page, open it in a browser), tables/ (CSV, Markdown, LaTeX),
     figures/ (SVG, or as in --formats), scores.parquet (every score) and report.json. Folders of
     numbench horizon may be among the runs. To compare two runs: numbench compare.
+
+    Options:
+      runs: Run folders, or folders of runs. [default: results/, without the demo's]
+      protocol: exact: exact truth and a strict parser. lenient: the same, and answers in other
+        formats are read too. paper: the paper's scoring.
+      references: Compare runs on the dataset paper with published models.
+      out (FOLDER): Folder to write.
+      formats (LIST): Formats of the figures: svg, png, pdf.
     """
     from numbench.reporting import report as write_report
 
-    _print_report(
-        write_report(
-            runs or None,
-            protocol=protocol.value,
-            references=references,
-            out=out,
-            formats=[name.strip() for name in formats.split(",") if name.strip()],
-            on_progress=print_to_stderr,
-        )
-    )
+    figures = listed_values(formats)
+    _print_report(write_report(runs or None, protocol, references, out, figures, print_to_stderr))
 
 
-def import_(
-    paths: Annotated[
-        list[Path],
-        typer.Argument(help="Logs, folders of logs, or the folder of the paper's study."),
-    ],
-    dataset: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME|FOLDER",
-            help="The questions of the logs. [default: the dataset that a log names]",
-            show_default=False,
-        ),
-    ] = None,
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FOLDER",
-            help="Folder to write. [default: results/imported; for the study: results/study]",
-            show_default=False,
-        ),
-    ] = None,
+def compare(
+    old: Path,
+    new: Path | None = None,
+    *,
+    margin: float | None = None,
+    partial: bool = False,
+    protocol: ProtocolName = "exact",
 ) -> None:
-    """Convert logs of Inspect, or the study's files, to runs.
+    """Compare a new run with an old one; fail if it is worse.
 
     \b
     Examples:
-      numbench import logs                      .eval and .json logs of Inspect
-      numbench import PATH/TO/frontier_results  CSV files of the paper's study
-      numbench report results/imported
+      numbench compare results/OLD results/NEW
+      numbench compare results/OLD results/NEW --margin 5
+      numbench compare results/OLD --margin 5           before the new run
 
-    Logs must be of numbench's own task. What a log does not hold is unknown in the run. Writes to
-    --out one run folder per log, or of the study one per model and reasoning level, on the released
-    dataset paper. Files with other questions become a dataset of their own in --out.
+    Runs are compared on the questions that both answered, task by task and by the mean over the
+    tasks (All); horizon runs by the problem size at 50%. The exit code is 1 if the new run is
+    worse, or if tasks or answers are missing. "Not significantly different" does not mean equal:
+    with --margin, the exit code is 1 unless a larger regression is excluded in every task. Without
+    NEW, --margin shows which margin a new run on the same questions can exclude.
+
+    Writes no files.
+
+    Options:
+      old: Run folder to compare with.
+      new: Run folder of the same kind. [default: none; show what --margin can exclude]
+      margin (POINTS): Fail unless a regression larger than this is excluded.
+      partial: Do not fail for missing tasks or answers.
+      protocol: exact: exact truth and a strict parser. lenient: the same, and answers in other
+        formats are read too. paper: the paper's scoring.
     """
-    from numbench.study_import import STUDY_FILES, import_study
+    from numbench.reporting.regression import compare as compare_runs
+    from numbench.reporting.regression import plan_margin
 
-    if len(paths) == 1 and any(paths[0].glob(STUDY_FILES)):
-        if dataset is not None:
-            raise typer.BadParameter("--dataset is for logs: the study has its own questions")
-        out = out or Path("results/study")
-        runs, protocol = import_study(paths[0], out, on_message=print_to_stderr), "paper"
-    else:
-        from numbench.ecosystem.log_import import import_logs
+    if new is None:
+        if margin is None:
+            raise BadInput("give two runs, OLD and NEW; or OLD and --margin POINTS to plan")
+        _print_margins(plan_margin(old, margin, protocol))
+        return
+    result = compare_runs(old, new, protocol, margin, partial)
+    terminal = console()
+    terminal.print(_regression_table(result))
+    for note in result.notes:
+        terminal.print(f"! {note}", style="yellow", markup=False)
+    if result.failures:
+        raise NumbenchError(f"{new} falls short of {old}: {'; '.join(result.failures)}")
 
-        out = out or Path("results/imported")
-        runs, protocol = import_logs(paths, out, dataset, on_message=print_to_stderr), "exact"
-    for path in runs:
-        print(path)
-    count = "1 run" if len(runs) == 1 else f"{len(runs):,} runs"
-    print(f"{out}: {count}\nnext: numbench report {out} --protocol {protocol}")
+
+def _regression_table(result: Regression) -> Table:
+    from rich.text import Text
+
+    from numbench.reporting.comparisons import task_name
+    from numbench.reporting.regression import excludes
+
+    margin = result.margin
+    change = "New - old" if result.measure == "scores" else "New / old"
+    last = ("p", "Verdict") if margin is None else ("At least", f"Regression > {margin:g}")
+    table = plain_table("<>>>><", "Task", "Old", "New", change, *last, no_wrap=True)
+    for task in result.tasks:
+        value, verdict = f"{task.p:.2g}", _VERDICTS.get(task.verdict, (task.verdict, ""))
+        if margin is not None:
+            is_excluded = excludes(task, margin)
+            value = f"{task.at_least:+.1f}"
+            verdict = ("excluded", "green") if is_excluded else ("not excluded", "red")
+        table.add_row(task_name(task.task), *map(Text, task.texts), value, Text(*verdict))
+    return table
+
+
+def _print_margins(plan: MarginPlan) -> None:
+    from numbench.reporting.comparisons import task_name
+
+    table = plain_table("<>", "Task", "Margin")
+    for task, least in plan.by_task.items():
+        table.add_row(task_name(task), f"{least:.1f}")
+    console().print(table)
+    print(
+        f"Margin: what a new run of an equal model with unrelated errors passes in 80% of cases.\n"
+        f"It passes --margin {plan.margin:g} in all tasks in {plan.chance:.0%} of cases, and "
+        f"--margin {plan.sufficient:.1f} in 80%."
+    )
 
 
 def show(
-    run: Annotated[Path, typer.Argument(help="Run folder.")],
-    wrong: Annotated[bool, typer.Option("--wrong", help="Only wrong answers.")] = False,
-    tasks: Tasks = "all",
-    kind: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="KIND", help="Only this kind of error (see docs/scoring.md). Repeatable."
-        ),
-    ] = None,
-    difficulty: Annotated[
-        tuple[int, int] | None,
-        typer.Option(help="Only items with a difficulty δ in this range.", metavar="MIN MAX"),
-    ] = None,
-    item: Annotated[
-        list[str] | None,
-        typer.Option(metavar="PREFIX", help="Only items whose id starts with this. Repeatable."),
-    ] = None,
-    limit: Annotated[
-        int | None, typer.Option(metavar="N", help="At most N items per task. [default: all]")
-    ] = None,
-    protocol: ScoringProtocol = Protocol.exact,
+    run: Path,
+    *,
+    wrong: bool = False,
+    tasks: str = "all",
+    kind: list[str] | None = None,
+    difficulty: tuple[int, int] | None = None,
+    item: list[str] | None = None,
+    limit: int | None = None,
+    protocol: ProtocolName = "exact",
 ) -> None:
-    """Show items with their answers and the first wrong digit.
+    """Show questions with their answers and the first wrong digit.
 
     \b
     Examples:
@@ -153,22 +161,28 @@ def show(
       numbench show results/RUN --item addition-9d0c
 
     Prints to the terminal and writes no files.
+
+    Options:
+      run: Run folder.
+      wrong: Only wrong answers.
+      tasks (A,B|all): Tasks, separated by commas, or all of the dataset.
+      kind (KIND): Only this kind of error (see docs/scoring.md). Repeatable.
+      difficulty (MIN MAX): Only questions with a difficulty δ in this range.
+      item (PREFIX): Only questions whose id starts with this. Repeatable.
+      limit (N): At most N questions per task. [default: all]
+      protocol: exact: exact truth and a strict parser. lenient: the same, and answers in other
+        formats are read too. paper: the paper's scoring.
     """
     from numbench.item_view import ItemFilter, show_items
 
     item_filter = ItemFilter(parse_tasks(tasks), wrong, kind, difficulty, item, limit)
     terminal = console()
-    for text in show_items(run, item_filter, protocol.value):
+    for text in show_items(run, item_filter, protocol):
         terminal.print(text, soft_wrap=True)
 
 
-def merge(
-    runs: Annotated[list[Path], typer.Argument(help="Run folders.", show_default=False)],
-    out: Annotated[
-        Path, typer.Option(metavar="FOLDER", help="Run folder to write.", show_default=False)
-    ],
-) -> None:
-    """Merge the shards of a run, or other runs on different items.
+def merge(runs: list[Path], *, out: Path) -> None:
+    """Merge the shards of a run, or other runs on different questions.
 
     \b
     Examples:
@@ -178,10 +192,14 @@ def merge(
       numbench report results/gpt-5_high_v1
 
     The runs must agree in everything that shapes an answer (model, level, settings, dataset,
-    prompts) and share no items. Missing shards are named and merged later: merge the result with
-    them, or resume it with numbench run without --shard.
+    prompts) and share no questions. Missing shards are named and merged later: merge the result
+    with them, or resume it with numbench run without --shard.
 
     Writes one run folder (--out); the merged runs stay as they are.
+
+    Options:
+      runs: Run folders.
+      out (FOLDER): Run folder to write.
     """
     from numbench.journal_merge import merge_runs
 
@@ -196,12 +214,7 @@ def merge(
     print(f"next: numbench report {out}")
 
 
-def demo(
-    dataset: Annotated[str, typer.Option(help="Name or folder of a dataset.")] = "v1",
-    out: Annotated[Path, typer.Option(metavar="FOLDER", help="Folder to write.")] = Path(
-        "results/demo"
-    ),
-) -> None:
+def demo(*, dataset: str = "v1", out: Path = Path("results/demo")) -> None:
     """Run models that need no API key, and report their scores.
 
     The arithmetic baselines run on the dataset. If numbench[local] is installed, the bundled small
@@ -214,6 +227,10 @@ def demo(
 
     Writes to --out: a run folder per model and dataset, the integers, and the folders report/ and
     report-integers/ (see numbench report --help).
+
+    Options:
+      dataset: Name or folder of a dataset.
+      out (FOLDER): Folder to write.
     """
     from numbench.demo import demo as run_demo
 

@@ -1,47 +1,34 @@
-"""The commands that run models: run and memory-test."""
+"""The commands that ask models: run, horizon and memory-test."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from numbench.cli.options import (
-    DryRun,
+    command,
     console,
     option_values,
+    print_lines,
     print_to_stderr,
     swept_values,
-    with_options,
 )
-from numbench.cli.run_reports import finish, print_run_report
-from numbench.errors import BadInput
-from numbench.runner.spec import RunSpec
+from numbench.errors import BadInput, NumbenchError
+from numbench.runner.spec import HorizonSpec, RunSpec
 
 if TYPE_CHECKING:
     from numbench.memory_test.registration import Registration
+    from numbench.runner import RunReport
 
-PAPER_SUITE = "paper"
-"""The suite that is no file."""
+INCOMPLETE = 3
+"""The exit code of a run that leaves questions without an answer."""
 
 
-def _run(
-    *,
-    suite: Annotated[
-        str | None,
-        typer.Option(
-            metavar="paper|FILE",
-            rich_help_panel="Model",
-            help="Run the paper's 13 configurations, or those of a TOML file; one per provider at "
-            "a time.",
-        ),
-    ] = None,
-    dry_run: DryRun = False,
-    **values: Any,
-) -> None:
+def _run(*, suite: str | None = None, dry_run: bool = False, **values: Any) -> None:
     """Run a model on a dataset and store every response. Resumes an interrupted run.
 
     \b
@@ -66,7 +53,14 @@ def _run(
     missing ones. Exit code 3: questions are left without an answer.
     Ctrl-C stops sending requests and waits up to 20 seconds for those in flight; a second Ctrl-C
     exits at once. API keys are read from the environment or from ./.env.
+
+    Options:
+      suite (paper|FILE): Run the paper's 13 configurations, or those of a TOML file; one per
+        provider at a time.
+      dry_run: Only show requests, tokens and cost. Needs no API key.
     """
+    from numbench.runner.suite import PAPER_SUITE, expand, is_sweep, paper_suite, suite_file
+
     given = option_values(RunSpec, values)
     if suite is not None:
         if "model" in given or "reasoning" in given:
@@ -74,41 +68,12 @@ def _run(
     elif "model" not in given:
         raise BadInput("give --model NAME or --suite paper (see numbench run --help)")
     swept = swept_values(RunSpec, given)
-    if suite is not None or any(len(several) > 1 for several in swept.values()) or _is_sweep(swept):
-        _run_several(suite, swept, given, dry_run)
+    if suite is None and not is_sweep(swept):
+        spec = RunSpec(**given, **{name: value for name, (value,) in swept.items()})
+        _run_one(spec, dry_run)
         return
-    single = {name: value for name, (value,) in swept.items()}
-    spec = RunSpec(**given, **single)
-    if dry_run:
-        from numbench.runner import plan
-        from numbench.runner.plan_table import plan_table
-
-        console().print(plan_table(plan(spec), spec.max_cost))
-        return
-    from numbench.runner import run as run_model
-    from numbench.scoring import is_correct
-
-    with exit_on_interrupt():
-        report = run_model(spec, is_correct)
-    print_run_report(report)
-    print(f"next: numbench report {report.path}")
-    finish([report])
-
-
-def _is_sweep(swept: dict[str, list[Any]]) -> bool:
-    """Return whether a single value stands for several: paraphrases, or all levels."""
-    from numbench.tasks.prompts import expand_prompt_names
-
-    names = [str(name) for name in swept.get("prompts", [])]
-    return len(expand_prompt_names(names)) > len(names) or swept.get("reasoning") == ["all"]
-
-
-def _run_several(
-    suite: str | None, swept: dict[str, list[Any]], given: dict[str, Any], dry_run: bool
-) -> None:
-    """Run a suite, or without one a run for each combination of the values in `swept`."""
-    from numbench.runner.plan_table import suite_table
-    from numbench.runner.suite import expand, paper_suite, plan_suite, run_suite, suite_file
+    from numbench.runner.planning import plan_table
+    from numbench.runner.suite import plan_suite, run_suite
     from numbench.scoring import is_correct
 
     if suite is None:
@@ -117,28 +82,53 @@ def _run_several(
         specs = list(paper_suite(swept, given))
     else:
         specs = suite_file(Path(suite), swept, given)
-    members = plan_suite(specs, "" if suite in (None, PAPER_SUITE) else str(suite))
-    console().print(suite_table(members, given.get("max_cost")))
+    plans = plan_suite(specs)
+    console().print(plan_table(plans, given.get("max_cost")))
     if not dry_run:
         with exit_on_interrupt():
-            reports = run_suite(members, is_correct, print_run_report, print_to_stderr)
-        print(f"next: numbench report {given.get('out') or 'results'}")
-        finish(reports)
+            reports = run_suite(plans, is_correct, print_run_report, print_to_stderr)
+        _finish(given.get("out") or "results", reports)
 
 
-def _memory_test(
-    *,
-    margin: Annotated[
-        float,
-        typer.Option(
-            metavar="POINTS",
-            rich_help_panel="Questions",
-            help="Difference that the verdict `equivalent` excludes.",
-        ),
-    ] = 3.0,
-    dry_run: DryRun = False,
-    **values: Any,
-) -> None:
+def _horizon(*, dry_run: bool = False, **values: Any) -> None:
+    """Measure up to which size of problem a model is correct.
+
+    \b
+    Examples:
+      numbench horizon --model gpt-5 --reasoning minimal --dry-run   cost estimate
+      numbench horizon --model gpt-5 --reasoning minimal --max-cost 5
+      numbench horizon --model openai/NAME --tasks long_multiplication,copy
+      numbench horizon --model gpt-5 --reasoning high --precision 0.3
+      numbench horizon --model baseline/float64            no API key needed
+      numbench report results/*_horizon                    compare levels
+
+    A scaled task has questions of any size: of 1 to 4,096 digits, elements or operations. An
+    answer is correct if every digit is. The horizon h50 is the size at which 50% of the answers
+    are correct, h90 at which 90% are; where guesses can be correct, halfway and nine tenths of the
+    way from chance to 100%: 75% and 95% for long_comparison, where chance is 50%. `copy` only
+    repeats a number: a horizon near that of `copy` is one of reading and writing digits, not of
+    arithmetic.
+
+    Sizes count digits (long_addition, long_subtraction, long_multiplication, long_division,
+    long_comparison, copy), elements of six digits (long_sorting, long_max, long_sum, long_mean)
+    or operations (chain, nested).
+
+    Every task is asked in rounds. The sizes of a round are those that tell the most about h50 per
+    token, given the answers before. A task is complete when its h50 is precise enough
+    (--precision), after --max-items, or when the model passes the largest size or fails the
+    smallest. A size whose answer cannot fit the token limit is not asked.
+
+    Writes one run folder (--out), with rounds.jsonl (the questions of each round) beside the files
+    of numbench run. The same command again resumes the measurement and never repeats an answered
+    question. A smaller --precision, a larger --max-items or more --tasks continue it.
+
+    Options:
+      dry_run: Only show requests, tokens and cost. Needs no API key.
+    """
+    _run_one(HorizonSpec(**option_values(HorizonSpec, values)), dry_run)
+
+
+def _memory_test(*, margin: float = 3.0, dry_run: bool = False, **values: Any) -> None:
     """Test with fresh questions whether a model knows a dataset.
 
     \b
@@ -151,17 +141,19 @@ def _memory_test(
     seed are registered before the first question. They need a dataset of numbench generate.
     Writes one run folder for both sets of questions (--out). The same command again resumes the
     test. Exit code 3: questions are left without an answer.
+
+    Options:
+      margin (POINTS): Difference that the verdict `equivalent` excludes.
+      dry_run: Only show requests, tokens and cost. Needs no API key.
     """
     from numbench.memory_test.registration import CERTIFICATE
     from numbench.memory_test.runs import plan_memory_test, run_memory_test
-    from numbench.runner.plan_table import suite_table
-    from numbench.runner.run_report import RunReport
+    from numbench.runner.planning import plan_table
     from numbench.scoring import is_correct
 
-    dataset = values.pop("dataset")
-    spec = RunSpec(**option_values(RunSpec, values), dataset=dataset)
+    spec = RunSpec(**option_values(RunSpec, values) | {"dataset": values["dataset"]})
     planned = plan_memory_test(spec, margin)
-    console().print(suite_table(planned.members, spec.max_cost))
+    console().print(plan_table(planned.members, spec.max_cost))
     print(planned.rule.summary)
     if dry_run:
         return
@@ -183,8 +175,69 @@ def _memory_test(
         print(f"{planned.folder}: not all answers are here, so the seed is not revealed yet")
     else:
         print(f"{planned.folder}: seed revealed in {CERTIFICATE}")
-    print(f"next: numbench report {planned.folder}")
-    finish(reports)
+    _finish(planned.folder, reports)
+
+
+def _run_one(spec: RunSpec, dry_run: bool) -> None:
+    """Plan or execute a run or a measurement, and print the result."""
+    from numbench.runner import plan
+    from numbench.runner import run as run_model
+    from numbench.runner.planning import plan_table
+    from numbench.scoring import is_correct
+
+    if dry_run:
+        console().print(plan_table([plan(spec)], spec.max_cost))
+        return
+    with exit_on_interrupt():
+        report = run_model(spec, is_correct)
+    is_horizon = isinstance(spec, HorizonSpec)
+    print_run_report(report, can_retry_errors=not is_horizon)
+    if is_horizon:
+        _print_horizons(report.path)
+    _finish(report.path, [report])
+
+
+def _print_horizons(folder: Path) -> None:
+    """Print the horizons of a measurement, and which sizes could not be asked."""
+    from numbench.journal import read_info
+    from numbench.reporting.horizon_runs import read_horizon_run
+    from numbench.reporting.terminal import horizon_table
+    from numbench.runner.planning import size_notes
+
+    console().print(horizon_table(read_horizon_run(folder)))
+    if info := read_info(folder).horizon:
+        print_lines(*size_notes(info.largest))
+
+
+def print_run_report(report: RunReport, can_retry_errors: bool = True) -> None:
+    """Print the result of a run. Raises NumbenchError if nothing was answered.
+
+    can_retry_errors: whether the command has an option for that.
+    """
+    counts = f"{report.answered:,} answered now, {report.skipped:,} done earlier"
+    lost = f", {report.possibly_billed:,} lost answers that may have been billed"
+    billed = lost if report.possibly_billed else ""
+    print(f"{report.path}: {counts}, {report.errors:,} failed{billed}")
+    for warning in report.warnings:
+        print_to_stderr(f"warning: {report.path}: {warning}")
+    if not report.errors:
+        return
+    hints = []
+    if report.errors > report.permanent_errors:
+        hints.append("run the same command again to retry temporary failures")
+    if report.permanent_errors and can_retry_errors:
+        hints.append("add --retry error to retry permanent failures")
+    message = "; ".join(filter(None, [f"last failure: {report.last_error}", ", ".join(hints)]))
+    if not report.answered and not report.skipped:
+        raise NumbenchError(f"{report.path}: nothing was answered; {message}")
+    print_to_stderr(message)
+
+
+def _finish(folder: object, reports: Iterable[RunReport]) -> None:
+    """End a command; with exit code 3 if a question of its runs has no answer."""
+    print(f"next: numbench report {folder}")
+    if any(report.unanswered for report in reports):
+        raise typer.Exit(INCOMPLETE)
 
 
 @contextmanager
@@ -199,7 +252,6 @@ def exit_on_interrupt() -> Iterator[None]:
         raise typer.Exit(130) from None
 
 
-run = with_options(RunSpec, _run, is_model_optional=True)
-memory_test = with_options(
-    RunSpec, _memory_test, omit=("shard", "batch"), defaults={"dataset": "v1"}
-)
+run = command(_run, RunSpec, defaults={"model": None})
+horizon = command(_horizon, HorizonSpec)
+memory_test = command(_memory_test, RunSpec, {"shard", "batch"}, {"dataset": "v1"})

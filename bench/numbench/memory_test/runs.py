@@ -26,12 +26,12 @@ from numbench.memory_test.registration import (
 )
 from numbench.memory_test.rule import Rule, register_rule
 from numbench.models import ModelDescription
-from numbench.runner.planning import plan
+from numbench.runner.planning import Plan, plan
 from numbench.runner.progress import ScoreCallback
 from numbench.runner.resolution import describe, folder_name, select_tasks
 from numbench.runner.run_report import RunReport
 from numbench.runner.spec import RunSpec
-from numbench.runner.suite import SuiteRun, run_suite
+from numbench.runner.suite import run_suite
 
 
 class MemoryTestPlan(NamedTuple):
@@ -39,7 +39,7 @@ class MemoryTestPlan(NamedTuple):
 
     folder: Path
     rule: Rule
-    members: tuple[SuiteRun, ...]
+    members: tuple[Plan, ...]
 
 
 class _MemoryTest(NamedTuple):
@@ -86,7 +86,8 @@ def run_memory_test(
         registration = register(memory_test.folder, memory_test.request, memory_test.frozen)
         on_registered(memory_test.folder, registration)
         run_suite(_plan(memory_test).members, judge, on_done, on_failed)
-        if not any(map(_is_open, _plan(memory_test._replace(spec=_without_limits(spec))).members)):
+        again = _plan(memory_test._replace(spec=_without_limits(spec)))
+        if not any(each.is_open for each in again.members):
             registration = reveal(memory_test.folder, registration)
     return registration
 
@@ -105,17 +106,12 @@ def _plan(memory_test: _MemoryTest) -> MemoryTestPlan:
         design = paired_design(memory_test.frozen, request.tasks, request.limit)
         return MemoryTestPlan(folder, register_rule(design, request.margin), members)
     check_same(folder, stored, request, memory_test.frozen)
-    if stored.seed is not None and any(map(_is_open, members)):
+    if stored.seed is not None and any(each.is_open for each in members):
         raise BadInput(
             f"{folder}: the seed of the fresh items is revealed, so nothing more is asked; choose "
             "another --out for a new memory test"
         )
     return MemoryTestPlan(folder, stored.rule, members)
-
-
-def _is_open(member: SuiteRun) -> bool:
-    """Return whether a run has requests to send or to collect."""
-    return member.plan.requests > 0 or member.plan.items_in_jobs > 0
 
 
 def _open(spec: RunSpec, margin: float) -> _MemoryTest:
@@ -136,7 +132,7 @@ def _open(spec: RunSpec, margin: float) -> _MemoryTest:
     return _MemoryTest(spec, description, frozen, request, folder)
 
 
-def _members(memory_test: _MemoryTest) -> tuple[SuiteRun, ...]:
+def _members(memory_test: _MemoryTest) -> tuple[Plan, ...]:
     """Return the runs on the frozen and the fresh items with their plans."""
     spec, folder = memory_test.spec, memory_test.folder
     fresh = folder / FRESH_ITEMS
@@ -145,4 +141,4 @@ def _members(memory_test: _MemoryTest) -> tuple[SuiteRun, ...]:
         replace(spec, out=folder / FROZEN_RUN),
         replace(spec, out=folder / FRESH_RUN, dataset=fresh if is_registered else spec.dataset),
     )
-    return tuple(SuiteRun(each, plan(each)) for each in specs)
+    return tuple(map(plan, specs))

@@ -15,13 +15,13 @@ from rich.text import Text
 
 from numbench.dataset.settings import POOL_SIZE, strata_share_per_item
 from numbench.errors import BadInput
-from numbench.progress_display import NO_VALUE
 from numbench.records import ItemSample
 from numbench.reporting.references import published_scores
 from numbench.reporting.samples import run_variance
 from numbench.reporting.values import run_values
 from numbench.runner.estimates import discount_for, plan_task, price_for, published_tokens
-from numbench.runner.plan_table import UNKNOWN, format_dollars
+from numbench.runner.live import NO_VALUE
+from numbench.runner.planning import UNKNOWN, format_dollars
 from numbench.runner.prices import Price
 from numbench.runner.resolution import describe, resolve
 from numbench.runner.spec import RunSpec

@@ -19,8 +19,7 @@ from numbench.runner.batch_scheduler import BatchScheduler
 from numbench.runner.budget import Budget, SharedLimit, open_budget
 from numbench.runner.estimates import discount_for, missing_for_cost_bound
 from numbench.runner.event_loop import run_to_end
-from numbench.runner.live import run_title, show_progress
-from numbench.runner.measurement_spec import open_measurements
+from numbench.runner.live import show_progress
 from numbench.runner.preparation import check_jobs, prepare_run
 from numbench.runner.prices import Price, with_cost
 from numbench.runner.progress import ProgressCallback, ScoreCallback
@@ -192,12 +191,11 @@ def open_run(
     model, service, resolved, recorded, price = prepare_run(spec)
     assert model is not None
     description = resolved.description
-    title = run_title(
-        spec.model, description.level, resolved.dataset.name, resolved.info.variant_label
-    )
     if spec.max_cost is not None and spec.on_progress is None:
         _print_cost_limit_note(spec.max_cost, resolved, price)
-    display = show_progress(title) if spec.on_progress is None else nullcontext(spec.on_progress)
+    display = (
+        show_progress(resolved.title) if spec.on_progress is None else nullcontext(spec.on_progress)
+    )
     in_flight = 0 if description.route is None else spec.concurrency or description.concurrency
     journal_of_run = Journal(resolved.folder, resolved.info, 0 if service else in_flight)
     with journal_of_run as journal, display as callback:
@@ -249,8 +247,7 @@ def _open_source(
 
     assert isinstance(resolved.dataset, AskedItems)
     items = resolved.dataset.items
-    measurements = open_measurements(spec, resolved.sizes, items, resolved.prefix_characters)
-    return MeasurementRequests(measurements, items, spec.samples, judge, journal)
+    return MeasurementRequests(resolved.open_measurements(), items, spec.samples, judge, journal)
 
 
 def _run_context(

@@ -2,29 +2,29 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple
 
 from numbench.errors import printable
 from numbench.horizon.sizes import size_text
 from numbench.horizon.stopping import StopReason
-from numbench.progress_display import (
-    NO_VALUE,
-    SEPARATOR,
-    ProgressFormat,
-    format_duration,
-    show_states,
-    wrap_parts,
-)
 from numbench.runner.progress import HorizonProgress, ProgressCallback, RunProgress, TaskProgress
 from numbench.tasks import TASKS
 
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 
+SEPARATOR, NO_VALUE = " · ", "–"
+
+REDRAW_INTERVAL_SECONDS = 0.25
+LOG_INTERVAL_SECONDS = 30.0
+
 FIRST_LINE_DELAY_SECONDS = 2.0
-"""Seconds without results after which a log prints its first line."""
+"""Seconds without results after which the progress is first shown."""
 
 SLOW_ITEMS_PER_SECOND = 0.1
 """Below this rate, in items per second, the rate is shown per minute."""
@@ -41,32 +41,69 @@ _STOP_TEXTS: Mapping[StopReason | None, str] = {
 }
 
 
-def run_title(model: str, level: str, dataset: str, variant: str = "") -> str:
-    """Return the title of a run in displays. variant: empty for the items as they are."""
-    title = f"{model} · reasoning {level} · {dataset}"
-    return printable(f"{title} · {variant}" if variant else title)
-
-
 @contextmanager
 def show_progress(name: str, as_lines: bool = False) -> Iterator[ProgressCallback]:
     """Yield a callback that shows the progress of the run `name` on stderr.
 
     as_lines: lines of text also on a terminal, where only one table can be shown at a time.
     """
-    with show_states(name, progress_format(name), as_lines) as show:
-        yield show
+    console = None
+    if not as_lines and sys.stderr.isatty() and os.environ.get("TERM") not in ("dumb", "unknown"):
+        from numbench.safe_console import SafeConsole
+
+        console = SafeConsole(stderr=True)
+    display = ProgressDisplay(name, console)
+    try:
+        yield display.update
+    finally:
+        display.close()
 
 
-def progress_format(name: str) -> ProgressFormat[RunProgress]:
-    """Return how a run is shown in a log and on a terminal."""
-    return ProgressFormat(
-        line=progress_line,
-        table=lambda progress, ended: RunView(name, progress, ended),
+class ProgressDisplay:
+    """A table on a terminal, redrawn a few times per second, or lines at intervals, and the end."""
+
+    def __init__(self, name: str, console: Console | None = None) -> None:
+        """Show nothing yet. console: that of the terminal, None for lines on stderr."""
+        self._name, self._live = printable(name), None
+        self._latest: RunProgress | None = None
+        self._shown: RunProgress | None = None
+        self._interval = LOG_INTERVAL_SECONDS
+        if console is not None:
+            from rich.live import Live
+
+            # stdout may be redirected to a file, so it is left alone.
+            self._live = Live(console=console, auto_refresh=False, redirect_stdout=False)
+            self._interval = REDRAW_INTERVAL_SECONDS
+
+    def update(self, progress: RunProgress) -> None:
+        """Show the progress if it is time to."""
+        self._latest = progress
+        if self._shown is None or progress.seconds - self._shown.seconds >= self._interval:
+            self._show(progress)
+
+    def close(self) -> None:
+        """Show the final state, and restore the terminal."""
+        if self._latest is not None and (self._live or self._latest is not self._shown):
+            self._show(self._latest, ended=True)
+        if self._live is not None:
+            with suppress(OSError):
+                self._live.stop()
+
+    def _show(self, progress: RunProgress, ended: bool = False) -> None:
         # A run that is refused ends within the delay, and prints nothing but its error.
-        has_news=lambda progress: (
-            progress.done > progress.previously_done or progress.seconds >= FIRST_LINE_DELAY_SECONDS
-        ),
-    )
+        has_results = progress.done > progress.previously_done
+        if not has_results and progress.seconds < FIRST_LINE_DELAY_SECONDS:
+            return
+        self._shown = progress
+        if self._live is None:
+            now = datetime.now().astimezone().isoformat(" ", timespec="seconds")
+            line = printable(progress_line(progress, ended))
+            print(f"{now} {self._name}: {line}", file=sys.stderr, flush=True)
+            return
+        # The terminal may have been closed; the work continues without it.
+        with suppress(OSError):
+            self._live.start()
+            self._live.update(RunView(self._name, progress, ended), refresh=True)
 
 
 class RunView(NamedTuple):
@@ -82,10 +119,9 @@ class RunView(NamedTuple):
 
         yield Text(self.name, style="bold")
         yield _table(self.progress, self.ended)
-        parts = _footer(self.progress, self.ended)
-        if self.progress.horizons:
-            parts.insert(0, _complete_tasks(self.progress))
-        yield from map(Text, wrap_parts(parts, options.max_width))
+        # Each part stays whole.
+        footer = (part.replace(" ", "\N{NO-BREAK SPACE}") for part in _footer(*self[1:]))
+        yield Text(SEPARATOR.join(footer))
 
 
 def _table(progress: RunProgress, ended: bool) -> RenderableType:
@@ -99,17 +135,14 @@ def _table(progress: RunProgress, ended: bool) -> RenderableType:
         TextColumn("{task.fields[values]}"),
         auto_refresh=False,
     )
-    counts = {task.task: task for task in progress.tasks}
+    counts = {task.task: task for task in (*progress.tasks, progress.overall)}
     horizons = {horizon.task: horizon for horizon in progress.horizons}
-    names = [*(horizons or counts), "all"]
-    for task_name in names:
-        task = progress.overall if task_name == "all" else counts.get(task_name)
-        task = task or TaskProgress(task_name, 0)
-        horizon = horizons.get(task_name)
+    for name in dict.fromkeys((*horizons, *counts)):
+        task, horizon = counts.get(name, TaskProgress(name)), horizons.get(name)
         # How many items a measurement takes is not known before.
         is_open = bool(horizons) and not (ended or (horizon and horizon.stop))
         table.add_task(
-            TASKS[task_name].display if task_name in TASKS else "All",
+            TASKS[name].display if name in TASKS else "All",
             total=None if is_open else task.total,
             completed=task.done,
             start=not is_open,
@@ -121,18 +154,9 @@ def _table(progress: RunProgress, ended: bool) -> RenderableType:
 def progress_line(progress: RunProgress, ended: bool = False) -> str:
     """Return the progress as one line of text; estimates are omitted once the run has ended."""
     overall = progress.overall
-    if progress.horizons:
-        parts = [_complete_tasks(progress), f"{overall.answered:,} answered"]
-    else:
-        parts = [f"{overall.done:,}/{overall.total:,} done"]
-    if overall.scored:
-        parts.append(f"{overall.correct:,}/{overall.scored:,} correct ({_percent(overall)})")
-    if overall.generated_tokens is not None:
-        parts.append(f"{overall.generated_tokens:,} tokens generated")
-    if overall.cost is not None:
-        parts.append(_cost(overall))
-    ended = ended or (progress.done == progress.total and not progress.horizons)
-    return SEPARATOR.join((*parts, *_footer(progress, ended)))
+    count = f"{overall.done:,}/{overall.total:,} done"
+    parts = [f"{overall.answered:,} answered" if progress.horizons else count]
+    return SEPARATOR.join((*parts, *_values(overall, None), *_footer(progress, ended)))
 
 
 def _values(task: TaskProgress, horizon: HorizonProgress | None) -> list[str]:
@@ -147,24 +171,31 @@ def _values(task: TaskProgress, horizon: HorizonProgress | None) -> list[str]:
     if task.tokens_per_answer is not None:
         values.append(f"{task.tokens_per_answer:,.0f} tokens each")
     if task.cost is not None:
-        values.append(_cost(task))
+        digits = 4 if task.cost < 10 else 2
+        values.append(f"{'≥ ' if task.unknown_costs else ''}${task.cost:,.{digits}f}")
     return values
 
 
 def _footer(progress: RunProgress, ended: bool) -> list[str]:
     """Return what concerns all tasks together, the most important first."""
+    horizons = progress.horizons
+    ended = ended or (progress.done == progress.total and not horizons)
     rate = progress.mean_rate if ended else progress.rate
-    parts = [progress.note] if progress.note else []
+    remaining, limit = progress.remaining_seconds, progress.concurrency_limit
+    complete = sum(horizon.stop is not None for horizon in horizons)
+    parts = [f"{complete} of {len(horizons)} tasks complete"] if horizons else []
+    parts += [progress.note] if progress.note else []
     parts += [_format_rate(rate)] if rate else []
     parts.append(f"{format_duration(progress.seconds)} elapsed")
-    if progress.remaining_seconds is not None and not ended and not progress.horizons:
-        parts.append(f"{format_duration(progress.remaining_seconds)} remaining")
+    if not ended and not horizons and remaining is not None:
+        parts.append(f"{format_duration(remaining)} remaining")
     parts.append(f"{progress.retries:,} {'retry' if progress.retries == 1 else 'retries'}")
     if progress.overall.errors:
         parts.append(f"{progress.overall.errors:,} failed")
-    if progress.max_concurrency and not ended:
-        parts.append(_in_flight(progress))
-    if progress.pause_seconds and not ended:
+    if not ended and (maximum := progress.max_concurrency):
+        lowered = "" if limit == maximum else f" (lowered from {maximum})"
+        parts.append(f"{progress.in_flight} of {limit} in flight{lowered}")
+    if not ended and progress.pause_seconds:
         pause = format_duration(max(progress.pause_seconds, 1.0))
         parts.append(f"paused by the provider for {pause}")
     if progress.previously_done:
@@ -176,17 +207,6 @@ def _footer(progress: RunProgress, ended: bool) -> list[str]:
     return parts
 
 
-def _complete_tasks(progress: RunProgress) -> str:
-    complete = sum(horizon.stop is not None for horizon in progress.horizons)
-    return f"{complete} of {len(progress.horizons)} tasks complete"
-
-
-def _in_flight(progress: RunProgress) -> str:
-    limit, maximum = progress.concurrency_limit, progress.max_concurrency
-    lowered = "" if limit == maximum else f" (lowered from {maximum})"
-    return f"{progress.in_flight} of {limit} in flight{lowered}"
-
-
 def _percent(task: TaskProgress) -> str:
     """Return the accuracy; `100%` only if all scored answers are correct, `0%` if none is."""
     accuracy = task.accuracy or 0.0
@@ -195,12 +215,12 @@ def _percent(task: TaskProgress) -> str:
     return f"{min(max(100 * accuracy, 0.1), 99.9):.1f}%"
 
 
-def _cost(task: TaskProgress) -> str:
-    """Return the cost in US dollars, with `≥` if the cost of some answers is unknown."""
-    if task.cost is None:
-        return NO_VALUE
-    return f"{'≥ ' if task.unknown_costs else ''}${task.cost:,.{4 if task.cost < 10 else 2}f}"
-
-
 def _format_rate(rate: float) -> str:
     return f"{rate:,.1f} items/s" if rate >= SLOW_ITEMS_PER_SECOND else f"{rate * 60:.1f} items/min"
+
+
+def format_duration(seconds: float) -> str:
+    """Return seconds as `0:05`, `12:30` or `4:00:12`."""
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"

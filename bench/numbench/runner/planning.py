@@ -1,19 +1,21 @@
-"""What a run would send and cost, computed before anything is sent. Needs no API key."""
+"""What runs would send and cost, computed before anything is sent. Needs no API key."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import json
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from numbench.horizon.asked_items import AskedItems
 from numbench.horizon.sizes import answer_tokens, prompt_tokens
 from numbench.horizon.stopping import Limits
 from numbench.journal import read_jobs
-from numbench.models import ModelDescription, RequestSettings
-from numbench.models.model_map import ModelFacts
+from numbench.models.model_map import load_model_map
+from numbench.models.user_catalogue import USER_CATALOGUE
 from numbench.runner.budget import open_budget
 from numbench.runner.estimates import (
+    CHARACTERS_PER_TOKEN,
     TaskPlan,
     discount_for,
     has_cost_bound,
@@ -21,13 +23,20 @@ from numbench.runner.estimates import (
     published_tokens,
 )
 from numbench.runner.event_loop import run_to_end
+from numbench.runner.live import NO_VALUE
 from numbench.runner.model_limits import facts_for
 from numbench.runner.preparation import PreparedRun, check_jobs, prepare_run
-from numbench.runner.prices import Price
+from numbench.runner.prices import Price, fee_parameters
 from numbench.runner.recorded_requests import parameters_of
+from numbench.runner.resolution import ResolvedRun
 from numbench.runner.run_state import open_requests, read_state
 from numbench.runner.spec import HorizonSpec, RunSpec
 from numbench.tasks import TASKS
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+UNKNOWN = "unknown"
 
 _ASSUMED_HORIZONS = 10, 100
 """The h50 for which a measurement is estimated."""
@@ -39,37 +48,47 @@ _TYPICAL_ITEMS = 110
 class Plan(NamedTuple):
     """What a run would do.
 
-    price: None if unknown. is_local: whether the model runs in this process. items_in_jobs: number
-    of requests that active batch jobs contain already. discount: the share of the price that a
-    batch job saves. spent: US dollars that the run folder has cost so far, as far as they are
-    known; committed: with what may have been billed besides. samples: answers per item. settings:
-    those of the requests. request: the body of the
-    first one without its messages, None if it is not known. has_cost_bound: whether one answer can
-    cost only so much. shard: the part of the items, None for all. variant: prompts and
-    transformation, empty for the items as they are. facts: the limits of the model, None if
-    unknown. notes: further bases of the estimates.
+    price: None if unknown. items_in_jobs: number of requests that active batch jobs contain
+    already. discount: the share of the price that a batch job saves. spent: US dollars that the run
+    folder has cost so far, as far as they are known; committed: with what may have been billed
+    besides. request: the body of the first one without its messages, None if it is not known.
+    notes: further bases of the estimates.
     """
 
-    model: str
-    level: str
-    description: ModelDescription
-    dataset: str
-    path: Path
+    resolved: ResolvedRun
     tasks: tuple[TaskPlan, ...]
     price: Price | None
-    is_local: bool
     items_in_jobs: int
     discount: float
     spent: float
     committed: float
-    samples: int = 1
-    settings: RequestSettings = RequestSettings()
     request: Mapping[str, object] | None = None
-    has_cost_bound: bool = False
-    shard: str | None = None
-    variant: str = ""
-    facts: ModelFacts | None = None
     notes: tuple[str, ...] = ()
+
+    @property
+    def spec(self) -> RunSpec:
+        """The run as the user specifies it."""
+        return self.resolved.spec
+
+    @property
+    def path(self) -> Path:
+        """The run folder."""
+        return self.resolved.folder
+
+    @property
+    def level(self) -> str:
+        """The reasoning level."""
+        return self.resolved.description.level
+
+    @property
+    def is_local(self) -> bool:
+        """Whether the model runs in this process."""
+        return self.resolved.description.route is None
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the run has requests to send or to collect."""
+        return self.requests > 0 or self.items_in_jobs > 0
 
     @property
     def totals(self) -> list[TaskPlan]:
@@ -83,24 +102,14 @@ class Plan(NamedTuple):
                 _total(row.cost for row in rows if row.requests),
                 case,
             )
-            for case in dict.fromkeys(task.case for task in self.tasks)
+            for case in dict.fromkeys(task.case for task in self.tasks) or ("",)
             for rows in [[task for task in self.tasks if task.case == case]]
-        ] or [TaskPlan("all", 0, 0.0, 0.0, 0.0)]
+        ]
 
     @property
     def requests(self) -> int:
         """Number of requests to send, without retries."""
         return self.totals[0].requests
-
-    @property
-    def input_tokens(self) -> float:
-        """Estimated input tokens of all tasks."""
-        return self.totals[0].input_tokens
-
-    @property
-    def generated_tokens(self) -> float | None:
-        """Expected generated tokens of all tasks with requests, None if unknown for one."""
-        return self.totals[0].generated_tokens
 
     @property
     def cost(self) -> float | None:
@@ -123,90 +132,240 @@ def _plan(prepared: PreparedRun) -> Plan:
     discount = discount_for(description, spec.batch)
     check_jobs(resolved.folder, spec.batch)
     stored = read_state(resolved, price)
-    budget = None
+    committed = stored.spent
     if spec.max_cost is not None:
-        budget = open_budget(spec.max_cost, resolved, price, spec.batch, stored)
-    jobs = [job for job in read_jobs(resolved.folder).values() if job.is_active]
-    ids_in_jobs = {item_id for job in jobs for item_id in job.items}
-    # The paper's prompts allow no working; with it, answers are longer.
-    has_working = resolved.info.prompt.working
-    averages = {} if has_working else published_tokens(spec.model, description.level)
-    notes: list[str] = []
+        committed = open_budget(spec.max_cost, resolved, price, spec.batch, stored).committed
+    published = published_tokens(spec.model, description.level)
+    tasks: Sequence[TaskPlan]
     if isinstance(spec, HorizonSpec):
         answered = sum(kind is None for kind in stored.outcomes.values())
-        tasks, notes = _plan_measurement(prepared, spec, answered)
+        tasks, notes = _plan_measurement(resolved, spec, price, published, answered)
     else:
+        # The paper's prompts allow no working; with it, answers are longer.
+        averages = {} if resolved.info.prompt.working else published
+        notes = ["Generated tokens: the paper's published means, unknown for other models."]
+        jobs = [job for job in read_jobs(resolved.folder).values() if job.is_active]
+        ids_in_jobs = {item_id for job in jobs for item_id in job.items}
         tasks = []
         for task, requests in resolved.requests_by_task.items():
             remaining = open_requests(resolved, requests, stored.outcomes, spec.retry)
             remaining = [request for request in remaining if request.id not in ids_in_jobs]
             tasks.append(plan_task(resolved, task, remaining, averages, price, discount))
     return Plan(
-        model=spec.model,
-        level=description.level,
-        description=description,
-        dataset=resolved.dataset.name,
-        path=resolved.folder,
-        tasks=tuple(tasks),
-        price=price,
-        is_local=description.route is None,
-        items_in_jobs=len(stored.in_progress),
-        discount=discount,
-        spent=stored.spent,
-        committed=budget.committed if budget else stored.spent,
-        samples=spec.samples,
-        settings=resolved.settings,
-        request=next((parameters_of(each.body) for each in prepared.requests.values()), None),
-        has_cost_bound=has_cost_bound(resolved, price),
-        shard=str(resolved.info.shard) if resolved.info.shard else None,
-        variant=resolved.info.variant_label,
-        facts=facts_for(description),
-        notes=tuple(notes),
+        resolved,
+        tuple(tasks),
+        price,
+        len(stored.in_progress),
+        discount,
+        stored.spent,
+        committed,
+        next((parameters_of(each.body) for each in prepared.requests.values()), None),
+        tuple(notes),
     )
 
 
 def _plan_measurement(
-    prepared: PreparedRun, spec: HorizonSpec, answered: int
+    resolved: ResolvedRun,
+    spec: HorizonSpec,
+    price: Price | None,
+    published: Mapping[str, float],
+    answered: int,
 ) -> tuple[list[TaskPlan], list[str]]:
     """Return what each task takes if its h50 has some values, and on what that is based.
 
     Most questions are of sizes around h50.
     """
-    resolved, price = prepared.resolved, prepared.price
-    published = published_tokens(spec.model, resolved.description.level)
     reasoning = sum(published.values()) / len(published) if published else 0.0
     items = min(spec.max_items, round(_TYPICAL_ITEMS * (Limits().precision / spec.precision) ** 2))
     requests = items * spec.samples
     assert isinstance(resolved.dataset, AskedItems)
-    plans, limited = [], []
-    for name in resolved.tasks:
-        task, sizes = TASKS[name], resolved.sizes[name]
-        assert task.sizes is not None
-        if sizes[-1] < task.sizes.maximum:
-            limited.append(f"{task.display} ({sizes[-1]:,})")
-        for horizon in _ASSUMED_HORIZONS:
-            size = [min(max(horizon, sizes[0]), sizes[-1])]
+    plans = []
+    for horizon in _ASSUMED_HORIZONS:
+        for name, sizes in resolved.sizes.items():
+            task, size = TASKS[name], [min(max(horizon, sizes[0]), sizes[-1])]
             prefix = resolved.prefix_characters(name)
             (prompt,) = prompt_tokens(task, size, resolved.dataset.items, prefix)
             (answer,) = answer_tokens(task, size)
             read, generated = requests * prompt, requests * (answer + reasoning)
             cost = None if price is None else (read * price.input + generated * price.output) / 1e6
             plans.append(TaskPlan(name, requests, read, generated, cost, f"h50 {horizon}"))
-    notes = [f"Requests: typical for this precision; at most {spec.max_items:,} items per task."]
+    notes = [
+        f"Requests: typical for this precision; at most {spec.max_items:,} questions per task.",
+        "Generated tokens: those of the answers, and the paper's mean reasoning for this\n"
+        "model and level, if it is published.",
+    ]
     if not published:
         notes.append("Reasoning: unknown, and not included; it can be most of the cost.")
-    if limited:
-        notes.append(f"Larger sizes do not fit --max-size or a token limit: {', '.join(limited)}.")
+    notes += size_notes({name: sizes[-1] for name, sizes in resolved.sizes.items()})
     if answered:
         notes.append(f"Answered already: {answered:,} requests.")
-    return sorted(plans, key=lambda plan: int(plan.case.split()[1])), notes
+    return plans, notes
+
+
+def size_notes(largest: Mapping[str, int]) -> list[str]:
+    """Return which sizes are not asked. largest: the one that is asked, by task."""
+    names: dict[int, list[str]] = {}
+    for name, size in largest.items():
+        task = TASKS[name]
+        if task.sizes and size < task.sizes.maximum:
+            names.setdefault(size, []).append(task.display)
+    return [
+        f"Not asked, because of --max-size or a token limit: sizes above {size:,} of "
+        f"{', '.join(of_size)}."
+        for size, of_size in sorted(names.items())
+    ]
+
+
+def plan_table(plans: Sequence[Plan], max_cost: float | None = None) -> RenderableType:
+    """Return what a run would send, per task, or several runs, one row each. Fits 80 columns."""
+    from rich.console import Group
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=None, pad_edge=False)
+    has_variants = any(plan.resolved.info.variant_label for plan in plans)
+    is_single = len(plans) == 1
+    for column in ["Task"] if is_single else ["Model", "Level", "Variant"][: 2 + has_variants]:
+        table.add_column(column, overflow="fold" if has_variants else "ellipsis")
+    for column in ("Requests", "Input", "Generated", "Cost"):
+        table.add_column(column, justify="right")
+    for plan in plans:
+        variant = plan.resolved.info.variant_label.removeprefix("prompts ")
+        names = [plan.spec.model, plan.level, variant or "-"][: 2 + has_variants]
+        for row in (*plan.tasks, *plan.totals) if is_single else plan.totals[:1]:
+            name = TASKS[row.task].display if row.task in TASKS else "All"
+            task = f"{name}, if {row.case}" if row.case else name
+            table.add_row(
+                *([task] if is_single else names),
+                f"{row.requests:,}",
+                _format_count(row.input_tokens),
+                _format_count(row.generated_tokens),
+                NO_VALUE if plan.is_local else format_dollars(row.cost),
+            )
+    notes = [f"Input: tokens, estimated at {CHARACTERS_PER_TOKEN} characters per token."]
+    notes += _run_notes(*plans) if is_single else _suite_notes(plans)
+    if max_cost is not None and not all(plan.is_local for plan in plans):
+        notes.append(_cost_limit_note(plans, max_cost))
+    heading = f"{plans[0].resolved.title}\n{plans[0].path}\n" if is_single else ""
+    return Group(*([Text(heading)] if heading else []), table, Text("\n" + "\n".join(notes)))
+
+
+def _suite_notes(plans: Sequence[Plan]) -> list[str]:
+    """Return the total of several runs, and what their estimates are based on."""
+    costs = [plan.cost for plan in plans if not plan.is_local]
+    unknown = sum(cost is None for cost in costs)
+    more = f", plus {unknown} run{'s' * (unknown > 1)} of unknown cost" if unknown else ""
+    dollars = format_dollars(sum(cost or 0.0 for cost in costs))
+    prices = [plan.price for plan in plans if plan.price is not None]
+    sources = sorted({price.basis if price.date else price.source for price in prices})
+    descriptions = [plan.resolved.description for plan in plans]
+    missing = {" or ".join(each.key_variables) for each in descriptions if not each.key_is_set}
+    return [
+        f"Total: {sum(plan.requests for plan in plans):,} requests, {dollars}{more}.",
+        *dict.fromkeys(note for plan in plans for note in plan.notes),
+        *([f"Prices: {'; '.join(sources)}."] if sources else []),
+        *([f"API keys not set: {'; '.join(sorted(missing))}."] if missing else []),
+    ]
+
+
+def _run_notes(plan: Plan) -> list[str]:
+    """Return what the requests of a run contain, and what its estimates are based on."""
+    resolved, settings, notes = plan.resolved, plan.resolved.settings, list(plan.notes)
+    if plan.spec.samples > 1:
+        notes.append(f"Samples per question: {plan.spec.samples}.")
+    if resolved.info.shard:
+        notes.append(f"Shard {resolved.info.shard} of each task; --max-cost is per shard.")
+    if plan.is_local:
+        return [*notes, "Cost: none; the model runs in this process."]
+    if names := fee_parameters(settings.params):
+        notes.append(f"Cost: unknown; {', '.join(names)} may have fees besides those for tokens.")
+    elif plan.price is None:
+        notes.append(f"Cost: unknown; add the price to {USER_CATALOGUE} to get an estimate.")
+    else:
+        notes += _price_notes(plan, plan.price)
+    facts = facts_for(resolved.description)
+    if facts and facts.context and facts.max_output:
+        retires = f"; retires on {facts.retires}" if facts.retires else ""
+        notes.append(
+            f"Limits: {facts.context:,} tokens in, {facts.max_output:,} out{retires};\n"
+            f"{load_model_map().source}."
+        )
+    if plan.items_in_jobs:
+        notes.append(
+            f"{plan.items_in_jobs:,} further requests are in progress at the provider; the run "
+            "collects them."
+        )
+    temperature, seed, limit = settings.temperature, settings.seed, settings.max_tokens
+    parts = (
+        "no temperature" if temperature is None else f"temperature {temperature:g}",
+        "JSON schema" if settings.structured else "no JSON schema",
+        "no seed" if seed is None else f"seed {seed}",
+        f"at most {limit:,} tokens" if limit else "no token limit",
+    )
+    notes.append(f"Requests: {', '.join(parts)}.")
+    if plan.request is not None:
+        notes.append(f"Sent: {json.dumps(_without_schema(plan.request), ensure_ascii=False)}")
+    return notes
+
+
+def _price_notes(plan: Plan, price: Price) -> list[str]:
+    source = f"{price.basis}: {price.source}" if price.date else price.source
+    note = price.note or ("means over providers" if price.varies else "")
+    notes = [
+        f"Price: ${price.input:g} and ${price.output:g} per million tokens in and out;\n{source}."
+        + (f" Note: {note}." if note else "")
+    ]
+    if plan.cost is None and plan.requests:
+        read = format_dollars(plan.totals[0].input_tokens * price.input / 1e6)
+        generated = format_dollars(plan.requests * 1000 * price.output / 1e6)
+        notes.append(
+            f"Cost: about {read} for the input, and {generated} for each 1,000 tokens per answer."
+        )
+    if plan.discount:
+        notes.append(f"Batch discount: {plan.discount:.0%}.")
+    return notes
+
+
+def _cost_limit_note(plans: Sequence[Plan], max_cost: float) -> str:
+    """Return whether a cost limit suffices for plans, and what it does not promise."""
+    costs, spent = [plan.totals[-1].cost for plan in plans], sum(plan.spent for plan in plans)
+    after = f" after the {format_dollars(spent)} already spent" if spent else ""
+    note = f"--max-cost {max_cost:g}: suffices{after}, if the estimate is right."
+    if spent + sum(cost or 0.0 for cost in costs) > max_cost:
+        note = (
+            f"--max-cost {max_cost:g}: does not suffice{after}, if the estimate is right; the run "
+            "will stop early."
+        )
+    elif None in costs:
+        note = f"--max-cost {max_cost:g}: it is unknown whether this suffices{after}."
+    if all(has_cost_bound(plan.resolved, plan.price) for plan in plans):
+        return note
+    return (
+        f"{note}\nIt is best effort: expensive answers can exceed it, because the most that\n"
+        "one can cost is unknown without --max-tokens and an exact price."
+    )
+
+
+def _without_schema(node: object) -> object:
+    """Return a JSON value with `…` instead of the schema of the answer."""
+    if not isinstance(node, Mapping):
+        return node
+    is_schema = "properties" in node
+    return "…" if is_schema else {name: _without_schema(value) for name, value in node.items()}
+
+
+def format_dollars(amount: float | None) -> str:
+    """Return an amount in US dollars, `unknown` if it is None."""
+    if amount is None:
+        return UNKNOWN
+    return f"${amount:,.2f}" if amount == 0 or amount >= 0.01 else f"${amount:.2g}"
+
+
+def _format_count(tokens: float | None) -> str:
+    return UNKNOWN if tokens is None else f"{tokens:,.0f}"
 
 
 def _total(values: Iterable[float | None]) -> float | None:
     """Return the sum, None if a value is unknown."""
-    total = 0.0
-    for value in values:
-        if value is None:
-            return None
-        total += value
-    return total
+    known = list(values)
+    return None if None in known else sum(value or 0.0 for value in known)

@@ -17,7 +17,6 @@ from numbench.models.catalogue import find_model_provider
 from numbench.records import RecordedRequest
 from numbench.runner.budget import check_cost_limit
 from numbench.runner.estimates import price_for
-from numbench.runner.option_values import check_headers
 from numbench.runner.prices import Price
 from numbench.runner.recorded_requests import with_requests
 from numbench.runner.resolution import ResolvedRun, describe, resolve
@@ -50,7 +49,6 @@ def prepare_run(spec: RunSpec, needs_key: bool = True) -> PreparedRun:
 
     Raises BadInput for every option that does not suit the model or the run in the folder.
     """
-    check_headers(spec.headers)
     # Without a key and headers, plain HTTP carries no secret.
     allow_http = spec.api_key_env is None and not spec.headers
     server = (spec.base_url, spec.api, spec.api_key_env, allow_http, spec.headers, needs_key)

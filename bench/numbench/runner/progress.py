@@ -5,13 +5,18 @@ from __future__ import annotations
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from functools import reduce
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from numbench.horizon.stopping import StopReason
 from numbench.records import Completion, Item, is_cached, possibly_billed_attempts
 
 if TYPE_CHECKING:
     from numbench.horizon.psychometric import Estimate
+
+RATE_WINDOW_SECONDS = 60
+RATE_MIN_ITEMS = 20
+"""With fewer results in the window, the rate is that of the whole call."""
 
 
 class TaskProgress(NamedTuple):
@@ -24,7 +29,7 @@ class TaskProgress(NamedTuple):
     """
 
     task: str
-    total: int
+    total: int = 0
     answered: int = 0
     errors: int = 0
     scored: int = 0
@@ -51,6 +56,10 @@ class TaskProgress(NamedTuple):
             return None
         return self.generated_tokens / self.answers_with_tokens
 
+    def plus(self, other: TaskProgress) -> TaskProgress:
+        """Return the sum of both, for the task of this one."""
+        return TaskProgress(self.task, *map(_sum, self[1:], other[1:]))
+
 
 class HorizonProgress(NamedTuple):
     """The measurement of the horizon of one task.
@@ -73,9 +82,9 @@ class RunProgress(NamedTuple):
     earlier calls completed. rate: recent requests per second. seconds:
     elapsed seconds. in_flight, concurrency_limit, max_concurrency: requests in flight, their
     present limit and the requested one (0 if there is no limit to report). pause_seconds: seconds
-    for which the provider still accepts no requests. has_scores: whether answers are scored.
-    note: a message for the user. last_failure: why the latest attempt failed, empty once a
-    question is answered. horizons: of a measurement, what is known of each task.
+    for which the provider still accepts no requests. note: a message for the user. last_failure:
+    why the latest attempt failed, empty once a question is answered. horizons: of a measurement,
+    what is known of each task.
     """
 
     tasks: tuple[TaskProgress, ...]
@@ -87,7 +96,6 @@ class RunProgress(NamedTuple):
     concurrency_limit: int = 0
     max_concurrency: int = 0
     pause_seconds: float = 0.0
-    has_scores: bool = False
     note: str = ""
     last_failure: str = ""
     horizons: tuple[HorizonProgress, ...] = ()
@@ -95,22 +103,7 @@ class RunProgress(NamedTuple):
     @property
     def overall(self) -> TaskProgress:
         """The sum of all tasks; its accuracy is that of all scored answers together."""
-        generated = [
-            task.generated_tokens for task in self.tasks if task.generated_tokens is not None
-        ]
-        costs = [task.cost for task in self.tasks if task.cost is not None]
-        return TaskProgress(
-            task="all",
-            total=self.total,
-            answered=sum(task.answered for task in self.tasks),
-            errors=sum(task.errors for task in self.tasks),
-            scored=sum(task.scored for task in self.tasks),
-            correct=sum(task.correct for task in self.tasks),
-            answers_with_tokens=sum(task.answers_with_tokens for task in self.tasks),
-            generated_tokens=sum(generated) if generated else None,
-            cost=sum(costs) if costs else None,
-            unknown_costs=sum(task.unknown_costs for task in self.tasks),
-        )
+        return reduce(TaskProgress.plus, self.tasks, TaskProgress("all"))
 
     @property
     def total(self) -> int:
@@ -140,60 +133,21 @@ ScoreCallback = Callable[[Item, Completion], bool | None]
 """Returns whether an answer is correct, None if it cannot be scored."""
 
 
-class Result(NamedTuple):
-    """What counts of the completion of a request.
-
-    correct: None if it was not scored. generated_tokens: of an answer, None if unknown.
-    is_unpriced: whether it is an answer of unknown cost.
-    """
-
-    failed: bool
-    correct: bool | None
-    generated_tokens: int | None
-    is_unpriced: bool
-
-
-def judged(item: Item, completion: Completion, judge: ScoreCallback | None) -> Result:
-    """Return what counts of a completion."""
+def judged(item: Item, completion: Completion, judge: ScoreCallback | None) -> TaskProgress:
+    """Return what the completion of a request adds to the progress of its task, but for costs."""
     failed = completion.error is not None
-    return Result(
-        failed,
-        judge(item, completion) if judge else None,
-        None if failed else completion.usage.generated,
-        completion.cost is None and not failed and not is_cached(completion),
+    correct = judge(item, completion) if judge else None
+    generated = None if failed else completion.usage.generated
+    return TaskProgress(
+        item.task,
+        answered=not failed,
+        errors=failed,
+        scored=correct is not None,
+        correct=bool(correct),
+        answers_with_tokens=generated is not None,
+        generated_tokens=generated,
+        unknown_costs=completion.cost is None and not failed and not is_cached(completion),
     )
-
-
-_Number = TypeVar("_Number", int, float)
-
-Clock = Callable[[], float]
-
-RATE_WINDOW_SECONDS = 60.0
-RATE_MIN_ITEMS = 20
-
-
-class RateMeter:
-    """Measures the recent items per second: over the last minute, or longer for 20 items."""
-
-    def __init__(self, clock: Clock = time.monotonic) -> None:
-        """Start measuring."""
-        self._clock = clock
-        self._start = clock()
-        self._times: deque[float] = deque()
-
-    def count(self) -> None:
-        """Count one item."""
-        self._times.append(self._clock())
-
-    def per_second(self) -> float:
-        """Return the recent items per second. A pause lowers the rate for a minute."""
-        now, times = self._clock(), self._times
-        while len(times) > RATE_MIN_ITEMS and times[0] <= now - RATE_WINDOW_SECONDS:
-            times.popleft()
-        if times and times[0] <= now - RATE_WINDOW_SECONDS:
-            return (len(times) - 1) / (now - times[0])
-        start = max(self._start, now - RATE_WINDOW_SECONDS)
-        return len(times) / (now - start) if now > start else 0.0
 
 
 class RunStats:
@@ -209,7 +163,7 @@ class RunStats:
         self,
         items: Iterable[Item],
         judge: ScoreCallback | None = None,
-        clock: Clock = time.monotonic,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """`items`: all of the run. Without `judge` there is no accuracy."""
         self._tasks: dict[str, TaskProgress] = {}
@@ -223,87 +177,69 @@ class RunStats:
         self.cost: float | None = None
         self.highest_cost = 0.0
         self._start = clock()
-        self._rate = RateMeter(clock)
+        self._counts: deque[tuple[float, int]] = deque(maxlen=RATE_WINDOW_SECONDS)
 
     def expect(self, items: Iterable[Item]) -> None:
         """Count items that are going to be requested, or were in an earlier call."""
         for task, count in Counter(item.task for item in items).items():
-            known = self._tasks.get(task, TaskProgress(task, 0))
-            self._tasks[task] = known._replace(total=known.total + count)
+            self._add(TaskProgress(task, count))
 
     def count(self, item: Item, completion: Completion) -> None:
         """Count the result of `item` in this call."""
-        self._add(item.task, judged(item, completion, self._judge), completion.cost)
-        self._rate.count()
-        self.answered += completion.error is None
+        result = judged(item, completion, self._judge)
+        self._add(result._replace(cost=completion.cost))
+        self.answered += result.answered
+        self.errors += result.errors
         if completion.error is not None:
-            self.errors += 1
             self.permanent_errors += completion.error.kind == "item"
             self.last_error = completion.error.message
-        self.possibly_billed += possibly_billed_attempts(completion)
         self.input_tokens = _sum(self.input_tokens, completion.usage.input)
         self.generated_tokens = _sum(self.generated_tokens, completion.usage.generated)
-        self.cost = _sum(self.cost, completion.cost)
         self.highest_cost = max(self.highest_cost, completion.cost or 0.0)
+        self.count_abandoned(completion)
 
     def count_abandoned(self, completion: Completion) -> None:
-        """Count a request that the end of the run cut off."""
+        """Count the cost of a request, which the end of the run may have cut off."""
         self.possibly_billed += possibly_billed_attempts(completion)
         self.cost = _sum(self.cost, completion.cost)
 
-    def count_previous(self, task: str, result: Result) -> None:
+    def count_previous(self, result: TaskProgress) -> None:
         """Count the result of a request in an earlier call, without its cost."""
-        self._add(task, result, None)
+        self._add(result)
         self._previously_done += 1
 
     def add_previous_cost(self, task: str, cost: float) -> None:
         """Add US dollars that an earlier call paid for an attempt at an item of `task`."""
         self.highest_cost = max(self.highest_cost, cost)
-        old = self._tasks[task]
-        self._tasks[task] = old._replace(cost=(old.cost or 0.0) + cost)
+        self._add(TaskProgress(task, cost=cost))
 
-    def progress(
-        self,
-        retries: int = 0,
-        in_flight: int = 0,
-        concurrency_limit: int = 0,
-        max_concurrency: int = 0,
-        pause_seconds: float = 0.0,
-        note: str = "",
-        last_failure: str = "",
-    ) -> RunProgress:
-        """Return the progress, with what only the scheduler knows."""
+    def progress(self, **of_scheduler: Any) -> RunProgress:
+        """Return the progress, with the fields that only the scheduler knows."""
         return RunProgress(
             tasks=tuple(self._tasks.values()),
             previously_done=self._previously_done,
-            retries=retries,
             seconds=self._clock() - self._start,
-            rate=self._rate.per_second(),
-            in_flight=in_flight,
-            concurrency_limit=concurrency_limit,
-            max_concurrency=max_concurrency,
-            pause_seconds=pause_seconds,
-            has_scores=self._judge is not None,
-            note=note,
-            last_failure=last_failure,
+            rate=self._rate(),
+            **of_scheduler,
         )
 
-    def _add(self, task: str, result: Result, cost: float | None) -> None:
-        old = self._tasks[task]
-        generated = result.generated_tokens
-        self._tasks[task] = old._replace(
-            answered=old.answered + (not result.failed),
-            errors=old.errors + result.failed,
-            scored=old.scored + (result.correct is not None),
-            correct=old.correct + bool(result.correct),
-            answers_with_tokens=old.answers_with_tokens + (generated is not None),
-            generated_tokens=_sum(old.generated_tokens, generated),
-            cost=_sum(old.cost, cost),
-            unknown_costs=old.unknown_costs + result.is_unpriced,
+    def _rate(self) -> float:
+        now, done = self._clock(), self.answered + self.errors
+        if not self._counts or now - self._counts[-1][0] >= 1.0:
+            self._counts.append((now, done))
+        since, before = self._counts[0]
+        if done - before < RATE_MIN_ITEMS:
+            since, before = self._start, 0
+        return (done - before) / (now - since) if now > since else 0.0
+
+    def _add(self, result: TaskProgress) -> None:
+        self._tasks[result.task] = self._tasks.get(result.task, TaskProgress(result.task)).plus(
+            result
         )
 
 
-def _sum(total: _Number | None, value: _Number | None) -> _Number | None:
+def _sum(total: Any, value: Any) -> Any:
+    """Return the sum of two numbers that may be None for unknown."""
     if value is None:
         return total
     return value if total is None else total + value

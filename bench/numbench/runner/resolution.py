@@ -4,40 +4,48 @@ from __future__ import annotations
 
 import platform
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cached_property
 from importlib.metadata import version
 from itertools import zip_longest
 from pathlib import Path
-from typing import TypeVar
-
-import msgspec
+from typing import TYPE_CHECKING, TypeVar
 
 from numbench._version import __version__
 from numbench.dataset.store import Dataset, open_dataset
 from numbench.errors import BadInput
-from numbench.horizon.items import ItemSequences
+from numbench.horizon.asked_items import DATASET_NAME, AskedItems
+from numbench.horizon.items import GENERATOR_VERSION, ItemAddress, ItemSequences
+from numbench.horizon.sizes import answer_tokens, prompt_tokens, task_sizes
+from numbench.horizon.stopping import DESIGN_VERSION, Limits
 from numbench.models import Message, ModelDescription, Request, RequestSettings, describe_model
-from numbench.records import PAPER, Item, ItemSample, RunInfo, parse_shard
+from numbench.records import PAPER, HorizonInfo, Item, ItemSample, RunInfo, parse_shard
 from numbench.runner.few_shot import Examples, examples, examples_sha256, messages_before
-from numbench.runner.measurement_spec import (
-    Sizes,
-    example_questions,
-    horizon_info,
-    permitted_sizes,
-    scaled_tasks,
-)
 from numbench.runner.model_limits import token_limits
-from numbench.runner.option_values import check_headers, check_params, recorded_headers
 from numbench.runner.prices import find_price
-from numbench.runner.spec import HorizonSpec, RunSpec, option_name, options_of
-from numbench.tasks import TASKS
+from numbench.runner.spec import (
+    SMALLEST_MAX_SIZE,
+    HorizonSpec,
+    RunSpec,
+    check_params,
+    given_options,
+    option_name,
+    options_of,
+    recorded_headers,
+)
+from numbench.tasks import SCALED_TASKS, TASKS, check_task_name
 from numbench.transforms import NO_TRANSFORM, Variant, open_variant
+
+if TYPE_CHECKING:
+    from numbench.horizon.measurement import TaskMeasurement
 
 _UNREAD_NOTATIONS = ("grouping", "decimal-comma")
 """Transformations whose numbers the models that take no prompts cannot read."""
+
+_PREVIEWED_SIZE = 4
+"""The size of the question of a measurement whose request is shown and recorded."""
 
 _T = TypeVar("_T")
 
@@ -47,8 +55,8 @@ class ResolvedRun:
     """A RunSpec with its dataset, model and folder looked up.
 
     settings: a template for the settings of the requests. examples, items: as they are asked. info:
-    the content of `run.json`. variant: prompts and transformation. sizes: of a horizon measurement;
-    its dataset has only examples of the questions.
+    the content of `run.json`. variant: prompts and transformation. sizes: those that a horizon
+    measurement may ask, by task; its dataset has only examples of the questions.
     """
 
     spec: RunSpec
@@ -60,7 +68,7 @@ class ResolvedRun:
     folder: Path
     info: RunInfo
     variant: Variant
-    sizes: Sizes = field(default_factory=dict)
+    sizes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
 
     @cached_property
     def items_by_task(self) -> dict[str, list[Item]]:
@@ -80,6 +88,13 @@ class ResolvedRun:
             ]
             for task, items in self.items_by_task.items()
         }
+
+    @property
+    def title(self) -> str:
+        """What displays call the run."""
+        level, variant = self.description.level, self.info.variant_label
+        parts = (self.spec.model, f"reasoning {level}", self.dataset.name, variant)
+        return " · ".join(filter(None, parts))
 
     @property
     def has_new_token_limit(self) -> bool:
@@ -116,6 +131,18 @@ class ResolvedRun:
             for task in self.tasks
         }
 
+    def open_measurements(self) -> dict[str, TaskMeasurement]:
+        """Return the measurement of each task, before any answer."""
+        # It imports NumPy, which runs on datasets do not need.
+        from numbench.horizon.measurement import TaskMeasurement
+
+        assert isinstance(self.spec, HorizonSpec) and isinstance(self.dataset, AskedItems)
+        items, limits = self.dataset.items, Limits(self.spec.precision, self.spec.max_items)
+        return {
+            task: TaskMeasurement(TASKS[task], sizes, items, limits, self.prefix_characters(task))
+            for task, sizes in self.sizes.items()
+        }
+
 
 def describe(spec: RunSpec) -> ModelDescription:
     """Return the description of the model. Raises BadInput for an unknown model or level."""
@@ -127,107 +154,98 @@ def resolve(spec: RunSpec, description: ModelDescription) -> ResolvedRun:
 
     Raises BadInput for wrong arguments.
     """
-    _check_sampling(spec, description)
-    settings = _settings(spec, description)
-    sizes: Sizes = {}
+    _check_options(spec, description)
+    changes = {
+        each.name: value
+        for each in options_of(RunSpec)
+        if each.metadata["is_setting"] and (value := getattr(spec, each.name)) is not None
+    }
+    settings = replace(description.settings, **changes)
+    sizes: Mapping[str, tuple[int, ...]] = {}
     if isinstance(spec, HorizonSpec):
-        tasks = scaled_tasks(spec.tasks)
+        scaled = [name for name, task in TASKS.items() if task.sizes]
+        tasks = _chosen(spec.tasks, SCALED_TASKS, scaled, "has no sizes")
         items = ItemSequences(spec.question_seed)
-        sizes = permitted_sizes(spec, tasks, items, token_limits(description, settings))
-        dataset: Dataset = example_questions(sizes, items)
+        sizes = _permitted_sizes(spec, tasks, items, description, settings)
+        dataset: Dataset = _example_questions(sizes, items)
     else:
         dataset = open_dataset(spec.dataset)
         tasks = select_tasks(dataset, spec.tasks)
-    variant = _variant(spec, description)
+    variant = open_variant(spec.prompts, spec.transform)
     tasks = variant.select_tasks(tasks, is_chosen=spec.tasks is not None)
     shown = {
         task: tuple(map(variant.ask, items))
         for task, items in examples(dataset, tasks, spec.few_shot).items()
     }
     folder = spec.folder or Path("results") / folder_name(spec, description.level, dataset.name)
-    info = _info(spec, description, dataset, tasks, settings, shown, folder, variant)
-    if isinstance(spec, HorizonSpec):
-        info = msgspec.structs.replace(info, horizon=horizon_info(spec, sizes))
+    price = find_price(description.route, spec.base_url, spec.params) if description.route else None
+    versions = {"numbench": __version__, "python": platform.python_version()}
+    if description.sdk is not None:
+        versions[description.sdk] = version(description.sdk)
+    info = RunInfo(
+        model=spec.model,
+        display=description.display,
+        reasoning=description.level,
+        dataset=dataset.ref(folder),
+        prompt=variant.prompts.ref(tasks),
+        tasks=tasks,
+        limit=spec.limit,
+        settings=_recorded_settings(spec, description, settings, shown),
+        versions=versions,
+        created=datetime.now(UTC).isoformat(timespec="seconds"),
+        shard=parse_shard(spec.shard),
+        price=price.record if price else None,
+        transform=variant.transform.name if variant.transform else None,
+        horizon=_horizon_info(spec, sizes) if isinstance(spec, HorizonSpec) else None,
+    )
     return ResolvedRun(
         spec, description, dataset, tasks, settings, shown, folder, info, variant, sizes
     )
 
 
-def _variant(spec: RunSpec, description: ModelDescription) -> Variant:
-    """Return prompts and transformation of a run. Raises BadInput if the model cannot have them."""
-    variant = open_variant(spec.prompts, spec.transform)
-    if description.takes_prompts:
-        return variant
-    if variant.prompts.name != PAPER:
-        raise BadInput(f"{spec.model} takes no prompts: omit --prompts")
-    if variant.transform is not None and variant.transform.name in _UNREAD_NOTATIONS:
-        raise BadInput(
-            f"{spec.model} reads no numbers with commas: omit --transform {variant.transform.name}"
-        )
-    return variant
-
-
-def _settings(spec: RunSpec, description: ModelDescription) -> RequestSettings:
-    """Return the settings of the requests. Raises BadInput for one that the model lacks."""
-    options = {"--few-shot": spec.few_shot, "--max-tokens": spec.max_tokens, "--seed": spec.seed}
-    given = [name for name, value in options.items() if value]
-    if not description.takes_prompts and given:
-        raise BadInput(f"{spec.model} takes no prompts: omit {', '.join(given)}")
-    if spec.seed is not None and not description.takes_seed:
-        api = "OpenAI's Responses API" if spec.api == "responses" else "its API"
-        raise BadInput(f"{spec.model}: {api} has no parameter seed: omit --seed")
-    _check_request_options(spec, description)
-    changes = {
-        each.name: value
-        for each in options_of(RunSpec)
-        if each.metadata["is_setting"] and (value := getattr(spec, each.name)) is not None
-    }
-    return replace(description.settings, **changes)
-
-
-def _check_request_options(spec: RunSpec, description: ModelDescription) -> None:
-    """Raise BadInput for an option of requests that the model cannot have."""
-    if description.route is None:
-        names = ("params", "headers", "structured", "rpm", "stream")
-        if given := [option_name(name) for name in names if getattr(spec, name)]:
-            raise BadInput(f"{spec.model} runs in this process: omit {', '.join(given)}")
-    if (spec.params or spec.headers) and not description.inspects_requests:
-        raise BadInput(f"{spec.model}: its provider takes no --param and --header: omit them")
-    check_headers(spec.headers)
-    check_params(spec.params, description.level_request)
-
-
-def _check_sampling(spec: RunSpec, description: ModelDescription) -> None:
-    """Raise BadInput for a temperature or repeated samples that the model cannot have.
+def _check_options(spec: RunSpec, description: ModelDescription) -> None:
+    """Raise BadInput for options that the model cannot have.
 
     Samples at temperature 0 are refused unless the user gave that temperature, e.g. to measure
     how far a server is from deterministic.
     """
-    temperature = spec.temperature
-    options = {"--samples": spec.samples > 1, "--temperature": temperature is not None}
-    given = " and ".join(name for name, is_given in options.items() if is_given)
-    if given and description.is_deterministic:
-        raise BadInput(f"{spec.model} gives the same answer every time: omit {given}")
-    if temperature is not None:
-        if description.settings.temperature is None:
-            raise BadInput(f"{spec.model} accepts no temperature: omit --temperature")
-    elif spec.samples > 1 and description.settings.temperature == 0:
+    refusals = (
+        (description.is_deterministic, "gives the same answer every time", "samples temperature"),
+        (description.settings.temperature is None, "accepts no temperature", "temperature"),
+        (not description.takes_prompts, "takes no prompts", "prompts few_shot max_tokens seed"),
+        (not description.takes_seed, "takes no seed in this API", "seed"),
+        (
+            description.route is None,
+            "runs in this process",
+            "params headers structured rpm stream",
+        ),
+        (
+            not description.inspects_requests,
+            "has a provider that takes none of them",
+            "params headers",
+        ),
+    )
+    given = given_options(spec)
+    for is_refused, reason, names in refusals:
+        unusable = [option_name(name) for name in names.split() if name in given]
+        if is_refused and unusable:
+            raise BadInput(f"{spec.model} {reason}: omit {' and '.join(unusable)}")
+    if not description.takes_prompts and spec.transform in _UNREAD_NOTATIONS:
+        raise BadInput(
+            f"{spec.model} reads no numbers with commas: omit --transform {spec.transform}"
+        )
+    if spec.samples > 1 and spec.temperature is None and description.settings.temperature == 0:
         raise BadInput(
             f"--samples {spec.samples}: at temperature 0 the answers hardly differ; add "
             "--temperature T, for example 0.7 (or --temperature 0, if that is what you measure)"
         )
+    check_params(spec.params, description.level_request)
 
 
-def _info(
-    spec: RunSpec,
-    description: ModelDescription,
-    dataset: Dataset,
-    tasks: tuple[str, ...],
-    settings: RequestSettings,
-    shown: Examples,
-    folder: Path,
-    variant: Variant,
-) -> RunInfo:
+def _recorded_settings(
+    spec: RunSpec, description: ModelDescription, settings: RequestSettings, shown: Examples
+) -> dict[str, object]:
+    """Return the settings of `run.json`: what shapes every request of the run."""
     recorded = asdict(settings) | description.identity
     for name in ("answer_kind", "timeout"):
         # These belong to a single request, not to the run.
@@ -243,24 +261,61 @@ def _info(
     }
     if shown:
         recorded["few_shot_sha256"] = examples_sha256(shown)
-    versions = {"numbench": __version__, "python": platform.python_version()}
-    if description.sdk is not None:
-        versions[description.sdk] = version(description.sdk)
-    price = find_price(description.route, spec.base_url, spec.params) if description.route else None
-    return RunInfo(
-        model=spec.model,
-        display=description.display,
-        reasoning=description.level,
-        dataset=dataset.ref(folder),
-        prompt=variant.prompts.ref(tasks),
-        tasks=tasks,
-        limit=spec.limit,
-        settings=recorded,
-        versions=versions,
-        created=datetime.now(UTC).isoformat(timespec="seconds"),
-        shard=parse_shard(spec.shard),
-        price=price.record if price else None,
-        transform=variant.transform.name if variant.transform else None,
+    return recorded
+
+
+def _permitted_sizes(
+    spec: HorizonSpec,
+    tasks: Sequence[str],
+    items: ItemSequences,
+    description: ModelDescription,
+    settings: RequestSettings,
+) -> dict[str, tuple[int, ...]]:
+    """Return the sizes of each task whose question and answer fit the limits of the model.
+
+    Raises BadInput if the answers to a task do not fit at small sizes.
+    """
+    limits = token_limits(description, settings)
+    permitted = {}
+    for name in tasks:
+        sizes = task_sizes(TASKS[name], spec.max_size)
+        answers = answer_tokens(TASKS[name], sizes)
+        prompts = prompt_tokens(TASKS[name], sizes, items)
+        permitted[name] = tuple(
+            size
+            for size, answer, prompt in zip(sizes, answers, prompts, strict=True)
+            if (limits.output is None or answer <= limits.output)
+            and (limits.context is None or prompt + answer <= limits.context)
+        )
+        if max(permitted[name], default=0) < SMALLEST_MAX_SIZE:
+            raise BadInput(
+                f"the answers of {name} do not fit {limits.output:,} tokens "
+                f"({limits.output_source}) even at size {SMALLEST_MAX_SIZE}: raise --max-tokens, "
+                "or omit the task"
+            )
+    return permitted
+
+
+def _example_questions(sizes: Mapping[str, tuple[int, ...]], items: ItemSequences) -> AskedItems:
+    """Return two questions of each task: the one whose request is recorded, and the longest."""
+    ids = {
+        task: [
+            ItemAddress(task, size, 0).id
+            for size in (min(permitted, key=lambda n: abs(n - _PREVIEWED_SIZE)), permitted[-1])
+        ]
+        for task, permitted in sizes.items()
+    }
+    return AskedItems(Path(DATASET_NAME), items, ids)
+
+
+def _horizon_info(spec: HorizonSpec, sizes: Mapping[str, tuple[int, ...]]) -> HorizonInfo:
+    return HorizonInfo(
+        precision=spec.precision,
+        max_items=spec.max_items,
+        question_seed=spec.question_seed,
+        largest={task: permitted[-1] for task, permitted in sizes.items()},
+        generator=GENERATOR_VERSION,
+        design=DESIGN_VERSION,
     )
 
 
@@ -271,16 +326,16 @@ def folder_name(spec: RunSpec, level: str, dataset: str) -> str:
     `_prompts-steps_swap_5-shot_shard-2-of-8`.
     """
     safe_model = re.sub(r"[^A-Za-z0-9._-]+", "-", spec.model).strip("-.")
-    name = f"{safe_model}_{level}_{dataset}"
+    parts = [safe_model, level, dataset]
     if (prompts := Path(spec.prompts).name) != PAPER:
-        name += f"_prompts-{prompts}"
+        parts.append(f"prompts-{prompts}")
     if spec.transform not in (None, NO_TRANSFORM):
-        name += f"_{spec.transform}"
+        parts.append(str(spec.transform))
     if spec.few_shot:
-        name += f"_{spec.few_shot}-shot"
+        parts.append(f"{spec.few_shot}-shot")
     if shard := parse_shard(spec.shard):
-        name += f"_shard-{shard.index}-of-{shard.count}"
-    return name
+        parts.append(f"shard-{shard.index}-of-{shard.count}")
+    return "_".join(parts)
 
 
 def select_tasks(source: Dataset, tasks: Sequence[str] | None) -> tuple[str, ...]:
@@ -288,16 +343,21 @@ def select_tasks(source: Dataset, tasks: Sequence[str] | None) -> tuple[str, ...
 
     Raises BadInput for a task that is unknown or not in the dataset.
     """
+    return _chosen(tasks, source.tasks, source.tasks, f"is not in dataset {source.name}")
+
+
+def _chosen(
+    tasks: Sequence[str] | None, default: Iterable[str], possible: Collection[str], problem: str
+) -> tuple[str, ...]:
+    """Return the tasks in registry order. Raises BadInput with `problem` for an impossible one."""
     for task in tasks or ():
-        if task not in TASKS:
-            raise BadInput(f"unknown task {task!r}: use {', '.join(TASKS)}")
-        if task not in source.tasks:
-            raise BadInput(
-                f"dataset {source.name} has no task {task!r}: it has {', '.join(source.tasks)}"
-            )
+        check_task_name(task)
+        if task not in possible:
+            raise BadInput(f"task {task!r} {problem}; use {', '.join(possible)}")
     if tasks is not None and not tasks:
-        raise BadInput(f"no task given: use {', '.join(source.tasks)}")
-    return tuple(task for task in source.tasks if tasks is None or task in tasks)
+        raise BadInput(f"no task given: use {', '.join(possible)}")
+    chosen = set(default if tasks is None else tasks)
+    return tuple(task for task in TASKS if task in chosen)
 
 
 def interleave(groups: Iterable[Sequence[_T]]) -> Iterator[_T]:

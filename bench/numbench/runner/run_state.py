@@ -26,10 +26,10 @@ from numbench.records import (
     possibly_billed_attempts,
 )
 from numbench.records import request_id as request_id_of
-from numbench.runner.option_values import RetryKind
 from numbench.runner.prices import Price, with_cost
-from numbench.runner.progress import Result, RunStats, ScoreCallback, judged
+from numbench.runner.progress import RunStats, ScoreCallback, TaskProgress, judged
 from numbench.runner.resolution import ResolvedRun
+from numbench.runner.spec import RetryKind
 from numbench.sent_requests import lost_requests
 from numbench.served_models import ServedModels
 
@@ -79,7 +79,7 @@ class RunState:
 
     outcomes: Outcomes = field(default_factory=dict)
     in_progress: set[str] = field(default_factory=set)
-    results: dict[str, Result] = field(default_factory=dict)
+    results: dict[str, TaskProgress] = field(default_factory=dict)
     costs: list[RecordedCost] = field(default_factory=list)
     possibly_billed: Counter[str] = field(default_factory=Counter)
     unpriced: str | None = None
@@ -105,7 +105,7 @@ class RunState:
         tasks = {request.item.id: request.task for request in requests.values()}
         for request_id, result in self.results.items():
             if request_id in requests and request_id not in open_ids:
-                stats.count_previous(requests[request_id].task, result)
+                stats.count_previous(result)
         for cost in self.costs:
             if cost.item_id in tasks:
                 stats.add_previous_cost(tasks[cost.item_id], cost.dollars)

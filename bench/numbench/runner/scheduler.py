@@ -15,9 +15,9 @@ from tenacity import AsyncRetrying, RetryCallState, retry_if_result, wait_random
 from numbench.errors import NumbenchError
 from numbench.models.base import Model, Request
 from numbench.models.provider_errors import connection_error
-from numbench.progress_display import format_duration
 from numbench.records import Completion, Failure, ItemSample
 from numbench.runner.attempts import Attempts
+from numbench.runner.live import format_duration
 from numbench.runner.progress import RunProgress
 from numbench.runner.refusal import Refusal
 from numbench.runner.run_context import RunContext, is_retryable, make_response

@@ -1,0 +1,227 @@
+"""The commands that exchange runs and datasets: export, import, verify, leaderboard."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from pathlib import Path
+from typing import Literal
+
+from numbench.cli.options import print_lines, print_to_stderr
+from numbench.errors import BadInput, NumbenchError
+
+ExportTarget = Literal["inspect", "lm-eval", "huggingface", "eval-results"]
+
+
+def export(
+    source: list[str] | None = None,
+    *,
+    to: ExportTarget,
+    out: Path,
+    benchmark: str | None = None,
+    revision: str | None = None,
+    source_: str | None = None,
+) -> None:
+    """Write runs or a dataset in the format of another tool.
+
+    \b
+    Examples:
+      numbench export --to inspect --out logs results/RUN
+      numbench export --to lm-eval --out tasks v1
+      numbench export --to huggingface --out hub v1
+      numbench export --to eval-results --benchmark LAB/NAME --out hub results/RUN
+
+    Writes to --out, and ends with the command that uses the result.
+
+    Options:
+      source: Run folders (inspect, eval-results), or a dataset. [default: dataset v1]
+      to: inspect: runs as Inspect logs. lm-eval: a dataset as lm-evaluation-harness tasks.
+        huggingface: a dataset as Hugging Face dataset and benchmark. eval-results: the scores of
+        runs for a model repository on the Hugging Face hub.
+      out (FOLDER): Folder to write.
+      benchmark (OWNER/NAME): eval-results: the benchmark's dataset on the hub.
+      revision (COMMIT): eval-results: the commit of that dataset.
+      source_ (URL): eval-results: where the report or responses are.
+    """
+    from numbench.dataset.store import open_dataset
+    from numbench.output_folders import check_output_folder
+
+    check_output_folder(out)
+    if to != "eval-results" and (benchmark or revision or source_):
+        raise BadInput("--benchmark, --revision and --source are options of --to eval-results")
+    if to in ("inspect", "eval-results"):
+        if not source:
+            raise BadInput(f"--to {to} exports runs: name a run folder, or a folder of runs")
+        runs = list(map(Path, source))
+    elif source and len(source) > 1:
+        raise BadInput(f"--to {to} takes one dataset, not {len(source)}")
+    else:
+        dataset = open_dataset(source[0] if source else "v1")
+    if to == "inspect":
+        from numbench.ecosystem.inspect_log import export_runs
+
+        print_lines(*export_runs(runs, out), f"next: inspect view --log-dir {out}")
+    elif to == "lm-eval":
+        from numbench.ecosystem.lm_eval_harness import export_lm_eval
+
+        group = export_lm_eval(dataset, out)
+        print(
+            f"{out}: {group}\nnext: lm_eval run --include_path {out} --tasks {group} "
+            "--apply_chat_template --model MODEL --model_args ARGUMENTS"
+        )
+    elif to == "huggingface":
+        from numbench.ecosystem.huggingface_dataset import export_huggingface
+
+        print(f"{out}: {len(export_huggingface(dataset, out))} files")
+        print(f"next: hf upload {shlex.join(['OWNER/NAME', str(out)])} . --repo-type dataset")
+    else:
+        from numbench.ecosystem import huggingface_results as hub
+
+        if benchmark is None:
+            raise BadInput("--to eval-results needs --benchmark OWNER/NAME: the dataset on the hub")
+        reference = hub.Benchmark(benchmark, revision, source_)
+        upload = ["OWNER/MODEL", str(out / hub.RESULTS_FOLDER), hub.RESULTS_FOLDER, "--create-pr"]
+        print_lines(*hub.export_eval_results(runs, reference, out))
+        print(f"next: hf upload {shlex.join(upload)}")
+
+
+def import_(paths: list[Path], *, dataset: str | None = None, out: Path | None = None) -> None:
+    """Convert logs of Inspect, or the paper's files, to runs.
+
+    \b
+    Examples:
+      numbench import logs                      .eval and .json logs of Inspect
+      numbench import PATH/TO/frontier_results  CSV files of the paper
+      numbench report results/imported
+
+    Logs must be of numbench's own task. What a log does not hold is unknown in the run. Writes to
+    --out one run folder per log, or of the paper one per model and reasoning level, on the released
+    dataset paper. Files with other questions become a dataset of their own in --out.
+
+    Options:
+      paths: Logs, folders of logs, or the folder of the paper's files.
+      dataset (NAME|FOLDER): The questions of the logs. [default: the dataset that a log names]
+      out (FOLDER): Folder to write. [default: results/imported; for the paper: results/study]
+    """
+    from numbench.study_import import STUDY_FILES, import_study
+
+    if len(paths) == 1 and any(paths[0].glob(STUDY_FILES)):
+        if dataset is not None:
+            raise BadInput("--dataset is for logs: the paper has its own questions")
+        out = out or Path("results/study")
+        runs, protocol = import_study(paths[0], out, on_message=print_to_stderr), "paper"
+    else:
+        from numbench.ecosystem.log_import import import_logs
+
+        out = out or Path("results/imported")
+        runs, protocol = import_logs(paths, out, dataset, on_message=print_to_stderr), "exact"
+    print_lines(*runs, f"{out}: {_count(len(runs), 'run')}")
+    print(f"next: numbench report {out} --protocol {protocol}")
+
+
+def verify(
+    runs: list[Path], *, repair: bool = False, complete: bool = False, json_: bool = False
+) -> None:
+    """Check that runs are complete, intact and plausible.
+
+    Checks every line of the journal, the hashes of questions and prompts, that questions are
+    answered once per sample, and whether token counts and answers are plausible. An error makes a
+    run invalid (exit code 1), a warning does not.
+
+    \b
+    Examples:
+      numbench verify results/RUN
+      numbench verify submissions --complete   for a leaderboard
+      numbench verify submissions --json
+      numbench verify results/RUN --repair   keep what can be read
+
+    With --repair, only damaged lines are repaired; the run requests again what is lost.
+    Writes no files without --repair.
+
+    Options:
+      runs: Run folders, or folders of runs.
+      repair: Keep every readable line, and back up the original.
+      complete: Fail for runs that do not answer 99% of each task of their dataset.
+      json_: Print the findings as JSON.
+    """
+    if repair:
+        if json_ or complete:
+            raise BadInput("--json and --complete cannot be used with --repair")
+        for run in runs:
+            _repair(run)
+        return
+    from numbench.verification import verify as verify_runs
+
+    results = verify_runs(runs, on_progress=print_to_stderr, require_complete=complete)
+    if json_:
+        print(json.dumps([result.as_json() for result in results], indent=2))
+    for result in () if json_ else results:
+        print_lines(f"{result.path}: {'valid' if result.is_valid else 'NOT VALID'}")
+        for severity, check, text in result.findings:
+            print_lines(f"  {severity.value:<8} {check:<12} {text}")
+    if invalid := sum(not result.is_valid for result in results):
+        verb = "is" if invalid == 1 else "are"
+        raise NumbenchError(f"{invalid} of {_count(len(results), 'run')} {verb} not valid")
+
+
+def _repair(run: Path) -> None:
+    from numbench.journal_repair import verify_run
+
+    state = verify_run(run, repair=True)
+    for damage in state.damage:
+        lost = "the whole record in it is kept" if damage.is_recovered else "lost"
+        item = f" (question {damage.item_id})" if damage.item_id else ""
+        print_lines(f"{damage.path}, line {damage.line}{item}: {lost}: {damage.reason}")
+    print(f"{run}: {state.responses} responses, {len(state.damage)} lines repaired")
+
+
+def leaderboard(
+    runs: list[Path],
+    *,
+    published: bool = True,
+    out: Path = Path("leaderboard"),
+    title: str | None = None,
+    repository: str | None = None,
+) -> None:
+    """Write a leaderboard: a static web site of runs.
+
+    Runs that lack more than 1% of the answers to a task are listed below, without ranks.
+
+    \b
+    Examples:
+      numbench leaderboard results/RUN1 results/RUN2
+      numbench leaderboard submissions --out leaderboard   folder of checked runs
+
+    Writes to --out: index.html, about.html, a page per task and per run, and data/ (report.json,
+    scores.parquet, tables as CSV, checksums of the run folders). The pages need no server, no
+    script and no other host.
+
+    Options:
+      runs: Run folders, or folders of runs.
+      published: Also show the paper's published scores, if all runs are on its questions or v1.
+      out (FOLDER): Folder to write: new, or an earlier site.
+      title: Heading of the first page.
+      repository (URL): Where runs are submitted; linked.
+    """
+    from numbench.leaderboard import DEFAULT_TITLE, write_leaderboard
+
+    site = write_leaderboard(
+        runs,
+        out,
+        published=published,
+        on_progress=print_to_stderr,
+        title=title or DEFAULT_TITLE,
+        repository=repository,
+    )
+    print(f"{site.out}: {_count(site.runs, 'run') if site.runs else 'no runs yet'}, ", end="")
+    print(f"{site.pages} pages")
+    if site.incomplete:
+        verb = "is" if len(site.incomplete) == 1 else "are"
+        names = ", ".join(site.incomplete)
+        count = _count(len(site.incomplete), "run")
+        print_lines(f"{count} {verb} incomplete and not ranked: {names}")
+    print(f"next: open {site.out / 'index.html'} in a browser")
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
