@@ -40,7 +40,6 @@ bench: $(VENV)/.dev-ready $(INSPECT)/.ready
 	$(BIN)/python benchmarks/runner.py --inspect $(INSPECT)/bin/python | tee benchmarks/runner.md
 	$(BIN)/python benchmarks/memory.py | tee benchmarks/memory.md
 	$(BIN)/python benchmarks/scoring.py | tee benchmarks/scoring.md
-	$(BIN)/python benchmarks/rewards.py | tee benchmarks/rewards.md
 	$(BIN)/python benchmarks/horizon.py | tee benchmarks/horizon.md
 	$(BIN)/python benchmarks/scaled_tasks.py | tee benchmarks/scaled_tasks.md
 	$(BIN)/python benchmarks/horizon_coverage.py --workers 2 | tee benchmarks/horizon_coverage.md

@@ -95,8 +95,8 @@ class Source(NamedTuple):
             bits = self.size if self.kind == "integers" else None
             digits = self.size if self.kind == "digits" else 15
             shard = Shard(self.task, seed, split, index, max_digits=digits, max_bits=bits)
-            questions, max_digits = sample_questions(shard, 0, attempts), digits
-        return build_item_table(questions, item_hashes(questions), max_digits).select(_COLUMNS)
+            questions = sample_questions(shard, 0, attempts)
+        return build_item_table(questions, item_hashes(questions)).select(_COLUMNS)
 
 
 def sources(recipe: Recipe, task: str, *, easy: bool) -> list[Source]:

@@ -45,13 +45,9 @@ def parse_decimal(text: str) -> DecimalNumber:
     if len(text) <= _QUICK_DIGITS and text.isascii() and text.removeprefix("-").isdigit():
         return DecimalNumber(int(text), 0)
     try:
-        sign, digits, exponent = Decimal(text).as_tuple()
+        return from_decimal(Decimal(text))
     except InvalidOperation:
         raise ValueError(f"{text!r} is not a decimal number") from None
-    if not isinstance(exponent, int):
-        raise ValueError(f"{text!r} is not a finite number")
-    significand = int(Decimal((0, digits, 0)))
-    return DecimalNumber(-significand if sign else significand, exponent)
 
 
 def normalize(number: DecimalNumber) -> DecimalNumber:

@@ -1,7 +1,8 @@
 """The records: Item → Response → Score, and the descriptions of a dataset and a run.
 
-All are frozen `msgspec` structs; `docs/reference.md` shows them. An unknown value is `null`, never 0. Unknown fields in a file are ignored, so that an older
-reader can read a newer file of the same `schema`.
+All are frozen `msgspec` structs; `docs/reference.md` shows them. An unknown value is `null`, never
+0. Unknown fields in a file are ignored, so that an older reader can read a newer file of the same
+`schema`.
 """
 
 from __future__ import annotations

@@ -19,8 +19,7 @@ from numbench.records import Response, RunInfo, request_id
 from numbench.scoring import ScoredItem, ScoredRun, score_run
 from numbench.scoring.completeness import completeness
 from numbench.scoring.tool_mentions import find_tool_mentions
-from numbench.tasks.prompt_files import bundled_sets
-from numbench.tasks.prompts import changed_prompts, load_prompt_set
+from numbench.tasks.prompts import bundled_sets, changed_prompts, load_prompt_set
 
 _MAX_EXAMPLES = 3
 

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pytest
 
 import numbench
+from numbench.dataset.audit import audit
 from numbench.dataset.generate import generate
 from numbench.dataset.settings import (
     DatasetSettings,
@@ -23,9 +24,10 @@ from numbench.dataset.settings import (
 from numbench.dataset.shard_files import stratified_sample
 from numbench.dataset.store import open_dataset, released_dataset
 from numbench.errors import BadInput
+from numbench.horizon.items import ItemSequences
 from numbench.records import FileEntry
 from numbench.resources import resource_folder
-from numbench.tasks import PAPER_TASKS
+from numbench.tasks import PAPER_TASKS, SCALED_TASKS
 from numbench.tasks.random_words import RandomStream, attempts
 
 SMALL = DatasetSettings(name="small", tasks=("division", "mean"), size=20, seed=5)
@@ -51,39 +53,14 @@ def test_the_settings_of_short_give_the_released_dataset(tmp_path: Path) -> None
     assert again.dataset.manifest == open_dataset("short").manifest
 
 
-def test_the_committed_benchmark_has_500_different_items_of_each_task() -> None:
-    dataset = open_dataset("v1")
-    assert dataset.tasks == tuple(PAPER_TASKS)
-    for items in dataset.by_task.values():
-        assert len({item.id for item in items}) == len(items) == 500
-    assert len(dataset.by_id) == 4500
-
-
 def test_generating_again_changes_nothing_and_reports_it(tmp_path: Path) -> None:
+    threads = pa.cpu_count()
     first = generate(SMALL, tmp_path / "d")
+    assert pa.cpu_count() == threads
     before = contents(tmp_path / "d")
     again = generate(SMALL, tmp_path / "d")
     assert (first.unchanged, again.unchanged) == (False, True)
     assert contents(tmp_path / "d") == before
-
-
-def test_generating_leaves_the_threads_of_arrow_as_they_are(tmp_path: Path) -> None:
-    before = pa.cpu_count()
-    pa.set_cpu_count(3)
-    try:
-        generate(SMALL, tmp_path / "d")
-        assert pa.cpu_count() == 3
-    finally:
-        pa.set_cpu_count(before)
-
-
-def test_a_split_without_any_question_is_reported(tmp_path: Path) -> None:
-    settings = SMALL._replace(tasks=("division",), split="val", max_bits=2)
-    with pytest.raises(
-        BadInput,
-        match=r"division has no different val items of at most 2 bits; use another",
-    ):
-        generate(settings, tmp_path / "d")
 
 
 @pytest.mark.slow
@@ -103,22 +80,6 @@ def test_a_limit_of_bits_means_all_tasks_that_have_such_questions(tmp_path: Path
 
 
 @pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"max_bits": 1}, "1 bits: use 2 to 24"),
-        ({"max_bits": 25}, "25 bits: use 2 to 24"),
-        ({"max_bits": 8, "max_shift": 7}, "a shift of 7: use 0 to 6"),
-        ({"max_bits": 8, "tasks": ("std",)}, "std has no questions about integers of few bits"),
-    ],
-)
-def test_limits_without_questions_are_refused(
-    tmp_path: Path, change: dict[str, object], message: str
-) -> None:
-    with pytest.raises(BadInput, match=message):
-        generate(SMALL._replace(**{"tasks": ("addition",)} | change), tmp_path / "d")  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize(
     ("text", "expected"),
     [
         ("15 digits", (15, None, 0, None)),
@@ -129,19 +90,69 @@ def test_limits_without_questions_are_refused(
 )
 def test_the_size_of_numbers_has_one_notation(text: str, expected: tuple[object, ...]) -> None:
     assert parse_numbers(text) == expected
+    for other in ("", "15", "bits 8", "8 bits / 3", "40", "-3 digits", "1.5 bits"):
+        with pytest.raises(BadInput, match="use 'N digits', 'N bits'"):
+            parse_numbers(other)
 
 
-@pytest.mark.parametrize("text", ["", "15", "bits 8", "8 bits / 3", "40", "-3 digits", "1.5 bits"])
-def test_other_notations_are_refused(text: str) -> None:
-    with pytest.raises(BadInput, match="use 'N digits', 'N bits'"):
-        parse_numbers(text)
+RELEASED = "not those of the released dataset .*choose another --name"
+ADD, COPY = {"tasks": ("addition",)}, {"tasks": ("copy",)}
+REFUSALS = [
+    ({"size": 0}, "at least 1"),
+    ({"max_digits": 40}, "between 3 and 17"),
+    ({"max_digits": 2}, "between 3 and 17"),
+    ({"split": "dev"}, "test, val or train"),
+    ({"tasks": ("addition", "logarithm")}, "unknown task 'logarithm'"),
+    ({"tasks": ()}, "no task"),
+    ({"tasks": ("Mult",)}, "unknown task 'Mult'; use 'multiplication'"),
+    ({"name": "../v1"}, "letters, digits"),
+    ({"name": "v1"}, RELEASED),
+    ({"name": "v1", "tasks": tuple(PAPER_TASKS), "size": 500, "seed": 2}, RELEASED),
+    ({"name": "short", "tasks": tuple(PAPER_TASKS), "size": 500, "seed": 1}, RELEASED),
+    ({"name": "paper"}, RELEASED),
+    (ADD | {"max_bits": 1}, "1 bits: use 2 to 24"),
+    (ADD | {"max_bits": 25}, "25 bits: use 2 to 24"),
+    (ADD | {"max_bits": 8, "max_shift": 7}, "a shift of 7: use 0 to 6"),
+    ({"max_bits": 8, "tasks": ("std",)}, "std has no questions about integers of few bits"),
+    (
+        {"tasks": ("division",), "split": "val", "max_bits": 2},
+        r"division has no different val items of at most 2 bits; use another",
+    ),
+    (COPY, "copy needs --numbers 'size N', the number of its digits"),
+    (COPY | {"question_size": 4097}, "--numbers: size 4097; copy has 1 to 4,096 digits"),
+    ({"tasks": ("long_max",), "question_size": 1}, "size 1; long_max has 2 to 4,096 elements"),
+    ({"question_size": 9}, "--numbers: division has no sizes; use long_addition"),
+    (
+        COPY | {"question_size": 1, "size": 9},
+        "copy has only about 2 different test items of size 1; use a smaller --size",
+    ),
+]
 
 
-@pytest.mark.parametrize("other", [{"seed": 6}, {"split": "val"}, {"max_digits": 9}])
-def test_other_settings_give_other_items(tmp_path: Path, other: dict[str, object]) -> None:
-    first = generate(SMALL, tmp_path / "a").dataset
-    second = generate(SMALL._replace(**other), tmp_path / "b").dataset  # type: ignore[arg-type]
-    assert not first.by_id.keys() & second.by_id.keys()
+@pytest.mark.parametrize(("change", "message"), REFUSALS)
+def test_settings_without_a_dataset_are_refused_and_leave_nothing(
+    tmp_path: Path, change: dict[str, object], message: str
+) -> None:
+    with pytest.raises(BadInput, match=message):
+        generate(SMALL._replace(**change), tmp_path / "d")  # type: ignore[arg-type]
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("task", SCALED_TASKS)
+def test_a_dataset_of_scaled_tasks_has_the_first_questions_of_the_size(
+    tmp_path: Path, task: str
+) -> None:
+    axis, sequences = SCALED_TASKS[task].sizes, ItemSequences()
+    assert axis is not None
+    for size in (axis.minimum, 3, 25):
+        settings = SMALL._replace(tasks=(task,), size=2, question_size=size)
+        dataset = generate(settings, tmp_path / str(size)).dataset
+        prompts = [sequences.by_id(f"{task}-{size}-{number}").prompt for number in range(2)]
+        assert [item.prompt for item in dataset.by_task[task]] == prompts
+        assert dataset.manifest.settings["question_size"] == size
+        assert strata_share_per_item(dataset.manifest) == 0
+        assert not audit(dataset.path).wrong
 
 
 def test_an_empty_folder_is_filled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -152,19 +163,14 @@ def test_an_empty_folder_is_filled(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert contents(Path()) == contents(tmp_path / "new")
 
 
-def test_another_dataset_is_not_overwritten(tmp_path: Path) -> None:
-    generate(SMALL, tmp_path)
-    before = contents(tmp_path)
-    with pytest.raises(BadInput, match="holds another dataset"):
-        generate(SMALL._replace(seed=6), tmp_path)
-    assert contents(tmp_path) == before
-
-
 def test_a_folder_with_other_files_is_refused(tmp_path: Path) -> None:
     (tmp_path / "thesis.tex").write_text("x")
     with pytest.raises(BadInput, match="other files"):
         generate(SMALL, tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["thesis.tex"]
+    generate(SMALL, tmp_path / "d")
+    with pytest.raises(BadInput, match="holds another dataset"):
+        generate(SMALL._replace(seed=6), tmp_path / "d")
 
 
 def test_a_changed_file_is_noticed(tmp_path: Path) -> None:
@@ -172,46 +178,6 @@ def test_a_changed_file_is_noticed(tmp_path: Path) -> None:
     (tmp_path / "mean.jsonl").write_text("")
     with pytest.raises(BadInput, match=r"mean\.jsonl is missing or differs from the manifest"):
         generate(SMALL, tmp_path)
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"size": 0}, "at least 1"),
-        ({"max_digits": 40}, "between 3 and 17"),
-        ({"max_digits": 2}, "between 3 and 17"),
-        ({"split": "dev"}, "test, val or train"),
-        ({"tasks": ("addition", "logarithm")}, "unknown task 'logarithm'"),
-        ({"tasks": ()}, "no task"),
-        ({"tasks": ("Mult",)}, "unknown task 'Mult'; use 'multiplication'"),
-        ({"name": "../v1"}, "letters, digits"),
-    ],
-)
-def test_bad_settings_are_refused_and_leave_nothing(
-    tmp_path: Path, change: dict[str, object], message: str
-) -> None:
-    with pytest.raises(BadInput, match=message):
-        generate(SMALL._replace(**change), tmp_path / "d")  # type: ignore[arg-type]
-    assert not (tmp_path / "d").exists()
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        {"size": 1000},
-        {"seed": 2},
-        {"tasks": ("addition",)},
-        {"max_digits": 4},
-        {"name": "short"},
-        {"name": "paper"},
-    ],
-)
-def test_a_released_name_with_other_settings_is_refused(
-    tmp_path: Path, change: dict[str, object]
-) -> None:
-    with pytest.raises(BadInput, match=r"the released dataset .*choose another --name"):
-        generate(DatasetSettings(**change), tmp_path / "d")  # type: ignore[arg-type]
-    assert not (tmp_path / "d").exists()
 
 
 def test_a_released_name_with_other_items_is_refused(
@@ -241,14 +207,13 @@ def _write_empty_files(shard_files: Sequence[ShardFile], *_: object) -> Iterator
         ("", "choose from minmax"),
     ],
 )
-def test_an_unknown_task_suggests_the_nearest_name(name: str, suggestion: str) -> None:
+def test_names_of_tasks_are_known_or_corrected(name: str, suggestion: str) -> None:
     with pytest.raises(BadInput) as error:
         parse_tasks(["mean", name])
     assert f"unknown task {name!r}; {suggestion}" in str(error.value)
-
-
-def test_tasks_may_be_separated_by_spaces_and_come_in_registry_order() -> None:
     assert parse_tasks(["std", " addition"]) == ("addition", "std")
+    assert parse_tasks(["all"]) == tuple(PAPER_TASKS) == DatasetSettings().tasks
+    assert parse_tasks(["all"], parse_numbers("size 9")) == tuple(SCALED_TASKS)
 
 
 @pytest.mark.parametrize("size", [1, 7, 100, 999, 1000])
@@ -263,11 +228,6 @@ def test_a_stratified_subset_follows_the_difficulties_of_the_whole(size: int) ->
     for difficulty in sorted(whole):
         cumulative_difference += part[difficulty] / size - whole[difficulty] / 1000
         assert abs(cumulative_difference) <= 1 / size + 1e-12
-
-
-def test_a_subset_cannot_exceed_the_whole() -> None:
-    with pytest.raises(ValueError, match="cannot choose 3 of 2"):
-        stratified_sample([1, 1], 3, next(attempts(RandomStream(1, "s", "t", 0), 9)))
 
 
 def test_design_follows_from_the_manifest() -> None:

@@ -26,3 +26,4 @@ GCD = Task(
 )
 
 DISCARDS = replace(GCD, name="discards", sample=lambda *_: None)
+MEAN = replace(GCD, name="mean")

@@ -19,7 +19,6 @@ from numbench.dataset.audit import audit
 from numbench.dataset.generate import generate
 from numbench.dataset.settings import DatasetSettings, parse_tasks
 from numbench.dataset.store import Dataset
-from numbench.describe import describe
 from numbench.errors import BadInput
 from numbench.records import Response
 from numbench.runner.few_shot import examples
@@ -55,77 +54,32 @@ def install(monkeypatch: pytest.MonkeyPatch) -> Iterator[object]:
     load_prompt_set.cache_clear()
 
 
-@pytest.fixture
-def gcd_task(install) -> Task:
-    install(GCD)
-    return GCD
-
-
-@pytest.fixture
-def dataset(gcd_task: Task, tmp_path: Path) -> Dataset:
-    return generate(SETTINGS, tmp_path / "data").dataset
-
-
-def test_a_minimal_declaration_has_sensible_defaults() -> None:
+def test_a_plugin_task_needs_nothing_but_its_declaration(install, tmp_path: Path) -> None:
+    """Defaults, exact answers, escapes, params, both formats, more rows than a pool, examples."""
     assert (GCD.display, GCD.answer_kind, GCD.metric) == ("Gcd", "number", "log_smape")
     assert GCD.chance_accuracy(2) == 0
     assert GCD.difficulty("gcd", ("12", "345"), "3").base10 == 5
-
-
-def test_items_of_a_plugin_task_have_exact_answers_and_escaped_prompts(dataset: Dataset) -> None:
-    items = dataset.by_task["gcd"]
-    assert len(items) == 30
-    for item in items:
+    install(replace(GCD, sample=_with_params))
+    assert parse_tasks(["all"]) == DatasetSettings().tasks == tuple(PAPER_TASKS)
+    assert parse_tasks(["gcd", "mean"]) == ("mean", "gcd")
+    dataset = generate(SETTINGS, tmp_path / "data").dataset
+    for item in dataset.by_task["gcd"]:
         a, b = item.operands
         assert item.answer == str(gcd(int(a), int(b)))
         assert item.prompt == f'What is the "greatest common divisor" of {a} and {b}?\n'
-
-
-def test_parquet_has_the_items_of_jsonl(dataset: Dataset, tmp_path: Path) -> None:
+        assert 0 <= item.params["k"] <= 9
     parquet = generate(SETTINGS._replace(format="parquet"), tmp_path / "parquet").dataset
     assert parquet.by_task == dataset.by_task
-
-
-def test_sampling_parameters_are_stored_in_both_formats(install, tmp_path: Path) -> None:
-    install(
-        replace(
-            GCD,
-            sample=lambda words, _: SampledQuestion(
-                "gcd", ("1", str(words.randint(2, 10**9))), {"k": words.randint(0, 9)}
-            ),
-        )
-    )
-    jsonl = generate(SETTINGS, tmp_path / "jsonl").dataset
-    parquet = generate(SETTINGS._replace(format="parquet"), tmp_path / "parquet").dataset
-    assert jsonl.by_task == parquet.by_task
-    assert all(0 <= item.params["k"] <= 9 for item in jsonl.by_task["gcd"])
-
-
-def test_more_rows_than_a_pool_are_the_first_items_of_the_shard(
-    gcd_task: Task, tmp_path: Path
-) -> None:
-    dataset = generate(SETTINGS._replace(size=10_001), tmp_path / "large").dataset
-    first = list(islice(generate_items(Shard("gcd")), 20))
-    assert dataset.by_task["gcd"][:20] == first
-
-
-def test_a_dataset_of_a_plugin_task_can_be_audited(dataset: Dataset) -> None:
-    result = audit(dataset.path)
-    assert result.checked == {"gcd": 30} and not result.wrong
-
-
-def test_few_shot_examples_exist_for_a_plugin_task(dataset: Dataset) -> None:
+    large = generate(SETTINGS._replace(size=10_001), tmp_path / "large").dataset
+    assert large.by_task["gcd"][:20] == list(islice(generate_items(Shard("gcd")), 20))
+    assert audit(dataset.path).checked == {"gcd": 30} and not audit(dataset.path).wrong
     shown = examples(dataset, ("gcd",), 3)["gcd"]
-    assert len({item.id for item in shown}) == 3
-    assert not {item.id for item in shown} & dataset.by_id.keys()
+    assert len({item.id for item in shown} - dataset.by_id.keys()) == 3
 
 
-def test_answers_to_a_plugin_task_are_scored(dataset: Dataset) -> None:
-    item = dataset.by_task["gcd"][0]
-    right = Response(item_id=item.id, text=f'{{"answer": {item.answer}}}')
-    wrong = Response(item_id=item.id, text='{"answer": 123456789}')
-    assert score_exact(item, right).exact_match
-    assert not score_exact(item, wrong).exact_match
+def _with_params(words: RandomWords, _settings: SamplingSettings) -> SampledQuestion:
+    operands = str(words.randint(1, 10**9)), str(words.randint(2, 10**9))
+    return SampledQuestion("gcd", operands, {"k": words.randint(0, 9)})
 
 
 OCTANT = Task(
@@ -163,20 +117,11 @@ def test_options_beyond_f_are_read_and_scored(install, tmp_path: Path) -> None:
     assert scores("G or H") == (False, False, "format")
 
 
-def test_a_plugin_task_is_described(dataset: Dataset, tmp_path: Path) -> None:
-    names = {path.stem for path in describe(dataset.path, tmp_path / "figures")}
-    assert names == {"digits", "difficulty", "difficulty_base2"}
-
-
-def test_a_plugin_task_changes_no_default(gcd_task: Task) -> None:
-    assert parse_tasks(["all"]) == tuple(PAPER_TASKS)
-    assert DatasetSettings().tasks == tuple(PAPER_TASKS)
-    assert parse_tasks(["gcd", "mean"]) == ("mean", "gcd")
-
-
 def test_a_dataset_of_a_missing_plugin_names_the_task(
-    dataset: Dataset, monkeypatch: pytest.MonkeyPatch
+    install, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    install(GCD)
+    dataset = generate(SETTINGS, tmp_path / "data").dataset
     monkeypatch.delitem(TASKS, "gcd")
     with pytest.raises(BadInput, match="task 'gcd' is not installed; install the package"):
         Dataset(dataset.path).by_task  # noqa: B018
@@ -254,24 +199,26 @@ def test_a_task_without_a_slip_is_registered(task: Task) -> None:
     check_task(task)
 
 
-def test_a_system_prompt_has_to_ask_for_the_answer() -> None:
-    with pytest.raises(ValueError, match="has to ask for a JSON object"):
-        TaskPrompts("Think.", {"gcd": "{a}?"})
-
-
 @pytest.mark.parametrize(
-    "template",
-    ["No field", "{b} alone", "{x} and {y}", "{a} of {list}", "Only {{a}}", "{{x}} for {b}"],
+    ("system", "template", "message"),
+    [
+        ("Think.", "{a}?", "has to ask for a JSON object"),
+        (None, "No field", "use the fields"),
+        (None, "{b} alone", "use the fields"),
+        (None, "{x} and {y}", "use the fields"),
+        (None, "{a} of {list}", "use the fields"),
+        (None, "Only {{a}}", "use the fields"),
+        (None, "{{x}} for {b}", "use the fields"),
+        (None, "{a", r"question of 'gcd': .*\{\{ is a brace"),
+        (None, "{a!r}", r"question of 'gcd': .*\{\{ is a brace"),
+        (None, "{a:5}", r"question of 'gcd': .*\{\{ is a brace"),
+    ],
 )
-def test_a_question_template_needs_known_fields(template: str) -> None:
-    with pytest.raises(ValueError, match="use the fields"):
-        TaskPrompts(GCD.prompts.system, {"gcd": template})
-
-
-@pytest.mark.parametrize("template", ["{a", "{a!r}", "{a:5}"])
-def test_another_brace_in_a_template_has_to_be_doubled(template: str) -> None:
-    with pytest.raises(ValueError, match=r"question of 'gcd': .*\{\{ is a brace"):
-        TaskPrompts(GCD.prompts.system, {"gcd": template})
+def test_malformed_prompts_of_a_task_are_rejected(
+    system: str | None, template: str, message: str
+) -> None:
+    with pytest.raises(ValueError, match=message):
+        TaskPrompts(system or GCD.prompts.system, {"gcd": template})
 
 
 @pytest.mark.parametrize(
@@ -391,7 +338,7 @@ def test_an_installed_package_adds_its_task_in_every_process(tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("entry_point", "message"),
     [
-        ("numbench.tasks.paper_tasks:MEAN", "a task of this name exists already; rename it"),
+        ("tests.tasks.gcd_task:MEAN", "a task of this name exists already; rename it"),
         ("tests.tasks.gcd_task:DISCARDS", "Task.sample discarded 1,000 attempts"),
         ("numbench.tasks:PAPER_TASKS", "is a dict, not a Task; fix or uninstall it"),
     ],

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Iterator
-from decimal import Context, Decimal
+from decimal import Context, Decimal, InvalidOperation
 from pathlib import Path
 from typing import NamedTuple
 
 from numbench.csv_files import read_csv
 from numbench.dataset.store import MANIFEST, RELEASED_DATASETS, Dataset, open_dataset
-from numbench.decimal_numbers import parse_decimal
 from numbench.errors import BadInput
 from numbench.records import Answer
 from numbench.tasks import TASKS
@@ -128,24 +127,22 @@ def _has_responses(path: Path) -> bool:
 def _same_answer(label: Answer, truth: Answer) -> bool:
     if isinstance(truth, tuple):
         return len(label) == len(truth) and all(map(_same_answer, label, truth))
-    if not isinstance(label, str):
-        return False
-    if label == truth:
-        return True
-    try:
-        parse_decimal(label), parse_decimal(truth)
-    except ValueError:
-        return False
-    return Decimal(label) == Decimal(truth)
+    published, exact = _number(label), _number(truth)
+    return label == truth if published is None or exact is None else published == exact
 
 
 def _relative_error(label: Answer, truth: Answer) -> float | None:
-    try:
-        published, exact = Decimal(str(label)), Decimal(str(truth))
-        parse_decimal(str(label)), parse_decimal(str(truth))
-    except (ArithmeticError, ValueError):
-        return None
-    if not exact:
+    published, exact = _number(label), _number(truth)
+    if published is None or not exact:
         return None
     context = Context(prec=40)
     return float(context.divide(abs(context.subtract(published, exact)), abs(exact)))
+
+
+def _number(answer: Answer) -> Decimal | None:
+    """Return the value of a finite decimal number; None for any other answer."""
+    try:
+        number = Decimal(str(answer))
+    except InvalidOperation:
+        return None
+    return number if number.is_finite() else None

@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -38,8 +39,6 @@ from numbench.errors import BadInput, NumbenchError
 from numbench.records import FileEntry
 
 Engine = Literal["local", "ray"]
-
-_LOCK = "lock"
 
 
 class GenerationResult(NamedTuple):
@@ -77,54 +76,19 @@ def generate(
     `out` holds another dataset or other files; NumbenchError if the disk or a worker fails.
     """
     check_settings(settings)
-    _check_released_settings(settings)
+    released = settings.name in RELEASED_DATASETS and released_dataset(settings.name).manifest
+    if released and not matches_manifest(released, settings):
+        raise BadInput(
+            f"--name {settings.name}: the settings are not those of the released dataset "
+            f"{settings.name}; choose another --name"
+        )
     if workers < 1:
         raise BadInput(f"--workers {workers}: it must be at least 1")
     folder = out or Path("datasets") / settings.name
     if (folder / MANIFEST).exists():
         return GenerationResult(_verified(Dataset(folder), settings), unchanged=True)
-    # An existing folder may be a mount or the current folder, which cannot be replaced.
-    is_existing = folder.exists()
-    partial = folder / ".partial" if is_existing else folder.with_name(f".{folder.name}.partial")
-    if is_existing and any(path != partial for path in folder.iterdir()):
-        raise BadInput(f"{folder} holds other files; choose another --out")
     files = plan_shard_files(settings, shard_rows)
-    try:
-        partial.mkdir(parents=True, exist_ok=True)
-        with FileLock(partial / _LOCK, timeout=0):
-            _write(settings, files, partial, workers, engine, on_file)
-        (partial / _LOCK).unlink(missing_ok=True)
-        if is_existing:
-            for path in sorted(partial.iterdir(), key=lambda path: path.name == MANIFEST):
-                path.rename(folder / path.name)
-            partial.rmdir()
-        else:
-            partial.rename(folder)
-    except Timeout:
-        raise BadInput(f"{folder}: another process is generating this dataset") from None
-    except OSError as error:
-        reason = error.strerror or error
-        raise NumbenchError(f"{error.filename or folder}: {reason}; no dataset written") from error
-    return GenerationResult(Dataset(folder), unchanged=False)
-
-
-def _write(
-    settings: DatasetSettings,
-    files: Sequence[ShardFile],
-    partial: Path,
-    workers: int,
-    engine: Engine,
-    on_file: Callable[[FileProgress], None],
-) -> None:
-    """Write files and manifest into the partial folder; remove what they do not replace.
-
-    Raises BadInput if the dataset has a released name and other items.
-    """
-    for path in partial.iterdir():
-        # Left by a process that was killed.
-        if path.name != _LOCK:
-            path.unlink()
-    try:
+    with _partial_folder(folder) as partial:
         entries: dict[str, FileEntry] = {}
         start, rows = time.monotonic(), 0
         for entry in write_shard_files(files, partial, workers, engine):
@@ -142,33 +106,51 @@ def _write(
             split=settings.split,
             settings=settings.manifest_settings(),
         )
-        if dataset.manifest.sha256 != RELEASED_DATASETS.get(settings.name, dataset.manifest.sha256):
+        if released and dataset.manifest.sha256 != released.sha256:
             raise BadInput(
                 f"the files differ from those of the released {settings.name}; "
                 "choose another --name"
             )
-    except BaseException:
-        shutil.rmtree(partial, ignore_errors=True)
-        raise
+    return GenerationResult(Dataset(folder), unchanged=False)
 
 
-def _check_released_settings(settings: DatasetSettings) -> None:
-    """Raise BadInput if the name is that of a released dataset with other settings."""
-    if settings.name not in RELEASED_DATASETS:
-        return
-    manifest = released_dataset(settings.name).manifest
-    if not matches_manifest(manifest, settings):
-        released = ", ".join(f"{key} {value}" for key, value in manifest.settings.items())
-        details = (
-            f"seed {manifest.seed}, split {manifest.split}, {released}, the "
-            f"{len(manifest.files)} tasks of the paper"
-            if released
-            else "the paper's own questions, which are not generated"
-        )
-        raise BadInput(
-            f"--name {settings.name}: this is the released dataset ({details}); "
-            "choose another --name for other settings"
-        )
+@contextmanager
+def _partial_folder(folder: Path) -> Iterator[Path]:
+    """Return a locked, empty folder whose content becomes that of `folder` at the end.
+
+    After an error it is removed. Raises BadInput if `folder` holds other files or another process
+    writes it, NumbenchError if the disk fails.
+    """
+    # An existing folder may be a mount or the current folder, which cannot be replaced.
+    is_existing = folder.exists()
+    partial = folder / ".partial" if is_existing else folder.with_name(f".{folder.name}.partial")
+    if is_existing and any(path != partial for path in folder.iterdir()):
+        raise BadInput(f"{folder} holds other files; choose another --out")
+    lock = partial / "lock"
+    try:
+        partial.mkdir(parents=True, exist_ok=True)
+        with FileLock(lock, timeout=0):
+            for path in partial.iterdir():
+                # Left by a process that was killed.
+                if path != lock:
+                    path.unlink()
+            try:
+                yield partial
+            except BaseException:
+                shutil.rmtree(partial, ignore_errors=True)
+                raise
+        lock.unlink(missing_ok=True)
+        if is_existing:
+            for path in sorted(partial.iterdir(), key=lambda path: path.name == MANIFEST):
+                path.rename(folder / path.name)
+            partial.rmdir()
+        else:
+            partial.rename(folder)
+    except Timeout:
+        raise BadInput(f"{folder}: another process is generating this dataset") from None
+    except OSError as error:
+        reason = error.strerror or error
+        raise NumbenchError(f"{error.filename or folder}: {reason}; no dataset written") from error
 
 
 def _verified(dataset: Dataset, settings: DatasetSettings) -> Dataset:

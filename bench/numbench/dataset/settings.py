@@ -24,8 +24,6 @@ MAX_SHARD_ROWS = 10_000_000
 
 _NUMBERS = re.compile(r"(\d+) ?digits|(\d+) ?bits(?: ?/ ?10\^(\d+))?|size ?(\d+)", re.ASCII)
 
-_ANY_DIGITS = SamplingSettings()
-
 Format = Literal["jsonl", "parquet"]
 
 
@@ -105,15 +103,14 @@ def strata_share_per_item(manifest: Manifest) -> float:
     items of larger sets and of other generators.
     """
     size = manifest.settings.get("size")
-    if manifest.generator != GENERATOR_VERSION or not isinstance(size, int):
+    # All questions of one size have the same difficulty.
+    is_sample = manifest.generator == GENERATOR_VERSION and "question_size" not in manifest.settings
+    if not is_sample or not isinstance(size, int) or not 1 <= size < POOL_SIZE:
         return 0.0
-    if "question_size" in manifest.settings:
-        # All items have the same difficulty.
-        return 0.0
-    return 1 / size - 1 / POOL_SIZE if 1 <= size < POOL_SIZE else 0.0
+    return 1 / size - 1 / POOL_SIZE
 
 
-def parse_tasks(names: Sequence[str], numbers: SamplingSettings = _ANY_DIGITS) -> tuple[str, ...]:
+def parse_tasks(names: Sequence[str], numbers: SamplingSettings | None = None) -> tuple[str, ...]:
     """Return task names in registry order. `all`: the nine tasks of the paper, or those of them or
     of the scaled tasks that have questions with such numbers.
 
@@ -121,9 +118,9 @@ def parse_tasks(names: Sequence[str], numbers: SamplingSettings = _ANY_DIGITS) -
     """
     names = [name.strip() for name in names]
     if names == ["all"]:
-        if numbers.question_size is not None:
+        if numbers is not None and numbers.question_size is not None:
             return tuple(SCALED_TASKS)
-        return INTEGER_TASKS if numbers.max_bits is not None else tuple(PAPER_TASKS)
+        return INTEGER_TASKS if numbers is not None and numbers.max_bits else tuple(PAPER_TASKS)
     for name in names:
         check_task_name(name)
     return tuple(task for task in TASKS if task in names)
@@ -153,25 +150,21 @@ def check_settings(settings: DatasetSettings) -> None:
         raise BadInput(f"--size {settings.size}: it must be at least 1 item per task")
     if not 3 <= settings.max_digits <= 17:
         raise BadInput(f"--numbers: {settings.max_digits} digits; it must be between 3 and 17")
-    _check_question_size(settings)
     if settings.max_bits is not None:
         check_bits(settings.tasks, settings.max_bits, settings.max_shift)
     if settings.split not in SPLIT_BUCKETS:
         raise BadInput(f"--split {settings.split}: choose test, val or train")
     if settings.format not in ("jsonl", "parquet"):
         raise BadInput(f"--format {settings.format}: choose jsonl or parquet")
-
-
-def _check_question_size(settings: DatasetSettings) -> None:
-    """Raise BadInput unless scaled tasks have a size in their range, and no other task has one."""
     size = settings.question_size
     for name in settings.tasks:
         axis = TASKS[name].sizes
-        if axis is None and size is not None:
-            raise BadInput(f"--numbers: {name} has no sizes; use {', '.join(SCALED_TASKS)}")
-        if axis is not None and size is None:
+        if axis is None:
+            if size is not None:
+                raise BadInput(f"--numbers: {name} has no sizes; use {', '.join(SCALED_TASKS)}")
+        elif size is None:
             raise BadInput(f"{name} needs --numbers 'size N', the number of its {axis.unit}")
-        if axis is not None and size is not None and not axis.minimum <= size <= axis.maximum:
+        elif not axis.minimum <= size <= axis.maximum:
             raise BadInput(
                 f"--numbers: size {size}; {name} has {axis.minimum} to {axis.maximum:,} {axis.unit}"
             )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from typing import BinaryIO
 
@@ -24,7 +24,6 @@ from numbench.tasks.random_words import RandomWords, attempts
 from numbench.tasks.shards import ItemsExhausted, Shard, generate_tables
 
 _ROW_GROUP = 1 << 17
-_FEW_ITEMS = 100
 _DICTIONARY_COLUMNS = ["task", "operator"]
 
 
@@ -39,8 +38,12 @@ def write_shard_file(shard_file: ShardFile, folder: Path) -> FileEntry:
         tables = _hash_ids(generate_rows(shard_file), ids)
         if path.suffix == ".parquet":
             _write_parquet(tables, file)
+        elif task.sample is None:
+            file.writelines(map(json_lines, tables))
         else:
-            _write_jsonl(tables, file, escape=task.prompts is not None)
+            # The prompts of such a task may need escapes.
+            rows = (row for table in tables for row in table.to_pylist())
+            file.writelines(jsonl.encode(msgspec.convert(row, Item)) for row in rows)
         file.flush()
         os.fsync(file.fileno())
     return FileEntry(
@@ -67,11 +70,17 @@ def generate_rows(shard_file: ShardFile) -> Iterator[pa.Table]:
             yield from generate_tables(shard, rows)
     except ItemsExhausted as end:
         available = end.item_count * shard.count
-        if shard.count > 1 and end.item_count < _FEW_ITEMS:
-            available = _count(replace(shard, index=0, count=1))
+        fewer = "a smaller --size" if available else "another --split"
+        limit, more = f"at most {shard.max_digits} digits", "more digits"
+        if shard.question_size is not None:
+            limit, more = f"size {shard.question_size}", "a larger size"
+        elif shard.max_bits is not None:
+            limit, more = f"at most {shard.max_bits} bits", "more bits"
+        elif TASKS[shard.task].sample is not None:
+            more = "a Task.sample with more questions"
         raise BadInput(
             f"{shard.task} has {f'only about {available}' if available else 'no'} different "
-            f"{shard.split} items {_limit(shard, available)}"
+            f"{shard.split} items of {limit}; use {fewer}, or {more}"
         ) from end
 
 
@@ -87,28 +96,6 @@ def _pool(shard: Shard, rows: int) -> pa.Table:
     return pa.concat_tables(tables)
 
 
-def _count(shard: Shard) -> int:
-    """Return the number of items of a shard that has few."""
-    try:
-        return sum(map(len, generate_tables(shard, _FEW_ITEMS * POOL_SIZE)))
-    except ItemsExhausted as end:
-        return end.item_count
-
-
-def _limit(shard: Shard, available: int) -> str:
-    """Return the limit of the numbers, and how to get more items."""
-    fewer = "a smaller --size" if available else "another --split"
-    if shard.question_size is not None:
-        return f"of size {shard.question_size}; use {fewer} or a larger size"
-    if shard.max_bits is not None:
-        return f"of at most {shard.max_bits} bits; use {fewer} or more bits"
-    if TASKS[shard.task].sample is None:
-        return f"of at most {shard.max_digits} digits; use {fewer} or more digits"
-    return (
-        f"of at most {shard.max_digits} digits; use {fewer}, or a Task.sample with more questions"
-    )
-
-
 def _stratified_subset(shard_file: ShardFile, pool: pa.Table) -> pa.Table:
     stream = shard_file.shard.stream
     words = next(attempts(stream._replace(name=f"{stream.name}/subset"), 3 * len(pool)))
@@ -119,18 +106,8 @@ def _stratified_subset(shard_file: ShardFile, pool: pa.Table) -> pa.Table:
 def _hash_ids(tables: Iterable[pa.Table], ids: hashlib._Hash) -> Iterator[pa.Table]:
     """Yield the tables unchanged, adding their item ids to the hash `ids`."""
     for table in tables:
-        ids.update(concatenated_bytes(table["id"].combine_chunks()))
+        ids.update(_concatenated_bytes(table["id"].combine_chunks()))
         yield table
-
-
-def _write_jsonl(tables: Iterable[pa.Table], file: BinaryIO, escape: bool) -> None:
-    """Write JSON lines. escape: strings may need escapes, as in prompts of plugin tasks."""
-    for table in tables:
-        if escape:
-            items = msgspec.convert(table.to_pylist(), list[Item])
-            file.writelines(map(jsonl.encode, items))
-        else:
-            file.write(json_lines(table))
 
 
 def _write_parquet(tables: Iterable[pa.Table], file: BinaryIO) -> None:
@@ -182,30 +159,37 @@ def shuffled(indices: Sequence[int], words: RandomWords) -> list[int]:
     return order
 
 
+_MARK = "\ue000"
+"""A private-use character: the position of a column in a row of JSON."""
+
+
 def json_lines(table: pa.Table) -> bytes:
     """Return the rows of an item table as JSONL, in the field order of `numbench.records.Item`.
 
-    Strings are not escaped: ids, prompts and numbers of the vectorized tasks need no escapes.
+    Strings are not escaped: ids, prompts and numbers of the paper's tasks need no escapes.
     """
-    pieces: list[pa.Array | str] = ["{"]
-    for name in table.column_names:
-        column = table[name].combine_chunks()
-        pieces += ["" if len(pieces) == 1 else ",", f'"{name}":', *_value(column)]
-    return concatenated_bytes(pc.binary_join_element_wise(*_merged([*pieces, "}\n"]), ""))
+    row, columns = _json(table.combine_chunks().to_struct_array().combine_chunks())
+    first, *literals = f"{row}\n".split(_MARK)
+    pieces = chain.from_iterable(zip(columns, literals, strict=True))
+    return _concatenated_bytes(pc.binary_join_element_wise(first, *pieces, ""))
 
 
-def _merged(pieces: list[pa.Array | str]) -> list[pa.Array | str]:
-    """Return the pieces with adjacent literals joined."""
-    merged: list[pa.Array | str] = []
-    for piece in pieces:
-        if merged and isinstance(piece, str) and isinstance(merged[-1], str):
-            merged[-1] += piece
-        else:
-            merged.append(piece)
-    return merged
+def _json(column: pa.Array) -> tuple[str, list[pa.Array]]:
+    """Return a value of a column in JSON with marks, and the strings that replace them."""
+    if pa.types.is_struct(column.type):
+        parts = [_json(part) for part in column.flatten()]
+        fields = [
+            f'"{field.name}":{text}' for field, (text, _) in zip(column.type, parts, strict=True)
+        ]
+        return f"{{{','.join(fields)}}}", [each for _, columns in parts for each in columns]
+    if pa.types.is_list(column.type):
+        return f'["{_MARK}"]', [pc.binary_join(column, '","')]
+    if pa.types.is_integer(column.type):
+        return _MARK, [pc.cast(column, pa.string())]
+    return f'"{_MARK}"', [column]
 
 
-def concatenated_bytes(strings: pa.StringArray) -> bytes:
+def _concatenated_bytes(strings: pa.StringArray) -> bytes:
     """Return the bytes of all strings of an array, concatenated."""
     if not len(strings):
         return b""
@@ -213,17 +197,3 @@ def concatenated_bytes(strings: pa.StringArray) -> bytes:
     positions = memoryview(offsets).cast("i")
     first, last = positions[strings.offset], positions[strings.offset + len(strings)]
     return memoryview(data)[first:last].tobytes()
-
-
-def _value(column: pa.Array) -> list[pa.Array | str]:
-    """Return pieces that, joined row by row, are a column's values in JSON."""
-    if pa.types.is_struct(column.type):
-        pieces: list[pa.Array | str] = ["{"]
-        for field, part in zip(column.type, column.flatten(), strict=True):
-            pieces += ["" if len(pieces) == 1 else ",", f'"{field.name}":', *_value(part)]
-        return [*pieces, "}"]
-    if pa.types.is_list(column.type):
-        return ['["', pc.binary_join(column, '","'), '"]']
-    if pa.types.is_integer(column.type):
-        return [pc.cast(column, pa.string())]
-    return ['"', column, '"']

@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterable, Mapping
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypedDict, Unpack
 
 import msgspec
 
@@ -97,8 +97,8 @@ class Dataset:
 
     def _read(self, entry: FileEntry) -> list[Item]:
         path = self.path / entry.file
-        parquet = path.suffix == ".parquet"
-        items = _read_parquet(path) if parquet else list(jsonl.read_lines(path, Item))
+        is_parquet = path.suffix == ".parquet"
+        items = _read_parquet(path) if is_parquet else list(jsonl.read_lines(path, Item))
         for number, item in enumerate(items, 1):
             if item.task != entry.task:
                 raise BadInput(
@@ -124,20 +124,25 @@ def open_dataset(name: str | Path) -> Dataset:
     """
     if isinstance(name, Path) or "/" in name or os.sep in name:
         return Dataset(Path(name))
+    folders = (Path("datasets") / name, Path(name))
+    found = [Dataset(folder) for folder in folders if (folder / MANIFEST).is_file()]
     if name in RELEASED_DATASETS:
-        return _open_released(name)
-    local = _local_datasets(name)
-    if not local:
+        for local in found:
+            if local.manifest.sha256 != RELEASED_DATASETS[name]:
+                raise BadInput(
+                    f"{local.path} is not the released {name}; address it as "
+                    f"./{local.path.as_posix()}, or rename it to use the released {name}"
+                )
+        return released_dataset(name)
+    if not found:
         raise BadInput(
             f"no dataset {name!r}; use {', '.join(RELEASED_DATASETS)}, the name of a dataset in "
             f"./datasets, or a path such as ./{name}"
         )
-    if len({dataset.manifest.sha256 for dataset in local}) > 1:
-        folders = [_address(dataset.path) for dataset in local]
-        raise BadInput(
-            f"dataset {name!r} is ambiguous; address it by its path: {' or '.join(folders)}"
-        )
-    return local[0]
+    if len({dataset.manifest.sha256 for dataset in found}) > 1:
+        paths = " or ".join(f"./{dataset.path.as_posix()}" for dataset in found)
+        raise BadInput(f"dataset {name!r} is ambiguous; address it by its path: {paths}")
+    return found[0]
 
 
 def open_run_dataset(ref: DatasetRef, run_folder: Path) -> Dataset:
@@ -168,37 +173,18 @@ def released_dataset(name: str) -> Dataset:
     return dataset
 
 
-def _open_released(name: str) -> Dataset:
-    released = released_dataset(name)
-    for local in _local_datasets(name):
-        if local.manifest.sha256 != released.manifest.sha256:
-            raise BadInput(
-                f"{local.path} is not the released {name}; address it as {_address(local.path)}, "
-                f"or rename it to use the released {name}"
-            )
-    return released
+class ManifestFields(TypedDict):
+    """What a manifest says of a dataset in addition to its files."""
 
-
-def _local_datasets(name: str) -> list[Dataset]:
-    """Return the datasets `./datasets/NAME` and `./NAME`, if they exist."""
-    folders = (Path("datasets") / name, Path(name))
-    return [Dataset(folder) for folder in folders if (folder / MANIFEST).is_file()]
-
-
-def _address(folder: Path) -> str:
-    """Return a relative folder as a path that `open_dataset` takes as a folder."""
-    return f"./{folder.as_posix()}"
+    name: str
+    generator: str
+    seed: int | None
+    split: str
+    settings: dict[str, Scalar]
 
 
 def write_dataset(
-    path: Path,
-    items: Mapping[str, Iterable[Item]],
-    *,
-    name: str,
-    generator: str,
-    seed: int | None,
-    split: str,
-    settings: dict[str, Scalar],
+    path: Path, items: Mapping[str, Iterable[Item]], **fields: Unpack[ManifestFields]
 ) -> Dataset:
     """Write items per task as JSONL, then the manifest, each atomically; return the dataset."""
     entries = []
@@ -216,32 +202,15 @@ def write_dataset(
                 ids=hashlib.sha256("".join(item.id for item in rows).encode()).hexdigest(),
             )
         )
-    return write_manifest(
-        path, entries, name=name, generator=generator, seed=seed, split=split, settings=settings
-    )
+    return write_manifest(path, entries, **fields)
 
 
 def write_manifest(
-    path: Path,
-    entries: Iterable[FileEntry],
-    *,
-    name: str,
-    generator: str,
-    seed: int | None,
-    split: str,
-    settings: dict[str, Scalar],
+    path: Path, entries: Iterable[FileEntry], **fields: Unpack[ManifestFields]
 ) -> Dataset:
     """Write the manifest of the files in `path`, the last step of writing a dataset."""
     files = tuple(entries)
-    manifest = Manifest(
-        name=name,
-        generator=generator,
-        seed=seed,
-        split=split,
-        settings=settings,
-        files=files,
-        sha256=dataset_hash(files),
-    )
+    manifest = Manifest(files=files, sha256=dataset_hash(files), **fields)
     jsonl.write_json(path / MANIFEST, manifest)
     return Dataset(path)
 

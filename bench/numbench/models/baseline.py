@@ -165,7 +165,7 @@ def _evaluate(
     def operate(operator: str, a: float, b: float) -> float:
         return float_format.round(_BINARY_OPERATIONS[operator](a, b))
 
-    return expression.evaluate(operands, float_format.parse, operate)
+    return float(expression.evaluate(operands, float_format.parse, operate))
 
 
 def _json(result: Approximation, float_format: FloatFormat, in_full: bool = False) -> str:

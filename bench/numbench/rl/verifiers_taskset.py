@@ -13,8 +13,7 @@ import verifiers.v1 as vf
 from pydantic import Field
 
 from numbench.records import Item
-from numbench.rl.questions import Question, sample, training_question
-from numbench.rl.rewards import RewardName
+from numbench.rl import Question, RewardName, sample, training_question
 
 
 class NumbenchData(vf.TaskData):
@@ -29,8 +28,7 @@ class NumbenchTask(vf.Task[NumbenchData]):
 
     def question(self) -> Question:
         """Return the question. Raises BadInput if its item is not of the training split."""
-        item = msgspec.json.decode(self.data.item, type=Item)
-        return training_question(item, self.data.reward)
+        return training_question(msgspec.json.decode(self.data.item, type=Item), self.data.reward)
 
     @vf.reward(weight=1.0)
     async def numbench(self, trace: vf.Trace) -> float:
@@ -39,12 +37,10 @@ class NumbenchTask(vf.Task[NumbenchData]):
 
     async def validate(self, runtime: vf.Runtime) -> bool:
         """Return whether the exact answer, in the requested format, has the full reward."""
-        answer = msgspec.json.decode(self.data.item, type=Item).answer
-        if isinstance(answer, tuple):
-            text = f'{{"answer": [{", ".join(answer)}]}}'
-        else:
-            text = f'{{"answer": "{answer}"}}'
-        return self.question().reward(text) == 1
+        question = self.question()
+        answer = question.item.answer
+        shown = f"[{', '.join(answer)}]" if isinstance(answer, tuple) else f'"{answer}"'
+        return question.reward(f'{{"answer": {shown}}}') == 1
 
 
 class NumbenchConfig(vf.TasksetConfig):

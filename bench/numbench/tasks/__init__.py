@@ -6,7 +6,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, MutableMapping
+from collections import UserDict
+from collections.abc import MutableMapping
 from difflib import get_close_matches
 from functools import cached_property
 
@@ -21,11 +22,14 @@ from numbench.tasks.task_check import check_task
 ENTRY_POINTS = "numbench.tasks"
 
 
-class _TaskRegistry(MutableMapping[str, Task]):
+class _TaskRegistry(UserDict[str, Task]):
     """All tasks by name. Plugins are loaded on first use, so that they can import this package."""
 
+    def __init__(self) -> None:
+        """Create the registry without loading the plugins."""
+
     @cached_property
-    def _tasks(self) -> dict[str, Task]:
+    def data(self) -> dict[str, Task]:  # type: ignore[override]
         """Load the tasks. Raises BadInput for a broken plugin."""
         tasks = PAPER_TASKS | SCALED_TASKS
         for name, task in load_plugins(ENTRY_POINTS, Task):
@@ -38,21 +42,6 @@ class _TaskRegistry(MutableMapping[str, Task]):
                 raise BadInput(f"{source}: {error}") from error
             tasks[task.name] = task
         return tasks
-
-    def __getitem__(self, name: str) -> Task:
-        return self._tasks[name]
-
-    def __setitem__(self, name: str, task: Task) -> None:
-        self._tasks[name] = task
-
-    def __delitem__(self, name: str) -> None:
-        del self._tasks[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._tasks)
-
-    def __len__(self) -> int:
-        return len(self._tasks)
 
 
 TASKS: MutableMapping[str, Task] = _TaskRegistry()

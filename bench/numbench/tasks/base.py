@@ -31,7 +31,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from string import Formatter, ascii_lowercase
-from typing import Literal, NamedTuple, Protocol, TypeVar, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
 from numbench.records import Answer, Difficulty, ErrorKind
 from numbench.tasks.difficulty import of_printed_digits
@@ -47,8 +47,6 @@ AnswerKind = Literal["number", "letter", "list"]
 Metric = Literal["log_smape", "exact_match"]
 Approximation = float | str | Sequence[float]
 """An answer in floating-point arithmetic: a number, a letter or a list of numbers."""
-
-Number = TypeVar("Number")
 
 
 class SampledQuestion(NamedTuple):
@@ -94,28 +92,17 @@ class SizeAxis(NamedTuple):
     maximum: int = 4096
 
 
-class Evaluate(Protocol):
-    """Returns the value of an expression in any arithmetic, from its operands."""
-
-    def __call__(
-        self,
-        operands: Sequence[str],
-        number: Callable[[str], Number],
-        operate: Callable[[str, Number, Number], Number],
-        /,
-    ) -> Number:
-        """number: parses a number. operate: applies an operator to two numbers."""
-
-
 class ExpressionFormat(NamedTuple):
     """How the operands of a question are written as an expression, read back, and evaluated.
 
-    parse raises ValueError for a text that is not such an expression.
+    parse raises ValueError for a text that is not such an expression. evaluate returns the value
+    in any arithmetic, from the operands, a function that parses a number, and one that applies an
+    operator to two numbers.
     """
 
     format: Callable[[Sequence[str]], str]
     parse: Callable[[str], tuple[str, ...]]
-    evaluate: Evaluate
+    evaluate: Callable[[Sequence[str], Callable[[str], Any], Callable[[str, Any, Any], Any]], Any]
 
 
 @dataclass(frozen=True)
@@ -173,10 +160,6 @@ class Convention(NamedTuple):
     error_kind: ErrorKind = "other"
 
 
-def _no_chance(_operand_count: int) -> float:
-    return 0.0
-
-
 Sample = Callable[[RandomWords, SamplingSettings], SampledQuestion | None]
 
 
@@ -226,7 +209,7 @@ class Task:
     words_per_attempt: int = 16
     stream_name: str | None = None
     system_prompt: str = ""
-    chance_accuracy: Callable[[int], float] = _no_chance
+    chance_accuracy: Callable[[int], float] = lambda _operand_count: 0.0
     conventions: tuple[Convention, ...] = ()
     approximate: (
         Callable[[str, Sequence[float], Callable[[float], float]], Approximation] | None

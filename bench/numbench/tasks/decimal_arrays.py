@@ -1,18 +1,23 @@
-"""Arrays of decimal numbers: integer significands (below 10¹⁸) and powers of ten."""
+"""Arrays of decimal numbers: integer significands (below 10¹⁸) and powers of ten.
+
+Results in extended precision (`long double`) are rounded to decimal numbers with a proof, row by
+row; rows without one need exact arithmetic.
+"""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 IntArray = NDArray[np.int64]
-FloatArray = NDArray[np.float64]
 BoolArray = NDArray[np.bool_]
+ExtendedArray = NDArray[np.longdouble]
 
 POWERS_OF_TEN = 10 ** np.arange(19, dtype=np.int64)
+_POWERS_OF_TWO = 2 ** np.arange(63, dtype=np.int64)
 
 
 class DecimalArray(NamedTuple):
@@ -53,17 +58,12 @@ def normalize(numbers: DecimalArray) -> DecimalArray:
 
 
 def floor_log10(numerators: IntArray, denominators: IntArray) -> IntArray:
-    """Return ⌊log10(numerator / denominator)⌋ of positive integers, denominators below 10."""
-    exponent = digit_count(numerators) - 1
-    return exponent - (numerators < denominators * POWERS_OF_TEN[exponent])
-
-
-def ceil_log10(numerators: IntArray, denominators: IntArray) -> IntArray:
-    """Return ⌈log10(numerator / denominator)⌉ of positive integers, denominators below 10."""
-    floor = floor_log10(numerators, denominators)
-    exact = (floor >= 0) & (numerators == denominators * POWERS_OF_TEN[np.maximum(floor, 0)])
-    exact |= (floor < 0) & (numerators * POWERS_OF_TEN[np.maximum(-floor, 0)] == denominators)
-    return np.where(exact, floor, floor + 1)
+    """Return ⌊log10(numerator / denominator)⌋ of positive integers below 10¹⁸ and 10."""
+    exponent: IntArray = digit_count(numerators) - digit_count(denominators)
+    left = numerators * POWERS_OF_TEN[np.maximum(-exponent, 0)]
+    right = denominators * POWERS_OF_TEN[np.maximum(exponent, 0)]
+    floor: IntArray = exponent - (left < right)
+    return floor
 
 
 def floor_log2(numerators: IntArray, denominators: IntArray) -> IntArray:
@@ -76,11 +76,37 @@ def floor_log2(numerators: IntArray, denominators: IntArray) -> IntArray:
 
 
 def bit_length(values: IntArray) -> IntArray:
-    """Count the binary digits of positive integers."""
-    _, rounded = np.frexp(values.astype(np.float64))
-    # The float64 nearest to a large integer may be the power of two above it.
-    length = rounded.astype(np.int64)
-    return length - (values < np.int64(1) << (length - 1))
+    """Count the binary digits of integers that are not negative."""
+    return np.searchsorted(_POWERS_OF_TWO, values, side="right")
+
+
+_LARGEST_POWER = 300
+_TENS = np.array([np.longdouble(f"1e{k}") for k in range(-_LARGEST_POWER, _LARGEST_POWER + 1)])
+_ERROR = 2.0**-59
+"""A bound on the relative error of a value to be rounded: 16 units of the 64th bit."""
+
+_HAS_64_BITS = bool(np.longdouble(1) + np.longdouble(2.0**-63) != 1)
+"""Whether `long double` has a significand of at least 64 bits, as on Linux with x86 or Arm."""
+
+
+def scaled(values: NDArray[Any], exponents: IntArray) -> ExtendedArray:
+    """Return value · 10^exponent in extended precision, for exponents within ±300."""
+    result: ExtendedArray = values * _TENS[exponents + _LARGEST_POWER]
+    return result
+
+
+def round_to_digits(values: ExtendedArray, digits: int) -> tuple[DecimalArray, BoolArray]:
+    """Return values rounded to `digits` significant digits, and the rows with a proved result.
+
+    A result is proved if a relative error of 2⁻⁵⁹ in the value cannot change it. Where `long
+    double` is no longer than float64, no result is.
+    """
+    exponent = np.searchsorted(_TENS, np.abs(values), side="right") - 1 - _LARGEST_POWER
+    unit_exponent = np.maximum(exponent, digits - 1 - _LARGEST_POWER) - (digits - 1)
+    units = scaled(values, -unit_exponent)
+    whole = np.rint(units)
+    proved: BoolArray = np.abs(np.abs(units - whole) - 0.5) > 10.0**digits * _ERROR
+    return DecimalArray(whole.astype(np.int64), unit_exponent), proved & _HAS_64_BITS
 
 
 _SIGNIFICAND_WIDTH = 18

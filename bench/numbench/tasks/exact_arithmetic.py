@@ -86,9 +86,7 @@ def mean(numbers: Sequence[str]) -> str:
 
 def std(numbers: Sequence[str]) -> str:
     """Return the population standard deviation: √ of the mean squared deviation from the mean."""
-    units, exponent = align_exponents([parse_decimal(number) for number in numbers])
-    n = len(units)
-    return _to_text(_sqrt_quotient(_scaled_variance(units), n * n, exponent))
+    return _deviation(numbers, len(numbers))
 
 
 def sample_std(numbers: Sequence[str]) -> str:
@@ -96,37 +94,41 @@ def sample_std(numbers: Sequence[str]) -> str:
 
     Raises ValueError with fewer than two numbers.
     """
+    if len(numbers) < 2:
+        raise ValueError("the sample standard deviation needs at least two numbers")
+    return _deviation(numbers, len(numbers) - 1)
+
+
+def _deviation(numbers: Sequence[str], divisor: int) -> str:
+    """Return √ of the sum of squared deviations over `divisor`, rounded once."""
     units, exponent = align_exponents([parse_decimal(number) for number in numbers])
     n = len(units)
-    if n < 2:
-        raise ValueError("the sample standard deviation needs at least two numbers")
-    return _to_text(_sqrt_quotient(_scaled_variance(units), n * (n - 1), exponent))
+    numerator = n * sum(unit * unit for unit in units) - sum(units) ** 2
+    shift = max(0, 2 * DIGITS + 4 - len(str(numerator)) // 2 + len(str(n * divisor)))
+    scaled, remainder = divmod(numerator * 100**shift, n * divisor)
+    root = isqrt(scaled)
+    # The root is truncated to more than DIGITS digits; a further digit for the rest breaks ties.
+    digits = root * 10 + bool(remainder or root * root != scaled)
+    value = Decimal(digits).scaleb(exponent - shift - 1, _EXACT)
+    return _to_text(_ROUNDED.create_decimal(value))
 
 
-def _scaled_variance(units: Sequence[int]) -> int:
-    """Return n² times the mean squared deviation from the mean."""
-    return len(units) * sum(unit * unit for unit in units) - sum(units) ** 2
+_PAIR = {"+": add, "-": subtract, "*": multiply, "/": divide, "^": power}
+_LIST = {"mean": mean, "std": std}
+
+
+def evaluate(operator: str, operands: Sequence[str]) -> str:
+    """Return the value of an operator of the paper's arithmetic tasks.
+
+    Raises ValueError if an operand is malformed or the value is undefined.
+    """
+    return _LIST[operator](operands) if operator in _LIST else _PAIR[operator](*operands)
 
 
 def in_range(answer: str) -> bool:
     """Return whether n is 0 or 10⁻¹⁴ ≤ |n| < 10¹⁵ (paper, "Number sampling")."""
     value = abs(Decimal(answer))
     return not value or MIN_ANSWER <= value < MAX_ANSWER
-
-
-def _sqrt_quotient(numerator: int, denominator: int, exponent: int) -> Decimal:
-    """Return √(numerator / denominator) · 10^exponent, rounded once."""
-    shift = max(0, 2 * DIGITS + 4 - len(str(numerator)) // 2 + len(str(denominator)))
-    scaled, remainder = divmod(numerator * 100**shift, denominator)
-    root = isqrt(scaled)
-    exact = not remainder and root * root == scaled
-    return _rounded_with_sticky(root, exact, exponent - shift)
-
-
-def _rounded_with_sticky(truncated: int, exact: bool, exponent: int) -> Decimal:
-    """Round a value that was truncated to more than DIGITS digits; the lost part breaks ties."""
-    digits = truncated * 10 + (0 if exact else 1)
-    return _ROUNDED.create_decimal(Decimal(digits).scaleb(exponent - 1, _EXACT))
 
 
 def _integer_power(base: DecimalNumber, exponent: int) -> str:

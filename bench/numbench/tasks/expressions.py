@@ -7,6 +7,7 @@ digits of its nodes in prefix order, 0 for a number, 1 for `+`, 2 for `-` and 3 
 
 from __future__ import annotations
 
+import operator
 import re
 from collections.abc import Callable, Sequence
 from typing import TypeVar
@@ -18,13 +19,13 @@ MAX_MAGNITUDE = 999
 
 T = TypeVar("T")
 
-_OPERATORS = "+-*"
-_CODES = {operator: str(code) for code, operator in enumerate(_OPERATORS, 1)}
 _OPERATIONS: dict[str, Callable[[int, int], int]] = {
-    "+": lambda a, b: a + b,
-    "-": lambda a, b: a - b,
-    "*": lambda a, b: a * b,
+    "+": operator.add,
+    "-": operator.sub,
+    "*": operator.mul,
 }
+_CODES = {sign: str(code) for code, sign in enumerate(_OPERATIONS, 1)}
+_SIGNS = {code: sign for sign, code in _CODES.items()}
 _TERM = re.compile(r"(-?)(\d+)")
 _TOKEN = re.compile(r"\s*(\d+|[-+*()])")
 
@@ -34,13 +35,12 @@ def format_terms(operands: Sequence[str]) -> str:
 
     Raises ValueError for an operand that is not an integer.
     """
-    parts = []
-    for index, operand in enumerate(operands):
+    parts: list[str] = []
+    for operand in operands:
         match = _TERM.fullmatch(operand)
         if match is None:
             raise ValueError(f"{operand[:40]!r} is not an integer")
-        sign = match[1] or "+"
-        parts.append(match[0] if index == 0 else f"{sign} {match[2]}")
+        parts.append(f"{match[1] or '+'} {match[2]}" if parts else operand)
     return " ".join(parts)
 
 
@@ -59,23 +59,13 @@ def evaluate_terms(
     """Return the value of a sum of terms in any arithmetic, added from left to right."""
     value = number(operands[0])
     for operand in operands[1:]:
-        operator = "-" if operand.startswith("-") else "+"
-        value = operate(operator, value, number(operand.removeprefix("-")))
+        sign = "-" if operand.startswith("-") else "+"
+        value = operate(sign, value, number(operand.removeprefix("-")))
     return value
 
 
-def sum_of_terms(operands: Sequence[str]) -> str:
-    """Return the value of a sum of terms."""
-    return str(sum(map(int, operands)))
-
-
-def words_of_nested(operations: int) -> int:
-    """Return the number of random words that `sample_nested` uses."""
-    return 3 * operations + 1
-
-
 def sample_nested(words: RandomWords, operations: int) -> tuple[str, ...]:
-    """Return the operands of an expression of the numbers 1 … 9.
+    """Return the operands of an expression of the numbers 1 … 9. Uses 3 · operations + 1 words.
 
     At every operation, the numbers of operations left and right of it are uniform, and the
     operator is uniform among those whose result is at most MAX_MAGNITUDE in absolute value.
@@ -93,11 +83,11 @@ def sample_nested(words: RandomWords, operations: int) -> tuple[str, ...]:
         codes.append("")
         on_the_left = words.randbelow(count)
         left, right = sample(on_the_left), sample(count - 1 - on_the_left)
-        results = {operator: apply(left, right) for operator, apply in _OPERATIONS.items()}
-        allowed = [name for name, value in results.items() if abs(value) <= MAX_MAGNITUDE]
-        operator = allowed[words.randbelow(len(allowed))]
-        codes[position] = _CODES[operator]
-        return results[operator]
+        results = {sign: apply(left, right) for sign, apply in _OPERATIONS.items()}
+        allowed = [sign for sign, value in results.items() if abs(value) <= MAX_MAGNITUDE]
+        chosen = allowed[words.randbelow(len(allowed))]
+        codes[position] = _CODES[chosen]
+        return results[chosen]
 
     sample(operations)
     return (*numbers, "".join(codes))
@@ -105,20 +95,19 @@ def sample_nested(words: RandomWords, operations: int) -> tuple[str, ...]:
 
 def format_nested(operands: Sequence[str]) -> str:
     """Return a nested expression, in parentheses except for the outermost operation."""
-    return evaluate_nested(operands, str, lambda operator, a, b: f"({a} {operator} {b})")[1:-1]
+    return evaluate_nested(operands, str, lambda sign, a, b: f"({a} {sign} {b})")[1:-1]
 
 
 def value_of_nested(operands: Sequence[str]) -> str:
     """Return the value of a nested expression."""
-    return str(evaluate_nested(operands, int, lambda operator, a, b: _OPERATIONS[operator](a, b)))
+    return str(evaluate_nested(operands, int, lambda sign, a, b: _OPERATIONS[sign](a, b)))
 
 
 def parse_nested(text: str) -> tuple[str, ...]:
     """Return the operands of a nested expression. Raises ValueError for other text."""
     numbers: list[str] = []
     stack: list[str] = []
-    for match in _TOKEN.finditer(f"({text})"):
-        token = match[1]
+    for token in _TOKEN.findall(f"({text})"):
         if token.isdigit():
             numbers.append(token)
             stack.append("0")
@@ -127,8 +116,8 @@ def parse_nested(text: str) -> tuple[str, ...]:
         elif len(stack) < 4 or stack[-4] != "(" or stack[-2] not in _CODES:
             break
         else:
-            left, operator, right = stack[-3:]
-            stack[-4:] = [_CODES[operator] + left + right]
+            left, sign, right = stack[-3:]
+            stack[-4:] = [_CODES[sign] + left + right]
     operands = (*numbers, stack[0] if stack else "")
     if len(stack) != 1 or not stack[0].isdigit() or format_nested(operands) != text:
         raise ValueError(f"{text[:40]!r} is not a nested expression")
@@ -142,18 +131,18 @@ def evaluate_nested(
 
     Raises ValueError if the operands are not those of an expression.
     """
-    *numbers, structure = operands
+    *rest, structure = operands
     stack: list[T] = []
-    rest = list(numbers)
     # From the right, the operands of an operation are on the stack before it.
     for code in reversed(structure):
         if code == "0" and rest:
             stack.append(number(rest.pop()))
-        elif code in "123" and len(stack) > 1:
+        elif code in _SIGNS and len(stack) > 1:
             left, right = stack.pop(), stack.pop()
-            stack.append(operate(_OPERATORS[int(code) - 1], left, right))
+            stack.append(operate(_SIGNS[code], left, right))
         else:
-            raise ValueError(f"{structure[:40]!r} is not the structure of an expression")
+            stack.clear()
+            break
     if len(stack) != 1 or rest:
-        raise ValueError(f"{structure[:40]!r} is not the structure of {len(numbers)} numbers")
+        raise ValueError(f"{structure[:40]!r} is not the structure of such an expression")
     return stack[0]

@@ -1,26 +1,40 @@
-"""Arrow tables with the fields of `Item`, built from arrays of questions."""
+"""Arrow tables with the fields of `Item`, built from arrays of questions.
+
+Answers are proved roundings, and exact arithmetic for the other rows. Difficulties are those of
+`numbench.tasks.difficulty`.
+"""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable
 from dataclasses import replace
-from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from numbench import decimal_numbers
 from numbench.records import SCHEMA
-from numbench.tasks import TASKS, array_answers
-from numbench.tasks.array_answers import DifficultyArrays
-from numbench.tasks.base import LETTERS, MAX_EXPONENT, MIN_EXPONENT
+from numbench.tasks import TASKS
+from numbench.tasks.base import LETTERS
 from numbench.tasks.decimal_arrays import (
-    BoolArray,
     DecimalArray,
+    ExtendedArray,
     IntArray,
+    bit_length,
+    count_nonzero_digits,
+    digit_count,
+    floor_log2,
+    floor_log10,
     format_decimals,
-    magnitude,
+    normalize,
+    round_to_digits,
     rows_to_strings,
+    scaled,
 )
+from numbench.tasks.exact_arithmetic import DIGITS
 from numbench.tasks.prompts import load_prompt_set
 from numbench.tasks.questions import Hashes, Questions, in_range
 
@@ -33,14 +47,15 @@ _LIST_PROMPT_TASKS = (*_SAME_LISTS_TASK, "minmax", "sorting")
 _HEX = np.array([list(b"%02x" % byte) for byte in range(256)], np.uint8)
 
 
-def build_item_table(questions: Questions, hashes: Hashes, max_digits: int) -> pa.Table:
+def build_item_table(questions: Questions, hashes: Hashes) -> pa.Table:
     """Return the items of the questions with an answer in range, with the fields of `Item`."""
     task = TASKS[questions.task]
     if task.metric == "log_smape":
-        values = array_answers.numeric_answers(questions, max_digits)
+        values = numeric_answers(questions)
         keep = in_range(values)
         if questions.task in _SAME_LISTS_TASK:
-            keep &= _other_moment_in_range(questions, max_digits)
+            other = replace(questions, task=_SAME_LISTS_TASK[questions.task])
+            keep &= in_range(numeric_answers(other))
         questions, values, hashes = questions.select(keep), values.select(keep), hashes[keep]
         operands = _operands(questions)
         answer = format_decimals(values)
@@ -63,26 +78,6 @@ def build_item_table(questions: Questions, hashes: Hashes, max_digits: int) -> p
     )
 
 
-def _other_moment_in_range(questions: Questions, max_digits: int) -> BoolArray:
-    """Return whether the other moment of each list is in range, computed only where in doubt.
-
-    A mean can leave the range only upwards, at the highest magnitude. A standard deviation can
-    only be too small, and never is if the list spans 10⁻¹³: it is at least the span over 2·√5.
-    """
-    if questions.task == "std":
-        doubtful = questions.params["exponent"] == MAX_EXPONENT
-    else:
-        units, present = questions.operands.significand, questions.present
-        padded = np.where(present, units, units[:, :1])
-        span = DecimalArray(np.ptp(padded, axis=1), questions.operands.exponent[:, 0])
-        doubtful = magnitude(span) < MIN_EXPONENT + 1
-    keep = np.ones(len(questions), np.bool_)
-    rows = np.flatnonzero(doubtful)
-    other = replace(questions.select(rows), task=_SAME_LISTS_TASK[questions.task])
-    keep[rows] = in_range(array_answers.numeric_answers(other, max_digits))
-    return keep
-
-
 def _operands(questions: Questions) -> pa.ListArray:
     """Return the operands of each row in plain notation."""
     offsets = np.r_[0, np.cumsum(questions.length)].astype(np.int32)
@@ -90,51 +85,24 @@ def _operands(questions: Questions) -> pa.ListArray:
     return pa.ListArray.from_arrays(pa.array(offsets), texts)
 
 
-def _arithmetic_difficulty(
-    questions: Questions, values: DecimalArray, operands: pa.ListArray, answer: pa.Array
-) -> DifficultyArrays:
-    if questions.task in _SAME_LISTS_TASK:
-        return array_answers.of_moments(questions)
-    if questions.task == "addition":
-        return array_answers.of_printed_digits(questions, operands)
-    columns = [DecimalArray(*(part[:, i] for part in questions.operands)) for i in (0, 1)]
-    texts = [operands.values[i::2] for i in (0, 1)]
-    counts = [array_answers.nonzero_digits(n, t) for n, t in zip(columns, texts, strict=True)]
-    if questions.task in ("division", "exponentiation"):
-        counts.append(array_answers.nonzero_digits(values, answer))
-    combine = np.prod if questions.task == "exponentiation" else np.sum
-    return DifficultyArrays(*(combine(part, axis=0) for part in zip(*counts, strict=True)))
-
-
 def _comparison(questions: Questions, operands: pa.ListArray) -> tuple[pa.Array, DifficultyArrays]:
     """Return answers and difficulties of minmax, interval and sorting."""
-    ranking = array_answers.sort_order(questions)
-    if questions.task == "sorting":
-        difficulties = array_answers.of_printed_digits(questions, operands)
-    else:
-        difficulties = array_answers.of_comparison(questions, ranking)
+    units, present = questions.operands.significand, questions.present
     if questions.task == "interval":
-        letters = pa.array(list(LETTERS))
-        return letters.take(pa.array(array_answers.interval_index(questions))), difficulties
-    offsets = np.asarray(operands.offsets)
-    rows, last = np.arange(len(questions)), questions.length - 1
-    is_reversed = questions.operator == 1
+        position = ((units[:, 1:] <= units[:, :1]) & present[:, 1:]).sum(axis=1)
+        letters = pa.array(list(LETTERS)).take(pa.array(position))
+        return letters, _of_comparison(questions, units)
+    # The elements in the order of the question, absent ones last.
+    signed = np.where(questions.operator == 1, -1, 1)[:, None] * units
+    order = np.argsort(np.where(present, signed, np.iinfo(np.int64).max), axis=1, kind="stable")
+    offsets = np.asarray(operands.offsets)[:-1]
     if questions.task == "minmax":
-        chosen = offsets[:-1] + ranking[rows, np.where(is_reversed, last, 0)]
-        return operands.values.take(pa.array(chosen)), difficulties
-    ranking = _descending_where(is_reversed, ranking, questions)
-    chosen = (offsets[:-1, None] + ranking)[questions.present]
-    return pa.ListArray.from_arrays(
-        operands.offsets, operands.values.take(pa.array(chosen))
-    ), difficulties
-
-
-def _descending_where(is_reversed: np.ndarray, ranking: IntArray, questions: Questions) -> IntArray:
-    """Return the ranking with some rows reversed; absent operands stay last."""
-    columns = np.arange(ranking.shape[1])
-    mirrored = np.where(questions.present, questions.length[:, None] - 1 - columns, columns)
-    descending = np.take_along_axis(ranking, mirrored, axis=1)
-    return np.where(is_reversed[:, None], descending, ranking)
+        ranked = np.take_along_axis(units, order, axis=1)
+        answers = operands.values.take(pa.array(offsets + order[:, 0]))
+        return answers, _of_comparison(questions, ranked)
+    elements = operands.values.take(pa.array((offsets[:, None] + order)[present]))
+    answers = pa.ListArray.from_arrays(operands.offsets, elements)
+    return answers, _of_printed_digits(questions, operands)
 
 
 def _prompts(questions: Questions, operands: pa.ListArray) -> pa.Array:
@@ -161,12 +129,9 @@ def _format_prompts(task: str, operator: str, operands: pa.ListArray) -> pa.Arra
         values = operands.flatten()
         columns = [values[i::width] for i in range(width)]
     # Private-use characters mark the positions of the operands in the prompt.
-    marks = [chr(0xE000 + i) for i in range(len(columns))]
-    prompt = load_prompt_set().format_question(task, operator, marks)
-    positions = [i for i, character in enumerate(prompt) if character in marks]
-    pieces: list[pa.Array | str] = [prompt[: positions[0]]]
-    for position, following in pairwise([*positions, len(prompt)]):
-        pieces += [columns[ord(prompt[position]) - 0xE000], prompt[position + 1 : following]]
+    marked = {chr(0xE000 + i): column for i, column in enumerate(columns)}
+    prompt = load_prompt_set().format_question(task, operator, list(marked))
+    pieces = [marked.get(piece, piece) for piece in re.split(f"([{''.join(marked)}])", prompt)]
     return pc.binary_join_element_wise(*pieces, "")
 
 
@@ -181,3 +146,169 @@ def _repeat(text: str, rows: int) -> pa.Array:
 
 def _struct_array(**columns: IntArray) -> pa.StructArray:
     return pa.StructArray.from_arrays([pa.array(c) for c in columns.values()], list(columns))
+
+
+def numeric_answers(questions: Questions) -> DecimalArray:
+    """Return the answers of arithmetic questions, rounded to 15 significant digits."""
+    values, unit_exponent = _VALUES[questions.task](questions)
+    (significand, exponent), proved = round_to_digits(values, DIGITS)
+    answers = DecimalArray(significand, exponent + unit_exponent)
+    _answer_exactly(questions, np.flatnonzero(~proved), answers)
+    return answers
+
+
+def _answer_exactly(questions: Questions, rows: IntArray, answers: DecimalArray) -> None:
+    """Replace the answers of some rows by those of exact arithmetic."""
+    task, subset = TASKS[questions.task], questions.select(rows)
+    texts = iter(format_decimals(subset.operands.select(subset.present)).to_pylist())
+    for row, length, operator in zip(rows, subset.length, subset.operator, strict=True):
+        operands = [next(texts) for _ in range(length)]
+        answer = decimal_numbers.parse_decimal(
+            str(task.exact_answer(task.operators[operator], operands))
+        )
+        answers.significand[row], answers.exponent[row] = decimal_numbers.normalize(answer)
+
+
+# Values in extended precision, and the exponents of their units. Every step has a relative error
+# of half a unit of the 64th bit; the exponent of a root, times the logarithm of its base, adds
+# less than ten. Sums are exact, or of operands too different in magnitude to cancel.
+
+_Values = tuple[ExtendedArray, IntArray]
+
+
+def _columns(questions: Questions) -> tuple[ExtendedArray, ExtendedArray]:
+    a, b = questions.operands.significand.T.astype(np.longdouble)
+    return a, b
+
+
+def _sum(questions: Questions) -> _Values:
+    exponent = questions.operands.exponent
+    unit_exponent = exponent.min(axis=1)
+    a, b = scaled(questions.operands.significand, exponent - unit_exponent[:, None]).T
+    return np.where(questions.operator == 1, a - b, a + b), unit_exponent
+
+
+def _product(questions: Questions) -> _Values:
+    a, b = _columns(questions)
+    return a * b, questions.operands.exponent.sum(axis=1)
+
+
+def _quotient(questions: Questions) -> _Values:
+    a, b = _columns(questions)
+    return a / b, -np.diff(questions.operands.exponent, axis=1)[:, 0]
+
+
+def _power(questions: Questions) -> _Values:
+    """Return powers; the units of an integer power are those of its base, to that power."""
+    base, exponent = _columns(questions)
+    base_exponent, root_exponent = questions.operands.exponent.T
+    is_root = root_exponent < 0
+    size = scaled(np.abs(base), np.where(is_root, base_exponent, 0))
+    value = size ** scaled(exponent, root_exponent)
+    is_negative = (base < 0) & (exponent % 2 == 1)
+    power = np.where(is_root, 0, questions.operands.significand[:, 1])
+    return np.where(is_negative, -value, value), base_exponent * power
+
+
+def _mean(questions: Questions) -> _Values:
+    total = questions.operands.significand.sum(axis=1).astype(np.longdouble)
+    return total / questions.length, questions.operands.exponent[:, 0]
+
+
+def _std(questions: Questions) -> _Values:
+    """Return √(Σ (l·kᵢ − T)² / l) / l for the units kᵢ, their sum T and their number l."""
+    units, length = questions.operands.significand, questions.length
+    deviations = length[:, None] * units - units.sum(axis=1)[:, None]
+    extended = np.where(questions.present, deviations, 0).astype(np.longdouble)
+    root = np.sqrt((extended * extended).sum(axis=1) / length)
+    return root / length, questions.operands.exponent[:, 0]
+
+
+_VALUES: dict[str, Callable[[Questions], _Values]] = {
+    "addition": _sum,
+    "multiplication": _product,
+    "division": _quotient,
+    "exponentiation": _power,
+    "mean": _mean,
+    "std": _std,
+}
+
+
+def _arithmetic_difficulty(
+    questions: Questions, values: DecimalArray, operands: pa.ListArray, answer: pa.Array
+) -> DifficultyArrays:
+    if questions.task in _SAME_LISTS_TASK:
+        return _of_moments(questions)
+    if questions.task == "addition":
+        return _of_printed_digits(questions, operands)
+    columns = [DecimalArray(*(part[:, i] for part in questions.operands)) for i in (0, 1)]
+    texts = [operands.values[i::2] for i in (0, 1)]
+    counts = [_nonzero_digits(n, t) for n, t in zip(columns, texts, strict=True)]
+    if questions.task in ("division", "exponentiation"):
+        counts.append(_nonzero_digits(values, answer))
+    combine = np.prod if questions.task == "exponentiation" else np.sum
+    return DifficultyArrays(*(combine(part, axis=0) for part in zip(*counts, strict=True)))
+
+
+class DifficultyArrays(NamedTuple):
+    """δ in base 10 and base 2, one entry per row."""
+
+    base10: IntArray
+    base2: IntArray
+
+
+def _nonzero_digits(values: DecimalArray, texts: pa.Array) -> DifficultyArrays:
+    """Count the non-zero decimal and binary digits of numbers, given as values and as text."""
+    decimal = count_nonzero_digits(np.abs(values.significand))
+    bits = np.asarray(pc.cast(texts, pa.float64())).view(np.uint64)
+    ones = np.bitwise_count(bits & np.uint64((1 << 52) - 1)).astype(np.int64)
+    return DifficultyArrays(decimal, np.where(values.significand == 0, 0, ones + 1))
+
+
+def _of_printed_digits(questions: Questions, operands: pa.ListArray) -> DifficultyArrays:
+    """Return δ of addition and sorting: the digits of all operands as printed."""
+    numbers = normalize(questions.operands.select(questions.present))
+    whole = np.maximum(digit_count(numbers.significand) + numbers.exponent, 1)
+    decimal = whole + np.maximum(-numbers.exponent, 0)
+    values = np.abs(np.asarray(pc.cast(operands.values, pa.float64())))
+    significands, exponents = np.frexp(values)
+    units = (significands * (1 << 53)).astype(np.int64)
+    # The lowest set bit of the significand is the last binary place to be counted.
+    lowest = bit_length(np.maximum(units & -units, 1)) - 1
+    places = np.where(units == 0, 0, np.maximum(53 - lowest - exponents, 0))
+    binary = np.maximum(exponents, 1) + places
+    rows = np.repeat(np.arange(len(questions)), questions.length)
+    return _sum_by_row(decimal, binary, rows, len(questions))
+
+
+def _of_moments(questions: Questions) -> DifficultyArrays:
+    """Return δ of mean and std."""
+    units, length = questions.operands.significand, questions.length
+    total = units.sum(axis=1)
+    deviations = np.abs(length[:, None] * units - total[:, None])
+    deviation = np.where(questions.present, deviations, 0).max(axis=1)
+    size = np.abs(total)
+    base10 = -floor_log10(length, deviation) - floor_log10(size, length) + 15
+    base2 = 50 - floor_log2(size, deviation)
+    return DifficultyArrays(np.maximum(base10, 0), np.maximum(base2, 0))
+
+
+def _of_comparison(questions: Questions, units: IntArray) -> DifficultyArrays:
+    """Return δ of minmax and interval: the digits that distinguish the first unit from others."""
+    a, b = np.broadcast_arrays(units[:, :1], units[:, 1:])
+    where = np.nonzero(questions.present[:, 1:])
+    x, y, unit_exponent = a[where], b[where], questions.operands.exponent[where[0], 0]
+    larger = np.maximum(np.maximum(np.abs(x), np.abs(y)), 1)
+    same = np.flatnonzero(x == y)
+    normalized = normalize(DecimalArray(x[same], unit_exponent[same]))
+    larger[same] = np.maximum(np.abs(normalized.significand), 1)
+    difference = np.maximum(np.abs(x - y), 1)
+    base10 = digit_count(larger) - digit_count(difference) + 1
+    base2 = floor_log2(larger, difference) + 1
+    return _sum_by_row(np.maximum(base10, 1), np.maximum(base2, 1), where[0], len(units))
+
+
+def _sum_by_row(base10: IntArray, base2: IntArray, rows: IntArray, count: int) -> DifficultyArrays:
+    """Return the sums of the values of each of `count` rows."""
+    sums = (np.bincount(rows, values, count) for values in (base10, base2))
+    return DifficultyArrays(*(values.astype(np.int64) for values in sums))

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fractions import Fraction
 from math import factorial
+from typing import Any
 
 from numbench.decimal_numbers import parse_decimal
 from numbench.tasks import difficulty, exact_arithmetic
 from numbench.tasks.base import LETTERS, Convention, Task
 
+_PAIR = ("operand 1", "operand 2")
 _WORDS_PER_LIST = 10
 
 
@@ -36,135 +38,77 @@ def _value(text: str) -> Fraction:
     return Fraction(number.significand) * Fraction(10) ** number.exponent
 
 
-def _add_or_subtract(operator: str, operands: Sequence[str]) -> str:
-    return {"+": exact_arithmetic.add, "-": exact_arithmetic.subtract}[operator](*operands)
+def _sample_std(_operator: str, operands: Sequence[str]) -> str:
+    return exact_arithmetic.sample_std(operands)
 
 
-MINMAX = Task(
-    name="minmax",
-    display="MinMax",
-    metric="exact_match",
-    operators=("minimum", "maximum"),
-    exact_answer=_extremum,
-    difficulty=difficulty.of_extremum,
-    words_per_attempt=_WORDS_PER_LIST + 1,
-    system_prompt="minmax",
-    chance_accuracy=lambda elements: 1 / elements,
-)
+def _arithmetic(name: str, display: str, words: int, *operators: str, **fields: Any) -> Task:
+    return Task(
+        name=name,
+        display=display,
+        words_per_attempt=words,
+        operators=operators,
+        exact_answer=exact_arithmetic.evaluate,
+        system_prompt="arithmetic",
+        **fields,
+    )
 
-INTERVAL = Task(
-    name="interval",
-    display="Interval",
-    answer_kind="letter",
-    metric="exact_match",
-    operators=("interval",),
-    exact_answer=_interval_letter,
-    difficulty=difficulty.of_interval,
-    words_per_attempt=_WORDS_PER_LIST + 2,
-    system_prompt="interval",
-    # There are as many intervals as operands: one more than boundaries.
-    chance_accuracy=lambda operand_count: 1 / operand_count,
-    operand_names=("reference", "boundaries"),
-)
 
-SORTING = Task(
-    name="sorting",
-    display="Sorting",
-    answer_kind="list",
-    metric="exact_match",
-    operators=("ascending", "descending"),
-    exact_answer=_ordered,
-    difficulty=difficulty.of_printed_digits,
-    words_per_attempt=_WORDS_PER_LIST + 1,
-    system_prompt="sorting",
-    chance_accuracy=lambda elements: 1 / factorial(elements),
-)
+def _comparison(name: str, display: str, words: int, *operators: str, **fields: Any) -> Task:
+    return Task(
+        name=name,
+        display=display,
+        words_per_attempt=_WORDS_PER_LIST + words,
+        operators=operators,
+        metric="exact_match",
+        system_prompt=name,
+        **fields,
+    )
 
-ADDITION = Task(
-    name="addition",
-    display="Add",
-    operators=("+", "-"),
-    exact_answer=_add_or_subtract,
-    difficulty=difficulty.of_printed_digits,
-    words_per_attempt=11,
-    system_prompt="arithmetic",
-    operand_names=("operand 1", "operand 2"),
-)
 
-MULTIPLICATION = Task(
-    name="multiplication",
-    display="Mult",
-    operators=("*",),
-    exact_answer=lambda _operator, operands: exact_arithmetic.multiply(*operands),
-    difficulty=difficulty.of_product,
-    words_per_attempt=8,
-    system_prompt="arithmetic",
-    operand_names=("operand 1", "operand 2"),
-)
-
-DIVISION = Task(
-    name="division",
-    display="Div",
-    operators=("/",),
-    exact_answer=lambda _operator, operands: exact_arithmetic.divide(*operands),
-    difficulty=difficulty.of_quotient,
-    words_per_attempt=8,
-    system_prompt="arithmetic",
-    operand_names=("operand 1", "operand 2"),
-)
-
-EXPONENTIATION = Task(
-    name="exponentiation",
-    display="Exp",
-    operators=("^",),
-    exact_answer=lambda _operator, operands: exact_arithmetic.power(*operands),
-    difficulty=difficulty.of_power,
-    words_per_attempt=7,
-    system_prompt="arithmetic",
-    operand_names=("base", "exponent"),
-)
-
-MEAN = Task(
-    name="mean",
-    display="Mean",
-    operators=("mean",),
-    exact_answer=lambda _operator, operands: exact_arithmetic.mean(operands),
-    difficulty=difficulty.of_moments,
-    words_per_attempt=_WORDS_PER_LIST,
-    stream_name="lists",
-    system_prompt="arithmetic",
-)
-
-STD = Task(
-    name="std",
-    display="Std",
-    operators=("std",),
-    exact_answer=lambda _operator, operands: exact_arithmetic.std(operands),
-    conventions=(
-        Convention(
-            "sample deviation",
-            lambda _operator, operands: exact_arithmetic.sample_std(operands),
-            error_kind="sample_std",
-        ),
-    ),
-    difficulty=difficulty.of_moments,
-    words_per_attempt=_WORDS_PER_LIST,
-    stream_name="lists",
-    system_prompt="arithmetic",
-)
+_MOMENTS = {"difficulty": difficulty.of_moments, "stream_name": "lists"}
 
 PAPER_TASKS: dict[str, Task] = {
     task.name: task
     for task in (
-        MINMAX,
-        INTERVAL,
-        SORTING,
-        ADDITION,
-        MULTIPLICATION,
-        DIVISION,
-        EXPONENTIATION,
-        MEAN,
-        STD,
+        _comparison(
+            "minmax", "MinMax", 1, "minimum", "maximum",
+            exact_answer=_extremum, difficulty=difficulty.of_extremum,
+            chance_accuracy=lambda elements: 1 / elements,
+        ),
+        _comparison(
+            "interval", "Interval", 2, "interval",
+            exact_answer=_interval_letter, difficulty=difficulty.of_interval,
+            answer_kind="letter", operand_names=("reference", "boundaries"),
+            # There are as many intervals as operands: one more than boundaries.
+            chance_accuracy=lambda operand_count: 1 / operand_count,
+        ),
+        _comparison(
+            "sorting", "Sorting", 1, "ascending", "descending",
+            exact_answer=_ordered, difficulty=difficulty.of_printed_digits, answer_kind="list",
+            chance_accuracy=lambda elements: 1 / factorial(elements),
+        ),
+        _arithmetic(
+            "addition", "Add", 11, "+", "-",
+            difficulty=difficulty.of_printed_digits, operand_names=_PAIR,
+        ),
+        _arithmetic(
+            "multiplication", "Mult", 8, "*",
+            difficulty=difficulty.of_product, operand_names=_PAIR,
+        ),
+        _arithmetic(
+            "division", "Div", 8, "/",
+            difficulty=difficulty.of_quotient, operand_names=_PAIR,
+        ),
+        _arithmetic(
+            "exponentiation", "Exp", 7, "^",
+            difficulty=difficulty.of_power, operand_names=("base", "exponent"),
+        ),
+        _arithmetic("mean", "Mean", _WORDS_PER_LIST, "mean", **_MOMENTS),
+        _arithmetic(
+            "std", "Std", _WORDS_PER_LIST, "std", **_MOMENTS,
+            conventions=(Convention("sample deviation", _sample_std, "sample_std"),),
+        ),
     )
-}
+}  # fmt: skip
 """The nine tasks: the content of `v1`, and `all` of `numbench generate`."""

@@ -1,4 +1,16 @@
-"""Prompts: formatting a question with the templates of a prompt set, and parsing it back."""
+"""Prompt sets: formatting a question in the words of a set, and parsing it back.
+
+A prompt set is a folder:
+
+questions.toml      one table per task, one wording per operator, and these options:
+  description       what the set is for, in one sentence
+  questions         "paper": the wordings of the set `paper`; the file has no tables then
+  system            "paper": its system prompts; "none": no system prompt; omitted: own files
+  working           true if the prompts let a model write text before its answer
+  paraphrase_of     the set whose meaning the wordings keep, for the prompt spread
+system/TASK.txt     the system prompt of one task, or
+system/GROUP.txt    of the tasks of a group (`Task.system_prompt`)
+"""
 
 from __future__ import annotations
 
@@ -6,19 +18,29 @@ import hashlib
 import json
 import os
 import re
+import tomllib
 from collections.abc import Iterable, Sequence
 from functools import cache, cached_property
-from itertools import pairwise
+from itertools import chain, pairwise
 from pathlib import Path
 from string import Formatter, ascii_lowercase
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from numbench.errors import BadInput
 from numbench.records import PAPER, PromptRef
 from numbench.resources import resource_folder
-from numbench.tasks import TASKS
-from numbench.tasks.base import LETTERS, TaskPrompts, template_fields
-from numbench.tasks.prompt_files import bundled_sets, read_prompt_files
+from numbench.tasks import PAPER_TASKS, TASKS
+from numbench.tasks.base import LETTERS, template_fields
+
+ALL_PARAPHRASES = "paraphrases"
+"""The name that stands for all bundled paraphrases of the paper's questions."""
+
+QUESTIONS, NO_SYSTEM_PROMPT = "questions.toml", "none"
+_OPTIONS = {"description": "", "questions": "", "system": "", "working": False, "paraphrase_of": ""}
+"""The options of a set and their defaults."""
+
+_SCALED = "scaled"
+"""The folder with the prompts of the scaled tasks, which is no set."""
 
 _NUMBER = r"[-+]?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?"
 _FIELD_PATTERNS = {
@@ -29,9 +51,8 @@ _FIELD_PATTERNS = {
 """Regular expressions of the fields that are not a single number."""
 _BOUNDARY = re.compile(rf"x < ({_NUMBER})")
 
-
-ALL_PARAPHRASES = "paraphrases"
-"""The name that stands for all bundled paraphrases of the paper's questions."""
+Templates = dict[str, dict[str, str]]
+"""Task → operator → wording."""
 
 
 class Question(NamedTuple):
@@ -43,7 +64,7 @@ class Question(NamedTuple):
 
 
 class PromptSet:
-    """The system prompts and question wordings of a folder (`numbench.tasks.prompt_files`).
+    """The system prompts and question wordings of a folder.
 
     In the set `paper`, a task that the folder does not contain uses the prompts of its declaration
     (`Task.prompts`). Any other set has only the tasks of its folder.
@@ -53,18 +74,63 @@ class PromptSet:
         """Load the set in `folder`. Raises BadInput, naming file and field, if it is malformed."""
         self.name = name
         self.folder = folder
-        self._files = read_prompt_files(folder)
-        self._templates = dict(self._files.templates)
-        self._systems = dict(self._files.systems)
-        if name == PAPER:
-            self._add_declared()
+        self._options, tables = _read_questions(folder / QUESTIONS)
+        self._templates = tables if name == PAPER else self._check_wordings(tables)
+        self._systems = {task: self._read_system_prompt(task) for task in self._templates}
+        for task in TASKS.values() if name == PAPER else ():
+            if task.name in self._templates or task.prompts is None:
+                continue
+            questions = dict(task.prompts.questions)
+            for other, wordings in self._templates.items():
+                if shared := set(wordings.values()) & set(questions.values()):
+                    raise BadInput(
+                        f"task {task.name!r} has the same question as task {other!r}: "
+                        f"{min(shared)!r}; change its Task.prompts"
+                    )
+            self._templates[task.name] = questions
+            self._systems[task.name] = task.prompts.system
 
-    def _add_declared(self) -> None:
-        for task in TASKS.values():
-            if task.name not in self._templates and task.prompts is not None:
-                self._check_unique(task.name, task.prompts)
-                self._templates[task.name] = dict(task.prompts.questions)
-                self._systems[task.name] = task.prompts.system
+    def _check_wordings(self, tables: dict[str, Any]) -> Templates:
+        """Return the wordings of another set than `paper`."""
+        path, source = self.folder / QUESTIONS, self._options["questions"]
+        paper = load_prompt_set()._templates
+        if not source:
+            if not tables:
+                raise BadInput(f'{path}: no wordings; add a table per task, or questions = "paper"')
+            for task, table in tables.items():
+                _check_table(path, task, table, paper.get(task, {}))
+            return tables
+        if source != PAPER:
+            raise BadInput(f"{path}: questions is {source!r}; give 'paper', or tables of tasks")
+        if tables:
+            raise BadInput(f"{path}: {min(tables)} and questions exclude each other; remove one")
+        return {task: paper[task] for task in PAPER_TASKS}
+
+    def _read_system_prompt(self, task: str) -> str | None:
+        """Return the system prompt of a task, without the final newline of its file."""
+        source = self._options["system"]
+        if source == NO_SYSTEM_PROMPT:
+            return None
+        if source == PAPER:
+            return load_prompt_set().system_prompt(task)
+        if source:
+            raise BadInput(
+                f"{self.folder / QUESTIONS}: system is {source!r}; give 'paper', 'none', or omit "
+                "it for own files"
+            )
+        names = dict.fromkeys((task, TASKS[task].system_prompt))
+        paths = [self.folder / "system" / f"{name}.txt" for name in names if name]
+        for path in filter(Path.is_file, paths):
+            text = _read_text(path).rstrip("\n")
+            if not text.strip():
+                raise BadInput(f'{path}: empty; for no system prompt, set system = "none"')
+            return text
+        raise BadInput(f"{' or '.join(map(str, paths))}: the system prompt of {task} is missing")
+
+    @cached_property
+    def sha256(self) -> str:
+        """The hash over the names and bytes of all files of the set."""
+        return _folder_hash(self.folder)
 
     @property
     def tasks(self) -> tuple[str, ...]:
@@ -74,7 +140,7 @@ class PromptSet:
     @property
     def description(self) -> str:
         """What the set is for."""
-        return self._files.description
+        return str(self._options["description"])
 
     def ref(self, tasks: Iterable[str]) -> PromptRef:
         """Return the reference that a run of `tasks` records.
@@ -89,10 +155,10 @@ class PromptSet:
             )
         return PromptRef(
             name=self.name,
-            sha256=self._files.sha256,
+            sha256=self.sha256,
             tasks={task: self._task_hash(task) for task in tasks},
-            working=self._files.working,
-            paraphrase_of=self._files.paraphrase_of,
+            working=self._options["working"],
+            paraphrase_of=self._options["paraphrase_of"],
         )
 
     def _task_hash(self, task: str) -> str:
@@ -101,10 +167,7 @@ class PromptSet:
         return hashlib.sha256(json.dumps(content).encode()).hexdigest()
 
     def system_prompt(self, task: str) -> str | None:
-        """Return the system prompt of a task, without the final newline of its file.
-
-        None if the set has no system prompts.
-        """
+        """Return the system prompt of a task; None if the set has no system prompts."""
         return self._systems[task]
 
     def format_question(
@@ -144,15 +207,6 @@ class PromptSet:
                 return Question(task, operator, operands)
         raise ValueError(f"not a question of the prompt set {self.name!r}: {prompt[:80]!r}")
 
-    def _check_unique(self, task: str, prompts: TaskPrompts) -> None:
-        """Raise BadInput if a template of `task` is already a template of another task."""
-        for other, templates in self._templates.items():
-            if shared := set(templates.values()) & set(prompts.questions.values()):
-                raise BadInput(
-                    f"task {task!r} has the same question as task {other!r}: {min(shared)!r}; "
-                    "change its Task.prompts"
-                )
-
     @cached_property
     def _patterns(self) -> list[tuple[str, str, re.Pattern[str]]]:
         return [
@@ -161,6 +215,12 @@ class PromptSet:
             for operator, template in templates.items()
             if "{low}" not in template and "{high}" not in template
         ]
+
+
+def bundled_sets() -> tuple[str, ...]:
+    """Return the names of the bundled prompt sets, `paper` first."""
+    folders = [path.parent for path in resource_folder("prompts").glob(f"*/{QUESTIONS}")]
+    return (PAPER, *sorted({folder.name for folder in folders} - {PAPER, _SCALED}))
 
 
 @cache
@@ -175,15 +235,10 @@ def load_prompt_set(name: str = PAPER) -> PromptSet:
 
 def expand_prompt_names(names: Sequence[str]) -> tuple[str, ...]:
     """Return the names with `paraphrases` replaced by the bundled paraphrases of the paper's."""
-    expanded: list[str] = []
-    for name in names:
-        is_all = name == ALL_PARAPHRASES
-        expanded += _bundled_paraphrases() if is_all else [name]
-    return tuple(expanded)
-
-
-def _bundled_paraphrases() -> list[str]:
-    return [name for name in bundled_sets() if load_prompt_set(name).ref(()).paraphrase_of == PAPER]
+    refs = [load_prompt_set(name).ref(()) for name in bundled_sets() if ALL_PARAPHRASES in names]
+    paraphrases = [ref.name for ref in refs if ref.paraphrase_of == PAPER]
+    expanded = (paraphrases if name == ALL_PARAPHRASES else [name] for name in names)
+    return tuple(chain.from_iterable(expanded))
 
 
 def open_prompt_set(name: str | Path) -> PromptSet:
@@ -201,10 +256,89 @@ def open_prompt_set(name: str | Path) -> PromptSet:
         raise BadInput(f"{name}: use letters, digits, '.', '_' and '-' in the name of the folder")
     if folder.name not in bundled_sets():
         return PromptSet(folder.name, folder)
-    bundled, own = load_prompt_set(folder.name), read_prompt_files(folder)
-    if own.sha256 != bundled.ref(()).sha256:
+    bundled = load_prompt_set(folder.name)
+    if _folder_hash(folder) != bundled.sha256:
         raise BadInput(f"{name}: {folder.name} is the name of a bundled set; rename the folder")
     return bundled
+
+
+def set_files(folder: Path) -> list[Path]:
+    """Return the files that a prompt set consists of, in the order in which they are hashed."""
+    return sorted((*folder.glob(QUESTIONS), *folder.glob("system/*.txt")))
+
+
+def changed_prompts(before: PromptRef, now: PromptRef) -> list[str]:
+    """Return the tasks that both runs contain and whose prompts differ between them.
+
+    Runs of version 0.1 have one hash for the whole set. If it is not the hash of the released
+    set and differs from the other run's, all tasks count as changed.
+    """
+    first, second = _task_hashes(before), _task_hashes(now)
+    if not first or not second:
+        return [] if before.sha256 == now.sha256 else sorted(first or second) or ["all"]
+    return [task for task in first if task in second and first[task] != second[task]]
+
+
+def _task_hashes(ref: PromptRef) -> dict[str, str]:
+    paper = load_prompt_set()
+    return ref.tasks or (paper.ref(PAPER_TASKS).tasks if ref.sha256 == paper.sha256 else {})
+
+
+def _read_questions(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the options of a set and its tables. Raises BadInput, naming file and field."""
+    try:
+        tables = tomllib.loads(_read_text(path))
+    except tomllib.TOMLDecodeError as error:
+        raise BadInput(f"{path}: {error}") from error
+    options: dict[str, Any] = dict(_OPTIONS)
+    for name, default in _OPTIONS.items():
+        if not isinstance(tables.get(name, {}), dict):
+            options[name] = tables.pop(name)
+            if type(options[name]) is not type(default):
+                kind = "text" if default == "" else "true/false"
+                raise BadInput(f"{path}: {name} is not a {kind}")
+    return options, tables
+
+
+def _check_table(path: Path, task: str, table: object, model: dict[str, str]) -> None:
+    """Raise BadInput unless the wordings of a task have the operators and fields of `model`."""
+    if not isinstance(table, dict):
+        names = ", ".join(_OPTIONS)
+        raise BadInput(f"{path}: {task} is neither an option ({names}) nor the table of a task")
+    if task not in TASKS:
+        raise BadInput(f"{path}: unknown task {task!r}; use {', '.join(TASKS)}")
+    for operator in (*model, *table):
+        location = f"{path}, {task}.{operator}"
+        if operator not in table:
+            raise BadInput(f"{location}: the wording is missing")
+        if operator not in model:
+            raise BadInput(f"{location}: not an operator of the task; use {', '.join(model)}")
+        if not isinstance(table[operator], str):
+            raise BadInput(f"{location}: not a text")
+        try:
+            fields, needed = map(template_fields, (table[operator], model[operator]))
+        except ValueError as error:
+            raise BadInput(f"{location}: {error}") from error
+        if sorted(fields) != sorted(needed):
+            names = " and ".join(f"{{{name}}}" for name in sorted(set(needed)))
+            raise BadInput(f"{location}: needs the fields {names}, each once; {{{{ is a brace")
+
+
+def _read_text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise BadInput(f"{path}: {error.strerror}; a prompt set needs this file") from error
+    except UnicodeDecodeError as error:
+        raise BadInput(f"{path}: not UTF-8 text") from error
+
+
+def _folder_hash(folder: Path) -> str:
+    digest = hashlib.sha256()
+    for path in set_files(folder):
+        digest.update(f"{path.relative_to(folder).as_posix()}\n".encode())
+        digest.update(path.read_bytes())
+    return digest.hexdigest()
 
 
 def _choices(templates: dict[str, str], boundaries: Sequence[str]) -> list[str]:
@@ -233,34 +367,3 @@ def _pattern(template: str) -> re.Pattern[str]:
             pattern += f"(?P<{field}>{_FIELD_PATTERNS.get(field, _NUMBER)})"
             seen.add(field)
     return re.compile(pattern)
-
-
-_PAPER_TASK_HASHES: dict[str, str] = {
-    "minmax": "2e37a149e92eef301806debe39b40e1bbaefdb4bb099f89cdabc47a051629756",
-    "interval": "43c4463e92fbcbee77fa6d8da926349c6e79a53384223aa0675fbd116110407a",
-    "sorting": "bdd494e7293194613329717562c379bb67ba31249575125e405947d5c91a0579",
-    "addition": "3c6c80d36fe5db521e20ed23755d3eb4c56f434f7fbc8b99d3af4ac97e4477d2",
-    "multiplication": "b2aad6dadf694ef864b8f99811188815202ddff4c01b69b04bcc1f8fad564180",
-    "division": "13e159b5712f5324e70dfd5c782429c85bde799856a9a19291ca892b96ba34da",
-    "exponentiation": "ec30b64c58358e9bf8aee9a96a09d047bc98faa080e4578ee33fa281ec5b51cf",
-    "mean": "a48feadfad401770509ba58f645a30cd470d585fce76442ff501126a7fc1f0cf",
-    "std": "9463830c972d3e2d84aa4ef27301b7f6a6acde7e46d16f9df65e8ea3c5f4f82e",
-}
-_PAPER_SET_HASH = "9b96901389c4e3c98760a0d410734ad36b17f155dd33566ed0a97ea8f0b2786a"
-"""Hash of the set `paper` in runs that recorded no hash per task."""
-
-
-def changed_prompts(before: PromptRef, now: PromptRef) -> list[str]:
-    """Return the tasks that both runs contain and whose prompts differ between them.
-
-    Runs of version 0.1 have one hash for the whole set. If it is not the hash of the released
-    set and differs from the other run's, all tasks count as changed.
-    """
-    first, second = _by_task(before), _by_task(now)
-    if not first or not second:
-        return [] if before.sha256 == now.sha256 else sorted(first or second) or ["all"]
-    return [task for task in first if task in second and first[task] != second[task]]
-
-
-def _by_task(ref: PromptRef) -> dict[str, str]:
-    return ref.tasks or (_PAPER_TASK_HASHES if ref.sha256 == _PAPER_SET_HASH else {})

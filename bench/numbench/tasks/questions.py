@@ -172,25 +172,16 @@ class SeenHashes:
         fresh = np.zeros(len(hashes), np.bool_)
         fresh[first] = True
         slots = (hashes >> self._shift).astype(np.int64)
-        candidates = np.flatnonzero(fresh & self._filter[slots])
-        fresh[candidates] = ~self._contains(hashes[candidates])
-        self._filter[slots] = True
-        self._insert(np.sort(hashes[fresh]))
-        return fresh
-
-    def _contains(self, hashes: Hashes) -> BoolArray:
-        result = np.zeros(len(hashes), np.bool_)
+        doubtful = np.flatnonzero(fresh & self._filter[slots])
         for run in self._runs:
-            index = np.minimum(np.searchsorted(run, hashes), len(run) - 1)
-            result |= run[index] == hashes
-        return result
-
-    def _insert(self, run: Hashes) -> None:
-        if not len(run):
-            return
+            index = np.minimum(np.searchsorted(run, hashes[doubtful]), len(run) - 1)
+            fresh[doubtful] &= run[index] != hashes[doubtful]
+        self._filter[slots] = True
+        run = np.sort(hashes[fresh])
         self.count += len(run)
-        self._runs.append(run)
-        while len(self._runs) > 1 and len(self._runs[-2]) < 2 * len(self._runs[-1]):
-            last, previous = self._runs.pop(), self._runs.pop()
+        while self._runs and len(self._runs[-1]) < 2 * len(run):
             # Timsort merges two sorted runs in one pass.
-            self._runs.append(np.sort(np.concatenate([previous, last]), kind="stable"))
+            run = np.sort(np.concatenate([self._runs.pop(), run]), kind="stable")
+        if len(run):
+            self._runs.append(run)
+        return fresh

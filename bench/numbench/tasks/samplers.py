@@ -9,14 +9,13 @@ every decimal fraction with all 52 bits of the significand of a float64.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from decimal import ROUND_HALF_EVEN, Context
 from functools import cache, partial
-from typing import NamedTuple
 
 import numpy as np
 
 from numbench.decimal_numbers import from_decimal, parse_decimal
-from numbench.tasks import double_double
 from numbench.tasks.base import MAX_EXPONENT, MIN_EXPONENT, SamplingSettings
 from numbench.tasks.decimal_arrays import (
     POWERS_OF_TEN,
@@ -24,6 +23,7 @@ from numbench.tasks.decimal_arrays import (
     DecimalArray,
     IntArray,
     bit_length,
+    round_to_digits,
 )
 from numbench.tasks.exact_arithmetic import reciprocal
 from numbench.tasks.questions import Questions, RandomWordArrays, in_range
@@ -44,43 +44,43 @@ EXPONENT_WEIGHTS = [2 ** (EXPONENT_SPAN - abs(x)) for x in range(-EXPONENT_SPAN,
 MAX_RESULT_EXPONENT = 14
 
 
-def addition(words: RandomWordArrays, settings: SamplingSettings) -> Questions:
+def sample(task: str, words: RandomWordArrays, settings: SamplingSettings) -> Questions:
+    """Return the questions of a task of the paper, one per attempt, invalid ones included."""
+    if settings.max_bits is not None and task in ("addition", "multiplication", "division"):
+        return _integer_pairs(task, words, settings)
+    return _SAMPLERS[task](words, settings)
+
+
+def _addition(words: RandomWordArrays, settings: SamplingSettings) -> Questions:
     """Prefer operands of similar magnitude: of two exponents, the second operand has the closer."""
-    if settings.max_bits is not None:
-        return _integer_pairs(words, settings, "addition")
-    digits = _swapped(words, *_pair_digits(words, settings.max_digits))
+    digits = _pair_digits(words, settings.max_digits)
     x1, candidate, alternative = (_exponent(words) for _ in range(3))
     x2 = np.where(np.abs(candidate - x1) <= np.abs(alternative - x1), candidate, alternative)
     exponents = _swapped(words, x1, x2)
-    operator = words.randbelow(2)
-    return _pair_with_signs(words, "addition", operator, digits, exponents)
+    return _pair_with_signs("addition", words, words.randbelow(2), digits, exponents)
 
 
-def multiplication(words: RandomWordArrays, settings: SamplingSettings) -> Questions:
+def _multiplication(words: RandomWordArrays, settings: SamplingSettings) -> Questions:
     """Draw digits and magnitudes of two operands independently."""
-    if settings.max_bits is not None:
-        return _integer_pairs(words, settings, "multiplication")
-    digits = _swapped(words, *_pair_digits(words, settings.max_digits))
+    digits = _pair_digits(words, settings.max_digits)
     exponents = (_exponent(words), _exponent(words))
-    return _pair_with_signs(words, "multiplication", np.zeros_like(digits[0]), digits, exponents)
+    return _pair_with_signs("multiplication", words, np.zeros_like(digits[0]), digits, exponents)
 
 
-def division(words: RandomWordArrays, settings: SamplingSettings) -> Questions:
+def _division(words: RandomWordArrays, settings: SamplingSettings) -> Questions:
     """Draw quotient and divisor; the dividend is their product, rounded to max_digits digits."""
-    if settings.max_bits is not None:
-        return _integer_pairs(words, settings, "division")
-    digits = _swapped(words, *_pair_digits(words, settings.max_digits))
-    quotient = _scaled(words, digits[0])
-    divisor = _scaled(words, digits[1])
+    digits = _pair_digits(words, settings.max_digits)
+    quotient, divisor = (
+        DecimalArray(_significand(words, p), _exponent(words) - p + 1) for p in digits
+    )
     dividend = _product(quotient, divisor, settings.max_digits)
-    signs = _signs(words)
-    valid = in_range(dividend)
     params = {"digits_quotient": digits[0], "digits_divisor": digits[1]}
     operator = np.zeros_like(digits[0])
-    return _pair_questions("division", operator, (dividend, divisor), signs, params, valid)
+    questions = _pairs("division", operator, (dividend, divisor), _signs(words), params)
+    return replace(questions, valid=in_range(dividend))
 
 
-def exponentiation(words: RandomWordArrays, settings: SamplingSettings) -> Questions:
+def _exponentiation(words: RandomWordArrays, settings: SamplingSettings) -> Questions:
     """Draw integer powers and integer roots ξ in equal shares, with exponents of either sign.
 
     The base's magnitude x has weight 2^−|x|; ξ ~ U{2 … ⌊14 / (|x|+1)⌋}. Bases above 1 are
@@ -91,17 +91,16 @@ def exponentiation(words: RandomWordArrays, settings: SamplingSettings) -> Quest
     base = DecimalArray(_significand(words, digits), x - digits + 1)
     xi = words.randint(2, MAX_RESULT_EXPONENT // (np.abs(x) + 1))
     root, inverse, negative = (words.randbelow(2) for _ in range(3))
-    valid = (base.significand != 1) | (base.exponent != 0)
     flipped = (negative == 1) & (root == 0) & (x >= 0)
     signs = (np.where(flipped, -1, 1), np.where(inverse == 1, -1, 1))
     significands, exponents = _reciprocals(settings.max_digits)
     power = DecimalArray(np.where(root, significands[xi], xi), np.where(root, exponents[xi], 0))
     params = {"digits": digits, "exponent": x, "power": xi, "root": root}
-    operator = np.zeros_like(x)
-    return _pair_questions("exponentiation", operator, (base, power), signs, params, valid)
+    questions = _pairs("exponentiation", np.zeros_like(x), (base, power), signs, params)
+    return replace(questions, valid=(base.significand != 1) | (base.exponent != 0))
 
 
-def _integer_pairs(words: RandomWordArrays, settings: SamplingSettings, task: str) -> Questions:
+def _integer_pairs(task: str, words: RandomWordArrays, settings: SamplingSettings) -> Questions:
     """Draw two integers, divided by powers of ten; the dividend is their product."""
     a, b = _integer(words, settings), _integer(words, settings)
     shift_a, shift_b = _shift(words, settings), _shift(words, settings)
@@ -109,9 +108,9 @@ def _integer_pairs(words: RandomWordArrays, settings: SamplingSettings, task: st
     params = {"bits_1": bit_length(a), "bits_2": bit_length(b)}
     if task == "division":
         a, shift_a = a * b, shift_a + shift_b
-    operands = (DecimalArray(a, -shift_a), DecimalArray(b, -shift_b))
     ones = np.ones_like(a)
-    return _pair_questions(task, operator, operands, (ones, ones), params, ones == 1)
+    operands = (DecimalArray(a, -shift_a), DecimalArray(b, -shift_b))
+    return _pairs(task, operator, operands, (ones, ones), params)
 
 
 def _integer(words: RandomWordArrays, settings: SamplingSettings) -> IntArray:
@@ -124,43 +123,30 @@ def _shift(words: RandomWordArrays, settings: SamplingSettings) -> IntArray:
 
 
 def _pair_with_signs(
-    words: RandomWordArrays, task: str, operator: IntArray, digits: IntPair, exponents: IntPair
+    task: str, words: RandomWordArrays, operator: IntArray, digits: IntPair, exponents: IntPair
 ) -> Questions:
-    a, b = (
-        DecimalArray(_significand(words, p), x - p + 1)
-        for p, x in zip(digits, exponents, strict=True)
-    )
-    signs = _signs(words)
-    params = {
-        "digits_1": digits[0],
-        "digits_2": digits[1],
-        "exponent_1": exponents[0],
-        "exponent_2": exponents[1],
-    }
-    valid = np.ones(len(operator), np.bool_)
-    return _pair_questions(task, operator, (a, b), signs, params, valid)
+    (p1, p2), (x1, x2) = digits, exponents
+    a = DecimalArray(_significand(words, p1), x1 - p1 + 1)
+    b = DecimalArray(_significand(words, p2), x2 - p2 + 1)
+    params = {"digits_1": p1, "digits_2": p2, "exponent_1": x1, "exponent_2": x2}
+    return _pairs(task, operator, (a, b), _signs(words), params)
 
 
-def _pair_questions(
+def _pairs(
     task: str,
     operator: IntArray,
     operands: tuple[DecimalArray, DecimalArray],
     signs: IntPair,
     params: dict[str, IntArray],
-    valid: BoolArray,
 ) -> Questions:
     significands = [n.significand * sign for n, sign in zip(operands, signs, strict=True)]
     both = DecimalArray(np.stack(significands, 1), np.stack([n.exponent for n in operands], 1))
-    return Questions(task, both, np.full(len(operator), 2), operator, params, valid)
+    is_valid = np.ones(len(operator), np.bool_)
+    return Questions(task, both, np.full(len(operator), 2), operator, params, is_valid)
 
 
 def _exponent(words: RandomWordArrays) -> IntArray:
     return words.randint(MIN_EXPONENT, MAX_EXPONENT)
-
-
-def _scaled(words: RandomWordArrays, digits: IntArray) -> DecimalArray:
-    significand = _significand(words, digits)
-    return DecimalArray(significand, _exponent(words) - digits + 1)
 
 
 def _significand(words: RandomWordArrays, digits: IntArray) -> IntArray:
@@ -173,13 +159,16 @@ def _significand(words: RandomWordArrays, digits: IntArray) -> IntArray:
 
 
 def _pair_digits(words: RandomWordArrays, max_digits: int) -> IntPair:
-    """Return (p₁, p₂) with p₁ ≥ p₂; their sum is uniform on {2 … 2·max_digits}, p₁ triangular."""
+    """Return the digits of two operands in random order.
+
+    Their sum is uniform on {2 … 2·max_digits}, and the larger number is triangular.
+    """
     total_digits = words.randint(2, 2 * max_digits)
     low = (total_digits + 1) // 2
     support = np.minimum(total_digits - 1, max_digits) - low + 1
     table = _triangular_table(max_digits)
     first = low + table[support, words.randbelow(np.maximum(support * (support - 1), 1))]
-    return first, total_digits - first
+    return _swapped(words, first, total_digits - first)
 
 
 def _swapped(words: RandomWordArrays, a: IntArray, b: IntArray) -> IntPair:
@@ -196,10 +185,8 @@ def _signs(words: RandomWordArrays) -> IntPair:
 
 def _product(a: DecimalArray, b: DecimalArray, digits: int) -> DecimalArray:
     """Return products rounded to `digits` digits; near ties are computed exactly."""
-    pair = double_double.multiply(
-        double_double.from_ints(a.significand), double_double.from_ints(b.significand)
-    )
-    product, proved = double_double.round_to_digits(pair, digits)
+    factors = (values.significand.astype(np.longdouble) for values in (a, b))
+    product, proved = round_to_digits(np.multiply(*factors), digits)
     context = Context(prec=digits, rounding=ROUND_HALF_EVEN)
     for row in np.flatnonzero(~proved):
         exact = context.create_decimal(int(a.significand[row]) * int(b.significand[row]))
@@ -229,57 +216,50 @@ def _reciprocals(max_digits: int) -> IntPair:
     return pairs[:, 0], pairs[:, 1]
 
 
-class _Lists(NamedTuple):
-    """Lists with the elements units[i] · 10^unit_exponent, padded with zeros.
-
-    radius: 10^spread in units. max_units: units above which an element has too many digits, or
-    bits. valid: whether the elements differ and are in range.
-    """
-
-    units: IntArray
-    length: IntArray
-    unit_exponent: IntArray
-    radius: IntArray
-    params: dict[str, IntArray]
-    valid: BoolArray
-
-    def questions(
-        self,
-        task: str,
-        operator: IntArray,
-        units: IntArray,
-        valid: BoolArray,
-        params: dict[str, IntArray],
-    ) -> Questions:
-        """Return questions about such lists, or about other units of the same exponent."""
-        length = self.length + (task == "interval")
-        unit_exponent = np.broadcast_to(self.unit_exponent[:, None], units.shape)
-        operands = DecimalArray(units, unit_exponent)
-        return Questions(task, operands, length, operator, params, self.valid & valid)
-
-
-def lists(
+def _lists(
     task: str, operators: int, orders: int, words: RandomWordArrays, settings: SamplingSettings
 ) -> Questions:
-    """Draw lists, and one of so many operators for each.
+    """Draw lists with a spread of at most so many orders above the mean, and their operators.
 
-    Of mean and std, which share their lists, the check that both answers are in range comes later.
+    length l ~ U{2…5}; x ~ U{−14…14}; s ~ U{min(13, x−13) … min(x+orders, 13)} (x−13 rises with
+    fewer digits, so that every spread can be represented); p ~ U{max(2, x−s+2) … max_digits}. The
+    sum is drawn so that 10^x ≤ mean < 10^(x+1), or one unit if the last digit is above 10^x. Of
+    mean and std, which share their lists, the check that both answers are in range comes later.
     """
-    drawn = _sample_lists(words, settings, orders)
-    operator = words.randbelow(operators) if operators > 1 else np.zeros_like(drawn.length)
-    return drawn.questions(task, operator, drawn.units, drawn.valid, drawn.params)
+    length = words.randint(2, MAX_LIST_LENGTH)
+    params, absent = {"length": length}, ~_is_present(length)
+    if settings.max_bits is not None:
+        units = np.column_stack([_integer(words, settings) for _ in range(MAX_LIST_LENGTH)])
+        units[absent] = 0
+        unit_exponent = -_shift(words, settings)
+        valid = np.ones(len(length), np.bool_)
+    else:
+        x, max_digits = _exponent(words), settings.max_digits
+        s = words.randint(np.minimum(13, x - min(13, max_digits - 2)), np.minimum(x + orders, 13))
+        digits = words.randint(np.maximum(2, x - s + 2), max_digits)
+        unit_exponent = np.maximum(x, s) - digits + 1
+        smallest = length * POWERS_OF_TEN[np.maximum(x, unit_exponent) - unit_exponent]
+        total = words.randint(smallest, 10 * smallest - 1)
+        units = _units_with_sum(words, length, total, POWERS_OF_TEN[s - unit_exponent])
+        params |= {"exponent": x, "spread": s, "digits": digits}
+        valid = _fits_digits(units, absent, unit_exponent, digits)
+    valid &= (np.where(absent, units[:, :1], units) != units[:, :1]).any(axis=1)
+    operator = words.randbelow(operators) if operators > 1 else np.zeros_like(length)
+    operands = DecimalArray(units, np.broadcast_to(unit_exponent[:, None], units.shape))
+    return Questions(task, operands, length, operator, params, valid)
 
 
-def interval(words: RandomWordArrays, settings: SamplingSettings) -> Questions:
+def _interval(words: RandomWordArrays, settings: SamplingSettings) -> Questions:
     """Draw boundaries in ascending order, and a reference in a uniformly drawn interval.
 
     A reference below or above all boundaries has a fixed distance from them; that of integers of
     few bits is uniform.
     """
-    drawn = _sample_lists(words, settings, COMPARISON_ORDERS)
-    length, rows = drawn.length, np.arange(len(drawn.length))
-    present, largest = _present(length), np.iinfo(np.int64).max
-    bounds = np.sort(np.where(present, drawn.units, largest), axis=1)
+    drawn = _lists("interval", 1, COMPARISON_ORDERS, words, settings)
+    length, rows = drawn.length, np.arange(len(drawn))
+    present, unit_exponent = drawn.present, drawn.operands.exponent[:, 0]
+    largest = np.iinfo(np.int64).max
+    bounds = np.sort(np.where(present, drawn.operands.significand, largest), axis=1)
     if settings.max_bits is None:
         bounds = _separated(bounds, length)
     position = words.randint(0, length)
@@ -287,7 +267,8 @@ def interval(words: RandomWordArrays, settings: SamplingSettings) -> Questions:
     low = bounds[rows, np.maximum(position - 1, 0)]
     high = bounds[rows, np.minimum(position, MAX_LIST_LENGTH - 1)]
     if settings.max_bits is None:
-        step = np.maximum(1, drawn.radius // length)
+        radius = POWERS_OF_TEN[drawn.params["spread"] - unit_exponent]
+        step = np.maximum(1, radius // length)
         low = np.where(is_first, high - step, np.where(is_last, low + step, low))
         high = np.where(is_first | is_last, low + 1, high)
     else:
@@ -296,47 +277,19 @@ def interval(words: RandomWordArrays, settings: SamplingSettings) -> Questions:
     reference = low + words.randbelow(np.maximum(high - low, 1))
     units = np.column_stack([reference, np.where(present, bounds, 0)])
     if settings.max_bits is None:
-        valid = _fits_digits(units, drawn, length + 1)
+        absent = np.column_stack([np.zeros(len(drawn), np.bool_), ~present])
+        valid = _fits_digits(units, absent, unit_exponent, drawn.params["digits"])
     else:
         repeats = (np.diff(bounds, axis=1) == 0) & present[:, 1:]
         valid = ~repeats.any(axis=1) & (low < high)
-    params = drawn.params | {"position": position}
-    return drawn.questions("interval", np.zeros_like(length), units, valid, params)
-
-
-def _sample_lists(
-    words: RandomWordArrays, settings: SamplingSettings, max_orders_above_mean: int
-) -> _Lists:
-    """Return lists with their spread at most so many orders of magnitude above their mean.
-
-    length l ~ U{2…5}; x ~ U{−14…14}; s ~ U{min(13, x−13) … min(x+max_orders_above_mean, 13)} (x−13
-    rises with fewer digits, so that every spread can be represented); p ~ U{max(2, x−s+2) …
-    max_digits}. The sum is drawn so that 10^x ≤ mean < 10^(x+1), or one unit if the last digit is
-    above 10^x.
-    """
-    length = words.randint(2, MAX_LIST_LENGTH)
-    if settings.max_bits is not None:
-        columns = [_integer(words, settings) for _ in range(MAX_LIST_LENGTH)]
-        units = np.where(_present(length), np.column_stack(columns), 0)
-        radius = np.zeros_like(length)
-        params = {"length": length}
-        return _Lists(
-            units, length, -_shift(words, settings), radius, params, _differ(units, length)
-        )
-    x, max_digits = _exponent(words), settings.max_digits
-    s = words.randint(
-        np.minimum(13, x - min(13, max_digits - 2)), np.minimum(x + max_orders_above_mean, 13)
+    exponents = np.broadcast_to(unit_exponent[:, None], units.shape)
+    return replace(
+        drawn,
+        operands=DecimalArray(units, exponents),
+        length=length + 1,
+        params=drawn.params | {"position": position},
+        valid=drawn.valid & valid,
     )
-    digits = words.randint(np.maximum(2, x - s + 2), max_digits)
-    unit_exponent = np.maximum(x, s) - digits + 1
-    mean_exponent = np.maximum(x, unit_exponent)
-    smallest = length * POWERS_OF_TEN[mean_exponent - unit_exponent]
-    total = words.randint(smallest, 10 * smallest - 1)
-    radius = POWERS_OF_TEN[s - unit_exponent]
-    units = _units_with_sum(words, length, total, radius)
-    params = {"length": length, "exponent": x, "spread": s, "digits": digits}
-    drawn = _Lists(units, length, unit_exponent, radius, params, _differ(units, length))
-    return drawn._replace(valid=drawn.valid & _fits_digits(units, drawn, length))
 
 
 def _units_with_sum(
@@ -347,13 +300,10 @@ def _units_with_sum(
     Uniform offsets are shifted to the required sum; their range is reduced by 2(l−1)/l, the
     largest possible shift.
     """
-    half = radius * length // (2 * (length - 1))
+    half, present = radius * length // (2 * (length - 1)), _is_present(length)
     offsets = np.column_stack([words.randint(-half, half) for _ in range(MAX_LIST_LENGTH)])
-    present = _present(length)
     offsets[~present] = 0
-    difference = total - offsets.sum(axis=1)
-    shift = difference // length
-    remainder = difference - shift * length
+    shift, remainder = np.divmod(total - offsets.sum(axis=1), length)
     units = offsets + shift[:, None] + (np.arange(MAX_LIST_LENGTH) < remainder[:, None])
     return np.where(present, units, 0)
 
@@ -366,39 +316,30 @@ def _separated(bounds: IntArray, length: IntArray) -> IntArray:
     return bounds
 
 
-def _differ(units: IntArray, length: IntArray) -> BoolArray:
-    """Return whether the elements of each list are not all equal."""
-    first = units[:, :1]
-    flags: BoolArray = (np.where(_present(length), units, first) != first).any(axis=1)
-    return flags
-
-
-def _fits_digits(units: IntArray, drawn: _Lists, count: IntArray) -> BoolArray:
+def _fits_digits(
+    units: IntArray, absent: BoolArray, unit_exponent: IntArray, digits: IntArray
+) -> BoolArray:
     """Return whether all elements have at most the drawn digits and are 0 or at least 10⁻¹⁴."""
     size = np.abs(units)
-    smallest = POWERS_OF_TEN[np.maximum(0, MIN_EXPONENT - drawn.unit_exponent)][:, None]
-    fits = (size < POWERS_OF_TEN[drawn.params["digits"]][:, None]) & (
-        (size >= smallest) | (size == 0)
-    )
-    absent = np.arange(units.shape[1]) >= count[:, None]
+    smallest = POWERS_OF_TEN[np.maximum(0, MIN_EXPONENT - unit_exponent)][:, None]
+    fits = (size < POWERS_OF_TEN[digits][:, None]) & ((size >= smallest) | (size == 0))
     flags: BoolArray = (fits | absent).all(axis=1)
     return flags
 
 
-def _present(length: IntArray) -> BoolArray:
+def _is_present(length: IntArray) -> BoolArray:
     flags: BoolArray = np.arange(MAX_LIST_LENGTH) < length[:, None]
     return flags
 
 
-SAMPLERS: dict[str, Sampler] = {
-    "minmax": partial(lists, "minmax", 2, COMPARISON_ORDERS),
-    "interval": interval,
-    "sorting": partial(lists, "sorting", 2, COMPARISON_ORDERS),
-    "addition": addition,
-    "multiplication": multiplication,
-    "division": division,
-    "exponentiation": exponentiation,
-    "mean": partial(lists, "mean", 1, MOMENT_ORDERS),
-    "std": partial(lists, "std", 1, MOMENT_ORDERS),
+_SAMPLERS: dict[str, Sampler] = {
+    "minmax": partial(_lists, "minmax", 2, COMPARISON_ORDERS),
+    "interval": _interval,
+    "sorting": partial(_lists, "sorting", 2, COMPARISON_ORDERS),
+    "addition": _addition,
+    "multiplication": _multiplication,
+    "division": _division,
+    "exponentiation": _exponentiation,
+    "mean": partial(_lists, "mean", 1, MOMENT_ORDERS),
+    "std": partial(_lists, "std", 1, MOMENT_ORDERS),
 }
-"""The samplers of the paper's tasks by name."""

@@ -6,19 +6,18 @@ digit of an answer has to be right. The difficulty of a question is its size.
 
 from __future__ import annotations
 
+import operator as op
 import re
 import tomllib
 from collections.abc import Callable, Sequence
 from decimal import Decimal
 from math import factorial, gcd
-from typing import NamedTuple
+from typing import Any
 
 from numbench.records import Answer, Difficulty
 from numbench.resources import resource_folder
 from numbench.tasks import expressions
 from numbench.tasks.base import (
-    AnswerKind,
-    Approximation,
     ExpressionFormat,
     SampledQuestion,
     SamplingSettings,
@@ -60,7 +59,7 @@ def _words_of(digits: int) -> int:
     return 1 + -(-(digits - 1) // _DIGITS_PER_WORD)
 
 
-def _integer(words: RandomWords, digits: int) -> str:
+def _sample_integer(words: RandomWords, digits: int) -> str:
     """Return an integer uniform on {10^(digits−1) … 10^digits − 1}."""
     first = str(words.randint(1, 9))
     rest = "".join(
@@ -70,49 +69,44 @@ def _integer(words: RandomWords, digits: int) -> str:
     return first + rest[: digits - 1]
 
 
-def _pair(words: RandomWords, size: int) -> tuple[str, str]:
-    return _integer(words, size), _integer(words, size)
+def _sample_pair(words: RandomWords, size: int) -> tuple[str, ...]:
+    return _sample_integer(words, size), _sample_integer(words, size)
 
 
-def _sample_division(words: RandomWords, size: int) -> tuple[str, tuple[str, ...]]:
-    quotient, divisor = _pair(words, size)
-    return "/", (format_integer(parse_integer(quotient) * parse_integer(divisor)), divisor)
+def _sample_division(words: RandomWords, size: int) -> tuple[str, ...]:
+    quotient, divisor = _sample_pair(words, size)
+    return format_integer(parse_integer(quotient) * parse_integer(divisor)), divisor
 
 
-def _sample_comparison(words: RandomWords, size: int) -> tuple[str, tuple[str, ...]]:
+def _sample_comparison(words: RandomWords, size: int) -> tuple[str, ...]:
     """Draw a number, and the same number with another digit at one position, in either order."""
-    first = _integer(words, size)
+    first = _sample_integer(words, size)
     position = words.randbelow(size)
     # The first digit is not 0.
     choices = [d for d in "0123456789"[position == 0 :] if d != first[position]]
     digit = choices[words.randbelow(len(choices))]
     second = first[:position] + digit + first[position + 1 :]
-    return "larger", (second, first) if words.randbelow(2) else (first, second)
+    return (second, first) if words.randbelow(2) else (first, second)
 
 
 def _sample_elements(words: RandomWords, size: int) -> tuple[str, ...]:
     return tuple(str(words.randint(SMALLEST_ELEMENT, LARGEST_ELEMENT)) for _ in range(size))
 
 
-def _sample_sorting(words: RandomWords, size: int) -> tuple[str, tuple[str, ...]]:
-    operator = ("ascending", "descending")[words.randbelow(2)]
-    return operator, _sample_elements(words, size)
-
-
-def _sample_mean(words: RandomWords, size: int) -> tuple[str, tuple[str, ...]]:
+def _sample_mean(words: RandomWords, size: int) -> tuple[str, ...]:
     """Draw a list whose mean has at most one decimal; its last element makes it so."""
     *others, last = map(int, _sample_elements(words, size))
     step = size // gcd(size, 10)
     last -= (sum(others) + last) % step
     if last < SMALLEST_ELEMENT:
         last += step
-    return "mean", (*map(str, others), str(last))
+    return (*map(str, others), str(last))
 
 
-def _sample_chain(words: RandomWords, size: int) -> tuple[str, tuple[str, ...]]:
+def _sample_chain(words: RandomWords, size: int) -> tuple[str, ...]:
     terms = [words.randint(SMALLEST_TERM, LARGEST_TERM) for _ in range(size + 1)]
     signs = ["", *(("", "-")[words.randbelow(2)] for _ in range(size))]
-    return "chain", tuple(f"{sign}{term}" for sign, term in zip(signs, terms, strict=True))
+    return tuple(f"{sign}{term}" for sign, term in zip(signs, terms, strict=True))
 
 
 def _arithmetic(operator: str, operands: Operands) -> str:
@@ -122,11 +116,7 @@ def _arithmetic(operator: str, operands: Operands) -> str:
         if remainder:
             raise ValueError("the quotient is not an integer")
         return format_integer(quotient)
-    return format_integer({"+": a + b, "-": a - b, "*": a * b}[operator])
-
-
-def _sorted(operator: str, operands: Operands) -> tuple[str, ...]:
-    return tuple(sorted(operands, key=parse_integer, reverse=operator == "descending"))
+    return format_integer({"+": op.add, "-": op.sub, "*": op.mul}[operator](a, b))
 
 
 def _mean(_operator: str, operands: Operands) -> str:
@@ -140,17 +130,10 @@ def _mean(_operator: str, operands: Operands) -> str:
 
 # The answers in floating-point arithmetic (`Task.approximate`): operands are rounded before,
 # results after; a rule rounds the results of every operation between.
-_FLOAT_OPERATIONS: dict[str, Callable[[float, float], float]] = {
-    "+": lambda a, b: a + b,
-    "-": lambda a, b: a - b,
-    "*": lambda a, b: a * b,
-    "/": lambda a, b: a / b,
-}
-
-
 def _float_operation(operator: str, values: Values, round_: Round) -> float:
     a, b = values
-    return round_(_FLOAT_OPERATIONS[operator](a, b))
+    operations = {"+": op.add, "-": op.sub, "*": op.mul, "/": op.truediv}
+    return round_(operations[operator](a, b))
 
 
 def _float_sum(_operator: str, values: Values, round_: Round) -> float:
@@ -163,26 +146,6 @@ def _float_sum(_operator: str, values: Values, round_: Round) -> float:
 
 def _float_mean(operator: str, values: Values, round_: Round) -> float:
     return round_(_float_sum(operator, values, round_) / round_(float(len(values))))
-
-
-class _Row(NamedTuple):
-    """A scaled task: what differs between them.
-
-    operators, sample, answer: see `Task`; sample takes the size of the question. size_of: the size
-    of a question from its operands. sizes: how its questions grow. system: its system prompt.
-    """
-
-    display: str
-    operators: tuple[str, ...]
-    sample: Callable[[RandomWords, int], tuple[str, tuple[str, ...]]]
-    answer: Callable[[str, Operands], Answer]
-    size_of: Callable[[Operands], int]
-    sizes: SizeAxis
-    approximate: Callable[[str, Values, Round], Approximation] | None = None
-    system: str = "integer"
-    answer_kind: AnswerKind = "number"
-    chance_accuracy: Callable[[int], float] = lambda _operands: 0.0
-    expression: ExpressionFormat | None = None
 
 
 def _digits(answer_characters: Callable[[int], int], numbers: int = 2, words: int = 0) -> SizeAxis:
@@ -201,132 +164,129 @@ def _last_digits(operands: Operands) -> int:
     return len(operands[-1])
 
 
-def _pair_of(operator: str) -> Callable[[RandomWords, int], tuple[str, tuple[str, ...]]]:
-    return lambda words, size: (operator, _pair(words, size))
+_FOLDER = resource_folder("prompts") / "scaled"
+_TEMPLATES = tomllib.loads((_FOLDER / "questions.toml").read_text(encoding="utf-8"))
 
 
-def _list_of(operator: str) -> Callable[[RandomWords, int], tuple[str, tuple[str, ...]]]:
-    return lambda words, size: (operator, _sample_elements(words, size))
+def _task(
+    name: str,
+    display: str,
+    operators: tuple[str, ...],
+    sample_operands: Callable[[RandomWords, int], tuple[str, ...]],
+    exact_answer: Callable[[str, Operands], Answer],
+    size_of: Callable[[Operands], int],
+    sizes: SizeAxis,
+    system: str = "integer",
+    answer_kind: Any = "number",
+    **fields: Any,
+) -> Task:
+    """Return a scaled task. size_of: the size of a question from its operands."""
 
-
-_TERMS = ExpressionFormat(
-    expressions.format_terms, expressions.parse_terms, expressions.evaluate_terms
-)
-_NESTED = ExpressionFormat(
-    expressions.format_nested, expressions.parse_nested, expressions.evaluate_nested
-)
-
-_ROWS = {
-    "long_addition": _Row(
-        "Long add", ("+",), _pair_of("+"), _arithmetic, _last_digits,
-        _digits(lambda n: n + 1), _float_operation,
-    ),
-    "long_subtraction": _Row(
-        "Long sub", ("-",), _pair_of("-"), _arithmetic, _last_digits,
-        _digits(lambda n: n + 1), _float_operation,
-    ),
-    "long_multiplication": _Row(
-        "Long mult", ("*",), _pair_of("*"), _arithmetic, _last_digits,
-        _digits(lambda n: 2 * n), _float_operation,
-    ),
-    "long_division": _Row(
-        "Long div", ("/",), _sample_division, _arithmetic, _last_digits,
-        _digits(lambda n: n), _float_operation,
-    ),
-    "long_comparison": _Row(
-        "Comparison", ("larger",), _sample_comparison,
-        lambda _operator, pair: "AB"[parse_integer(pair[0]) < parse_integer(pair[1])],
-        _last_digits, _digits(lambda _n: 1, numbers=1, words=3),
-        # Rounding may have made the numbers equal.
-        lambda _operator, values, _round: "A" if values[0] >= values[1] else "B",
-        system="letter", answer_kind="letter", chance_accuracy=lambda _operands: 0.5,
-    ),
-    "long_sorting": _Row(
-        "Long sort", ("ascending", "descending"), _sample_sorting, _sorted, len,
-        _elements(lambda n: 8 * n, words=1),
-        lambda operator, values, _round: sorted(values, reverse=operator == "descending"),
-        system="list", answer_kind="list",
-        chance_accuracy=lambda operands: 1 / factorial(operands) if operands < 20 else 0.0,
-    ),
-    "long_max": _Row(
-        "Long max", ("maximum",), _list_of("maximum"),
-        lambda _operator, operands: max(operands, key=parse_integer), len,
-        _elements(lambda _n: 6), lambda _operator, values, _round: max(values),
-        chance_accuracy=lambda operands: 1 / operands,
-    ),
-    "long_sum": _Row(
-        "Long sum", ("sum",), _list_of("sum"),
-        lambda _operator, operands: format_integer(sum(map(parse_integer, operands))), len,
-        _elements(lambda n: 6 + len(str(n))), _float_sum,
-    ),
-    "long_mean": _Row(
-        "Long mean", ("mean",), _sample_mean, _mean, len,
-        _elements(lambda _n: 8), _float_mean, system="decimal",
-    ),
-    "chain": _Row(
-        "Chain", ("chain",), _sample_chain,
-        lambda _operator, operands: expressions.sum_of_terms(operands),
-        lambda operands: len(operands) - 1,
-        SizeAxis(
-            "operations", lambda n: 2 * n + 1, lambda n: 4 + len(str(n + 1)), lambda n: n + 1
-        ),
-        expression=_TERMS,
-    ),
-    "nested": _Row(
-        "Nested", ("nested",),
-        lambda words, size: ("nested", expressions.sample_nested(words, size)),
-        lambda _operator, operands: expressions.value_of_nested(operands),
-        lambda operands: len(operands) - 2,
-        SizeAxis("operations", expressions.words_of_nested, lambda _n: 4, lambda n: n + 2),
-        expression=_NESTED,
-    ),
-    "copy": _Row(
-        "Copy", ("copy",), lambda words, size: ("copy", (_integer(words, size),)),
-        lambda _operator, operands: operands[0], _last_digits,
-        _digits(lambda n: n, numbers=1), lambda _operator, values, _round: values[0],
-    ),
-}  # fmt: skip
-
-
-def _scaled_tasks() -> dict[str, Task]:
-    folder = resource_folder("prompts") / "scaled"
-    templates = tomllib.loads((folder / "questions.toml").read_text(encoding="utf-8"))
-    systems = {
-        path.stem: path.read_text(encoding="utf-8").rstrip("\n")
-        for path in folder.glob("system/*.txt")
-    }
-    return {
-        name: _scaled_task(name, row, TaskPrompts(systems[row.system], templates[name]))
-        for name, row in _ROWS.items()
-    }
-
-
-def _scaled_task(name: str, row: _Row, prompts: TaskPrompts) -> Task:
     def sample(words: RandomWords, settings: SamplingSettings) -> SampledQuestion:
-        assert settings.question_size is not None
-        operator, operands = row.sample(words, settings.question_size)
-        return SampledQuestion(operator, operands, {"size": settings.question_size})
+        size = settings.question_size
+        assert size is not None
+        operator = operators[words.randbelow(2)] if len(operators) > 1 else operators[0]
+        return SampledQuestion(operator, sample_operands(words, size), {"size": size})
 
     def difficulty(_operator: str, operands: Operands, _answer: Answer) -> Difficulty:
-        return Difficulty(row.size_of(operands), row.size_of(operands))
+        return Difficulty(size_of(operands), size_of(operands))
 
+    system_prompt = (_FOLDER / "system" / f"{system}.txt").read_text(encoding="utf-8")
     return Task(
         name=name,
-        display=row.display,
-        operators=row.operators,
+        display=display,
+        operators=operators,
         sample=sample,
-        exact_answer=row.answer,
-        prompts=prompts,
-        answer_kind=row.answer_kind,
+        exact_answer=exact_answer,
+        prompts=TaskPrompts(system_prompt.rstrip("\n"), _TEMPLATES[name]),
+        answer_kind=answer_kind,
         metric="exact_match",
         difficulty=difficulty,
-        chance_accuracy=row.chance_accuracy,
-        sizes=row.sizes,
-        every_digit=row.answer_kind == "number",
-        expression=row.expression,
-        approximate=row.approximate,
+        sizes=sizes,
+        every_digit=answer_kind == "number",
+        **fields,
     )
 
 
-SCALED_TASKS = _scaled_tasks()
+SCALED_TASKS: dict[str, Task] = {
+    task.name: task
+    for task in (
+        _task(
+            "long_addition", "Long add", ("+",), _sample_pair, _arithmetic, _last_digits,
+            _digits(lambda n: n + 1), approximate=_float_operation,
+        ),
+        _task(
+            "long_subtraction", "Long sub", ("-",), _sample_pair, _arithmetic, _last_digits,
+            _digits(lambda n: n + 1), approximate=_float_operation,
+        ),
+        _task(
+            "long_multiplication", "Long mult", ("*",), _sample_pair, _arithmetic, _last_digits,
+            _digits(lambda n: 2 * n), approximate=_float_operation,
+        ),
+        _task(
+            "long_division", "Long div", ("/",), _sample_division, _arithmetic, _last_digits,
+            _digits(lambda n: n), approximate=_float_operation,
+        ),
+        _task(
+            "long_comparison", "Comparison", ("larger",), _sample_comparison,
+            lambda _operator, pair: "AB"[parse_integer(pair[0]) < parse_integer(pair[1])],
+            _last_digits, _digits(lambda _n: 1, numbers=1, words=3), "letter", "letter",
+            # Rounding may have made the numbers equal.
+            approximate=lambda _operator, values, _round: "A" if values[0] >= values[1] else "B",
+            chance_accuracy=lambda _operands: 0.5,
+        ),
+        _task(
+            "long_sorting", "Long sort", ("ascending", "descending"), _sample_elements,
+            lambda operator, operands: tuple(
+                sorted(operands, key=parse_integer, reverse=operator == "descending")
+            ),
+            len, _elements(lambda n: 8 * n, words=1), "list", "list",
+            approximate=lambda operator, values, _round: sorted(
+                values, reverse=operator == "descending"
+            ),
+            chance_accuracy=lambda operands: 1 / factorial(operands) if operands < 20 else 0.0,
+        ),
+        _task(
+            "long_max", "Long max", ("maximum",), _sample_elements,
+            lambda _operator, operands: max(operands, key=parse_integer), len,
+            _elements(lambda _n: 6), approximate=lambda _operator, values, _round: max(values),
+            chance_accuracy=lambda operands: 1 / operands,
+        ),
+        _task(
+            "long_sum", "Long sum", ("sum",), _sample_elements,
+            lambda _operator, operands: format_integer(sum(map(parse_integer, operands))), len,
+            _elements(lambda n: 6 + len(str(n))), approximate=_float_sum,
+        ),
+        _task(
+            "long_mean", "Long mean", ("mean",), _sample_mean, _mean, len,
+            _elements(lambda _n: 8), "decimal", approximate=_float_mean,
+        ),
+        _task(
+            "chain", "Chain", ("chain",), _sample_chain,
+            lambda _operator, operands: str(sum(map(int, operands))),
+            lambda operands: len(operands) - 1,
+            SizeAxis(
+                "operations", lambda n: 2 * n + 1, lambda n: 4 + len(str(n + 1)), lambda n: n + 1
+            ),
+            expression=ExpressionFormat(
+                expressions.format_terms, expressions.parse_terms, expressions.evaluate_terms
+            ),
+        ),
+        _task(
+            "nested", "Nested", ("nested",), expressions.sample_nested,
+            lambda _operator, operands: expressions.value_of_nested(operands),
+            lambda operands: len(operands) - 2,
+            SizeAxis("operations", lambda n: 3 * n + 1, lambda _n: 4, lambda n: n + 2),
+            expression=ExpressionFormat(
+                expressions.format_nested, expressions.parse_nested, expressions.evaluate_nested
+            ),
+        ),
+        _task(
+            "copy", "Copy", ("copy",), lambda words, size: (_sample_integer(words, size),),
+            lambda _operator, operands: operands[0], _last_digits,
+            _digits(lambda n: n, numbers=1),
+            approximate=lambda _operator, values, _round: values[0],
+        ),
+    )
+}  # fmt: skip
 """The scaled tasks by name. `copy` is the control: reading and writing digits without computing."""

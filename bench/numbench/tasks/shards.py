@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from itertools import islice
+from itertools import chain, islice
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -120,11 +120,14 @@ def generate_items(shard: Shard) -> Iterator[Item]:
 
     Raises BadInput if the task samples a question that has no exact answer.
     """
-    if TASKS[shard.task].sample is not None:
-        yield from _one_by_one(shard)
-    else:
-        for table in _in_arrays(shard, ATTEMPTS_PER_BATCH, _FIRST_ATTEMPTS):
-            yield from msgspec.convert(table.to_pylist(), list[Item])
+    tables = _in_arrays(shard, ATTEMPTS_PER_BATCH, _FIRST_ATTEMPTS)
+    converted = (msgspec.convert(table.to_pylist(), list[Item]) for table in tables)
+    items = _one_by_one(shard) if TASKS[shard.task].sample else chain.from_iterable(converted)
+    count = 0
+    for item in items:
+        yield item
+        count += 1
+    raise ItemsExhausted(count)
 
 
 def generate_tables(shard: Shard, rows: int) -> Iterator[pa.Table]:
@@ -132,14 +135,14 @@ def generate_tables(shard: Shard, rows: int) -> Iterator[pa.Table]:
 
     Raises ItemsExhausted after the last one if there are fewer distinct items.
     """
-    is_scalar = TASKS[shard.task].sample is not None
-    finished = 0
-    for whole in _in_tables(shard) if is_scalar else _in_arrays(shard, rows):
-        table = whole.slice(0, rows - finished)
-        finished += len(table)
+    count = 0
+    for whole in _in_tables(shard) if TASKS[shard.task].sample else _in_arrays(shard, rows):
+        table = whole.slice(0, rows - count)
+        count += len(table)
         yield table
-        if finished == rows:
+        if count == rows:
             return
+    raise ItemsExhausted(count)
 
 
 def sample_questions(shard: Shard, first: int, count: int) -> Questions:
@@ -148,96 +151,77 @@ def sample_questions(shard: Shard, first: int, count: int) -> Questions:
     The task is one of the paper.
     """
     from numbench.tasks.questions import RandomWordArrays, in_shard
-    from numbench.tasks.samplers import SAMPLERS
+    from numbench.tasks.samplers import sample
 
     words = RandomWordArrays(shard.stream, shard.words_per_attempt, first, count)
-    questions = SAMPLERS[shard.task](words, shard.settings)
+    questions = sample(shard.task, words, shard.settings)
     questions = questions.select(questions.valid)
     return questions.select(in_shard(questions, shard.split, shard.index, shard.count))
 
 
-def _in_arrays(
-    shard: Shard, rows: int, first_batch: int = ATTEMPTS_PER_BATCH
-) -> Iterator[pa.Table]:
-    """Yield all items of a task of the paper. Batches grow from `first_batch` attempts."""
-    import numpy as np
-
+def _in_arrays(shard: Shard, rows: int, batch: int = ATTEMPTS_PER_BATCH) -> Iterator[pa.Table]:
+    """Yield all items of a task of the paper. The first batch has `batch` attempts."""
     from numbench.tasks.item_tables import build_item_table
     from numbench.tasks.questions import SeenHashes, item_hashes
 
     seen = SeenHashes(rows)
     candidates = new = first = 0
-    batch = first_batch
     while True:
         questions = sample_questions(shard, first, batch)
         first, batch = first + batch, min(2 * batch, ATTEMPTS_PER_BATCH)
         hashes = item_hashes(questions)
         fresh = seen.add(hashes)
-        candidates, new = candidates + len(fresh), new + int(np.count_nonzero(fresh))
-        yield build_item_table(questions.select(fresh), hashes[fresh], shard.max_digits)
-        is_empty = not seen.count and first >= EXHAUSTION_WINDOW * shard.count
-        if is_empty or candidates >= EXHAUSTION_WINDOW / shard.count:
-            if is_empty or new < candidates * MIN_NEW_FRACTION:
-                raise ItemsExhausted(seen.count)
+        candidates, new = candidates + len(fresh), new + int(fresh.sum())
+        yield build_item_table(questions.select(fresh), hashes[fresh])
+        if not seen.count and first >= EXHAUSTION_WINDOW * shard.count:
+            return
+        if candidates >= EXHAUSTION_WINDOW / shard.count:
+            if new < candidates * MIN_NEW_FRACTION:
+                return
             candidates = new = 0
 
 
 def _in_tables(shard: Shard) -> Iterator[pa.Table]:
-    """Yield all items of a task with a scalar sampler. Raises BadInput for uneven params."""
+    """Yield all items of a task with a scalar sampler."""
     import pyarrow as pa
 
-    source = _one_by_one(shard)
-    params: set[str] | None = None
-    while True:
-        items: list[Item] = []
-        exhausted: ItemsExhausted | None = None
-        try:
-            for item in islice(source, _ITEMS_PER_TABLE):
-                items.append(item)
-        except ItemsExhausted as end:
-            exhausted = end
-        for item in items:
-            params = set(item.params) if params is None else params
-            if item.params.keys() != params:
-                raise BadInput(
-                    f"task {shard.task!r}: its questions have different params "
-                    f"({', '.join(params) or 'none'}; {', '.join(item.params) or 'none'}); "
-                    "Task.sample has to return the same keys each time"
-                )
-        if items:
-            yield pa.Table.from_pylist([msgspec.to_builtins(item) for item in items])
-        if exhausted is not None:
-            raise exhausted
+    items = _one_by_one(shard)
+    while batch := list(islice(items, _ITEMS_PER_TABLE)):
+        yield pa.Table.from_pylist(msgspec.to_builtins(batch))
 
 
 def _one_by_one(shard: Shard) -> Iterator[Item]:
+    """Yield all items of a task with a scalar sampler. Raises BadInput for a fault of the task."""
     seen: set[str] = set()
+    params: set[str] | None = None
     since_new = 0
     # A plugin may discard most attempts; and one of n shards has a question n times as rarely.
     limit = MAX_ATTEMPTS_WITHOUT_NEW * (shard.count if shard.question_size else 8 * shard.count)
     for words in attempts(shard.stream, shard.words_per_attempt):
-        item = _make_attempt(shard, words)
         since_new += 1
         if since_new > limit:
-            raise ItemsExhausted(len(seen))
+            return
+        try:
+            item = _make_attempt(shard, words)
+            if item is not None and params not in (None, set(item.params)):
+                raise ValueError("Task.sample has to return the same keys of params each time")
+        except ValueError as error:
+            raise BadInput(f"task {shard.task!r}: {error}") from error
         if item is not None and item.id not in seen:
             seen.add(item.id)
-            since_new = 0
+            params, since_new = set(item.params), 0
             yield item
 
 
 def _make_attempt(shard: Shard, words: RandomWords) -> Item | None:
     """Return the item of one attempt; None if it breaks a rule or is not part of the shard."""
     task = TASKS[shard.task]
-    try:
-        question = sample_question(task, words, shard.settings)
-        if question is None or split_of(question.operands) != shard.split:
-            return None
-        if shard.count > 1 and shard_of(question.operands, shard.count) != shard.index:
-            return None
-        answer = answer_question(task, question)
-        if task.metric == "log_smape" and not in_range(str(answer)):
-            return None
-        return make_item(task.name, *question, answer=answer)
-    except ValueError as error:
-        raise BadInput(f"task {task.name!r}: {error}") from error
+    question = sample_question(task, words, shard.settings)
+    if question is None or split_of(question.operands) != shard.split:
+        return None
+    if shard.count > 1 and shard_of(question.operands, shard.count) != shard.index:
+        return None
+    answer = answer_question(task, question)
+    if task.metric == "log_smape" and not in_range(str(answer)):
+        return None
+    return make_item(task.name, *question, answer=answer)
