@@ -43,7 +43,6 @@ REPEATS = 3
 """Repetitions per stage; the fastest one counts."""
 CACHES = (
     metrics._rounding_collides,
-    metrics.to_scientific,
     exact_protocol._truth,
     exact_protocol._true_list,
 )

@@ -10,16 +10,16 @@ from pathlib import Path
 import pytest
 
 import numbench as nb
+from numbench.csv_files import read_csv
 from numbench.dataset.audit import audit
 from numbench.dataset.store import RELEASED_DATASETS, Dataset, open_dataset
 from numbench.errors import BadInput
 from numbench.journal import read_run
 from numbench.jsonl import read_lines
-from numbench.records import Usage
+from numbench.records import Response, Usage
 from numbench.scoring import score_run, summarize
 from numbench.scoring.published_labels import PublishedLabel, read_published_labels
-from numbench.study_csv import read_questions
-from numbench.study_import import find_study_files, import_study
+from numbench.study_import import import_study
 
 BENCHMARK = "{}_decimal_uniform_test_500_shuffle.csv"
 RESPONSES = "{}_decimal_uniform_test_500_shuffle_{}_re_{}.csv"
@@ -59,15 +59,19 @@ def _responses(
     _write(folder, RESPONSES.format("Addition", vendor, effort), rows)
 
 
-class _Messages(list[str]):
-    def __call__(self, message: str) -> None:
-        self.append(message)
+def _imported(tmp_path: Path, messages: list[str] | None = None) -> list[Path]:
+    notes: list[str] = [] if messages is None else messages
+    return import_study(tmp_path / "csv", tmp_path / "out", notes.append)
 
 
-def _imported(tmp_path: Path, messages: _Messages | None = None) -> list[Path]:
-    return import_study(
-        tmp_path / "csv", tmp_path / "out", messages if messages is not None else _Messages()
-    )
+def _imported_responses(
+    tmp_path: Path, texts: Sequence[str] = RIGHT, extra: Sequence[dict[str, str]] = ({}, {}, {})
+) -> tuple[Path, list[Response]]:
+    """Import one file, and return its run folder and responses."""
+    _benchmark(tmp_path / "csv")
+    _responses(tmp_path / "csv", texts, extra=extra)
+    (folder,) = _imported(tmp_path)
+    return folder, list(read_run(folder).responses.values())
 
 
 def test_a_file_becomes_a_dataset_and_a_run(tmp_path: Path) -> None:
@@ -86,20 +90,15 @@ def test_a_file_becomes_a_dataset_and_a_run(tmp_path: Path) -> None:
 
 
 def test_wrong_labels_count_only_under_the_paper_protocol(tmp_path: Path) -> None:
-    _benchmark(tmp_path / "csv")
-    _responses(tmp_path / "csv")
-    (folder,) = _imported(tmp_path)
+    folder, _ = _imported_responses(tmp_path / "a")
     assert summarize(score_run(folder))["addition"].exact_match == 100
     paper = summarize(score_run(folder, "paper"))["addition"]
-    assert paper.exact_match == pytest.approx(200 / 3)
-    assert paper.tokens == 7
-
-
-def test_a_file_with_other_labels_is_scored_by_its_own(tmp_path: Path) -> None:
-    _benchmark(tmp_path / "csv")
-    _responses(tmp_path / "csv", extra=[{}, {"answer": "1.5"}, {}])
-    messages = _Messages()
-    (folder,) = _imported(tmp_path, messages)
+    assert (paper.exact_match, paper.tokens) == (pytest.approx(200 / 3), 7)
+    # A file with other labels is scored by its own.
+    _benchmark(tmp_path / "b" / "csv")
+    _responses(tmp_path / "b" / "csv", extra=[{}, {"answer": "1.5"}, {}])
+    messages: list[str] = []
+    (folder,) = _imported(tmp_path / "b", messages)
     assert summarize(score_run(folder, "paper"))["addition"].exact_match == 100
     assert "1 labels differ" in messages[0]
 
@@ -119,46 +118,38 @@ def test_importing_again_writes_the_same_bytes(tmp_path: Path) -> None:
     assert contents() == first
 
 
-@pytest.mark.parametrize(
-    ("vendor", "effort", "folder", "display"),
-    [
-        ("openai__gpt-oss-120b", "high", "gpt-oss-120b_maximal", "GPT OSS 120B"),
-        ("google__gemini-2.5-pro", "minimal", "gemini-2.5-pro_minimal", "Gemini 2.5 Pro"),
-        ("google__gemini-2.5-flash", "none", "gemini-2.5-flash_none", "Gemini 2.5 Flash"),
-        ("qwen__qwen3-235b-a22b-2507", "none", "qwen3-235b-2507_none", "Qwen3 235B 2507"),
-        ("qwen__qwen3-235b-a22b-thinking-2507", "none", "qwen3-235b-2507_maximal",
-         "Qwen3 235B 2507"),
-        ("deepseek__deepseek-chat-v3.1", "high", "deepseek-v3.1_maximal", "DeepSeek v3.1"),
-        ("deepseek__deepseek-v3.1", "none", "deepseek-v3.1_none", "DeepSeek v3.1"),
-        ("moonshotai__kimi-k2-0905", "none", "kimi-k2-0905_none", "Kimi K2 0905"),
-        ("meta-llama__llama-4-maverick", "none", "llama-4-maverick_none", "Llama 4 Maverick"),
-    ],
-)  # fmt: skip
-def test_vendor_names_become_catalogue_names(
-    tmp_path: Path, vendor: str, effort: str, folder: str, display: str
-) -> None:
-    _responses(tmp_path / "csv", vendor=vendor, effort=effort)
-    messages = _Messages()
-    (path,) = _imported(tmp_path, messages)
-    assert path.name == folder
-    info = read_run(path).info
-    assert info.display == display
-    assert info.settings == {"served_model": vendor.replace("__", "/"), "effort": effort}
-    assert messages == []
+MODELS = {
+    ("openai__gpt-oss-120b", "high"): ("gpt-oss-120b_maximal", "GPT OSS 120B"),
+    ("google__gemini-2.5-pro", "minimal"): ("gemini-2.5-pro_minimal", "Gemini 2.5 Pro"),
+    ("google__gemini-2.5-flash", "none"): ("gemini-2.5-flash_none", "Gemini 2.5 Flash"),
+    ("qwen__qwen3-235b-a22b-2507", "none"): ("qwen3-235b-2507_none", "Qwen3 235B 2507"),
+    ("qwen__qwen3-235b-a22b-thinking-2507", "none"): ("qwen3-235b-2507_maximal", "Qwen3 235B 2507"),
+    ("deepseek__deepseek-chat-v3.1", "high"): ("deepseek-v3.1_maximal", "DeepSeek v3.1"),
+    ("deepseek__deepseek-v3.1", "none"): ("deepseek-v3.1_none", "DeepSeek v3.1"),
+    ("moonshotai__kimi-k2-0905", "none"): ("kimi-k2-0905_none", "Kimi K2 0905"),
+    ("meta-llama__llama-4-maverick", "none"): ("llama-4-maverick_none", "Llama 4 Maverick"),
+    ("acme__solver", "low"): ("acme__solver_low", "acme__solver"),
+}
 
 
-def test_an_unknown_model_keeps_its_name_and_is_mentioned(tmp_path: Path) -> None:
-    _responses(tmp_path / "csv", vendor="acme__solver", effort="low")
-    messages = _Messages()
-    (path,) = _imported(tmp_path, messages)
-    assert path.name == "acme__solver_low"
-    assert "acme__solver" in messages[0]
+def test_vendor_names_become_catalogue_names(tmp_path: Path) -> None:
+    for vendor, effort in MODELS:
+        _responses(tmp_path / "csv", vendor=vendor, effort=effort)
+    messages: list[str] = []
+    infos = {path.name: read_run(path).info for path in _imported(tmp_path, messages)}
+    assert len(infos) == len(MODELS)
+    for (vendor, effort), (folder, display) in MODELS.items():
+        assert infos[folder].display == display
+        served = vendor.replace("__", "/")
+        assert infos[folder].settings == {"served_model": served, "effort": effort}
+    # Only a model that is not known is mentioned.
+    assert len(messages) == 1 and "acme__solver" in messages[0]
 
 
 def test_two_files_never_share_a_run(tmp_path: Path) -> None:
     _responses(tmp_path / "csv", vendor="deepseek__deepseek-chat-v3.1", effort="none")
     _responses(tmp_path / "csv", ["1", "2", "3"], vendor="deepseek__deepseek-v3.1", effort="none")
-    messages = _Messages()
+    messages: list[str] = []
     names = [path.name for path in _imported(tmp_path, messages)]
     assert names == ["deepseek-v3.1_none", "deepseek__deepseek-v3.1_none"]
     assert "deepseek__deepseek-v3.1" in messages[0]
@@ -194,37 +185,13 @@ def test_a_shorter_response_file_leaves_items_missing(tmp_path: Path) -> None:
 
 def test_malformed_responses_are_stored_verbatim(tmp_path: Path) -> None:
     texts = ['{"answer": 0.' + "0" * 300_000, "Token limit reached", 'a\x00b\r\n"c", ü']
-    _benchmark(tmp_path / "csv")
     more = [{"reasoning": "why\nnot"}, {"tokens": "-1"}, {"tokens": "nan"}]
-    _responses(tmp_path / "csv", texts, extra=more)
-    (folder,) = _imported(tmp_path)
-    responses = list(read_run(folder).responses.values())
+    _, responses = _imported_responses(tmp_path, texts, more)
     assert [response.text for response in responses] == texts
     assert [response.finish_reason for response in responses] == [None, "length", None]
     assert [response.reasoning_text for response in responses] == ["why\nnot", None, None]
-    assert [response.extra for response in responses] == [
-        {"study_tokens": 7},
-        {"study_tokens": -1},
-        {},
-    ]
-
-
-GEMINI = "usage.usage_metadata."
-
-
-@pytest.mark.parametrize("total", [{f"{GEMINI}total_token_count": "65700"}, {}])
-def test_reasoning_up_to_the_output_limit_is_truncated_and_not_empty(
-    tmp_path: Path, total: dict[str, str]
-) -> None:
-    usage = {f"{GEMINI}prompt_token_count": "165", f"{GEMINI}thoughts_token_count": "65535"}
-    _responses(tmp_path / "csv", ["", "Token limit reached"], extra=[usage | total] * 2)
-    (folder,) = _imported(tmp_path)
-    first, second = list(read_run(folder).responses.values())
-    limit = Usage(input=165, reasoning=65535, visible=0, generated=65535, source="reported")
-    assert (first.finish_reason, first.usage) == ("length", limit)
-    assert (second.finish_reason, second.usage) == ("length", limit)
-    summary = summarize(score_run(folder))["addition"]
-    assert (summary.statuses, summary.tokens) == ({"truncated": 2}, 65535)
+    extra: list[object] = [{"study_tokens": 7}, {"study_tokens": -1}, {}]
+    assert [response.extra for response in responses] == extra
 
 
 @pytest.mark.parametrize(
@@ -244,69 +211,58 @@ def test_reasoning_up_to_the_output_limit_is_truncated_and_not_empty(
 def test_an_incomplete_response_with_the_tokens_of_an_output_limit_is_truncated(
     tmp_path: Path, text: str, tokens: int, status: str
 ) -> None:
-    _responses(tmp_path / "csv", [text], extra=[{"usage.completion_tokens": str(tokens)}])
-    (folder,) = _imported(tmp_path)
+    folder, _ = _imported_responses(tmp_path, [text], [{"usage.completion_tokens": str(tokens)}])
     assert summarize(score_run(folder))["addition"].statuses[status] == 1
 
 
-@pytest.mark.parametrize("text", ["", " ", "{", '{"', '{"ans', '{"answer":', '{"answer": ['])
-def test_a_reply_without_usage_and_answer_is_a_failed_request(tmp_path: Path, text: str) -> None:
-    _benchmark(tmp_path / "csv")
-    _responses(tmp_path / "csv", [text, *RIGHT[1:]], extra=[{"tokens": "-1"}, {}, {}])
-    (folder,) = _imported(tmp_path)
-    exact, paper = (summarize(score_run(folder, p))["addition"] for p in ("exact", "paper"))
-    assert exact.statuses == {"error": 1, "ok": 2}
-    assert (exact.counted, exact.exact_match) == (2, 100)
-    assert (paper.counted, paper.exact_match) == (3, pytest.approx(100 / 3))
+def test_a_reply_without_usage_is_a_failed_request_unless_it_has_part_of_an_answer(
+    tmp_path: Path,
+) -> None:
+    cases = dict.fromkeys(["", " ", "{", '{"', '{"ans', '{"answer":', '{"answer": ['], True)
+    cases |= dict.fromkeys(['{"answer": 3.', "3", '{"answer": ""}', "no"], False)
+    for number, (text, has_failed) in enumerate(cases.items()):
+        folder, responses = _imported_responses(
+            tmp_path / str(number), [text, *RIGHT[1:]], [{"tokens": "-1"}, {}, {}]
+        )
+        assert (responses[0].error is not None) is has_failed, text
+        exact, paper = (summarize(score_run(folder, p))["addition"] for p in ("exact", "paper"))
+        assert exact.counted == (2 if has_failed else 3)
+        assert paper.counted == 3
 
 
-@pytest.mark.parametrize("text", ['{"answer": 3.', "3", '{"answer": ""}', "no"])
-def test_a_reply_without_usage_but_with_an_answer_is_scored(tmp_path: Path, text: str) -> None:
-    _responses(tmp_path / "csv", [text], extra=[{"tokens": "-1"}])
-    (folder,) = _imported(tmp_path)
-    assert "error" not in summarize(score_run(folder))["addition"].statuses
+GEMINI = "usage.usage_metadata."
+LIMIT = Usage(input=165, reasoning=65535, visible=0, generated=65535, source="reported")
 
 
 def test_usage_has_the_same_meaning_for_every_provider(tmp_path: Path) -> None:
-    gemini = "usage.usage_metadata."
-    rows = [
-        {
-            "usage.completion_tokens": "102.0",
-            "usage.prompt_tokens": "144",
-            "usage.completion_tokens_details.reasoning_tokens": "76",
-        },
-        {
-            f"{gemini}prompt_token_count": "141",
-            f"{gemini}candidates_token_count": "17",
-            f"{gemini}thoughts_token_count": "224",
-            f"{gemini}total_token_count": "382",
-            "usage.completion_tokens": "17",
-        },
-        {
-            f"{gemini}prompt_token_count": "139",
-            f"{gemini}candidates_token_count": "20",
-            f"{gemini}total_token_count": "159",
-        },
-    ]
-    _responses(tmp_path / "csv", extra=rows)
-    (folder,) = _imported(tmp_path)
-    usages = [response.usage for response in read_run(folder).responses.values()]
-    assert usages == [
-        Usage(input=144, reasoning=76, visible=26, generated=102, source="reported"),
-        Usage(input=141, reasoning=224, visible=17, generated=241, source="reported"),
-        Usage(input=139, reasoning=0, visible=20, generated=20, source="reported"),
-    ]
-
-
-def test_unknown_usage_stays_unknown(tmp_path: Path) -> None:
-    contradiction = {
-        "usage.completion_tokens": "5",
-        "usage.completion_tokens_details.reasoning_tokens": "9",
-    }
-    _responses(tmp_path / "csv", extra=[{}, {"usage.completion_tokens": "5"}, contradiction])
-    (folder,) = _imported(tmp_path)
-    usages = [response.usage for response in read_run(folder).responses.values()]
-    assert usages == [Usage(), *[Usage(generated=5, source="reported")] * 2]
+    details = "usage.completion_tokens_details.reasoning_tokens"
+    at_limit = {f"{GEMINI}prompt_token_count": "165", f"{GEMINI}thoughts_token_count": "65535"}
+    cases = [
+        ({"usage.completion_tokens": "102.0", "usage.prompt_tokens": "144", details: "76"},
+         Usage(input=144, reasoning=76, visible=26, generated=102, source="reported")),
+        ({f"{GEMINI}prompt_token_count": "141", f"{GEMINI}candidates_token_count": "17",
+          f"{GEMINI}thoughts_token_count": "224", f"{GEMINI}total_token_count": "382",
+          "usage.completion_tokens": "17"},
+         Usage(input=141, reasoning=224, visible=17, generated=241, source="reported")),
+        ({f"{GEMINI}prompt_token_count": "139", f"{GEMINI}candidates_token_count": "20",
+          f"{GEMINI}total_token_count": "159"},
+         Usage(input=139, reasoning=0, visible=20, generated=20, source="reported")),
+        # What is not known, or contradicts itself, stays unknown.
+        ({}, Usage()),
+        ({"usage.completion_tokens": "5"}, Usage(generated=5, source="reported")),
+        ({"usage.completion_tokens": "5", details: "9"}, Usage(generated=5, source="reported")),
+    ]  # fmt: skip
+    for number, (cells, usage) in enumerate(cases):
+        _, (response,) = _imported_responses(tmp_path / str(number), RIGHT[:1], [cells])
+        assert response.usage == usage, cells
+    # Reasoning up to the output limit is truncated and not empty.
+    for total in ({f"{GEMINI}total_token_count": "65700"}, {}):
+        folder, responses = _imported_responses(
+            tmp_path / f"limit-{len(total)}", ["", "Token limit reached"], [at_limit | total] * 2
+        )
+        assert [(one.finish_reason, one.usage) for one in responses] == [("length", LIMIT)] * 2
+        summary = summarize(score_run(folder))["addition"]
+        assert summary.statuses["truncated"] == 2 and summary.tokens == 65535
 
 
 def test_the_cost_is_the_price_of_the_inference_and_not_the_router_fee(tmp_path: Path) -> None:
@@ -316,9 +272,8 @@ def test_the_cost_is_the_price_of_the_inference_and_not_the_router_fee(tmp_path:
         {"usage.cost": "0.025", "usage.is_byok": "True", upstream: "0.5"},
         {},
     ]
-    _responses(tmp_path / "csv", extra=rows)
-    (folder,) = _imported(tmp_path)
-    assert [r.cost for r in read_run(folder).responses.values()] == [0.5, 0.5, None]
+    _, responses = _imported_responses(tmp_path, extra=rows)
+    assert [response.cost for response in responses] == [0.5, 0.5, None]
 
 
 def _refused(tmp_path: Path) -> str:
@@ -327,16 +282,19 @@ def _refused(tmp_path: Path) -> str:
     return str(error.value)
 
 
-def test_files_with_different_questions_are_refused(tmp_path: Path) -> None:
+def test_files_that_do_not_belong_together_are_refused(tmp_path: Path) -> None:
+    assert "no such folder" in _refused(tmp_path)
+    _write(tmp_path / "csv", "other.csv", QUESTIONS)
+    assert "none of the study's files here" in _refused(tmp_path)
+    _responses(tmp_path / "csv")
     _benchmark(tmp_path / "csv", [QUESTIONS[0], QUESTIONS[2], QUESTIONS[1]])
-    _responses(tmp_path / "csv")
     assert "line 3 (row 2): the question is 'What is 2 - 0.5?'" in _refused(tmp_path)
-
-
-def test_more_rows_than_the_benchmark_are_refused(tmp_path: Path) -> None:
     _benchmark(tmp_path / "csv", QUESTIONS[:2])
-    _responses(tmp_path / "csv")
     assert "line 4: more rows than the benchmark's 2" in _refused(tmp_path)
+    _benchmark(tmp_path / "csv", [QUESTIONS[0], {"text_prompt": "What is 2 * 3?", "answer": "6"}])
+    assert "line 3, field text_prompt: a question of the task multiplication" in _refused(tmp_path)
+    _benchmark(tmp_path / "csv", [{"text_prompt": "How are you?", "answer": "6"}])
+    assert "line 2, field text_prompt" in _refused(tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -361,19 +319,6 @@ def test_a_broken_file_is_reported_with_its_line(
     assert message in error
 
 
-def test_a_question_of_another_task_is_refused(tmp_path: Path) -> None:
-    _benchmark(tmp_path / "csv", [QUESTIONS[0], {"text_prompt": "What is 2 * 3?", "answer": "6"}])
-    assert "line 3, field text_prompt: a question of the task multiplication" in _refused(tmp_path)
-    _benchmark(tmp_path / "csv", [{"text_prompt": "How are you?", "answer": "6"}])
-    assert "line 2, field text_prompt" in _refused(tmp_path)
-
-
-def test_a_folder_without_the_study_s_files_is_refused(tmp_path: Path) -> None:
-    assert "no such folder" in _refused(tmp_path)
-    _write(tmp_path / "csv", "other.csv", QUESTIONS)
-    assert "none of the study's files here" in _refused(tmp_path)
-
-
 # The only configurations without a file for every task.
 MISSING_TASKS = {
     "deepseek-v3.1_maximal": {
@@ -385,7 +330,7 @@ MISSING_TASKS = {
 
 
 def test_the_real_files_are_the_released_dataset(paper_results: Path, tmp_path: Path) -> None:
-    folders = import_study(paper_results, tmp_path, _Messages())
+    folders = import_study(paper_results, tmp_path, lambda _: None)
     dataset = open_dataset("paper")
     assert not (tmp_path / "dataset").exists()
     assert len(folders) == 13
@@ -395,12 +340,11 @@ def test_the_real_files_are_the_released_dataset(paper_results: Path, tmp_path: 
         assert set(dataset.tasks) - set(run.info.tasks) == MISSING_TASKS.get(folder.name, set())
         assert len(run.responses) == 500 * len(run.info.tasks)
     labels = read_published_labels(dataset.path)
-    for source in find_study_files(paper_results, _Messages()):
-        if source.model is None:
-            items = dataset.by_task[source.task]
-            assert [(row.prompt, row.label) for row in read_questions(source.path)] == [
-                (item.prompt, labels[item.id]) for item in items
-            ]
+    names = {"Addition": "addition", "Sorting": "sorting", "Std": "std"}
+    for name, task in names.items():
+        (path,) = paper_results.glob(f"{name}*500_shuffle.csv")
+        rows = [(cells["text_prompt"], cells["answer"]) for _, cells in read_csv(path)]
+        assert rows == [(item.prompt, labels[item.id]) for item in dataset.by_task[task]]
 
 
 def _released_questions(task: str) -> list[dict[str, str]]:

@@ -73,41 +73,28 @@ NOT_THINKING = ["5", "a < b > c", "<thinker>a</thinker>", "I think 5", "<b>5</b>
                 "The `<think>` tag: 5", 'It ends with "</think>" 5']  # fmt: skip
 
 
-@pytest.mark.parametrize(("text", "answer", "thinking"), SEPARATED)
-def test_thinking_is_separated_from_the_answer(text: str, answer: str, thinking: str) -> None:
-    separated = separate_thinking(text)
-    assert (separated.answer, separated.thinking) == (answer, thinking)
+def test_thinking_is_separated_from_the_answer_and_moved_by_every_adapter() -> None:
+    """All adapters end with `sanitize_completion`, the file-based batches too."""
+    for text, answer, thinking in SEPARATED:
+        separated = separate_thinking(text)
+        assert (separated.answer, separated.thinking) == (answer, thinking), text
+        completion = sanitize_completion(Completion(text=text, usage=Usage(generated=9)), ())
+        assert (completion.text, completion.reasoning_text) == (answer, thinking or None)
+        assert completion.usage == Usage(generated=9)
+    for text in NOT_THINKING:
+        assert separate_thinking(f" {text}\n") == (f" {text}\n", None, False)
 
 
-@pytest.mark.parametrize("text", NOT_THINKING)
-def test_text_without_thinking_is_the_answer_unchanged(text: str) -> None:
-    assert separate_thinking(f" {text}\n") == (f" {text}\n", None, False)
-
-
-@pytest.mark.parametrize(
-    ("text", "is_open"),
-    [
-        ("<think>a", True),
-        ("5 <think>", True),
-        ("<think>a</think>", False),
-        ("<think>a</think>5", False),
-        ("a</think>5", False),
-        ('{"answer": 5}</think>', False),
-        ("analysisWe add", True),
-        ("<cot>a", True),
-        ("<|channel|>analysis<|message|>a", True),
-        ("<|channel|>final<|message|>5", False),
-    ],
-)
-def test_text_is_open_that_ends_inside_its_thinking(text: str, is_open: bool) -> None:
-    assert separate_thinking(text).is_open is is_open
-
-
-def test_prompt_may_have_opened_the_thinking() -> None:
+def test_text_is_open_that_ends_inside_its_thinking() -> None:
+    opened = ["<think>a", "5 <think>", "analysisWe add", "<cot>a",
+              "<|channel|>analysis<|message|>a"]  # fmt: skip
+    closed = ["<think>a</think>", "<think>a</think>5", "a</think>5", '{"answer": 5}</think>',
+              "<|channel|>final<|message|>5"]  # fmt: skip
+    assert all(separate_thinking(text).is_open for text in opened)
+    assert not any(separate_thinking(text).is_open for text in closed)
+    # The prompt may have opened the thinking.
     assert separate_thinking("a").thinking is None
-    opened = find_thinking("a", is_open=True)
-    assert opened is not None
-    assert (opened.answer, opened.thinking, opened.is_open) == ([], [(0, 1)], True)
+    assert find_thinking("a", is_open=True) == ([], [(0, 1)], True)
 
 
 _PIECES = [
@@ -133,16 +120,6 @@ def test_answer_and_thinking_are_parts_of_the_text_that_do_not_overlap(
 def test_number_inside_thinking_is_never_the_answer(text: str) -> None:
     score = score_exact(SUM, text_response(SUM, f"<think>{text}3.75</think>"))
     assert score.parsed != "3.75"
-
-
-@pytest.mark.parametrize(("text", "answer", "thinking"), SEPARATED)
-def test_every_adapter_moves_thinking_to_the_reasoning(
-    text: str, answer: str, thinking: str
-) -> None:
-    """All adapters end with `sanitize_completion`, the file-based batches too."""
-    completion = sanitize_completion(Completion(text=text, usage=Usage(generated=9)), ())
-    assert (completion.text, completion.reasoning_text) == (answer, thinking or None)
-    assert completion.usage == Usage(generated=9)
 
 
 def test_thinking_is_added_to_the_reasoning_that_the_server_returned() -> None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Sized
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -35,17 +35,11 @@ _ACROSS = 3
 _MAX_BARS = 40
 _MAX_TITLE = 60
 _PAIR = ("operand 1", "operand 2")
-
-
-class _Operand(NamedTuple):
-    """Significant digits of a number, 0 for zero, and ⌊log₁₀|n|⌋, NaN for zero."""
-
-    digits: int
-    exponent: float
+_LIST = ("exponent", "spread")
 
 
 _Items = Mapping[str, Sequence[Item]]
-_Points = Mapping[str, "np.ndarray[tuple[int, int], np.dtype[np.float64]]"]
+_Numbers = np.ndarray[tuple[int, int], np.dtype[np.float64]]
 
 
 def describe(dataset: str | Path, out: Path | None = None) -> list[Path]:
@@ -80,14 +74,14 @@ def _figures(name: str, tasks: _Items) -> Iterator[tuple[str, Figure]]:
     """Yield name and drawing of each figure that applies to the dataset."""
     operands = {task: _operands(task, items) for task, items in tasks.items()}
     pairs = {
-        task: np.array([[each.exponent for each in known[one]] for one in _PAIR])
+        task: np.array([known[one][1] for one in _PAIR])
         for task, known in operands.items()
         if set(_PAIR) <= known.keys()
     }
     lists = {
-        task: np.array([[item.params[one] for item in items] for one in ("exponent", "spread")])
+        task: np.array([[item.params[one] for item in items] for one in _LIST], float)
         for task, items in tasks.items()
-        if all({"exponent", "spread"} <= item.params.keys() for item in items)
+        if all(set(_LIST) <= item.params.keys() for item in items)
     }
     if pairs:
         title = f"Magnitudes of operands, {name}"
@@ -99,114 +93,92 @@ def _figures(name: str, tasks: _Items) -> Iterator[tuple[str, Figure]]:
         for axes in figure.axes[: len(lists)]:
             axes.axline((0, 0), slope=1, color="#555555", linewidth=0.8, linestyle=(0, (4, 3)))
         yield "lists", figure
-    yield "digits", _digits_figure(f"Significant digits of operands, {name}", tasks, operands)
+    title = f"Significant digits of operands, {name}"
+    figure, panels = _panels(title, tasks, "significant digits", "share of operands in percent")
+    most = max(numbers[0].max() for known in operands.values() for numbers in known.values())
+    for axes, known in zip(panels, operands.values(), strict=True):
+        for index, (label, numbers) in enumerate(known.items()):
+            dashes = "-" if index == 0 else (0, (4, 1.5))
+            color = PALETTE[index % len(PALETTE)]
+            _bars(axes, numbers[0], color=color, linewidth=1.4, linestyle=dashes, label=label)
+        axes.set_xlim(-0.9, most + 0.9)
+        # Space for the legend above the outlines.
+        axes.set_ylim(0, 1.35 * axes.dataLim.y1)
+        axes.legend(loc="upper left", fontsize=SMALL_FONT_SIZE, handlelength=1.6, borderaxespad=0.2)
+    yield "digits", figure
     for base, suffix in ((10, ""), (2, "_base2")):
-        figure, panels = _panels(f"Difficulty δ in base {base}, {name}", tasks)
-        for axes, (task, items) in zip(panels, tasks.items(), strict=True):
-            values = [getattr(item.difficulty, f"base{base}") for item in items]
+        caption = f"δ in base {base} (vertical line: median)"
+        title = f"Difficulty δ in base {base}, {name}"
+        figure, panels = _panels(title, tasks, caption, "share of items in percent")
+        for axes, items in zip(panels, tasks.values(), strict=True):
+            values = np.array([getattr(item.difficulty, f"base{base}") for item in items])
             _bars(axes, values, fill=True, color=PALETTE[0], alpha=0.75)
             axes.axvline(float(np.median(values)), color=PALETTE[1], linewidth=1.2)
-            _label(axes, task, len(items))
-        figure.supxlabel(f"δ in base {base} (vertical line: median)")
-        figure.supylabel("share of items in percent")
         yield f"difficulty{suffix}", figure
 
 
-def _operands(task: str, items: Sequence[Item]) -> dict[str, list[_Operand]]:
-    """Return the operands by name; those beyond the last name belong to it."""
+def _operands(task: str, items: Sequence[Item]) -> dict[str, _Numbers]:
+    """Return significant digits and ⌊log₁₀|n|⌋ of the operands by name, 0 and NaN for a zero.
+
+    Operands beyond the last name belong to it. Raises ValueError for a text that is not a decimal
+    number.
+    """
     names = TASKS[task].operand_names
-    known: dict[str, list[_Operand]] = {name: [] for name in names}
+    known: dict[str, list[tuple[int, float]]] = {}
     for item in items:
         for index, text in enumerate(item.operands):
-            known[names[min(index, len(names) - 1)]].append(_operand(text))
-    return {name: operands for name, operands in known.items() if operands}
+            significand, exponent = parse_decimal(text)
+            digits = str(abs(significand))
+            magnitude = len(digits) - 1 + exponent if significand else math.nan
+            name = names[min(index, len(names) - 1)]
+            known.setdefault(name, []).append((len(digits.strip("0")), magnitude))
+    return {name: np.array(numbers, float).T for name, numbers in known.items()}
 
 
-def _operand(text: str) -> _Operand:
-    """Raises ValueError for a text that is not a decimal number."""
-    significand, exponent = parse_decimal(text)
-    if significand == 0:
-        return _Operand(0, math.nan)
-    digits = str(abs(significand))
-    return _Operand(len(digits.rstrip("0")), float(len(digits) - 1 + exponent))
-
-
-def _panels(title: str, tasks: Sequence[str] | Mapping[str, object]) -> tuple[Figure, list[Axes]]:
+def _panels(
+    title: str, tasks: Mapping[str, Sized], horizontal: str, vertical: str
+) -> tuple[Figure, list[Axes]]:
     """Return a figure and one panel per task."""
     columns = min(_ACROSS, len(tasks))
     rows = math.ceil(len(tasks) / columns)
     width = max(FULL_WIDTH * columns / _ACROSS, HALF_WIDTH)
     figure = Figure(figsize=(width, 1.9 * rows + 0.35), layout="constrained")
     panels = [figure.add_subplot(rows, columns, 1 + index) for index in range(len(tasks))]
+    for axes, (task, items) in zip(panels, tasks.items(), strict=True):
+        axes.set_title(f"{TASKS[task].display} (n = {len(items):,})")
+        for axis in (axes.xaxis, axes.yaxis):
+            axis.set_major_locator(MaxNLocator(5, integer=True, min_n_ticks=1))
     figure.suptitle(title)
+    figure.supxlabel(horizontal)
+    figure.supylabel(vertical)
     return figure, panels
 
 
-def _label(axes: Axes, task: str, items: int, note: str = "") -> None:
-    axes.set_title(f"{TASKS[task].display} (n = {items:,}{note})")
-    axes.xaxis.set_major_locator(MaxNLocator(5, integer=True, min_n_ticks=1))
-    axes.yaxis.set_major_locator(MaxNLocator(5, integer=True, min_n_ticks=1))
-
-
-def _heat_maps(title: str, points: _Points, horizontal: str, vertical: str) -> Figure:
+def _heat_maps(
+    title: str, points: Mapping[str, _Numbers], horizontal: str, vertical: str
+) -> Figure:
     """Draw the number of items at each pair of integers, with shared limits and colors."""
-    figure, panels = _panels(title, points)
-    valid = {task: xy[:, ~np.isnan(xy).any(axis=0)].astype(np.int64) for task, xy in points.items()}
-    every = np.concatenate([np.zeros((2, 1), np.int64), *valid.values()], axis=1)
-    low = every.min(axis=1)
-    shape = every.max(axis=1) - low + 1
-    counts = {task: np.zeros(shape, np.int64) for task in valid}
-    for task, xy in valid.items():
-        np.add.at(counts[task], tuple(xy - low[:, None]), 1)
-    most = max(2, *(int(grid.max()) for grid in counts.values()))
-    edges = np.stack([low - 0.5, low + shape - 0.5], axis=1).ravel().tolist()
+    valid = {task: xy[:, ~np.isnan(xy).any(axis=0)] for task, xy in points.items()}
+    counted = {task: xy.T for task, xy in valid.items()}
+    figure, panels = _panels(title, counted, horizontal, vertical)
+    every = np.concatenate([np.zeros((2, 1)), *valid.values()], axis=1)
+    edges = [np.arange(xy.min() - 0.5, xy.max() + 1) for xy in every]
+    counts = {task: np.histogram2d(xy[0], xy[1], bins=edges)[0] for task, xy in valid.items()}
+    most = max(2, *(grid.max() for grid in counts.values()))
     for axes, (task, grid) in zip(panels, counts.items(), strict=True):
-        image = axes.imshow(
-            np.ma.masked_equal(grid.T, 0),
-            origin="lower",
-            extent=tuple(edges),
-            cmap="viridis_r",
-            vmin=1,
-            vmax=most,
-            interpolation="nearest",
-            aspect="auto",
-        )
-        omitted = points[task].shape[1] - valid[task].shape[1]
-        note = f", {omitted} with a zero omitted" if omitted else ""
-        _label(axes, task, valid[task].shape[1], note)
-    figure.supxlabel(horizontal)
-    figure.supylabel(vertical)
+        shown = np.ma.masked_equal(grid.T, 0)
+        image = axes.pcolormesh(*edges, shown, cmap="viridis_r", vmin=1, vmax=most)
+        if omitted := points[task].shape[1] - valid[task].shape[1]:
+            axes.set_title(f"{axes.get_title()[:-1]}, {omitted} with a zero omitted)")
     bar = figure.colorbar(image, ax=panels, aspect=25, pad=0.02, label="items per cell")
     bar.locator = MaxNLocator(8, integer=True, min_n_ticks=1)
     bar.update_ticks()
     return figure
 
 
-def _digits_figure(
-    title: str, tasks: _Items, operands: Mapping[str, Mapping[str, Sequence[_Operand]]]
-) -> Figure:
-    """Draw the significant digits of operands, one outline per operand name."""
-    figure, panels = _panels(title, tasks)
-    most = max(n.digits for known in operands.values() for of in known.values() for n in of)
-    for axes, (task, known) in zip(panels, operands.items(), strict=True):
-        for index, (name, numbers) in enumerate(known.items()):
-            dashes = "-" if index == 0 else (0, (4, 1.5))
-            color = PALETTE[index % len(PALETTE)]
-            digits = [number.digits for number in numbers]
-            _bars(axes, digits, color=color, linewidth=1.4, linestyle=dashes, label=name)
-        _label(axes, task, len(tasks[task]))
-        axes.set_xlim(-0.9, most + 0.9)
-        # Space for the legend above the outlines.
-        axes.set_ylim(0, 1.35 * axes.dataLim.y1)
-        axes.legend(loc="upper left", fontsize=SMALL_FONT_SIZE, handlelength=1.6, borderaxespad=0.2)
-    figure.supxlabel("significant digits")
-    figure.supylabel("share of operands in percent")
-    return figure
-
-
-def _bars(axes: Axes, values: Sequence[int], **style: Any) -> None:
+def _bars(axes: Axes, values: np.ndarray[Any, Any], **style: Any) -> None:
     """Draw shares in percent, in at most 40 bars of equal integer width."""
-    low, high = min(values), max(values)
+    low, high = int(values.min()), int(values.max())
     width = -(-(high - low + 1) // _MAX_BARS)
     edges = np.arange(low, high + width + 1, width) - 0.5
     shares = 100 * np.histogram(values, edges)[0] / len(values)

@@ -7,23 +7,25 @@ have other questions. A run has every raw response verbatim.
 
 from __future__ import annotations
 
+import math
 import re
 import sys
 import tomllib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import NamedTuple
 
 import msgspec
 
 from numbench._version import __version__
+from numbench.csv_files import read_csv
 from numbench.dataset.audit import check_label, parse_label
 from numbench.dataset.store import Dataset, released_dataset, write_dataset
 from numbench.errors import BadInput
 from numbench.journal import write_run
-from numbench.records import Item, Response, RunInfo
+from numbench.records import Failure, Item, Response, RunInfo, Scalar, Usage
 from numbench.resources import PACKAGE
 from numbench.scoring.paper_protocol import STUDY_LABEL_KEY
 from numbench.scoring.published_labels import (
@@ -31,20 +33,31 @@ from numbench.scoring.published_labels import (
     read_published_labels,
     write_published_labels,
 )
-from numbench.study_csv import StudyRow, read_questions, read_responses
 from numbench.tasks import TASKS
 from numbench.tasks.items import make_item
 from numbench.tasks.prompts import load_prompt_set
+
+STUDY_FILES = "*_decimal_uniform_test_500_shuffle*.csv"
+"""The names of the study's files, as a pattern."""
 
 _FILE_NAME = re.compile(
     r"(?P<task>[A-Za-z]+)_decimal_uniform_test_500_shuffle"
     r"(?:_(?P<model>.+)_re_(?P<effort>[A-Za-z]+))?\.csv"
 )
-STUDY_FILES = "*_decimal_uniform_test_500_shuffle*.csv"
-"""The names of the study's files, as a pattern."""
+_QUESTION_COLUMNS = ("text_prompt", "answer")
 
-_RELEASED = "paper"
-_DATASET = "dataset"
+_TOKEN_LIMIT = "Token limit reached"
+"""The study's text in place of a truncated response."""
+
+_OUTPUT_LIMITS = (4096, 8000, 65535)
+"""Output limits that responses of the study reached, in tokens: Qwen3 the first two at different
+providers, Gemini 2.5 the third."""
+
+_LIMIT_TOLERANCE = 15
+# The study's script writes -1 if a reply reports no usage, as one that breaks off does.
+_NO_USAGE = -1
+_PUNCTUATION = re.compile(r'[\s{"\[:]+')
+_COMPLETE_OBJECT = re.compile(r"\}\s*(?:```)?\s*\Z")
 
 
 class _StudyModel(msgspec.Struct, frozen=True):
@@ -63,20 +76,13 @@ class _StudyNames(msgspec.Struct, frozen=True):
     models: dict[str, _StudyModel]
 
 
-class StudyFile(NamedTuple):
+class _File(NamedTuple):
     """One file of a task; for responses also the model and its reasoning effort."""
 
     path: Path
     task: str
-    model: str | None
-    effort: str | None
-
-
-class _StudyItem(NamedTuple):
-    """One question of the study: its item and the published label."""
-
-    item: Item
-    label: PublishedLabel
+    vendor: str | None
+    effort: str
 
 
 class _RunFiles(NamedTuple):
@@ -102,17 +108,15 @@ def import_study(
     files), by default printed to stderr. Raises BadInput if the folder has no such files, or if a
     file cannot be read or does not match the others.
     """
-    on_message = _to_stderr if on_message is None else on_message
-    sources = find_study_files(folder, on_message)
-    entries = {task: _study_items(task, sources) for task in TASKS if _of_task(task, sources)}
-    dataset = _find_or_write_dataset(out / _DATASET, entries)
+    if on_message is None:
+        on_message = partial(print, file=sys.stderr)
+    files = _find_files(folder, on_message)
+    present = {file.task for file in files}
+    questions = {task: _read_questions(task, files) for task in TASKS if task in present}
+    dataset = _find_or_write_dataset(out / "dataset", questions)
     labels = read_published_labels(dataset.path)
-    runs = _group_by_run([source for source in sources if source.model is not None], on_message)
+    runs = _group_by_run(files, on_message)
     return [_import_run(run, dataset, labels, out, on_message) for run in runs]
-
-
-def _to_stderr(message: str) -> None:
-    print(message, file=sys.stderr)
 
 
 @cache
@@ -120,116 +124,107 @@ def _study_names() -> _StudyNames:
     return msgspec.convert(tomllib.loads((PACKAGE / "study_models.toml").read_text()), _StudyNames)
 
 
-def find_study_files(folder: Path, on_message: Callable[[str], None]) -> list[StudyFile]:
+def _find_files(folder: Path, on_message: Callable[[str], None]) -> list[_File]:
     """Return the study's files in `folder`, sorted by name.
 
     on_message: receives a warning for every other CSV file. Raises BadInput if there are none.
     """
     if not folder.is_dir():
         raise BadInput(f"{folder}: no such folder")
-    sources = []
+    files = []
     for path in sorted(folder.glob("*.csv")):
         match = _FILE_NAME.fullmatch(path.name)
         task = _study_names().tasks.get(match["task"]) if match else None
-        if match is None or task is None:
+        if match and task:
+            files.append(_File(path, task, match["model"], match["effort"] or ""))
+        else:
             on_message(f"{path.name}: not one of the study's decimal test files, skipped")
-            continue
-        sources.append(StudyFile(path, task, match["model"], match["effort"]))
-    if not sources:
+    if not files:
         raise BadInput(
             f"{folder}: none of the study's files here (<Task>_decimal_uniform_test_500_shuffle"
             "[_<model>_re_<effort>].csv); they are in the history of its repository"
         )
-    return sources
+    return files
 
 
-def _of_task(task: str, sources: Iterable[StudyFile]) -> list[StudyFile]:
-    return [source for source in sources if source.task == task]
+def _read_questions(task: str, files: list[_File]) -> list[tuple[Item, PublishedLabel]]:
+    """Return the questions of a task: its benchmark file, otherwise its longest response file.
 
-
-def _study_items(task: str, sources: list[StudyFile]) -> list[_StudyItem]:
-    """Return the questions of a task: its benchmark file, otherwise its longest response file."""
-    files = _of_task(task, sources)
-    files = [source for source in files if source.model is None] or files
-    candidates = [(source.path, list(read_questions(source.path))) for source in files]
-    path, rows = max(candidates, key=lambda candidate: len(candidate[1]))
+    The id of a repeated question ends in `-2`, `-3`, …
+    """
+    paths = [file.path for file in files if file.task == task and file.vendor is None]
+    paths = paths or [file.path for file in files if file.task == task]
+    tables = [(path, list(read_csv(path, _QUESTION_COLUMNS))) for path in paths]
+    path, rows = max(tables, key=lambda table: len(table[1]))
     seen: Counter[str] = Counter()
-    return [_study_item(task, path, row, seen) for row in rows]
+    questions = []
+    for line, cells in rows:
+        location, prompt = f"{path}, line {line}", cells["text_prompt"]
+        label = parse_label(location, "text_prompt", prompt, cells["answer"])
+        if label.task != task:
+            raise BadInput(
+                f"{location}, field text_prompt: a question of the task {label.task}, "
+                f"expected {task}"
+            )
+        try:
+            item = make_item(task, label.operator, label.operands, {}, prompt=prompt)
+        except ValueError as error:
+            raise BadInput(f"{location}, field text_prompt: {error}") from error
+        seen[item.id] += 1
+        if seen[item.id] > 1:
+            item = msgspec.structs.replace(item, id=f"{item.id}-{seen[item.id]}")
+        is_correct = check_label(label) is None
+        questions.append((item, PublishedLabel(item.id, cells["answer"], is_correct)))
+    return questions
 
 
-def _study_item(task: str, path: Path, row: StudyRow, seen: Counter[str]) -> _StudyItem:
-    """Return the item of a row. The id of a repeated question ends in `-2`, `-3`, …"""
-    location = f"{path}, line {row.line}"
-    label = parse_label(location, "text_prompt", row.prompt, row.label)
-    if label.task != task:
-        raise BadInput(
-            f"{location}, field text_prompt: a question of the task {label.task}, expected {task}"
-        )
-    try:
-        item = make_item(task, label.operator, label.operands, {}, prompt=row.prompt)
-    except ValueError as error:
-        raise BadInput(f"{location}, field text_prompt: {error}") from error
-    seen[item.id] += 1
-    if seen[item.id] > 1:
-        item = msgspec.structs.replace(item, id=f"{item.id}-{seen[item.id]}")
-    return _StudyItem(item, PublishedLabel(item.id, row.label, check_label(label) is None))
-
-
-def _find_or_write_dataset(path: Path, entries: dict[str, list[_StudyItem]]) -> Dataset:
+def _find_or_write_dataset(
+    path: Path, questions: dict[str, list[tuple[Item, PublishedLabel]]]
+) -> Dataset:
     """Return the released dataset if it has all of these questions; otherwise write them."""
-    released = released_dataset(_RELEASED)
+
+    def ids_and_prompts(items: Iterable[Item]) -> list[tuple[str, str]]:
+        return [(item.id, item.prompt) for item in items]
+
+    released = released_dataset("paper")
+    items = {task: [item for item, _ in rows] for task, rows in questions.items()}
     if all(
-        _ids_and_prompts(entry.item for entry in rows) == _ids_and_prompts(released.by_task[task])
-        for task, rows in entries.items()
+        ids_and_prompts(of_task) == ids_and_prompts(released.by_task[task])
+        for task, of_task in items.items()
     ):
         return released
+    generator = "the paper's own; answers recomputed exactly"
     dataset = write_dataset(
-        path,
-        {task: [entry.item for entry in rows] for task, rows in entries.items()},
-        name="study",
-        generator="the paper's own; answers recomputed exactly",
-        seed=None,
-        split="test",
-        settings={},
+        path, items, name="study", generator=generator, seed=None, split="test", settings={}
     )
-    write_published_labels(
-        path,
-        (entry.label for rows in entries.values() for entry in rows),
-    )
+    write_published_labels(path, (label for rows in questions.values() for _, label in rows))
     return dataset
 
 
-def _ids_and_prompts(items: Iterable[Item]) -> list[tuple[str, str]]:
-    return [(item.id, item.prompt) for item in items]
-
-
-def _group_by_run(sources: list[StudyFile], on_message: Callable[[str], None]) -> list[_RunFiles]:
+def _group_by_run(files: list[_File], on_message: Callable[[str], None]) -> list[_RunFiles]:
     """Return the response files by model and level, with catalogue names if they exist."""
+    names = _study_names()
     runs: dict[tuple[str, str], _RunFiles] = {}
     unnamed: set[tuple[str, str]] = set()
-    for source in sources:
-        vendor, effort = str(source.model), str(source.effort)
-        model, level = _model_and_level(vendor, effort)
-        if vendor not in _study_names().models:
-            unnamed.add((vendor, effort))
-        existing = runs.get((model.name, level))
-        if existing and (existing.vendor, existing.effort) != (vendor, effort):
-            unnamed.add((vendor, effort))
+    for path, task, vendor, effort in files:
+        if vendor is None:
+            continue
+        model = names.models.get(vendor, _StudyModel(vendor, vendor))
+        level = model.level or names.levels.get(effort, effort)
+        other = runs.get((model.name, level))
+        is_taken = other is not None and (other.vendor, other.effort) != (vendor, effort)
+        if is_taken:
             model, level = _StudyModel(vendor, vendor), effort
+        if is_taken or vendor not in names.models:
+            unnamed.add((vendor, effort))
         key = (model.name, level)
-        runs.setdefault(key, _RunFiles(model, level, vendor, effort, {}))
-        runs[key].files[source.task] = source.path
+        runs.setdefault(key, _RunFiles(model, level, vendor, effort, {})).files[task] = path
     for vendor, effort in sorted(unnamed):
         on_message(
             f"{vendor} with effort {effort}: not in the catalogue (or its name is used by another "
             "file), imported under the name in the file"
         )
     return [runs[key] for key in sorted(runs)]
-
-
-def _model_and_level(vendor: str, effort: str) -> tuple[_StudyModel, str]:
-    model = _study_names().models.get(vendor, _StudyModel(vendor, vendor))
-    return model, model.level or _study_names().levels.get(effort, effort)
 
 
 def _import_run(
@@ -246,8 +241,7 @@ def _import_run(
     responses: list[Response] = []
     for task in tasks:
         answers = list(_responses(run.files[task], dataset.by_task[task], labels, served))
-        differing = sum(STUDY_LABEL_KEY in answer.extra for answer in answers)
-        if differing:
+        if differing := sum(STUDY_LABEL_KEY in answer.extra for answer in answers):
             on_message(
                 f"{run.files[task].name}: {differing} labels differ from the benchmark's; the "
                 "paper protocol uses the labels of this file"
@@ -273,18 +267,118 @@ def _import_run(
 def _responses(
     path: Path, items: list[Item], labels: dict[str, str], served: str
 ) -> Iterator[Response]:
-    """Yield the responses of a file. Raises BadInput if its questions are not those of the task."""
-    count = 0
-    for count, (row, response) in enumerate(read_responses(path), 1):
-        if count > len(items):
-            raise BadInput(f"{path}, line {row.line}: more rows than the benchmark's {count - 1}")
-        item = items[count - 1]
-        if row.prompt != item.prompt:
+    """Yield the responses of a file.
+
+    A response without usage and without any part of an answer is a failed request. A response
+    that is not complete and has the number of tokens of an output limit is truncated.
+    `extra["study_tokens"]` is the file's `tokens` column, whose unit differs between providers.
+
+    Raises BadInput if its questions are not those of the task.
+    """
+    rows = read_csv(path, (*_QUESTION_COLUMNS, "raw_response"))
+    for number, (line, cells) in enumerate(rows, 1):
+        location = f"{path}, line {line}"
+        if number > len(items):
+            raise BadInput(f"{location}: more rows than the benchmark's {len(items)}")
+        item, prompt, text = items[number - 1], cells["text_prompt"], cells["raw_response"]
+        if prompt != item.prompt:
             raise BadInput(
-                f"{path}, line {row.line} (row {count}): the question is {row.prompt[:60]!r}, but "
+                f"{location} (row {number}): the question is {prompt[:60]!r}, but "
                 f"{item.prompt[:60]!r} in the benchmark; these files do not belong together"
             )
-        extra = dict(response.extra)
-        if row.label != labels[item.id]:
-            extra[STUDY_LABEL_KEY] = row.label
-        yield msgspec.structs.replace(response, item_id=item.id, served_model=served, extra=extra)
+        extra: dict[str, Scalar] = {}
+        tokens = _number(location, cells, "tokens")
+        if tokens is not None:
+            extra["study_tokens"] = int(tokens) if tokens.is_integer() else tokens
+        if cells["answer"] != labels[item.id]:
+            extra[STUDY_LABEL_KEY] = cells["answer"]
+        usage = _usage(location, cells)
+        # For requests with the study's own provider key (BYOK), `usage.cost` is only the router's
+        # fee, and the upstream cost is the price.
+        own_key = cells.get("usage.is_byok", "").strip().lower() == "true"
+        column = "usage.cost_details.upstream_inference_cost" if own_key else "usage.cost"
+        yield Response(
+            item_id=item.id,
+            text=text,
+            reasoning_text=cells.get("reasoning") or None,
+            finish_reason="length" if _is_truncated(text, usage) else None,
+            usage=usage,
+            cost=_number(location, cells, column),
+            served_model=served,
+            error=_failure(text) if tokens == _NO_USAGE else None,
+            extra=extra,
+        )
+
+
+def _is_truncated(text: str, usage: Usage) -> bool:
+    """Return whether the output ended at a token limit.
+
+    Gemini's counts of endless outputs end a few tokens before its limit.
+    """
+    if text.strip() == _TOKEN_LIMIT:
+        return True
+    if usage.generated is None or _COMPLETE_OBJECT.search(text[-100:]):
+        return False
+    return any(limit - _LIMIT_TOLERANCE <= usage.generated <= limit for limit in _OUTPUT_LIMITS)
+
+
+def _failure(text: str) -> Failure | None:
+    """Return the failure of a reply without usage; None if it contains part of an answer.
+
+    `{"answer":` and every shorter beginning of the requested object contain none.
+    """
+    if not "answer".startswith(_PUNCTUATION.sub("", text)):
+        return None
+    message = "neither an answer nor usage in the reply (tokens = -1)"
+    return Failure(kind="transient", message=message)
+
+
+def _usage(location: str, cells: dict[str, str]) -> Usage:
+    """Return the tokens of a row; values that it does not have are None.
+
+    Gemini's rows (`usage_metadata`) count visible tokens as candidates and reasoning tokens as
+    thoughts. Either is blank if there were none, which follows from the total, or from a response
+    without text. OpenRouter's completion tokens include reasoning.
+    """
+
+    def count(column: str) -> int | None:
+        value = _number(location, cells, f"usage.{column}")
+        return int(value) if value is not None and value >= 0 else None
+
+    visible = count("usage_metadata.candidates_token_count")
+    reasoning = count("usage_metadata.thoughts_token_count")
+    if visible is None and reasoning is None:
+        prompt, generated = count("prompt_tokens"), count("completion_tokens")
+        reasoning = count("completion_tokens_details.reasoning_tokens")
+        if prompt is None and generated is None:
+            return Usage()
+        if generated is None or (reasoning or 0) > generated:
+            reasoning = None
+        if generated is not None and reasoning is not None:
+            visible = generated - reasoning
+    else:
+        prompt = count("usage_metadata.prompt_token_count")
+        total = count("usage_metadata.total_token_count")
+        if visible is None and cells["raw_response"].strip() in ("", _TOKEN_LIMIT):
+            visible = 0
+        if prompt is not None and total is not None:
+            rest = total - prompt - (visible or 0) - (reasoning or 0)
+            if rest >= 0:
+                visible = rest if visible is None else visible
+                reasoning = rest if reasoning is None else reasoning
+        generated = None if visible is None or reasoning is None else visible + reasoning
+    return Usage(
+        input=prompt, reasoning=reasoning, visible=visible, generated=generated, source="reported"
+    )
+
+
+def _number(location: str, cells: dict[str, str], column: str) -> float | None:
+    """Return the finite number in a cell; None if it is blank, not finite, or has no column."""
+    text = cells.get(column, "").strip()
+    if not text:
+        return None
+    try:
+        value = float(text)
+    except ValueError:
+        raise BadInput(f"{location}, column {column}: {text[:40]!r} is not a number") from None
+    return value if math.isfinite(value) else None

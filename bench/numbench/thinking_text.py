@@ -129,12 +129,35 @@ def move_thinking(completion: Completion) -> Completion:
     )
 
 
+class _Tag(NamedTuple):
+    """A tag. name: what an opening tag and its closing tag have in common."""
+
+    start: int
+    end: int
+    name: str
+    is_closing: bool
+
+
+def _find_tags(text: str) -> list[_Tag]:
+    """Return the tags of a text, except for those that a sentence only mentions."""
+    tags = []
+    for tag in _TAG.finditer(text):
+        before = text[max(tag.start() - 100, 0) : tag.start()].rpartition("\n")[2]
+        is_quoted = before[-1:] in _QUOTES and text[tag.end() : tag.end() + 1] in _QUOTES
+        if before.strip() and (is_quoted or _WORD_AFTER_MENTION.match(text, tag.end())):
+            continue
+        literal = tag.group()
+        name = tag["name"].lower() if tag["name"] else _OPENING_TAGS.get(literal, literal)
+        tags.append(_Tag(*tag.span(), name, bool(tag["end"]) or literal in _OPENING_TAGS))
+    return tags
+
+
 def _find_blocks(text: str, is_open: bool) -> ThinkingSpans | None:
     """Find the blocks between tags; None if there is no tag and `is_open` is false."""
-    tags = [tag for tag in _TAG.finditer(text) if not _is_mention(text, tag)]
+    tags = _find_tags(text)
     if not tags and not is_open:
         return None
-    if tags and not _is_closing(tags[0]) and not text[: tags[0].start()].strip():
+    if tags and not tags[0].is_closing and not text[: tags[0].start].strip():
         # The model repeats the tag that opened the block.
         is_open = False
     answer: list[Span] = []
@@ -143,50 +166,25 @@ def _find_blocks(text: str, is_open: bool) -> ThinkingSpans | None:
     block: str | None = "" if is_open else None
     start = 0
     for tag in tags:
-        name = _tag_name(tag)
-        if not _is_closing(tag):
-            if block is None:
-                answer.append(Span(start, tag.start()))
-                block, start = name, tag.end()
-        elif block is None and tag is tags[-1] and _is_stray(text, start, tag):
-            answer.append(Span(start, tag.start()))
-            start = tag.end()
-        elif block is None:
+        before = Span(start, tag.start)
+        if block is not None:
+            if not tag.is_closing or block not in (tag.name, ""):
+                continue
+            thinking.append(before)
+            block = None
+        elif not tag.is_closing:
+            answer.append(before)
+            block = tag.name
+        elif not text[tag.end :].strip() and _ONE_OBJECT.fullmatch(text, start, tag.start):
+            # It only follows the answer object.
+            answer.append(before)
+        else:
             # What seemed to be the answer is thinking.
-            thinking += [*answer, Span(start, tag.start())]
+            thinking += [*answer, before]
             answer = []
-            start = tag.end()
-        elif block in (name, ""):
-            thinking.append(Span(start, tag.start()))
-            block, start = None, tag.end()
+        start = tag.end
     (answer if block is None else thinking).append(Span(start, len(text)))
     return ThinkingSpans(answer, sorted(thinking), block is not None)
-
-
-def _is_closing(tag: re.Match[str]) -> bool:
-    return bool(tag["end"]) or tag.group() in _OPENING_TAGS
-
-
-def _tag_name(tag: re.Match[str]) -> str:
-    """Return what an opening tag and its closing tag have in common."""
-    if tag["name"]:
-        return tag["name"].lower()
-    return _OPENING_TAGS.get(tag.group(), tag.group())
-
-
-def _is_mention(text: str, tag: re.Match[str]) -> bool:
-    """Return whether a sentence only mentions a tag."""
-    before = text[max(tag.start() - 100, 0) : tag.start()].rpartition("\n")[2]
-    if not before.strip():
-        return False
-    is_quoted = before[-1] in _QUOTES and text[tag.end() : tag.end() + 1] in _QUOTES
-    return is_quoted or bool(_WORD_AFTER_MENTION.match(text, tag.end()))
-
-
-def _is_stray(text: str, start: int, tag: re.Match[str]) -> bool:
-    """Return whether a closing tag at the end of the text only follows the answer object."""
-    is_last = not text[tag.end() :].strip()
-    return is_last and bool(_ONE_OBJECT.fullmatch(text, start, tag.start()))
 
 
 def _find_channels(text: str) -> ThinkingSpans:

@@ -142,15 +142,14 @@ def _trusted_dataset(info: RunInfo) -> Dataset | None:
 
     A folder beside the run could claim the hash of a released dataset.
     """
-    for name, sha256 in RELEASED_DATASETS.items():
-        if sha256 == info.dataset.sha256 and info.horizon is None:
-            return released_dataset(name)
-    return None
+    names = {sha256: name for name, sha256 in RELEASED_DATASETS.items()}
+    name = names.get(info.dataset.sha256) if info.horizon is None else None
+    return released_dataset(name) if name else None
 
 
 def _check_dataset(scored: ScoredRun) -> Iterator[Finding]:
     """Yield whether the dataset is a released one, or else whether it is intact and correct."""
-    dataset, ref = scored.dataset, scored.info.dataset
+    dataset, ref, info = scored.dataset, scored.info.dataset, scored.info
     label = f"{ref.name}@{ref.sha256[:6]}"
     released = RELEASED_DATASETS.get(ref.name)
     if released == ref.sha256:
@@ -171,21 +170,22 @@ def _check_dataset(scored: ScoredRun) -> Iterator[Finding]:
         yield from _check_labels(dataset)
     if missing := [task for task in dataset.tasks if task not in scored.rows]:
         yield _warning("dataset", f"no results for {', '.join(missing)}: the run has no mean rank")
-    if scored.info.limit is not None or scored.info.shard is not None:
-        part = f"--limit {scored.info.limit}" if scored.info.shard is None else "a shard"
+    if info.limit is not None or info.shard is not None:
+        part = "a shard" if info.shard else f"--limit {info.limit}"
         yield _warning("dataset", f"the run asks only a part of the items ({part})")
 
 
 def _check_labels(dataset: Dataset) -> Iterator[Finding]:
     result = audit(dataset.path)
-    for errors in result.wrong.values():
-        for wrong in errors[:1]:
-            yield _error(
-                "labels",
-                f"{wrong.label.location}: the answer is not exact ({len(errors)} such labels of "
-                f"{wrong.label.task}); `numbench audit` lists them",
-            )
-    if not any(result.wrong.values()):
+    wrong = [errors for errors in result.wrong.values() if errors]
+    for errors in wrong:
+        label = errors[0].label
+        yield _error(
+            "labels",
+            f"{label.location}: the answer is not exact ({len(errors)} such labels of "
+            f"{label.task}); `numbench audit` lists them",
+        )
+    if not wrong:
         yield _ok("labels", f"{sum(result.checked.values()):,} answers recomputed, all exact")
 
 
@@ -210,7 +210,7 @@ def _check_answers(scored: ScoredRun) -> Iterator[Finding]:
 
     Missing and failed ones are only a warning in a run that answers 99% of each task that it asks.
     """
-    rows = [row for of_task in scored.rows.values() for row in of_task]
+    rows = _all_rows(scored)
     expected = {request_id(row.item.id, row.sample) for row in rows}
     latest: dict[str, Response] = {}
     retried: set[str] = set()
@@ -220,40 +220,31 @@ def _check_answers(scored: ScoredRun) -> Iterator[Finding]:
         key = response.request_id
         if key not in expected:
             unrelated.add(key)
-        if response.error is not None:
-            continue
-        if key in latest:
-            (retried if _may_be_retried(latest[key]) else repeated).add(key)
-        latest[key] = response
+        if response.error is None:
+            if key in latest:
+                (retried if _may_be_retried(latest[key]) else repeated).add(key)
+            latest[key] = response
     unanswered = {request_id(row.item.id, row.sample) for row in rows if not row.is_answered}
-    if unanswered:
-        asked = {task: [row.item.id for row in of_task] for task, of_task in scored.rows.items()}
-        judge = _warning if completeness(scored, asked).is_complete else _error
-        yield judge(
-            "answers",
-            f"{len(unanswered):,} of {len(expected):,} samples have no answer "
-            f"({_examples(unanswered)}); {_way_to_answers(rows)}",
-        )
-    if repeated:
-        yield _error(
-            "answers",
-            f"responses.jsonl: {len(repeated):,} samples have several answers "
-            f"({_examples(repeated)}); submit the run as it was written",
-        )
-    if retried:
-        yield _warning(
-            "answers",
-            f"{len(retried):,} samples have an answer in place of one that was truncated, refused "
-            f"or empty, as with --retry ({_examples(retried)})",
-        )
-    if unrelated:
-        yield _error(
-            "answers",
-            f"responses.jsonl: {len(unrelated):,} responses to items that the run does not ask "
-            f"({_examples(unrelated)})",
-        )
+    asked = {task: [row.item.id for row in of_task] for task, of_task in scored.rows.items()}
+    judge = _warning if completeness(scored, asked).is_complete else _error
+    findings = (
+        (judge, unanswered, f"of {len(expected):,} samples have no answer", _way_to_answers(rows)),
+        (_error, repeated, "samples have several answers", "submit the run as it was written"),
+        (_warning, retried, "samples have an answer in place of one that was truncated, refused or "
+         "empty", "as with --retry"),
+        (_error, unrelated, "responses to items that the run does not ask", "remove them"),
+    )  # fmt: skip
+    for severity, keys, what, note in findings:
+        if keys:
+            shown = ", ".join(sorted(keys)[:_MAX_EXAMPLES])
+            more = ", …" if len(keys) > _MAX_EXAMPLES else ""
+            yield severity("answers", f"{len(keys):,} {what} ({shown}{more}); {note}")
     if not (unanswered or repeated or retried or unrelated):
         yield _ok("answers", f"{len(expected):,} samples, each answered once")
+
+
+def _all_rows(scored: ScoredRun) -> list[ScoredItem]:
+    return [row for of_task in scored.rows.values() for row in of_task]
 
 
 def _may_be_retried(answer: Response) -> bool:
@@ -266,7 +257,7 @@ def _check_completeness(scored: ScoredRun, require_complete: bool) -> Finding:
     known = completeness(scored)
     if known.is_complete:
         return _ok("complete", f"{known} samples of the dataset are answered")
-    rows = [row for of_task in scored.rows.values() for row in of_task]
+    rows = _all_rows(scored)
     if scored.info.shard is not None:
         way = "join the shards with `numbench merge`"
     elif len(rows) < known.total:
@@ -285,19 +276,10 @@ def _way_to_answers(rows: Sequence[ScoredItem]) -> str:
     return "resume the run with its command"
 
 
-def _examples(keys: set[str]) -> str:
-    shown = ", ".join(sorted(keys)[:_MAX_EXAMPLES])
-    return f"{shown}, …" if len(keys) > _MAX_EXAMPLES else shown
-
-
 def _check_responses(scored: ScoredRun) -> Iterator[Finding]:
     """Yield whether the usage fits the texts, and how often the reasoning mentions a tool."""
-    responses = [
-        row.response
-        for rows in scored.rows.values()
-        for row in rows
-        if row.response is not None and row.response.error is None
-    ]
+    given = [row.response for row in _all_rows(scored) if row.response is not None]
+    responses = [response for response in given if response.error is None]
     if not scored.info.model.startswith("baseline/"):
         counts = {name: sum(map(is_odd, responses)) for name, is_odd in _ODD_USAGE.items()}
         for name, count in counts.items():
@@ -319,27 +301,23 @@ def _has_negative_count(response: Response) -> bool:
     return any(count is not None and count < 0 for count in counts)
 
 
-def _has_inconsistent_counts(response: Response) -> bool:
+def _has_too_few_generated(response: Response) -> bool:
     usage = response.usage
-    parts = max(usage.reasoning or 0, usage.visible or 0)
-    return usage.generated is not None and usage.generated < parts
+    least = max(usage.reasoning or 0, usage.visible or 0, 1 if response.text else 0)
+    return usage.generated is not None and usage.generated < least
 
 
 def _has_too_many_visible(response: Response) -> bool:
     """A token of a text has at least one byte."""
-    visible = response.usage.visible
-    return visible is not None and visible > len(response.text.encode()) + _SPARE_TOKENS
+    return (response.usage.visible or 0) > len(response.text.encode()) + _SPARE_TOKENS
 
 
 _ODD_USAGE: dict[str, Callable[[Response], bool]] = {
     "have no token count": lambda response: response.usage.generated is None,
     "have a negative count or cost": _has_negative_count,
-    "have fewer generated tokens than reasoning or visible ones": _has_inconsistent_counts,
+    "have fewer generated tokens than reasoning or visible ones": _has_too_few_generated,
     "have more visible tokens than their text has bytes: wrong counts, or reasoning that is not "
     "counted by itself": _has_too_many_visible,
-    "have a text, but no generated tokens": lambda response: (
-        bool(response.text) and response.usage.generated == 0
-    ),
 }
 
 

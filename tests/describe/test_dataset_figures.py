@@ -65,10 +65,9 @@ def test_the_default_folder_is_below_results_for_any_name(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    names = {"../../x": "x", "..": "dataset", "my set": "my-set"}
-    for index, (name, folder) in enumerate(names.items()):
-        items = {"addition": [item("addition", 0, ("1", "2"))]}
-        path = dataset(tmp_path / str(index), items, name)
+    items = {"addition": [item("addition", 0, ("1", "2"))]}
+    for name, folder in {"../../x": "x", "..": "dataset", "my set": "my-set"}.items():
+        path = dataset(tmp_path / folder, items, name)
         assert {file.parent for file in describe(path)} == {Path("results/describe") / folder}
 
 

@@ -42,19 +42,14 @@ def test_inspect_export_without_inspect_names_the_extra(
     assert not out.exists()
 
 
-@pytest.mark.parametrize(
-    ("target", "file"), [("lm-eval", "numbench_v1.yaml"), ("huggingface", "README.md")]
-)
 def test_datasets_are_exported_without_the_libraries(
-    target: str,
-    file: str,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert export(monkeypatch, "v1", "--to", target, "--out", str(tmp_path)) == 0
-    assert (tmp_path / file).is_file()
-    assert str(tmp_path) in capsys.readouterr().out
+    for target, file in (("lm-eval", "numbench_v1.yaml"), ("huggingface", "README.md")):
+        out = tmp_path / target
+        assert export(monkeypatch, "v1", "--to", target, "--out", str(out)) == 0
+        assert (out / file).is_file()
+        assert str(out) in capsys.readouterr().out
 
 
 def test_the_next_step_uploads_the_scores_of_a_run_to_its_model(
@@ -70,30 +65,23 @@ def test_the_next_step_uploads_the_scores_of_a_run_to_its_model(
     assert step == f"next: hf upload OWNER/MODEL {folder} .eval_results --create-pr"
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["--to", "inspect"], "name a run folder"),
-        (["v1", "v2", "--to", "lm-eval"], "takes one dataset, not 2"),
-        (["v7", "--to", "huggingface"], "no dataset 'v7'"),
-        (["v1"], "--to"),
-        (["--to", "eval-results"], "name a run folder"),
-        (["RUN", "--to", "eval-results"], "needs --benchmark OWNER/NAME"),
-        (["v1", "--to", "huggingface", "--revision", "a"], "--revision is an option of"),
-        (["RUN", "--to", "eval-results", "--benchmark", "b"], "use OWNER/NAME"),
-    ],
-)
 def test_wrong_use_is_reported_in_one_line(
-    arguments: list[str],
-    message: str,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert export(monkeypatch, *arguments, "--out", str(tmp_path / "out")) == 2
-    error = capsys.readouterr().err
-    assert error.count("\n") == 1
-    assert message in error
+    for arguments, message in (
+        ("--to inspect", "name a run folder"),
+        ("v1 v2 --to lm-eval", "takes one dataset, not 2"),
+        ("v7 --to huggingface", "no dataset 'v7'"),
+        ("v1", "--to"),
+        ("--to eval-results", "name a run folder"),
+        ("RUN --to eval-results", "needs --benchmark OWNER/NAME"),
+        ("v1 --to huggingface --revision a", "--revision is an option of"),
+        ("RUN --to eval-results --benchmark b", "use OWNER/NAME"),
+    ):
+        assert export(monkeypatch, *arguments.split(), "--out", str(tmp_path / "out")) == 2
+        error = capsys.readouterr().err
+        assert error.count("\n") == 1
+        assert message in error
 
 
 def test_help_imports_no_library() -> None:

@@ -13,8 +13,8 @@ import numbench
 from numbench.dataset.generate import generate
 from numbench.dataset.settings import DatasetSettings
 from numbench.dataset.store import Dataset
-from numbench.ecosystem.exported_files import yaml_string
-from numbench.ecosystem.huggingface_results import Benchmark, export_eval_results
+from numbench.ecosystem.exported_items import yaml_string
+from numbench.ecosystem.huggingface import Benchmark, export_eval_results
 from numbench.errors import BadInput
 from numbench.records import Response
 from numbench.scoring import score_run, signature
@@ -99,26 +99,17 @@ def test_runs_with_other_settings_have_files_of_their_own(data: Dataset, tmp_pat
     ]
 
 
-@pytest.mark.parametrize(
-    ("answers", "message"),
-    [
-        (responses(addition_3=runs.failed("addition", 3)), "'addition' has 3 of 4 answers"),
-        ({f"minmax-{i}": runs.right("minmax", i) for i in range(4)}, "'addition' has 0 of 4"),
-    ],
-)
-def test_incomplete_runs_are_not_published(
-    answers: dict[str, Response], message: str, data: Dataset, tmp_path: Path
-) -> None:
-    folder = run(tmp_path / "run", data, answers)
-    with pytest.raises(BadInput, match=message):
-        export_eval_results([folder], BENCHMARK, tmp_path / "out")
+def test_incomplete_runs_are_not_published(data: Dataset, tmp_path: Path) -> None:
+    one_task = {f"minmax-{i}": runs.right("minmax", i) for i in range(4)}
+    failed = responses(addition_3=runs.failed("addition", 3))
+    cases = (("'addition' has 3 of 4 answers", failed, None),
+             ("'addition' has 0 of 4", one_task, None),
+             ("has 2 of 4 answers", responses(), 2))  # fmt: skip
+    for number, (message, answers, limit) in enumerate(cases):
+        folder = run(tmp_path / str(number), data, answers, limit=limit)
+        with pytest.raises(BadInput, match=message):
+            export_eval_results([folder], BENCHMARK, tmp_path / "out")
     assert not (tmp_path / "out").exists()
-
-
-def test_a_run_of_the_first_items_is_not_published(data: Dataset, tmp_path: Path) -> None:
-    folder = run(tmp_path / "run", data, responses(), limit=2)
-    with pytest.raises(BadInput, match="has 2 of 4 answers"):
-        export_eval_results([folder], BENCHMARK, tmp_path / "out")
 
 
 def test_transformed_items_are_not_published(tmp_path: Path) -> None:
@@ -140,20 +131,14 @@ def test_runs_of_several_models_or_equal_settings_are_rejected(
         export_eval_results([folders[0], other], BENCHMARK, tmp_path / "out")
 
 
-@pytest.mark.parametrize(
-    ("benchmark", "message"),
-    [
+def test_malformed_references_are_rejected(tmp_path: Path) -> None:
+    for benchmark, message in (
         (Benchmark("numbench"), "use OWNER/NAME"),
         (Benchmark("lab/numbench", "main"), "is not a commit"),
         (Benchmark("lab/numbench", REVISION, "report.html"), "is not a URL"),
-    ],
-)
-def test_malformed_references_are_rejected(
-    benchmark: Benchmark, message: str, data: Dataset, tmp_path: Path
-) -> None:
-    folder = run(tmp_path / "run", data, responses())
-    with pytest.raises(BadInput, match=message):
-        export_eval_results([folder], benchmark, tmp_path / "out")
+    ):
+        with pytest.raises(BadInput, match=message):
+            export_eval_results([tmp_path], benchmark, tmp_path / "out")
 
 
 @given(st.text())

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from numbench.dataset.store import open_dataset
+from numbench.ecosystem.exported_items import METRIC_NAMES
 from numbench.ecosystem.inspect_log import export_runs
-from numbench.ecosystem.item_adapter import METRIC_NAMES
 from numbench.errors import BadInput
 from numbench.journal import write_run
 from numbench.records import Failure, Response, RunInfo, Usage
@@ -24,7 +24,6 @@ from inspect_ai.log import (
     EvalLog,
     list_eval_logs,
     read_eval_log,
-    recompute_metrics,
 )
 
 from tests.ecosystem.test_inspect_task import evaluate_task, metric_values
@@ -100,15 +99,6 @@ def test_working_before_the_answer_is_compliant_if_the_prompts_allow_it(tmp_path
         assert summarize(score_run(run))["addition"].compliance == 100 * share
 
 
-def test_inspect_recomputes_the_same_results(tmp_path: Path) -> None:
-    run = canned.write_canned_run(tmp_path / "run", open_dataset("v1"))
-    log = export_log(run, tmp_path / "out")
-    recomputed = log.model_copy(deep=True)
-    recomputed.results = None
-    recompute_metrics(recomputed)
-    assert_same_metrics(recomputed, log)
-
-
 def test_samples_of_an_item_are_epochs(tmp_path: Path) -> None:
     items = open_dataset("v1").by_task["addition"][:2]
     texts = {
@@ -131,10 +121,6 @@ def test_samples_of_an_item_are_epochs(tmp_path: Path) -> None:
     assert values["addition"] == pytest.approx((2 / 3 + 1 / 2) / 2)
     summary = summarize(score_run(run))["addition"]
     assert summary.exact_match == pytest.approx(100 * values["addition"])
-    recomputed = log.model_copy(deep=True)
-    recomputed.results = None
-    recompute_metrics(recomputed)
-    assert_same_metrics(recomputed, log)
 
 
 def test_sample_contains_text_reasoning_tokens_and_times(tmp_path: Path) -> None:
@@ -161,7 +147,6 @@ def test_sample_contains_text_reasoning_tokens_and_times(tmp_path: Path) -> None
     usage = sample.output.usage
     assert (usage.input_tokens, usage.output_tokens, usage.reasoning_tokens) == (185, 42, 30)
     assert log.stats.model_usage["gpt-5"].total_tokens == 227
-    assert sample.started_at == "2026-01-31T12:00:08+00:00"
     assert sample.completed_at == "2026-01-31T12:00:10.500000+00:00"
     assert sample.total_time == 2.5
     assert sample.metadata["response"]["cost"] == 0.00044
@@ -171,39 +156,19 @@ def test_sample_contains_text_reasoning_tokens_and_times(tmp_path: Path) -> None
 
 
 def test_unknown_tokens_and_times_stay_unknown(tmp_path: Path) -> None:
-    response = Response(item_id=first_id(), text="7", usage=Usage(generated=5))
-    log = export_log(addition_run(tmp_path / "run", response), tmp_path / "out")
-    (sample,) = log.samples
-    assert sample.output.usage is None
+    ids = [item.id for item in open_dataset("v1").by_task["addition"][:2]]
+    unknown = Response(item_id=ids[0], text="7", usage=Usage(generated=5))
+    known = Response(item_id=ids[1], text="7", usage=Usage(input=1, generated=5))
+    run = addition_run(tmp_path / "run", unknown, known, limit=2, created="")
+    log = export_log(run, tmp_path / "out")
+    first, second = log.samples
+    assert first.output.usage is None and second.output.usage.total_tokens == 6
     assert log.stats.model_usage == {}
-    assert sample.metadata["response"]["usage"]["generated"] == 5
-    assert (sample.started_at, sample.completed_at, sample.total_time) == (None, None, None)
-
-
-def test_run_without_creation_time_is_exported(tmp_path: Path) -> None:
-    run = addition_run(tmp_path / "run", Response(item_id=first_id(), text="1"), created="")
-    log = export_log(run, tmp_path / "logs")
+    assert first.metadata["response"]["usage"]["generated"] == 5
+    assert (first.completed_at, first.total_time) == (None, None)
     assert (log.stats.started_at, log.stats.completed_at) == ("", "")
     assert log.eval.created.startswith("1970-01-01T00:00:00")
-    assert log.eval.metadata and log.eval.metadata["run"]["created"] == ""
-
-
-def test_total_tokens_are_unknown_if_a_response_has_no_count(tmp_path: Path) -> None:
-    ids = [item.id for item in open_dataset("v1").by_task["addition"][:2]]
-    known = Response(item_id=ids[0], text="7", usage=Usage(input=1, generated=5))
-    unknown = Response(item_id=ids[1], text="7")
-    log = export_log(addition_run(tmp_path / "run", known, unknown, limit=2), tmp_path / "out")
-    assert {sample.id: bool(sample.output.usage) for sample in log.samples} == {
-        ids[0]: True,
-        ids[1]: False,
-    }
-    assert log.stats.model_usage == {}
-
-
-def test_start_time_is_the_end_time_for_zero_latency(tmp_path: Path) -> None:
-    response = Response(item_id=first_id(), text="7", latency=0.0, at="2026-01-31T12:00:10Z")
-    log = export_log(addition_run(tmp_path / "run", response), tmp_path / "out")
-    assert log.samples[0].started_at == log.samples[0].completed_at == "2026-01-31T12:00:10+00:00"
+    assert log.eval.metadata["run"]["created"] == ""
 
 
 def test_failed_items_have_no_score_and_missing_ones_no_sample(tmp_path: Path) -> None:
@@ -229,19 +194,16 @@ def test_failed_sample_has_the_error_message(tmp_path: Path) -> None:
     assert log.samples[0].output.choices == []
 
 
-def test_worked_examples_of_the_run_are_in_its_messages(tmp_path: Path) -> None:
+def test_messages_of_the_run_are_left_out_only_if_the_prompts_have_changed(tmp_path: Path) -> None:
     by_task = examples(open_dataset("v1"), ["addition"], 2)
     settings = {"few_shot": 2, "few_shot_sha256": examples_sha256(by_task)}
-    run = addition_run(tmp_path / "run", Response(item_id=first_id(), text="7"), settings=settings)
+    response = Response(item_id=first_id(), text="7")
+    run = addition_run(tmp_path / "run", response, settings=settings)
     (sample,) = export_log(run, tmp_path / "out").samples
     messages = [(message.role, message.text) for message in sample.input[1:-1]]
     assert messages == [tuple(message) for message in example_messages(by_task["addition"])]
-
-
-def test_messages_of_changed_prompts_are_left_out(tmp_path: Path) -> None:
-    settings = {"few_shot": 2, "few_shot_sha256": "of an older generator"}
-    run = addition_run(tmp_path / "run", Response(item_id=first_id(), text="7"), settings=settings)
-    log = export_log(run, tmp_path / "out")
+    settings["few_shot_sha256"] = "of an older generator"
+    log = export_log(addition_run(tmp_path / "old", response, settings=settings), tmp_path / "logs")
     assert [message.role for message in log.samples[0].input] == ["user"]
     assert log.eval.metadata["messages_complete"] is False
 
@@ -256,8 +218,6 @@ def test_several_runs_are_exported_to_one_folder_of_logs(tmp_path: Path) -> None
     listed = list_eval_logs(str(tmp_path / "out"))
     assert {info.task for info in listed} == {"numbench-v1"}
     assert len({info.task_id for info in listed}) == 2
-
-
-def test_folder_without_runs_is_rejected(tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
     with pytest.raises(BadInput, match="no run here"):
-        list(export_runs([tmp_path], tmp_path / "out"))
+        list(export_runs([tmp_path / "empty"], tmp_path / "out"))

@@ -10,13 +10,13 @@ import pytest
 from numbench.dataset.generate import generate
 from numbench.dataset.settings import DatasetSettings
 from numbench.dataset.store import Dataset, open_dataset
-from numbench.ecosystem.item_adapter import prompt_prefix
 from numbench.ecosystem.lm_eval_harness import export_lm_eval
 from numbench.errors import BadInput
 from numbench.models.base import Message
-from numbench.runner.few_shot import examples
+from numbench.runner.few_shot import examples, messages_before
 from numbench.scoring import summarize
 from numbench.tasks import PAPER_TASKS
+from numbench.tasks.prompts import load_prompt_set
 from tests.ecosystem import canned
 
 lm_eval = pytest.importorskip("lm_eval", reason="pip install 'numbench[lm-eval]'")
@@ -115,7 +115,7 @@ def test_messages_equal_those_of_a_numbench_run(dataset: Dataset, folder: Path) 
     evaluate_tasks(folder, model, ["numbench_small_std"], **options)
     worked = examples(dataset, ["std"], 2)["std"]
     question = dataset.by_task["std"][0].prompt
-    expected = [*prompt_prefix("std", worked), Message("user", question)]
+    expected = [*messages_before(load_prompt_set(), "std", worked), Message("user", question)]
     messages = [(m["role"], m["content"].rstrip("\n")) for m in model.conversations[0]]
     assert messages == [tuple(message) for message in expected]
 

@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 
 from numbench import jsonl
 from numbench.dataset.store import open_dataset
-from numbench.ecosystem.inspect_log import export_runs
-from numbench.ecosystem.log_import import import_logs
+from numbench.ecosystem.inspect_log import export_runs, import_logs
 from numbench.errors import BadInput
 from numbench.journal import INFO, iter_responses
 from numbench.records import Failure, Response, RunInfo, Usage
@@ -115,6 +114,26 @@ def test_a_run_of_v1_is_found_again_without_a_folder(tmp_path: Path) -> None:
     before = (imported / "responses.jsonl").read_bytes()
     import_logs([tmp_path / "logs"], tmp_path / "imported")
     assert (imported / "responses.jsonl").read_bytes() == before
+
+
+def test_logs_of_two_own_datasets_become_two_runs_or_one_clear_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "datasets"
+    for name, task in (("first", "addition"), ("second", "mean")):
+        data = runs.dataset(folder, name, tasks=(task,))
+        answers = {"0": runs.right(task, 0)}
+        runs.run(tmp_path / name, data, answers, tasks=(task,), limit=1)
+        list(export_runs([tmp_path / name], tmp_path / "logs"))
+    with pytest.raises(BadInput) as error:
+        import_logs([tmp_path / "logs"], tmp_path / "runs", str(folder / "first"))
+    assert "of the dataset second@" in str(error.value)
+    assert "import this log by itself" in str(error.value)
+    assert not (tmp_path / "runs").exists()
+    # Here, the other one is found by its name.
+    monkeypatch.chdir(tmp_path)
+    imported = import_logs([tmp_path / "logs"], tmp_path / "runs", str(folder / "first"))
+    assert {info_of(run).dataset.name for run in imported} == {"first", "second"}
 
 
 def evaluate(folder: Path, respond: Any, **arguments: Any) -> Path:

@@ -6,128 +6,56 @@ from hypothesis import strategies as st
 
 _N = 100_000
 
+# fmt: off
+_REPEATED = [
+    "-", "[", "{", '"', "```", "1.5,", "1.5, ", "1.5\n", "1 < ", "1 ", "3.75 ", "15/4 ", "1/", "B ",
+    '{"answer":', '{"answer": 5}', "{answer: 5}", "{answer: 5", "{answer: {", "'answer': ",
+    "answer ", "Answer: 5\n", "Answer:\n", "The answer is ", "the ", "\\boxed{", "\\boxed{5}",
+    "<answer>", "<answer>5</answer>", "```\n5\n``` ", "I hope this helps", "x is in ", "1 = ",
+    "\\frac{", "<think>", "</think>", "<think>5</think>", "<think ", "[THINK]", "<|channel|>",
+    "<|channel|>final<|message|>5", "answer\n", "answer: ```a\n", "1 and ", "[1 ", "5 \\", "1'111",
+    'Format: {"answer": 0}\n', "Question: 5\n", "Antwort: 5\n", "答案：５\n", "#### 5\n",
+    "so the sum ", "after adding ", "5 plus ", "by adding, by adding ", "◁think▷", "&lt;think&gt;",
+    "`<think>` ", "analysisWe ", "\ud800", "\x00", "\u202e5", "٣", "５",
+]
+_AFTER_ANSWER = ["5 ", "5, ", "= 5 ", "please ", "please\n", "sorry ", "A ", "Answer: [",
+                 'Format: {"answer": 0}\n', "\n"]
+_FRAMED = [
+    ('{"answer": 0.', "0", ""), ('{"answer": 0.', "0", "1"), ('{"answer": ', "1", "}"),
+    ('{"answer": ', "1", ""), ('{"answer": 1e', "9", "}"), ('{"answer": "', "9", '"}'),
+    ('{"answer": [', "1,", "1]}"), ('{"answer": [', "1, ", ""), ("[", "1.5,", "2]"),
+    ("", "1", ""), ("1,", "000,", ""), ("", "1.1", "e"), ("{'answer'", " ", ""), ("", "is ", "5"),
+    ('{"answer": ', "[", "}"), ('{"a":', '{"a":', '"answer": 5'), ("**answer", " ", "x"),
+    ('{"answer" ', " ", "5"), ('{"answer": 5', " ", ""), ('{"answer": 5', "\n", ""),
+    ("{", " ", '"answer": 5}'), ("<think ", "a", ""), ("analysis", "assistantfinal", ""),
+    ("<|channel|>analysis<|message|>", '{"answer": 5}', ""), ("1,", "111,", "1111"),
+    ("[1", " ", "2]"), ('{"answer": [1', " ", "2]}"), ('{"answer": "1', " and ", '"}'),
+    ('{"answer": "1', " ", '"}'), ('"answer": ', "{x}", ""), ('"answer": 1', ",    ", ""),
+    ("", "=≈", "5"), ('{"answer": 5', ', "note": 5', "}"), ("", "{ ", "}</think>"),
+    ("", ',"', '{"answer": 5'),
+]
+# fmt: on
+
 
 def long_texts(length: int = _N) -> list[str]:
     """Return texts of about `length` characters that are expensive to read in a careless way."""
-    n = length
+
+    def fill(text: str) -> str:
+        return text * (length // len(text))
+
+    nested = "[" * 900 + "]" * 900
     return [
-        '{"answer": 0.' + "0" * n,
-        '{"answer": 0.' + "0" * n + "1",
-        '{"answer": ' + "1" * n + "}",
-        '{"answer": ' + "1" * n,
-        '{"answer": 1e' + "9" * n + "}",
-        '{"answer": "' + "9" * n + '"}',
-        '{"answer": [' + "1," * (n // 2) + "1]}",
-        '{"answer": [' + "1, " * (n // 3),
-        "[" + "1.5," * (n // 4) + "2]",
-        ", ".join(["1.5"] * (n // 5)),
-        "\n".join(["1.5"] * (n // 4)),
-        " < ".join(["1"] * (n // 4)),
-        "1" * n,
-        "1," + "000," * (n // 4),
-        "1 " * (n // 2),
-        "3.75 " * (n // 5),
-        "15/4 " * (n // 5),
-        "1/" * (n // 2),
-        "1.1" * (n // 3) + "e",
-        "-" * n,
-        "B " * (n // 2),
-        '{"answer":' * (n // 10),
-        '{"answer": 5}' * (n // 13),
-        "{answer: 5}" * (n // 11),
-        "{answer: 5" * (n // 10),
-        "{answer: {" * (n // 10),
-        "{'answer'" + " " * n,
-        "'answer': " * (n // 10),
-        "answer " * (n // 7),
-        "Answer: 5\n" * (n // 10),
-        "Answer:\n" * (n // 8),
-        "The answer is " * (n // 14),
-        "the " * (n // 4),
-        "\\boxed{" * (n // 7),
-        "\\boxed{5}" * (n // 9),
-        "<answer>" * (n // 8),
-        "<answer>5</answer>" * (n // 18),
-        "```" * (n // 3),
-        "```\n5\n``` " * (n // 10),
-        "I hope this helps" * (n // 17),
-        "let me know if " * (n // 15),
-        "x is in " * (n // 8),
-        "1 = " * (n // 4),
-        "**" * (n // 2) + "5" + "**" * (n // 2),
-        '"' * n,
-        "\\frac{" * (n // 6),
-        '{"answer": ' + "[" * n + "}",
-        "[" * n,
-        "{" * n,
-        '{"a":' * (n // 5) + '"answer": 5',
-        '{"a":' * (n // 5) + "5" + "}" * (n // 5),
-        '{"answer":' * (n // 12) + "5" + "}" * (n // 12),
-        '{"k":' * 32 + "[" + "1," * (n // 2) + '"answer": ' * 40,
-        "**answer" + " " * n + "x",
-        '{"answer" ' + " " * n + "5",
-        '{"answer": 5' + " " * n,
-        '{"answer": 5' + "\n" * n,
-        ',"' * (n // 2) + '{"answer": 5' + ',"a' * (n // 3) + "}",
-        "{" + " " * n + '"answer": 5}',
-        "<think>" * (n // 7),
-        "</think>" * (n // 8),
-        "<think>5</think>" * (n // 16),
-        "<think " * (n // 7),
-        "<think " + "a" * n,
-        "[THINK]" * (n // 7),
-        "<|channel|>" * (n // 11),
-        "<|channel|>final<|message|>5" * (n // 28),
-        "<|channel|>analysis<|message|>" + '{"answer": 5}' * (n // 13),
-        "analysis" + "assistantfinal" * (n // 14),
-        '{"answer": 5, "question": ' + "[" * 900 + "]" * 900 + "}",
-        'so {"x": {"answer": 5}, "y": {"answer": ' + "[" * 900 + "]" * 900 + "}}",
-        '{"answer": 5, "steps": ' + "[" * 900 + "]" * 900 + ', "result": {"a": 1}}',
-        "1," + "111," * (n // 4) + "1111",
-        "[1" + " " * n + "2]",
-        '{"answer": [1' + " " * n + "2]}",
-        '{"answer": "1' + " and " * (n // 5) + '"}',
-        '{"answer": "1' + " " * n + '"}',
-        '"answer": ' + "{x}" * (n // 3),
-        '"answer": 1' + ",    " * (n // 5),
-        "answer\n" * (n // 7),
-        "answer: ```a\n" * (n // 12),
-        "is " * (n // 3) + "5",
-        "1 and " * (n // 6),
-        "[1 " * (n // 3),
-        "5 \\" * (n // 3),
-        "=≈" * (n // 2) + "5",
-        "1'111" * (n // 5),
-        '{"answer": 5}\n' + "5 " * (n // 2),
-        '{"answer": 5}\n' + "5, " * (n // 3),
-        '{"answer": 5}\n' + "= 5 " * (n // 4),
-        '{"answer": 5}\n' + "please " * (n // 7),
-        '{"answer": 5}\n' + "please\n" * (n // 7),
-        '{"answer": 5}\n' + "sorry " * (n // 6),
-        '{"answer": 5}\n' + "A " * (n // 2),
-        '{"answer": 5}\n' + "Answer: [" * (n // 9),
-        '{"answer": 5}\n' + "\n" * n + "5",
-        '{"answer": 5' + ', "note": 5' * (n // 11) + "}",
-        '{"answer": 5}\n' + 'Format: {"answer": 0}\n' * (n // 22),
-        'Format: {"answer": 0}\n' * (n // 22),
-        "Question: 5\n" * (n // 12),
-        "Antwort: 5\n" * (n // 11),
-        "答案：５\n" * (n // 5),
-        "#### 5\n" * (n // 7),
-        "so the sum " * (n // 11),
-        "after adding " * (n // 13),
-        "5 plus " * (n // 7),
-        "by adding, by adding " * (n // 21),
-        "◁think▷" * (n // 7),
-        "&lt;think&gt;" * (n // 13),
-        "`<think>` " * (n // 10),
-        "analysisWe " * (n // 11),
-        "{ " * (n // 2) + "}</think>",
-        "\ud800" * n,
-        "\x00" * n,
-        "\u202e5" * (n // 2),
-        "٣" * n,
-        "５" * n,
+        *map(fill, _REPEATED),
+        *('{"answer": 5}\n' + fill(text) for text in _AFTER_ANSWER),
+        *(start + fill(text) + end for start, text, end in _FRAMED),
+        fill("**")[: length // 2] + "5" + fill("**")[: length // 2],
+        fill('{"a":') + "5" + fill("}"),
+        fill('{"answer":') + "5" + fill("}"),
+        '{"k":' * 32 + "[" + fill("1,") + '"answer": ' * 40,
+        fill(',"') + '{"answer": 5' + fill(',"a') + "}",
+        f'{{"answer": 5, "question": {nested}}}',
+        f'so {{"x": {{"answer": 5}}, "y": {{"answer": {nested}}}}}',
+        f'{{"answer": 5, "steps": {nested}, "result": {{"a": 1}}}}',
     ]
 
 
@@ -181,21 +109,14 @@ _numbers = st.builds(
         st.sampled_from(["", "}", ".", " ", "\n"]),
     ),
 )
+_FRAMES = ('"{}"', "'{}'", '{{"answer": {}}}', "{{answer: {},}}", "\\boxed{{{}}}",
+           "<think>{}</think>", "<|channel|>final<|message|>{}<|return|>", "```json\n{}\n```",
+           "**Answer:** {}.", "The answer is {}", "<answer>{}</answer>")  # fmt: skip
 _values = st.recursive(
     _numbers | st.sampled_from(["null", "NaN", "true", '"B"', "B", "C: x < 5", '""', "\ud800"]),
     lambda inner: (
         st.lists(inner, max_size=4).map(lambda parts: f"[{', '.join(parts)}]")
-        | inner.map(lambda part: f'"{part}"')
-        | inner.map(lambda part: f"'{part}'")
-        | inner.map(lambda part: f'{{"answer": {part}}}')
-        | inner.map(lambda part: f"{{answer: {part},}}")
-        | inner.map(lambda part: f"\\boxed{{{part}}}")
-        | inner.map(lambda part: f"<think>{part}</think>")
-        | inner.map(lambda part: f"<|channel|>final<|message|>{part}<|return|>")
-        | inner.map(lambda part: f"```json\n{part}\n```")
-        | inner.map(lambda part: f"**Answer:** {part}.")
-        | inner.map(lambda part: f"The answer is {part}")
-        | inner.map(lambda part: f"<answer>{part}</answer>")
+        | st.builds(lambda frame, part: frame.format(part), st.sampled_from(_FRAMES), inner)
     ),
     max_leaves=6,
 )

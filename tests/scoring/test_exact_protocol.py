@@ -11,39 +11,82 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from numbench.dataset.store import open_dataset
-from numbench.records import Completion, Failure, FinishReason, Item, Response
+from numbench.records import Completion, ErrorKind, Failure, FinishReason, Item, Response
 from numbench.scoring import is_correct, score_exact
 from numbench.tasks.items import make_item
 from tests.scoring.items import LARGEST, LETTER, ORDER, SEVENTH, SUM, answer_response, text_response
 
-
-@pytest.mark.parametrize("value", ["3.75", "3.7500", "375e-2", '"3.75"', "0.375E+1", "+3.75"])
-def test_correct_number_matches_in_any_notation(value: str) -> None:
-    score = score_exact(SUM, answer_response(SUM, value))
-    assert (score.status, score.exact_match, score.log_smape) == ("ok", True, 1.0)
-    assert (score.error_kind, score.correct_digits, score.parsed) == (None, 15, "3.75")
-
-
-@pytest.mark.parametrize(
-    "value",
-    [
-        "0.142857142857143",
-        "0.14285714285714285714",
-        "0.1428571428571429",
-        "0.1428571428571425000001",
-    ],
-)
-def test_digits_beyond_the_15th_are_rounded_not_truncated(value: str) -> None:
-    score = score_exact(SEVENTH, answer_response(SEVENTH, value))
-    assert score.exact_match
-    assert score.log_smape == 1
+Case = tuple[Item, str, bool, ErrorKind | None]
+NEAR = ("563687326.3220608", "563687326.3220606")
+"""Two numbers that round alike."""
+LARGEST_NEAR = make_item("minmax", "maximum", NEAR, {})
+ORDER_NEAR = make_item("sorting", "ascending", NEAR, {})
+COPY = make_item("minmax", "maximum", ("4.5503461730482035", "1"), {})
+ZERO = make_item("addition", "-", ("1.5", "1.5"), {})
 
 
-def test_ties_round_half_to_even() -> None:
-    item = make_item("addition", "+", ("100000000000000", "0.2"), {})
-    assert item.answer == "100000000000000"
-    assert score_exact(item, answer_response(item, "100000000000000.5")).exact_match
-    assert not score_exact(item, answer_response(item, "100000000000000.51")).exact_match
+def _sum(*operands: str) -> Item:
+    return make_item("addition", "+", operands, {})
+
+
+# Item, value of the answer, whether it matches, kind of error.
+CASES: list[Case] = [
+    *((SUM, value, True, None) for value in ("3.75", "3.7500", "375e-2", '"3.75"', "0.375E+1",
+                                             "+3.75")),
+    *((SEVENTH, value, True, None) for value in ("0.142857142857143", "0.14285714285714285714",
+                                                 "0.1428571428571429",
+                                                 "0.1428571428571425000001")),
+    # Ties are rounded half to even.
+    (_sum("100000000000000", "0.2"), "100000000000000.5", True, None),
+    (_sum("100000000000000", "0.2"), "100000000000000.51", False, "rounding"),
+    (_sum("100000000000000", "1"), "100000000000001.5", False, "rounding"),
+    (_sum("100000000000000", "2"), "100000000000001.5", True, None),
+    (_sum("100000000000000", "2"), "100000000000002.5", True, None),
+    (_sum("100000000000000", "2"), "100000000000002.500000001", False, "rounding"),
+    (_sum("999.5", "0.5"), "999.9999999999996", True, None),
+    (_sum("999.5", "0.5"), "999.9999999999995", True, None),
+    (_sum("999.5", "0.5"), "999.9999999999994", False, "rounding"),
+    (_sum("999.5", "0.5"), "9.999999999999996e2", True, None),
+    (ZERO, "-0.0", True, None),
+    (SUM, "-3.75", False, "sign"),
+    (SUM, "3.7501", False, "digit"),
+    (LETTER, '"b"', True, None),
+    (LETTER, '"C"', False, "choice"),
+    (ORDER, "[-1.0, 25e-1, 3]", True, None),
+    (ORDER, "[3, 2.5, -1]", False, "order"),
+    (ORDER, "[-1, 2.5]", False, "count"),
+    (LARGEST, "3.0", True, None),
+    # Numbers of the question that round alike must match exactly, others to 15 digits.
+    (LARGEST_NEAR, NEAR[0], True, None),
+    (LARGEST_NEAR, NEAR[1], False, "operand"),
+    (ORDER_NEAR, f"[{NEAR[1]}, {NEAR[0]}]", True, None),
+    (ORDER_NEAR, f"[{NEAR[0]}, {NEAR[1]}]", False, "order"),
+    (COPY, "4.550346173048203", True, None),
+    (COPY, "4.55034617304", False, "precision"),
+]  # fmt: skip
+
+
+def test_an_answer_matches_by_value() -> None:
+    for item, value, is_match, kind in CASES:
+        score = score_exact(item, answer_response(item, value))
+        expected = ("ok", is_match, kind)
+        assert (score.status, score.exact_match, score.error_kind) == expected, (item, value)
+        if item.task in ("interval", "sorting", "minmax"):
+            assert score.log_smape is None
+        elif is_match:
+            assert (score.log_smape, score.correct_digits) == (1.0, 15)
+
+
+def test_a_wrong_number_has_a_partial_score() -> None:
+    far, near = (score_exact(SUM, answer_response(SUM, value)) for value in ("-3.75", "3.7501"))
+    assert (far.log_smape, far.correct_digits) == (0, 0)
+    assert (near.log_smape, near.correct_digits) == (pytest.approx(0.3250, abs=1e-4), 4)
+
+
+def test_answer_of_another_kind_is_unparseable() -> None:
+    for item in (SUM, LETTER, ORDER, LARGEST):
+        wrong = '{"answer": "B"}' if item is not LETTER else '{"answer": 5}'
+        assert score_exact(item, text_response(item, wrong)).status == "unparseable"
 
 
 @given(st.decimals(allow_nan=False, allow_infinity=False))
@@ -55,68 +98,6 @@ def test_more_correct_digits_never_lower_the_score(noise: Decimal) -> None:
     assert one.exact_match
     assert other.exact_match
     assert one.log_smape == other.log_smape == 1
-
-
-def test_minus_zero_is_zero() -> None:
-    item = make_item("addition", "-", ("1.5", "1.5"), {})
-    score = score_exact(item, answer_response(item, "-0.0"))
-    assert score.exact_match
-    assert score.parsed == "0"
-
-
-def test_wrong_number_has_an_error_kind_and_a_partial_score() -> None:
-    score = score_exact(SUM, answer_response(SUM, "-3.75"))
-    assert (score.exact_match, score.error_kind, score.correct_digits) == (False, "sign", 0)
-    assert score.log_smape == 0
-    near = score_exact(SUM, answer_response(SUM, "3.7501"))
-    assert (near.error_kind, near.correct_digits) == ("digit", 4)
-    assert near.log_smape == pytest.approx(0.3250, abs=1e-4)
-
-
-def test_letters_match_in_either_case() -> None:
-    assert LETTER.answer == "B"
-    assert score_exact(LETTER, answer_response(LETTER, '"b"')).exact_match
-    wrong = score_exact(LETTER, answer_response(LETTER, '"C"'))
-    assert (wrong.exact_match, wrong.error_kind, wrong.log_smape) == (False, "choice", None)
-
-
-def test_lists_match_by_value_and_order() -> None:
-    right = score_exact(ORDER, answer_response(ORDER, "[-1.0, 25e-1, 3]"))
-    assert right.exact_match
-    assert right.parsed == ("-1", "2.5", "3")
-    assert score_exact(ORDER, answer_response(ORDER, "[3, 2.5, -1]")).error_kind == "order"
-    assert score_exact(ORDER, answer_response(ORDER, "[-1, 2.5]")).error_kind == "count"
-
-
-def test_minmax_compares_values_not_strings() -> None:
-    score = score_exact(LARGEST, answer_response(LARGEST, "3.0"))
-    assert score.exact_match
-    assert score.log_smape is None
-
-
-def test_numbers_of_the_question_that_round_alike_must_match_exactly() -> None:
-    near = ("563687326.3220608", "563687326.3220606")
-    largest = make_item("minmax", "maximum", near, {})
-    order = make_item("sorting", "ascending", near, {})
-    assert score_exact(largest, answer_response(largest, near[0])).exact_match
-    wrong = score_exact(largest, answer_response(largest, near[1]))
-    assert (wrong.exact_match, wrong.error_kind) == (False, "operand")
-    assert score_exact(order, answer_response(order, f"[{near[1]}, {near[0]}]")).exact_match
-    assert (
-        score_exact(order, answer_response(order, f"[{near[0]}, {near[1]}]")).error_kind == "order"
-    )
-
-
-def test_copied_number_matches_to_15_digits_if_no_other_number_rounds_alike() -> None:
-    item = make_item("minmax", "maximum", ("4.5503461730482035", "1"), {})
-    assert score_exact(item, answer_response(item, "4.550346173048203")).exact_match
-    assert not score_exact(item, answer_response(item, "4.55034617304")).exact_match
-
-
-@pytest.mark.parametrize("item", [SUM, LETTER, ORDER, LARGEST], ids=lambda item: item.task)
-def test_answer_of_another_kind_is_unparseable(item: Item) -> None:
-    wrong = '{"answer": "B"}' if item is not LETTER else '{"answer": 5}'
-    assert score_exact(item, text_response(item, wrong)).status == "unparseable"
 
 
 @pytest.mark.parametrize(
@@ -140,6 +121,7 @@ def test_status_gives_the_reason_for_a_missing_answer(
     assert (score.status, score.error_kind) == (status, kind)
     assert score.log_smape == (1.0 if status == "ok" else 0.0)
     assert score.exact_match == (status == "ok")
+    assert is_correct(SUM, response) is (None if failed else status == "ok")
 
 
 def test_item_without_a_response_is_missing() -> None:
@@ -160,25 +142,6 @@ ITEMS = [
     make_item("minmax", "minimum", ("1", "2"), {}),
     make_item("sorting", "ascending", ("2", "1"), {}),
 ]
-FAILED = Failure(kind="item", message="no")
-
-
-@pytest.mark.parametrize(
-    ("completion", "right"),
-    [
-        (Completion(text='{"answer": 2.50}'), True),
-        (Completion(text='{"answer": 2.51}'), False),
-        (Completion(text="perhaps"), False),
-        (Completion(), False),
-        (Completion(finish_reason="length"), False),
-        (Completion(finish_reason="refusal"), False),
-        (Completion(error=FAILED), None),
-    ],
-)
-def test_is_correct_is_none_only_for_a_failed_request(
-    completion: Completion, right: bool | None
-) -> None:
-    assert is_correct(ITEMS[0], completion) is right
 
 
 def _rounded(value: Fraction) -> Fraction:
@@ -213,63 +176,30 @@ def test_text_without_a_digit_is_never_a_correct_number(text: str, item: Item) -
         assert is_correct(item, completion) is False
 
 
-@pytest.mark.parametrize(
-    ("literal", "rule", "parsed"),
-    [
-        ("-0.0", "json", "0"),
-        ("0e5", "json", "0"),
-        ("007", "object", "7"),
-        ("+5", "object", "5"),
-        (".5", "object", "0.5"),
-        ("5.", "object", "5"),
-        ("-1E-5", "json", "-0.00001"),
-        ("1e40", "json", "1" + "0" * 40),
-        ("1e41", "json", "1e+41"),
-        ("1e-40", "json", "0." + "0" * 39 + "1"),
-        ("1e-41", "json", "1e-41"),
-        ("1e999999", "json", "1e+999999"),
-        ("99999999999999994e-20", "json", "0.00099999999999999994"),
-        (
-            "3.7500000000000000000000000000000000000007",
-            "json",
-            "3.750000000000000000000000000000000000001",
-        ),
-    ],
-)
-def test_parsed_number_is_reported_in_plain_notation(literal: str, rule: str, parsed: str) -> None:
-    score = score_exact(SUM, answer_response(SUM, literal))
-    assert (score.rule, score.parsed) == (rule, parsed)
+PARSED = {
+    "3.75": "3.75", "-0.0": "0", "0e5": "0", "007": "7", "+5": "5", ".5": "0.5", "5.": "5",
+    "5e-1": "0.5", "-1E-5": "-0.00001", "1e40": "1" + "0" * 40,
+    "1e41": "1e+41", "1e-40": "0." + "0" * 39 + "1", "1e-41": "1e-41", "1e999999": "1e+999999",
+    "99999999999999994e-20": "0.00099999999999999994",
+    "3.7500000000000000000000000000000000000007": "3.750000000000000000000000000000000000001",
+}  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("operands", "answer", "exact_match", "error"),
-    [
-        (("999.5", "0.5"), "999.9999999999996", True, None),
-        (("999.5", "0.5"), "999.9999999999995", True, None),
-        (("999.5", "0.5"), "999.9999999999994", False, "rounding"),
-        (("999.5", "0.5"), "9.999999999999996e2", True, None),
-        (("100000000000000", "1"), "100000000000001.5", False, "rounding"),
-        (("100000000000000", "2"), "100000000000001.5", True, None),
-        (("100000000000000", "2"), "100000000000002.5", True, None),
-        (("100000000000000", "2"), "100000000000002.500000001", False, "rounding"),
-    ],
-)
-def test_rounding_to_15_digits_decides_the_match(
-    operands: tuple[str, str], answer: str, exact_match: bool, error: str | None
-) -> None:
-    item = make_item("addition", "+", operands, {})
-    score = score_exact(item, answer_response(item, answer))
-    assert (score.exact_match, score.error_kind) == (exact_match, error)
+def test_parsed_number_is_reported_in_plain_notation() -> None:
+    for literal, parsed in PARSED.items():
+        score = score_exact(SUM, answer_response(SUM, literal))
+        rule = "object" if literal in ("007", "+5", ".5", "5.") else "json"
+        assert (score.rule, score.parsed) == (rule, parsed)
+    assert score_exact(ORDER, answer_response(ORDER, "[-1.0, 3]")).parsed == ("-1", "3")
 
 
-@pytest.mark.parametrize("answer", ["5e0", "1e45", "0.5000", "-0"])
-def test_truth_in_unusual_notation_matches_itself(answer: str) -> None:
+def test_truth_in_unusual_notation_matches_itself() -> None:
     """Datasets from other sources may write numbers in other ways."""
-    number = msgspec.structs.replace(SUM, answer=answer)
-    numbers = msgspec.structs.replace(ORDER, answer=(answer, "1"))
-    assert score_exact(number, answer_response(number, answer)).log_smape == 1.0
-    assert score_exact(number, answer_response(number, answer)).exact_match
-    assert score_exact(numbers, answer_response(numbers, f"[{answer}, 1]")).exact_match
+    for answer in ("5e0", "1e45", "0.5000", "-0"):
+        number = msgspec.structs.replace(SUM, answer=answer)
+        numbers = msgspec.structs.replace(ORDER, answer=(answer, "1"))
+        assert score_exact(number, answer_response(number, answer)).log_smape == 1.0
+        assert score_exact(numbers, answer_response(numbers, f"[{answer}, 1]")).exact_match
 
 
 def test_truth_of_every_benchmark_item_is_correct_and_a_changed_digit_is_not() -> None:

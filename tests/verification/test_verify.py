@@ -205,43 +205,21 @@ def memory_findings(folder: Path) -> dict[str, list[tuple[Severity, str]]]:
     }
 
 
-def leave_unchanged(folder: Path) -> None:
-    pass
-
-
-def forget_fresh_answers(folder: Path) -> None:
-    def change(responses: list[Response]) -> list[Response]:
+def test_both_runs_of_a_memory_test_have_its_verdict(
+    original_memory_test: Path, tmp_path: Path
+) -> None:
+    def forget(responses: list[Response]) -> list[Response]:
         return [msgspec.structs.replace(one, text='{"answer": 0}') for one in responses]
 
-    rewrite(folder / "fresh", change)
-
-
-def forge_seed(folder: Path) -> None:
-    edit_json(folder / "certificate.json", lambda content: content.update(seed="0" * 64))
-
-
-@pytest.mark.parametrize(
-    ("change", "severity", "text"),
-    [
-        (leave_unchanged, Severity.OK, "verdict: equivalent"),
-        (forget_fresh_answers, Severity.WARNING, "verdict: memory"),
-        (
-            forge_seed,
-            Severity.WARNING,
-            "no verdict: the revealed seed is not the registered one",
-        ),
-    ],
-)
-def test_both_runs_of_a_memory_test_have_its_verdict(
-    original_memory_test: Path,
-    tmp_path: Path,
-    change: Callable[[Path], None],
-    severity: Severity,
-    text: str,
-) -> None:
     folder = shutil.copytree(original_memory_test, tmp_path / "c")
-    change(folder)
-    expected = [(severity, text)]
+    expected = [(Severity.OK, "verdict: equivalent")]
+    assert memory_findings(folder) == {"fresh": expected, "frozen": expected}
+    rewrite(folder / "fresh", forget)
+    expected = [(Severity.WARNING, "verdict: memory")]
+    assert memory_findings(folder) == {"fresh": expected, "frozen": expected}
+    edit_json(folder / "certificate.json", lambda content: content.update(seed="0" * 64))
+    text = "no verdict: the revealed seed is not the registered one"
+    expected = [(Severity.WARNING, text)]
     assert memory_findings(folder) == {"fresh": expected, "frozen": expected}
 
 
@@ -274,15 +252,9 @@ def test_implausible_usage_and_tool_mentions_are_warnings(run: Path) -> None:
     info = msgspec.structs.replace(read_info(run), model="some-model")
     usage = Usage(visible=5000, reasoning=1, generated=10, source="reported")
 
-    def change(responses: list[Response]) -> list[Response]:
-        return [
-            msgspec.structs.replace(
-                one, usage=usage, reasoning_text="I used the Python tool to calculate this."
-            )
-            for one in responses
-        ]
-
-    rewrite(run, change)
+    reasoning = "I used the Python tool to calculate this."
+    changes = {"usage": usage, "reasoning_text": reasoning}
+    rewrite(run, lambda responses: [msgspec.structs.replace(one, **changes) for one in responses])
     (run / "run.json").write_bytes(msgspec.json.encode(info))
     warnings = " ".join(findings(run, Severity.WARNING))
     assert "more visible tokens than their text has bytes" in warnings

@@ -70,7 +70,7 @@ def export(
             "--apply_chat_template --model MODEL --model_args ARGUMENTS"
         )
     elif to == "huggingface":
-        from numbench.ecosystem.huggingface_dataset import export_huggingface
+        from numbench.ecosystem.huggingface import export_huggingface
 
         print(f"{out}: {len(export_huggingface(dataset, out))} files")
         print(f"next: hf upload {shlex.join(['OWNER/NAME', str(out)])} . --repo-type dataset")
@@ -111,7 +111,7 @@ def import_(paths: list[Path], *, dataset: str | None = None, out: Path | None =
         out = out or Path("results/study")
         runs, protocol = import_study(paths[0], out, on_message=print_to_stderr), "paper"
     else:
-        from numbench.ecosystem.log_import import import_logs
+        from numbench.ecosystem.inspect_log import import_logs
 
         out = out or Path("results/imported")
         runs, protocol = import_logs(paths, out, dataset, on_message=print_to_stderr), "exact"
@@ -192,7 +192,7 @@ def leaderboard(
       numbench leaderboard results/RUN1 results/RUN2
       numbench leaderboard submissions --out leaderboard   folder of checked runs
 
-    Writes to --out: index.html, about.html, a page per task and per run, and data/ (report.json,
+    Writes to --out: index.html, about.html, a page per run, and data/ (report.json,
     scores.parquet, tables as CSV, checksums of the run folders). The pages need no server, no
     script and no other host.
 

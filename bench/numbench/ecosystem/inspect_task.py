@@ -13,10 +13,10 @@ import msgspec
 from inspect_ai import Task, task
 from inspect_ai.dataset import MemoryDataset, Sample
 from inspect_ai.model import (
-    ChatMessage,
     ChatMessageAssistant,
     ChatMessageSystem,
     ChatMessageUser,
+    ModelOutput,
     StopReason,
 )
 from inspect_ai.scorer import (
@@ -33,17 +33,12 @@ from inspect_ai.scorer import Score as InspectScore
 from inspect_ai.solver import TaskState, generate
 
 from numbench._version import __version__
-from numbench.dataset.store import Dataset, open_dataset
-from numbench.ecosystem.item_adapter import (
-    answer_text,
-    dataset_version,
-    metric_values,
-    prompt_prefix,
-)
+from numbench.dataset.store import open_dataset
+from numbench.ecosystem.exported_items import answer_text, dataset_version, metric_values
 from numbench.errors import BadInput
 from numbench.models.base import Message
 from numbench.records import PAPER, FinishReason, Item, Response, Score
-from numbench.runner.few_shot import Examples, examples
+from numbench.runner.few_shot import examples, messages_before
 from numbench.runner.resolution import interleave, select_tasks
 from numbench.scoring import categorize, score_exact
 from numbench.tasks.prompts import load_prompt_set
@@ -51,12 +46,12 @@ from numbench.tasks.prompts import load_prompt_set
 INSPECT_TASK_NAME = "numbench/v1"
 BY_TASK_METRIC = "numbench/by_task"
 
-FINISH_REASONS: dict[StopReason, FinishReason] = {
+STOP_REASONS: dict[FinishReason, StopReason] = {
     "stop": "stop",
-    "max_tokens": "length",
-    "model_length": "length",
-    "content_filter": "refusal",
+    "length": "max_tokens",
+    "refusal": "content_filter",
 }
+_FINISH_REASONS = {theirs: ours for ours, theirs in STOP_REASONS.items()}
 _MESSAGE_TYPES = {
     "system": ChatMessageSystem,
     "user": ChatMessageUser,
@@ -75,19 +70,26 @@ def _without_package(function: _Function) -> _Function:
     return function
 
 
-def to_chat_messages(messages: Sequence[Message]) -> list[ChatMessage]:
-    """Convert messages to Inspect's."""
-    return [_MESSAGE_TYPES[role](content=content) for role, content in messages]
-
-
 def to_sample(item: Item, prefix: Sequence[Message]) -> Sample:
     """Convert an item to a sample; the metadata contain the whole item."""
     return Sample(
         id=item.id,
-        input=[*to_chat_messages(prefix), ChatMessageUser(content=item.prompt)],
+        input=[
+            *(_MESSAGE_TYPES[role](content=content) for role, content in prefix),
+            ChatMessageUser(content=item.prompt),
+        ],
         target=answer_text(item.answer),
         metadata=msgspec.to_builtins(item),
     )
+
+
+def finish_reason(output: ModelOutput) -> FinishReason | None:
+    """Return why an output ended, None if there is none."""
+    if not output.choices:
+        return None
+    if output.stop_reason == "model_length":
+        return "length"
+    return _FINISH_REASONS.get(output.stop_reason, "other")
 
 
 def inspect_scores(
@@ -135,13 +137,8 @@ def _numbench_scorer(metric_name: str) -> Scorer:
     async def score(state: TaskState, target: Target) -> InspectScore:
         item = msgspec.convert(state.metadata, Item)
         output = state.output
-        response = Response(
-            item_id=item.id,
-            text=output.completion,
-            finish_reason=FINISH_REASONS.get(output.stop_reason, "other")
-            if output.choices
-            else None,
-        )
+        reason = finish_reason(output)
+        response = Response(item_id=item.id, text=output.completion, finish_reason=reason)
         return inspect_scores(item, score_exact(item, response))[metric_name]
 
     return score
@@ -197,9 +194,16 @@ def v1(
     selected = select_tasks(source, None if names == ["all"] else names)
     if limit is not None and limit < 1:
         raise BadInput(f"limit={limit}: give 1 or more")
+    shown, prompts = examples(source, selected, few_shot), load_prompt_set()
+    prefixes = {name: messages_before(prompts, name, shown.get(name, ())) for name in selected}
+    items = interleave(source.by_task[name][:limit] for name in selected)
     return Task(
         name=INSPECT_TASK_NAME,
-        dataset=_samples(source, selected, limit, examples(source, selected, few_shot)),
+        dataset=MemoryDataset(
+            [to_sample(item, prefixes[item.task]) for item in items],
+            name=source.name,
+            location=source.path.as_posix(),
+        ),
         solver=generate(),
         scorer=[log_smape(), exact_match(), compliance()],
         version=dataset_version(source),
@@ -207,19 +211,7 @@ def v1(
             "numbench": __version__,
             "dataset_sha256": source.manifest.sha256,
             "prompt": PAPER,
-            "prompt_sha256": load_prompt_set().ref(selected).sha256,
+            "prompt_sha256": prompts.ref(selected).sha256,
             "protocol": "exact",
         },
-    )
-
-
-def _samples(
-    source: Dataset, tasks: Sequence[str], limit: int | None, examples_by_task: Examples
-) -> MemoryDataset:
-    prefixes = {name: prompt_prefix(name, examples_by_task.get(name, ())) for name in tasks}
-    items = interleave(source.by_task[name][:limit] for name in tasks)
-    return MemoryDataset(
-        [to_sample(item, prefixes[item.task]) for item in items],
-        name=source.name,
-        location=source.path.as_posix(),
     )

@@ -11,7 +11,7 @@ from numbench.forensics.calculator import CalculatorEvidence, calculator_evidenc
 from numbench.forensics.choices import CHOICES, wrong_choices
 from numbench.forensics.explanations import AlternativeCount, Explanations, explain
 from numbench.scoring import ScoredRun
-from numbench.scoring.conventions import score_with_conventions
+from numbench.scoring.error_kinds import score_with_conventions
 from numbench.scoring.scored_run import counted_rows
 from numbench.tasks import TASKS
 

@@ -10,7 +10,7 @@ from numbench.records import Status, is_cached
 from numbench.reporting.horizon_runs import CONTROL, HorizonRun
 from numbench.reporting.tables.memory import memory_warnings
 from numbench.scoring import ScoredItem, ScoredRun, paper_protocol
-from numbench.scoring.conventions import score_with_conventions
+from numbench.scoring.error_kinds import score_with_conventions
 from numbench.scoring.scored_run import counted_rows, item_groups
 from numbench.scoring.taxonomy import UNANSWERED_STATUSES
 from numbench.served_models import drift_warnings

@@ -1,11 +1,15 @@
-"""Classify wrong numbers, wrong lists and unreadable texts.
+"""Classify wrong numbers and wrong lists, also by a task's conventions.
 
 The first kind that applies is returned, in the order of `numbench/scoring/taxonomy.py`, which
 defines the kinds; `docs/scoring.md` shows an example of each.
 
-To compare two numbers of the same sign, both are written as integers over one power of ten, the
-unit of the 15th digit of the number with the smaller exponent. Digit positions in this module
-are exponents relative to that unit: position 0 is its 15th digit.
+To compare the digits of two numbers, both are written as integers over one power of ten, the unit
+of the 15th digit of the number with the smaller exponent. Digit positions in this module are
+exponents relative to that unit: position 0 is its 15th digit.
+
+A convention is another definition of a task's answer, such as the sample instead of the population
+deviation. An answer by one of them is wrong, with an error kind of its own;
+`score_with_conventions` is the score if every convention of the task were accepted.
 """
 
 from __future__ import annotations
@@ -13,13 +17,21 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from decimal import Decimal
+from functools import lru_cache
+from typing import NamedTuple
 
-from numbench.records import ErrorKind
-from numbench.scoring.metrics import SIGNIFICANT_DIGITS, Scientific, to_scientific
+from numbench.records import ErrorKind, Item, Score
+from numbench.scoring.metrics import (
+    SIGNIFICANT_DIGITS,
+    WORKING_CONTEXT,
+    log_smape,
+    round_significant,
+)
+from numbench.scoring.notation import read_number
+from numbench.tasks import TASKS, Convention
 
 _MAX_EXPONENT_GAP = SIGNIFICANT_DIGITS - 1
-_POWERS_OF_TEN: tuple[int, ...] = tuple(10**k for k in range(4 * SIGNIFICANT_DIGITS))
-
+# Numbers are close if they differ by at most 1% of the truth, and by 0.1% in a convention.
 _CLOSE = 100
 _CONVENTION = 1000
 # Fewer unchanged digits than these could agree by chance.
@@ -29,38 +41,20 @@ _MIN_UNCHANGED_DIGITS_IF_SHORTENED = 3
 
 def number_error(answer: Decimal, truth: Decimal) -> ErrorKind:
     """Return the error kind of a wrong number; both values are rounded to 15 digits first."""
-    given, wanted = to_scientific(answer), to_scientific(truth)
-    if not given.significand or not wanted.significand:
+    given, wanted = round_significant(answer), round_significant(truth)
+    if not given or not wanted:
         return "other"
-    is_same_sign = given.negative == wanted.negative
-    if abs(given.exponent - wanted.exponent) > _MAX_EXPONENT_GAP:
-        is_power = is_same_sign and _is_power_of_ten(given, wanted)
-        return "magnitude" if is_power else "other"
-    unit_exponent = min(given.exponent, wanted.exponent) - SIGNIFICANT_DIGITS + 1
-    left, right = _as_integer(given, unit_exponent), _as_integer(wanted, unit_exponent)
-    is_close = _CLOSE * abs(left - right) <= right
-    if not is_same_sign:
-        return "sign" if is_close else "other"
-    if is_close or not _is_power_of_ten(given, wanted):
-        return _digits_error(given, wanted, left, right)
-    return "magnitude"
-
-
-def follows_convention(answer: Decimal, alternative: Decimal, truth: Decimal) -> bool:
-    """Return whether an answer is within 0.1 % of an alternative, and closer to it than to truth.
-
-    Of the same sign; all values are rounded to 15 digits first.
-    """
-    given, other = to_scientific(answer), to_scientific(alternative)
-    if not given.significand or not other.significand or given.negative != other.negative:
-        return False
-    if not _is_near(given, other, _CONVENTION):
-        return False
-    wanted = to_scientific(truth)
-    # Values that are not within 1 % of each other are further apart than 0.1 %.
-    if given.negative != wanted.negative or not _is_near(given, wanted, _CLOSE):
-        return True
-    return abs(answer - alternative) < abs(answer - truth)
+    if given.is_signed() != wanted.is_signed():
+        return "sign" if _is_near(given.copy_negate(), wanted, _CLOSE) else "other"
+    gap = wanted.adjusted() - given.adjusted()
+    if not _is_near(given, wanted, _CLOSE):
+        # 999 is close to 1000 as well: the power of ten may be one more, or one less.
+        powers = (WORKING_CONTEXT.scaleb(given, gap + extra) for extra in (0, -1, 1))
+        if any(_is_near(power, wanted, _CLOSE) for power in powers):
+            return "magnitude"
+        if abs(gap) > _MAX_EXPONENT_GAP:
+            return "other"
+    return _digits_error(given.copy_abs(), wanted.copy_abs())
 
 
 def list_error(answer: Sequence[Decimal], truth: Sequence[Decimal]) -> ErrorKind:
@@ -73,67 +67,114 @@ def list_error(answer: Sequence[Decimal], truth: Sequence[Decimal]) -> ErrorKind
     return "altered"
 
 
-def _is_near(answer: Scientific, target: Scientific, parts: int) -> bool:
-    """Return whether two absolute values differ by at most 1 / parts of the target."""
-    if abs(answer.exponent - target.exponent) > 1:
-        return False
-    unit_exponent = min(answer.exponent, target.exponent) - SIGNIFICANT_DIGITS + 1
-    given, wanted = _as_integer(answer, unit_exponent), _as_integer(target, unit_exponent)
-    return parts * abs(given - wanted) <= wanted
-
-
-def _is_power_of_ten(answer: Scientific, truth: Scientific) -> bool:
-    """Return whether the answer is within 1 % of the truth times some power of ten."""
-    given, wanted = answer.significand, truth.significand
-    # 999 is close to 1000 as well: the power of ten may be one more, or one less.
+def follows_convention(answer: Decimal, alternative: Decimal, truth: Decimal) -> bool:
+    """Return whether an answer is within 0.1% of an alternative, and closer to it than to truth."""
     return (
-        _CLOSE * abs(given - wanted) <= wanted
-        or _CLOSE * abs(given - 10 * wanted) <= 10 * wanted
-        or _CLOSE * abs(10 * given - wanted) <= wanted
+        bool(alternative)
+        and _is_near(round_significant(answer), round_significant(alternative), _CONVENTION)
+        and abs(answer - alternative) < abs(answer - truth)
     )
 
 
-def _digits_error(answer: Scientific, truth: Scientific, given: int, wanted: int) -> ErrorKind:
-    """Return the kind for two numbers with the same sign and similar exponents.
+def convention_error(item: Item, answer: Decimal) -> ErrorKind | None:
+    """Return the error kind of the convention that a wrong number follows, None if there is none.
 
-    given, wanted: their absolute values in the unit of the 15th digit of the smaller exponent.
+    A number follows a convention if it is within 0.1% of the answer by it, and closer to that
+    than to the truth.
     """
-    unit_exponent = min(answer.exponent, truth.exponent) - SIGNIFICANT_DIGITS + 1
-    first = truth.exponent - unit_exponent
+    if not TASKS[item.task].conventions:
+        return None
+    truth = Decimal(str(item.answer))
+    for convention, alternative in _alternatives(item.task, item.operator, item.operands):
+        if follows_convention(answer, alternative, truth):
+            return convention.error_kind
+    return None
+
+
+class ConventionScore(NamedTuple):
+    """A score with every convention accepted. log_smape: in [0, 1].
+
+    follows: whether the answer is wrong, within 0.1% of the answer by another convention, and
+    closer to that than to the truth.
+    """
+
+    log_smape: float
+    exact_match: bool
+    follows: bool
+
+
+def score_with_conventions(item: Item, score: Score) -> ConventionScore:
+    """Return the best score of the answer among the task's definition and its conventions.
+
+    item: of a task with conventions. score: its score by any protocol but `paper`.
+    """
+    answer = read_number(score.parsed) if isinstance(score.parsed, str) else None
+    best = score.log_smape or 0.0
+    if answer is None or score.exact_match:
+        return ConventionScore(best, score.exact_match, False)
+    rounded = round_significant(answer)
+    known = _alternatives(item.task, item.operator, item.operands)
+    return ConventionScore(
+        max([best, *(log_smape(rounded, alternative) for _, alternative in known)]),
+        any(rounded == alternative for _, alternative in known),
+        convention_error(item, answer) is not None,
+    )
+
+
+@lru_cache(1 << 14)
+def _alternatives(
+    task: str, operator: str, operands: tuple[str, ...]
+) -> list[tuple[Convention, Decimal]]:
+    """Return the task's conventions with their answers, rounded to 15 digits."""
+    alternatives = []
+    for convention in TASKS[task].conventions:
+        try:
+            answer = Decimal(convention.exact_answer(operator, operands))
+        except ValueError:
+            continue
+        alternatives.append((convention, round_significant(answer)))
+    return alternatives
+
+
+def _is_near(answer: Decimal, target: Decimal, parts: int) -> bool:
+    """Return whether two rounded values differ by at most 1 / parts of the target."""
+    difference = WORKING_CONTEXT.subtract(answer, target).copy_abs()
+    return WORKING_CONTEXT.multiply(difference, parts) <= target.copy_abs()
+
+
+def _digits_error(answer: Decimal, truth: Decimal) -> ErrorKind:
+    """Return the kind for two positive numbers whose exponents differ by 14 at most."""
+    unit_exponent = min(answer.adjusted(), truth.adjusted()) - SIGNIFICANT_DIGITS + 1
+    first = truth.adjusted() - unit_exponent
+    given, wanted = (
+        int(WORKING_CONTEXT.scaleb(value, -unit_exponent)) for value in (answer, truth)
+    )
     gap = abs(given - wanted)
     # A gap of 1 is the last digit of the smaller number: 999.999999999999 instead of 1000.
-    if gap in (1, _POWERS_OF_TEN[first - SIGNIFICANT_DIGITS + 1]):
+    if gap in (1, 10 ** (first - SIGNIFICANT_DIGITS + 1)):
         return "rounding"
-    last_given = _last_digit_position(answer, unit_exponent)
+    last_given = _last_digit_position(given)
     # If the answer equals the truth, it is a copy that had to match in all its digits.
     if gap and _is_shortened(given, wanted, last_given, first):
         return "precision"
+    last_wanted = _last_digit_position(wanted)
     # Most gaps are neither about a power of ten nor a multiple of 9.
-    if gap and (gap < 1000 or str(gap)[:3] in ("100", "999")):
-        last = max(last_given, _last_digit_position(truth, unit_exponent))
-        if _is_carry(given, wanted, last_given, last, first):
-            return "carry"
-    if gap % 9 == 0 and answer.exponent == truth.exponent:
-        # Plain notation prints an integer down to its units.
-        last_printed = min(_last_digit_position(truth, unit_exponent), -unit_exponent)
-        if _is_swap(wanted, wanted - given, last_printed, first):
-            return "swap"
+    may_carry = gap and (gap < 1000 or str(gap)[:3] in ("100", "999"))
+    if may_carry and _is_carry(given, wanted, last_given, max(last_given, last_wanted), first):
+        return "carry"
+    may_swap = gap % 9 == 0 and answer.adjusted() == truth.adjusted()
+    # Plain notation prints an integer down to its units.
+    if may_swap and _is_swap(wanted, wanted - given, min(last_wanted, -unit_exponent), first):
+        return "swap"
     if _CLOSE * gap <= wanted:
         return "digit"
     return "rough" if given < 10 * wanted and wanted < 10 * given else "other"
 
 
-def _as_integer(number: Scientific, unit_exponent: int) -> int:
-    """Return the absolute value in units of 10^unit_exponent."""
-    shift = number.exponent - SIGNIFICANT_DIGITS + 1 - unit_exponent
-    return number.significand * _POWERS_OF_TEN[shift]
-
-
-def _last_digit_position(number: Scientific, unit_exponent: int) -> int:
-    """Return the position of the last digit other than 0, relative to `unit_exponent`."""
-    digits = str(number.significand)
-    trailing_zeros = len(digits) - len(digits.rstrip("0"))
-    return number.exponent - SIGNIFICANT_DIGITS + 1 - unit_exponent + trailing_zeros
+def _last_digit_position(number: int) -> int:
+    """Return the position of the last digit other than 0."""
+    digits = str(number)
+    return len(digits) - len(digits.rstrip("0"))
 
 
 def _is_shortened(given: int, wanted: int, last: int, first: int) -> bool:
@@ -141,7 +182,7 @@ def _is_shortened(given: int, wanted: int, last: int, first: int) -> bool:
 
     If `wanted` ended there or before, the two would differ by a whole unit of that position.
     """
-    unit = _POWERS_OF_TEN[min(last, first)]
+    unit: int = 10 ** min(last, first)
     return 2 * abs(given - wanted) <= unit or 0 < wanted - given < unit
 
 
@@ -157,21 +198,16 @@ def _is_carry(given: int, wanted: int, last_given: int, last: int, first: int) -
     # One unit, rounded or truncated, has as many digits as the unit, or one fewer.
     for position in (digits - 1, digits):
         after = position - last
-        if position > first or after < _MIN_UNCHANGED_DIGITS:
-            continue
-        unit = _POWERS_OF_TEN[position]
-        shifted = wanted + (unit if difference > 0 else -unit)
-        if given == shifted:
-            return True
-        if after >= _MIN_UNCHANGED_DIGITS_IF_SHORTENED and _is_shortened(
-            given, shifted, last_given, first
-        ):
-            return True
+        shifted = wanted + (10**position if difference > 0 else -(10**position))
+        if position <= first and after >= _MIN_UNCHANGED_DIGITS:
+            is_long = after >= _MIN_UNCHANGED_DIGITS_IF_SHORTENED
+            if given == shifted or (is_long and _is_shortened(given, shifted, last_given, first)):
+                return True
     return False
 
 
 def _is_swap(wanted: int, decrease: int, last_printed: int, first: int) -> bool:
-    """Return whether exchanging two neighbouring digits of `wanted` lowers it by `decrease`.
+    """Return whether exchanging two neighboring digits of `wanted` lowers it by `decrease`.
 
     At least two more digits are printed. With digit a at position k + 1 and digit b at k, the
     exchange subtracts 9 (a − b) · 10^k.
@@ -182,7 +218,8 @@ def _is_swap(wanted: int, decrease: int, last_printed: int, first: int) -> bool:
         return False
     ninth = abs(decrease) // 9
     position = len(str(ninth)) - 1
-    if ninth % _POWERS_OF_TEN[position] or not last_printed <= position < first:
+    unit: int = 10**position
+    if ninth % unit or not last_printed <= position < first:
         return False
-    left, right = divmod(wanted // _POWERS_OF_TEN[position] % 100, 10)
-    return 9 * (left - right) * _POWERS_OF_TEN[position] == decrease
+    left, right = divmod(wanted // unit % 100, 10)
+    return 9 * (left - right) * unit == decrease

@@ -19,8 +19,7 @@ from numbench.scoring.answer_parser import (
     parse_requested_format,
     shorten_endless,
 )
-from numbench.scoring.conventions import convention_error
-from numbench.scoring.error_kinds import list_error, number_error
+from numbench.scoring.error_kinds import convention_error, list_error, number_error
 from numbench.scoring.lenient_reading import read_leniently
 from numbench.scoring.metrics import (
     SIGNIFICANT_DIGITS,
@@ -99,10 +98,8 @@ def _unparsed_status(response: Completion, text: str, is_open: bool) -> Status:
     status = unparsed_status(response)
     if status != "unparseable":
         return status
-    if (is_open or ends_inside_object(text)) and response.finish_reason not in (
-        "stop",
-        "other",
-    ):
+    may_be_cut_off = response.finish_reason not in ("stop", "other")
+    if may_be_cut_off and (is_open or ends_inside_object(text)):
         return "truncated"
     return "unparseable" if text.strip() else "empty"
 
@@ -151,15 +148,12 @@ def _compare_numbers(
     """Return how a number is wrong (None if it is correct), its correct digits and log-sMAPE."""
     truth, rounded_truth = _truth(str(item.answer))
     rounded = round_significant(value)
-    is_equal = rounded == rounded_truth
     if task.metric != "log_smape":
         error = _copy_error(item, value, truth)
-        digits = SIGNIFICANT_DIGITS if is_equal else correct_digits(rounded, rounded_truth)
-        return error, digits, None
-    if is_equal:
+        return error, correct_digits(rounded, rounded_truth), None
+    if rounded == rounded_truth:
         return None, SIGNIFICANT_DIGITS, 1.0
-    error = convention_error(item, rounded) if task.conventions else None
-    error = error or number_error(rounded, rounded_truth)
+    error = convention_error(item, rounded) or number_error(rounded, rounded_truth)
     return error, correct_digits(rounded, rounded_truth), log_smape(rounded, rounded_truth)
 
 

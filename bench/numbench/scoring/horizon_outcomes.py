@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -13,7 +12,7 @@ from numbench.horizon.measurement import Outcome, Rejected, TaskMeasurement, out
 from numbench.horizon.sizes import task_sizes
 from numbench.horizon.stopping import Limits
 from numbench.journal import ROUNDS, Run, read_rounds, read_run
-from numbench.records import Completion, HorizonInfo, request_id
+from numbench.records import HorizonInfo, request_id
 from numbench.scoring.exact_protocol import is_correct
 from numbench.tasks import TASKS
 
@@ -92,21 +91,11 @@ def read_task_outcomes(run: Run) -> dict[str, TaskOutcomes]:
         of_task = outcomes.setdefault(round_.task, TaskOutcomes([], {}))
         of_task.rounds.append(round_.items)
         for item_id in round_.items:
-            completions = _final_results(item_id, run.info.samples, results)
-            if completions is None:
-                continue
-            try:
-                outcome = outcome_of(items.by_id(item_id), completions, is_correct)
-            except ValueError as error:
-                raise BadInput(f"{run.path / ROUNDS}: {error}") from error
-            of_task.outcomes[item_id] = outcome
+            ids = [request_id(item_id, sample) for sample in range(run.info.samples)]
+            if all(each in results for each in ids):
+                try:
+                    item, completions = items.by_id(item_id), [results[each] for each in ids]
+                    of_task.outcomes[item_id] = outcome_of(item, completions, is_correct)
+                except ValueError as error:
+                    raise BadInput(f"{run.path / ROUNDS}: {error}") from error
     return outcomes
-
-
-def _final_results(
-    item_id: str, samples: int, results: Mapping[str, Completion]
-) -> list[Completion] | None:
-    """Return the results of all samples of an item, None if one has none."""
-    ids = [request_id(item_id, sample) for sample in range(samples)]
-    found = [results[id_] for id_ in ids if id_ in results]
-    return found if len(found) == samples else None

@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable
 from decimal import MAX_EMAX, MIN_EMIN, ROUND_HALF_EVEN, Context, Decimal
 from functools import lru_cache
-from typing import NamedTuple
+from itertools import takewhile
 
 from numbench.records import Item
 from numbench.tasks import TASKS
@@ -23,36 +23,13 @@ EPSILON = Decimal("1e-100")
 _ROUNDING_CONTEXT = Context(
     prec=SIGNIFICANT_DIGITS, rounding=ROUND_HALF_EVEN, Emax=MAX_EMAX, Emin=MIN_EMIN, traps=[]
 )
-_WORKING_CONTEXT = Context(prec=60, Emax=MAX_EMAX, Emin=MIN_EMIN, traps=[])
+WORKING_CONTEXT = Context(prec=60, Emax=MAX_EMAX, Emin=MIN_EMIN, traps=[])
 _FULL_SCORE_SMAPE = Decimal(10) ** -SIGNIFICANT_DIGITS
 
 
 def round_significant(value: Decimal) -> Decimal:
     """Round half to even to 15 significant digits."""
     return _ROUNDING_CONTEXT.plus(value)
-
-
-class Scientific(NamedTuple):
-    """The value ± significand · 10^(exponent − 14).
-
-    The significand has exactly 15 digits, padded with zeros; `exponent` is the position of the
-    first digit (0 for units, -1 for tenths). Zero has the significand 0.
-    """
-
-    negative: bool
-    significand: int
-    exponent: int
-
-
-@lru_cache(1 << 14)
-def to_scientific(value: Decimal) -> Scientific:
-    """Return a value, rounded to 15 significant digits."""
-    value = round_significant(value)
-    if not value:
-        return Scientific(False, 0, 0)
-    exponent = value.adjusted()
-    significand = int(_ROUNDING_CONTEXT.scaleb(value, SIGNIFICANT_DIGITS - 1 - exponent))
-    return Scientific(value.is_signed(), abs(significand), exponent)
 
 
 def log_smape(predicted: Decimal, truth: Decimal) -> float:
@@ -64,9 +41,9 @@ def log_smape(predicted: Decimal, truth: Decimal) -> float:
     min(1, lg(|ŷ−y| / (|y|+|ŷ|+ε) + ε) / −15) with ε = 1e−100 (paper, "Metrics"). The quotient
     has 60 digits; only its logarithm is computed in float64.
     """
-    difference = _WORKING_CONTEXT.subtract(predicted, truth).copy_abs()
-    scale = _WORKING_CONTEXT.add(predicted.copy_abs(), truth.copy_abs())
-    smape = _WORKING_CONTEXT.divide(difference, _WORKING_CONTEXT.add(scale, EPSILON))
+    difference = WORKING_CONTEXT.subtract(predicted, truth).copy_abs()
+    scale = WORKING_CONTEXT.add(predicted.copy_abs(), truth.copy_abs())
+    smape = WORKING_CONTEXT.divide(difference, WORKING_CONTEXT.add(scale, EPSILON))
     if smape <= _FULL_SCORE_SMAPE:
         return 1.0
     # `+ 0.0` turns the -0.0 of an sMAPE of 1 into 0.
@@ -80,14 +57,11 @@ def correct_digits(predicted: Decimal, truth: Decimal) -> int:
     """
     if predicted == truth:
         return SIGNIFICANT_DIGITS
-    given, wanted = to_scientific(predicted), to_scientific(truth)
-    if given.exponent != wanted.exponent or given.negative != wanted.negative:
+    given, wanted = (f"{value:.{SIGNIFICANT_DIGITS - 1}e}" for value in (predicted, truth))
+    if given.partition("e")[2] != wanted.partition("e")[2]:
         return 0
-    given_digits, wanted_digits = str(given.significand), str(wanted.significand)
-    count = 0
-    while given_digits[count] == wanted_digits[count]:
-        count += 1
-    return count
+    pairs = takewhile(lambda pair: pair[0] == pair[1], zip(given, wanted, strict=False))
+    return sum(sign.isdigit() for sign, _ in pairs)
 
 
 def comparison_key(item: Item) -> Callable[[Decimal], Decimal]:

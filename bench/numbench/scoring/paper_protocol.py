@@ -13,7 +13,6 @@ import json
 import math
 import re
 from collections.abc import Iterable
-from typing import NamedTuple
 
 from numbench.records import Answer, Item, Response, RunInfo, Score, Status
 from numbench.scoring.taxonomy import unparsed_status
@@ -123,22 +122,18 @@ def _log_smape(parsed: str, truth: str) -> float:
     return min(1.0, math.log10(smape + _EPSILON) / -_DIGITS) + 0.0
 
 
-class _TruncatedNumber(NamedTuple):
-    """A number as the study's exact match compares it: the first 15 digits, truncated."""
-
-    negative: bool
-    exponent: int
-    digits: str
-
-
 def _same_digits(parsed: str, truth: str) -> bool:
     """Return the study's exact match of numbers: same sign, exponent and first 15 digits."""
     given, wanted = _truncated_number(parsed), _truncated_number(truth)
     return given is not None and given == wanted
 
 
-def _truncated_number(text: str) -> _TruncatedNumber | None:
-    """Return the first number at the start of the text or after whitespace."""
+def _truncated_number(text: str) -> tuple[bool, int, str] | None:
+    """Return the first number at the start of the text or after whitespace.
+
+    As the study's exact match compares it: whether it is negative, its decimal exponent, and the
+    first 15 digits, truncated.
+    """
     for match in _LEADING_NUMBER.finditer(text):
         sign, whole, fraction, exponent = match.groups(default="")
         if not whole and not fraction:
@@ -146,10 +141,10 @@ def _truncated_number(text: str) -> _TruncatedNumber | None:
         digits = whole + fraction
         significand = digits.lstrip("0")
         if not significand:
-            return _TruncatedNumber(False, 0, "0" * _DIGITS)
+            return False, 0, "0" * _DIGITS
         leading_zeros = len(digits) - len(significand)
         position = len(whole) - leading_zeros - 1 + int(exponent or 0)
-        return _TruncatedNumber(sign == "-", position, significand[:_DIGITS].ljust(_DIGITS, "0"))
+        return sign == "-", position, significand[:_DIGITS].ljust(_DIGITS, "0")
     return None
 
 

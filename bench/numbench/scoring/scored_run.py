@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from html import escape
+from itertools import groupby
 from pathlib import Path
+from statistics import fmean
 from typing import NamedTuple
 
 import msgspec
@@ -31,6 +32,8 @@ from numbench.scoring.published_labels import read_published_labels
 from numbench.scoring.taxonomy import UNANSWERED_STATUSES
 from numbench.tasks import TASKS
 from numbench.transforms import variant_of_run
+
+_SCORERS = {"exact": score_exact, "lenient": score_lenient}
 
 
 class ScoredItem(NamedTuple):
@@ -91,13 +94,13 @@ class TaskSummary(NamedTuple):
     counted: items included in the means; `exact` and `lenient` leave out samples with the status
         missing or error, and items without any other; `paper` takes the first 500 items with any
         status.
-    score: mean of the task's headline metric (log-sMAPE or exact match), 0 … 100; None, like
+    score: mean of the task's headline metric (log-sMAPE or exact match), 0 to 100; None, like
         exact_match, if no item is counted.
     tokens: mean generated tokens over the responses with a token count, None if no response has
         one; for `paper` the token counts that the study averaged.
     tokens_unknown: counted responses that are not included in that mean.
     statuses: number of samples per status: of items, with one sample per item.
-    compliance: percentage of responses in the requested format, 0 … 100 (`has_requested_format`);
+    compliance: percentage of responses in the requested format, 0 to 100 (`has_requested_format`);
         None if no item is counted, and for `paper`.
     """
 
@@ -124,7 +127,9 @@ def score_run(
     """
     run = read_run(folder)
     if run.info.horizon is not None:
-        dataset = asked_items(folder, run.info, _answered_items(run))
+        # In the order of the journal.
+        answered = dict.fromkeys(response.item_id for response in run.responses.values())
+        dataset = asked_items(folder, run.info, list(answered))
     elif dataset is None:
         dataset = open_run_dataset(run.info.dataset, folder)
     elif dataset.manifest.sha256 != run.info.dataset.sha256:
@@ -134,7 +139,15 @@ def score_run(
             f"({dataset.manifest.sha256[:6]})"
         )
     if missing := [task for task in run.info.tasks if task not in dataset.tasks]:
-        raise _missing_tasks(folder, dataset, missing)
+        unknown = [task for task in missing if task not in TASKS]
+        names = ", ".join(map(repr, unknown or missing))
+        if unknown:
+            raise MissingTask(
+                f"{folder}: task {names} is not installed; install the package that provides it"
+            )
+        raise BadInput(
+            f"{folder}: the dataset at {dataset.path} does not have the task {names} of the run"
+        )
     if protocol == "paper" and run.info.transform:
         raise BadInput(
             f"{folder}: the protocol paper is for the items as they were published, not after the "
@@ -152,11 +165,6 @@ def score_run(
     return ScoredRun(folder, run.info, dataset, protocol, rows)
 
 
-def _answered_items(run: Run) -> list[str]:
-    """Return the ids of the items with a response, in the order of the journal."""
-    return list(dict.fromkeys(response.item_id for response in run.responses.values()))
-
-
 def score_dataset_run(folder: Path, protocol: ProtocolName = "exact") -> ScoredRun:
     """Score a run on a dataset.
 
@@ -168,18 +176,6 @@ def score_dataset_run(folder: Path, protocol: ProtocolName = "exact") -> ScoredR
     return score_run(folder, protocol)
 
 
-def _missing_tasks(folder: Path, dataset: Dataset, tasks: list[str]) -> BadInput:
-    names = ", ".join(map(repr, tasks))
-    if unknown := [task for task in tasks if task not in TASKS]:
-        names = ", ".join(map(repr, unknown))
-        return MissingTask(
-            f"{folder}: task {names} is not installed; install the package that provides it"
-        )
-    return BadInput(
-        f"{folder}: the dataset at {dataset.path} does not have the task {names} of the run"
-    )
-
-
 def _score_items(
     items: Iterable[Item], run: Run, protocol: ProtocolName, labels: dict[str, str]
 ) -> list[ScoredItem]:
@@ -189,10 +185,8 @@ def _score_items(
             response = run.responses.get(request_id(item.id, sample))
             if protocol == "paper":
                 score = paper_protocol.score_paper(item, response, labels.get(item.id))
-            elif protocol == "lenient":
-                score = score_lenient(item, response)
             else:
-                score = score_exact(item, response)
+                score = _SCORERS[protocol](item, response)
             if sample:
                 score = msgspec.structs.replace(score, sample=sample)
             rows.append(ScoredItem(item, response, score))
@@ -213,15 +207,7 @@ def counted_rows(run: ScoredRun, task: str) -> list[ScoredItem]:
 
 def item_groups(rows: Iterable[ScoredItem]) -> list[list[ScoredItem]]:
     """Return the samples of each item. Those of one item must be next to each other in `rows`."""
-    groups: list[list[ScoredItem]] = []
-    last = ""
-    for row in rows:
-        if row.item.id == last:
-            groups[-1].append(row)
-        else:
-            groups.append([row])
-            last = row.item.id
-    return groups
+    return [list(group) for _, group in groupby(rows, key=lambda row: row.item.id)]
 
 
 def item_means(
@@ -232,7 +218,7 @@ def item_means(
     for group in groups:
         values = [known for row in group if (known := value(row)) is not None]
         if values:
-            means.append(math.fsum(values) / len(values))
+            means.append(fmean(values))
     return means
 
 
@@ -245,35 +231,25 @@ def token_counts(run: ScoredRun, rows: Iterable[ScoredItem]) -> list[float]:
     return [float(count) for count in counts if count is not None]
 
 
-def item_token_counts(run: ScoredRun, groups: Iterable[list[ScoredItem]]) -> list[float]:
-    """Return the mean known token count of each item that has any."""
-    if run.info.samples == 1:
-        return token_counts(run, (row for group in groups for row in group))
-    counts = (token_counts(run, group) for group in groups)
-    return [sum(known) / len(known) for known in counts if known]
-
-
 def _summarize_task(run: ScoredRun, task: str) -> TaskSummary:
     rows, counted = run.rows[task], counted_rows(run, task)
     items = item_groups(counted)
     scores = item_means(items, lambda row: headline_score(task, row.score))
-    tokens = item_token_counts(run, items)
-    compliance = None
-    if run.protocol != "paper":
-        allows_working = run.info.prompt.working
-        compliance = _percent(
-            item_means(items, lambda row: has_requested_format(row.score, allows_working))
-        )
-    responses = sum(row.response is not None for row in counted)
+    tokens = token_counts(run, counted)
+    means = tokens
+    if run.info.samples > 1:
+        means = [fmean(known) for group in items if (known := token_counts(run, group))]
+    allows_working = run.info.prompt.working
+    compliance = item_means(items, lambda row: has_requested_format(row.score, allows_working))
     return TaskSummary(
         n=item_count(run, task),
         counted=len(scores),
         score=_percent(scores),
         exact_match=_percent(item_means(items, lambda row: row.score.exact_match)),
-        tokens=sum(tokens) / len(tokens) if tokens else None,
-        tokens_unknown=responses - len(token_counts(run, counted)),
+        tokens=fmean(means) if means else None,
+        tokens_unknown=sum(row.response is not None for row in counted) - len(tokens),
         statuses=dict(Counter(row.score.status for row in rows)),
-        compliance=compliance,
+        compliance=None if run.protocol == "paper" else _percent(compliance),
     )
 
 
@@ -286,14 +262,14 @@ def has_requested_format(score: Score, allows_working: bool) -> bool:
 
 
 def headline_score(task: str, score: Score) -> float:
-    """Return a score in the task's headline metric, 0 … 1."""
+    """Return a score in the task's headline metric, 0 to 1."""
     if TASKS[task].metric == "log_smape" and score.log_smape is not None:
         return score.log_smape
     return float(score.exact_match)
 
 
 def headline_percent(task: str, score: Score) -> float:
-    """Return a score in the task's headline metric, 0 … 100."""
+    """Return a score in the task's headline metric, 0 to 100."""
     return 100 * headline_score(task, score)
 
 

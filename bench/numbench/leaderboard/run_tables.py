@@ -1,15 +1,24 @@
-"""Tables of a leaderboard that a report lacks: incomplete runs, and the scores of one run."""
+"""What a leaderboard shows of a run and a report lacks: tables, settings and hashes of files."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 
-from numbench.reporting.data import Configuration, ReportData
+from numbench.dataset.store import sha256_of
+from numbench.journal import INFO, RESPONSES
+from numbench.records import RunInfo
+from numbench.reporting.data import ReportData
 from numbench.reporting.page.page import PageTable, page_table
 from numbench.reporting.tables.model import BuiltTable, Cell, Column, Row, Table
 from numbench.reporting.tables.scores import NAME_COLUMNS
-from numbench.scoring.taxonomy import CATEGORIES, count_categories
 from numbench.tasks import TASKS
+
+_FILES = (INFO, RESPONSES, "requests.jsonl", "rounds.jsonl")
+"""The files of a run that its scores depend on, or that show how it was made."""
+
+_COUNTS = (Column("answered", "Answered", "count"), Column("questions", "Questions", "count"))
 
 
 def incomplete_table(data: ReportData, links: Mapping[int, str]) -> PageTable:
@@ -25,15 +34,10 @@ def incomplete_table(data: ReportData, links: Mapping[int, str]) -> PageTable:
         "These runs lack more than 1% of the answers to a task. They have no rank, and are in no "
         "comparison and no figure."
     )
-    columns = (
-        *NAME_COLUMNS,
-        Column("answered", "Answered", "count"),
-        Column("questions", "Questions", "count"),
-    )
-    return _table("incomplete", "Incomplete runs", caption, columns, rows, links)
+    return _table("incomplete", "Incomplete runs", caption, (*NAME_COLUMNS, *_COUNTS), rows, links)
 
 
-def run_table(data: ReportData, index: int, is_ranked: bool) -> PageTable:
+def score_table(data: ReportData, index: int, is_ranked: bool) -> PageTable:
     """Return the scores of one run, one row per task; an incomplete run has no ranks."""
     run = data.runs[index]
     rows = []
@@ -61,37 +65,9 @@ def run_table(data: ReportData, index: int, is_ranked: bool) -> PageTable:
         Column("exact_match", "Exact match", ".1f"),
         Column("tokens", "Tokens", ",.0f"),
         Column("ranks", "Possible ranks", "ranks"),
-        Column("answered", "Answered", "count"),
-        Column("questions", "Questions", "count"),
+        *_COUNTS,
     )
     return _table("scores", "Scores", caption, columns, rows)
-
-
-def error_table(run: Configuration) -> PageTable:
-    """Return how many samples of each task are in each category that occurs."""
-    assert run.scored
-    counts = {
-        task: count_categories(row.score for row in rows) for task, rows in run.scored.rows.items()
-    }
-    rows = []
-    for kind in CATEGORIES:
-        cells = {task: count[kind.name] or None for task, count in counts.items()}
-        if any(cells.values()):
-            rows.append(Row({"kind": kind.display, **cells, "definition": kind.definition}))
-    columns = (
-        Column("kind", "Kind"),
-        *(Column(task, TASKS[task].display, "count") for task in counts),
-        Column("definition", "Definition"),
-    )
-    caption = "Number of samples per kind of error; numbench show RUN --kind KIND lists them."
-    return _table("errors", "Errors by kind", caption, columns, rows)
-
-
-def findings(data: ReportData) -> Iterator[tuple[int, str]]:
-    """Yield index of a run, and a sentence about what its wrong answers are equal to."""
-    for index, known in data.findings:
-        if known.sentence:
-            yield index, known.sentence
 
 
 def _table(
@@ -104,3 +80,33 @@ def _table(
 ) -> PageTable:
     table = Table(name, title, caption, columns, lambda data: rows)
     return page_table(BuiltTable(table, tuple(columns), tuple(rows), ()), links)
+
+
+def settings(info: RunInfo) -> dict[str, str]:
+    """Return what shaped the requests of a run, as pairs of name and text."""
+    known: dict[str, object] = {
+        "Model": info.model,
+        "Reasoning level": info.reasoning,
+        "Source": info.source,
+        "Created": info.created or "not recorded",
+        "Dataset": f"{info.dataset.name}, sha256 {info.dataset.sha256}",
+        "Prompts": f"{info.prompt.name}, sha256 {info.prompt.sha256}",
+        "Form of the items": info.transform or "as in the dataset",
+        "Samples per item": info.samples,
+    }
+    for name, value in info.settings.items():
+        # An address may be of a private network.
+        is_address = name == "base_url"
+        known["Server" if is_address else f"Setting {name}"] = (
+            "chosen with --base-url" if is_address else value
+        )
+    known |= {f"Version of {name}": value for name, value in info.versions.items()}
+    return {
+        name: value if isinstance(value, str) else json.dumps(value)
+        for name, value in known.items()
+    }
+
+
+def file_hashes(folder: Path) -> dict[str, str]:
+    """Return the SHA-256 of each file of a run folder that documents its scores."""
+    return {name: sha256_of(folder / name) for name in _FILES if (folder / name).is_file()}

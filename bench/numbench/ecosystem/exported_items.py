@@ -1,0 +1,101 @@
+"""Items, metric values and files as other tools get them, identical to those of numbench's runs."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from importlib.util import find_spec
+from pathlib import Path
+
+from numbench import jsonl
+from numbench.dataset.store import MANIFEST, Dataset, sha256_of
+from numbench.errors import BadInput
+from numbench.records import Answer, FileEntry, Item, Score
+from numbench.scoring import has_requested_format, headline_score
+from numbench.tasks.prompts import load_prompt_set
+
+METRIC_NAMES = ("log_smape", "exact_match", "compliance")
+"""Metrics whose means, 0 to 1, other tools report for each task.
+
+log_smape is exact match in the comparison tasks, as in the table of that name. compliance is 1 if
+the response has the requested format.
+"""
+
+
+def metric_values(item: Item, score: Score, allows_working: bool = False) -> dict[str, float]:
+    """Return the value of each of `METRIC_NAMES`, 0 to 1.
+
+    allows_working: whether the prompt allows text before the answer.
+    """
+    return {
+        "log_smape": headline_score(item.task, score),
+        "exact_match": float(score.exact_match),
+        "compliance": float(has_requested_format(score, allows_working)),
+    }
+
+
+def system_prompt(task: str) -> str:
+    """Return the system prompt of a task in the set `paper`."""
+    return load_prompt_set().system_prompt(task) or ""
+
+
+def answer_text(answer: Answer) -> str:
+    """Return an answer as text with every digit; a list as `[1.5, 2]`."""
+    return answer if isinstance(answer, str) else f"[{', '.join(answer)}]"
+
+
+def dataset_version(dataset: Dataset) -> str:
+    """Return name and content hash of a dataset: `v1@3f9c2a`."""
+    return f"{dataset.name}@{dataset.manifest.sha256[:6]}"
+
+
+def copy_dataset(source: Dataset, out: Path) -> None:
+    """Copy the files of `source` to the folder `out`, the manifest last.
+
+    Raises BadInput if `out` contains another dataset or a file does not match the manifest.
+    """
+    if (out / MANIFEST).is_file() and Dataset(out).manifest.sha256 != source.manifest.sha256:
+        raise BadInput(f"{out} contains another dataset; choose another --out")
+    for entry in source.manifest.files:
+        copy_file(source, entry, out / entry.file)
+    jsonl.write_json(out / MANIFEST, source.manifest)
+
+
+def copy_file(source: Dataset, entry: FileEntry, path: Path) -> None:
+    """Copy one file of `source` to `path`. Raises BadInput if it does not match the manifest."""
+    original = source.path / entry.file
+    if not original.is_file() or sha256_of(original) != entry.sha256:
+        raise BadInput(
+            f"{original}: content differs from the hash in manifest.json; "
+            "restore the file or generate the dataset again"
+        )
+    path.parent.mkdir(parents=True, exist_ok=True)
+    shutil.copyfile(original, path)
+
+
+def render_template(template: str, /, **values: object) -> str:
+    """Return a template of this folder with its values; its filter `yaml` writes a text as YAML."""
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    environment = Environment(
+        loader=PackageLoader("numbench.ecosystem", ""),
+        undefined=StrictUndefined,
+        keep_trailing_newline=True,
+    )
+    environment.filters["yaml"] = yaml_string
+    return environment.get_template(template).render(values)
+
+
+def yaml_string(text: str) -> str:
+    """Return text as a YAML scalar in double quotes, with `?` for unprintable characters.
+
+    JSON strings are YAML strings, except for characters that YAML excludes.
+    """
+    printable = "".join(character if character.isprintable() else "?" for character in text)
+    return json.dumps(printable, ensure_ascii=False)
+
+
+def require_extra(module: str, extra: str) -> None:
+    """Raise BadInput with the install command if a module is not installed."""
+    if find_spec(module) is None:
+        raise BadInput(f"this needs {module}: pip install 'numbench[{extra}]'")
