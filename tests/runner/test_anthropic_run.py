@@ -210,7 +210,7 @@ def test_a_cost_limit_is_never_exceeded(tmp_path: Path, monkeypatch: pytest.Monk
 def test_settings_that_the_api_lacks_are_refused(dataset: Path, tmp_path: Path) -> None:
     with serve(good) as server:
         for options, message in (
-            ({"seed": 3}, "its API has no parameter seed: omit --seed"),
+            ({"seed": 3}, "takes no seed in this API: omit --seed"),
             ({"temperature": 0.5}, "accepts no temperature: omit --temperature"),
             ({"reasoning": "xhigh"}, "possible: none, minimal, low, medium, high, max"),
             ({"api": "responses"}, "--api responses is available from openai only"),

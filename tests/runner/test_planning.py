@@ -98,6 +98,7 @@ def test_a_dry_run_needs_no_key_and_writes_nothing(dataset: Path, tmp_path: Path
     assert "price table (2025)" in done.stdout
     source = f"1,048,576 tokens in, 65,536 out;\n{load_model_map().source}."
     assert f"Limits: {source}" in done.stdout
+    assert "Requests: temperature 0, JSON schema, " in done.stdout
 
 
 def test_a_reached_cost_limit_is_one_line_and_exit_code_3(dataset: Path, tmp_path: Path) -> None:

@@ -32,6 +32,9 @@ if TYPE_CHECKING:
 TASKS_HELP = "Tasks, separated by commas. [default: all]"
 
 
+_SEVERAL = " Several: one run each."
+
+
 class CommandWithPanels(TyperCommand):
     """A command whose help shows the options under the headings of their panels."""
 
@@ -74,13 +77,15 @@ def command(
     kind: type[RunSpec] | None = None,
     omit: Container[str] = (),
     defaults: Mapping[str, object] | None = None,
+    takes_lists: bool = False,
 ) -> Callable[..., None]:
     """Return `function` as a command for typer.
 
     Its positional parameters are arguments and its keyword-only ones options, with the help of the
     section "Options" of its docstring. With `kind`, it also has an option for each field of that
     specification but `omit`, whose values it receives as further keyword arguments. defaults:
-    instead of those of the specification.
+    instead of those of the specification. takes_lists: whether options may have several values,
+    of which each makes a run.
     """
     text, helps = split_help(function)
     helps |= help_of(kind) if kind else {}
@@ -89,11 +94,13 @@ def command(
         for each in signature(function, eval_str=True).parameters.values()
         if each.kind is not Parameter.VAR_KEYWORD
     ]
-    parameters += [
-        _parameter_of_field(each, helps[each.name], (defaults or {}).get(each.name, _default(each)))
-        for each in (options_of(kind) if kind else ())
-        if each.name not in omit
-    ]
+    for each in options_of(kind) if kind else ():
+        if each.metadata["is_swept"] and not takes_lists:
+            metavar, help_text = helps[each.name]
+            helps[each.name] = Help(metavar.replace(",…", ""), help_text.replace(_SEVERAL, ""))
+        if each.name not in omit:
+            default = (defaults or {}).get(each.name, _default(each))
+            parameters.append(_parameter_of_field(each, helps[each.name], default))
 
     @wraps(function)
     def called(**values: Any) -> None:

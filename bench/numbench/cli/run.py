@@ -252,6 +252,6 @@ def exit_on_interrupt() -> Iterator[None]:
         raise typer.Exit(130) from None
 
 
-run = command(_run, RunSpec, defaults={"model": None})
+run = command(_run, RunSpec, defaults={"model": None}, takes_lists=True)
 horizon = command(_horizon, HorizonSpec)
 memory_test = command(_memory_test, RunSpec, {"shard", "batch"}, {"dataset": "v1"})
