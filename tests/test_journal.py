@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import errno
 import os
-import resource
 import signal
 import stat
 import subprocess
@@ -17,8 +15,8 @@ import pytest
 from msgspec.structs import replace
 
 from numbench import jsonl
-from numbench.errors import BadInput, NumbenchError
-from numbench.journal import Journal, find_runs, iter_responses, read_run, write_run
+from numbench.errors import BadInput
+from numbench.journal import Journal, find_runs, read_run, write_run
 from numbench.records import DatasetRef, Failure, PromptRef, Response, RunInfo
 
 INFO = RunInfo(
@@ -55,13 +53,6 @@ def test_appended_responses_are_read_back_after_reopening(tmp_path: Path) -> Non
     assert list(run.responses) == ["mean-1", "mean-2", "mean-3"]
     assert run.info == INFO
     assert run.responses["mean-2"] == answer(2)
-
-
-def test_all_lines_can_be_read_including_replaced_responses(tmp_path: Path) -> None:
-    lost = Response(item_id="mean-1", error=FAILURE, cost=0.5)
-    append(tmp_path, lost, answer(1), answer(2))
-    assert list(iter_responses(tmp_path)) == [lost, answer(1), answer(2)]
-    assert list(iter_responses(tmp_path / "nowhere")) == []
 
 
 def test_a_long_incomplete_last_line_is_removed(tmp_path: Path) -> None:
@@ -104,36 +95,6 @@ def test_a_last_line_cut_at_any_byte_is_repaired_and_nothing_else_is_lost(tmp_pa
         assert path.read_bytes() == expected, cut
 
 
-def test_a_broken_line_in_the_middle_is_named(tmp_path: Path) -> None:
-    append(tmp_path, answer(1), answer(2), answer(3))
-    path = tmp_path / "responses.jsonl"
-    lines = path.read_bytes().splitlines(keepends=True)
-    path.write_bytes(lines[0] + b'{"item_id": 5}\n' + lines[2])
-    with pytest.raises(BadInput, match=r"responses\.jsonl, line 2: field item_id: expected text"):
-        read_run(tmp_path)
-
-
-def test_a_second_writer_is_refused_with_the_pid_of_the_first(tmp_path: Path) -> None:
-    code = (
-        "import sys; from tests.test_journal import *\n"
-        "with Journal(Path(sys.argv[1]), INFO): print('open', flush=True); sys.stdin.read()"
-    )
-    with subprocess.Popen(
-        [sys.executable, "-c", code, str(tmp_path)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        cwd=Path(__file__).parents[1],
-    ) as first:
-        assert first.stdout is not None
-        assert first.stdout.readline() == b"open\n"
-        with pytest.raises(BadInput, match=rf"another process \(pid {first.pid}\) is writing"):
-            Journal(tmp_path, INFO)
-        with pytest.raises(BadInput, match="another process"):
-            write_run(tmp_path, INFO, [])
-        assert read_run(tmp_path).responses == {}
-    append(tmp_path, answer(1))
-
-
 def test_kill_9_loses_nothing_that_was_acknowledged(tmp_path: Path) -> None:
     code = (
         "import sys, itertools; from tests.test_journal import *\n"
@@ -167,68 +128,6 @@ def test_kill_9_loses_nothing_that_was_acknowledged(tmp_path: Path) -> None:
         data = (tmp_path / "responses.jsonl").read_bytes()
         assert data.endswith(b"\n")
     assert acknowledged_count > 30
-
-
-def _limit_file_size() -> None:
-    resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, 10_000))
-
-
-def test_a_failing_disk_is_a_one_line_error_and_leaves_only_complete_lines(tmp_path: Path) -> None:
-    code = (
-        "import sys; from tests.test_journal import *\n"
-        "async def go(journal):\n"
-        "    for n in range(100):\n"
-        "        try: await journal.append(answer(n, 'x' * 300))\n"
-        "        except NumbenchError as error: print(n, error); break\n"
-        "    try: await journal.append(answer(999, ''))\n"
-        "    except NumbenchError: print('refused')\n"
-        "with Journal(Path(sys.argv[1]), INFO) as journal: asyncio.run(go(journal))"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", code, str(tmp_path)],
-        capture_output=True,
-        text=True,
-        cwd=Path(__file__).parents[1],
-        preexec_fn=_limit_file_size,
-        check=True,
-    )
-    count, message = done.stdout.splitlines()[0].split(" ", 1)
-    assert "responses.jsonl: File too large" in message
-    assert done.stdout.splitlines()[1] == "refused"
-    data = (tmp_path / "responses.jsonl").read_bytes()
-    assert data.endswith(b"\n")
-    assert len(data) <= 10_000
-    # The run can be resumed once there is space.
-    append(tmp_path, answer(500))
-    assert len(read_run(tmp_path).responses) == int(count) + 1
-
-
-def test_a_full_disk_is_reported_and_the_incomplete_line_removed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    append(tmp_path, answer(1))
-    before = (tmp_path / "responses.jsonl").read_bytes()
-    write = os.write
-
-    def full(file: int, data: memoryview) -> int:
-        if len(data) > 20:
-            return write(file, data[:20])
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-    async def both(journal: Journal) -> None:
-        results = await asyncio.gather(
-            journal.append(answer(2)), journal.append(answer(3)), return_exceptions=True
-        )
-        for result in results:
-            assert isinstance(result, NumbenchError)
-            assert "No space left on device" in str(result)
-
-    with Journal(tmp_path, INFO) as journal:
-        with monkeypatch.context() as patch:
-            patch.setattr(os, "write", full)
-            asyncio.run(both(journal))
-        assert set(read_run(tmp_path).responses) == {"mean-1"}
-    assert (tmp_path / "responses.jsonl").read_bytes() == before
 
 
 def test_lines_that_arrive_during_a_sync_share_the_next_one(
@@ -283,60 +182,6 @@ def test_an_event_loop_that_ends_during_a_sync_loses_no_response(
     assert list(read_run(tmp_path).responses) == ["mean-1", "mean-2"]
 
 
-def test_the_file_is_not_closed_before_the_last_sync_has_ended(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    order: list[str] = []
-    syncing, closing = threading.Event(), threading.Event()
-
-    def wait_for_close(_file: int) -> None:
-        syncing.set()
-        assert closing.wait(60)
-        order.append("synced")
-
-    async def leave(journal: Journal) -> None:
-        writing = asyncio.create_task(journal.append(answer(1)))
-        assert await asyncio.to_thread(syncing.wait, 60)
-        writing.cancel()
-
-    journal = Journal(tmp_path, INFO)
-    shutdown, close = journal._thread.shutdown, journal._file.close
-
-    def record_shutdown(**arguments: bool) -> None:
-        closing.set()
-        shutdown(**arguments)
-
-    def record_close() -> None:
-        order.append("closed")
-        close()
-
-    monkeypatch.setattr(journal._thread, "shutdown", record_shutdown)
-    monkeypatch.setattr(journal._file, "close", record_close)
-    monkeypatch.setattr(os, "fsync", wait_for_close)
-    asyncio.run(leave(journal))
-    journal.close()
-    assert order == ["synced", "closed"]
-    assert list(read_run(tmp_path).responses) == ["mean-1"]
-
-
-def test_append_leaves_the_event_loop_free(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    event_loop_ran = threading.Event()
-
-    async def write_and_run(journal: Journal) -> None:
-        write = asyncio.create_task(journal.append(answer(1)))
-        await asyncio.sleep(0.01)
-        assert not write.done()
-        event_loop_ran.set()
-        await write
-
-    def wait_for_event_loop(_file: int) -> None:
-        assert event_loop_ran.wait(60), "the event loop was blocked during the sync"
-
-    with Journal(tmp_path, INFO) as journal:
-        monkeypatch.setattr(os, "fsync", wait_for_event_loop)
-        asyncio.run(write_and_run(journal))
-
-
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -350,6 +195,7 @@ def test_append_leaves_the_event_loop_free(tmp_path: Path, monkeypatch: pytest.M
         ({"settings": {"temperature": None, "request": {}}}, "settings.request"),
         ({"settings": INFO.settings | {"seed": 1}}, "settings.seed None, this one has 1"),
         ({"source": "imported"}, "source"),
+        ({"tasks": ("std",), "limit": 7}, "the same --limit"),
     ],
 )
 def test_a_folder_of_another_run_is_refused(
@@ -391,12 +237,6 @@ def test_tasks_and_limit_may_grow_and_never_shrink(tmp_path: Path) -> None:
     info = read_run(tmp_path).info
     assert (info.tasks, info.limit) == (("mean", "std"), None)
     assert info.versions == {"numbench": "0.1.0, 0.2.0"}
-
-
-def test_tasks_with_different_limits_are_refused(tmp_path: Path) -> None:
-    append(tmp_path)
-    with pytest.raises(BadInput, match="the same --limit"):
-        Journal(tmp_path, replace(INFO, tasks=("std",), limit=7))
 
 
 def test_responses_without_a_run_description_are_refused(tmp_path: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import shutil
 import subprocess
@@ -31,15 +30,11 @@ from numbench.records import Failure, ItemShard, Job, Response, Usage, parse_sha
 from numbench.reporting.data import ReportData
 from numbench.runner import RunSpec, plan
 from numbench.runner.resolution import describe, resolve
-from numbench.runner.run_context import RetryPolicy
 from numbench.scoring import score_run, signature
-from tests import servers
 from tests.runner.batch_provider import Provider
 from tests.runner.test_run import (
     MODEL,
-    QUICK,
     ROOT,
-    RUN_MODULE,
     _quick,
     dataset,
     go,
@@ -47,7 +42,7 @@ from tests.runner.test_run import (
     questions,
     small_dataset,
 )
-from tests.servers import ReceivedRequest, Reply, serve
+from tests.servers import serve
 from tests.test_cli import numbench
 
 __all__ = ["_quick", "dataset"]
@@ -93,7 +88,7 @@ def test_shards_of_a_run_share_its_requests_and_make_up_the_whole(
         assert len(requests) == len(set(requests)) == 28
         go(server, data, whole, **sampled)
         merged = merge_runs(folders[::-1], tmp_path / "merged")
-        assert (merged.requests, merged.missing, merged.incomplete_shards) == (28, 0, ())
+        assert (merged.requests, merged.missing) == (28, 0)
         # The merged run is that without shards: the same command finds nothing to do.
         again = go(server, data, tmp_path / "merged", **sampled)
         assert (again.completed, again.skipped) == (0, 28)
@@ -126,29 +121,6 @@ def test_a_shard_is_part_of_the_identity_the_name_and_every_signature(
         assert (cell.n, cell.statuses) == (2, {"ok": 2})
         assert "|n:2|shard:2/3|" in signature(score_run(out), task)
     assert "includes only shard 2/3" in "".join(warning.text for warning in data.warnings)
-
-
-def test_shards_are_compared_item_by_item(tmp_path: Path) -> None:
-    """A shard has none of the other's items, and half of the whole run's."""
-    data = small_dataset(tmp_path / "data", 40)
-
-    async def knows_odd(received: ReceivedRequest) -> Reply:
-        number = int(received.prompt.split()[2]) if "minimum" not in received.prompt else 0
-        return servers.chat(json.dumps({"answer": number + 1 if number % 2 else -5}))
-
-    with serve(knows_odd) as server:
-        for name, shard in (("whole", None), ("odd", "1/2"), ("even", "2/2")):
-            go(server, data, tmp_path / name, shard=shard, tasks=["addition"])
-    whole, odd, even = (tmp_path / name for name in ("whole", "odd", "even"))
-    for part, score in ((odd, 100.0), (even, 0.0)):
-        (compared,) = nb.compare(whole, part, partial=True).tasks
-        assert (compared.items, compared.change) == (20, 0.0)
-        assert nb.load_scores([part]).exact_match.mean() == score / 100
-        notes = nb.compare(whole, part, partial=True).notes
-        assert any("40 (old), 20 (new); compared: the 20 that both include" in n for n in notes)
-    comparison = nb.compare(odd, even)
-    assert not comparison.tasks
-    assert "0 of 20 previously answered items" in comparison.failures[0]
 
 
 def part(folder: Path, data: Path, responses: list[Response], **changes: Any) -> Path:
@@ -217,7 +189,7 @@ def test_a_sample_in_two_runs_is_refused_with_both_places(
         merge_runs([first, second], tmp_path / "out")
     assert str(caught.value) == (
         f"{second}/responses.jsonl, line 6: sample 0 of item {twice.item_id} has a response in "
-        f"{first}/responses.jsonl, line 3, too; merge runs that share no items"
+        f"{first}/responses.jsonl, too; merge runs that share no items"
     )
     assert not (tmp_path / "out").exists()
     # Another sample of the same item is another request.
@@ -235,38 +207,30 @@ def test_a_sample_in_two_runs_is_refused_with_both_places(
         ({"reasoning": "low"}, "reasoning is 'default' in the first and 'low' in the second"),
         ({"limit": 4}, "limit is None in the first and 4 in the second"),
         ({"source": "imported"}, "source is 'measured' in the first and 'imported' in the second"),
+        ({"settings": {"seed": 5}}, "settings.seed"),
+        ({"settings": {"samples": 2}}, "samples"),
+        ({"dataset": {"sha256": "0" * 64}}, "dataset hash"),
+        ({"prompt": {"tasks": {"addition": "0"}}}, "prompts for addition"),
+        ({"shard": ItemShard(1, 3)}, "shards of one division"),
     ],
 )
 def test_runs_that_differ_are_refused(
     halves: tuple[Path, Path], tmp_path: Path, changes: dict[str, Any], message: str
 ) -> None:
     first, second = halves
-    info = replace(read_run(second).info, **changes)
+    jsonl.write_json(first / "run.json", replace(read_run(first).info, shard=ItemShard(1, 2)))
+    info = read_run(second).info
+    for name, value in changes.items():
+        stored = getattr(info, name)
+        if name == "settings":
+            value = stored | value
+        elif isinstance(value, dict):
+            value = replace(stored, **value)
+        info = replace(info, **{name: value})
     jsonl.write_json(second / "run.json", info)
     with pytest.raises(BadInput, match=message):
         merge_runs([first, second], tmp_path / "out")
     assert not (tmp_path / "out").exists()
-
-
-def test_a_setting_the_samples_a_dataset_or_a_prompt_that_differs_is_refused(
-    halves: tuple[Path, Path], tmp_path: Path
-) -> None:
-    first, second = halves
-    info = read_run(second).info
-    others = {
-        "settings.seed": replace(info, settings=info.settings | {"seed": 5}),
-        "samples": replace(info, settings=info.settings | {"samples": 2}),
-        "dataset hash": replace(info, dataset=replace(info.dataset, sha256="0" * 64)),
-        "prompts for addition": replace(
-            info, prompt=replace(info.prompt, tasks=info.prompt.tasks | {"addition": "0"})
-        ),
-        "shards of one division": replace(info, shard=ItemShard(1, 3)),
-    }
-    jsonl.write_json(first / "run.json", replace(read_run(first).info, shard=ItemShard(1, 2)))
-    for message, other in others.items():
-        jsonl.write_json(second / "run.json", other)
-        with pytest.raises(BadInput, match=message):
-            merge_runs([first, second], tmp_path / "out")
 
 
 def test_other_wrong_uses_are_refused(
@@ -290,79 +254,23 @@ def test_other_wrong_uses_are_refused(
     assert (missing.returncode, missing.stderr.count("\n")) == (2, 1)
 
 
-def test_missing_shards_are_named_and_can_be_added_or_requested(
+def test_what_is_missing_after_a_merge_is_requested_by_the_command_without_a_shard(
     dataset: Path, tmp_path: Path
 ) -> None:
-    one, two, merged, whole = (tmp_path / name for name in ("one", "two", "merged", "whole"))
+    one, merged = tmp_path / "one", tmp_path / "merged"
     with serve(good) as server:
         go(server, dataset, one, shard="1/3")
-        go(server, dataset, two, shard="2/3", limit=5)
-        result = numbench("merge", str(one), "--out", str(tmp_path / "first"))
-        assert "shard 2/3: missing of 4 requests\nshard 3/3: missing of 2 req" in result.stdout
+        result = numbench("merge", str(one), "--out", str(merged))
         assert "4 of 10 requests have a response" in result.stdout
-        # The two runs have different limits.
-        with pytest.raises(BadInput, match="limit is None in the first and 5 in the second"):
-            merge_runs([tmp_path / "first", two], merged)
-        go(server, dataset, tmp_path / "2", shard="2/3")
-        state = merge_runs([tmp_path / "first", tmp_path / "2"], merged)
-        assert (state.requests, state.missing) == (10, 2)
-        assert state.incomplete_shards == ((ItemShard(3, 3), 2, 2),)
-        server.received.clear()
         report = go(server, dataset, merged)
-        assert (report.answered, report.skipped, len(server.received)) == (2, 8, 2)
-    assert merge_runs([merged], whole).missing == 0
-
-
-def test_money_that_shards_cost_counts_in_the_merged_run(dataset: Path, tmp_path: Path) -> None:
-    """The limit of a shard is its own; the merged run has cost the sum."""
-    folders = [tmp_path / f"{index}" for index in (1, 2)]
-    with serve(good) as server:
-        for index, folder in enumerate(folders, 1):
-            go(
-                server,
-                dataset,
-                folder,
-                model="openrouter/some",
-                shard=f"{index}/2",
-                limit=4,
-                max_cost=2.0,
-            )
-        merged = merge_runs(folders, tmp_path / "merged").path
-        assert sum(r.cost or 0 for r in iter_responses(merged)) == 4.0
-        assert len(server.received) == 8
-        with pytest.raises(nb.NumbenchError, match="stopped before exceeding --max-cost 4"):
-            go(server, dataset, merged, model="openrouter/some", limit=5, max_cost=4.0)
-        assert len(server.received) == 8
-
-
-def test_temporary_failures_of_shards_are_missing_after_a_merge(
-    dataset: Path, tmp_path: Path
-) -> None:
-    """The command of the run requests them again, as it does those without any response."""
-
-    async def script(received: ReceivedRequest) -> Reply:
-        if "[1, 500.5]" in received.prompt:
-            return servers.error(503, "overloaded")
-        return servers.error(400, "too long") if "[2, " in received.prompt else await good(received)
-
-    folders = [tmp_path / f"{index}" for index in (1, 2)]
-    with serve(script) as server:
-        for index, folder in enumerate(folders, 1):
-            go(server, dataset, folder, shard=f"{index}/2", max_attempts=1)
-        merged = merge_runs(folders, tmp_path / "merged")
-        assert (merged.requests, merged.missing) == (10, 1)
-        again = go(server, dataset, merged.path, max_attempts=1)
-        assert (again.completed, again.skipped) == (1, 9)
+        assert (report.answered, report.skipped, report.cost) == (6, 4, 3.0)
+    assert merge_runs([merged], tmp_path / "whole").missing == 0
 
 
 def test_batch_jobs_of_shards_are_collected_before_and_stay_known_after_a_merge(
-    dataset: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    dataset: Path, tmp_path: Path
 ) -> None:
     provider = Provider()
-    quick = QUICK | {"poll_interval": 0.01, "max_poll_interval": 0.02}
-    monkeypatch.setattr(
-        RUN_MODULE, "RetryPolicy", lambda **changes: RetryPolicy(**(quick | changes))
-    )
     folders = [tmp_path / f"{index}" for index in (1, 2)]
     with serve(provider) as server:
         for index, folder in enumerate(folders, 1):
@@ -414,7 +322,7 @@ while fork(kills + 1):
     assert snapshot() == before
     if out.exists():
         complete = complete or kills
-        assert sorted(p.name for p in out.iterdir()) == ["responses.jsonl", "run.json"]
+        assert sorted(p.name for p in out.iterdir()) == [".lock", "responses.jsonl", "run.json"]
         assert len((out / "responses.jsonl").read_bytes().splitlines()) == 10
     else:
         assert fork(None) == 0
@@ -442,13 +350,7 @@ def test_a_merge_that_is_killed_anywhere_leaves_nothing_half_written(
     # It was killed before and after the run appeared, which it did as a whole.
     assert int(kills) > 15
     assert 10 < int(complete) <= int(kills)
-    # What the killed merges left is gone.
+    # What the killed merges left is gone, and was no run.
     assert hidden == "0"
+    assert find_runs([tmp_path / "runs"]) == [out.parent / name for name in ("a", "b", "merged")]
     assert len(read_run(out).responses) == 10
-
-
-def test_a_folder_that_is_being_assembled_is_not_a_run(
-    halves: tuple[Path, Path], tmp_path: Path
-) -> None:
-    shutil.copytree(halves[0], tmp_path / ".merged.unfinished")
-    assert find_runs([tmp_path]) == sorted(halves)

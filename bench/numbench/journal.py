@@ -12,10 +12,9 @@ import os
 import shutil
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from types import TracebackType
-from typing import NamedTuple, Self
+from typing import NamedTuple, Self, TypeVar
 
 import msgspec
 from filelock import FileLock, Timeout
@@ -38,6 +37,9 @@ UNFINISHED = ".unfinished"
 """The suffix of a folder in which a run is being assembled."""
 
 
+T = TypeVar("T")
+
+
 class Run(NamedTuple):
     """A run as read from its folder.
 
@@ -58,7 +60,10 @@ def read_run(folder: Path) -> Run:
     info = read_info(folder)
     responses: dict[str, Response] = {}
     for response in iter_responses(folder):
-        _keep_best_response(responses, response)
+        previous = responses.get(response.request_id)
+        # An error never replaces an answer.
+        if previous is None or previous.error is not None or response.error is None:
+            responses[response.request_id] = response
     return Run(folder, info, responses)
 
 
@@ -106,14 +111,14 @@ def iter_responses(folder: Path) -> Iterator[Response]:
 
     An incomplete last line is skipped. Raises BadInput for a broken line.
     """
-    for _, response in iter_response_lines(folder):
+    for _, response in iter_lines(folder, RESPONSES, Response):
         yield response
 
 
-def iter_response_lines(folder: Path) -> Iterator[tuple[bytes, Response]]:
-    """Yield the line of every response, newline included, with the response; see above."""
+def iter_lines(folder: Path, name: str, kind: type[T]) -> Iterator[tuple[bytes, T]]:
+    """Yield each line of a file of a run, newline included, with its record; see above."""
     try:
-        yield from jsonl.read_lines_with_bytes(folder / RESPONSES, Response, append_only=True)
+        yield from jsonl.read_lines_with_bytes(folder / name, kind, append_only=True)
     except BadInput as error:
         raise BadInput(f"{error}; `numbench verify {folder} --repair` keeps the others") from error
 
@@ -121,7 +126,7 @@ def iter_response_lines(folder: Path) -> Iterator[tuple[bytes, Response]]:
 def read_jobs(folder: Path) -> dict[str, Job]:
     """Return the batch jobs of the run in `folder` by key, in their last state, oldest first."""
     jobs: dict[str, Job] = {}
-    for job in jsonl.read_lines(folder / JOBS, Job, append_only=True):
+    for _, job in iter_lines(folder, JOBS, Job):
         if (first := jobs.get(job.key)) is not None:
             job = msgspec.structs.replace(
                 job, items=job.items or first.items, max_tokens=first.max_tokens
@@ -131,14 +136,8 @@ def read_jobs(folder: Path) -> dict[str, Job]:
 
 
 def read_rounds(folder: Path) -> list[Round]:
-    """Return the rounds of the measurement in `folder`, oldest first; none for other runs.
-
-    Raises BadInput for a broken line.
-    """
-    try:
-        return list(jsonl.read_lines(folder / ROUNDS, Round, append_only=True))
-    except BadInput as error:
-        raise BadInput(f"{error}; `numbench verify {folder} --repair` keeps the others") from error
+    """Return the rounds of the measurement in `folder`, oldest first; none for other runs."""
+    return [round_ for _, round_ in iter_lines(folder, ROUNDS, Round)]
 
 
 def check_compatible(folder: Path, info: RunInfo) -> None:
@@ -171,37 +170,30 @@ class Journal:
         self._is_discarded = False
         self._waiting: list[tuple[bytes, asyncio.Future[None]]] = []
         self._committing: asyncio.Task[None] | None = None
-        self._lock = run_lock(folder)
-        self._lock.__enter__()
-        try:
-            self.info = self._write_run_info(info)
-            self._needed_bytes = max_in_flight * _RESPONSE_BYTES
-            if self.is_full:
-                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-            self._file = AppendOnlyFile(folder / RESPONSES, Response)
+        self._needed_bytes = max_in_flight * _RESPONSE_BYTES
+        with ExitStack() as stack:
+            stack.enter_context(run_lock(folder))
+            stack.callback(self._discard)
             try:
-                self.lost_attempts = self._store_lost_requests()
+                self.info = self._write_run_info(info)
+                if self.is_full:
+                    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+                self._file = AppendOnlyFile(folder / RESPONSES, Response)
+                stack.callback(self._file.close)
+                lost = lost_requests(folder, self.path)
+                if lost:
+                    self._file.append(b"".join(map(jsonl.encode, lost)))
+                self.lost_attempts = sum(response.attempts for response in lost)
                 self._sent = SentRequests(folder, self._file.size) if max_in_flight else None
-            except BaseException:
-                self._file.close()
-                raise
-        except OSError as error:
-            self._lock.__exit__(None, None, None)
-            raise _folder_error(folder, error, NumbenchError) from error
-        except BaseException:
-            self._lock.__exit__(None, None, None)
-            raise
-        self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="journal")
+            except OSError as error:
+                raise _folder_error(folder, error) from error
+            self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="journal")
+            self._stack = stack.pop_all()
 
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def record_job(self, job: Job) -> None:
@@ -212,15 +204,13 @@ class Journal:
         """Return once a round of a measurement is on disk. Raises NumbenchError if that fails."""
         self._append_record(ROUNDS, round_)
 
-    def record_sent(self, requested: ItemSample) -> None:
-        """Log an attempt that is about to be sent. Raises NumbenchError if there is no space."""
-        if self._sent is not None:
-            self._sent.add(requested)
+    def record_sent(self, requested: ItemSample, change: int = 1) -> None:
+        """Log an attempt that is about to be sent, or with -1 that one has ended and is not billed.
 
-    def record_not_billed(self, requested: ItemSample) -> None:
-        """Log that an attempt has ended without a cost. Raises NumbenchError like `record_sent`."""
+        Raises NumbenchError if there is no space.
+        """
         if self._sent is not None:
-            self._sent.remove(requested)
+            self._sent.add(requested, change)
 
     @property
     def path(self) -> Path:
@@ -262,22 +252,21 @@ class Journal:
 
     def close(self) -> None:
         """Write the waiting lines, close the file and release the lock."""
-        self._thread.shutdown(wait=True)
-        try:
-            if self._waiting and not self._file.failed:
-                self._file.append(b"".join(line for line, _ in self._waiting))
-        finally:
-            if self._sent is not None:
-                self._sent.close(is_settled=not self._file.failed)
-            self._file.close()
-            if self._is_discarded and self._is_new and self.is_empty and not self._has_records():
-                # Under the lock, so that no other process has begun to write here.
-                shutil.rmtree(self.folder, ignore_errors=True)
-            self._lock.__exit__(None, None, None)
+        with self._stack:
+            self._thread.shutdown(wait=True)
+            try:
+                if self._waiting and not self.failed:
+                    self._file.append(b"".join(line for line, _ in self._waiting))
+            finally:
+                if self._sent is not None:
+                    self._sent.close(is_settled=not self.failed)
 
-    def _has_records(self) -> bool:
-        """Return whether there are jobs, rounds, or requests that the disk could not settle."""
-        return any((self.folder / name).exists() for name in (JOBS, ROUNDS, SENT))
+    def _discard(self) -> None:
+        """Remove the folder if that was asked for. No other process writes here yet."""
+        # Requests stay in their log if the disk could not settle them.
+        has_records = any((self.folder / name).exists() for name in (JOBS, ROUNDS, SENT))
+        if self._is_discarded and self._is_new and self.is_empty and not has_records:
+            shutil.rmtree(self.folder, ignore_errors=True)
 
     def _append_record(self, name: str, record: Job | Round) -> None:
         try:
@@ -288,13 +277,6 @@ class Journal:
             file.append(jsonl.encode(record))
         finally:
             file.close()
-
-    def _store_lost_requests(self) -> int:
-        """Store the requests that a killed call left, and return the number of their attempts."""
-        lost = lost_requests(self.folder, self.path)
-        if lost:
-            self._file.append(b"".join(map(jsonl.encode, lost)))
-        return sum(response.attempts for response in lost)
 
     async def _commit(self) -> None:
         loop = asyncio.get_running_loop()
@@ -336,70 +318,52 @@ class Journal:
 @contextmanager
 def run_lock(folder: Path) -> Iterator[None]:
     """Hold the lock of a run folder. Raises BadInput if another process holds it."""
-    lock = FileLock(folder / LOCK)
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        lock.acquire(timeout=0)
-    except Timeout as error:
-        raise _other_writer(folder) from error
-    except OSError as error:
-        raise _folder_error(folder, error, BadInput) from error
-    # Not in the lock file itself: acquiring the lock may truncate it.
-    writer = folder / WRITER
-    try:
+    with ExitStack() as stack:
         try:
+            folder.mkdir(parents=True, exist_ok=True)
+            stack.enter_context(exclude_writers(folder, creates_lock=True))
+            # Not in the lock file itself: acquiring the lock may truncate it.
+            writer = folder / WRITER
+            stack.callback(writer.unlink, missing_ok=True)
             writer.write_text(str(os.getpid()))
         except OSError as error:
-            raise _folder_error(folder, error, NumbenchError) from error
+            raise _folder_error(folder, error) from error
+        yield
+
+
+@contextmanager
+def exclude_writers(folder: Path, creates_lock: bool = False) -> Iterator[None]:
+    """Keep other processes from writing an existing run. Raises BadInput if one does.
+
+    Unless `creates_lock`, it changes no file: a folder that was never locked, or that is read-only,
+    has no writer.
+    """
+    lock = FileLock(folder / LOCK)
+    is_locked = creates_lock or (folder / LOCK).exists()
+    try:
+        if is_locked:
+            lock.acquire(timeout=0)
+    except Timeout as error:
+        try:
+            pid = f"pid {(folder / WRITER).read_text().strip()}"
+        except OSError:
+            pid = "of unknown pid"
+        raise BadInput(f"{folder}: another process ({pid}) is writing this run") from error
+    except OSError:
+        if creates_lock:
+            raise
+        is_locked = False
+    try:
         yield
     finally:
-        writer.unlink(missing_ok=True)
-        lock.release()
+        if is_locked:
+            lock.release()
 
 
-def _folder_error(folder: Path, error: OSError, kind: type[NumbenchError]) -> NumbenchError:
-    """Return the error for a folder that cannot be opened: `kind`, NumbenchError if it is full."""
+def _folder_error(folder: Path, error: OSError) -> NumbenchError:
+    """Return the error for a folder that cannot be opened."""
     if error.errno in jsonl.DISK_FULL:
         return NumbenchError(
             f"{folder}: {error.strerror}; make room and run the same command again"
         )
-    return kind(f"{folder}: {error.strerror}")
-
-
-def _writer_pid(folder: Path) -> str:
-    try:
-        return f"pid {(folder / WRITER).read_text().strip()}"
-    except OSError:
-        return "of unknown pid"
-
-
-def _keep_best_response(responses: dict[str, Response], response: Response) -> None:
-    """Store `response`, unless it is an error and the request has an answer."""
-    previous = responses.get(response.request_id)
-    if previous is None or previous.error is not None or response.error is None:
-        responses[response.request_id] = response
-
-
-@contextmanager
-def exclude_writers(folder: Path) -> Iterator[None]:
-    """Keep other processes from writing an existing run. Raises BadInput if one does.
-
-    Changes no file. A folder that was never locked, or that is read-only, has no writer.
-    """
-    lock = FileLock(folder / LOCK)
-    try:
-        if lock_exists := (folder / LOCK).exists():
-            lock.acquire(timeout=0)
-    except Timeout as error:
-        raise _other_writer(folder) from error
-    except OSError:
-        lock_exists = False
-    try:
-        yield
-    finally:
-        if lock_exists:
-            lock.release()
-
-
-def _other_writer(folder: Path) -> BadInput:
-    return BadInput(f"{folder}: another process ({_writer_pid(folder)}) is writing this run")
+    return BadInput(f"{folder}: {error.strerror}")

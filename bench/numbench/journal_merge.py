@@ -5,12 +5,11 @@ from __future__ import annotations
 import os
 import shutil
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-from filelock import FileLock, Timeout
 from msgspec.structs import replace
 
 from numbench import jsonl
@@ -19,29 +18,25 @@ from numbench.errors import BadInput
 from numbench.journal import (
     INFO,
     JOBS,
+    LOCK,
     REQUESTS,
     RESPONSES,
     UNFINISHED,
+    WRITER,
     exclude_writers,
-    iter_response_lines,
+    iter_lines,
+    read_info,
     read_jobs,
+    run_lock,
 )
-from numbench.records import ItemShard, Job, RecordedRequest, RunInfo, request_id
+from numbench.records import Job, RecordedRequest, Response, RunInfo, request_id
 from numbench.run_identity import find_difference, merge_run_info
 from numbench.sent_requests import lost_requests
 from numbench.transforms import store_prompts, variant_of_run
 
 
-class ShardState(NamedTuple):
-    """A shard of a merged run: its requests, and how many of them have no response."""
-
-    shard: ItemShard
-    requests: int
-    missing: int
-
-
 class MergedRun(NamedTuple):
-    """A merged run: its requests, how many the next call sends again, and incomplete shards.
+    """A merged run: its requests, and how many of them the next call sends again.
 
     missing: requests without a response, or with a temporary failure only.
     """
@@ -49,14 +44,6 @@ class MergedRun(NamedTuple):
     path: Path
     requests: int
     missing: int
-    incomplete_shards: tuple[ShardState, ...]
-
-
-class _Source(NamedTuple):
-    """A run to merge."""
-
-    folder: Path
-    info: RunInfo
 
 
 def merge_runs(
@@ -70,79 +57,80 @@ def merge_runs(
     on_message: called with each run that is read.
     """
     with ExitStack() as stack:
-        sources = [_open(folder, stack) for folder in _distinct(folders)]
-        info, dataset = _merge_info(sources, out)
-        shard_count = _shard_count(sources)
-        folder = stack.enter_context(_new_folder(out))
-        present = _write_responses(sources, dataset, folder / RESPONSES, on_message)
-        _write_jobs(sources, folder / JOBS)
-        _write_requests(sources, folder / REQUESTS)
-        store_prompts(folder, variant_of_run(sources[0].folder, info).prompts)
-        jsonl.write_json(folder / INFO, info)
-    return _describe(out, info, dataset, present, shard_count)
+        for folder, count in Counter(folder.resolve() for folder in folders).items():
+            if count > 1:
+                raise BadInput(f"{folder} is named {count} times; name each run once")
+        infos = {folder: _open(folder, stack) for folder in folders}
+        info = _merge_infos(infos)
+        dataset = _open_dataset(infos)
+        tasks = tuple(task for task in dataset.tasks if task in info.tasks)
+        info = replace(info, tasks=tasks, dataset=dataset.ref(out), shard=None)
+        merged = stack.enter_context(_new_folder(out))
+        present = _write_responses(folders, dataset, merged, on_message)
+        jobs = [line for each in folders for line, _ in iter_lines(each, JOBS, Job)]
+        requests = {
+            request.task: line
+            for each in reversed(folders)
+            for line, request in iter_lines(each, REQUESTS, RecordedRequest)
+        }
+        for name, lines in ((JOBS, jobs), (REQUESTS, requests.values())):
+            if lines:
+                jsonl.write_atomically(merged / name, b"".join(lines))
+        store_prompts(merged, variant_of_run(folders[0], info).prompts)
+        jsonl.write_json(merged / INFO, info)
+    expected = {
+        request_id(item.id, sample)
+        for task in info.tasks
+        for item in info.select_items(dataset.by_task[task])
+        for sample in range(info.samples)
+    }
+    return MergedRun(out, len(expected), len(expected - present))
 
 
-def _distinct(folders: Sequence[Path]) -> Sequence[Path]:
-    """Return `folders`. Raises BadInput if one is named twice."""
-    for folder, count in Counter(folder.resolve() for folder in folders).items():
-        if count > 1:
-            raise BadInput(f"{folder} is named {count} times; name each run once")
-    return folders
-
-
-def _open(folder: Path, stack: ExitStack) -> _Source:
-    """Return a run that nobody writes until `stack` is closed."""
-    if not (folder / INFO).is_file():
-        raise BadInput(f"{folder}: no run here ({INFO} is missing)")
+def _open(folder: Path, stack: ExitStack) -> RunInfo:
+    """Return the description of a run that nobody writes until `stack` is closed."""
+    info = read_info(folder)
     stack.enter_context(exclude_writers(folder))
     if any(job.is_active for job in read_jobs(folder).values()):
         raise BadInput(
             f"{folder}: answers of this run are still in progress at the provider (batch jobs); "
             "collect them first, with the command of the run"
         )
-    info = jsonl.read_json(folder / INFO, RunInfo)
     if info.horizon is not None:
         raise BadInput(f"{folder} holds a horizon measurement; only runs on a dataset are merged")
-    return _Source(folder, info)
+    return info
 
 
-def _merge_info(sources: Sequence[_Source], out: Path) -> tuple[RunInfo, Dataset]:
-    """Return the description of the merged run, and its dataset."""
-    first, merged = sources[0], sources[0].info
-    for other in sources[1:]:
-        names = f"{first.folder} and {other.folder} cannot be merged"
-        if difference := find_difference(merged, other.info, ("samples", "limit")):
+def _merge_infos(infos: dict[Path, RunInfo]) -> RunInfo:
+    """Return the description of the merged run."""
+    (first_folder, first), *others = infos.items()
+    sharded = [(folder, info.shard) for folder, info in infos.items() if info.shard]
+    merged = first
+    for folder, info in others:
+        names = f"{first_folder} and {folder} cannot be merged"
+        if difference := find_difference(merged, info, ("samples", "limit")):
             field, before, now = difference
             raise BadInput(f"{names}: {field} is {before} in the first and {now} in the second")
-        earlier, later = sorted((merged, other.info), key=lambda each: each.created)
-        merged = merge_run_info(other.folder, earlier, later)
-    dataset = _open_dataset(sources)
-    tasks = tuple(task for task in dataset.tasks if task in merged.tasks)
-    return replace(merged, tasks=tasks, dataset=dataset.ref(out), shard=None), dataset
+        earlier, later = sorted((merged, info), key=lambda each: each.created)
+        merged = merge_run_info(folder, earlier, later)
+    for folder, shard in sharded:
+        if shard.count != sharded[0][1].count:
+            raise BadInput(
+                f"{sharded[0][0]} is shard {sharded[0][1]} and {folder} is shard {shard}; merge "
+                "the shards of one division"
+            )
+    return merged
 
 
-def _open_dataset(sources: Sequence[_Source]) -> Dataset:
+def _open_dataset(infos: dict[Path, RunInfo]) -> Dataset:
     """Return the dataset that all runs share; runs of other machines need not lead to it."""
-    for source in sources[:-1]:
+    *others, (last, last_info) = infos.items()
+    for folder, info in others:
         try:
-            return open_run_dataset(source.info.dataset, source.folder)
+            return open_run_dataset(info.dataset, folder)
         except BadInput:
             continue
-    return open_run_dataset(sources[-1].info.dataset, sources[-1].folder)
-
-
-def _shard_count(sources: Sequence[_Source]) -> int | None:
-    """Return into how many shards the runs divide their dataset, None if they do not."""
-    sharded = [source for source in sources if source.info.shard]
-    for source in sharded:
-        first = sharded[0]
-        assert first.info.shard and source.info.shard
-        if source.info.shard.count != first.info.shard.count:
-            raise BadInput(
-                f"{first.folder} is shard {first.info.shard} and {source.folder} is shard "
-                f"{source.info.shard}; merge the shards of one division"
-            )
-    return sharded[0].info.shard.count if sharded and sharded[0].info.shard else None
+    return open_run_dataset(last_info.dataset, last)
 
 
 @contextmanager
@@ -153,109 +141,59 @@ def _new_folder(out: Path) -> Iterator[Path]:
     another process merges into it.
     """
     out = out.resolve()
+    if out.is_file() or (out.is_dir() and any(out.iterdir())):
+        raise BadInput(f"{out} is not empty; choose another --out")
     folder = out.with_name(f".{out.name}{UNFINISHED}")
-    lock = FileLock(folder.with_suffix(".lock"))
-    out.parent.mkdir(parents=True, exist_ok=True)
-    try:
-        lock.acquire(timeout=0)
-    except Timeout as error:
-        raise BadInput(f"{out}: another process is merging into this folder") from error
-    try:
-        if out.is_file() or (out.is_dir() and any(out.iterdir())):
-            raise BadInput(f"{out} is not empty; choose another --out")
-        shutil.rmtree(folder, ignore_errors=True)
-        folder.mkdir()
-        yield folder
-        jsonl.sync_folder(folder)
-        if out.is_dir():
-            out.rmdir()
-        folder.rename(out)
-        jsonl.sync_folder(out.parent)
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
-        Path(lock.lock_file).unlink(missing_ok=True)
-        lock.release()
+    with run_lock(folder):
+        try:
+            for path in folder.iterdir():
+                if path.is_dir():
+                    shutil.rmtree(path)
+                elif path.name not in (LOCK, WRITER):
+                    path.unlink()
+            yield folder
+            (folder / WRITER).unlink()
+            jsonl.sync_folder(folder)
+            if out.is_dir():
+                out.rmdir()
+            folder.rename(out)
+            jsonl.sync_folder(out.parent)
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 def _write_responses(
-    sources: Sequence[_Source], dataset: Dataset, path: Path, on_message: Callable[[str], None]
+    folders: Sequence[Path], dataset: Dataset, merged: Path, on_message: Callable[[str], None]
 ) -> set[str]:
-    """Write the lines of all runs to `path`, and return the ids of the requests with a response.
+    """Write the responses of all runs, and return the ids of the requests that have one.
 
     A temporary failure is none: the run requests it again.
 
     Raises BadInput if two runs have a response to the same request, or one to an unknown item.
     """
-    run_of: dict[str, tuple[int, int]] = {}
+    run_of: dict[str, Path] = {}
     present: set[str] = set()
-    with open(path, "wb") as file:
-        for index, source in enumerate(sources):
-            on_message(f"merging {source.folder}")
-            for number, (line, response) in enumerate(iter_response_lines(source.folder), 1):
-                place = f"{source.folder / RESPONSES}, line {number}"
+    with open(merged / RESPONSES, "wb") as file:
+        for folder in folders:
+            on_message(f"merging {folder}")
+            for number, (line, response) in enumerate(iter_lines(folder, RESPONSES, Response), 1):
+                place = f"{folder / RESPONSES}, line {number}"
                 if response.item_id not in dataset.by_id:
                     raise BadInput(
                         f"{place}: item {response.item_id} is not in the dataset {dataset.name}"
                     )
-                other, other_number = run_of.setdefault(response.request_id, (index, number))
-                if other != index:
+                other = run_of.setdefault(response.request_id, folder)
+                if other != folder:
                     raise BadInput(
                         f"{place}: sample {response.sample} of item {response.item_id} has a "
-                        f"response in {sources[other].folder / RESPONSES}, line {other_number}, "
-                        "too; merge runs that share no items"
+                        f"response in {other / RESPONSES}, too; merge runs that share no items"
                     )
                 if response.error is None or response.error.kind == "item":
                     present.add(response.request_id)
                 file.write(line)
             # What a killed process left in flight: it may have been billed.
-            for lost in lost_requests(source.folder, source.folder / RESPONSES):
+            for lost in lost_requests(folder, folder / RESPONSES):
                 file.write(jsonl.encode(lost))
         file.flush()
         os.fsync(file.fileno())
     return present
-
-
-def _write_jobs(sources: Sequence[_Source], path: Path) -> None:
-    """Write the batch jobs of all runs to `path`, if there are any."""
-    lines = [
-        line
-        for source in sources
-        for line, _ in jsonl.read_lines_with_bytes(source.folder / JOBS, Job, append_only=True)
-    ]
-    if lines:
-        jsonl.write_atomically(path, b"".join(lines))
-
-
-def _write_requests(sources: Sequence[_Source], path: Path) -> None:
-    """Write the recorded request of each task to `path`: that of the first run that has one."""
-    recorded: dict[str, RecordedRequest] = {}
-    for source in sources:
-        if (source.folder / REQUESTS).exists():
-            for request in jsonl.read_lines(
-                source.folder / REQUESTS, RecordedRequest, append_only=True
-            ):
-                recorded.setdefault(request.task, request)
-    if recorded:
-        jsonl.write_atomically(path, b"".join(map(jsonl.encode, recorded.values())))
-
-
-def _describe(
-    out: Path, info: RunInfo, dataset: Dataset, present: Collection[str], shard_count: int | None
-) -> MergedRun:
-    """Return the counts of a merged run."""
-    items = {task: info.select_items(dataset.by_task[task]) for task in info.tasks}
-    shards = []
-    for index in range(1, (shard_count or 0) + 1):
-        shard = ItemShard(index, shard_count or 0)
-        ids = {item.id for of_task in items.values() for item in shard.select(of_task)}
-        requests, missing = _count(ids, info.samples, present)
-        if missing:
-            shards.append(ShardState(shard, requests, missing))
-    all_ids = {item.id for of_task in items.values() for item in of_task}
-    return MergedRun(out, *_count(all_ids, info.samples, present), tuple(shards))
-
-
-def _count(ids: Collection[str], samples: int, present: Collection[str]) -> tuple[int, int]:
-    """Return the number of requests for the items, and how many of them have no response."""
-    requests = [request_id(item_id, sample) for item_id in ids for sample in range(samples)]
-    return len(requests), sum(request not in present for request in requests)

@@ -6,7 +6,6 @@ import os
 import re
 import shutil
 from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -14,30 +13,22 @@ import msgspec
 
 from numbench.errors import BadInput
 from numbench.journal import INFO, JOBS, RESPONSES, ROUNDS, run_lock
-from numbench.jsonl import decode_error_message, encode, open_for_reading, write_atomically
+from numbench.jsonl import decode_error_message, open_for_reading, write_atomically
 from numbench.records import Job, Response, Round
 
 DAMAGED_SUFFIX = ".damaged"
-_Record = Response | Job | Round
-_RECORD_START: dict[type[_Record], bytes] = {
-    Response: b'{"text":',
-    Job: b'{"key":',
-    Round: b'{"task":',
-}
 _ITEM_ID = re.compile(rb'"item_id":"([^"\\]{1,200})"')
 
 
 class Damage(NamedTuple):
     """One line that cannot be read.
 
-    is_recovered: whether a whole record in it can be kept. item_id: the item of a lost
-    response, if the line names it.
+    item_id: the item of a lost response, if the line names it.
     """
 
     path: Path
     line: int
     reason: str
-    is_recovered: bool
     item_id: str | None
 
 
@@ -78,7 +69,7 @@ def _verify(folder: Path, repair: bool) -> RunFiles:
     return RunFiles(folder, counts[RESPONSES], tuple(damage))
 
 
-def _read(path: Path, kind: type[_Record], kept: list[bytes]) -> Iterator[Damage]:
+def _read(path: Path, kind: type[Response | Job | Round], kept: list[bytes]) -> Iterator[Damage]:
     """Yield the damaged lines of a file, and append the readable ones to `kept`."""
     decoder = msgspec.json.Decoder(kind)
     with open_for_reading(path) as file:
@@ -93,22 +84,9 @@ def _read(path: Path, kind: type[_Record], kept: list[bytes]) -> Iterator[Damage
             else:
                 kept.append(line if line.endswith(b"\n") else line + b"\n")
                 continue
-            whole = [encode(record) for record in _whole_records(line, kind)]
-            kept += whole
-            found = None if whole else _ITEM_ID.search(line)
+            found = _ITEM_ID.search(line)
             item_id = found[1].decode("utf-8", "replace") if found else None
-            yield Damage(path, number, reason, bool(whole), item_id)
-
-
-def _whole_records(line: bytes, kind: type[_Record]) -> Iterator[_Record]:
-    """Yield the records in a damaged line, in which their start cannot be part of a text.
-
-    After a power cut, a record may follow zeros or half a record, or a whole one without newline.
-    """
-    start, decoder = _RECORD_START[kind], msgspec.json.Decoder(kind)
-    for rest in line.split(start)[1:]:
-        with suppress(msgspec.DecodeError, UnicodeDecodeError):
-            yield decoder.decode((start + rest).rstrip(b"\0\r\n"))
+            yield Damage(path, number, reason, item_id)
 
 
 def _backup_path(path: Path) -> Path:

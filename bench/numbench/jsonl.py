@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import mmap
 import os
 import re
 import tempfile
@@ -131,14 +132,12 @@ def _describe_type(names: str) -> str:
     return " or ".join(_TYPE_NAMES.get(name, name) for name in names.split(" | "))
 
 
-_READ_SIZE = 1 << 16
-
 DISK_FULL = (errno.ENOSPC, errno.EDQUOT)
 """The errors of a disk, or of a user's share of it, without space."""
 
 
 class AppendOnlyFile:
-    """An open file to which whole lines are appended."""
+    """An open file of `size` bytes, to which whole lines are appended."""
 
     def __init__(self, path: Path, kind: type[object]) -> None:
         """Open or create `path`, a JSONL file of `kind`, and repair an incomplete last line.
@@ -150,7 +149,7 @@ class AppendOnlyFile:
         self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
         try:
             sync_folder(path.parent)
-            self._size = _repair_last_line(self._file, kind)
+            self.size = _repair_last_line(self._file, kind)
         except BaseException:
             self.close()
             raise
@@ -171,18 +170,13 @@ class AppendOnlyFile:
         except OSError as error:
             # If the file cannot be cut back, the next opening repairs its last line.
             with suppress(OSError):
-                os.ftruncate(self._file, self._size)
+                os.ftruncate(self._file, self.size)
             self._failure = NumbenchError(
                 f"{self.path}: {error.strerror}; all earlier lines are saved: "
                 "make room and run the same command again"
             )
             raise self._failure from error
-        self._size += len(lines)
-
-    @property
-    def size(self) -> int:
-        """The size of the file in bytes."""
-        return self._size
+        self.size += len(lines)
 
     @property
     def failed(self) -> bool:
@@ -201,11 +195,15 @@ def _repair_last_line(file: int, kind: type[object]) -> int:
     complete, so a line that can be decoded lacks only its newline.
     """
     size = os.fstat(file).st_size
-    end = _end_of_last_line(file, size)
-    if end == size:
+    if size == 0:
+        return 0
+    with mmap.mmap(file, 0, access=mmap.ACCESS_READ) as content:
+        end = content.rfind(b"\n") + 1
+        line = content[end:]
+    if not line:
         return size
     try:
-        msgspec.json.decode(_read_range(file, end, size), type=kind)
+        msgspec.json.decode(line, type=kind)
     except (msgspec.DecodeError, UnicodeDecodeError):
         os.ftruncate(file, end)
         size = end
@@ -214,27 +212,6 @@ def _repair_last_line(file: int, kind: type[object]) -> int:
         size += 1
     os.fsync(file)
     return size
-
-
-def _end_of_last_line(file: int, size: int) -> int:
-    """Return the offset after the last newline of an open file of `size` bytes, 0 without one."""
-    end = size
-    while end > 0:
-        start = max(0, end - _READ_SIZE)
-        index = _read_range(file, start, end).rfind(b"\n")
-        if index >= 0:
-            return start + index + 1
-        end = start
-    return 0
-
-
-def _read_range(file: int, start: int, end: int) -> bytes:
-    """Return the bytes of an open file from `start` to `end`."""
-    parts = []
-    while start < end and (part := os.pread(file, end - start, start)):
-        parts.append(part)
-        start += len(part)
-    return b"".join(parts)
 
 
 def sync_folder(folder: Path) -> None:

@@ -13,8 +13,8 @@ import pytest
 from numbench.journal import iter_responses
 from numbench.records import possibly_billed_attempts
 from tests import servers
+from tests.runner.test_interruptions import KEY, start
 from tests.runner.test_run import questions, small_dataset
-from tests.runner.test_run_interrupted import KEY, start
 from tests.servers import ReceivedRequest, Reply, serve
 
 pytestmark = pytest.mark.heavy
@@ -41,13 +41,13 @@ def test_every_request_of_a_run_that_is_killed_often_is_in_the_journal(
 
     with serve(script) as server:
         for _ in range(KILLS):
-            process = start(server, dataset, out)
+            process = start(server, f"run --model openai/some --dataset {dataset}", out)
             assert enough.wait(100)
             process.kill()
             process.communicate()
             next_kill = len(server.received) + rng.randrange(1, 30)
             enough.clear()
-        process = start(server, dataset, out)
+        process = start(server, f"run --model openai/some --dataset {dataset}", out)
         process.communicate(timeout=300)
         assert process.returncode == 0
     responses = list(iter_responses(out))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -13,10 +13,9 @@ import pytest
 from aiohttp import web
 
 from numbench.journal import read_jobs
-from numbench.runner.run_context import RetryPolicy
 from tests import servers
 from tests.models.batch_servers import AnthropicJobs, OpenAIJobs
-from tests.runner.test_run import KEY, MODEL, RUN_MODULE
+from tests.runner.test_run import MODEL
 from tests.servers import ReceivedRequest, Reply
 
 Answer = Callable[[dict[str, Any], int], dict[str, Any] | None]
@@ -112,26 +111,6 @@ EVERY = pytest.mark.parametrize(
     ("model", "provider_of"), [(MODEL, Provider), (CLAUDE, AnthropicProvider)]
 )
 """A batch API of each kind, with a model."""
-
-
-@pytest.fixture(autouse=True)
-def _quick(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setenv("OPENAI_API_KEY", KEY)
-    monkeypatch.setenv("ANTHROPIC_API_KEY", KEY)
-    use_policy(monkeypatch)
-    yield
-
-
-def use_policy(monkeypatch: pytest.MonkeyPatch, job_lookup_timeout: float = 0.3) -> None:
-    """Make runs poll fast."""
-    quick = {
-        "backoff": 0.01,
-        "poll_interval": 0.01,
-        "max_poll_interval": 0.02,
-        "interrupt_grace": 0.5,
-        "job_lookup_timeout": job_lookup_timeout,
-    }
-    monkeypatch.setattr(RUN_MODULE, "RetryPolicy", lambda **given: RetryPolicy(**(quick | given)))
 
 
 def states(out: Path) -> list[str]:

@@ -26,9 +26,9 @@ from numbench.records import (
     RunInfo,
     possibly_billed_attempts,
 )
-from numbench.runner.budget import Budget, SharedLimit
+from numbench.runner.budget import Budget, RunCosts
 from numbench.runner.progress import RunStats
-from numbench.runner.request_source import FixedRequests
+from numbench.runner.request_source import DatasetRequests
 from numbench.runner.run_context import RetryPolicy, RunContext
 from numbench.runner.scheduler import RequestScheduler
 from tests.runner.test_run import questions
@@ -123,7 +123,7 @@ def simulate(seed: int, folder: Path, knowledge: Knowledge, calls: int = 3) -> O
     limit = rng.uniform(3.0, 12.0)
     concurrency = rng.choice((1, 4, 16))
     for _ in range(calls):
-        asyncio.run(_call(provider, folder, knowledge, limit, concurrency))
+        asyncio.run(_call(provider, folder, knowledge, Budget(limit), concurrency))
     responses = list(iter_responses(folder))
     return Outcome(
         limit=limit,
@@ -142,12 +142,13 @@ def simulate_suite(seed: int, folder: Path, knowledge: Knowledge) -> tuple[float
         Provider(random.Random(rng.random()), random_rates(rng), tail=rng.choice((1.6, 2.5, 10.0)))
         for _ in range(3)
     ]
-    limit, shared = rng.uniform(3.0, 12.0), SharedLimit({})
+    limit = rng.uniform(3.0, 12.0)
+    budget = Budget(limit)
     concurrency = rng.choice((1, 4, 16))
 
     async def run_all() -> None:
         calls = [
-            _call(provider, folder / str(number), knowledge, limit, concurrency, shared)
+            _call(provider, folder / str(number), knowledge, budget, concurrency)
             for number, provider in enumerate(providers)
         ]
         await asyncio.gather(*calls)
@@ -160,39 +161,39 @@ async def _call(
     provider: Provider,
     folder: Path,
     knowledge: Knowledge,
-    limit: float,
+    budget: Budget,
     concurrency: int,
-    shared: SharedLimit | None = None,
 ) -> None:
     items = [ItemSample(item) for items in questions(150).values() for item in items]
     earlier = list(iter_responses(folder)) if folder.exists() else []
     answered = {response.item_id for response in earlier if response.error is None}
     task_of = {requested.item.id: requested.task for requested in items}
     tasks = set(task_of.values())
-    budget = Budget(
-        limit,
+    costs = RunCosts(
+        budget,
         dict.fromkeys(tasks, MEAN_COST) if knowledge == "expected" else {},
-        [(task_of[each.item_id], each.cost) for each in earlier if each.cost is not None],
         dict.fromkeys(tasks, HIGHEST_COST) if knowledge == "highest" else {},
     )
     for response in earlier:
+        task = task_of[response.item_id]
+        if response.cost is not None:
+            costs.add_cost(task, response.cost)
         if lost := possibly_billed_attempts(response):
-            budget.add_possibly_billed(task_of[response.item_id], lost, is_earlier=True)
-    if shared is not None:
-        shared.join(folder, budget)
+            costs.add_possibly_billed(task, lost, is_earlier=True)
+    open_requests = [each for each in items if each.item.id not in answered]
     with Journal(folder, _info()) as journal:
         context = RunContext(
-            requests=FixedRequests([each for each in items if each.item.id not in answered]),
+            source=DatasetRequests(items, open_requests),
             build_request=lambda requested: Request((), RequestSettings()),
             journal=journal,
             policy=RetryPolicy(concurrency=concurrency, backoff=0.0, max_backoff=0.0),
             on_progress=lambda progress: None,
             with_cost=lambda completion: completion,
-            budget=budget,
+            costs=costs,
             stats=RunStats(requested.item for requested in items),
         )
         try:
-            await RequestScheduler(provider, context).run()
+            await RequestScheduler(provider, context, open_requests).run()
         except NumbenchError as error:
             assert "in a row failed" in str(error)
 

@@ -87,11 +87,6 @@ def test_an_invalid_number_of_examples_is_refused(count: int, message: str) -> N
         examples(open_dataset("v1"), ("addition",), count)
 
 
-def test_the_same_dataset_gives_the_same_examples() -> None:
-    first, second = (examples(open_dataset("v1"), ("mean", "interval"), 3) for _ in range(2))
-    assert first == second
-
-
 def test_baselines_take_no_examples(dataset: Path, tmp_path: Path) -> None:
     with serve(servers.garbage) as server, pytest.raises(BadInput, match="omit --few-shot"):
         go(server, dataset, tmp_path / "r", model="baseline/float64", base_url=None, few_shot=1)

@@ -3,11 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import random
-import signal
-import subprocess
-import sys
 import threading
 from collections import Counter
 from collections.abc import Sequence
@@ -16,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from numbench.errors import BadInput, NumbenchError
+from numbench.errors import BadInput
 from numbench.horizon.items import ItemSequences, parse_id
 from numbench.horizon.measurement import TaskMeasurement
 from numbench.horizon.sizes import task_sizes
@@ -34,7 +30,8 @@ from numbench.tasks import SCALED_TASKS
 from numbench.tasks.prompts import load_prompt_set
 from tests import servers
 from tests.horizon.scripted_model import reply, size_of
-from tests.runner.test_run import KEY, MODEL, ROOT, _quick, run_with
+from tests.runner.test_interruptions import start
+from tests.runner.test_run import KEY, MODEL, _quick, run_with
 from tests.servers import ReceivedRequest, Reply, Script, serve
 
 pytestmark = pytest.mark.slow
@@ -126,39 +123,17 @@ def test_a_complete_measurement_asks_nothing_more(uninterrupted: Path) -> None:
     assert report.skipped == sum(map(len, read_outcomes(uninterrupted).values()))
 
 
-CALL = (
-    "import sys; from pathlib import Path; from numbench.runner import *\n"
-    "from numbench.scoring import is_correct\n"
-    "url, out, precision, max_items, *tasks = sys.argv[1:]\n"
-    "spec = HorizonSpec('openai/some', out=Path(out), base_url=url, tasks=tasks, max_size=64,\n"
-    "    precision=float(precision), max_items=int(max_items), concurrency=4)\n"
-    "run(spec, is_correct)\n"
-)
-
-
-def start(
-    server: servers.Server, out: Path, spec: dict[str, Any], tasks: Sequence[str]
-) -> subprocess.Popen[str]:
-    limits = (str(spec["precision"]), str(spec["max_items"]))
-    return subprocess.Popen(
-        [sys.executable, "-c", CALL, server.url, str(out), *limits, *tasks],
-        cwd=ROOT,
-        text=True,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        env=os.environ | {"OPENAI_API_KEY": KEY},
-    )
-
-
 def kill_often(
     out: Path,
     kills: int,
     longest: int,
     rng: random.Random,
-    spec: dict[str, Any] = QUICK,
-    tasks: Sequence[str] = TASKS,
+    spec: dict[str, Any],
+    tasks: Sequence[str],
 ) -> servers.Server:
     """Kill a measurement after 1 … `longest` further requests, each time, then let it end."""
+    options = " ".join(f"--{name.replace('_', '-')} {value}" for name, value in spec.items())
+    command = f"horizon --model openai/some --tasks {','.join(tasks)} {options}"
     enough = threading.Event()
     next_kill = rng.randrange(1, longest)
 
@@ -169,7 +144,7 @@ def kill_often(
 
     with serve(script) as server:
         for _ in range(kills):
-            process = start(server, out, spec, tasks)
+            process = start(server, command, out)
             while not enough.wait(0.05):
                 if process.poll() is not None:
                     break
@@ -177,7 +152,7 @@ def kill_often(
             process.communicate()
             next_kill = len(server.received) + rng.randrange(1, longest)
             enough.clear()
-        process = start(server, out, spec, tasks)
+        process = start(server, command, out)
         _, errors = process.communicate(timeout=300)
         assert process.returncode == 0, errors
     return server
@@ -198,37 +173,6 @@ def assert_nothing_was_asked_twice(server: servers.Server, out: Path) -> None:
         assert server.counts[prompt] <= 1 + lost[prompt]
 
 
-def test_after_kill_9_a_measurement_continues_as_if_nothing_had_happened(
-    uninterrupted: Path, tmp_path: Path
-) -> None:
-    server = kill_often(tmp_path / "run", 3, 40, random.Random(2))
-    assert_nothing_was_asked_twice(server, tmp_path / "run")
-    assert_same_measurement(tmp_path / "run", uninterrupted)
-
-
-def test_an_interrupted_measurement_continues(uninterrupted: Path, tmp_path: Path) -> None:
-    enough = threading.Event()
-
-    async def script(received: ReceivedRequest) -> Reply:
-        if len(server.received) == 20:
-            enough.set()
-            # The interrupt arrives while all tasks wait for the end of a round.
-            await servers.asyncio.sleep(1)
-        return reply(received, 9.0)
-
-    with serve(script) as server:
-        process = start(server, tmp_path / "run", QUICK, TASKS)
-        assert enough.wait(100)
-        process.send_signal(signal.SIGINT)
-        _, errors = process.communicate(timeout=100)
-        assert "RunInterrupted" in errors and process.returncode != 0
-        interrupted = len(server.received)
-        measure(server, tmp_path / "run")
-        assert max(server.counts.values()) == 1
-    assert interrupted < sum(map(len, read_outcomes(uninterrupted).values()))
-    assert_same_measurement(tmp_path / "run", uninterrupted)
-
-
 def test_answers_of_a_damaged_round_are_kept(tmp_path: Path) -> None:
     out = tmp_path / "run"
     with serve(model) as server:
@@ -246,16 +190,6 @@ def test_answers_of_a_damaged_round_are_kept(tmp_path: Path) -> None:
     assert Counter(before) <= Counter(after)
 
 
-def test_a_model_that_rejects_everything_ends_the_measurement(tmp_path: Path) -> None:
-    async def rejecting(received: ReceivedRequest) -> Reply:
-        return servers.error(400, "the prompt is too long")
-
-    with serve(rejecting) as server:
-        with pytest.raises(NumbenchError, match=r"were rejected.*choose another --out"):
-            measure(server, tmp_path / "run")
-        assert len(server.received) < 60
-
-
 def test_more_items_and_more_precision_continue_a_measurement(tmp_path: Path) -> None:
     fine = {"precision": 0.2, "max_items": 50}
     with serve(model) as server:
@@ -268,14 +202,6 @@ def test_more_items_and_more_precision_continue_a_measurement(tmp_path: Path) ->
     assert_same_measurement(tmp_path / "steps", tmp_path / "once")
     info = read_info(tmp_path / "steps").horizon
     assert info is not None and (info.precision, info.max_items) == (0.2, 50)
-
-
-def test_further_tasks_join_a_measurement(uninterrupted: Path, tmp_path: Path) -> None:
-    with serve(model) as server:
-        measure(server, tmp_path / "run", tasks=("copy",))
-        measure(server, tmp_path / "run", tasks=("long_addition", "long_max"))
-        assert max(server.counts.values()) == 1
-    assert_same_measurement(tmp_path / "run", uninterrupted)
 
 
 @pytest.mark.parametrize(
@@ -302,13 +228,6 @@ def test_another_measurement_is_refused(
         with pytest.raises(BadInput, match=message):
             measure(server, uninterrupted, **({"base_url": url} | changes))
     assert {path: path.read_bytes() for path in uninterrupted.glob("*.json*")} == before
-
-
-def test_a_measurement_does_not_go_into_the_folder_of_a_run(tmp_path: Path) -> None:
-    with serve(model) as server:
-        measure(server, tmp_path / "run", kind=RunSpec, dataset="v1", tasks=("minmax",), limit=1)
-        with pytest.raises(BadInput, match="questions of 'a dataset'"):
-            measure(server, tmp_path / "run")
 
 
 def failing(first_failures: set[str], status: int) -> Script:
@@ -389,13 +308,15 @@ def test_a_cost_limit_stops_a_measurement_that_continues_later(
         body["usage"]["cost"] = 0.01
         return servers.web.json_response(body)
 
+    # One request at a time: the last of each round is the only one that is begun.
+    routed: dict[str, Any] = {"model": "openrouter/a/b", "tasks": ("copy",), "concurrency": 1}
     with serve(paid) as server:
         with pytest.raises(CostLimitReached, match="stopped before exceeding --max-cost"):
-            measure(server, tmp_path / "run", model="openrouter/a/b", max_cost=0.205)
-        assert 10 < len(server.received) <= 20
-        measure(server, tmp_path / "run", model="openrouter/a/b", max_cost=50.0)
+            measure(server, tmp_path / "run", **routed, max_cost=0.105)
+        assert 4 < len(server.received) <= 10
+        measure(server, tmp_path / "run", **routed, max_cost=50.0)
         assert max(server.counts.values()) == 1
-    assert rounds(tmp_path / "run") == rounds(uninterrupted)
+    assert rounds(tmp_path / "run")["copy"] == rounds(uninterrupted)["copy"]
 
 
 def test_answers_that_are_cut_off_count_as_truncated(tmp_path: Path) -> None:

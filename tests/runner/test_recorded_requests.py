@@ -11,14 +11,10 @@ import pytest
 from numbench.dataset.store import write_dataset
 from numbench.errors import BadInput
 from numbench.journal import REQUESTS, read_run
-from numbench.runner.planning import plan
 from numbench.runner.recorded_requests import read_requests
-from numbench.runner.spec import RunSpec
 from numbench.tasks.items import make_item
-from tests import servers
-from tests.runner.test_routes import question_of
 from tests.runner.test_run import _quick, dataset, go, good, questions
-from tests.servers import ReceivedRequest, Reply, Server, serve
+from tests.servers import serve
 
 pytestmark = pytest.mark.slow
 
@@ -84,22 +80,6 @@ def test_secrets_in_parameters_are_masked(
         assert server.received[0].body["gateway"]["token"] == "planted-secret-0123456789"
     assert "planted-secret" not in (out / REQUESTS).read_text()
     assert read_requests(out)[0].body["gateway"] == {"token": "[key]"}
-
-
-def test_the_server_of_a_preview_gets_nothing(dataset: Path, tmp_path: Path) -> None:
-    async def script(received: ReceivedRequest) -> Reply:
-        return servers.error(500)
-
-    def check(server: Server, model: str) -> None:
-        spec = RunSpec(model, dataset=dataset, out=tmp_path / "run", base_url=server.url)
-        shown = plan(spec).request
-        assert shown is not None and question_of(dict(shown) | {"x": "What is ?"})
-        assert server.received == []
-
-    with serve(script) as server:
-        for model in ("openai/x", "gemini/x", "openrouter/a/b"):
-            check(server, model)
-        check(server, "anthropic/claude-opus-5")
 
 
 def test_a_question_that_is_part_of_a_prompt_is_masked_only_as_a_question(

@@ -15,7 +15,6 @@ from numbench.runner.spec import RunSpec
 from tests import servers
 from tests.runner.test_run import MODEL, _quick, dataset, go, questions
 from tests.servers import ReceivedRequest, Reply, serve
-from tests.test_cli import numbench
 
 __all__ = ["_quick", "dataset"]
 
@@ -127,14 +126,3 @@ def test_a_failed_retry_does_not_replace_an_answer(dataset: Path, tmp_path: Path
         go(server, dataset, out)
         assert go(server, dataset, out, retry=("truncated",)).errors == 1
     assert "1 + 1 is" in {response.text for response in read_run(out).responses.values()}
-
-
-def test_the_option_on_the_command_line(dataset: Path, tmp_path: Path) -> None:
-    with serve(flawed) as server:
-        command = ("run", "--model", MODEL, "--base-url", server.url, "--dataset", "data")
-        assert numbench(*command, cwd=tmp_path).returncode == 3
-        done = numbench(*command, "--retry", "empty, error", cwd=tmp_path)
-        assert "3 answered now, 7 done earlier" in done.stdout
-        wrong = numbench(*command, "--retry", "wrong", cwd=tmp_path)
-    assert wrong.returncode == 2
-    assert "use empty, truncated, refused, error" in wrong.stderr

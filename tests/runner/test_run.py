@@ -5,13 +5,11 @@ from __future__ import annotations
 import asyncio
 import importlib
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from unittest import mock
 
 import pytest
-from msgspec.structs import replace
 
 from numbench.dataset.store import write_dataset
 from numbench.errors import BadInput, NumbenchError
@@ -23,7 +21,7 @@ from numbench.runner.run_context import RetryPolicy
 from numbench.runner.spec import RunSpec
 from numbench.tasks.items import make_item
 from tests import servers
-from tests.servers import ReceivedRequest, Reply, Script, serve
+from tests.servers import ReceivedRequest, Reply, serve
 
 RUN_MODULE = importlib.import_module("numbench.runner.execution")
 """The module; as an attribute of its package, `run` is the function."""
@@ -31,7 +29,14 @@ RUN_MODULE = importlib.import_module("numbench.runner.execution")
 KEY = "sk-planted-0123456789"
 ROOT = Path(__file__).parents[2]
 MODEL = "openai/some"
-QUICK: dict[str, Any] = {"backoff": 0.01, "max_backoff": 0.05, "outage_timeout": 0.0}
+QUICK: dict[str, Any] = {
+    "backoff": 0.01,
+    "max_backoff": 0.05,
+    "outage_timeout": 0.0,
+    "poll_interval": 0.01,
+    "max_poll_interval": 0.02,
+    "job_lookup_timeout": 0.3,
+}
 """A retry policy for tests: short waits, and no outage if several items fail."""
 
 
@@ -63,14 +68,16 @@ def small_dataset(folder: Path, count: int) -> Path:
 
 
 @pytest.fixture(autouse=True)
-def _quick(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setenv("OPENAI_API_KEY", KEY)
-    monkeypatch.setenv("OPENROUTER_API_KEY", KEY)
-    monkeypatch.setenv("GEMINI_API_KEY", KEY)
-    monkeypatch.setattr(
-        RUN_MODULE, "RetryPolicy", lambda **changes: RetryPolicy(**(QUICK | changes))
-    )
-    yield
+def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    for provider in ("OPENAI", "OPENROUTER", "GEMINI", "ANTHROPIC"):
+        monkeypatch.setenv(f"{provider}_API_KEY", KEY)
+    use_policy(monkeypatch)
+
+
+def use_policy(monkeypatch: pytest.MonkeyPatch, **changes: Any) -> None:
+    """Make runs quick, with these changes to their retry policy."""
+    policy = QUICK | changes
+    monkeypatch.setattr(RUN_MODULE, "RetryPolicy", lambda **given: RetryPolicy(**(policy | given)))
 
 
 def go(server: servers.Server, dataset: Path, out: Path, **changes: Any) -> RunReport:
@@ -129,33 +136,6 @@ def test_a_run_stores_every_answer_and_is_not_repeated(dataset: Path, tmp_path: 
     assert "timeout" not in info.settings
 
 
-def test_streamed_answers_are_stored_like_whole_ones(dataset: Path, tmp_path: Path) -> None:
-    async def streamed(received: ReceivedRequest) -> Reply:
-        assert servers.is_streamed(received)
-        return await servers.send_events(received, servers.events(await good(received)))
-
-    records = []
-    for name, script in (("streamed", streamed), ("whole", good)):
-        with serve(script) as server:
-            stream = script is streamed
-            assert go(server, dataset, tmp_path / name, stream=stream).answered == 10
-        responses = read_run(tmp_path / name).responses
-        records.append({k: replace(r, at=None, latency=None) for k, r in responses.items()})
-    assert records[0] == records[1]
-    assert {response.cost for response in records[0].values()} == {0.5}
-
-
-def test_a_gemini_run(dataset: Path, tmp_path: Path) -> None:
-    async def script(received: ReceivedRequest) -> Reply:
-        return servers.gemini(
-            usage={"promptTokenCount": 3, "candidatesTokenCount": 2, "thoughtsTokenCount": 5}
-        )
-
-    with serve(script) as server:
-        report = go(server, dataset, tmp_path / "run", model="gemini-2.5-pro", reasoning="minimal")
-    assert (report.answered, report.generated_tokens) == (10, 70)
-
-
 def test_limit_and_tasks_select_items_in_turn(dataset: Path, tmp_path: Path) -> None:
     with serve(good) as server:
         go(server, dataset, tmp_path / "run", limit=2, concurrency=1)
@@ -177,38 +157,6 @@ def test_each_task_gets_its_system_prompt(dataset: Path, tmp_path: Path) -> None
     prompts = ROOT / "prompts" / "paper" / "system"
     assert systems[True] == (prompts / "minmax.txt").read_text().rstrip("\n")
     assert systems[False] == (prompts / "arithmetic.txt").read_text().rstrip("\n")
-
-
-async def _rate_limited(received: ReceivedRequest) -> Reply:
-    return servers.error(429) if received.number == 0 else servers.chat()
-
-
-async def _down_for_a_moment(received: ReceivedRequest) -> Reply:
-    return servers.error(500) if received.number < 2 else servers.chat()
-
-
-async def _torn_once(received: ReceivedRequest) -> Reply:
-    return await servers.torn(received) if received.number == 0 else servers.chat()
-
-
-async def _garbage_once(received: ReceivedRequest) -> Reply:
-    return await servers.garbage(received) if received.number == 0 else servers.chat()
-
-
-@pytest.mark.parametrize(
-    ("script", "attempts"),
-    [(_rate_limited, 2), (_down_for_a_moment, 3), (_torn_once, 2), (_garbage_once, 2)],
-)
-def test_temporary_failures_are_retried_and_attempts_recorded(
-    dataset: Path, tmp_path: Path, script: Script, attempts: int
-) -> None:
-    with serve(script) as server:
-        report = go(server, dataset, tmp_path / "run")
-        assert set(server.counts.values()) == {attempts}
-    assert (report.answered, report.errors) == (10, 0)
-    assert report.retries == 10 * (attempts - 1)
-    responses = read_run(tmp_path / "run").responses.values()
-    assert {response.attempts for response in responses} == {attempts}
 
 
 def test_retry_after_is_honoured(dataset: Path, tmp_path: Path) -> None:
@@ -259,20 +207,19 @@ def test_a_permanent_failure_is_retried_only_on_request(dataset: Path, tmp_path:
 
 
 @pytest.mark.parametrize("model", [MODEL, "gemini/some"])
-@pytest.mark.parametrize("status", [401, 404])
 def test_a_bad_key_ends_the_run_without_waiting_for_other_requests(
-    tmp_path: Path, model: str, status: int, capfd: pytest.CaptureFixture[str]
+    tmp_path: Path, model: str
 ) -> None:
     dataset = small_dataset(tmp_path / "data", 100)
 
     async def script(received: ReceivedRequest) -> Reply:
         if "What is 1 +" in received.prompt or "[1," in received.prompt:
-            return servers.error(status, f"Incorrect API key provided: {KEY}")
+            return servers.error(401, f"Incorrect API key provided: {KEY}")
         await asyncio.sleep(servers.FOR_EVER)
         return servers.chat()
 
     with serve(script) as server:
-        with pytest.raises(NumbenchError, match=f"HTTP {status}: Incorrect") as caught:
+        with pytest.raises(NumbenchError, match="HTTP 401: Incorrect") as caught:
             go(server, dataset, tmp_path / "run", model=model, concurrency=8)
         assert sum(server.counts[prompt] for prompt in server.counts if prompt) <= 8
     assert KEY not in str(caught.value)
@@ -292,16 +239,6 @@ def test_answers_that_arrive_while_a_run_fails_are_stored(tmp_path: Path) -> Non
     with serve(script) as server, pytest.raises(NumbenchError, match="no credits"):
         go(server, dataset, tmp_path / "run", concurrency=2)
     assert len(read_run(tmp_path / "run").responses) == 1
-
-
-def test_no_more_requests_are_in_flight_than_allowed(dataset: Path, tmp_path: Path) -> None:
-    async def script(received: ReceivedRequest) -> Reply:
-        await asyncio.sleep(0.05)
-        return servers.chat()
-
-    with serve(script) as server:
-        go(server, dataset, tmp_path / "run", concurrency=3)
-        assert server.most_in_flight == 3
 
 
 def test_progress_counts_up_to_the_total(dataset: Path, tmp_path: Path) -> None:
@@ -351,8 +288,8 @@ def test_without_a_callback_progress_is_shown_on_stderr(
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"tasks": ["adition"]}, "unknown task 'adition': use minmax, interval"),
-        ({"tasks": ["std"]}, "dataset small has no task 'std': it has minmax, addition"),
+        ({"tasks": ["adition"]}, "unknown task 'adition'; use 'addition'"),
+        ({"tasks": ["std"]}, "task 'std' is not in dataset small; use minmax, addition"),
         ({"tasks": []}, "no task given"),
         ({"limit": 0}, "--limit 0: give 1 or more"),
         ({"concurrency": 0}, "--concurrency 0"),

@@ -13,12 +13,12 @@ from numbench.errors import BadInput, NumbenchError
 from numbench.journal import iter_responses, read_run
 from numbench.records import possibly_billed_attempts
 from numbench.runner import CostLimitReached, run
-from numbench.runner.attempts import MAX_LOST_RESPONSES
+from numbench.runner.scheduler import MAX_LOST_RESPONSES
 from numbench.runner.spec import RunSpec
 from tests import servers
 from tests.runner.cost_scenarios import HIGHEST_COST, Knowledge, simulate, simulate_suite
 from tests.runner.test_run import MODEL, _quick, dataset, go, good, small_dataset
-from tests.servers import ReceivedRequest, Reply, serve
+from tests.servers import ReceivedRequest, Reply, Script, serve
 
 pytestmark = pytest.mark.slow
 
@@ -37,30 +37,31 @@ def _price_list(folder: Path, route: str = MODEL) -> Path:
     return path
 
 
-def test_an_unreported_cost_comes_from_the_price_table(
-    dataset: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("NUMBENCH_CATALOGUE", str(_price_list(tmp_path)))
-    with serve(_without_cost) as server:
-        assert go(server, dataset, tmp_path / "run").cost == pytest.approx(50.0)
-    for response in read_run(tmp_path / "run").responses.values():
-        assert response.cost == pytest.approx(5.0)
-        assert response.extra["cost_source"] == "price table (2025-03-04)"
-
-
-def test_a_reported_cost_is_kept_and_an_unknown_one_stays_unknown(
-    dataset: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with serve(_without_cost) as server:
+@pytest.mark.parametrize(
+    ("script", "model", "has_prices", "cost", "source"),
+    [
+        (_without_cost, MODEL, True, 50.0, "price table (2025-03-04)"),
+        (good, MODEL, True, 5.0, "provider"),
         # Bundled prices are the provider's, not those of other servers with its API.
-        report = go(server, dataset, tmp_path / "unknown", model="openai/gpt-5")
-        assert report.cost is None
-    monkeypatch.setenv("NUMBENCH_CATALOGUE", str(_price_list(tmp_path)))
-    with serve(good) as server:
-        assert go(server, dataset, tmp_path / "reported").cost == 5.0
-    for name, source in (("unknown", None), ("reported", "provider")):
-        for response in read_run(tmp_path / name).responses.values():
-            assert response.extra.get("cost_source") == source
+        (_without_cost, "openai/gpt-5", False, None, None),
+    ],
+)
+def test_a_cost_is_that_of_the_provider_or_of_the_price_table(
+    dataset: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    script: Script,
+    model: str,
+    has_prices: bool,
+    cost: float | None,
+    source: str | None,
+) -> None:
+    if has_prices:
+        monkeypatch.setenv("NUMBENCH_CATALOGUE", str(_price_list(tmp_path)))
+    with serve(script) as server:
+        assert go(server, dataset, tmp_path / "run", model=model).cost == cost
+    for response in read_run(tmp_path / "run").responses.values():
+        assert response.extra.get("cost_source") == source
 
 
 ROUTER = "openrouter/some"
@@ -106,19 +107,6 @@ def test_requests_in_flight_count_against_the_limit(
         assert stopped.report.cost == 4.0
         assert len(server.received) == 8
         assert server.most_in_flight <= concurrency
-
-
-def test_a_failure_without_a_cost_is_free_and_releases_its_reservation(
-    dataset: Path, tmp_path: Path
-) -> None:
-    async def script(received: ReceivedRequest) -> Reply:
-        if "minimum" in received.prompt:
-            return servers.error(400, "content_filter")
-        return await good(received)
-
-    with serve(script) as server:
-        report = go(server, dataset, tmp_path / "run", model=ROUTER, max_cost=2.5)
-    assert (report.answered, report.errors, report.cost) == (5, 5, 2.5)
 
 
 @pytest.mark.parametrize("fault", ["timeout", "torn", "error"])
@@ -245,20 +233,6 @@ def test_requests_that_were_not_processed_are_free(dataset: Path, tmp_path: Path
     assert (report.answered, report.cost, report.possibly_billed) == (10, 5.0, 0)
 
 
-def test_with_a_price_and_a_token_limit_a_request_counts_at_the_most_it_can_cost(
-    dataset: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    prices = _price_list(tmp_path)
-    prices.write_text(prices.read_text().replace("1e5", "0"))
-    monkeypatch.setenv("NUMBENCH_CATALOGUE", str(prices))
-    with serve(_without_cost) as server:
-        # A dollar per token: an answer costs 4 and may cost 10.
-        stopped = _limited(
-            server, dataset, tmp_path / "run", model=MODEL, max_tokens=10, max_cost=25
-        )
-    assert (stopped.report.answered, stopped.report.cost) == (4, 16.0)
-
-
 def test_a_run_that_loses_every_answer_stops_before_any_cost_is_known(
     dataset: Path, tmp_path: Path
 ) -> None:
@@ -294,26 +268,48 @@ def test_a_limit_of_several_providers_holds(tmp_path: Path, knowledge: Knowledge
     assert exceeded <= (0 if knowledge == "highest" else 1)
 
 
-@pytest.mark.parametrize("concurrency", [1, 16])
-def test_a_request_counts_at_the_published_average_if_that_is_larger(
-    dataset: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, concurrency: int
+@pytest.mark.parametrize(
+    ("changes", "answered"),
+    [
+        # A dollar per token: an answer costs 4, but 20 (MinMax) or 21 (Add) are expected.
+        ({"model": "gpt-5", "reasoning": "minimal", "max_cost": 30}, 3),
+        # An answer costs 4 and may cost 10.
+        ({"model": "openai/gpt-5", "max_tokens": 10, "max_cost": 25}, 4),
+    ],
+)
+def test_a_request_counts_at_the_published_average_or_at_its_token_limit(
+    dataset: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    changes: dict[str, Any],
+    answered: int,
 ) -> None:
     prices = _price_list(tmp_path, "openai/gpt-5")
     prices.write_text(prices.read_text().replace("1e5", "0"))
     monkeypatch.setenv("NUMBENCH_CATALOGUE", str(prices))
     with serve(_without_cost) as server:
-        # A dollar per token: an answer costs 4, but 20 (MinMax) or 21 (Add) are expected.
-        stopped = _limited(
-            server,
-            dataset,
-            tmp_path / "run",
-            model="gpt-5",
-            reasoning="minimal",
-            max_cost=30,
-            concurrency=concurrency,
-        )
-        assert (stopped.report.answered, stopped.report.cost) == (3, 12.0)
-        assert server.most_in_flight == 1
+        stopped = _limited(server, dataset, tmp_path / "run", **changes)
+    assert (stopped.report.answered, stopped.report.cost) == (answered, 4.0 * answered)
+
+
+def test_the_token_limit_of_the_model_itself_bounds_a_request(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each answer costs the most that it can: $0.64 for 64,000 tokens at $10 per million."""
+    model = "anthropic/claude-haiku-4-5"
+    prices = _price_list(tmp_path, model)
+    prices.write_text(prices.read_text().replace("1e5", "0").replace("1e6", "10.0"))
+    monkeypatch.setenv("NUMBENCH_CATALOGUE", str(prices))
+
+    async def script(received: ReceivedRequest) -> Reply:
+        usage = {"input_tokens": 10, "output_tokens": 64_000}
+        reply = servers.anthropic(usage=usage, stop="max_tokens")
+        return await servers.send_events(received, servers.events(reply))
+
+    with serve(script) as server:
+        data, claude = small_dataset(tmp_path / "data", 50), {"model": model, "reasoning": "max"}
+        _limited(server, data, tmp_path / "run", **claude, max_cost=5.0)
+        assert len(server.received) == 7
 
 
 def test_an_answer_without_a_cost_ends_a_limited_run(dataset: Path, tmp_path: Path) -> None:
@@ -333,7 +329,7 @@ def test_an_answer_without_a_cost_ends_a_limited_run(dataset: Path, tmp_path: Pa
         (MODEL, 1.0, "no price is known for openai/some and openai reports no cost"),
         ("openai/gpt-5", 1.0, "no price is known for openai/gpt-5"),
         ("baseline/float64", 1.0, "costs nothing: omit --max-cost"),
-        (ROUTER, 0.0, "--max-cost 0: give an amount in US dollars above 0"),
+        (ROUTER, 0.0, "--max-cost 0: give a number above 0"),
         (ROUTER, float("nan"), "--max-cost nan"),
     ],
 )

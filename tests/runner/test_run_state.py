@@ -34,7 +34,7 @@ def test_texts_are_not_in_memory_at_once(tmp_path: Path) -> None:
     assert (run.folder / RESPONSES).stat().st_size > 40e6
     tracemalloc.start()
     state = read_state(run, None)
-    stats = state.statistics(requests, [], None)
+    stats = state.statistics(requests.values(), [], None)
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert set(state.outcomes.values()) == {None} and state.spent == pytest.approx(200.25)

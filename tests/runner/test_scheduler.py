@@ -1,27 +1,119 @@
-"""The end of a run: which requests are not sent any more."""
+"""How fast requests are sent, how long failures are waited for, and how a run ends."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+import bisect
+import signal
+import threading
+from collections import Counter
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from numbench.errors import NumbenchError
-from numbench.journal import Journal
+from numbench.journal import Journal, read_run
 from numbench.models.base import Message, Request, RequestSettings
 from numbench.records import Completion, Failure, ItemSample
-from numbench.runner.progress import RunStats
-from numbench.runner.request_source import FixedRequests
+from numbench.runner import RunInterrupted, TimeLimitReached
+from numbench.runner.progress import RunProgress, RunStats
+from numbench.runner.request_source import DatasetRequests
 from numbench.runner.run_context import RetryPolicy, RunContext
-from numbench.runner.scheduler import RequestScheduler
-from tests.runner.test_run import _quick, dataset, questions
+from numbench.runner.scheduler import RATE_LIMIT_ATTEMPTS_FACTOR, RequestScheduler
+from numbench.runner.suite import paper_suite, plan_suite, run_suite
+from numbench.runner.throttle import RequestPacer, Throttle
+from tests import servers
+from tests.models.test_provider_errors import PER_MINUTE, google_quota
+from tests.runner.test_run import _quick, dataset, go, good, questions, small_dataset, use_policy
+from tests.servers import ReceivedRequest, Reply, Script, serve
 from tests.test_journal import INFO
 
 __all__ = ["_quick", "dataset"]
 
+FINE = Completion(text="x")
 REFUSED = Completion(error=Failure(kind="run", message="no such key", status=401))
+
+
+def limited(retry_after: float | None = None) -> Completion:
+    return Completion(error=Failure(kind="rate_limit", message="slow", retry_after=retry_after))
+
+
+@pytest.mark.parametrize(
+    ("limit", "results", "expected"),
+    [
+        (4, [FINE], 4),
+        (16, [limited()], 8),
+        (4, 9 * [limited()], 1),
+        (4, 9 * [limited()] + 40 * [FINE], 4),
+        (40, 2 * [limited()] + 10 * [FINE], 10),
+        (40, 2 * [limited()] + 11 * [FINE], 11),
+    ],
+)
+def test_the_limit_is_halved_by_rate_limits_and_grows_by_one_per_round(
+    limit: int, results: list[Completion], expected: int
+) -> None:
+    throttle = Throttle(limit)
+    for now, result in enumerate(results):
+        throttle.start(now)
+        throttle.end(result, now, now)
+    assert (throttle.limit, throttle.in_flight) == (expected, 0)
+
+
+def test_rate_limits_of_concurrent_requests_count_once_and_the_longest_pause_holds() -> None:
+    throttle = Throttle(16, max_pause=100.0)
+    for _ in range(3):
+        throttle.start(0.0)
+    for result in (limited(2.0), limited(1000.0), None):
+        throttle.end(result, 0.0, 1.0)
+    assert (throttle.limit, throttle.in_flight) == (8, 0)
+    assert [throttle.pause_seconds(now) for now in (1.0, 51.0, 101.0)] == [100.0, 50.0, 0.0]
+
+
+@given(
+    st.lists(st.floats(0, 200) | st.floats(0, 2) | st.just(0.0), max_size=100), st.integers(1, 40)
+)
+def test_no_minute_has_more_requests_than_the_cap(arrivals: list[float], rpm: int) -> None:
+    pacer, starts, now = RequestPacer(rpm), list[float](), 0.0
+    for arrival in sorted(arrivals):
+        now = max(now, arrival)
+        now += pacer.seconds_until(now)
+        pacer.count(now)
+        starts.append(now)
+    ends = [bisect.bisect_right(starts, start + 60.0) for start in starts]
+    assert all(end - index <= rpm for index, end in enumerate(ends))
+
+
+def test_a_whole_minute_is_used() -> None:
+    pacer, now = RequestPacer(30), 0.0
+    for _ in range(91):
+        now += pacer.seconds_until(now)
+        pacer.count(now)
+    assert now < 3.2 * 61
+
+
+def test_the_runs_of_one_provider_in_a_suite_share_their_cap(
+    dataset: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    used: list[RequestPacer] = []
+    count = RequestPacer.count
+
+    def record(self: RequestPacer, now: float) -> None:
+        used.append(self)
+        count(self, now)
+
+    async def script(received: ReceivedRequest) -> Reply:
+        return servers.plain(received)
+
+    monkeypatch.setattr(RequestPacer, "count", record)
+    common = {"dataset": dataset, "limit": 1, "out": tmp_path, "rpm": 1_000_000}
+    with serve(script) as server:
+        members = plan_suite(list(paper_suite({}, common | {"base_url": server.url})))
+        run_suite(members)
+    providers = Counter(str(each.resolved.description.route).partition("/")[0] for each in members)
+    assert sorted(Counter(map(id, used)).values()) == sorted(2 * n for n in providers.values())
 
 
 class Refusing:
@@ -40,19 +132,177 @@ class Refusing:
         pass
 
 
-def test_after_a_refusal_no_other_worker_sends_its_request(tmp_path: Path) -> None:
+def test_after_a_refusal_no_other_request_is_sent(tmp_path: Path) -> None:
     model, items = Refusing(), [ItemSample(item) for item in questions(5)["addition"]]
     with Journal(tmp_path, INFO) as journal:
         context = RunContext(
-            requests=FixedRequests(items),
+            source=DatasetRequests(items, items),
             build_request=lambda requested: Request((), RequestSettings()),
             journal=journal,
             policy=RetryPolicy(concurrency=5),
             on_progress=lambda progress: None,
             with_cost=lambda completion: completion,
-            budget=None,
+            costs=None,
             stats=RunStats(requested.item for requested in items),
         )
         with pytest.raises(NumbenchError, match="no such key"):
-            asyncio.run(RequestScheduler(model, context).run())
+            asyncio.run(RequestScheduler(model, context, items).run())
     assert model.requests == 1
+
+
+def quota() -> Reply:
+    """A limit per minute in words that also speak of billing."""
+    return google_quota(PER_MINUTE, delay="0.01s")
+
+
+def no_room() -> Reply:
+    return servers.error(503, "no room")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("model", "first", "last", "fault"),
+    [
+        ("openai/some", 5, 100, no_room),
+        ("openai/some", 0, 150, no_room),
+        ("openai/some", 0, 150, lambda: servers.error(529, "no room")),
+        *[(f"{name}/some", n, 150, quota) for name in ("openai", "gemini") for n in (0, 5)],
+    ],
+)
+def test_outages_and_rate_limits_are_waited_out_without_failed_items(
+    dataset: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    model: str,
+    first: int,
+    last: int,
+    fault: Callable[[], Reply],
+) -> None:
+    use_policy(monkeypatch, max_backoff=0.02, outage_timeout=60.0)
+    states: list[RunProgress] = []
+
+    async def script(received: ReceivedRequest) -> Reply:
+        return fault() if first < len(server.received) <= last else servers.plain(received)
+
+    with serve(script) as server:
+        out = tmp_path / "run"
+        report = go(server, dataset, out, concurrency=4, model=model, on_progress=states.append)
+    assert (report.answered, report.errors, report.retries) == (10, 0, last - first)
+    # While it waits, the progress says why.
+    failures = {state.last_failure for state in states}
+    assert any(each.startswith("HTTP ") for each in failures) and states[-1].last_failure == ""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("first", "fault", "concurrency"), [(5, no_room, 4), (0, quota, 16)])
+def test_an_outage_or_a_rate_limit_that_lasts_ends_the_run(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    first: int,
+    fault: Callable[[], Reply],
+    concurrency: int,
+) -> None:
+    use_policy(monkeypatch, max_backoff=0.02, outage_timeout=0.5)
+    data = small_dataset(tmp_path / "more", 30)
+
+    async def script(received: ReceivedRequest) -> Reply:
+        return await good(received) if len(server.received) < first else fault()
+
+    with serve(script) as server, pytest.raises(NumbenchError, match="10 items in a row failed"):
+        go(server, data, tmp_path / "run", concurrency=concurrency)
+
+
+@pytest.mark.parametrize(("status", "attempts"), [(503, 2), (429, 2 * RATE_LIMIT_ATTEMPTS_FACTOR)])
+def test_an_item_that_always_fails_alone_is_given_up(
+    dataset: Path, tmp_path: Path, status: int, attempts: int
+) -> None:
+    async def script(received: ReceivedRequest) -> Reply:
+        return servers.error(status) if "5 + 1" in received.prompt else await good(received)
+
+    with serve(script) as server:
+        report = go(server, dataset, tmp_path / "run", max_attempts=2)
+        assert (report.answered, report.errors, report.permanent_errors) == (9, 1, 0)
+        assert max(server.counts.values()) == attempts
+    assert report.last_error == "scripted"
+
+
+def test_at_the_time_limit_no_new_request_is_sent_and_answers_in_flight_are_stored(
+    dataset: Path, tmp_path: Path
+) -> None:
+    async def slow(received: ReceivedRequest) -> Reply:
+        await asyncio.sleep(0.3)
+        return servers.chat()
+
+    with serve(slow) as server:
+        stopped = "stopped at --time-limit: 2 answered now, 8 still"
+        with pytest.raises(TimeLimitReached, match=stopped):
+            go(server, dataset, tmp_path / "run", concurrency=2, time_limit=0.1)
+        assert (len(server.received), len(read_run(tmp_path / "run").responses)) == (2, 2)
+        assert go(server, dataset, tmp_path / "run", time_limit=60).answered == 8
+
+
+def test_the_time_limit_ends_the_wait_for_a_retry(dataset: Path, tmp_path: Path) -> None:
+    async def busy(received: ReceivedRequest) -> Reply:
+        return servers.error(429, headers={"Retry-After": "3600"})
+
+    with serve(busy) as server, pytest.raises(TimeLimitReached, match="10 still open"):
+        go(server, dataset, tmp_path / "run", time_limit=0.2)
+    assert read_run(tmp_path / "run").responses == {}
+
+
+def test_an_interrupt_after_the_time_limit_ends_the_wait_for_answers(
+    dataset: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    use_policy(monkeypatch, interrupt_grace=0.05)
+
+    async def never(received: ReceivedRequest) -> Reply:
+        await asyncio.sleep(servers.FOR_EVER)
+        return servers.chat()
+
+    with serve(never) as server:
+        threading.Timer(0.6, lambda: signal.raise_signal(signal.SIGINT)).start()
+        with pytest.raises(RunInterrupted):
+            go(server, dataset, tmp_path / "run", time_limit=0.2)
+
+
+def test_answers_in_flight_are_stored_when_the_account_is_spent(
+    dataset: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("numbench.runner.scheduler.SHUTDOWN_GRACE_SECONDS", 0.0)
+
+    async def script(received: ReceivedRequest) -> Reply:
+        number = len(server.received)
+        if number in (2, 3):
+            while len(server.received) < 4:
+                await asyncio.sleep(0.01)
+            await asyncio.sleep(0.5)
+        elif number >= 4:
+            return servers.error(429, "no credit", code="insufficient_quota")
+        return await good(received)
+
+    with serve(script) as server:
+        with pytest.raises(NumbenchError, match="no credit"):
+            go(server, dataset, tmp_path / "run", concurrency=3)
+        assert len(server.received) == 4
+    responses = read_run(tmp_path / "run").responses.values()
+    assert [response.error for response in responses] == [None] * 3
+
+
+async def billed(received: ReceivedRequest) -> Reply:
+    return servers.chat(usage={"cost": 0.5}, error={"message": "overloaded", "code": 502})
+
+
+@pytest.mark.parametrize(("fault", "cost"), [(billed, 0.5), (servers.torn, None)])
+def test_what_attempts_before_a_refusal_cost_or_may_have_cost_is_recorded(
+    dataset: Path, tmp_path: Path, fault: Script, cost: float | None
+) -> None:
+    async def script(received: ReceivedRequest) -> Reply:
+        if len(server.received) == 1:
+            return await fault(received)
+        return servers.error(401, "no such key")
+
+    with serve(script) as server, pytest.raises(NumbenchError, match="no such key"):
+        go(server, dataset, tmp_path / "run", concurrency=1)
+    (response,) = read_run(tmp_path / "run").responses.values()
+    assert response.error is not None and response.error.possibly_billed
+    assert response.cost == cost

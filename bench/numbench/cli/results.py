@@ -192,8 +192,8 @@ def merge(runs: list[Path], *, out: Path) -> None:
       numbench report results/gpt-5_high_v1
 
     The runs must agree in everything that shapes an answer (model, level, settings, dataset,
-    prompts) and share no questions. Missing shards are named and merged later: merge the result
-    with them, or resume it with numbench run without --shard.
+    prompts) and share no questions. If shards are missing, merge the result with them later, or
+    resume it with numbench run without --shard.
 
     Writes one run folder (--out); the merged runs stay as they are.
 
@@ -204,9 +204,6 @@ def merge(runs: list[Path], *, out: Path) -> None:
     from numbench.journal_merge import merge_runs
 
     merged = merge_runs(runs, out, on_message=print_to_stderr)
-    for state in merged.incomplete_shards:
-        extent = "missing" if state.missing == state.requests else f"{state.missing:,} missing"
-        print(f"shard {state.shard}: {extent} of {state.requests:,} requests")
     done = merged.requests - merged.missing
     print(f"{out}: {done:,} of {merged.requests:,} requests have a response")
     if merged.missing:

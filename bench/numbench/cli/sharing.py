@@ -169,9 +169,8 @@ def _repair(run: Path) -> None:
 
     state = verify_run(run, repair=True)
     for damage in state.damage:
-        lost = "the whole record in it is kept" if damage.is_recovered else "lost"
         item = f" (question {damage.item_id})" if damage.item_id else ""
-        print_lines(f"{damage.path}, line {damage.line}{item}: {lost}: {damage.reason}")
+        print_lines(f"{damage.path}, line {damage.line}{item}: lost: {damage.reason}")
     print(f"{run}: {state.responses} responses, {len(state.damage)} lines repaired")
 
 

@@ -26,10 +26,10 @@ from numbench.memory_test.registration import (
 )
 from numbench.memory_test.rule import Rule, register_rule
 from numbench.models import ModelDescription
+from numbench.runner.execution import RunReport
 from numbench.runner.planning import Plan, plan
 from numbench.runner.progress import ScoreCallback
 from numbench.runner.resolution import describe, folder_name, select_tasks
-from numbench.runner.run_report import RunReport
 from numbench.runner.spec import RunSpec
 from numbench.runner.suite import run_suite
 

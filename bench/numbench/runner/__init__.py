@@ -9,14 +9,15 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from numbench.runner.execution import arun, run
-    from numbench.runner.planning import Plan, plan
-    from numbench.runner.run_report import (
+    from numbench.runner.execution import (
         CostLimitReached,
         RunInterrupted,
         RunReport,
         TimeLimitReached,
+        arun,
+        run,
     )
+    from numbench.runner.planning import Plan, plan
     from numbench.runner.spec import HorizonSpec, RunSpec
 
 __all__ = [
@@ -33,9 +34,15 @@ __all__ = [
 ]
 
 _MODULES = {
-    "execution": ("arun", "run"),
+    "execution": (
+        "CostLimitReached",
+        "RunInterrupted",
+        "RunReport",
+        "TimeLimitReached",
+        "arun",
+        "run",
+    ),
     "planning": ("Plan", "plan"),
-    "run_report": ("CostLimitReached", "RunInterrupted", "RunReport", "TimeLimitReached"),
     "spec": ("HorizonSpec", "RunSpec"),
 }
 _MODULE_OF = {name: module for module, names in _MODULES.items() for name in names}

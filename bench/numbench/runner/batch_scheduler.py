@@ -20,7 +20,7 @@ from numbench.models.base import BatchRequest, BatchService, BatchStatus
 from numbench.models.provider_errors import ProviderError, transient_failure
 from numbench.records import Completion, ItemSample, Job
 from numbench.runner.progress import RunProgress
-from numbench.runner.run_context import RunContext, is_retryable, make_response, timestamp
+from numbench.runner.run_context import RunContext, is_retryable, timestamp
 
 _T = TypeVar("_T")
 
@@ -43,48 +43,44 @@ class BatchScheduler:
         self.retries = 0
         self.reached_time_limit = False
         self._service, self._context = service, context
-        self._journal, self._policy, self._budget = (
-            context.journal,
-            context.policy,
-            context.budget,
-        )
+        self._journal, self._policy, self._costs = context.journal, context.policy, context.costs
         self._open = {requested.id: requested for requested in requests}
         self._attempts: Counter[str] = Counter()
         self._active_jobs: dict[str, Job] = {}
         self._status: dict[str, BatchStatus] = {}
-        self._stop = asyncio.Event()
+        self._work: asyncio.Task[None] | None = None
+        self._is_interrupted = False
         self._one_job_at_a_time = False
         self._max_requests_per_job = service.max_requests
 
     async def run(self) -> None:
         """Complete all items, or until interrupted. Raises NumbenchError if a provider refuses."""
-        work = asyncio.create_task(self._work())
-        stopped = asyncio.create_task(self._stop.wait())
+        if self._is_interrupted:
+            return
+        self._work = asyncio.create_task(self._complete_all())
         try:
-            await asyncio.wait(
-                (work, stopped),
-                timeout=self._policy.time_limit,
-                return_when=asyncio.FIRST_COMPLETED,
-            )
-            self.reached_time_limit = not work.done() and not self._stop.is_set()
+            await asyncio.wait((self._work,), timeout=self._policy.time_limit)
+            self.reached_time_limit = not self._work.done()
         finally:
-            stopped.cancel()
-            if not work.done():
-                work.cancel()
-            await asyncio.gather(work, stopped, return_exceptions=True)
-        if not work.cancelled():
-            work.result()
+            self._work.cancel()
+            await asyncio.gather(self._work, return_exceptions=True)
+            if self._costs is not None:
+                self._costs.end()
+        if not self._work.cancelled():
+            self._work.result()
 
     def interrupt(self) -> None:
         """Stop waiting. The jobs continue at the provider."""
-        self._stop.set()
+        self._is_interrupted = True
+        if self._work is not None:
+            self._work.cancel()
 
     @property
     def progress(self) -> RunProgress:
         """The progress of the run."""
         return self.stats.progress(retries=self.retries, note=self._note())
 
-    async def _work(self) -> None:
+    async def _complete_all(self) -> None:
         self._report_progress()
         await self._resume_jobs()
         await self._submit_open()
@@ -127,9 +123,9 @@ class BatchScheduler:
             return
         submitted = {request_id for job in self._active_jobs.values() for request_id in job.items}
         waiting = [r for request_id, r in self._open.items() if request_id not in submitted]
-        affordable = [r for r in waiting if self._budget is None or self._budget.try_admit(r)]
-        if self._budget is not None and not affordable and waiting and not self._active_jobs:
-            self._budget.exhausted = True
+        affordable = [r for r in waiting if self._costs is None or self._costs.admit(r)]
+        if self._costs is not None and waiting and not affordable and not self._active_jobs:
+            self._costs.budget.exhausted = True
         for requests in self._split_into_jobs(affordable):
             ids = tuple(request.id for request in requests)
             job = Job(
@@ -167,8 +163,8 @@ class BatchScheduler:
         self._active_jobs[job.key] = job
         for request_id in job.items:
             self._attempts[request_id] += 1
-            if self._budget is not None and request_id in self._open:
-                self._budget.reserve(self._open[request_id])
+            if self._costs is not None and request_id in self._open:
+                self._costs.reserve(self._open[request_id])
         self._report_progress()
 
     async def _wait_for_one(self) -> Job:
@@ -213,9 +209,9 @@ class BatchScheduler:
     def _close(self, job: Job) -> None:
         self._journal.record_job(Job(key=job.key, state="collected", id=job.id, at=timestamp()))
         del self._active_jobs[job.key]
-        if self._budget is not None:
+        if self._costs is not None:
             for request_id in job.items:
-                self._budget.release(request_id)
+                self._costs.release(request_id)
 
     async def _complete(self, request_id: str, result: Completion | None, job: Job) -> None:
         """Store the result of a request, unless it is to be submitted again."""
@@ -228,14 +224,9 @@ class BatchScheduler:
             self.retries += 1
             return
         requested, completion = self._open[request_id], self._context.with_cost(result)
-        notes = {"batch_job": _job_id(job), **self._context.notes_on_retry(requested, job)}
-        await self._journal.append(make_response(requested, completion, attempts, **notes))
+        await self._context.store(requested, completion, attempts, job=job)
         del self._open[request_id]
-        if self._budget is not None:
-            self._budget.count(requested, completion)
-        self._context.requests.record(requested, completion)
-        self._context.served.count(completion)
-        self.stats.count(requested.item, completion)
+        self._context.count(requested, completion)
         self._report_progress()
 
     def _split_into_jobs(self, unsent: Iterable[ItemSample]) -> Iterator[list[BatchRequest]]:
@@ -296,7 +287,7 @@ class BatchScheduler:
         )
 
     def _report_progress(self) -> None:
-        self._context.on_progress(self.progress)
+        self._context.report(self.progress)
 
 
 def _is_retryable_error(error: BaseException) -> bool:

@@ -1,10 +1,10 @@
-"""Cost limits: no request is sent whose cost might exceed the limit of its run."""
+"""Cost limits: no request is sent whose cost might exceed the limit of its command."""
 
 from __future__ import annotations
 
-import asyncio
-from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 from numbench.errors import BadInput
@@ -32,46 +32,71 @@ _MAX_UNPRICED_ATTEMPTS = 3
 """Attempts that may have been billed before any cost is known, in one call."""
 
 
+@dataclass
+class TaskCosts:
+    """What the requests of one task of a run have cost and may cost, in US dollars.
+
+    expected, bound: of one request, and the most that it can cost; None if unknown. highest: of the
+    costs so far. in_flight: requests whose cost is reserved. possibly_billed: attempts without an
+    answer that may have been billed.
+    """
+
+    expected: float | None = None
+    bound: float | None = None
+    highest: float | None = None
+    count: int = 0
+    total: float = 0.0
+    in_flight: int = 0
+    possibly_billed: int = 0
+
+    @property
+    def estimate(self) -> float | None:
+        """What to reserve for one request, None if nothing is known of its cost."""
+        return max(
+            (cost for cost in (self.expected, self.bound, self.highest) if cost is not None),
+            default=None,
+        )
+
+    def tail_margin(self, reserved: float, is_alone: bool) -> float:
+        """Return by how much one request may exceed what is reserved for it.
+
+        As far as the costs so far vary; if few are known, by a multiple of what is reserved, unless
+        the request is the only one in flight.
+        """
+        if self.bound is not None:
+            return 0.0
+        if self.highest is not None and self.count >= _MIN_COSTS_FOR_TAIL:
+            mean = self.total / self.count
+            return max(0.0, mean + _TAIL_FACTOR * (self.highest - mean) - reserved)
+        return _TAIL_FACTOR * reserved if self.in_flight and not is_alone else 0.0
+
+
 class Budget:
-    """The US dollars that a run may cost, has cost, and has reserved.
+    """The US dollars that a command may cost: one run, or the runs of a suite together.
 
     A request in flight is reserved at the most that it can cost, if its token limit and price are
     known: then the limit is never exceeded. Otherwise it counts at its task's expected cost or most
-    expensive answer so far, whichever is larger, and there is a margin for one request that is more
-    expensive than all before it, as far as the costs so far vary. While few costs are known,
-    requests that the limit covers only without a margin are sent one at a time. If a task has no
-    known cost, only one such request is in flight at a time, also among the runs that share a
-    limit, and it counts at the most expensive answer of the other tasks and runs.
+    expensive answer so far, whichever is larger, and each run with requests in flight has a margin
+    for one that is more expensive than all before it, as far as the costs so far vary. While few
+    costs are known, requests that the limit covers only without a margin are sent one at a time. If
+    a task has no known cost, only one such request is in flight at a time, and it counts at the
+    most expensive answer of the other tasks and runs.
 
     The reservation of an attempt that may have been billed, but did not say what it cost, stays.
     """
 
-    def __init__(
-        self,
-        limit: float,
-        expected: Mapping[str, float],
-        spent: Iterable[tuple[str, float]] = (),
-        highest_possible: Mapping[str, float] | None = None,
-    ) -> None:
-        """`expected`, `highest_possible`: US dollars per request, by task, as far as known.
+    def __init__(self, limit: float, recorded: Mapping[Path, float] | None = None) -> None:
+        """`recorded`: US dollars that run folders have cost, or may have, before this command.
 
-        `spent`: task and cost of each answer.
+        They count until the folder's run is opened.
         """
         self.limit = limit
-        self.spent = 0.0
-        self.exhausted = False
-        self.cost_unknown = False
-        self._expected, self._highest_possible = expected, highest_possible or {}
-        self._highest_cost: dict[str, float] = {}
-        self._sums: dict[str, tuple[int, float]] = {}
-        self._possibly_billed: Counter[str] = Counter()
-        self._unpriced_attempts = 0
-        self._shared = SharedLimit({})
-        self._shared.add(self)
-        self._in_flight: dict[str, ItemSample] = {}
-        self._changed = asyncio.Event()
-        for task, cost in spent:
-            self.add_cost(task, cost)
+        self.recorded = dict(recorded or {})
+        self.runs: list[RunCosts] = []
+        self.exhausted = self.cost_unknown = False
+        self.unpriced_attempts = 0
+        self.on_release: list[Callable[[], None]] = []
+        """Called when a reservation became free, so that a waiting request may fit."""
 
     @property
     def is_closed(self) -> bool:
@@ -79,68 +104,135 @@ class Budget:
         return self.exhausted or self.cost_unknown
 
     @property
+    def spent(self) -> float:
+        """US dollars that all runs have cost, as far as they are known."""
+        return sum(self.recorded.values()) + sum(run.spent for run in self.runs)
+
+    @property
     def lost_before_any_cost(self) -> int:
-        """Attempts of this call that may have been billed, if nothing is known of any cost."""
-        return 0 if self._highest_cost else self._unpriced_attempts
+        """Attempts of this command that may have been billed, if nothing is known of any cost."""
+        return 0 if self.highest_cost else self.unpriced_attempts
+
+    @property
+    def highest_cost(self) -> float:
+        """US dollars of the most expensive answer of all runs, 0 if none is known."""
+        return max((task.highest or 0.0 for task in self._tasks), default=0.0)
+
+    @property
+    def covers_requests_in_flight(self) -> bool:
+        """Whether the limit covers every request in flight, also if it is sent once more."""
+        is_alone = self._in_flight <= 1
+        needed = sum(self.recorded.values())
+        needed += sum(run.committed + run.tail_margin(is_alone) for run in self.runs)
+        return needed <= self.limit * _ROUNDING_TOLERANCE
+
+    def admit(self, run: RunCosts, requested: ItemSample) -> bool:
+        """Reserve the cost of a request of a run if it fits, and return whether it does.
+
+        If it does not although none is in flight, no later request fits either.
+        """
+        if self.is_closed:
+            return False
+        is_unpriced = run.tasks[requested.task].estimate is None
+        has_lost_many = self.lost_before_any_cost >= _MAX_UNPRICED_ATTEMPTS
+        others = (each for each in self._tasks if each.in_flight and each.estimate is None)
+        if not (is_unpriced and (has_lost_many or any(others))):
+            run.reserve(requested)
+            if self.covers_requests_in_flight:
+                return True
+            run.cancel(requested.id)
+        self.exhausted = not self._in_flight
+        return False
+
+    @property
+    def _tasks(self) -> list[TaskCosts]:
+        return [task for run in self.runs for task in run.tasks.values()]
+
+    @property
+    def _in_flight(self) -> int:
+        return sum(task.in_flight for task in self._tasks)
+
+
+class RunCosts:
+    """The share of one run in a budget, by task."""
+
+    def __init__(
+        self,
+        budget: Budget,
+        expected: Mapping[str, float],
+        bounds: Mapping[str, float] | None = None,
+    ) -> None:
+        """`expected`, `bounds`: US dollars per request, by task, as far as known."""
+        self.budget = budget
+        self.spent = 0.0
+        self.tasks: defaultdict[str, TaskCosts] = defaultdict(TaskCosts)
+        for task, cost in expected.items():
+            self.tasks[task].expected = cost
+        for task, cost in (bounds or {}).items():
+            self.tasks[task].bound = cost
+        self._in_flight: dict[str, str] = {}
+        budget.runs.append(self)
 
     @property
     def possibly_billed(self) -> float:
         """US dollars that attempts without an answer may have cost, beyond `spent`."""
-        return sum(n * self._value(task) for task, n in self._possibly_billed.items())
+        return sum(each.possibly_billed * self._value(each) for each in self.tasks.values())
 
     @property
     def committed(self) -> float:
         """US dollars that are spent, may have been billed, or are reserved."""
-        return self.spent + self.possibly_billed + self._in_flight_cost()
+        in_flight = sum(each.in_flight * self._value(each) for each in self.tasks.values())
+        return self.spent + self.possibly_billed + in_flight
 
-    @property
-    def has_requests_in_flight(self) -> bool:
-        """Whether a reservation may become free."""
-        return bool(self._in_flight)
+    def tail_margin(self, is_alone: bool) -> float:
+        """Return by how much one request in flight may exceed its share, 0 if there is none."""
+        if not self._in_flight:
+            return 0.0
+        return max(each.tail_margin(self._value(each), is_alone) for each in self.tasks.values())
 
-    @property
-    def covers_requests_in_flight(self) -> bool:
-        """Whether the limit still covers every request in flight if it is sent once more."""
-        return self._fits_limit(self._in_flight_cost(), self._tasks_in_flight())
+    def admit(self, requested: ItemSample) -> bool:
+        """Reserve the cost of a request if the budget covers it, and return whether it does."""
+        return self.budget.admit(self, requested)
 
-    def share(self, shared: SharedLimit) -> None:
-        """Count the costs of the other runs under `shared` against the limit."""
-        self._shared = shared
+    def reserve(self, requested: ItemSample) -> None:
+        """Count a request as in flight, whether or not it fits."""
+        if requested.id not in self._in_flight:
+            self._in_flight[requested.id] = requested.task
+            self.tasks[requested.task].in_flight += 1
 
-    async def admit(self, requested: ItemSample) -> bool:
-        """Reserve the cost of a request, and wait for those in flight if that may make it fit.
+    def cancel(self, request_id: str) -> None:
+        """Count a request as not in flight after all."""
+        if (task := self._in_flight.pop(request_id, None)) is not None:
+            self.tasks[task].in_flight -= 1
 
-        Returns False, then and for every later request, if it does not fit although no request is
-        in flight.
-        """
-        while not self.is_closed:
-            if self.try_admit(requested):
-                return True
-            if not self._shared.has_requests_in_flight:
-                self.exhausted = True
-                break
-            await self._changed.wait()
-        return False
+    def release(self, request_id: str) -> None:
+        """Count a request as no longer in flight, so that another may fit."""
+        self.cancel(request_id)
+        for send in list(self.budget.on_release):
+            send()
 
-    def add_cost(self, task: str, cost: float, is_comparable: bool = True) -> None:
-        """Add the cost, in US dollars, of an attempt at an item of `task`.
+    def end(self) -> None:
+        """Count what is still reserved as possibly billed, because the run learns no more of it."""
+        for request_id, task in list(self._in_flight.items()):
+            self.add_possibly_billed(task, is_earlier=True)
+            self.release(request_id)
 
-        is_comparable: whether it had the present price, so that it counts for how costs vary.
-        """
+    def add_cost(self, task: str, cost: float) -> None:
+        """Add the cost, in US dollars, of an attempt at an item of `task`."""
+        costs = self.tasks[task]
         self.spent += cost
-        self._highest_cost[task] = max(cost, self._highest_cost.get(task, 0.0))
-        if is_comparable:
-            count, total = self._sums.get(task, (0, 0.0))
-            self._sums[task] = count + 1, total + cost
+        costs.highest = max(cost, costs.highest or 0.0)
+        costs.count += 1
+        costs.total += cost
 
     def add_possibly_billed(self, task: str, attempts: int = 1, is_earlier: bool = False) -> None:
         """Reserve the cost of attempts at items of `task` that may have been billed, permanently.
 
         `is_earlier`: they were made by an earlier call.
         """
-        self._possibly_billed[task] += attempts
-        if not is_earlier and self._value(task) == 0.0:
-            self._unpriced_attempts += attempts
+        self.tasks[task].possibly_billed += attempts
+        if not is_earlier and not self._value(self.tasks[task]):
+            self.budget.unpriced_attempts += attempts
 
     def count(self, requested: ItemSample, completion: Completion, paid: float = 0.0) -> None:
         """Add the cost of a request less what has already been added for it (`paid`).
@@ -150,159 +242,18 @@ class Budget:
         if completion.cost is not None:
             self.add_cost(requested.task, completion.cost - paid)
         elif completion.error is None:
-            self.cost_unknown = True
+            self.budget.cost_unknown = True
 
-    def try_admit(self, requested: ItemSample) -> bool:
-        """Reserve the cost of a request if it fits, and return whether it does."""
-        fits = self._fits(requested.task)
-        if fits:
-            self.reserve(requested)
-        return fits
-
-    def reserve(self, requested: ItemSample) -> None:
-        """Count a request as in flight, whether or not it fits."""
-        self._in_flight[requested.id] = requested
-
-    def release(self, request_id: str) -> None:
-        """Count the request as no longer in flight."""
-        self._in_flight.pop(request_id, None)
-        self._shared.wake()
-
-    def estimate(self, task: str) -> float | None:
-        """Return the US dollars to reserve for one request of `task`, None if unknown."""
-        sources = (self._highest_cost, self._expected, self._highest_possible)
-        known = [source[task] for source in sources if task in source]
-        return max(known) if known else None
-
-    def _fits(self, task: str) -> bool:
-        if self.estimate(task) is None:
-            if self._shared.has_unpriced_in_flight:
-                return False
-            if self._value(task) == 0.0 and self._unpriced_attempts >= _MAX_UNPRICED_ATTEMPTS:
-                return False
-        if self.spent + self._shared.committed_by_others(self) >= self.limit:
-            return False
-        in_flight_cost = self._in_flight_cost() + self._value(task)
-        return self._fits_limit(in_flight_cost, [*self._tasks_in_flight(), task])
-
-    def _fits_limit(self, in_flight_cost: float, tasks: Sequence[str]) -> bool:
-        """Return whether the limit covers requests in flight at items of `tasks`."""
-        is_alone = len(tasks) <= 1 and not self._shared.others_have_requests_in_flight(self)
-        margin = self.tail_margin(() if is_alone else tasks)
-        margin += self._shared.tail_margin_of_others(self)
-        total = self.spent + self.possibly_billed + in_flight_cost + margin
-        total += self._shared.committed_by_others(self)
-        return total <= self.limit * _ROUNDING_TOLERANCE
-
-    def _tasks_in_flight(self) -> list[str]:
-        return [requested.task for requested in self._in_flight.values()]
-
-    def _in_flight_cost(self) -> float:
-        return sum(self._value(requested.task) for requested in self._in_flight.values())
-
-    def _value(self, task: str) -> float:
-        """Return the estimate for `task`, else the most expensive answer of the other tasks."""
-        estimate = self.estimate(task)
-        if estimate is not None:
-            return estimate
-        return self._shared.highest_cost
-
-    @property
-    def highest_cost(self) -> float:
-        """US dollars of the most expensive answer, 0 if none is known."""
-        return max(self._highest_cost.values(), default=0.0)
-
-    @property
-    def has_unpriced_in_flight(self) -> bool:
-        """Whether a request of unknown cost is in flight."""
-        return any(self.estimate(each.task) is None for each in self._in_flight.values())
-
-    def tail_margin(self, tasks_in_flight: Collection[str]) -> float:
-        """Return by how many US dollars one request may exceed what is reserved for it.
-
-        As far as the costs of its task vary; if few are known, by a multiple of what is reserved.
-        """
-        margin = 0.0
-        for task in {*self._sums, *tasks_in_flight} - self._highest_possible.keys():
-            count, total = self._sums.get(task, (0, 0.0))
-            if count >= _MIN_COSTS_FOR_TAIL:
-                mean = total / count
-                record = mean + _TAIL_FACTOR * (self._highest_cost[task] - mean)
-                margin = max(margin, record - self._value(task))
-            elif task in tasks_in_flight:
-                margin = max(margin, _TAIL_FACTOR * self._value(task))
-        return margin
-
-    @property
-    def tail_margin_in_flight(self) -> float:
-        """The margin for the requests in flight, 0 if there are none."""
-        return self.tail_margin(self._tasks_in_flight()) if self._in_flight else 0.0
-
-    def wake(self) -> None:
-        """Let waiting requests check again whether they fit."""
-        self._changed.set()
-        self._changed = asyncio.Event()
+    def _value(self, task: TaskCosts) -> float:
+        """Return the estimate for a task, else the most expensive answer of the others."""
+        estimate = task.estimate
+        return self.budget.highest_cost if estimate is None else estimate
 
 
-class SharedLimit:
-    """The limit of all runs of a command, some of which are executed concurrently."""
-
-    def __init__(self, recorded: Mapping[Path, float]) -> None:
-        """`recorded`: US dollars that each run folder has cost, or may have, before this call."""
-        self._recorded = dict(recorded)
-        self._budgets: list[Budget] = []
-
-    def others_have_requests_in_flight(self, budget: Budget) -> bool:
-        """Return whether a reservation of any other run may become free."""
-        return any(other.has_requests_in_flight for other in self._others(budget))
-
-    @property
-    def has_unpriced_in_flight(self) -> bool:
-        """Whether a request of unknown cost is in flight in any run."""
-        return any(budget.has_unpriced_in_flight for budget in self._budgets)
-
-    @property
-    def highest_cost(self) -> float:
-        """US dollars of the most expensive answer of all runs of this call."""
-        return max(budget.highest_cost for budget in self._budgets)
-
-    def tail_margin_of_others(self, budget: Budget) -> float:
-        """Return by how many US dollars one request of each other run may exceed its share."""
-        return sum(other.tail_margin_in_flight for other in self._others(budget))
-
-    def join(self, folder: Path, budget: Budget) -> None:
-        """Let the budget of the run in `folder` share the limit."""
-        self._recorded.pop(folder, None)
-        self.add(budget)
-        budget.share(self)
-
-    def add(self, budget: Budget) -> None:
-        """Count the costs of a budget."""
-        self._budgets.append(budget)
-
-    @property
-    def has_requests_in_flight(self) -> bool:
-        """Whether a reservation of any run may become free."""
-        return any(budget.has_requests_in_flight for budget in self._budgets)
-
-    def committed_by_others(self, budget: Budget) -> float:
-        """Return the US dollars that all other runs have spent or reserved."""
-        committed = (other.committed for other in self._others(budget))
-        return sum(self._recorded.values()) + sum(committed)
-
-    def wake(self) -> None:
-        """Let the waiting requests of all runs check again whether they fit."""
-        for budget in self._budgets:
-            budget.wake()
-
-    def _others(self, budget: Budget) -> Iterator[Budget]:
-        return (other for other in self._budgets if other is not budget)
-
-
-def open_budget(
-    max_cost: float, resolved: ResolvedRun, price: Price | None, batch: bool, state: RunState
-) -> Budget:
-    """Return the budget of a run, with the cost of its earlier calls.
+def open_costs(
+    budget: Budget, resolved: ResolvedRun, price: Price | None, state: RunState
+) -> RunCosts:
+    """Return the share of a run in a budget, with the cost of its earlier calls.
 
     Raises BadInput if an earlier answer has no known cost, or if a batch job, whose requests are
     sent all at once, has a task of unknown cost.
@@ -312,22 +263,26 @@ def open_budget(
             f"the run contains an answer of unknown cost ({state.unpriced}), so --max-cost cannot "
             "be enforced; choose another --out"
         )
+    batch = resolved.spec.batch
     share = 1 - discount_for(resolved.description, batch)
-    expected = {task: cost * share for task, cost in _expected_costs(resolved, price).items()}
-    highest = {task: cost * share for task, cost in _highest_costs(resolved, price).items()}
-    budget = Budget(max_cost, expected, highest_possible=highest)
-    for item_id, dollars, was_batch in state.costs:
-        budget.add_cost(resolved.dataset.task_of(item_id), dollars, was_batch == batch)
+    budget.recorded.pop(resolved.folder, None)
+    costs = RunCosts(
+        budget,
+        {task: cost * share for task, cost in _expected_costs(resolved, price).items()},
+        {task: cost * share for task, cost in _highest_costs(resolved, price).items()},
+    )
+    for item_id, dollars in state.costs:
+        costs.add_cost(resolved.dataset.task_of(item_id), dollars)
     for item_id, attempts in state.possibly_billed.items():
         task = resolved.dataset.task_of(item_id)
-        budget.add_possibly_billed(task, attempts, is_earlier=True)
-    unknown = [task for task in resolved.tasks if budget.estimate(task) is None]
+        costs.add_possibly_billed(task, attempts, is_earlier=True)
+    unknown = [task for task in resolved.tasks if costs.tasks[task].estimate is None]
     if batch and unknown:
         raise BadInput(
             f"the cost per item of {', '.join(unknown)} is unknown for {resolved.spec.model}, so "
             "--max-cost cannot be enforced for a batch: omit --batch or --max-cost"
         )
-    return budget
+    return costs
 
 
 def check_cost_limit(

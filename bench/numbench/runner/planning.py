@@ -13,7 +13,7 @@ from numbench.horizon.stopping import Limits
 from numbench.journal import read_jobs
 from numbench.models.model_map import load_model_map
 from numbench.models.user_catalogue import USER_CATALOGUE
-from numbench.runner.budget import open_budget
+from numbench.runner.budget import Budget, open_costs
 from numbench.runner.estimates import (
     CHARACTERS_PER_TOKEN,
     TaskPlan,
@@ -22,10 +22,9 @@ from numbench.runner.estimates import (
     plan_task,
     published_tokens,
 )
-from numbench.runner.event_loop import run_to_end
+from numbench.runner.execution import PreparedRun, check_jobs, prepare_run, run_to_end
 from numbench.runner.live import NO_VALUE
 from numbench.runner.model_limits import facts_for
-from numbench.runner.preparation import PreparedRun, check_jobs, prepare_run
 from numbench.runner.prices import Price, fee_parameters
 from numbench.runner.recorded_requests import parameters_of
 from numbench.runner.resolution import ResolvedRun
@@ -130,11 +129,11 @@ def _plan(prepared: PreparedRun) -> Plan:
     resolved, price = prepared.resolved, prepared.price
     description, spec = resolved.description, resolved.spec
     discount = discount_for(description, spec.batch)
-    check_jobs(resolved.folder, spec.batch)
+    check_jobs(resolved)
     stored = read_state(resolved, price)
     committed = stored.spent
     if spec.max_cost is not None:
-        committed = open_budget(spec.max_cost, resolved, price, spec.batch, stored).committed
+        committed = open_costs(Budget(spec.max_cost), resolved, price, stored).committed
     published = published_tokens(spec.model, description.level)
     tasks: Sequence[TaskPlan]
     if isinstance(spec, HorizonSpec):

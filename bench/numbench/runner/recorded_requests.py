@@ -7,7 +7,7 @@ run whose requests have another hash does not resume.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ import msgspec
 from numbench import jsonl
 from numbench.errors import BadInput
 from numbench.journal import REQUESTS
-from numbench.models import Model, Request
+from numbench.models import Model
 from numbench.models.base import ModelWithBodies
 from numbench.models.credentials import known_secrets, mask_secrets
 from numbench.records import ItemSample, RecordedRequest
@@ -49,37 +49,26 @@ def with_requests(
     """
     if not resolved.description.inspects_requests:
         return resolved, {}
-    previewed = resolved
-    if resolved.has_new_token_limit:
-        # Truncated answers are requested again with another limit than that of the run.
-        limit: Any = resolved.info.settings["max_tokens"]
-        previewed = replace(resolved, settings=replace(resolved.settings, max_tokens=limit))
-    firsts = {task: items[0] for task, items in resolved.items_by_task.items() if items}
-    bodies = _bodies(
-        model,
-        {task: previewed.request(ItemSample(item), 0.0) for task, item in firsts.items()},
-    )
-    requests = {
-        task: RecordedRequest(
-            task=task,
-            item_id=firsts[task].id,
-            sha256=_sha256(body, firsts[task].prompt),
-            body=_masked(body),
-        )
-        for task, body in bodies.items()
-    }
+    assert isinstance(model, ModelWithBodies), "inspects_requests promises `request_body`"
+    # Truncated answers may be requested again with another limit than that of the run.
+    limit: Any = resolved.info.settings["max_tokens"]
+    previewed = replace(resolved, settings=replace(resolved.settings, max_tokens=limit))
+    requests = {}
+    for task, items in resolved.items_by_task.items():
+        if items:
+            try:
+                body = model.request_body(*previewed.request(ItemSample(items[0]), 0.0))
+            except BadInput as error:
+                raise BadInput(f"{model.name}: {error}") from None
+            requests[task] = RecordedRequest(
+                task=task,
+                item_id=items[0].id,
+                sha256=_sha256(body, items[0].prompt),
+                body=_masked(body),
+            )
     hashes = {task: request.sha256 for task, request in requests.items()}
     info = msgspec.structs.replace(resolved.info, requests=hashes)
     return replace(resolved, info=info), requests
-
-
-def _bodies(model: Model, requests: Mapping[str, Request]) -> dict[str, Mapping[str, object]]:
-    """Return the bodies of requests by task. Raises BadInput for one that would be rejected."""
-    assert isinstance(model, ModelWithBodies), "inspects_requests promises `request_body`"
-    try:
-        return {task: model.request_body(*request) for task, request in requests.items()}
-    except BadInput as error:
-        raise BadInput(f"{model.name}: {error}") from None
 
 
 def record_requests(folder: Path, requests: Mapping[str, RecordedRequest]) -> None:
@@ -112,31 +101,21 @@ def _sha256(body: object, question: str) -> str:
     The strings that are the question itself count, or else those that end in it, or contain it: a
     short question may also be part of a prompt.
     """
-    leaves = set(_strings(body))
-    is_leaf, is_end = question in leaves, any(leaf.endswith(question) for leaf in leaves)
+    leaves: set[str] = set()
 
     def without_question(leaf: str) -> str:
-        if is_leaf:
+        leaves.add(leaf)
+        if question in leaves:
             return _QUESTION if leaf == question else leaf
-        if is_end:
+        if any(each.endswith(question) for each in leaves):
             has_question = leaf.endswith(question)
             return leaf.removesuffix(question) + _QUESTION if has_question else leaf
         return leaf.replace(question, _QUESTION)
 
+    # The first pass finds all strings.
+    _map_strings(body, without_question)
     shape = _map_strings(body, without_question)
     return hashlib.sha256(msgspec.json.encode(shape, order="sorted")).hexdigest()
-
-
-def _strings(node: object) -> Iterator[str]:
-    """Yield every string in a JSON value."""
-    if isinstance(node, str):
-        yield node
-    elif isinstance(node, Mapping):
-        for value in node.values():
-            yield from _strings(value)
-    elif isinstance(node, list | tuple):
-        for value in node:
-            yield from _strings(value)
 
 
 def _map_strings(node: object, change: Callable[[str], str]) -> Any:
@@ -144,11 +123,8 @@ def _map_strings(node: object, change: Callable[[str], str]) -> Any:
     if isinstance(node, str):
         return change(node)
     if isinstance(node, Mapping):
-        return {
-            name: _map_strings(value, change)
-            for name, value in node.items()
-            if name not in _VARYING_FIELDS
-        }
+        kept = {name: value for name, value in node.items() if name not in _VARYING_FIELDS}
+        return {name: _map_strings(value, change) for name, value in kept.items()}
     if isinstance(node, list | tuple):
         return [_map_strings(value, change) for value in node]
     return node

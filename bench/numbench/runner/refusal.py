@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
 from collections.abc import Sequence
-from difflib import SequenceMatcher
+from difflib import get_close_matches
 
 from numbench.errors import BadInput, NumbenchError
 from numbench.models import ModelDescription
@@ -67,35 +66,26 @@ async def _not_found_error(
 ) -> BadInput:
     """Return the error for a server that answers 404: the model or the URL is wrong."""
     provider, _, name = route.partition("/")
-    has_version = base_url is None or _VERSION.search(base_url) is not None
-    paths = [] if server is None else [""] if has_version else ["", "/v1"]
-    lists = await asyncio.gather(*(server.served_models(path) for path in paths if server))
-    names = lists[0] if lists else ()
+    names = await server.served_models() if server else ()
     if names and name not in names:
         place = f"the server at {base_url}" if base_url else provider
         return BadInput(
             f"{refusal.model}: {place} has no model {name!r}; it has {_closest(name, names)}"
         )
-    if any(lists[1:]):
-        return BadInput(f"no API at {base_url} (HTTP 404); use --base-url {base_url}/v1")
     advice = "check the name of the model"
     if base_url is None:
         advice += " (`numbench models` lists those it knows)"
-    elif len(paths) > 1:
-        advice += f", or try --base-url {base_url}/v1"
-    else:
+    elif _VERSION.search(base_url):
         advice += " and --base-url"
+    else:
+        advice += f", or try --base-url {base_url}/v1"
     return BadInput(f"{refusal.model}: {refusal.reason}; {advice}")
 
 
 def _closest(name: str, names: Sequence[str]) -> str:
     """Return the names of models that are most similar to `name`, and the number of the others."""
-    matcher = SequenceMatcher(b=name.lower())
-
-    def similarity(other: str) -> float:
-        matcher.set_seq1(other.lower())
-        return matcher.ratio()
-
-    distinct = sorted(dict.fromkeys(names), key=similarity, reverse=True)
-    shown, others = distinct[:MAX_LISTED_MODELS], len(distinct) - MAX_LISTED_MODELS
-    return ", ".join(shown) + (f" and {others:,} more" if others > 0 else "")
+    by_lower = {other.lower(): other for other in names}
+    shown = get_close_matches(name.lower(), by_lower, MAX_LISTED_MODELS, cutoff=0.0)
+    others = len(set(names)) - len(shown)
+    listed = ", ".join(by_lower[each] for each in shown)
+    return listed + (f" and {others:,} more" if others > 0 else "")

@@ -1,69 +1,192 @@
-"""What a scheduler sends: a fixed list, or the rounds of a measurement."""
+"""What a run asks: the open questions of a dataset, or the rounds of a horizon measurement."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Protocol
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
-from numbench.records import Completion, ItemSample
+from numbench.errors import BadInput
+from numbench.horizon.items import ItemSequences, parse_id
+from numbench.journal import Journal, read_rounds, read_run
+from numbench.records import Completion, Item, ItemSample, Round, request_id
+from numbench.runner.progress import HorizonProgress
+from numbench.runner.resolution import interleave
 
-
-class RequestSource(Protocol):
-    """The requests of a run: what may be sent now, and what an answer unlocks.
-
-    needs_answers: whether answers unlock further requests, so that it is an error if all requests
-    were sent and none was answered. max_rejections: with so many rejected requests and no answer,
-    the run stops. rejection_hint: what a user can do then.
-    """
-
-    needs_answers: bool
-    max_rejections: int
-    rejection_hint: str
-
-    @property
-    def skipped(self) -> int:
-        """The number of requests that need not be sent, because earlier calls completed them."""
-        ...
-
-    @property
-    def open_count(self) -> int:
-        """The number of requests without a result, as far as they are known; 0 if all is done."""
-        ...
-
-    def start(self) -> Sequence[ItemSample]:
-        """Return the requests that may be sent now."""
-        ...
-
-    def record(self, requested: ItemSample, completion: Completion) -> Sequence[ItemSample]:
-        """Take the result of a request into account, which is on disk; return what it unlocks."""
-        ...
-
+if TYPE_CHECKING:
+    from numbench.horizon.measurement import TaskMeasurement
 
 MAX_REJECTIONS = 30
 """Items that may be rejected for their content or length before any other is answered."""
 
+_REJECTIONS_PER_TASK = 10
 
-class FixedRequests:
-    """A list of requests, in the order in which to send them."""
+Judge = Callable[[Item, Completion], bool | None]
 
-    needs_answers = False
-    max_rejections = MAX_REJECTIONS
+
+class DatasetRequests:
+    """The requests of a run on a dataset, all of which may be sent at once.
+
+    open_count: number of requests without a result. skipped: of those that earlier calls completed.
+    With `max_rejections` rejected requests and no answer the run stops, with `rejection_hint`.
+    """
+
     rejection_hint = "add --retry error to send them again"
+    max_rejections = MAX_REJECTIONS
 
-    def __init__(self, requests: Sequence[ItemSample], skipped: int = 0) -> None:
-        self.requests, self.skipped = requests, skipped
-        self._completed = 0
+    def __init__(self, requests: Sequence[ItemSample], open_requests: Sequence[ItemSample]) -> None:
+        self._requests, self._open = requests, list(open_requests)
+        self.open_count = len(self._open)
+        self.skipped = len(requests) - len(self._open)
+
+    def start(self) -> list[ItemSample]:
+        """Return the requests that may be sent now."""
+        return self._open
+
+    def requests_so_far(self) -> Iterable[ItemSample]:
+        """Return all requests of the run, completed ones included."""
+        return self._requests
+
+    def record(self, requested: ItemSample, completion: Completion) -> list[ItemSample]:
+        """Take a result into account, which is on disk; return the requests that it unlocks."""
+        self.open_count -= 1
+        return []
+
+    def horizons(self) -> tuple[HorizonProgress, ...]:
+        """Return nothing."""
+        return ()
+
+
+class HorizonRequests:
+    """The requests of a measurement, with the tasks in turn.
+
+    A round is on disk before it is asked, and the next round of a task begins when all of its
+    answers are known; an item that fails for a while keeps its round open until the next call.
+    """
+
+    rejection_hint = "choose another --out to send them again"
+
+    def __init__(
+        self,
+        measurements: Mapping[str, TaskMeasurement],
+        items: ItemSequences,
+        samples: int,
+        judge: Judge,
+        journal: Journal,
+    ) -> None:
+        """Continue the measurement in the run folder of the journal."""
+        self._measurements, self._items, self._samples = measurements, items, samples
+        self._judge, self._journal = judge, journal
+        self._answers: dict[str, Completion] = {}
+        try:
+            self._resume()
+        except ValueError as error:
+            raise BadInput(f"{journal.folder}: {error}") from error
+        self.skipped = len(self._answers)
 
     @property
     def open_count(self) -> int:
-        """The number of requests without a result in this call."""
-        return len(self.requests) - self._completed
+        """The number of open requests, at least one for each task that is not complete."""
+        return sum(
+            max(1, len(self._open_requests(task)))
+            for task, measurement in self._measurements.items()
+            if measurement.stop_reason is None
+        )
 
-    def start(self) -> Sequence[ItemSample]:
-        """Return all requests."""
-        return self.requests
+    @property
+    def max_rejections(self) -> int:
+        """Some for each task, of which a model may answer one late; none if nothing is open."""
+        if not self.open_count:
+            return 0
+        return max(MAX_REJECTIONS, _REJECTIONS_PER_TASK * len(self._measurements))
 
-    def record(self, requested: ItemSample, completion: Completion) -> Sequence[ItemSample]:
-        """Count the result."""
-        self._completed += 1
-        return ()
+    def start(self) -> list[ItemSample]:
+        """Return the open requests of the present rounds, or of those that follow them."""
+        tasks = [[*self._open_requests(task), *self._advance(task)] for task in self._measurements]
+        return list(interleave(tasks))
+
+    def requests_so_far(self) -> list[ItemSample]:
+        """Return all requests that have begun, in the order of their rounds, task by task."""
+        requests = []
+        for measurement in self._measurements.values():
+            open_items = set(measurement.open_items)
+            for item_id in (each for items in measurement.rounds for each in items):
+                if item_id in open_items or measurement.has_outcome(item_id):
+                    requests += self._requests_for(item_id)
+        return requests
+
+    def record(self, requested: ItemSample, completion: Completion) -> list[ItemSample]:
+        """Take an answer into account, and return the next round if it completes one."""
+        self._keep(requested.id, completion)
+        self._complete_item(requested.item.id, requested.task)
+        return self._advance(requested.task)
+
+    def horizons(self) -> tuple[HorizonProgress, ...]:
+        """Return the estimates from the complete rounds."""
+        return tuple(
+            HorizonProgress(
+                task, each.estimate, each.design.sizes[0], each.design.sizes[-1], each.stop_reason
+            )
+            for task, each in self._measurements.items()
+        )
+
+    def _resume(self) -> None:
+        """Take earlier calls into account. Raises ValueError for an id that names no item."""
+        responses = read_run(self._journal.folder).responses.values()
+        for response in responses:
+            self._keep(response.request_id, response)
+        without_round = dict.fromkeys(response.item_id for response in responses)
+        for round_ in read_rounds(self._journal.folder):
+            for item_id in round_.items:
+                without_round.pop(item_id, None)
+            if round_.task in self._measurements:
+                self._add_round(round_.task, round_.items)
+        # The lines of their rounds were damaged.
+        for task in self._measurements:
+            if items := [item_id for item_id in without_round if parse_id(item_id).task == task]:
+                self._begin_round(task, items)
+
+    def _begin_round(self, task: str, items: Sequence[str]) -> None:
+        self._journal.record_round(Round(task=task, items=tuple(items)))
+        self._add_round(task, items)
+
+    def _add_round(self, task: str, items: Sequence[str]) -> None:
+        self._measurements[task].add_round(items)
+        for item_id in items:
+            self._complete_item(item_id, task)
+
+    def _advance(self, task: str) -> list[ItemSample]:
+        """Begin the next round of a task, unless one is open or the measurement is complete."""
+        unlocked: list[ItemSample] = []
+        while items := self._measurements[task].next_round():
+            self._begin_round(task, items)
+            unlocked += self._open_requests(task)
+        return unlocked
+
+    def _open_requests(self, task: str) -> list[ItemSample]:
+        """Return the requests of the present round of a task without a final result."""
+        items = self._measurements[task].open_items
+        requests = (request for item_id in items for request in self._requests_for(item_id))
+        return [request for request in requests if request.id not in self._answers]
+
+    def _keep(self, id_: str, completion: Completion) -> None:
+        if completion.error is None or completion.error.kind == "item":
+            self._answers[id_] = completion
+
+    def _complete_item(self, item_id: str, task: str) -> None:
+        """Record the outcome of an item once all its samples have a final result."""
+        # It imports NumPy, which runs on datasets do not need.
+        from numbench.horizon.measurement import outcome_of
+
+        ids = [request_id(item_id, sample) for sample in range(self._samples)]
+        if all(id_ in self._answers for id_ in ids):
+            completions = [self._answers[id_] for id_ in ids]
+            outcome = outcome_of(self._items.by_id(item_id), completions, self._judge)
+            self._measurements[task].record(item_id, outcome)
+
+    def _requests_for(self, item_id: str) -> list[ItemSample]:
+        item = self._items.by_id(item_id)
+        return [ItemSample(item, sample) for sample in range(self._samples)]
+
+
+RequestSource = DatasetRequests | HorizonRequests
+"""What may be asked now, and what an answer unlocks."""

@@ -9,8 +9,8 @@ from datetime import UTC, datetime
 from numbench.journal import Journal
 from numbench.models.base import DEFAULT_TIMEOUT_SECONDS, Request
 from numbench.records import Completion, Failure, ItemSample, Job, Response, Scalar
-from numbench.runner.budget import Budget
-from numbench.runner.progress import ProgressCallback, RunStats
+from numbench.runner.budget import RunCosts
+from numbench.runner.progress import ProgressCallback, RunProgress, RunStats
 from numbench.runner.request_source import RequestSource
 from numbench.runner.throttle import RequestPacer
 from numbench.served_models import ServedModels
@@ -50,26 +50,58 @@ class RetryPolicy:
 class RunContext:
     """What a scheduler needs of a run.
 
-    requests: where the requests come from. build_request: returns the messages and settings of
+    source: where the requests come from. build_request: returns the messages and settings of
     one. on_progress: called after every change. with_cost: adds the cost to a completion, as far as
-    it is known. notes_on_retry: returns what a response, which a job may have generated, records
-    of an earlier one that it replaces. new_token_limit: of the requests of this call, None if it is
-    that of the run. stats: counts the whole run, of which `requests` are the rest. served: which
-    models answered, earlier calls included. pacer: the cap on requests per minute, None for no cap.
+    it is known. costs: None without a cost limit. stats: counts the whole run. served: which models
+    answered, earlier calls included. notes_on_retry: returns what a response, which a job may have
+    generated, records of an earlier one that it replaces. new_token_limit: of the requests of this
+    call, None if it is that of the run. pacer: the cap on requests per minute, None for no cap.
     """
 
-    requests: RequestSource
+    source: RequestSource
     build_request: Callable[[ItemSample], Request]
     journal: Journal
     policy: RetryPolicy
     on_progress: ProgressCallback
     with_cost: Callable[[Completion], Completion]
-    budget: Budget | None
+    costs: RunCosts | None
     stats: RunStats
     served: ServedModels = field(default_factory=ServedModels)
     notes_on_retry: Callable[[ItemSample, Job | None], Mapping[str, Scalar]] = lambda *_: {}
     new_token_limit: int | None = None
     pacer: RequestPacer | None = None
+
+    async def store(
+        self,
+        requested: ItemSample,
+        completion: Completion,
+        attempts: int,
+        paid: float = 0.0,
+        job: Job | None = None,
+    ) -> None:
+        """Return once the result of a request is on disk, and add its cost to the budget.
+
+        paid: US dollars of failed attempts, which are in the budget already. job: the batch job
+        that the result is from.
+        """
+        notes = dict(self.notes_on_retry(requested, job))
+        if job is not None:
+            notes = {"batch_job": job.id, **notes}
+        await self.journal.append(make_response(requested, completion, attempts, **notes))
+        if self.costs:
+            self.costs.count(requested, completion, paid)
+
+    def count(self, requested: ItemSample, completion: Completion) -> list[ItemSample]:
+        """Count a result that is on disk, and return the requests that it unlocks."""
+        unlocked = self.source.record(requested, completion)
+        self.stats.expect(each.item for each in unlocked)
+        self.stats.count(requested.item, completion)
+        self.served.count(completion)
+        return unlocked
+
+    def report(self, progress: RunProgress) -> None:
+        """Show the progress of the run."""
+        self.on_progress(progress._replace(horizons=self.source.horizons()))
 
 
 def make_response(

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Container, Iterable, Mapping
+from collections.abc import Collection, Container, Iterable
 from dataclasses import dataclass, field, replace
 from itertools import chain
-from typing import NamedTuple, get_args
+from typing import get_args
 
 import msgspec
 
@@ -58,29 +58,21 @@ def with_stored_token_limit(resolved: ResolvedRun) -> ResolvedRun:
     return replace(resolved, info=info, settings=replace(resolved.settings, max_tokens=stored))
 
 
-class RecordedCost(NamedTuple):
-    """What a response cost, in US dollars, and whether a batch job brought it."""
-
-    item_id: str
-    dollars: float
-    was_batch: bool
-
-
 @dataclass
 class RunState:
     """What the responses of a run on disk say, without their texts.
 
     outcomes: of each request with a response; an error never replaces an answer. in_progress: the
     ids of requests in active jobs that have no response from their job yet. results: what counts of
-    each request. costs: of all responses with a known cost. possibly_billed: attempts without an
-    answer that may have been billed, by item. unpriced: an item with an answer of unknown cost.
-    served: which models, providers and versions answered.
+    each request. costs: item and US dollars of all responses with a known cost. possibly_billed:
+    attempts without an answer that may have been billed, by item. unpriced: an item with an answer
+    of unknown cost. served: which models, providers and versions answered.
     """
 
     outcomes: Outcomes = field(default_factory=dict)
     in_progress: set[str] = field(default_factory=set)
     results: dict[str, TaskProgress] = field(default_factory=dict)
-    costs: list[RecordedCost] = field(default_factory=list)
+    costs: list[tuple[str, float]] = field(default_factory=list)
     possibly_billed: Counter[str] = field(default_factory=Counter)
     unpriced: str | None = None
     served: ServedModels = field(default_factory=ServedModels)
@@ -88,27 +80,28 @@ class RunState:
     @property
     def spent(self) -> float:
         """US dollars that the run has cost, as far as they are known."""
-        return sum(cost.dollars for cost in self.costs)
+        return sum(dollars for _, dollars in self.costs)
 
     def statistics(
         self,
-        requests: Mapping[str, ItemSample],
+        so_far: Iterable[ItemSample],
         unanswered: Iterable[ItemSample],
         judge: ScoreCallback | None,
     ) -> RunStats:
         """Return the statistics of a run so far; every recorded response was paid for.
 
-        requests: all of the run by their ids, or of a measurement those of its rounds so far.
+        so_far: all requests, or of a measurement those of its rounds so far.
         """
+        requests = {request.id: request for request in so_far}
         stats = RunStats((request.item for request in requests.values()), judge)
         open_ids = {request.id for request in unanswered}
         tasks = {request.item.id: request.task for request in requests.values()}
         for request_id, result in self.results.items():
             if request_id in requests and request_id not in open_ids:
                 stats.count_previous(result)
-        for cost in self.costs:
-            if cost.item_id in tasks:
-                stats.add_previous_cost(tasks[cost.item_id], cost.dollars)
+        for item_id, dollars in self.costs:
+            if item_id in tasks:
+                stats.add_previous_cost(tasks[item_id], dollars)
         return stats
 
 
@@ -140,7 +133,7 @@ def read_state(
             del job_of[request_id]
         item_id = item.id if item else response.item_id
         if response.cost is not None:
-            state.costs.append(RecordedCost(item_id, response.cost, was_batch))
+            state.costs.append((item_id, response.cost))
         elif response.error is None and not is_cached(response):
             state.unpriced = item_id
         if attempts := possibly_billed_attempts(response):

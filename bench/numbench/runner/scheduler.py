@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-import time
+import heapq
+import random
 from collections import deque
-from collections.abc import Awaitable
-from contextlib import suppress
-from typing import Any
+from collections.abc import Iterable
+from dataclasses import dataclass
 
 from msgspec.structs import replace
-from tenacity import AsyncRetrying, RetryCallState, retry_if_result, wait_random_exponential
 
 from numbench.errors import NumbenchError
-from numbench.models.base import Model, Request
+from numbench.models.base import Model
 from numbench.models.provider_errors import connection_error
-from numbench.records import Completion, Failure, ItemSample
-from numbench.runner.attempts import Attempts
-from numbench.runner.live import format_duration
+from numbench.records import POSSIBLY_BILLED, Completion, Failure, ItemSample
 from numbench.runner.progress import RunProgress
 from numbench.runner.refusal import Refusal
 from numbench.runner.run_context import RunContext, is_retryable, make_response
@@ -25,6 +22,9 @@ from numbench.runner.throttle import Throttle
 
 MAX_CONSECUTIVE_FAILURES = 10
 """Items that may fail in a row, each after all its attempts, before a run gives up."""
+
+MAX_LOST_RESPONSES = 3
+"""How often a request is sent whose response does not arrive: each of them may be billed."""
 
 OUTAGE_THRESHOLD = 3
 """Number of items that fail, with no answer in between, from which an outage is assumed."""
@@ -45,67 +45,98 @@ SHUTDOWN_GRACE_SECONDS = 0.5
 """Seconds that requests in flight get to finish once the run has failed."""
 
 
-class _Stopped(Exception):
-    """The run is ending: no further attempt is made."""
+@dataclass
+class _Attempts:
+    """The attempts at one request.
+
+    number: attempts so far. failed_cost: US dollars that failed attempts cost. possibly_billed:
+    failed attempts of unknown cost that the provider may have processed, such as timeouts.
+    lost_responses: those of them without any response.
+    """
+
+    requested: ItemSample
+    number: int = 0
+    failed_cost: float = 0.0
+    possibly_billed: int = 0
+    lost_responses: int = 0
+    is_in_flight: bool = False
+
+    def final(self, completion: Completion) -> Completion:
+        """Return the last completion with what all attempts cost and may have cost."""
+        cost, extra = completion.cost, dict(completion.extra)
+        if completion.error is not None:
+            cost = self.failed_cost or cost
+        elif self.failed_cost:
+            cost = None if cost is None else cost + self.failed_cost
+            extra["cost_of_failed_attempts"] = self.failed_cost
+        if self.possibly_billed:
+            extra[POSSIBLY_BILLED] = self.possibly_billed
+        return replace(completion, cost=cost, extra=extra)
 
 
 class RequestScheduler:
-    """Sends the items of a run one request each. A response is on disk before it is counted."""
+    """Sends the items of a run one request each. A response is on disk before it is counted.
 
-    def __init__(self, model: Model, context: RunContext) -> None:
+    An item is begun when there is room for it, and then sent again until it is answered or has
+    failed. At most `concurrency` items are begun, and requests in flight, at any time.
+    """
+
+    def __init__(self, model: Model, context: RunContext, requests: Iterable[ItemSample]) -> None:
+        """`requests`: those that may be sent now."""
         self.stats = context.stats
         self.retries = 0
         self.reached_time_limit = False
         self._model, self._context = model, context
-        self._policy, self._budget = context.policy, context.budget
-        self._requests = context.requests
-        self._queue: deque[ItemSample] = deque()
-        self._active = 0
-        self._changed = asyncio.Event()
-        self._in_progress: dict[str, tuple[ItemSample, Attempts]] = {}
+        self._policy, self._costs, self._source = context.policy, context.costs, context.source
+        self._new = deque(requests)
+        self._begun: dict[str, _Attempts] = {}
+        self._due: list[tuple[float, str, _Attempts]] = []
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._timer: asyncio.TimerHandle | None = None
         self._stop, self._interrupted = asyncio.Event(), asyncio.Event()
+        self._error: Exception | None = None
         self._throttle = Throttle(
             self._policy.concurrency, self._policy.max_retry_after, context.pacer
         )
         self._consecutive_failures = 0
+        self._start = 0.0
         self._last_answer: float | None = None
         # A server that has replied, to this call or an earlier one, is only out of reach.
-        self._was_reached = not context.journal.is_empty
-        self._has_answers = self._was_reached
-        self._disconnected: tuple[str, float] | None = None
-        self._start = time.monotonic()
+        self._was_reached = self._has_answers = not context.journal.is_empty
         self._failing: set[str] = set()
         self._last_failure = ""
-        self._backoff = wait_random_exponential(
-            multiplier=self._policy.backoff, max=self._policy.max_backoff
-        )
 
     async def run(self) -> None:
         """Send all items, or until interrupted. Raises NumbenchError if none can be answered."""
-        self._queue.extend(self._requests.start())
-        self._report_progress()
-        workers = [asyncio.create_task(self._work()) for _ in range(self._policy.concurrency)]
-        all_workers: asyncio.Future[list[None]] = asyncio.gather(*workers)
-        # Marks an exception as retrieved.
-        all_workers.add_done_callback(lambda done: done.cancelled() or done.exception())
+        self._start = _now()
         heartbeat = asyncio.create_task(self._report_periodically())
+        if self._costs:
+            self._costs.budget.on_release.append(self._send)
         try:
-            await _wait_for_first((all_workers, self._stop.wait()), self._policy.time_limit)
-            self.reached_time_limit = not all_workers.done() and not self._stop.is_set()
-            self._stop.set()
-            self._wake()
-            self._throttle.release()
-            await self._drain(workers, all_workers)
+            self._send()
+            try:
+                await asyncio.wait_for(self._stop.wait(), self._policy.time_limit)
+            except TimeoutError:
+                self.reached_time_limit = True
+                self._stop.set()
+            await self._drain()
         finally:
-            for task in (heartbeat, *workers):
+            self._stop.set()
+            if self._timer:
+                self._timer.cancel()
+            if self._costs:
+                self._costs.budget.on_release.remove(self._send)
+            unfinished = [heartbeat, *self._tasks]
+            for task in unfinished:
                 task.cancel()
-            await asyncio.gather(heartbeat, *workers, return_exceptions=True)
-            error = _failure(all_workers)
-            # A provider that refuses everything bills nothing for what it was still sent.
-            is_refused = isinstance(error, Refusal) and self._last_answer is None
-            await self._record_abandoned(not is_refused)
-        if error is not None:
-            raise error
+            await asyncio.gather(*unfinished, return_exceptions=True)
+            try:
+                await self._store_abandoned()
+            finally:
+                if self._costs:
+                    self._costs.end()
+        if self._error is not None:
+            raise self._error
         if self._context.journal.is_full:
             raise NumbenchError(f"{self._context.journal.path}: No space left on device: make room")
 
@@ -113,276 +144,248 @@ class RequestScheduler:
         """Send nothing more, and wait a limited time for the requests in flight."""
         self._stop.set()
         self._interrupted.set()
-        self._wake()
 
     @property
     def progress(self) -> RunProgress:
         """The progress of the run."""
-        in_flight = self._throttle.in_flight
-        ending = self._stop.is_set() and in_flight
-        note = "stopping: waiting for requests in flight" if ending else ""
-        # A request in flight may have found the server again.
-        if not note and self._disconnected and not in_flight:
-            reason, since = self._disconnected
-            note = f"waiting: {reason} ({format_duration(time.monotonic() - since)})"
-        if not note and (seconds := self._throttle.pacer_seconds) >= PROGRESS_INTERVAL_SECONDS:
+        in_flight, now = self._throttle.in_flight, _now()
+        is_ending = self._stop.is_set() and in_flight
+        note = "stopping: waiting for requests in flight" if is_ending else ""
+        seconds = self._throttle.pacer_seconds(now) if self._new or self._due else 0.0
+        if not note and seconds >= PROGRESS_INTERVAL_SECONDS:
             note = f"next request in {seconds:.0f} s (--rpm)"
         return self.stats.progress(
             retries=self.retries,
             in_flight=in_flight,
             concurrency_limit=self._throttle.limit,
             max_concurrency=self._policy.concurrency,
-            pause_seconds=self._throttle.pause_seconds,
+            pause_seconds=0.0 if self._stop.is_set() else self._throttle.pause_seconds(now),
             note=note,
             last_failure=self._last_failure,
         )
 
-    async def _drain(
-        self, workers: list[asyncio.Task[None]], all_workers: asyncio.Future[list[None]]
-    ) -> None:
-        """Wait for the requests in flight: they may have been paid for."""
-        if not workers or all(worker.done() for worker in workers):
-            return
-        journal = self._context.journal
-        has_failed = all_workers.done()
-        if has_failed and (self._last_answer is None or journal.failed):
-            await asyncio.wait(workers, timeout=SHUTDOWN_GRACE_SECONDS)
-            return
-        if has_failed or self.reached_time_limit or journal.is_full:
-            rest = asyncio.gather(*workers, return_exceptions=True)
-            await _wait_for_first((rest, self._interrupted.wait()), self._policy.timeout)
-        await asyncio.wait(workers, timeout=self._policy.interrupt_grace)
-
-    async def _record_abandoned(self, bills_requests_in_flight: bool) -> None:
-        """Store what requests may have cost that the end of the run cut off."""
-        for requested, attempts in self._in_progress.values():
-            completion = attempts.abandoned(bills_requests_in_flight)
-            if completion and not self._context.journal.failed:
-                self.stats.count_abandoned(completion)
-                await self._context.journal.append(
-                    make_response(requested, completion, attempts.number)
-                )
-
-    async def _work(self) -> None:
-        """Send requests until there are none left or the run stops."""
-        while (requested := await self._next()) is not None:
-            try:
-                if self._budget and not await self._budget.admit(requested):
-                    return
-                if self._stop.is_set():
-                    return
-                await self._complete(requested)
-            except _Stopped:
-                return
-            except Exception:
-                # Before another worker takes its next item.
-                self._stop.set()
-                raise
-            finally:
-                if self._budget:
-                    self._budget.release(requested.id)
-                self._active -= 1
-                self._wake()
-            if self._stop.is_set():
-                return
-
-    async def _next(self) -> ItemSample | None:
-        """Return the next request, maybe one that an answer unlocks; None if there will be none."""
+    def _send(self) -> None:
+        """Send every request that may be sent now, and come back when the next one may be."""
+        if self._timer:
+            self._timer.cancel()
         while not self._stop.is_set():
-            if self._queue:
-                self._active += 1
-                return self._queue.popleft()
-            if not (self._active and self._requests.needs_answers):
-                return None
-            await self._changed.wait()
-        return None
+            if not self._begun and not self._new:
+                self._stop.set()
+                return
+            if self._throttle.is_full:
+                return
+            now = _now()
+            wait = max(self._throttle.pause_seconds(now), self._throttle.pacer_seconds(now))
+            attempts = None if wait else self._next(now)
+            if attempts is None:
+                wait = max(wait, self._due[0][0] - now) if self._due else wait
+                if wait:
+                    self._timer = asyncio.get_running_loop().call_later(wait, self._send)
+                return
+            self._throttle.start(now)
+            task = asyncio.create_task(self._attempt(attempts, now))
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
 
-    def _wake(self) -> None:
-        """Let workers look again whether there are requests left."""
-        self._changed.set()
-        self._changed = asyncio.Event()
+    def _next(self, now: float) -> _Attempts | None:
+        """Return the next request to send; None if all have to wait.
 
-    async def _complete(self, requested: ItemSample) -> None:
-        """Request a sample until it is answered or has failed, and store the result."""
-        attempts = Attempts(requested, self._budget)
-        self._in_progress[requested.id] = requested, attempts
-        completion = await self._request(requested, attempts)
-        error = completion.error
-        if error is not None and (error.kind == "run" or self._is_out_of_reach(error)):
-            raise Refusal(self._model.name, error, had_answers=self._has_answers)
-        notes = self._context.notes_on_retry(requested, None)
-        response = make_response(requested, completion, attempts.number, **notes)
-        await self._context.journal.append(response)
-        if self._context.journal.is_full:
+        A new item goes first, so that `concurrency` items are begun while the provider fails.
+        """
+        if self._new and len(self._begun) < self._policy.concurrency:
+            requested = self._new[0]
+            if self._costs is None or self._costs.admit(requested):
+                self._begun[requested.id] = _Attempts(self._new.popleft())
+                return self._begun[requested.id]
+            if self._costs.budget.is_closed and not self._begun:
+                self._stop.set()
+        is_due = self._due and self._due[0][0] <= now
+        return heapq.heappop(self._due)[2] if is_due else None
+
+    async def _attempt(self, attempts: _Attempts, start: float) -> None:
+        """Send a request once; then store its result, or let it be sent again later."""
+        try:
+            completion = await self._answer(attempts, start)
+            error = completion.error if completion else None
+            if completion is None:
+                return
+            if error is None or not self._is_repeated(attempts, error):
+                await self._finish(attempts, attempts.final(completion))
+            elif not self._stop.is_set():
+                self.retries += 1
+                due = _now() + self._wait_seconds(attempts, error)
+                heapq.heappush(self._due, (due, attempts.requested.id, attempts))
+                self._report_progress()
+        except BaseException as error:
+            # Before any other request is sent.
             self._stop.set()
-        del self._in_progress[requested.id]
-        if self._budget:
-            self._budget.count(requested, completion, paid=attempts.failed_cost)
-        self._count(requested, completion)
-        if completion.error is not None and self._consecutive_failures >= MAX_CONSECUTIVE_FAILURES:
-            raise NumbenchError(
-                f"{self._model.name}: {MAX_CONSECUTIVE_FAILURES} items in a row failed, the last "
-                f"with: {completion.error.message}"
-            )
-        if completion.error is not None and self._is_rejecting_everything:
-            raise NumbenchError(
-                f"{self._model.name}: all of the first {self.stats.errors} items were rejected, "
-                f"the last with: {completion.error.message}; {self._requests.rejection_hint}"
-            )
+            if not isinstance(error, Exception):
+                raise
+            self._error = self._error or error
+        finally:
+            self._send()
 
-    @property
-    def _is_rejecting_everything(self) -> bool:
-        """Whether many items were permanently rejected, and none was answered in any call."""
-        is_enough = self.stats.permanent_errors >= self._requests.max_rejections
-        is_over = self._requests.needs_answers and not self._requests.open_count
-        return (is_enough or is_over) and not self.stats.progress().overall.answered
-
-    async def _request(self, requested: ItemSample, attempts: Attempts) -> Completion:
-        """Return the completion of a request."""
-        request = self._context.build_request(requested)
-
-        async def attempt() -> Completion:
-            completion = self._context.with_cost(await self._attempt(requested, request, attempts))
-            if not attempts.record(completion):
-                self._context.journal.record_not_billed(requested)
-            self._note_connection(completion)
-            if completion.error is None:
-                self._failing.clear()
-                self._last_failure = ""
-            else:
-                self._failing.add(requested.id)
-                status = f"HTTP {completion.error.status}: " if completion.error.status else ""
-                self._last_failure = f"{status}{completion.error.message}"
-            return completion
-
-        retrying = AsyncRetrying(
-            sleep=self._sleep,
-            stop=lambda state: attempts.has_lost_too_many or self._should_stop_retrying(state),
-            wait=self._wait_seconds,
-            retry=retry_if_result(lambda completion: is_retryable(completion.error)),
-            retry_error_callback=_last_completion,
-            before_sleep=self._count_retry,
-        )
-        completion: Completion = await retrying(attempt)
-        return attempts.final(completion)
-
-    def _note_connection(self, completion: Completion) -> None:
-        """Record whether the server could be reached, and since when it could not."""
-        reason = connection_error(completion.error) if completion.error else None
-        if reason is None:
-            self._was_reached, self._disconnected = True, None
-        elif self._disconnected is None:
-            server = reason.rpartition(": ")[0] or reason
-            self._disconnected = server, time.monotonic()
-
-    def _is_out_of_reach(self, error: Failure) -> bool:
-        """Return whether there is no connection to a server that has never replied to the run."""
-        return not self._was_reached and connection_error(error) is not None
-
-    async def _attempt(
-        self,
-        requested: ItemSample,
-        request: Request,
-        attempts: Attempts,
-    ) -> Completion:
-        async with self._throttle.slot() as slot:
+    async def _answer(self, attempts: _Attempts, start: float) -> Completion | None:
+        """Return the result of one attempt, with its cost; None if the run has just stopped."""
+        requested, journal = attempts.requested, self._context.journal
+        completion: Completion | None = None
+        try:
             if self._stop.is_set():
-                raise _Stopped
-            self._context.journal.record_sent(requested)
-            start = time.monotonic()
-            attempts.start()
-            completion = await self._model.answer(request.messages, request.settings)
-            self._throttle.record(completion, slot)
+                return None
+            journal.record_sent(requested)
+            attempts.number += 1
+            attempts.is_in_flight = True
+            completion = await self._model.answer(*self._context.build_request(requested))
+        finally:
+            self._throttle.end(completion, start, _now())
+            self._send()
+        attempts.is_in_flight = False
         if completion.latency is None:
-            completion = replace(completion, latency=round(time.monotonic() - start, 6))
+            completion = replace(completion, latency=round(_now() - start, 6))
+        completion = self._context.with_cost(completion)
+        error = completion.error
+        self._was_reached |= error is None or connection_error(error) is None
+        if error is None:
+            self._failing.clear()
+            self._last_failure = ""
+            return completion
+        self._failing.add(requested.id)
+        self._last_failure = f"HTTP {error.status}: " * bool(error.status) + error.message
+        if completion.cost is not None:
+            attempts.failed_cost += completion.cost
+            if self._costs:
+                self._costs.add_cost(requested.task, completion.cost)
+        elif error.possibly_billed:
+            attempts.lost_responses += error.status is None
+            self._count_possibly_billed(attempts)
+        else:
+            journal.record_sent(requested, -1)
         return completion
 
-    def _should_stop_retrying(self, state: RetryCallState) -> bool:
-        """Return whether an item has had enough attempts.
+    async def _finish(self, attempts: _Attempts, completion: Completion) -> None:
+        """Store the result of a request. Raises NumbenchError if the run cannot go on."""
+        requested, error = attempts.requested, completion.error
+        if error is not None and (error.kind == "run" or self._is_out_of_reach(error)):
+            raise Refusal(self._model.name, error, had_answers=self._has_answers)
+        await self._context.store(requested, completion, attempts.number, attempts.failed_cost)
+        if self._context.journal.is_full:
+            self._stop.set()
+        del self._begun[requested.id]
+        try:
+            self._new.extend(self._context.count(requested, completion))
+        finally:
+            # Only now, because no item that is begun and none that is new would end the run.
+            if self._costs:
+                self._costs.release(requested.id)
+        self._report_progress()
+        if error is None:
+            self._consecutive_failures = 0
+            self._last_answer = _now()
+            self._has_answers = True
+            return
+        self._consecutive_failures += error.kind != "item"
+        if self._consecutive_failures >= MAX_CONSECUTIVE_FAILURES:
+            raise NumbenchError(
+                f"{self._model.name}: {MAX_CONSECUTIVE_FAILURES} items in a row failed, the last "
+                f"with: {error.message}"
+            )
+        is_enough = self.stats.permanent_errors >= self._source.max_rejections
+        if is_enough and not self.stats.progress().overall.answered:
+            raise NumbenchError(
+                f"{self._model.name}: all of the first {self.stats.errors} items were rejected, "
+                f"the last with: {error.message}; {self._source.rejection_hint}"
+            )
+
+    def _is_repeated(self, attempts: _Attempts, error: Failure) -> bool:
+        """Return whether a failed request is sent again.
 
         Without an answer to any item for less than `outage_timeout`, the attempts are not limited
         while the item is not the cause: several items fail although some were answered before, or
         the provider limits the rate from the start.
         """
-        if self._budget and not self._budget.covers_requests_in_flight:
-            return True
-        error, max_attempts = _last_completion(state).error, self._policy.max_attempts
-        if error is not None and self._is_out_of_reach(error):
-            return state.attempt_number >= min(FIRST_CONNECTION_ATTEMPTS, max_attempts)
-        is_limited = error is not None and (
-            error.kind == "rate_limit" or (error.status in OVERLOADED and self._last_answer is None)
+        if not is_retryable(error) or attempts.lost_responses >= MAX_LOST_RESPONSES:
+            return False
+        if self._costs and not self._costs.budget.covers_requests_in_flight:
+            return False
+        max_attempts = self._policy.max_attempts
+        if self._is_out_of_reach(error):
+            return attempts.number < min(FIRST_CONNECTION_ATTEMPTS, max_attempts)
+        is_limited = error.kind == "rate_limit" or (
+            error.status in OVERLOADED and self._last_answer is None
         )
         if is_limited:
             max_attempts *= RATE_LIMIT_ATTEMPTS_FACTOR
-        if state.attempt_number < max_attempts:
-            return False
+        if attempts.number < max_attempts:
+            return True
         if self._last_answer is None:
-            is_outage, since_answer = is_limited, time.monotonic() - self._start
+            is_outage, since_answer = is_limited, _now() - self._start
         else:
             is_outage = len(self._failing) >= OUTAGE_THRESHOLD
-            since_answer = time.monotonic() - self._last_answer
-        return not is_outage or since_answer >= self._policy.outage_timeout
+            since_answer = _now() - self._last_answer
+        return is_outage and since_answer < self._policy.outage_timeout
 
-    def _wait_seconds(self, state: RetryCallState) -> float:
+    def _wait_seconds(self, attempts: _Attempts, error: Failure) -> float:
         """Return the wait that the provider asks for, else an exponential one with jitter."""
-        error = _last_completion(state).error
-        if error is not None and error.retry_after is not None:
+        if error.retry_after is not None:
             return min(error.retry_after, self._policy.max_retry_after)
-        return self._backoff(state)
+        # Beyond 2**32 the bound is `max_backoff` for any scale.
+        longest = self._policy.backoff * 2 ** min(attempts.number - 1, 32)
+        return random.uniform(0.0, min(longest, self._policy.max_backoff))
 
-    async def _sleep(self, seconds: float) -> None:
-        """Wait before the next attempt, which is not made once the run stops."""
-        with suppress(TimeoutError):
-            await asyncio.wait_for(self._stop.wait(), seconds)
+    def _is_out_of_reach(self, error: Failure) -> bool:
+        """Return whether there is no connection to a server that has never replied to the run."""
+        return not self._was_reached and connection_error(error) is not None
 
-    def _count_retry(self, state: RetryCallState) -> None:
-        self.retries += 1
-        self._report_progress()
+    def _count_possibly_billed(self, attempts: _Attempts) -> None:
+        attempts.possibly_billed += 1
+        if self._costs:
+            self._costs.add_possibly_billed(attempts.requested.task)
 
-    def _count(self, requested: ItemSample, completion: Completion) -> None:
-        if completion.error is None:
-            self._consecutive_failures = 0
-            self._last_answer = time.monotonic()
-            self._has_answers = True
-        else:
-            self._consecutive_failures += completion.error.kind != "item"
-        self._queue.extend(self._requests.record(requested, completion))
-        self._wake()
-        self._context.served.count(completion)
-        self.stats.count(requested.item, completion)
-        self._report_progress()
+    async def _drain(self) -> None:
+        """Wait for the requests in flight: they may have been paid for."""
+        journal, has_failed = self._context.journal, self._error is not None
+        ended = asyncio.gather(*self._tasks, return_exceptions=True)
+        if has_failed and (self._last_answer is None or journal.failed):
+            await asyncio.wait((ended,), timeout=SHUTDOWN_GRACE_SECONDS)
+            return
+        if has_failed or self.reached_time_limit or journal.is_full:
+            interrupted = asyncio.ensure_future(self._interrupted.wait())
+            await asyncio.wait(
+                (ended, interrupted),
+                timeout=self._policy.timeout,
+                return_when=asyncio.FIRST_COMPLETED,
+            )
+            interrupted.cancel()
+        await asyncio.wait((ended,), timeout=self._policy.interrupt_grace)
+
+    async def _store_abandoned(self) -> None:
+        """Store what requests may have cost that the end of the run cut off."""
+        # A provider that refuses everything bills nothing for what it was still sent.
+        is_refused = isinstance(self._error, Refusal) and self._last_answer is None
+        failure = Failure(
+            kind="transient",
+            message="the run ended before the answer arrived",
+            possibly_billed=True,
+        )
+        for attempts in self._begun.values():
+            if attempts.is_in_flight and not is_refused:
+                self._count_possibly_billed(attempts)
+            may_cost = attempts.possibly_billed or attempts.failed_cost
+            if may_cost and not self._context.journal.failed:
+                completion = attempts.final(Completion(error=failure))
+                self.stats.count_abandoned(completion)
+                response = make_response(attempts.requested, completion, attempts.number)
+                await self._context.journal.append(response)
 
     async def _report_periodically(self) -> None:
         while True:
-            await asyncio.sleep(PROGRESS_INTERVAL_SECONDS)
             self._report_progress()
+            await asyncio.sleep(PROGRESS_INTERVAL_SECONDS)
 
     def _report_progress(self) -> None:
-        self._context.on_progress(self.progress)
+        self._context.report(self.progress)
 
 
-def _failure(work: asyncio.Future[list[None]]) -> BaseException | None:
-    """Return the error that ended the work, None if it was cancelled or has none."""
-    error = work.exception() if work.done() and not work.cancelled() else None
-    # If one worker is cancelled, so that the work ends, that is the exception of the whole.
-    return None if isinstance(error, asyncio.CancelledError) else error
-
-
-async def _wait_for_first(
-    awaitables: tuple[Awaitable[Any], Awaitable[Any]], timeout_seconds: float | None
-) -> None:
-    """Return when the first of `awaitables` is done, or after `timeout_seconds`."""
-    futures = [asyncio.ensure_future(awaitable) for awaitable in awaitables]
-    try:
-        await asyncio.wait(futures, timeout=timeout_seconds, return_when=asyncio.FIRST_COMPLETED)
-    finally:
-        for future, awaitable in zip(futures, awaitables, strict=True):
-            if future is not awaitable:
-                future.cancel()
-
-
-def _last_completion(state: RetryCallState) -> Completion:
-    if state.outcome is None:
-        raise AssertionError("tenacity calls back only after an attempt")
-    completion: Completion = state.outcome.result()
-    return completion
+def _now() -> float:
+    """Return the time of the event loop, in seconds."""
+    return asyncio.get_running_loop().time()

@@ -19,20 +19,21 @@ from numbench.dataset.store import open_dataset
 from numbench.errors import BadInput, NumbenchError
 from numbench.models.catalogue import bundled_model, levels_of_model
 from numbench.models.user_catalogue import catalogue_path
-from numbench.runner.budget import SharedLimit, check_cost_limit
+from numbench.runner.budget import Budget, check_cost_limit
 from numbench.runner.estimates import published_configurations
-from numbench.runner.event_loop import run_to_end
-from numbench.runner.execution import Execution, open_run
+from numbench.runner.execution import (
+    CostLimitReached,
+    Execution,
+    RunInterrupted,
+    RunReport,
+    TimeLimitReached,
+    open_run,
+    run_to_end,
+)
 from numbench.runner.live import show_progress
 from numbench.runner.planning import Plan, plan
 from numbench.runner.progress import ScoreCallback
 from numbench.runner.resolution import describe, folder_name
-from numbench.runner.run_report import (
-    CostLimitReached,
-    RunInterrupted,
-    RunReport,
-    TimeLimitReached,
-)
 from numbench.runner.spec import RunSpec, convert_option, options_of
 from numbench.runner.throttle import RequestPacer
 from numbench.signals import stop_on_signals
@@ -179,7 +180,7 @@ def plan_suite(specs: Sequence[RunSpec]) -> tuple[Plan, ...]:
             raise BadInput(
                 f"{spec.model} {spec.reasoning or ''}".rstrip() + f": {error}"
             ) from error
-    _shared_limit(plans)
+    _open_budget(plans)
     return tuple(plans)
 
 
@@ -202,7 +203,7 @@ def run_suite(
     """
     pending = [each for each in plans if each.is_open]
     _check_keys(pending)
-    suite = _Suite(pending, judge, _shared_limit(plans), on_done, on_failed)
+    suite = _Suite(pending, judge, _open_budget(plans), on_done, on_failed)
     with stop_on_signals(suite.interrupt, suite.cancel):
         run_to_end(suite.run)
     return suite.result()
@@ -214,7 +215,7 @@ class _Suite:
 
     plans: Sequence[Plan]
     judge: ScoreCallback | None
-    shared_limit: SharedLimit | None
+    budget: Budget | None
     on_done: Callable[[RunReport], None]
     on_failed: Callable[[str], None]
     start: float = field(default_factory=time.monotonic)
@@ -289,7 +290,7 @@ class _Suite:
         title = f"{number} of {len(self.plans)}: {member.resolved.title}"
         with show_progress(title, as_lines) as on_progress:
             spec = replace(spec, on_progress=on_progress)
-            with open_run(spec, self.judge, self.shared_limit, pacer) as execution:
+            with open_run(spec, self.judge, self.budget, pacer) as execution:
                 self.active.add(execution)
                 try:
                     await execution.run()
@@ -312,10 +313,13 @@ def _check_keys(plans: Sequence[Plan]) -> None:
         )
 
 
-def _shared_limit(plans: Sequence[Plan]) -> SharedLimit | None:
-    """Return the cost limit of a suite. Raises BadInput if it cannot be enforced."""
-    limited = [each for each in plans if each.spec.max_cost is not None]
-    for each in limited:
-        if each.requests:
-            check_cost_limit(each.spec.model, each.resolved.description.route, each.price)
-    return SharedLimit({each.path: each.committed for each in limited}) if limited else None
+def _open_budget(plans: Sequence[Plan]) -> Budget | None:
+    """Return the budget of a suite. Raises BadInput if its limit cannot be enforced."""
+    budget = None
+    for each in plans:
+        if each.spec.max_cost is not None:
+            if each.requests:
+                check_cost_limit(each.spec.model, each.resolved.description.route, each.price)
+            budget = budget or Budget(each.spec.max_cost)
+            budget.recorded[each.path] = each.committed
+    return budget

@@ -1,0 +1,196 @@
+"""Commands that are killed, interrupted, without disk space, or started twice."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import resource
+import shlex
+import signal
+import subprocess
+import sys
+import threading
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from numbench.journal import find_runs, iter_responses, read_run
+from numbench.records import possibly_billed_attempts
+from numbench.runner import CostLimitReached, RunInterrupted
+from numbench.sent_requests import lost_requests
+from tests import servers
+from tests.runner.batch_provider import Provider
+from tests.runner.test_run import KEY, ROOT, _quick, dataset, go, good, small_dataset
+from tests.servers import ReceivedRequest, Reply, Server, serve
+
+pytestmark = pytest.mark.slow
+
+__all__ = ["_quick", "dataset"]
+
+CONCURRENCY = 4
+COMMANDS = {
+    "run": "run --model openai/some --dataset {data} --samples 2 --temperature 1",
+    "suite": "run --model openai/some,openrouter/some --dataset {data}",
+    "batch": "run --model openai/some --dataset {data} --batch",
+    "horizon": "horizon --model openai/some --tasks copy,long_max --max-items 30 --max-size 32",
+    "memory test": "memory-test --model openai/some --tasks addition --limit 15",
+}
+CODES = {"SIGKILL": -signal.SIGKILL, "SIGINT": 130, "full disk": 1, "second process": 0}
+
+
+def limit_file_size() -> None:
+    resource.setrlimit(resource.RLIMIT_FSIZE, (4_000, 4_000))
+
+
+def start(server: Server, command: str, out: Path, **options: Any) -> subprocess.Popen[str]:
+    """Start a command of numbench in another process."""
+    arguments = shlex.split(f"{command} --base-url {server.url} --out {out}")
+    if "--batch" not in arguments:
+        arguments += ["--concurrency", str(CONCURRENCY)]
+    return subprocess.Popen(
+        [sys.executable, "-c", "from numbench.cli import main; main()", *arguments],
+        cwd=ROOT,
+        text=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=os.environ | {"OPENAI_API_KEY": KEY, "OPENROUTER_API_KEY": KEY},
+        **options,
+    )
+
+
+@pytest.mark.parametrize("fault", CODES)
+@pytest.mark.parametrize("kind", COMMANDS)
+def test_the_same_command_resumes_and_repeats_nothing_that_was_answered(
+    tmp_path: Path, kind: str, fault: str
+) -> None:
+    """What the server billed is in the journal: as an answer, or as possibly billed."""
+    out, provider = tmp_path / "out", Provider()
+    command = COMMANDS[kind].format(data=small_dataset(tmp_path / "data", 10))
+    is_reached, is_released = threading.Event(), threading.Event()
+    if fault == "full disk":
+        is_released.set()
+
+    async def script(received: ReceivedRequest) -> Reply:
+        is_polled = received.path.startswith("/batches/")
+        if is_polled if kind == "batch" else len(server.received) > 10:
+            is_reached.set()
+            while not is_released.is_set():
+                await asyncio.sleep(0.02)
+        return await provider(received) if kind == "batch" else servers.chat()
+
+    def billed() -> int:
+        return provider.received.total() if kind == "batch" else len(server.received)
+
+    with serve(script) as server:
+        limit = limit_file_size if fault == "full disk" else None
+        first = start(server, command, out, preexec_fn=limit)
+        if fault == "second process":
+            assert is_reached.wait(100)
+            second = start(server, command, out)
+            assert f"another process (pid {first.pid})" in second.communicate(timeout=100)[1]
+            assert second.returncode in (1, 2)
+        elif fault != "full disk":
+            assert is_reached.wait(100)
+            first.send_signal(getattr(signal, fault))
+        if fault == "SIGKILL":
+            first.communicate(timeout=100)
+        is_released.set()
+        _, errors = first.communicate(timeout=100)
+        assert first.returncode == CODES[fault], errors
+        assert "Traceback" not in errors
+        last = start(server, command, out)
+        _, errors = last.communicate(timeout=100)
+        assert last.returncode == 0, errors
+    folders = find_runs([out])
+    responses = [(folder, each) for folder in folders for each in iter_responses(folder)]
+    answers = Counter((folder, each.request_id) for folder, each in responses if not each.error)
+    lost = sum(possibly_billed_attempts(each) for _, each in responses)
+    assert set(answers.values()) == {1}
+    assert len(answers) <= billed() <= len(answers) + lost
+    assert lost <= (CONCURRENCY * len(folders) if fault in ("SIGKILL", "full disk") else 0)
+    files = [path for path in tmp_path.rglob("*") if path.is_file()]
+    assert not [path for path in files if KEY.encode() in path.read_bytes()]
+
+
+def test_what_a_kill_leaves_in_flight_counts_against_the_limit_of_the_next_call(
+    tmp_path: Path,
+) -> None:
+    """Every answer costs $0.5; four are in flight when the process dies."""
+    data, out = small_dataset(tmp_path / "data", 10), tmp_path / "run"
+    in_flight, is_killed, model = threading.Event(), False, "openrouter/some"
+
+    async def script(received: ReceivedRequest) -> Reply:
+        if len(server.received) >= 12:
+            in_flight.set()
+        if len(server.received) > 8 and not is_killed:
+            await asyncio.sleep(servers.FOR_EVER)
+        return await good(received)
+
+    with serve(script) as server:
+        process = start(server, f"run --model {model} --dataset {data}", out)
+        assert in_flight.wait(100)
+        process.kill()
+        process.communicate()
+        is_killed = True
+        assert len(read_run(out).responses) == 8
+        with pytest.raises(CostLimitReached) as caught:
+            go(server, data, out, model=model, max_cost=7.0, concurrency=1)
+        assert len(server.received) == 12 + 2
+    assert (caught.value.report.answered, caught.value.report.possibly_billed) == (2, 4)
+    assert "$5.0000 spent, " in str(caught.value)
+    assert "up to $2.0000 more may be billed" in str(caught.value)
+    assert not list(out.glob(".sent*"))
+
+
+def test_an_attempt_that_was_rejected_is_not_in_flight_any_more(
+    dataset: Path, tmp_path: Path
+) -> None:
+    """A process that is killed now leaves one attempt that may be billed, not two."""
+    out, in_flight = tmp_path / "run", []
+
+    async def script(received: ReceivedRequest) -> Reply:
+        if received.number == 0:
+            return servers.error(429, headers={"Retry-After": "0"})
+        lost = lost_requests(out, out / "responses.jsonl")
+        in_flight.append(sum(response.attempts for response in lost))
+        return servers.chat()
+
+    with serve(script) as server:
+        go(server, dataset, out, concurrency=1)
+    # New items are sent first, so the others were all rejected before.
+    assert in_flight == 10 * [1]
+
+
+def test_an_interrupt_ends_the_wait_for_a_retry(dataset: Path, tmp_path: Path) -> None:
+    async def script(received: ReceivedRequest) -> Reply:
+        threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGTERM)).start()
+        return servers.error(429, headers={"Retry-After": "600"})
+
+    with serve(script) as server, pytest.raises(RunInterrupted):
+        go(server, dataset, tmp_path / "run", concurrency=1)
+    assert read_run(tmp_path / "run").responses == {}
+
+
+def test_the_api_key_is_neither_written_nor_printed(dataset: Path, tmp_path: Path) -> None:
+    out = tmp_path / "run"
+
+    async def script(received: ReceivedRequest) -> Reply:
+        header = received.headers["authorization"]
+        if "minimum" in received.prompt:
+            return servers.error(400, f"content_filter {header}")
+        if received.number == 0:
+            return servers.error(500, header)
+        return servers.chat(header, message={"reasoning": header}, model=header)
+
+    async def refuse(received: ReceivedRequest) -> Reply:
+        return servers.error(401, received.headers["authorization"])
+
+    for reply in (script, refuse):
+        with serve(reply) as server:
+            command = f"run --model openai/some --dataset {dataset}"
+            output = "".join(start(server, command, out / reply.__name__).communicate(timeout=100))
+        assert KEY not in output
+    written = b"".join(path.read_bytes() for path in out.rglob("*") if path.is_file())
+    assert b"[key]" in written and KEY.encode() not in written
