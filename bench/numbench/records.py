@@ -275,9 +275,9 @@ PAPER = "paper"
 class PromptRef(Struct, frozen=True, kw_only=True):
     """The prompts of a run.
 
-    sha256: hash of all files of the prompt set. tasks: hash of the prompts of each task, empty in
-    runs of versions before 0.2. working: whether the prompts let the model write text before its
-    answer. paraphrase_of: the prompt set whose meaning the wordings keep, empty for none.
+    sha256: hash of all files of the prompt set. tasks: hash of the prompts of each task, empty if
+    they are not known. working: whether the prompts let the model write text before its answer.
+    paraphrase_of: the prompt set whose meaning the wordings keep, empty for none.
     """
 
     name: str

@@ -14,12 +14,9 @@ import pytest
 from numbench.records import Completion, Item
 from numbench.scoring import score_exact
 from numbench.tasks import SCALED_TASKS
-from numbench.tasks.expressions import (
-    parse_nested,
-)
 from numbench.tasks.items import split_of
 from numbench.tasks.prompts import load_prompt_set
-from numbench.tasks.scaled import parse_integer
+from numbench.tasks.scaled import parse_integer, parse_nested
 from numbench.tasks.shards import Shard, generate_items
 
 SIZES = (2, 3, 7, 18, 100, 1000, 4096)

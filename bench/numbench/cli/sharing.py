@@ -75,7 +75,7 @@ def export(
         print(f"{out}: {len(export_huggingface(dataset, out))} files")
         print(f"next: hf upload {shlex.join(['OWNER/NAME', str(out)])} . --repo-type dataset")
     else:
-        from numbench.ecosystem import huggingface_results as hub
+        from numbench.ecosystem import huggingface as hub
 
         if benchmark is None:
             raise BadInput("--to eval-results needs --benchmark OWNER/NAME: the dataset on the hub")

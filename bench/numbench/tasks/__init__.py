@@ -13,11 +13,17 @@ from functools import cached_property
 
 from numbench.errors import BadInput
 from numbench.plugins import load_plugins
-from numbench.tasks.base import Convention, SampledQuestion, SamplingSettings, Task, TaskPrompts
+from numbench.tasks.base import (
+    Convention,
+    SampledQuestion,
+    SamplingSettings,
+    Task,
+    TaskPrompts,
+    check_task,
+)
 from numbench.tasks.paper_tasks import PAPER_TASKS
 from numbench.tasks.random_words import RandomWords
 from numbench.tasks.scaled import SCALED_TASKS
-from numbench.tasks.task_check import check_task
 
 ENTRY_POINTS = "numbench.tasks"
 

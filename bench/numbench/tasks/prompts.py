@@ -270,18 +270,12 @@ def set_files(folder: Path) -> list[Path]:
 def changed_prompts(before: PromptRef, now: PromptRef) -> list[str]:
     """Return the tasks that both runs contain and whose prompts differ between them.
 
-    Runs of version 0.1 have one hash for the whole set. If it is not the hash of the released
-    set and differs from the other run's, all tasks count as changed.
+    Where the hashes of tasks are not known, the whole sets are compared.
     """
-    first, second = _task_hashes(before), _task_hashes(now)
-    if not first or not second:
-        return [] if before.sha256 == now.sha256 else sorted(first or second) or ["all"]
-    return [task for task in first if task in second and first[task] != second[task]]
-
-
-def _task_hashes(ref: PromptRef) -> dict[str, str]:
-    paper = load_prompt_set()
-    return ref.tasks or (paper.ref(PAPER_TASKS).tasks if ref.sha256 == paper.sha256 else {})
+    if not before.tasks or not now.tasks:
+        tasks = sorted(before.tasks or now.tasks) or ["all"]
+        return [] if before.sha256 == now.sha256 else tasks
+    return [task for task, sha256 in before.tasks.items() if now.tasks.get(task, sha256) != sha256]
 
 
 def _read_questions(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:

@@ -51,20 +51,21 @@ def sample(task: str, words: RandomWordArrays, settings: SamplingSettings) -> Qu
     return _SAMPLERS[task](words, settings)
 
 
-def _addition(words: RandomWordArrays, settings: SamplingSettings) -> Questions:
-    """Prefer operands of similar magnitude: of two exponents, the second operand has the closer."""
-    digits = _pair_digits(words, settings.max_digits)
-    x1, candidate, alternative = (_exponent(words) for _ in range(3))
-    x2 = np.where(np.abs(candidate - x1) <= np.abs(alternative - x1), candidate, alternative)
-    exponents = _swapped(words, x1, x2)
-    return _pair_with_signs("addition", words, words.randbelow(2), digits, exponents)
-
-
-def _multiplication(words: RandomWordArrays, settings: SamplingSettings) -> Questions:
-    """Draw digits and magnitudes of two operands independently."""
-    digits = _pair_digits(words, settings.max_digits)
-    exponents = (_exponent(words), _exponent(words))
-    return _pair_with_signs("multiplication", words, np.zeros_like(digits[0]), digits, exponents)
+def _pair(task: str, words: RandomWordArrays, settings: SamplingSettings) -> Questions:
+    """Draw digits and magnitudes of two operands, those of a sum with similar magnitudes."""
+    p1, p2 = _pair_digits(words, settings.max_digits)
+    x1, x2 = _exponent(words), _exponent(words)
+    operator = np.zeros_like(p1)
+    if task == "addition":
+        # Of two exponents, the second operand has the one closer to that of the first.
+        alternative = _exponent(words)
+        x2 = np.where(np.abs(x2 - x1) <= np.abs(alternative - x1), x2, alternative)
+        x1, x2 = _swapped(words, x1, x2)
+        operator = words.randbelow(2)
+    a = DecimalArray(_significand(words, p1), x1 - p1 + 1)
+    b = DecimalArray(_significand(words, p2), x2 - p2 + 1)
+    params = {"digits_1": p1, "digits_2": p2, "exponent_1": x1, "exponent_2": x2}
+    return _pairs(task, operator, (a, b), _signs(words), params)
 
 
 def _division(words: RandomWordArrays, settings: SamplingSettings) -> Questions:
@@ -120,16 +121,6 @@ def _integer(words: RandomWordArrays, settings: SamplingSettings) -> IntArray:
 def _shift(words: RandomWordArrays, settings: SamplingSettings) -> IntArray:
     """Return the power of ten that divides an operand: uniform on {1 … max_shift}, or 0."""
     return words.randint(min(1, settings.max_shift), settings.max_shift)
-
-
-def _pair_with_signs(
-    task: str, words: RandomWordArrays, operator: IntArray, digits: IntPair, exponents: IntPair
-) -> Questions:
-    (p1, p2), (x1, x2) = digits, exponents
-    a = DecimalArray(_significand(words, p1), x1 - p1 + 1)
-    b = DecimalArray(_significand(words, p2), x2 - p2 + 1)
-    params = {"digits_1": p1, "digits_2": p2, "exponent_1": x1, "exponent_2": x2}
-    return _pairs(task, operator, (a, b), _signs(words), params)
 
 
 def _pairs(
@@ -336,8 +327,8 @@ _SAMPLERS: dict[str, Sampler] = {
     "minmax": partial(_lists, "minmax", 2, COMPARISON_ORDERS),
     "interval": _interval,
     "sorting": partial(_lists, "sorting", 2, COMPARISON_ORDERS),
-    "addition": _addition,
-    "multiplication": _multiplication,
+    "addition": partial(_pair, "addition"),
+    "multiplication": partial(_pair, "multiplication"),
     "division": _division,
     "exponentiation": _exponentiation,
     "mean": partial(_lists, "mean", 1, MOMENT_ORDERS),

@@ -12,11 +12,10 @@ import msgspec
 from numbench.errors import BadInput
 from numbench.records import Item
 from numbench.tasks import TASKS
-from numbench.tasks.base import SamplingSettings
+from numbench.tasks.base import SamplingSettings, answer_question, sample_question
 from numbench.tasks.exact_arithmetic import in_range
 from numbench.tasks.items import make_item, shard_of, split_of
 from numbench.tasks.random_words import RandomStream, RandomWords, attempts
-from numbench.tasks.task_check import answer_question, sample_question
 
 if TYPE_CHECKING:
     import pyarrow as pa
