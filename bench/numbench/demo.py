@@ -29,7 +29,7 @@ Message = Callable[[str], None]
 def demo(
     out: Path = DEMO_RUNS,
     on_message: Message = print,
-    dataset: str | Path = "v1",
+    dataset: str | Path = "paper",
 ) -> list[ReportResult]:
     """Run the models that need no API key, and return their reports.
 

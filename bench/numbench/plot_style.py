@@ -7,9 +7,11 @@ import warnings
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, Literal, NamedTuple, get_args
+from pathlib import Path
+from typing import Literal, NamedTuple, get_args
 
 import matplotlib
+from matplotlib import rc_params_from_file
 from matplotlib.backend_bases import get_registered_canvas_class
 from matplotlib.colors import to_hex, to_rgb
 from matplotlib.figure import Figure
@@ -63,40 +65,7 @@ LEVEL_COLOURS = {
     "none": "#E69F00",
 }
 
-_STYLE: dict[Any, Any] = {
-    "backend": "agg",
-    "figure.facecolor": "white",
-    "figure.labelsize": 8.0,
-    "figure.titlesize": 9.0,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.axisbelow": True,
-    "axes.edgecolor": "#666666",
-    "axes.linewidth": 0.6,
-    "axes.titlesize": 8.0,
-    "axes.titlepad": 4.0,
-    "axes.labelsize": 8.0,
-    "font.family": "DejaVu Sans",
-    "font.size": 8.0,
-    "grid.color": "#d9d9d9",
-    "grid.linewidth": 0.5,
-    "hatch.linewidth": 0.5,
-    "legend.fontsize": SMALL_FONT_SIZE,
-    "legend.title_fontsize": SMALL_FONT_SIZE,
-    "legend.frameon": False,
-    "lines.linewidth": 1.2,
-    "xtick.labelsize": SMALL_FONT_SIZE,
-    "ytick.labelsize": SMALL_FONT_SIZE,
-    "xtick.major.width": 0.6,
-    "ytick.major.width": 0.6,
-    "xtick.major.size": 2.5,
-    "ytick.major.size": 2.5,
-    "pdf.fonttype": 42,
-    # Model names are untrusted text: a dollar sign must not start a formula.
-    "text.parse_math": False,
-    "svg.fonttype": "path",
-    "svg.hashsalt": "numbench",
-}
+_STYLE = Path(__file__).with_name("figures.mplstyle")
 _REPRODUCIBLE_METADATA: dict[str, dict[str, None]] = {
     "png": {"Software": None},
     "pdf": {"CreationDate": None},
@@ -137,15 +106,12 @@ def level_styles(models: Sequence[str], styles: Mapping[str, RunStyle]) -> list[
     of_runs = []
     for model in models:
         style, level = styles[model], count[model] % len(LINE_PATTERNS)
-        colour = to_hex(_mix(style.colour, _TINTS[level]))
+        white = _TINTS[level]
+        red, green, blue = (part + (1 - part) * white for part in to_rgb(style.colour))
+        colour = to_hex((red, green, blue))
         of_runs.append(style._replace(colour=colour, line=LINE_PATTERNS[level]))
         count[model] += 1
     return of_runs
-
-
-def _mix(colour: str, white: float) -> tuple[float, float, float]:
-    red, green, blue = (part + (1 - part) * white for part in to_rgb(colour))
-    return red, green, blue
 
 
 @contextmanager
@@ -153,7 +119,7 @@ def plot_style() -> Iterator[None]:
     """Apply the style, independent of the user's matplotlib settings."""
     with matplotlib.rc_context(), warnings.catch_warnings():
         matplotlib.rcdefaults()
-        matplotlib.rcParams.update(_STYLE)
+        matplotlib.rcParams.update(rc_params_from_file(_STYLE, use_default_template=False))
         # Characters that the font lacks are drawn as boxes; no warning is needed.
         warnings.filterwarnings("ignore", message="(?s)Glyph .* missing from")
         yield

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,7 +13,6 @@ from numbench import load_horizons
 from numbench.cli import main
 from numbench.errors import BadInput
 from numbench.horizon.comparison import compare_horizons
-from numbench.records import ProtocolName
 from numbench.reporting.regression import _ratio, compare, plan_margin
 from numbench.stats.design import Stratum
 from numbench.stats.multiple_testing import holm
@@ -79,17 +79,95 @@ def test_a_worse_task_fails_with_one_line(old: Path, tmp_path: Path, numbench) -
     assert "Add" not in line and "MinMax" not in line
 
 
-def test_a_small_drop_in_every_task_fails_by_the_mean_of_tasks(old: Path, tmp_path: Path) -> None:
-    result = compare(old, new(tmp_path, lambda t, n: n >= 3))
-    (fall,) = result.failures
-    assert fall.startswith("All: 95.0 -> 92.5") and "360 items" in fall
+NOT_STD = tuple(task for task in PAPER_TASKS if task != "std")
+AGAIN = "previously answered items of"
 
 
-def test_a_better_run_passes(old: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("says", "options", "how", "failures", "notes"),
+    [
+        pytest.param(lambda t, n: n >= 3, {}, {}, ["All: 95.0 -> 92.5"], [], id="a small drop"),
+        # Five of forty items are 12.5 points and may be noise.
+        pytest.param(lambda t, n: n >= (7 if t == "minmax" else 2), {}, {}, [], [], id="noise"),
+        pytest.param(
+            lambda t, n: True if n < 20 or t != "std" else None, {}, {"margin": 50},
+            [f"20 of 40 {AGAIN} Std"], [], id="missing answers with a margin",
+        ),
+        pytest.param(
+            lambda t, n: "failed" if t == "sorting" and n >= 20 else n >= 2, {}, {},
+            [f"20 of 40 {AGAIN} Sorting answered again (at least 99% required per task)"],
+            ["Items answered by only one run: 20."], id="failed requests",
+        ),
+        pytest.param(
+            lambda t, n: None if t == "sorting" and n >= 20 else n >= 2, {}, {"protocol": "paper"},
+            [f"20 of 40 {AGAIN} Sorting"], [], id="missing answers under the paper protocol",
+        ),
+        pytest.param(
+            lambda t, n: None if t == "std" else n >= 2, {}, {}, [f"0 of 40 {AGAIN} Std "],
+            [], id="a task without answers",
+        ),
+        pytest.param(
+            lambda t, n: n >= 2, {"tasks": NOT_STD}, {}, ["Std missing from the new run"],
+            ["Only the old run includes Std: not compared."], id="a missing task",
+        ),
+        pytest.param(
+            lambda t, n: n >= 2, {"limit": 39}, {}, [f"351 of 360 {AGAIN} 9 tasks"],
+            ["Items per task: 40 (old), 39 (new); compared: the 39 that both include."],
+            id="a fortieth of the items missing",
+        ),
+        pytest.param(lambda t, n: n >= 2, {"limit": 40}, {}, [], [], id="all of the items"),
+        pytest.param(
+            lambda t, n: n >= 30, {"tasks": PAIR}, {"partial": True},
+            ["MinMax: ", "Add: ", "All: "], ["Partial: 7 of 9 tasks missing from the new run."],
+            id="a partial comparison finds a drop",
+        ),
+        pytest.param(
+            lambda t, n: n >= 2, {"tasks": PAIR, "limit": 20, "prompt": "cd"},
+            {"partial": True}, [],
+            ["Prompts differ: paper (old), paper (new)."], id="another wording",
+        ),
+        *(
+            pytest.param(
+                lambda t, n: None, {}, {"partial": True, "protocol": protocol},
+                [f"0 of 360 {AGAIN} 9 tasks"], [], id=f"no answer, {protocol}",
+            )
+            for protocol in ("exact", "paper")
+        ),
+    ],
+)  # fmt: skip
+def test_what_fails_a_comparison(
+    old: Path,
+    tmp_path: Path,
+    says: large_runs.Says,
+    options: dict[str, Any],
+    how: dict[str, Any],
+    failures: list[str],
+    notes: list[str],
+) -> None:
+    result = compare(old, new(tmp_path, says, **options), **how)
+    assert bool(result.failures) == bool(failures)
+    for expected in failures:
+        assert any(failure.startswith(expected) for failure in result.failures)
+    assert set(notes) <= set(result.notes)
+
+
+def test_a_better_run_passes_any_margin(old: Path, tmp_path: Path) -> None:
     worse = new(tmp_path, lambda t, n: n >= 30)
     result = compare(worse, old)
     assert result.failures == ()
     assert {task.verdict for task in result.tasks} == {"better"}
+    assert compare(worse, old, margin=0.5).failures == ()
+
+
+def test_tasks_without_common_answers_and_with_few(old: Path, tmp_path: Path) -> None:
+    unanswered = new(tmp_path, lambda t, n: None if t == "std" else True)
+    failures = compare(unanswered, old, margin=50).failures
+    assert "no common answers, so nothing is excluded: Std" in failures
+    data = large_runs.dataset(tmp_path)
+    for name, right in (("good", True), ("bad", False)):
+        large_runs.run(tmp_path / name, data, lambda *_, r=right: r, tasks=PAIR, limit=3)
+    result = compare(tmp_path / "good", tmp_path / "bad")
+    assert result.notes[-1] == "Too few items to detect any difference: MinMax, Add."
 
 
 def test_margin_passes_only_if_a_larger_regression_is_excluded(
@@ -117,50 +195,6 @@ def test_margin_passes_only_if_a_larger_regression_is_excluded(
     assert compare(old, fallen, margin=25.0).failures == ()
 
 
-def test_improvement_is_not_equivalent_and_passes_any_margin(old: Path, tmp_path: Path) -> None:
-    worse = new(tmp_path, lambda t, n: n >= 30)
-    result = compare(worse, old, margin=0.5)
-    assert (result.failures, result.margin) == ((), 0.5)
-
-
-def test_margin_fails_if_answers_are_missing(old: Path, tmp_path: Path) -> None:
-    half = new(tmp_path, lambda t, n: True if n < 20 or t != "std" else None)
-    assert any("answered again" in failure for failure in compare(old, half, margin=50).failures)
-
-
-def test_margin_fails_for_a_task_without_common_answers(old: Path, tmp_path: Path) -> None:
-    unanswered = new(tmp_path, lambda t, n: None if t == "std" else True)
-    failures = compare(unanswered, old, margin=50).failures
-    assert "no common answers, so nothing is excluded: Std" in failures
-
-
-def test_a_drop_that_is_not_significant_passes(old: Path, tmp_path: Path) -> None:
-    # Five of forty items are 12.5 points and may be noise.
-    fallen = new(tmp_path, lambda t, n: n >= (7 if t == "minmax" else 2))
-    assert compare(old, fallen).failures == ()
-
-
-@pytest.mark.parametrize("protocol", ["exact", "paper"])
-@pytest.mark.parametrize("lost", [None, "failed"])
-def test_a_run_with_half_of_its_requests_failed_does_not_pass(
-    old: Path, tmp_path: Path, lost: str | None, protocol: str
-) -> None:
-    half = new(tmp_path, lambda t, n: lost if t == "sorting" and n >= 20 else n >= 2)
-    result = compare(old, half, protocol)  # type: ignore[arg-type]
-    assert (
-        "20 of 40 previously answered items of Sorting answered again (at least 99% required per "
-        "task)"
-    ) in result.failures
-    assert "Items answered by only one run: 20." in result.notes
-
-
-def test_a_run_without_answers_for_a_task_does_not_pass(old: Path, tmp_path: Path) -> None:
-    result = compare(old, new(tmp_path, lambda t, n: None if t == "std" else n >= 2))
-    (fall,) = result.failures
-    assert fall.startswith("0 of 40 previously answered items of Std ")
-    assert "std" not in {task.task for task in result.tasks}
-
-
 def test_a_run_with_fewer_tasks_does_not_pass(old: Path, tmp_path: Path, numbench) -> None:  # type: ignore[no-untyped-def]
     short = new(tmp_path, lambda t, n: n >= 2, tasks=PAIR, limit=20)
     done = numbench("compare", old, short)
@@ -174,61 +208,6 @@ def test_a_run_with_fewer_tasks_does_not_pass(old: Path, tmp_path: Path, numbenc
     said = " ".join(passed.out.split())
     assert "Partial: 7 of 9 tasks missing from the new run." in said
     assert "Partial: 40 of 80 previously answered items of 2 tasks" in said
-
-
-@pytest.mark.parametrize(
-    ("options", "falls"),
-    [
-        (
-            {"tasks": tuple(task for task in PAPER_TASKS if task != "std")},
-            ["Std missing from the new run"],
-        ),
-        ({"limit": 39}, ["351 of 360 previously answered items of 9 tasks"]),
-        ({"limit": 40}, []),
-    ],
-)
-def test_a_task_or_a_fortieth_of_the_items_may_not_be_missing(
-    old: Path, tmp_path: Path, options: dict[str, object], falls: list[str]
-) -> None:
-    result = compare(old, new(tmp_path, lambda t, n: n >= 2, **options))
-    assert [fall.split(" answered again")[0] for fall in result.failures] == falls
-
-
-def test_a_partial_comparison_still_finds_a_drop(old: Path, tmp_path: Path) -> None:
-    short = new(tmp_path, lambda t, n: n >= 30, tasks=PAIR)
-    falls = compare(old, short, partial=True).failures
-    assert [fall.split(":")[0] for fall in falls] == ["MinMax", "Add", "All"]
-
-
-@pytest.mark.parametrize("protocol", ["exact", "paper"])
-def test_a_run_without_any_answer_does_not_pass_even_partially(
-    old: Path, tmp_path: Path, protocol: ProtocolName
-) -> None:
-    result = compare(old, new(tmp_path, lambda t, n: None), protocol, partial=True)
-    assert result.failures[-1].startswith("0 of 360 previously answered items of 9 tasks")
-
-
-def test_too_few_items_are_a_note(tmp_path: Path) -> None:
-    data = large_runs.dataset(tmp_path)
-    for name, right in (("good", True), ("bad", False)):
-        large_runs.run(tmp_path / name, data, lambda *_, r=right: r, tasks=PAIR, limit=3)
-    result = compare(tmp_path / "good", tmp_path / "bad")
-    assert result.notes[-1] == "Too few items to detect any difference: MinMax, Add."
-
-
-def test_a_partial_comparison_notes_what_was_not_compared(old: Path, tmp_path: Path) -> None:
-    short = new(tmp_path, lambda t, n: n >= 2, tasks=PAIR, limit=20, prompt="cd")
-    result = compare(old, short, partial=True)
-    assert result.failures == ()
-    assert [(task.task, task.items) for task in result.tasks] == [
-        ("minmax", 20),
-        ("addition", 20),
-        ("all", 40),
-    ]
-    notes = "\n".join(result.notes)
-    assert "Items per task: 40 (old), 20 (new); compared: the 20 that both include." in notes
-    assert "Only the old run includes Interval, Sorting, Mult" in notes
-    assert "Prompts differ" in notes
 
 
 @pytest.mark.parametrize(

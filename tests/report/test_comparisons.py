@@ -14,6 +14,7 @@ from scipy.stats import binomtest, permutation_test
 import numbench as nb
 from numbench.dataset.settings import POOL_SIZE
 from numbench.reporting.comparisons import ALL, Comparisons, compare_runs, compare_values
+from numbench.reporting.data import ReportData
 from numbench.reporting.values import RunValues, run_values, task_values
 from numbench.scoring import score_run
 from tests.report import large_runs
@@ -192,12 +193,14 @@ def test_rank_sets_follow_from_all_pairs_and_tasks(
             pair = (one.left, one.right) if one.difference > 0 else (one.right, one.left)
             beaten.add((one.task, *pair))
     assert beaten
+    data = ReportData(runs)
+    order = [[one.scored for one in data.runs].index(run) for run in runs]
     for task in (*TASKS, ALL):
         for run in range(len(runs)):
             best = 1 + sum((task, other, run) in beaten for other in range(len(runs)))
             worst = len(runs) - sum((task, run, other) in beaten for other in range(len(runs)))
-            assert comparisons.ranks[task][run] == (best, worst)
-    assert comparisons.ranks[ALL][2] == (4, 4)
+            assert data.ranks(task)[order[run]] == (best, worst)
+    assert data.ranks()[order[2]] == (4, 4)
 
 
 def test_a_result_depends_on_its_two_runs_only(
@@ -239,7 +242,7 @@ def test_references_are_compared_like_runs(
     assert one[4:] == expected[4:]
     assert np.isnan(reference.tasks["mean"].cost).all()
     other = RunValues("elsewhere", "another hash", reference.tasks)
-    assert compare_values([first, other]) == ((), {})
+    assert compare_values([first, other]) == ((),)
 
 
 def test_runs_with_different_tasks_are_compared_on_those_of_both(tmp_path: Path) -> None:
@@ -253,5 +256,7 @@ def test_runs_with_different_tasks_are_compared_on_those_of_both(tmp_path: Path)
     # One common task: its mean is not tested a second time.
     single = result.of(1, 2)
     assert single is not None and (single.items, single.task) == (30, "std")
-    assert result.ranks["std"][2] == (1, 2)
-    assert 2 not in result.ranks[ALL]
+    ranked = ReportData([score_run(folder) for folder in (every, some, one)])
+    indices = {run.model: index for index, run in enumerate(ranked.runs)}
+    assert ranked.ranks("std")[indices["one"]] == (1, 2)
+    assert not ranked.ranks(), "only one run has all tasks"

@@ -20,10 +20,9 @@ from numbench.plot_style import FULL_WIDTH, HALF_WIDTH
 from numbench.records import Response, Usage
 from numbench.reporting.data import ReportData
 from numbench.reporting.figures import FIGURES, FigureSpec, Skipped, render, write_figures
-from numbench.reporting.figures.difficulty import difficulty_curve
-from numbench.reporting.figures.digits import digit_shares
+from numbench.reporting.figures.curves import difficulty_curve
 from numbench.reporting.figures.draw import Point, fit_text, legend_label, pareto_front, text_width
-from numbench.reporting.figures.failures import KINDS, failure_shares
+from numbench.reporting.figures.errors import KINDS, digit_shares, failure_shares
 from numbench.reporting.tables.model import Estimate
 from numbench.resources import resource_folder
 from numbench.scoring import score_run

@@ -11,7 +11,8 @@ import pytest
 
 from numbench.reporting.comparisons import ALL
 from numbench.reporting.data import Configuration, ReportData
-from numbench.reporting.price import tokens_per_digit
+from numbench.reporting.tables import price, samples, variants
+from numbench.reporting.tables.model import Table
 
 GOLDEN: dict[str, Any] = json.loads(Path(__file__).with_name("golden.json").read_text())
 
@@ -81,52 +82,50 @@ def test_differences_of_runs(synthetic_data: ReportData, runs: dict[str, Configu
         close((known.difference, known.low, known.high), expected, 6)
 
 
-def test_price_of_reasoning(synthetic_data: ReportData, runs: dict[str, Configuration]) -> None:
+def rows_by_key(data: ReportData, runs: dict[str, Configuration], table: Table) -> dict[str, Any]:
+    """Return the cells of a table's rows: `run|task` → field → value."""
     names = {id(run): name for name, run in runs.items()}
-    steps = {
-        "|".join([*(names[id(synthetic_data.runs[i])] for i in (s.first, s.second)), s.task]): s
-        for s in synthetic_data.price_steps
+    return {
+        f"{names[id(data.runs[row.run or 0])]}|{row.task or ALL}": row.cells
+        for row in data.rows(table)
     }
+
+
+def test_price_of_reasoning(synthetic_data: ReportData, runs: dict[str, Configuration]) -> None:
+    steps = rows_by_key(synthetic_data, runs, price.TABLE)
     for key, expected in GOLDEN["steps"].items():
-        close(steps[key].points, expected["points"], 6)
-        same(steps[key].tokens.value, expected["tokens"])
-        dollars = steps[key].dollars
-        same(dollars and dollars.value, expected["dollars"])
-        close(steps[key].tokens_per_point, expected["tokens_per_point"])
+        first, second, task = key.split("|")
+        cells = steps[f"{second}|{task}"]
+        assert (cells["from"], cells["to"]) == (runs[first].level, runs[second].level)
+        close(cells["points"], expected["points"], 6)
+        same(cells["tokens"].value, expected["tokens"])
+        same(cells["dollars"] and cells["dollars"].value, expected["dollars"])
+        close(cells["tokens_per_point"], expected["tokens_per_point"])
     for name, expected in GOLDEN["digits"].items():
-        close(tokens_per_digit(runs[name]), expected["tokens"])
+        close(price.tokens_per_digit(runs[name]), expected["tokens"])
 
 
 def test_repeated_samples(synthetic_data: ReportData, runs: dict[str, Configuration]) -> None:
-    names = {id(run): name for name, run in runs.items()}
-    known = {
-        f"{names[id(synthetic_data.runs[row.run])]}|{row.task}": row
-        for row in synthetic_data.repeated_samples
-    }
+    known = rows_by_key(synthetic_data, runs, samples.TABLE)
     assert known.keys() == GOLDEN["samples"].keys()
     for key, expected in GOLDEN["samples"].items():
-        for field, value in expected.items():
-            same(getattr(known[key], field), value)
+        assert known[key]["complete"] == expected["complete"]
+        for field, name in (("pass_at_k", "pass_at"), ("majority", "majority_at")):
+            same([known[key][f"{name}_{k}"] for k in (1, 2, 3)], expected[field])
 
 
 def test_wordings_and_forms(synthetic_data: ReportData, runs: dict[str, Configuration]) -> None:
-    names = {id(run): name for name, run in runs.items()}
-    effects = {
-        (e.kind, f"{names[id(synthetic_data.runs[e.run])]}|{e.task}"): e
-        for e in synthetic_data.variants
-    }
-    for kind, section in (("wording", "wordings"), ("form", "forms")):
-        assert {key for of, key in effects if of == kind} == GOLDEN[section].keys()
+    known = rows_by_key(synthetic_data, runs, variants.TABLE)
+    for section in ("wordings", "forms"):
         for key, expected in GOLDEN[section].items():
-            effect = effects[kind, key]
-            assert effect.questions == expected["n"]
-            assert effect.difference
-            close(effect.difference, expected, 6)
-            if kind == "form":
-                close(effect.consistent, expected["consistency"])
-                assert effect.unreadable == expected["unreadable"]
-    spreads = {e.task: e.difference for e in synthetic_data.variants if e.kind == "spread"}
+            assert known[key]["questions"] == expected["n"]
+            close(known[key]["difference"], expected, 6)
+            if section == "forms":
+                close(known[key]["consistent"], expected["consistency"])
+    spreads = {key.split("|")[1]: cells["difference"] for key, cells in known.items()
+               if cells["p"] is None}  # fmt: skip
     assert spreads.keys() == GOLDEN["spreads"].keys()
+    assert len(known) == sum(len(GOLDEN[name]) for name in ("wordings", "forms", "spreads"))
     for task, expected in GOLDEN["spreads"].items():
         close(spreads[task], expected, 0.5)
 

@@ -179,9 +179,14 @@ def test_the_answer_names_rank_neighbours_and_price(report: ReportResult, paper_
     assert "has rank 1 to 2 of 5 on one@" in rank
     assert neighbours.startswith("Nearest worse: Model A (high, paraphrase-1), 12.2 points behind")
     assert "tokens per answer and USD 0.96 [" in price
+    # An interval whose ends are the number as it is shown says nothing.
+    prices = [one.sentences[-1] for one in answers(report.data)]
+    assert any(text.endswith("and USD 0.02 per 1,000 questions.") for text in prices)
     (known,) = answers(read_report_data([paper_run]))
     assert len(known.sentences) == 2
+    # Three references have no responses to some task, and so no rank.
     assert " of 11 on paper@" in known.sentences[0]
+    assert "; 3 without scores on every task have none" in known.sentences[0]
     assert "Nearest better: Llama 4 Maverick (none), " in known.sentences[1]
 
 
@@ -191,36 +196,6 @@ def test_the_terminal_fits_80_columns(which: str, report: ReportResult, paper_ru
     lines = on_screen(data).splitlines()
     assert max(map(len, lines)) <= 80
     assert not [line for line in lines if "…" in line and "more" not in line]
-
-
-def test_many_tasks_are_shown_in_several_parts(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    add_task(monkeypatch)
-    data = read_report_data([write_plugin_run(tmp_path)])
-    names = [f"A long name {number}" for number in range(9)]
-    for number, name in enumerate(names):
-        monkeypatch.setitem(
-            nb.TASKS, f"task{number}", msgspec_replace(nb.TASKS["addition"], f"task{number}", name)
-        )
-    (run,) = data.runs
-    values = run.values.tasks["addition"]
-    wide = {f"task{number}": values for number in range(9)}
-    changed = ReportData([run.scored]) if run.scored else data
-    object.__setattr__(changed.runs[0], "values", run.values.__class__(
-        run.values.name, run.values.dataset, wide))  # fmt: skip
-    del changed.runs[0].__dict__["tasks"]
-    assert run.scored
-    run.scored.dataset.by_task.update({name: [] for name in wide})
-    screen = on_screen(changed)
-    assert all(name in screen for name in names)
-    assert max(map(len, screen.splitlines())) <= 80
-
-
-def msgspec_replace(task: Any, name: str, display: str) -> Any:
-    from dataclasses import replace
-
-    return replace(task, name=name, display=display)
 
 
 def test_an_exact_match_task_of_a_plugin_is_called_that(

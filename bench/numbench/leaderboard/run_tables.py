@@ -11,8 +11,7 @@ from numbench.journal import INFO, RESPONSES
 from numbench.records import RunInfo
 from numbench.reporting.data import ReportData
 from numbench.reporting.page.page import PageTable, page_table
-from numbench.reporting.tables.model import BuiltTable, Cell, Column, Row, Table
-from numbench.reporting.tables.scores import NAME_COLUMNS
+from numbench.reporting.tables.model import NAME_COLUMNS, BuiltTable, Cell, Column, Row, Table
 from numbench.tasks import TASKS
 
 _FILES = (INFO, RESPONSES, "requests.jsonl", "rounds.jsonl")

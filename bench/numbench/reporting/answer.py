@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from numbench.reporting.comparisons import PairDifference
+from numbench.reporting.comparisons import NOT_SIGNIFICANT
 from numbench.reporting.data import Configuration, DatasetGroup, ReportData
 from numbench.reporting.references import DATASET
 from numbench.reporting.tables.model import Estimate
+
+BASELINE_PREFIX = "baseline/"
+"""Prefix of the models that compute answers in this process, without generating tokens."""
 
 
 class Answer(NamedTuple):
@@ -34,18 +36,19 @@ def best_run(data: ReportData, group: DatasetGroup) -> int | None:
 
 
 def answer(data: ReportData, index: int) -> tuple[str, ...]:
-    """Return at most three sentences about a run: its rank, its neighbours and its price."""
+    """Return at most three sentences about a run: its rank, its neighbors and its price."""
     run = data.runs[index]
     group = data.group_of(run)
-    sentences = (_rank(data, group, index), _neighbours(data, group, run), _price(data, run))
+    sentences = (_rank(data, group, index), _neighbors(data, group, run), _price(data, run))
     return tuple(filter(None, sentences))
 
 
 def how_to_compare(data: ReportData) -> str:
     """Say how to compare runs with the published configurations, if none is on their questions."""
-    if not data.runs or data.references or any(group.references for group in data.datasets):
-        return ""
-    if any(group.label.startswith(f"{DATASET}@") for group in data.datasets):
+    on_paper = (
+        group.references or group.label.startswith(f"{DATASET}@") for group in data.datasets
+    )
+    if not data.runs or any(on_paper):
         return ""
     return (
         "To compare a model with published ones on the same questions: numbench run "
@@ -63,52 +66,44 @@ def _rank(data: ReportData, group: DatasetGroup, index: int) -> str:
     if index in ranks:
         best, worst = ranks[index]
         position = f"{best}" if best == worst else f"{best} to {worst}"
-        of = sum(data.has_all_values(member, group.tasks) for member in group.members)
-        return f"{text} and has rank {position} of {of} on {group.label} (95% confidence)."
+        ranked = len(data.ranked_members(group))
+        others = len(group.members) - ranked
+        note = f"; {others} without scores on every task have none" if others else ""
+        where = f"has rank {position} of {ranked} on {group.label}"
+        return f"{text} and {where} (95% confidence{note})."
     if count < len(group.tasks):
         return f"{text}; it has no rank, because it lacks {len(group.tasks) - count} tasks."
     return f"{text} on {group.label}."
 
 
-def _neighbours(data: ReportData, group: DatasetGroup, run: Configuration) -> str:
+def _neighbors(data: ReportData, group: DatasetGroup, run: Configuration) -> str:
     """Return the configurations whose means are the nearest, by their paired differences."""
-    known = []
-    for member in group.members:
-        other = data.configurations[member]
-        if other is not run and data.has_all_values(member, run.tasks):
-            difference = data.difference(other, run)
-            if difference is not None:
-                known.append((other, difference))
-    parts = [
-        *_neighbour("better", "ahead", known, lambda one: one.difference > 0),
-        *_neighbour("worse", "behind", known, lambda one: one.difference <= 0),
+    known = [
+        (other, difference)
+        for member in group.members
+        if (other := data.configurations[member]) is not run
+        and data.has_all_values(member, run.tasks)
+        and (difference := data.difference(other, run))
     ]
+    parts = []
+    for name, where in (("better", "ahead"), ("worse", "behind")):
+        sides = [pair for pair in known if (pair[1].difference > 0) == (where == "ahead")]
+        if sides:
+            other, one = min(sides, key=lambda pair: abs(pair[1].difference))
+            ends = (one.low, one.high) if where == "ahead" else (-one.high, -one.low)
+            points = f"{abs(one.difference):.1f} points {where} [{ends[0]:z.1f}, {ends[1]:z.1f}]"
+            doubt = f", {NOT_SIGNIFICANT}" if one.verdict == NOT_SIGNIFICANT else ""
+            parts.append(f"nearest {name}: {other.label}, {points}{doubt}")
     text = "; ".join(parts)
     return f"{text[0].upper()}{text[1:]}." if text else ""
-
-
-def _neighbour(
-    name: str,
-    where: str,
-    known: list[tuple[Configuration, PairDifference]],
-    is_wanted: Callable[[PairDifference], bool],
-) -> Iterator[str]:
-    wanted = [(other, one) for other, one in known if is_wanted(one)]
-    if not wanted:
-        return
-    other, one = min(wanted, key=lambda pair: abs(pair[1].difference))
-    ends = sorted((one.low, one.high)) if where == "ahead" else sorted((-one.low, -one.high))
-    points = f"{abs(one.difference):.1f} points {where} [{ends[0]:z.1f}, {ends[1]:z.1f}]"
-    doubt = ", not significantly different" if one.verdict.startswith("not") else ""
-    yield f"nearest {name}: {other.label}, {points}{doubt}"
 
 
 def _price(data: ReportData, run: Configuration) -> str:
     tokens, cost = data.mean(run, "generated_tokens"), data.cost(run)
     parts = []
-    if tokens:
+    if tokens and not (run.scored and run.scored.info.model.startswith(BASELINE_PREFIX)):
         text = f"{_with_interval(tokens, ',.0f')} tokens per answer"
-        if data.runs.index(run) in data.runaways:
+        if run.runaway:
             text += f" (median {data.median_tokens(run):,.0f})"
         parts.append(text)
     if cost:
@@ -117,7 +112,6 @@ def _price(data: ReportData, run: Configuration) -> str:
 
 
 def _with_interval(estimate: Estimate, form: str) -> str:
-    text = format(estimate.value, form)
-    if estimate.low is None or estimate.high is None:
-        return text
-    return f"{text} [{estimate.low:{form}}, {estimate.high:{form}}]"
+    """Return a number with its interval, unless both ends are the number as it is shown."""
+    text, *ends = (format(x, form) for x in estimate if x is not None)
+    return f"{text} [{', '.join(ends)}]" if {text} != set(ends) and ends else text

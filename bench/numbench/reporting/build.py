@@ -46,7 +46,12 @@ def build(
         write_tables(list(tables.values()), out / "tables")
         figures, omitted = render(data, figure_formats, on_progress)
         write_figures(figures, figure_formats, out / "figures")
-        _write_scores(data, out, on_progress)
+        # Another report may have written scores to the same folder.
+        (out / "scores.parquet").unlink(missing_ok=True)
+        if data.runs:
+            on_progress("writing scores.parquet")
+            scores = scores_parquet(run.scored for run in data.runs if run.scored)
+            jsonl.write_atomically(out / "scores.parquet", scores)
         on_progress("writing report.html")
         page = render_page(data, tables, figures, omitted)
         jsonl.write_atomically(out / "report.html", page.encode())
@@ -67,16 +72,6 @@ def _without_collection() -> Iterator[None]:
     finally:
         if was_enabled:
             gc.enable()
-
-
-def _write_scores(data: ReportData, out: Path, on_progress: Callable[[str], None]) -> None:
-    if not data.runs:
-        # Another report may have written it to the same folder.
-        (out / "scores.parquet").unlink(missing_ok=True)
-        return
-    on_progress("writing scores.parquet")
-    scores = scores_parquet(run.scored for run in data.runs if run.scored)
-    jsonl.write_atomically(out / "scores.parquet", scores)
 
 
 def report_json(

@@ -1,9 +1,9 @@
-"""Pairwise comparison of runs on the same items: differences, verdicts and ranks."""
+"""Pairwise comparison of runs on the same items: differences and verdicts."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Sequence
 from itertools import combinations
 from typing import Literal, NamedTuple
 
@@ -13,7 +13,7 @@ from numbench.reporting.values import RunValues, TaskValues, make_stratum, run_v
 from numbench.scoring import ScoredRun
 from numbench.stats.design import Stratum
 from numbench.stats.intervals import ALPHA
-from numbench.stats.multiple_testing import RankSet, holm, rank_sets
+from numbench.stats.multiple_testing import holm
 from numbench.stats.paired import Difference, compare
 from numbench.tasks import TASKS
 
@@ -55,10 +55,7 @@ class PairDifference(NamedTuple):
     @property
     def verdict(self) -> Verdict:
         """The verdict on the left run: significant by `p_adjusted` and the interval."""
-        return self._verdict(self.p_adjusted)
-
-    def _verdict(self, p: float) -> Verdict:
-        if p > ALPHA or self.low <= 0 <= self.high:
+        if self.p_adjusted > ALPHA or self.low <= 0 <= self.high:
             return NOT_SIGNIFICANT
         return "better" if self.difference > 0 else "worse"
 
@@ -82,13 +79,9 @@ class Comparisons(NamedTuple):
     differences: of every two runs on the same dataset with common items, the earlier run on the
     left: by pair, then tasks in the order of the registry, then `ALL`, each in `score` and, for
     number tasks, in `exact_match`. A pair with one common task has no `ALL`.
-    ranks: task or `ALL` → run → the ranks that it may have among the runs on its dataset (headline
-    metric). With a probability of at least 95% all of them contain the true ranks. Runs that are
-    not significantly different may share a rank.
     """
 
     differences: tuple[PairDifference, ...]
-    ranks: dict[str, dict[int, RankSet]]
 
     def of(
         self, left: int, right: int, task: str = ALL, metric: Metric = "score"
@@ -125,7 +118,7 @@ def compare_values(
 ) -> Comparisons:
     """Compare runs and references; by default every two on the same dataset, the earlier first.
 
-    pairs: the pairs to compare instead; ranks are then those among the runs of these pairs.
+    pairs: the pairs to compare instead.
     one_sided: whether to compute the one-sided bounds, which takes longer than all the rest.
     """
     wanted = list(combinations(range(len(runs)), 2) if pairs is None else pairs)
@@ -141,7 +134,7 @@ def compare_values(
             differences += _differences(runs, members, tasks, metric, one_sided)
     position = {pair: number for number, pair in enumerate(wanted)}
     differences.sort(key=lambda d: position[d.left, d.right])
-    return Comparisons(tuple(differences), _ranks(runs, differences))
+    return Comparisons(tuple(differences))
 
 
 def _share_items(left: RunValues, right: RunValues, task: str) -> bool:
@@ -226,27 +219,3 @@ def _means(stratum: Stratum, pair: tuple[int, int]) -> tuple[float, float]:
         return float("nan"), float("nan")
     left, right = both.mean(axis=0).tolist()
     return left, right
-
-
-def _ranks(
-    runs: Sequence[RunValues], differences: Iterable[PairDifference]
-) -> dict[str, dict[int, RankSet]]:
-    """Return the rank sets, with Holm's correction over all pairs and tasks of a dataset."""
-    by_dataset: dict[str, list[PairDifference]] = defaultdict(list)
-    for difference in differences:
-        if difference.metric == "score":
-            by_dataset[runs[difference.left].dataset].append(difference)
-    ranks: dict[str, dict[int, RankSet]] = defaultdict(dict)
-    for family in by_dataset.values():
-        members: dict[str, dict[int, None]] = defaultdict(dict)
-        beaten: dict[str, list[tuple[int, int]]] = defaultdict(list)
-        for one, p in zip(family, holm([one.p for one in family]), strict=True):
-            members[one.task].update(dict.fromkeys((one.left, one.right)))
-            verdict = one._verdict(p)
-            if verdict == "better":
-                beaten[one.task].append((one.right, one.left))
-            elif verdict == "worse":
-                beaten[one.task].append((one.left, one.right))
-        for task, of_task in members.items():
-            ranks[task].update(rank_sets(list(of_task), beaten[task]))
-    return dict(ranks)

@@ -2,101 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from numbench.records import ProtocolName
 from numbench.reporting.comparisons import ALL, Comparisons, PairDifference, compare_values
-from numbench.reporting.estimates import amount_estimate, score_estimate
-from numbench.reporting.names import (
-    dataset_label,
-    distinguishing_notes,
-    level_rank,
-    one_line,
-    run_facets,
-    variant_name,
-)
+from numbench.reporting.configurations import Configuration, Measure, Runaway, run_configurations
+from numbench.reporting.names import level_rank
 from numbench.reporting.references import (
-    Measure,
     has_references,
     published_means,
     published_models,
     read_references,
 )
-from numbench.reporting.tables.model import Estimate
-from numbench.reporting.values import RunValues, TaskValues, run_values
-from numbench.scoring import ScoredRun, TaskSummary, summarize
-from numbench.scoring.completeness import Completeness, completeness
+from numbench.reporting.tables.model import Estimate, Row, Table
+from numbench.scoring import ScoredRun
 from numbench.scoring.tool_mentions import find_tool_mentions
-from numbench.stats.design import Column
+from numbench.stats.design import Stratum
+from numbench.stats.intervals import MeanIntervals, amount_intervals, mean_intervals
 from numbench.stats.multiple_testing import RankSet, holm, rank_sets
 from numbench.tasks import TASKS
 
 if TYPE_CHECKING:
     from numbench.forensics.findings import RunFindings
     from numbench.memory_test.outcome import Outcome
-    from numbench.plot_style import RunStyle
-    from numbench.reporting.answer_formats import FormatScores
     from numbench.reporting.horizon_runs import HorizonRun
-    from numbench.reporting.price import Step
-    from numbench.reporting.samples import RepeatedSamples
-    from numbench.reporting.variants import VariantEffect
+    from numbench.reporting.tables.coverage import FormatScores
     from numbench.reporting.warnings import ReportWarning
 
-_ALPHA = 0.05
-_RUNAWAY_SHARE = 0.02
-"""Up to this share of the answers may have most of the tokens, for their mean to be runaway."""
-
-
-@dataclass(frozen=True, eq=False)
-class Configuration:
-    """A model at a reasoning level on a dataset: one row of every table of scores.
-
-    note: distinguishes runs of the same model and level, otherwise empty. dataset: `v1@3f9c2a`.
-    scored: the responses; None for a reference. published: measure → task → published mean, for
-    tasks of a reference without responses.
-    """
-
-    model: str
-    level: str
-    note: str
-    source: Literal["measured", "imported", "reference"]
-    dataset: str
-    values: RunValues
-    scored: ScoredRun | None = None
-    published: Mapping[Measure, Mapping[str, float]] = field(default_factory=dict)
-
-    @property
-    def name(self) -> str:
-        """Return `GPT 5`, with the note if there is one."""
-        return f"{self.model} ({self.note})" if self.note else self.model
-
-    @property
-    def label(self) -> str:
-        """Return `GPT 5 (minimal)`, with the note if there is one."""
-        return f"{self.model} ({self.level}{f', {self.note}' if self.note else ''})"
-
-    @cached_property
-    def tasks(self) -> tuple[str, ...]:
-        """The tasks with a value, in the order of the registry."""
-        known = {task for task, values in self.values.tasks.items() if len(values.score)}
-        known |= set(self.published.get("score", ()))
-        return tuple(task for task in TASKS if task in known)
-
-    @cached_property
-    def cells(self) -> dict[str, TaskSummary]:
-        """Task → counts and statuses of the responses; empty for a reference."""
-        return summarize(self.scored) if self.scored else {}
-
-    @cached_property
-    def completeness(self) -> Completeness:
-        """How many of the dataset's questions the run answers."""
-        assert self.scored is not None
-        return completeness(self.scored)
+__all__ = ["Configuration", "DatasetGroup", "ReportData", "amount_estimate", "score_estimate"]
 
 
 @dataclass(frozen=True)
@@ -125,22 +64,6 @@ class DatasetGroup:
         return f"{self.label} · {self.questions:,} questions"
 
 
-@dataclass(frozen=True)
-class Runaway:
-    """A few answers of a run that have most of its tokens.
-
-    answers, of: their number and that of all. least: the tokens of the shortest of them. share: of
-    all tokens. mean, median: tokens of an answer, over all answers.
-    """
-
-    answers: int
-    of: int
-    least: int
-    share: float
-    mean: float
-    median: float
-
-
 class ReportData:
     """Runs and references, and what follows from them.
 
@@ -164,7 +87,8 @@ class ReportData:
         self.failures: list[str] = []
         self._with_references = references
         self._estimates: dict[tuple[int, Measure, str], Estimate | None] = {}
-        self.runs = self._ordered(_configurations(runs))
+        self._rows: dict[str, tuple[Row, ...]] = {}
+        self.runs = self._ordered(run_configurations(runs))
 
     @property
     def protocol(self) -> ProtocolName:
@@ -186,20 +110,7 @@ class ReportData:
         assert scored
         tasks = {task for run in runs for task in run.tasks}
         imported = {(run.model, run.level) for run in runs if run.source == "imported"}
-        found = [
-            Configuration(
-                one.model,
-                one.level,
-                "",
-                "reference",
-                runs[0].dataset,
-                one.values,
-                None,
-                one.published,
-            )
-            for one in read_references(scored.dataset, tasks, imported)
-        ]
-        return self._ordered(found)
+        return self._ordered(read_references(scored.dataset, runs[0].dataset, tasks, imported))
 
     @cached_property
     def configurations(self) -> tuple[Configuration, ...]:
@@ -216,8 +127,7 @@ class ReportData:
             assert scored is not None
             own = {task for index in indices for task in self.runs[index].values.tasks}
             tasks = tuple(task for task in TASKS if task in own)
-            count = len(self.runs)
-            references = range(count, count + len(self.references))
+            references = range(len(self.runs), len(self.configurations))
             groups.append(
                 DatasetGroup(
                     self.runs[indices[0]].dataset,
@@ -239,6 +149,13 @@ class ReportData:
         """The tasks of the runs, in the order of the registry."""
         known = {task for run in self.runs for task in run.values.tasks}
         return tuple(task for task in TASKS if task in known)
+
+    def rows(self, table: Table) -> tuple[Row, ...]:
+        """Return the rows of a table, which are computed once; none if it does not apply."""
+        if table.name not in self._rows:
+            applies = self.runs if table.needs == "scores" else self.horizons
+            self._rows[table.name] = tuple(table.rows(self)) if applies else ()
+        return self._rows[table.name]
 
     def score(self, configuration: Configuration, task: str) -> Estimate | None:
         """Return the mean of a task in its headline metric, in percent."""
@@ -282,14 +199,13 @@ class ReportData:
         """Return the median of the generated tokens of the answers; None if none is known."""
         if self.is_published(configuration, task):
             return None
-        known = _known_tokens(configuration, task)
+        known = configuration.answer_tokens(task)
         return float(np.median(known)) if len(known) else None
 
     @cached_property
     def runaways(self) -> dict[int, Runaway]:
         """Index of a configuration → the few answers that have most of its tokens."""
-        found = {i: _runaway(one) for i, one in enumerate(self.configurations)}
-        return {index: known for index, known in found.items() if known}
+        return {i: one.runaway for i, one in enumerate(self.configurations) if one.runaway}
 
     @cached_property
     def comparisons(self) -> Comparisons:
@@ -314,7 +230,8 @@ class ReportData:
     def ranks(self, task: str = ALL) -> dict[int, RankSet]:
         """Return the ranks that each run may have among the configurations on its dataset.
 
-        The means are ranked among the configurations with responses on all tasks of the dataset.
+        With a probability of at least 95%, all of them contain the true ranks. The means are ranked
+        among the configurations with responses on all tasks of the dataset.
         """
         return self._ranks.get(task, {})
 
@@ -322,32 +239,32 @@ class ReportData:
     def _ranks(self) -> dict[str, dict[int, RankSet]]:
         ranks: dict[str, dict[int, RankSet]] = {task: {} for task in (ALL, *self.tasks)}
         for group in self.datasets:
-            family = self._family(group)
+            ranked = {ALL: self.ranked_members(group)} if len(group.tasks) > 1 else {}
+            ranked |= {task: self.ranked_members(group, task) for task in group.tasks}
+            family = [
+                one
+                for one in self.comparisons.differences
+                if {one.left, one.right} <= set(ranked.get(one.task, ()))
+            ]
             losses: dict[str, list[tuple[int, int]]] = {}
             for one, p in zip(family, holm([one.p for one in family]), strict=True):
-                if p <= _ALPHA and not one.low <= 0 <= one.high:
-                    pair = (one.right, one.left) if one.difference > 0 else (one.left, one.right)
+                verdict = one._replace(p_adjusted=p).verdict
+                if not verdict.startswith("not"):
+                    pair = (one.right, one.left) if verdict == "better" else (one.left, one.right)
                     losses.setdefault(one.task, []).append(pair)
-            for task in (ALL, *group.tasks):
-                wanted = group.tasks if task == ALL else (task,)
-                members = [i for i in group.members if self.has_all_values(i, wanted)]
-                if len(members) < 2:
-                    continue
-                sets = rank_sets(members, losses.get(task, []))
-                ranks[task] |= {i: sets[i] for i in members if i in group.runs}
+            for task, members in ranked.items():
+                if len(members) > 1:
+                    sets = rank_sets(members, losses.get(task, []))
+                    ranks[task] |= {i: sets[i] for i in members if i in group.runs}
+            if len(group.tasks) == 1:
+                ranks[ALL] |= {i: known for i, known in ranks[group.tasks[0]].items()
+                               if i in group.runs}  # fmt: skip
         return ranks
 
-    def _family(self, group: DatasetGroup) -> list[PairDifference]:
-        """Return the differences of a dataset's runs that ranks are based on."""
-        family = []
-        for one in self.comparisons.differences:
-            if one.metric == "score" and one.left in group.runs:
-                wanted = group.tasks if one.task == ALL else (one.task,)
-                if self.has_all_values(one.left, wanted) and self.has_all_values(one.right, wanted):
-                    family.append(one)
-                    if len(group.tasks) == 1:
-                        family.append(one._replace(task=ALL))
-        return family
+    def ranked_members(self, group: DatasetGroup, task: str = ALL) -> list[int]:
+        """Return the configurations with scores by item on a task, or on all of a dataset."""
+        wanted = group.tasks if task == ALL else (task,)
+        return [index for index in group.members if self.has_all_values(index, wanted)]
 
     def has_all_values(self, index: int, tasks: Iterable[str]) -> bool:
         """Return whether a configuration has scores by item on all of some tasks."""
@@ -355,56 +272,12 @@ class ReportData:
         return all(task in values and len(values[task].score) for task in tasks)
 
     @cached_property
-    def model_styles(self) -> dict[str, RunStyle]:
-        """The style of each model in every figure."""
-        from numbench.plot_style import model_styles
-
-        return model_styles(
-            (*(one.model for one in self.configurations), *(one.model for one in self.horizons))
-        )
-
-    @cached_property
-    def styles(self) -> tuple[RunStyle, ...]:
-        """The style of each configuration: that of its model, with a tint and line of its own."""
-        from numbench.plot_style import level_styles
-
-        return tuple(level_styles([one.model for one in self.configurations], self.model_styles))
-
-    @cached_property
-    def horizon_styles(self) -> tuple[RunStyle, ...]:
-        """The style of each measurement of horizons, like `styles`."""
-        from numbench.plot_style import level_styles
-
-        return tuple(level_styles([one.model for one in self.horizons], self.model_styles))
-
-    @cached_property
-    def price_steps(self) -> list[Step]:
-        """The steps between the reasoning levels of each model."""
-        from numbench.reporting.price import price_steps
-
-        return price_steps(self)
-
-    @cached_property
-    def repeated_samples(self) -> list[RepeatedSamples]:
-        """The statistics of the runs with several samples per question."""
-        from numbench.reporting.samples import repeated_samples
-
-        return repeated_samples(self)
-
-    @cached_property
-    def variants(self) -> list[VariantEffect]:
-        """The effects of wordings and forms."""
-        from numbench.reporting.variants import variant_effects
-
-        return variant_effects(self)
-
-    @cached_property
     def findings(self) -> list[tuple[int, RunFindings]]:
         """Index of a run, and which other computations its wrong answers equal.
 
         Empty under the protocol `paper`, which does not read answers as numbers of any length.
         """
-        from numbench.reporting.findings import find_matches
+        from numbench.reporting.tables.findings import find_matches
 
         return find_matches(self)
 
@@ -418,14 +291,13 @@ class ReportData:
 
     @cached_property
     def _formats(self) -> list[dict[str, FormatScores]]:
-        from numbench.reporting.answer_formats import format_scores
+        from numbench.reporting.tables.coverage import format_scores
 
-        found = []
-        for run in self.runs:
-            assert run.scored
-            scores = {task: format_scores(run.scored, task) for task in run.cells}
-            found.append({task: known for task, known in scores.items() if known})
-        return found
+        return [
+            {task: known for task in run.cells if (known := format_scores(run.scored, task))}
+            for run in self.runs
+            if run.scored
+        ]
 
     @cached_property
     def _tool_mentions(self) -> list[dict[str, int]]:
@@ -435,9 +307,10 @@ class ReportData:
                     bool(row.response and find_tool_mentions(row.response.reasoning_text))
                     for row in rows
                 )
-                for task, rows in (run.scored.rows if run.scored else {}).items()
+                for task, rows in run.scored.rows.items()
             }
             for run in self.runs
+            if run.scored
         ]
 
     @cached_property
@@ -472,28 +345,6 @@ class ReportData:
         return tuple(sorted(found, key=position))
 
 
-def _configurations(runs: Sequence[ScoredRun]) -> list[Configuration]:
-    """Return the configurations of runs, with what distinguishes them as notes."""
-    models = [one_line(run.info.display) for run in runs]
-    levels = [one_line(run.info.reasoning) for run in runs]
-    variants = [variant_name(run.info) for run in runs]
-    datasets = [dataset_label(run) for run in runs]
-    names = list(zip(models, levels, variants, datasets, strict=True))
-    notes = distinguishing_notes(names, [run_facets(run) for run in runs])
-    return [
-        Configuration(
-            models[index],
-            levels[index],
-            ", ".join(filter(None, (variants[index], notes[index]))),
-            run.info.source,
-            datasets[index],
-            run_values(run, f"{models[index]} ({levels[index]})"),
-            run,
-        )
-        for index, run in enumerate(runs)
-    ]
-
-
 def _estimate(one: Configuration, measure: Measure, task: str) -> Estimate | None:
     cells = one.published.get(measure, {})
     if task in cells:
@@ -504,38 +355,35 @@ def _estimate(one: Configuration, measure: Measure, task: str) -> Estimate | Non
         values = [known[each] for each in one.tasks if each in known]
         return Estimate(sum(values) / len(values)) if len(values) == len(one.tasks) else None
     tasks = one.tasks if task == ALL else (task,)
-    if not tasks or any(each not in one.values.tasks for each in tasks):
+    if any(each not in one.values.tasks for each in tasks):
         return None
-    columns = [one.values.tasks[each] for each in tasks]
-    if measure == "cost" and any(np.isnan(values.cost).any() for values in columns):
+    of_tasks = [one.values.tasks[each] for each in tasks]
+    if measure == "cost" and any(np.isnan(of_task.cost).any() for of_task in of_tasks):
         return None
-    strata = [values.stratum(_column(values, measure)) for values in columns]
+    strata = [of_task.stratum(getattr(of_task, measure)) for of_task in of_tasks]
     is_score = measure in ("score", "exact_match")
     return score_estimate(strata) if is_score else amount_estimate(strata)
 
 
-def _column(values: TaskValues, measure: Measure) -> Column:
-    column: Column = getattr(values, measure)
-    return column
+def score_estimate(strata: Sequence[Stratum]) -> Estimate | None:
+    """Return the mean over tasks of scores in percent; None if a task has no values."""
+    return _first(mean_intervals(strata)) if _has_values(strata) else None
 
 
-def _known_tokens(one: Configuration, task: str = ALL) -> Column:
-    tasks = one.values.tasks.values() if task == ALL else [one.values.tasks[task]]
-    columns = [values.generated_tokens for values in tasks]
-    every = np.concatenate(columns) if columns else np.zeros(0)
-    return np.asarray(every[~np.isnan(every)])
+def amount_estimate(strata: Sequence[Stratum], signed: bool = False) -> Estimate | None:
+    """Return the mean over tasks of amounts, such as tokens; None if a task has no values.
+
+    signed: whether they are differences of amounts.
+    """
+    return _first(amount_intervals(strata, signed)) if _has_values(strata) else None
 
 
-def _runaway(one: Configuration) -> Runaway | None:
-    """Return the answers of more than ten times the mean, if they are few and most of the sum."""
-    tokens = _known_tokens(one)
-    if not len(tokens):
+def _has_values(strata: Sequence[Stratum]) -> bool:
+    return bool(strata) and all(len(stratum.values) for stratum in strata)
+
+
+def _first(intervals: MeanIntervals) -> Estimate | None:
+    mean, low, high = (float(column[0]) for column in intervals)
+    if math.isnan(mean):
         return None
-    mean = float(tokens.mean())
-    longest = tokens[tokens > 10 * mean]
-    share = float(longest.sum() / tokens.sum()) if len(longest) else 0.0
-    if share <= 0.5 or len(longest) > _RUNAWAY_SHARE * len(tokens):
-        return None
-    return Runaway(
-        len(longest), len(tokens), round(longest.min()), share, mean, float(np.median(tokens))
-    )
+    return Estimate(mean) if math.isnan(low) or math.isnan(high) else Estimate(mean, low, high)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
@@ -17,7 +17,7 @@ from numbench.dataset.settings import POOL_SIZE, strata_share_per_item
 from numbench.errors import BadInput
 from numbench.records import ItemSample
 from numbench.reporting.references import published_scores
-from numbench.reporting.samples import run_variance
+from numbench.reporting.tables.samples import run_variance
 from numbench.reporting.values import run_values
 from numbench.runner.estimates import discount_for, plan_task, price_for, published_tokens
 from numbench.runner.live import NO_VALUE
@@ -42,6 +42,15 @@ MIN_PILOT_ITEMS = 10
 """Fewer items say too little about the spread of scores."""
 
 
+class _Known(NamedTuple):
+    """What is known of a task: the mean score, the variance of scores, and tokens per answer."""
+
+    score: float
+    variance: ItemVariance
+    generated_tokens: float | None
+    is_published: bool
+
+
 class TaskPrecision(NamedTuple):
     """What one task takes; None if unknown.
 
@@ -52,26 +61,31 @@ class TaskPrecision(NamedTuple):
     """
 
     task: str
-    score: float | None
-    variance: ItemVariance | None
-    is_published: bool
-    items: int | None
-    difference_items: int | None
-    input_tokens: float | None
-    generated_tokens: float | None
-    cost: float | None
+    score: float | None = None
+    variance: ItemVariance | None = None
+    is_published: bool = False
+    items: int | None = None
+    difference_items: int | None = None
+    input_tokens: float | None = None
+    generated_tokens: float | None = None
+    cost: float | None = None
 
     @property
     def needed(self) -> int | None:
         """The larger number of items."""
         return max(self.items, self.difference_items or 0) if self.items is not None else None
 
+    @property
+    def tokens(self) -> float | None:
+        """Input and generated tokens."""
+        return _total([self.input_tokens, self.generated_tokens])
+
 
 class PrecisionPlan(NamedTuple):
     """Items and samples for a precision.
 
-    precision: half-width of the 95 % interval of each task, in points. difference: to be detected
-    with 80 % power, in points. samples: per item. items_available: of the dataset, per task.
+    precision: half-width of the 95% interval of each task, in points. difference: to be detected
+    with 80% power, in points. samples: per item. items_available: of the dataset, per task.
     is_local: whether the model runs in this process.
     """
 
@@ -90,13 +104,6 @@ class PrecisionPlan(NamedTuple):
     def cost(self) -> float | None:
         """US dollars for all tasks; None if unknown for one."""
         return _total([task.cost for task in self.tasks])
-
-
-class _PlanningValues(NamedTuple):
-    score: float
-    variance: ItemVariance
-    generated_tokens: float | None
-    is_published: bool
 
 
 def plan_precision(
@@ -130,23 +137,31 @@ def plan_precision(
     description = describe(spec)
     resolved = resolve(spec, description)
     price, discount = price_for(description, batch), discount_for(description, batch)
-    published = _published_values(spec.model, description.display, description.level)
     pool = POOL_SIZE if strata_share_per_item(resolved.dataset.manifest) else None
+    known = dict(_published(spec.model, description.display, description.level))
+    known |= dict(_pilot(scored)) if scored else {}
     tasks = []
     for task, items in resolved.items_by_task.items():
-        values = (scored and _pilot_values(scored, task)) or published.get(task)
-        tokens = {task: values.generated_tokens} if values and values.generated_tokens else {}
-        requests = [ItemSample(item) for item in items]
-        per_item = plan_task(resolved, task, requests, tokens, price, discount)
-        tasks.append(_plan_task(task, values, precision, difference, samples, pool))
-        needed = tasks[-1].needed
-        if needed is not None:
-            scale = needed * samples / len(items)
-            tasks[-1] = tasks[-1]._replace(
-                input_tokens=per_item.input_tokens * scale,
-                generated_tokens=_scaled(per_item.generated_tokens, scale),
-                cost=_scaled(per_item.cost, scale),
-            )
+        if task not in known:
+            tasks.append(TaskPrecision(task))
+            continue
+        score, variance, generated, is_published = known[task]
+        needed = [items_for_precision(variance, precision, samples, pool, score)]
+        if difference is not None:
+            # Two models whose errors have nothing to do with each other: the largest spread.
+            of_pair = ItemVariance(2 * variance.between, 2 * variance.within)
+            needed.append(items_for_difference(of_pair, difference, samples))
+        tokens = {task: generated} if generated else {}
+        one = plan_task(resolved, task, list(map(ItemSample, items)), tokens, price, discount)
+        scale = max(needed) * samples / len(items)
+        amounts = (
+            amount and amount * scale
+            for amount in (one.input_tokens, one.generated_tokens, one.cost)
+        )
+        of_difference = needed[1] if difference is not None else None
+        tasks.append(
+            TaskPrecision(task, score, variance, is_published, needed[0], of_difference, *amounts)
+        )
     return PrecisionPlan(
         spec.model,
         description.level,
@@ -161,137 +176,91 @@ def plan_precision(
     )
 
 
-def _plan_task(
-    task: str,
-    values: _PlanningValues | None,
-    precision: float,
-    difference: float | None,
-    samples: int,
-    pool: int | None,
-) -> TaskPrecision:
-    if values is None:
-        return TaskPrecision(task, None, None, False, *[None] * 5)
-    variance = values.variance
-    difference_items = None
-    if difference is not None:
-        # Two models whose errors have nothing to do with each other: the largest spread.
-        of_pair = ItemVariance(2 * variance.between, 2 * variance.within)
-        difference_items = items_for_difference(of_pair, difference, samples)
-    return TaskPrecision(
-        task,
-        values.score,
-        variance,
-        values.is_published,
-        items_for_precision(variance, precision, samples, pool, values.score),
-        difference_items,
-        *[None] * 3,
-    )
+def _pilot(run: ScoredRun) -> Iterator[tuple[str, _Known]]:
+    values = run_values(run).tasks
+    for task in values:
+        rows = counted_rows(run, task)
+        items = len(item_groups(rows))
+        if items >= MIN_PILOT_ITEMS:
+            mean = float(np.mean(values[task].score))
+            tokens = token_counts(run, rows)
+            variance = run_variance(run, task).with_pseudo_items(items, mean)
+            per_answer = sum(tokens) / len(tokens) if tokens else None
+            yield task, _Known(mean, variance, per_answer, False)
 
 
-def _pilot_values(run: ScoredRun, task: str) -> _PlanningValues | None:
-    rows = counted_rows(run, task) if task in run.rows else []
-    groups = item_groups(rows)
-    if len(groups) < MIN_PILOT_ITEMS:
-        return None
-    mean = float(np.mean(run_values(run).tasks[task].score))
-    tokens = token_counts(run, rows)
-    return _PlanningValues(
-        mean,
-        run_variance(run, task).with_pseudo_items(len(groups), mean),
-        sum(tokens) / len(tokens) if tokens else None,
-        False,
-    )
-
-
-def _published_values(model: str, display: str, level: str) -> dict[str, _PlanningValues]:
+def _published(model: str, display: str, level: str) -> Iterator[tuple[str, _Known]]:
     tokens = published_tokens(model, level)
-    return {
-        task: _PlanningValues(
-            score,
-            largest_variance(min(max(score, _ROUNDED), 100 - _ROUNDED)),
-            tokens.get(task),
-            True,
-        )
-        for task, score in published_scores(display, level).items()
-    }
+    for task, score in published_scores(display, level).items():
+        variance = largest_variance(min(max(score, _ROUNDED), 100 - _ROUNDED))
+        yield task, _Known(score, variance, tokens.get(task), True)
 
 
 def precision_table(plan: PrecisionPlan) -> RenderableType:
     """Return a plan as a table with the basis of its numbers. Fits 80 columns."""
+    has_difference = plan.difference is not None
     table = Table(box=None, pad_edge=False)
     table.add_column("Task")
     columns = ["Score", "SD", f"Items ±{plan.precision:g}"]
-    columns += [f"Items Δ{plan.difference:g}"] if plan.difference is not None else []
+    columns += [f"Items Δ{plan.difference:g}"] if has_difference else []
     for column in (*columns, "Requests", "Tokens", "Cost"):
         table.add_column(column, justify="right")
     for task in plan.tasks:
-        table.add_row(TASKS[task.task].display, *_cells(plan, task))
-    needed = [task.needed for task in plan.tasks]
-    requests = _total([None if n is None else n * plan.samples for n in needed])
-    tokens = _total([_all_tokens(task) for task in plan.tasks])
+        name = TASKS[task.task].display
+        if task.score is None or task.variance is None or task.needed is None:
+            table.add_row(name, UNKNOWN)
+            continue
+        deviation = math.sqrt(task.variance.between + task.variance.within)
+        items = [task.items, task.difference_items] if has_difference else [task.items]
+        mark = "*" if task.is_published else ""
+        row = [f"{task.score:.1f}{mark}", f"{deviation:.1f}", *map(_count, items)]
+        table.add_row(name, *row, *_amounts(plan, task.needed, task.tokens, task.cost))
+    needed, tokens = _total([task.needed for task in plan.tasks]), [t.tokens for t in plan.tasks]
     blank = [""] * len(columns)
-    cost = NO_VALUE if plan.is_local else format_dollars(plan.cost)
-    table.add_row("All", *blank, _count(requests), _count(tokens), cost)
+    table.add_row("All", *blank, *_amounts(plan, needed, _total(tokens), plan.cost))
     samples = "1 sample" if plan.samples == 1 else f"{plan.samples} samples"
     heading = f"{plan.model}, reasoning {plan.level}, dataset {plan.dataset}, {samples} per item\n"
     return Group(Text(heading), table, Text("\n" + "\n".join(_notes(plan))))
 
 
-def _cells(plan: PrecisionPlan, task: TaskPrecision) -> list[str]:
-    if task.score is None or task.variance is None or task.needed is None:
-        extra = 6 + (plan.difference is not None)
-        return [UNKNOWN, *[""] * (extra - 1)]
-    deviation = math.sqrt(task.variance.between + task.variance.within)
-    items = [task.items] + ([task.difference_items] if plan.difference is not None else [])
-    return [
-        f"{task.score:.1f}{'*' if task.is_published else ''}",
-        f"{deviation:.1f}",
-        *(_count(count) for count in items),
-        f"{task.needed * plan.samples:,}",
-        _count(_all_tokens(task)),
-        NO_VALUE if plan.is_local else format_dollars(task.cost),
-    ]
+def _amounts(
+    plan: PrecisionPlan, items: float | None, tokens: float | None, cost: float | None
+) -> list[str]:
+    """Return requests, tokens and cost."""
+    requests = None if items is None else items * plan.samples
+    return [_count(requests), _count(tokens), NO_VALUE if plan.is_local else format_dollars(cost)]
 
 
-def _notes(plan: PrecisionPlan) -> list[str]:
+def _notes(plan: PrecisionPlan) -> Iterator[str]:
     needed = [task.needed for task in plan.tasks if task.needed is not None]
-    notes = [f"±{plan.precision:g}: half-width of each task's 95 % interval, in points."]
+    yield f"±{plan.precision:g}: half-width of each task's 95% interval, in points."
     if plan.difference is not None:
-        notes.append(
-            f"Δ{plan.difference:g}: difference detected with 80 % power at the 5 % level, for two "
+        yield (
+            f"Δ{plan.difference:g}: difference detected with 80% power at the 5% level, for two "
             "models with\nthis spread whose errors are unrelated; related errors need fewer items."
         )
     if any(task.is_published for task in plan.tasks):
-        notes.append("*: published score and tokens; the spread is the largest for that score.")
+        yield "*: published score and tokens; the spread is the largest for that score."
     if unknown := [TASKS[task.task].display for task in plan.tasks if task.score is None]:
-        notes.append(
+        yield (
             f"No published or pilot scores: {', '.join(unknown)}. Give --pilot RUN, a run with at "
             f"least\n{MIN_PILOT_ITEMS} items per task (numbench run --limit 50)."
         )
     if plan.samples > 1 and not any(task.variance and task.variance.within for task in plan.tasks):
-        notes.append(
+        yield (
             "More samples are not counted as a gain: how much answers to one item vary is\n"
             "unknown. Give --pilot a run with several samples per item."
         )
     if needed:
-        notes.append(
+        yield (
             f"{plan.dataset} has {plan.items_available:,} items per task. The numbers are for "
             f"a dataset of their size:\nnumbench generate --name NAME --size {max(needed)}. The "
             f"first items of a larger one (--limit) give less."
         )
-    return notes
-
-
-def _all_tokens(task: TaskPrecision) -> float | None:
-    return _total([task.input_tokens, task.generated_tokens])
 
 
 def _count(number: float | None) -> str:
     return UNKNOWN if number is None else f"{number:,.0f}"
-
-
-def _scaled(number: float | None, scale: float) -> float | None:
-    return None if number is None else number * scale
 
 
 def _total(numbers: Sequence[float | None]) -> float | None:

@@ -22,18 +22,17 @@ from numbench.reporting.comparisons import (
     compare_runs,
     task_name,
 )
+from numbench.reporting.names import dataset_label
 from numbench.reporting.values import run_values
 from numbench.scoring import ScoredRun, score_dataset_run
 from numbench.scoring.completeness import MIN_ANSWERED_PERCENT, completeness
 from numbench.scoring.horizon_outcomes import read_horizons
 from numbench.scoring.scored_run import item_count, item_groups
-from numbench.stats.intervals import variance_of_mean
+from numbench.stats.intervals import ALPHA, variance_of_mean
 from numbench.stats.multiple_testing import holm
 from numbench.stats.planning import POWER, non_inferiority_power
 from numbench.tasks.prompts import changed_prompts
 from numbench.transforms import NO_TRANSFORM
-
-_ALPHA = 0.05
 
 
 class ComparedTask(NamedTuple):
@@ -126,9 +125,8 @@ def plan_margin(old: Path, margin: float, protocol: ProtocolName = "exact") -> M
     margin that is out of range.
     """
     _check_margin(margin)
-    run = score_dataset_run(run_folder(old), protocol)
     errors: dict[str, tuple[float, int]] = {}
-    for task, values in run_values(run).tasks.items():
+    for task, values in run_values(score_dataset_run(run_folder(old), protocol)).tasks.items():
         stratum = values.stratum(values.score)
         if n := int(stratum.n[0]):
             errors[task] = (2 * float(variance_of_mean([stratum], 100.0**2)[0]), n)
@@ -161,75 +159,60 @@ def _check_margin(margin: float | None) -> None:
         raise BadInput(f"--margin {margin:g}: give points between 0 and 100")
 
 
+def excludes(task: ComparedTask, margin: float) -> bool:
+    """Return whether the new run is not worse by `margin` points or more."""
+    return task.at_least is not None and task.at_least > -margin
+
+
 def _compare_scores(
     old: Path, new: Path, protocol: ProtocolName, margin: float | None, partial: bool
 ) -> Regression:
     old_run, new_run = (score_dataset_run(path, protocol) for path in (old, new))
     if old_run.dataset.manifest.sha256 != new_run.dataset.manifest.sha256:
         raise BadInput(
-            f"{old} uses dataset {_dataset(old_run)}, {new} uses dataset {_dataset(new_run)}: "
-            "only runs on the same dataset can be compared"
+            f"{old} uses dataset {dataset_label(old_run)}, {new} uses dataset "
+            f"{dataset_label(new_run)}: only runs on the same dataset can be compared"
         )
-    if not set(old_run.rows) & set(new_run.rows):
+    both = {
+        task: _answered_by(old_run, new_run, task) for task in old_run.rows if task in new_run.rows
+    }
+    if not both:
         raise BadInput(f"{old} and {new} have no task in common")
-    if not any(any(_answered(old_run, task).values()) for task in old_run.rows):
+    if not any(row.is_answered for rows in old_run.rows.values() for row in rows):
         raise BadInput(f"{old}: no answered items to compare with")
-    differences = compare_runs([new_run, old_run], one_sided=margin is not None).differences
-    tasks = tuple(_compared_task(one) for one in differences if one.metric == "score")
+    comparisons = compare_runs([new_run, old_run], one_sided=margin is not None)
+    differences = [one for one in comparisons.differences if one.metric == "score"]
+    tasks = tuple(map(_compared_task, differences))
     if margin is None:
         failures = [_worse(task) for task in tasks if task.verdict == "worse"]
     else:
         failures = [_not_excluded(task, margin) for task in tasks if not excludes(task, margin)]
         compared = {task.task for task in tasks}
-        common = [task for task in old_run.rows if task in new_run.rows]
-        untested = [task_name(task) for task in common if task not in compared]
+        untested = [task_name(task) for task in both if task not in compared]
         if untested and not partial:
             failures.append(f"no common answers, so nothing is excluded: {', '.join(untested)}")
-    notes = [*_detectable(differences, tasks, margin), *_notes(old_run, new_run)]
-    gaps = [*_missing_tasks(old_run, new_run), *_missing_answers(old_run, new_run)]
-    if partial and _share_answers(old_run, new_run):
+    notes = [*_detectable(differences, margin), *_notes(old_run, new_run, both)]
+    gaps = list(_gaps(old_run, new_run, both))
+    if partial and any(all(pair) for pairs in both.values() for pair in pairs):
         notes += [f"Partial: {gap}." for gap in gaps]
     else:
         failures += gaps
     return Regression("scores", tasks, tuple(notes), tuple(failures), margin)
 
 
-def _dataset(run: ScoredRun) -> str:
-    return f"{run.dataset.name}@{run.dataset.manifest.sha256[:6]}"
-
-
-def _compared_task(difference: PairDifference) -> ComparedTask:
-    new, old = difference.means
+def _compared_task(one: PairDifference) -> ComparedTask:
+    new, old = one.means
+    change = f"{one.difference:+.1f} [{one.low:+.1f}, {one.high:+.1f}]"
     return ComparedTask(
-        difference.task,
-        old,
-        new,
-        difference.difference,
-        difference.low,
-        difference.high,
-        difference.p_adjusted,
-        difference.verdict,
-        (
-            f"{old:.1f}",
-            f"{new:.1f}",
-            f"{difference.difference:+.1f} [{difference.low:+.1f}, {difference.high:+.1f}]",
-        ),
-        difference.items,
-        difference.at_least,
-    )
-
-
-def excludes(task: ComparedTask, margin: float) -> bool:
-    """Return whether the new run is not worse by `margin` points or more."""
-    return task.at_least is not None and task.at_least > -margin
+        one.task, old, new, one.difference, one.low, one.high, one.p_adjusted, one.verdict,
+        (f"{old:.1f}", f"{new:.1f}", change), one.items, one.at_least,
+    )  # fmt: skip
 
 
 def _worse(task: ComparedTask) -> str:
     old, new, change = task.texts
-    if task.items is None:
-        return f"{task_name(task.task)}: {old} -> {new} ({change}, p {task.p:.2g})"
-    details = f"{change} points, p {task.p:.2g}, {task.items} items"
-    return f"{task_name(task.task)}: {old} -> {new} ({details})"
+    points, items = ("", "") if task.items is None else (" points", f", {task.items} items")
+    return f"{task_name(task.task)}: {old} -> {new} ({change}{points}, p {task.p:.2g}{items})"
 
 
 def _not_excluded(task: ComparedTask, margin: float) -> str:
@@ -240,22 +223,17 @@ def _not_excluded(task: ComparedTask, margin: float) -> str:
     )
 
 
-def _detectable(
-    differences: Sequence[PairDifference], tasks: Sequence[ComparedTask], margin: float | None
-) -> Iterator[str]:
+def _detectable(differences: Sequence[PairDifference], margin: float | None) -> Iterator[str]:
     """Describe which differences, or which margin, these items can show."""
     if margin is not None:
-        worst = min(tasks, key=lambda task: task.at_least or 0.0, default=None)
-        if worst is not None and worst.at_least is not None:
+        if worst := min(differences, key=lambda one: one.at_least, default=None):
             yield (
                 f"Largest regression that is not excluded: {max(0.0, -worst.at_least):.1f} points "
                 f"({task_name(worst.task)}). A larger --margin passes."
             )
         return
     known = [
-        (one.detectable, task_name(one.task))
-        for one in differences
-        if one.metric == "score" and one.detectable is not None
+        (one.detectable, task_name(one.task)) for one in differences if one.detectable is not None
     ]
     if known:
         (least, least_task), (most, most_task) = min(known), max(known)
@@ -263,13 +241,9 @@ def _detectable(
             "Minimum detectable difference (80% power, before Holm's correction): from "
             f"{least:.1f} ({least_task}) to {most:.1f} ({most_task}) points."
         )
-    few = [
-        task_name(one.task)
-        for one in differences
-        if one.metric == "score" and one.task != ALL and one.detectable is None
-    ]
+    few = [one.task for one in differences if one.task != ALL and one.detectable is None]
     if few:
-        yield f"Too few items to detect any difference: {', '.join(few)}."
+        yield f"Too few items to detect any difference: {', '.join(map(task_name, few))}."
 
 
 def _answered(run: ScoredRun, task: str) -> dict[str, bool]:
@@ -280,22 +254,26 @@ def _answered(run: ScoredRun, task: str) -> dict[str, bool]:
     }
 
 
-def _missing_tasks(old_run: ScoredRun, new_run: ScoredRun) -> Iterator[str]:
-    missing = [task_name(task) for task in old_run.rows if task not in new_run.rows]
-    if missing:
-        total = len(old_run.rows)
-        what = missing[0] if len(missing) == 1 else f"{len(missing)} of {total} tasks"
+def _answered_by(old_run: ScoredRun, new_run: ScoredRun, task: str) -> list[tuple[bool, bool]]:
+    """Return for each item of both runs whether the old and the new one answered it."""
+    old_items, new_items = _answered(old_run, task), _answered(new_run, task)
+    return [(old_items[key], new_items[key]) for key in old_items if key in new_items]
+
+
+def _gaps(
+    old_run: ScoredRun, new_run: ScoredRun, both: dict[str, list[tuple[bool, bool]]]
+) -> Iterator[str]:
+    """Yield which tasks and answers only the old run has."""
+    if missing := [task_name(task) for task in old_run.rows if task not in both]:
+        every = len(old_run.rows)
+        what = missing[0] if len(missing) == 1 else f"{len(missing)} of {every} tasks"
         yield f"{what} missing from the new run"
-
-
-def _missing_answers(old_run: ScoredRun, new_run: ScoredRun) -> Iterator[str]:
-    """Check the tasks of both runs; an item that the new run does not include has no answer."""
-    answered_before = {
+    # An item that the new run does not include has no answer.
+    before = {
         task: [item_id for item_id, answered in _answered(old_run, task).items() if answered]
-        for task in old_run.rows
-        if task in new_run.rows
+        for task in both
     }
-    known = completeness(new_run, answered_before)
+    known = completeness(new_run, before)
     if tasks := known.incomplete_tasks:
         answered, total = map(sum, zip(*(known.by_task[task] for task in tasks), strict=True))
         where = task_name(tasks[0]) if len(tasks) == 1 else f"{len(tasks)} tasks"
@@ -306,47 +284,38 @@ def _missing_answers(old_run: ScoredRun, new_run: ScoredRun) -> Iterator[str]:
         )
 
 
-def _notes(old_run: ScoredRun, new_run: ScoredRun) -> Iterator[str]:
-    for name, run, other in (("old", old_run, new_run), ("new", new_run, old_run)):
-        if tasks := [task_name(task) for task in run.rows if task not in other.rows]:
-            yield f"Only the {name} run includes {', '.join(tasks)}: not compared."
-    both = [
-        (item_count(old_run, task), item_count(new_run, task), _common(old_run, new_run, task))
-        for task in old_run.rows
-        if task in new_run.rows
-    ]
-    lengths = {(old, new, len(common)) for old, new, common in both if common}
-    for old_length, new_length, compared in sorted(lengths):
-        if not old_length == new_length == compared:
-            yield (
-                f"Items per task: {old_length} (old), {new_length} (new); compared: the {compared} "
-                "that both include."
-            )
-    old_samples, new_samples = old_run.info.samples, new_run.info.samples
-    if old_samples != new_samples:
-        yield (
-            f"Samples per item: {old_samples} (old), {new_samples} (new); compared: their means "
-            "per item."
-        )
-    if answered_once := sum(before != after for *_, common in both for before, after in common):
-        yield f"Items answered by only one run: {answered_once}."
-    if changed_prompts(old_run.info.prompt, new_run.info.prompt):
-        old_prompt, new_prompt = old_run.info.prompt.name, new_run.info.prompt.name
-        yield f"Prompts differ: {old_prompt} (old), {new_prompt} (new)."
-    old_form, new_form = (run.info.transform or NO_TRANSFORM for run in (old_run, new_run))
-    if old_form != new_form:
-        yield f"Transformations differ: {old_form} (old), {new_form} (new)."
+def _notes(
+    old_run: ScoredRun, new_run: ScoredRun, both: dict[str, list[tuple[bool, bool]]]
+) -> Iterator[str]:
+    """Yield in what the runs differ, beside their answers."""
+    for name, run in (("old", old_run), ("new", new_run)):
+        yield from _only_in(name, [task for task in run.rows if task not in both])
+    lengths = {
+        (item_count(old_run, task), item_count(new_run, task), len(pairs))
+        for task, pairs in both.items()
+        if pairs
+    }
+    for first, second, compared in sorted(lengths):
+        if not first == second == compared:
+            what = f"compared: the {compared} that both include"
+            yield f"Items per task: {first} (old), {second} (new); {what}."
+    if once := sum(before != after for pairs in both.values() for before, after in pairs):
+        yield f"Items answered by only one run: {once}."
+    old_info, new_info = old_run.info, new_run.info
+    differing = {
+        "Samples per item": (old_info.samples, new_info.samples),
+        "Transformations": (old_info.transform or NO_TRANSFORM, new_info.transform or NO_TRANSFORM),
+    }
+    if changed_prompts(old_info.prompt, new_info.prompt):
+        differing["Prompts"] = (old_info.prompt.name, new_info.prompt.name)
+    for what, (before, after) in differing.items():
+        if before != after or what == "Prompts":
+            yield f"{what} differ: {before} (old), {after} (new)."
 
 
-def _common(old_run: ScoredRun, new_run: ScoredRun, task: str) -> list[tuple[bool, bool]]:
-    """Return for each item of both runs whether the old and the new one answered it."""
-    old_items, new_items = _answered(old_run, task), _answered(new_run, task)
-    return [(old_items[key], new_items[key]) for key in old_items if key in new_items]
-
-
-def _share_answers(old_run: ScoredRun, new_run: ScoredRun) -> bool:
-    tasks = [task for task in old_run.rows if task in new_run.rows]
-    return any(all(both) for task in tasks for both in _common(old_run, new_run, task))
+def _only_in(name: str, tasks: Sequence[str]) -> Iterator[str]:
+    if tasks:
+        yield f"Only the {name} run includes {', '.join(map(task_name, tasks))}: not compared."
 
 
 def _compare_sizes(old: Path, new: Path, partial: bool) -> Regression:
@@ -355,17 +324,23 @@ def _compare_sizes(old: Path, new: Path, partial: bool) -> Regression:
     common = [task for task in before if task in after]
     if not common:
         raise BadInput(f"{old} and {new} have no task in common")
-    shifts = {task: compare_horizons(before[task], after[task]) for task in common}
-    p_values = holm([shift.p for shift in shifts.values()])
+    shifts = [compare_horizons(before[task], after[task]) for task in common]
+    p_values = holm([shift.p for shift in shifts])
     tasks = tuple(
-        _compared_size(task, before[task], after[task], shifts[task], p)
-        for task, p in zip(common, p_values, strict=True)
+        _compared_size(task, before[task], after[task], shift, p)
+        for task, shift, p in zip(common, shifts, p_values, strict=True)
     )
     failures = [_worse(task) for task in tasks if task.verdict == "worse"]
     notes = [*_fits("old", before, common), *_fits("new", after, common)]
-    notes += _ranges(before, after, shifts)
-    if only_new := [task_name(task) for task in after if task not in before]:
-        notes.append(f"Only the new run includes {', '.join(only_new)}: not compared.")
+    limited = [
+        f"{task_name(task)} {shift.largest:,}"
+        for task, shift in zip(common, shifts, strict=True)
+        if before[task].largest != after[task].largest
+    ]
+    if limited:
+        which = f"compared up to the smaller one: {', '.join(limited)}"
+        notes.append(f"The runs end at different sizes; {which}.")
+    notes += _only_in("new", [task for task in after if task not in before])
     if missing := [task_name(task) for task in before if task not in after]:
         gap = f"{', '.join(missing)} missing from the new run"
         (notes if partial else failures).append(f"Partial: {gap}." if partial else gap)
@@ -376,13 +351,11 @@ def _compared_size(
     task: str, old: TaskHorizon, new: TaskHorizon, shift: HorizonShift, p: float
 ) -> ComparedTask:
     verdict: Verdict = NOT_SIGNIFICANT
-    if p <= _ALPHA:
+    if p <= ALPHA:
         verdict = "better" if shift.larger > 0.5 else "worse"
-    texts = (old.text(old.h50.value), new.text(new.h50.value), _ratio(old, new, shift))
-    ratio = shift.ratio
-    return ComparedTask(
-        task, old.h50.value, new.h50.value, ratio.value, ratio.low, ratio.high, p, verdict, texts
-    )
+    before, after = old.h50.value, new.h50.value
+    texts = (old.text(before), new.text(after), _ratio(old, new, shift))
+    return ComparedTask(task, before, after, *shift.ratio, p, verdict, texts)
 
 
 def _ratio(old: TaskHorizon, new: TaskHorizon, shift: HorizonShift) -> str:
@@ -408,18 +381,3 @@ def _fits(name: str, horizons: dict[str, TaskHorizon], tasks: Sequence[str]) -> 
         )
     if unfinished := [task_name(t) for t in tasks if horizons[t].stop is None]:
         yield f"Unfinished in the {name} run: {', '.join(unfinished)}."
-
-
-def _ranges(
-    before: dict[str, TaskHorizon], after: dict[str, TaskHorizon], shifts: dict[str, HorizonShift]
-) -> Iterator[str]:
-    limited = [
-        f"{task_name(task)} {shift.largest:,}"
-        for task, shift in shifts.items()
-        if before[task].largest != after[task].largest
-    ]
-    if limited:
-        yield (
-            "The runs end at different sizes; compared up to the smaller one: "
-            f"{', '.join(limited)}."
-        )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 import pyarrow as pa
@@ -15,63 +15,37 @@ from numbench.scoring import ScoredItem, ScoredRun, signature
 from numbench.scoring.scored_run import token_counts
 from numbench.scoring.tool_mentions import find_tool_mentions
 
-_Getter = Callable[[ScoredRun, str, ScoredItem], object]
-
-
-def _answer_text(answer: Answer | None) -> str | None:
-    """Return an answer as text; a list as a JSON array of strings."""
-    if answer is None or isinstance(answer, str):
-        return answer
-    return msgspec.json.encode(answer).decode()
-
-
-# Column → type and value; an unknown value is None.
-_COLUMNS: dict[str, tuple[pa.DataType, _Getter]] = {
-    "run": (pa.string(), lambda run, task, row: run.path.as_posix()),
-    "model": (pa.string(), lambda run, task, row: one_line(run.info.display)),
-    "reasoning": (pa.string(), lambda run, task, row: one_line(run.info.reasoning)),
-    "dataset": (pa.string(), lambda run, task, row: dataset_label(run)),
-    "task": (pa.string(), lambda run, task, row: task),
-    "item_id": (pa.string(), lambda run, task, row: row.item.id),
-    "sample": (pa.int32(), lambda run, task, row: row.sample),
-    "prompt": (pa.string(), lambda run, task, row: row.item.prompt),
-    "answer": (pa.string(), lambda run, task, row: _answer_text(row.item.answer)),
-    "parsed": (pa.string(), lambda run, task, row: _answer_text(row.score.parsed)),
-    "text": (pa.string(), lambda run, task, row: row.response and row.response.text),
-    "status": (pa.string(), lambda run, task, row: row.score.status),
-    "rule": (pa.string(), lambda run, task, row: row.score.rule),
-    "exact_match": (pa.bool_(), lambda run, task, row: row.score.exact_match),
-    "log_smape": (pa.float64(), lambda run, task, row: row.score.log_smape),
-    "error_kind": (pa.string(), lambda run, task, row: row.score.error_kind),
-    "correct_digits": (pa.int8(), lambda run, task, row: row.score.correct_digits),
-    "reasoning_tokens": (
-        pa.int64(),
-        lambda run, task, row: row.response and row.response.usage.reasoning,
-    ),
-    "visible_tokens": (
-        pa.int64(),
-        lambda run, task, row: row.response and row.response.usage.visible,
-    ),
-    "generated_tokens": (
-        pa.int64(),
-        # Those that the tables average; the protocol `paper` has its own.
-        lambda run, task, row: next(map(int, token_counts(run, [row])), None),
-    ),
-    "input_tokens": (pa.int64(), lambda run, task, row: row.response and row.response.usage.input),
-    "tool_mentioned": (
-        pa.bool_(),
-        lambda run, task, row: (
-            row.response and bool(find_tool_mentions(row.response.reasoning_text))
-        ),
-    ),
-    "cost": (pa.float64(), lambda run, task, row: row.response and row.response.cost),
-    "difficulty_base10": (pa.int64(), lambda run, task, row: row.item.difficulty.base10),
-    "difficulty_base2": (pa.int64(), lambda run, task, row: row.item.difficulty.base2),
-    "protocol": (pa.string(), lambda run, task, row: run.protocol),
-    # The same for all rows of a task, so it is filled in for a whole task at once.
-    "signature": (pa.string(), lambda run, task, row: None),
-}
-_SCHEMA = pa.schema([(name, kind) for name, (kind, _) in _COLUMNS.items()])
+_SCHEMA = pa.schema(
+    {
+        "run": pa.string(),
+        "model": pa.string(),
+        "reasoning": pa.string(),
+        "dataset": pa.string(),
+        "task": pa.string(),
+        "item_id": pa.string(),
+        "sample": pa.int32(),
+        "prompt": pa.string(),
+        "answer": pa.string(),
+        "parsed": pa.string(),
+        "text": pa.string(),
+        "status": pa.string(),
+        "rule": pa.string(),
+        "exact_match": pa.bool_(),
+        "log_smape": pa.float64(),
+        "error_kind": pa.string(),
+        "correct_digits": pa.int8(),
+        "reasoning_tokens": pa.int64(),
+        "visible_tokens": pa.int64(),
+        "generated_tokens": pa.int64(),
+        "input_tokens": pa.int64(),
+        "tool_mentioned": pa.bool_(),
+        "cost": pa.float64(),
+        "difficulty_base10": pa.int64(),
+        "difficulty_base2": pa.int64(),
+        "protocol": pa.string(),
+        "signature": pa.string(),
+    }
+)
 
 
 def scores_parquet(runs: Iterable[ScoredRun]) -> bytes:
@@ -91,8 +65,47 @@ def scores_table(runs: Iterable[ScoredRun]) -> pa.Table:
 def _tables(runs: Iterable[ScoredRun]) -> Iterator[pa.Table]:
     for run in runs:
         for task, rows in run.rows.items():
-            columns: dict[str, list[object]] = {
-                name: [get(run, task, row) for row in rows] for name, (_, get) in _COLUMNS.items()
+            of_task = {
+                "run": run.path.as_posix(),
+                "model": one_line(run.info.display),
+                "reasoning": one_line(run.info.reasoning),
+                "dataset": dataset_label(run),
+                "task": task,
+                "protocol": run.protocol,
+                "signature": signature(run, task),
             }
-            columns["signature"] = [signature(run, task)] * len(rows)
-            yield pa.table(columns, schema=_SCHEMA)
+            columns = {name: [value] * len(rows) for name, value in of_task.items()}
+            yield pa.table({**columns, **_row_columns(run, rows)}, schema=_SCHEMA)
+
+
+def _row_columns(run: ScoredRun, rows: Sequence[ScoredItem]) -> dict[str, list[object]]:
+    """Return the columns that differ from row to row; an unknown value is None."""
+    columns: dict[str, list[object]] = {
+        "item_id": [row.item.id for row in rows],
+        "prompt": [row.item.prompt for row in rows],
+        "answer": [_answer_text(row.item.answer) for row in rows],
+        "parsed": [_answer_text(row.score.parsed) for row in rows],
+        "difficulty_base10": [row.item.difficulty.base10 for row in rows],
+        "difficulty_base2": [row.item.difficulty.base2 for row in rows],
+        # Those that the tables average; the protocol `paper` has its own.
+        "generated_tokens": [next(map(int, token_counts(run, [row])), None) for row in rows],
+    }
+    for name in ("status", "rule", "exact_match", "log_smape", "error_kind", "correct_digits",
+                 "sample"):  # fmt: skip
+        columns[name] = [getattr(row.score, name) for row in rows]
+    responses = [row.response for row in rows]
+    columns["text"] = [known and known.text for known in responses]
+    columns["cost"] = [known and known.cost for known in responses]
+    columns["tool_mentioned"] = [
+        known and bool(find_tool_mentions(known.reasoning_text)) for known in responses
+    ]
+    for name in ("reasoning", "visible", "input"):
+        columns[f"{name}_tokens"] = [known and getattr(known.usage, name) for known in responses]
+    return columns
+
+
+def _answer_text(answer: Answer | None) -> str | None:
+    """Return an answer as text; a list as a JSON array of strings."""
+    if answer is None or isinstance(answer, str):
+        return answer
+    return msgspec.json.encode(answer).decode()

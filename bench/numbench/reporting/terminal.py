@@ -18,7 +18,7 @@ from numbench.reporting.tables import horizons
 from numbench.reporting.tables.memory import memory_sentence, memory_warnings
 from numbench.reporting.tables.model import BuiltTable, Estimate, build_table
 from numbench.reporting.tables.render import rich_table
-from numbench.reporting.warnings import HEADINGS, Severity
+from numbench.reporting.warnings import HEADINGS
 from numbench.tasks import TASKS
 
 WIDTH = 80
@@ -26,7 +26,7 @@ WIDTH = 80
 
 _NAME_WIDTH = 19
 _REFERENCES = "Published models"
-_NEIGHBOURS = 2
+_NEIGHBORS = 2
 """References shown above and below the best run, by their means."""
 _MAX_LISTED_WARNINGS = 5
 _HORIZON_FIELDS = ("task", "unit", "h50", "h90", "questions")
@@ -36,17 +36,16 @@ _VARIANT_FIELDS = ("model", "level", "variant", "difference", "p", "consistent")
 def terminal_report(result: ReportResult) -> RenderableType:
     """Return the scores, the answer, and the warnings of a report; fits 80 columns."""
     data = result.data
-    parts: list[RenderableType] = []
-    if data.runs:
-        parts.append(Text(_title(data)))
-        found = {known.group.sha256: known.sentences for known in answers(data)}
-        for group in data.datasets:
-            parts += [Text(), Text(group.heading, style="bold"), *score_tables(data, group)]
-            if note := _references_note(data, group):
-                parts.append(Text(note, style="dim"))
-            parts += [Text(), *map(Text, found.get(group.sha256, ()))]
-        if sentence := how_to_compare(data):
-            parts.append(Text(sentence))
+    parts: list[RenderableType] = [Text(_title(data))] if data.runs else []
+    found = {known.group.sha256: known.sentences for known in answers(data)}
+    for group in data.datasets:
+        shown = _shown_references(data, group)
+        parts += [Text(), Text(group.heading, style="bold"), *_score_tables(data, group, shown)]
+        if shown:
+            parts.append(Text(_references_note(data, group, shown), style="dim"))
+        parts += [Text(), *map(Text, found.get(group.sha256, ()))]
+    if sentence := how_to_compare(data):
+        parts.append(Text(sentence))
     parts += _further_tables(result)
     listed = memory_warnings(data)
     sentences = map(memory_sentence, data.memory_tests)
@@ -64,10 +63,8 @@ def _title(data: ReportData) -> str:
     )
 
 
-def score_tables(data: ReportData, group: DatasetGroup) -> list[Table]:
-    """Return the table of a dataset, in several parts if its tasks do not fit the width."""
-    shown = _shown_references(data, group)
-    tables = []
+def _score_tables(data: ReportData, group: DatasetGroup, shown: Sequence[int]) -> Iterator[Table]:
+    """Yield the table of a dataset, in several parts if its tasks do not fit the width."""
     for tasks in _blocks(group.tasks):
         table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0), header_style="bold")
         table.add_column("Model", max_width=_NAME_WIDTH, no_wrap=True, overflow="ellipsis")
@@ -79,15 +76,13 @@ def score_tables(data: ReportData, group: DatasetGroup) -> list[Table]:
             table.add_row(Text(_REFERENCES, style="dim"))
         for index in shown:
             _add_rows(table, data, index, tasks, "dim")
-        tables.append(table)
-    return tables
+        yield table
 
 
 def _blocks(tasks: Sequence[str]) -> Iterator[Sequence[str]]:
     """Yield the tasks in parts that fit the width beside names and means."""
     block: list[str] = []
-    room = WIDTH - _NAME_WIDTH - 6
-    left = room
+    room = left = WIDTH - _NAME_WIDTH - 6
     for task in tasks:
         width = max(len(task_name(task)), 4) + 1
         if block and width > left:
@@ -98,11 +93,20 @@ def _blocks(tasks: Sequence[str]) -> Iterator[Sequence[str]]:
     yield block
 
 
-def _references_note(data: ReportData, group: DatasetGroup) -> str:
+def _shown_references(data: ReportData, group: DatasetGroup) -> list[int]:
+    """Return the best reference, and those nearest to the best run."""
+    best = best_run(data, group)
+    own = data.mean(data.runs[best]) if best is not None else None
+    if own is None:
+        return []
+    means = {index: data.mean(data.configurations[index]) for index in group.references}
+    above = [index for index, mean in means.items() if mean and mean.value > own.value]
+    below = [index for index, mean in means.items() if mean and mean.value <= own.value]
+    return [*above[:1], *above[1:][-_NEIGHBORS:], *below[:_NEIGHBORS]]
+
+
+def _references_note(data: ReportData, group: DatasetGroup, shown: Sequence[int]) -> str:
     """Say what the published models are, and how many are not shown."""
-    shown = _shown_references(data, group)
-    if not shown:
-        return ""
     text = f"{_REFERENCES} answered the same questions"
     if len(shown) < len(group.references):
         text += f"; {len(group.references) - len(shown)} more: report.html"
@@ -111,47 +115,27 @@ def _references_note(data: ReportData, group: DatasetGroup) -> str:
     return f"{text}."
 
 
-def _shown_references(data: ReportData, group: DatasetGroup) -> list[int]:
-    """Return the best reference and those nearest to the best run, and how many are left out."""
-    best = best_run(data, group)
-    if best is None:
-        return []
-    own = data.mean(data.runs[best])
-    assert own
-    above: list[int] = []
-    below: list[int] = []
-    for index in group.references:
-        mean = data.mean(data.configurations[index])
-        if mean:
-            (above if mean.value > own.value else below).append(index)
-    return [*above[:1], *above[1:][-_NEIGHBOURS:], *below[:_NEIGHBOURS]]
-
-
 def _add_rows(
     table: Table, data: ReportData, index: int, tasks: Sequence[str], style: str = ""
 ) -> None:
     """Add a line with the name and the scores, and one with the level and the intervals."""
     one = data.configurations[index]
-    columns = (ALL, *tasks)
-    known = [data.estimate(one, "score", task) for task in columns]
-    marks = [data.is_published(one, task) for task in columns]
-    values = [Text(_score(estimate), style="bold" * (not n)) for n, estimate in enumerate(known)]
+    values: list[Text] = []
+    halves: list[Text] = []
+    for task in (ALL, *tasks):
+        estimate = data.estimate(one, "score", task)
+        values.append(Text(_score(estimate), style="" if values else "bold"))
+        half = "pub." if data.is_published(one, task) else _half(estimate)
+        halves.append(Text(half, style="dim"))
     table.add_row(Text(_shortened(one.model)), *values, style=style)
-    fewer = f"{len(one.tasks)} of {len(data.group_of(one).tasks)} tasks"
-    is_partial = len(one.tasks) < len(data.group_of(one).tasks)
-    level = " " + ", ".join(filter(None, (one.level, one.note, fewer if is_partial else "")))
-    halves = [
-        "pub." if is_published else _half(estimate)
-        for estimate, is_published in zip(known, marks, strict=True)
-    ]
-    table.add_row(Text(level, style="dim"), *(Text(half, style="dim") for half in halves))
+    every = len(data.group_of(one).tasks)
+    fewer = f"{len(one.tasks)} of {every} tasks" if len(one.tasks) < every else ""
+    level = " " + ", ".join(filter(None, (one.level, one.note, fewer)))
+    table.add_row(Text(level, style="dim"), *halves)
 
 
 def _score(estimate: Estimate | None) -> str:
-    if estimate is None:
-        return "–"
-    text = f"{estimate.value:z.1f}"
-    return "100" if text == "100.0" else text
+    return "–" if estimate is None else f"{estimate.value:z.1f}".replace("100.0", "100")
 
 
 def _half(estimate: Estimate | None) -> str:
@@ -173,10 +157,10 @@ def _shortened(name: str) -> str:
 def _further_tables(result: ReportResult) -> Iterator[RenderableType]:
     """Yield the effects of wordings and forms on all tasks, and the sizes of horizons."""
     if (variants := result.tables.get("variants")) is not None:
-        rows = [row for row in variants.rows if not row.task and row.cells["variant"]]
+        rows = tuple(row for row in variants.rows if not row.task)
         if rows:
             yield Text("\nOther wordings and forms", style="bold")
-            yield rich_table(variants._replace(rows=tuple(rows)), _VARIANT_FIELDS)
+            yield rich_table(variants._replace(rows=rows), _VARIANT_FIELDS)
     if (built := result.tables.get("horizons")) is not None:
         yield Text()
         yield from _horizon_parts(built)
@@ -185,8 +169,7 @@ def _further_tables(result: ReportResult) -> Iterator[RenderableType]:
 def horizon_table(run: HorizonRun) -> RenderableType:
     """Return the horizons of one measurement, and what to know before using them."""
     data = ReportData([], [run])
-    (table,) = horizons.TABLES
-    built = build_table(table, data)
+    built = build_table(horizons.TABLE, data)
     assert built
     return Group(*_horizon_parts(built), *_warning_lines(data))
 
@@ -201,13 +184,11 @@ def _horizon_parts(built: BuiltTable) -> Iterator[RenderableType]:
 
 def _warning_lines(data: ReportData) -> Iterator[RenderableType]:
     """Yield the number of warnings of each severity, and the first ones of the highest."""
-    groups: dict[Severity, list[str]] = {severity: [] for severity in HEADINGS}
-    for warning in data.warnings:
-        groups[warning.severity].append(warning.text)
-    for severity, texts in groups.items():
+    for severity, heading in HEADINGS.items():
+        texts = [warning.text for warning in data.warnings if warning.severity == severity]
         if not texts:
             continue
-        yield Text(f"! {HEADINGS[severity]} ({len(texts)})", style="bold yellow")
+        yield Text(f"! {heading} ({len(texts)})", style="bold yellow")
         listed = texts[:_MAX_LISTED_WARNINGS] if severity == "scores" else []
         for text in listed:
             yield Padding(Text(text), (0, 0, 0, 2), style="yellow", expand=False)

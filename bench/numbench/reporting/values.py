@@ -126,12 +126,16 @@ def task_values(
         np.array([item.difficulty.base10 for item in chosen], dtype=np.float64),
         tuple(item.operands for item in chosen),
         strata_share_per_item(dataset.manifest),
-        column("score"),
-        column("exact_match"),
-        column("generated_tokens"),
-        column("reasoning_tokens"),
-        column("cost"),
+        *map(column, VALUES),
     )
+
+
+def common_items(values: Sequence[TaskValues]) -> list[TaskValues]:
+    """Return the values of the items that all include."""
+    index = values[0].index
+    for one in values[1:]:
+        index = np.intersect1d(index, one.index)
+    return [one.select(np.isin(one.index, index)) for one in values]
 
 
 def make_stratum(

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from statistics import fmean
-from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from numbench.records import Status, is_cached
+from numbench.reporting.answer import BASELINE_PREFIX
 from numbench.reporting.horizon_runs import CONTROL, HorizonRun
 from numbench.reporting.tables.memory import memory_warnings
 from numbench.scoring import ScoredItem, ScoredRun, paper_protocol
@@ -19,7 +20,6 @@ from numbench.tasks.prompts import changed_prompts
 from numbench.transforms import NO_TRANSFORM
 
 if TYPE_CHECKING:
-    from numbench.horizon.estimate import TaskHorizon
     from numbench.reporting.data import Configuration, ReportData
 
 Severity = Literal["scores", "information"]
@@ -30,11 +30,32 @@ HEADINGS: dict[Severity, str] = {
     "information": "Further information",
 }
 
-_BASELINE_PREFIX = "baseline/"
-"""Prefix of the models that compute answers without generating tokens."""
-
 _MAX_CONVENTION_GAIN = 1.0
 """A score depends on a convention if accepting another adds more than this many points."""
+
+_STATUSES: dict[Status, str] = {
+    "unparseable": "answers in which no number could be read",
+    "empty": "empty answers",
+    "truncated": "answers cut off at the token limit",
+    "refused": "refused answers",
+    "error": "failed requests",
+    "missing": "{unit} without an answer yet",
+}
+_TO_DO = {
+    "missing": "; the command of the run resumes it",
+    "error": "; numbench run --retry error asks them again",
+}
+_ROW_FACTS: dict[str, Callable[[ScoredItem], bool]] = {
+    "answers that stop at the token limit, but could be read": lambda row: (
+        row.score.status == "ok"
+        and row.response is not None
+        and row.response.finish_reason == "length"
+    ),
+    "answers from the response cache, without cost and latency": lambda row: (
+        row.response is not None and is_cached(row.response)
+    ),
+}
+"""Facts about responses that are worth knowing."""
 
 
 class ReportWarning(NamedTuple):
@@ -46,25 +67,24 @@ class ReportWarning(NamedTuple):
 
 def report_warnings(data: ReportData) -> tuple[ReportWarning, ...]:
     """Return the warnings of a report, the most severe ones first."""
-    found = [ReportWarning(text) for text in (*data.skipped, *data.failures, *_mixed_runs(data))]
-    for index, run in enumerate(data.runs):
-        found += [ReportWarning(f"{run.label}: {text}") for text in _runaway_texts(data, index)]
+    texts: dict[Severity, list[str]] = {
+        "scores": [*data.skipped, *data.failures, *_mixed_runs(data)],
+        "information": [],
+    }
+    texts["scores"] += [f"{run.label}: {text}" for run in data.runs for text in _runaway(run)]
     for run in data.runs:
         assert run.scored
-        found += [ReportWarning(f"{run.label}: {text}") for text in _score_texts(run, run.scored)]
-        found += [
-            ReportWarning(f"{run.label}: {text}", "information")
-            for text in _information(data, run, run.scored)
-        ]
-    found += map(ReportWarning, memory_warnings(data))
-    found += [
-        ReportWarning(f"{run.label}: {text}")
-        for run in data.horizons
-        for text in _horizon_texts(run)
-    ]
-    severities = list(HEADINGS)
-    unique = dict.fromkeys(sorted(found, key=lambda known: severities.index(known.severity)))
-    return tuple(unique)
+        texts["scores"] += [f"{run.label}: {text}" for text in _score_texts(run, run.scored)]
+        information = _information(data, run, run.scored)
+        texts["information"] += [f"{run.label}: {text}" for text in information]
+    texts["scores"] += memory_warnings(data)
+    for measured in data.horizons:
+        texts["scores"] += [f"{measured.label}: {text}" for text in _horizon_texts(measured)]
+    return tuple(
+        ReportWarning(text, severity)
+        for severity in HEADINGS
+        for text in dict.fromkeys(texts[severity])
+    )
 
 
 def _mixed_runs(data: ReportData) -> Iterator[str]:
@@ -80,57 +100,45 @@ def _mixed_runs(data: ReportData) -> Iterator[str]:
             yield f"{group.label}: the runs ask in different forms ({', '.join(forms)})."
 
 
+def _runaway(run: Configuration) -> Iterator[str]:
+    if known := run.runaway:
+        yield (
+            f"{known.answers} of {known.of:,} answers have {known.share:.0%} of all generated "
+            f"tokens ({known.least:,} or more each): the mean is {known.mean:,.0f} tokens, the "
+            f"median {known.median:,.0f}. A token limit (--max-tokens) bounds such answers."
+        )
+
+
 def _score_texts(run: Configuration, scored: ScoredRun) -> Iterator[str]:
     """Yield what changes the meaning of the scores: questions, models, lost answers."""
-    limit, shard = scored.info.limit, scored.info.shard
-    if limit is not None and any(len(items) > limit for items in scored.dataset.by_task.values()):
-        yield f"includes only the first {limit} questions per task (--limit)."
-    if shard is not None:
-        yield f"includes only shard {shard} of the questions; `numbench merge` joins the shards."
-    if scored.protocol == "paper" and any(
-        cell.n > paper_protocol.ITEMS_PER_TASK for cell in run.cells.values()
-    ):
-        count = paper_protocol.ITEMS_PER_TASK
+    info, is_paper = scored.info, scored.protocol == "paper"
+    most = max((len(items) for items in scored.dataset.by_task.values()), default=0)
+    if info.limit is not None and most > info.limit:
+        yield f"includes only the first {info.limit} questions per task (--limit)."
+    if info.shard is not None:
+        yield f"includes only shard {info.shard} of the questions; `numbench merge` joins them."
+    count = paper_protocol.ITEMS_PER_TASK
+    if is_paper and any(cell.n > count for cell in run.cells.values()):
         yield f"only the first {count} questions per task count, as in the paper."
-    if scored.info.settings.get("altered_messages"):
+    if info.settings.get("altered_messages"):
         yield "the route changed the messages (see requests.jsonl of the run)."
     rows = (row for task in run.cells for row in scored.rows[task])
     for warning in drift_warnings(row.response for row in rows if row.response is not None):
         yield f"{warning}."
-    for status in get_args(Status):
+    unit = "questions" if info.samples == 1 else "samples"
+    for status, noun in _STATUSES.items():
         counts = {task: cell.statuses.get(status, 0) for task, cell in run.cells.items()}
-        if status != "ok" and any(counts.values()):
-            yield f"{_status_text(scored, status)} ({_per_task(counts)})."
-    yield from _convention_texts(run, scored)
-
-
-def _status_text(run: ScoredRun, status: Status) -> str:
-    unit = "questions" if run.info.samples == 1 else "samples"
-    nouns = {
-        "missing": f"{unit} without an answer yet",
-        "error": "failed requests",
-        "unparseable": "answers in which no number could be read",
-        "empty": "empty answers",
-        "truncated": "answers cut off at the token limit",
-        "refused": "refused answers",
-    }
-    is_excluded = run.protocol != "paper" and status in UNANSWERED_STATUSES
-    consequence = "not in the means" if is_excluded else "scored as incorrect"
-    todo = (
-        {}
-        if run.info.source == "imported"
-        else {
-            "missing": "; the command of the run resumes it",
-            "error": "; numbench run --retry error asks them again",
-        }
-    )
-    return f"{nouns.get(status, status)}, {consequence}{todo.get(status, '')}"
+        if any(counts.values()):
+            is_excluded = not is_paper and status in UNANSWERED_STATUSES
+            consequence = "not in the means" if is_excluded else "scored as incorrect"
+            to_do = "" if info.source == "imported" else _TO_DO.get(status, "")
+            yield f"{noun.format(unit=unit)}, {consequence}{to_do} ({_per_task(counts)})."
+    if not is_paper:
+        yield from _convention_texts(run, scored)
 
 
 def _convention_texts(run: Configuration, scored: ScoredRun) -> Iterator[str]:
     """Yield the tasks whose score depends on a convention that the question leaves open."""
-    if scored.protocol == "paper":
-        return
     for task in run.tasks:
         if not TASKS[task].conventions:
             continue
@@ -150,16 +158,6 @@ def _convention_texts(run: Configuration, scored: ScoredRun) -> Iterator[str]:
             )
 
 
-def _runaway_texts(data: ReportData, index: int) -> Iterator[str]:
-    known = data.runaways.get(index)
-    if known:
-        yield (
-            f"{known.answers} of {known.of:,} answers have {known.share:.0%} of all generated "
-            f"tokens ({known.least:,} or more each): the mean is {known.mean:,.0f} tokens, the "
-            f"median {known.median:,.0f}. A token limit (--max-tokens) bounds such answers."
-        )
-
-
 def _information(data: ReportData, run: Configuration, scored: ScoredRun) -> Iterator[str]:
     formats = data.formats(run)
     counts = {task: result.only_lenient for task, result in formats.items()}
@@ -175,37 +173,22 @@ def _information(data: ReportData, run: Configuration, scored: ScoredRun) -> Ite
             f"answers in other formats than requested, {what}; --protocol lenient reads them "
             f"({_per_task(counts)}){then}."
         )
-    counts = {task: sum(map(_is_cut_but_read, rows)) for task, rows in scored.rows.items()}
-    if any(counts.values()):
-        yield f"answers that stop at the token limit, but could be read ({_per_task(counts)})."
-    counts = {
-        task: sum(row.response is not None and is_cached(row.response) for row in rows)
-        for task, rows in scored.rows.items()
+    facts = {
+        text: {task: sum(map(applies, rows)) for task, rows in scored.rows.items()}
+        for text, applies in _ROW_FACTS.items()
     }
-    if any(counts.values()):
-        yield f"answers from the response cache, without cost and latency ({_per_task(counts)})."
-    mentions = data.tool_mentions(run)
-    if any(mentions.values()):
-        yield f"reasoning mentions a calculator, code or search ({_per_task(mentions)})."
-    if not scored.info.model.startswith(_BASELINE_PREFIX):
-        yield from _token_texts(run, scored)
-
-
-def _token_texts(run: Configuration, scored: ScoredRun) -> Iterator[str]:
+    facts["reasoning mentions a calculator, code or search"] = data.tool_mentions(run)
+    for text, counts in facts.items():
+        if any(counts.values()):
+            yield f"{text} ({_per_task(counts)})."
     unknown = {task: cell.tokens_unknown for task, cell in run.cells.items()}
-    if sum(unknown.values()) == sum(len(counted_rows(scored, task)) for task in unknown) > 0:
+    if scored.info.model.startswith(BASELINE_PREFIX) or not any(unknown.values()):
+        return
+    if sum(unknown.values()) == sum(len(counted_rows(scored, task)) for task in unknown):
         yield "token counts are not available."
-    elif any(unknown.values()):
+    else:
         excluded = " or with one that the paper excluded" if scored.protocol == "paper" else ""
         yield f"responses without a token count{excluded} ({_per_task(unknown)})."
-
-
-def _is_cut_but_read(row: ScoredItem) -> bool:
-    return (
-        row.score.status == "ok"
-        and row.response is not None
-        and row.response.finish_reason == "length"
-    )
 
 
 def _per_task(counts: Mapping[str, int]) -> str:
@@ -233,14 +216,17 @@ def _horizon_texts(run: HorizonRun) -> Iterator[str]:
                 f"{names[known.task]}: {verdict} the answers (p = {known.fit_p:.2g}); {instead}, "
                 f"the curve crosses {level} at {known.text(known.h50.value)}."
             )
-    if truncated := [known for known in answered if known.truncated]:
-        counts = {known.task: known.truncated for known in truncated}
-        yield f"answers cut off at the token limit count as incorrect ({_per_task(counts)})."
-    if limited := [known for known in answered if known.h50.high >= known.largest < _most(known)]:
-        listed = ", ".join(f"{names[known.task]} {known.largest:,}" for known in limited)
+    if truncated := {known.task: known.truncated for known in answered if known.truncated}:
+        yield f"answers cut off at the token limit count as incorrect ({_per_task(truncated)})."
+    limited = []
+    for known in answered:
+        axis = TASKS[known.task].sizes
+        if axis and known.h50.high >= known.largest < axis.maximum:
+            limited.append(f"{names[known.task]} {known.largest:,}")
+    if limited:
         yield (
             "the measured sizes end before h50, at the token limit, at --max-size, or because "
-            f"larger ones are rejected ({listed})."
+            f"larger ones are rejected ({', '.join(limited)})."
         )
     if unfinished := [names[task] for task, known in run.horizons.items() if known.stop is None]:
         listed = "all tasks" if len(unfinished) == len(run.horizons) else ", ".join(unfinished)
@@ -252,9 +238,3 @@ def _horizon_texts(run: HorizonRun) -> Iterator[str]:
         yield (
             f"without the control task {CONTROL}, a size may be that of reading and writing digits."
         )
-
-
-def _most(known: TaskHorizon) -> int:
-    axis = TASKS[known.task].sizes
-    assert axis is not None
-    return axis.maximum

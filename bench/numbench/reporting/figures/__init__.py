@@ -11,40 +11,17 @@ from matplotlib.figure import Figure
 from numbench import jsonl, plot_style
 from numbench.plot_style import FORMATS, FigureFormat
 from numbench.reporting.data import ReportData
-from numbench.reporting.figures import (
-    difficulty,
-    digits,
-    failures,
-    horizons,
-    pareto,
-    radar,
-    results,
-    samples,
-    variants,
-)
+from numbench.reporting.figures import curves, errors, horizons, scores
 from numbench.reporting.figures.model import FigureSpec, Skipped
 
-__all__ = [
-    "FIGURES",
-    "FigureSpec",
-    "Figures",
-    "RenderedFigure",
-    "Skipped",
-    "draw_figures",
-    "write_figures",
-]
+__all__ = ["FIGURES", "FigureSpec", "RenderedFigure", "Skipped", "render", "write_figures"]
 
 FIGURES: tuple[FigureSpec, ...] = (
-    *horizons.FIGURES[:1],
-    *pareto.FIGURES,
-    *radar.FIGURES,
-    *results.FIGURES,
-    *failures.FIGURES,
-    *digits.FIGURES,
-    *difficulty.FIGURES,
-    *samples.FIGURES,
-    *variants.FIGURES,
-    *horizons.FIGURES[1:],
+    horizons.FIGURES[0],
+    *scores.FIGURES,
+    *errors.FIGURES,
+    *curves.FIGURES,
+    horizons.FIGURES[1],
 )
 
 
@@ -69,9 +46,9 @@ def render(
     rendered: list[RenderedFigure] = []
     omitted: dict[str, str] = {}
     kinds = {"scores": data.runs, "horizons": data.horizons}
-    specs = [spec for spec in FIGURES if kinds[spec.needs]]
-    if names is not None:
-        specs = [spec for spec in specs if spec.name in names]
+    specs = [
+        spec for spec in FIGURES if kinds[spec.needs] and (names is None or spec.name in names)
+    ]
     needed = list(dict.fromkeys(("svg", *formats)))
     with plot_style.plot_style():
         for number, spec in enumerate(specs, 1):
@@ -92,13 +69,10 @@ def write_figures(
 ) -> None:
     """Write the figures, and remove those that only an earlier report wrote to `folder`."""
     folder.mkdir(parents=True, exist_ok=True)
-    written = set()
-    for figure in figures:
-        for form in formats:
-            name = f"{figure.stem}.{form}"
-            jsonl.write_atomically(folder / name, figure.files[form])
-            written.add(name)
+    files = {f"{one.stem}.{form}": one.files[form] for one in figures for form in formats}
+    for name, content in files.items():
+        jsonl.write_atomically(folder / name, content)
     for path in folder.iterdir():
         is_figure = path.suffix[1:] in FORMATS and any(spec.owns(path.stem) for spec in FIGURES)
-        if is_figure and path.name not in written:
+        if is_figure and path.name not in files:
             path.unlink()

@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.cm import ScalarMappable
-from matplotlib.collections import QuadMesh
 from matplotlib.colors import Normalize
 from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties
@@ -24,6 +23,8 @@ from numbench.plot_style import FULL_WIDTH, GREY, HALF_WIDTH, SMALL_FONT_SIZE, R
 from numbench.reporting.names import one_line
 from numbench.reporting.tables.model import Estimate
 
+LEAD_WIDTH = 4.75
+"""Width in inches: two figures fit side by side at the top of the page."""
 FRONT_COLOUR = "#0072B2"
 DOMINATED_COLOUR = "#8a8a8a"
 _LEGEND_ROW_HEIGHT = 0.145
@@ -60,23 +61,15 @@ class Point(NamedTuple):
     is_run: bool = True
 
 
-def facets(
-    count: int,
-    *,
-    across: int = 3,
-    height: float = 1.75,
-    title: str = "",
-    width: float = FULL_WIDTH,
-    share: bool = False,
-) -> Panels:
+def facets(count: int, *, across: int = 3, height: float = 1.75, share: bool = False) -> Panels:
     """Make a figure with `count` panels, at most `across` per row.
 
-    height: of each row in inches, without legends. width: of a full row in inches; a figure with
-    fewer panels is narrower. share: whether all panels share a vertical axis.
+    height: of each row in inches, without legends. share: whether all panels share a vertical axis.
+    A figure with fewer panels than a row is narrower.
     """
     columns = min(across, count)
     rows = math.ceil(count / columns)
-    figure_width = max(width * columns / across, min(width, HALF_WIDTH))
+    figure_width = max(FULL_WIDTH * columns / across, HALF_WIDTH)
     figure = Figure(figsize=(figure_width, height * rows + 0.35), layout="constrained")
     axes: list[Axes] = []
     for index in range(count):
@@ -84,7 +77,6 @@ def facets(
         axes.append(figure.add_subplot(rows, columns, index + 1, sharey=first))
         if share:
             axes[index].tick_params(labelleft=index % columns == 0)
-    set_title(figure, title)
     return Panels(figure, axes)
 
 
@@ -191,22 +183,21 @@ def stacked(
 
 def heat(
     axes: Axes, table: np.ndarray, x_edges: Sequence[float], colours: str, norm: Normalize
-) -> QuadMesh:
+) -> None:
     """Draw a matrix as colours, one row of cells per row of the panel; NaN stays white."""
     rows = np.arange(len(table) + 1) - 0.5
-    mesh = axes.pcolormesh(x_edges, rows, np.ma.masked_invalid(table), cmap=colours, norm=norm)
+    axes.pcolormesh(x_edges, rows, np.ma.masked_invalid(table), cmap=colours, norm=norm)
     for row in range(1, len(table)):
         axes.axhline(row - 0.5, color="white", linewidth=1.5)
     axes.set_ylim(len(table) - 0.5, -0.5)
     axes.tick_params(left=False)
     for spine in axes.spines.values():
         spine.set_visible(False)
-    return mesh
 
 
-def colour_bar(panels: Panels, colours: str | ScalarMappable, norm: Normalize, label: str) -> Any:
+def colour_bar(panels: Panels, colours: str, norm: Normalize, label: str) -> Any:
     """Add the scale of the colours of `heat` to a figure and return it."""
-    mappable = ScalarMappable(norm, colours) if isinstance(colours, str) else colours
+    mappable = ScalarMappable(norm, colours)
     bar = panels.figure.colorbar(mappable, ax=panels.axes, aspect=25, pad=0.01)
     bar.set_label(label)
     return bar
@@ -249,30 +240,26 @@ def pareto_front(points: Sequence[Point]) -> list[Point]:
     """Return the points that no other one dominates, by price."""
 
     def is_dominated(point: Point) -> bool:
-        price, score = point.price.value, point.score.value
+        price, score = _price(point)
         return any(
             other.price.value <= price
             and other.score.value >= score
-            and (other.price.value, other.score.value) != (price, score)
+            and _price(other) != _price(point)
             for other in points
         )
 
-    return sorted(
-        (point for point in points if not is_dominated(point)),
-        key=lambda point: (point.price.value, point.score.value),
-    )
+    return sorted((point for point in points if not is_dominated(point)), key=_price)
 
 
 def _price_axis(axes: Axes, prices: Sequence[float]) -> None:
     low, high = min(prices), max(prices)
     if needs_log_scale(prices):
-        count_axis(axes, logarithmic=True)
-        axes.xaxis.set_major_locator(LogLocator(base=10, subs=(1, 2, 5)))
+        _log_axis(axes, (1, 2, 5))
         axes.set_xlim(low / 2, high * 2)
     else:
         margin = 0.12 * (high - low) or max(1.0, 0.1 * high)
         axes.set_xlim(low - margin if low > margin else min(0.0, low), high + margin)
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: short_count(value)))
+        axes.xaxis.set_major_formatter(FuncFormatter(short_count))
 
 
 def _draw_point(axes: Axes, point: Point, colour: str) -> None:
@@ -299,31 +286,23 @@ def _name_points(axes: Axes, points: Sequence[Point], best: Sequence[Point]) -> 
     steps = []
     for (x, y), (right, top) in pairwise(centres[point] for point in best):
         steps += [Bbox([[x, y - 1], [right, y + 1]]), Bbox([[right - 1, y], [right + 1, top]])]
-    named = sorted(
-        (p for p in points if p in best or p.is_run),
-        key=lambda p: (p not in best, p.price.value, p.score.value),
-    )
-    for point in named:
+    for point in [*best, *sorted((p for p in points if p.is_run and p not in best), key=_price)]:
         name = fit_text(legend_label(point.label), 0.62 * frame.width / axes.figure.dpi)
         width = text_width(name) * axes.figure.dpi
         x, y = centres[point]
         sides = [(x - width - half, 1), (x + half, -1), (x + half, 1), (x - width - half, -1)]
-        boxes = {
-            lift: [
-                Bbox.from_bounds(left, y + side * (0.6 + lift) * height - height / 2, width, height)
-                for left, side in sides
-            ]
-            for lift in (0.0, 1.0, 2.0, 3.0)
-        }
         free = [
-            (lift, box)
-            for lift, of_lift in boxes.items()
-            for box in of_lift
+            (lift, box.count_overlaps(steps), box)
+            for lift in (0.0, 1.0, 2.0, 3.0)
+            for left, side in sides
+            for box in [
+                Bbox.from_bounds(left, y + side * (0.6 + lift) * height - height / 2, width, height)
+            ]
             if _fits(box, frame) and not box.count_overlaps(taken)
         ]
         if not free:
             continue
-        lift, box = min(free, key=lambda known: (known[0], known[1].count_overlaps(steps)))
+        lift, _, box = min(free, key=lambda known: known[:2])
         taken.append(box)
         place = axes.transAxes.inverted()
         axes.annotate(
@@ -341,14 +320,21 @@ def _name_points(axes: Axes, points: Sequence[Point], best: Sequence[Point]) -> 
             # A line leads to a name that is not beside its point.
             end = (box.x0 if box.x0 > x else box.x1, (box.y0 + box.y1) / 2)
             line = {"arrowstyle": "-", "linewidth": 0.5, "color": GREY, "shrinkA": 0, "shrinkB": 3}
-            position = (point.price.value, point.score.value)
             to = tuple(place.transform(end))
-            axes.annotate("", position, to, textcoords="axes fraction", arrowprops=line)
+            axes.annotate("", _price(point), to, textcoords="axes fraction", arrowprops=line)
+
+
+def _price(point: Point) -> tuple[float, float]:
+    return point.price.value, point.score.value
 
 
 def _fits(box: Bbox, frame: Bbox) -> bool:
-    within = frame.x0 <= box.x0 and box.x1 <= frame.x1 and frame.y0 <= box.y0 and box.y1 <= frame.y1
-    return bool(within)
+    return bool(
+        frame.containsx(box.x0)
+        and frame.containsx(box.x1)
+        and frame.containsy(box.y0)
+        and frame.containsy(box.y1)
+    )
 
 
 def key(axes: Axes, label: str, **style: Any) -> None:
@@ -433,27 +419,29 @@ def needs_log_scale(values: Sequence[float]) -> bool:
 def count_axis(axes: Axes, *, logarithmic: bool = False) -> None:
     """Format the horizontal axis for counts, with thousands as 2k."""
     if logarithmic:
-        axes.set_xscale("log")
-        axes.xaxis.set_major_locator(LogLocator(base=10, subs=(1, 3)))
-        axes.xaxis.set_minor_locator(NullLocator())
+        _log_axis(axes, (1, 3))
     else:
         axes.xaxis.set_major_locator(MaxNLocator(5, integer=True, min_n_ticks=1))
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: short_count(value)))
+        axes.xaxis.set_major_formatter(FuncFormatter(short_count))
 
 
 def size_axis(axes: Axes, low: float, high: float) -> None:
     """Make the horizontal axis logarithmic from `low` to `high`, for sizes of questions."""
     margin = (high / low) ** 0.03
-    axes.set_xscale("log")
-    axes.set_xlim(low / margin, high * margin)
     # The fewer decades, the more ticks in each.
-    subs = (1.0, 2.0, 5.0) if high / low <= 30 else (1.0, 3.0) if high / low <= 300 else (1.0,)
-    axes.xaxis.set_major_locator(LogLocator(base=10, subs=subs))
+    _log_axis(axes, (1, 2, 5) if high / low <= 30 else (1, 3) if high / low <= 300 else (1,))
+    axes.set_xlim(low / margin, high * margin)
+
+
+def _log_axis(axes: Axes, ticks: Sequence[float]) -> None:
+    """Make the horizontal axis logarithmic, with some ticks in each decade."""
+    axes.set_xscale("log")
+    axes.xaxis.set_major_locator(LogLocator(base=10, subs=ticks))
     axes.xaxis.set_minor_locator(NullLocator())
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: short_count(value)))
+    axes.xaxis.set_major_formatter(FuncFormatter(short_count))
 
 
-def short_count(value: float) -> str:
+def short_count(value: float, position: int | None = None) -> str:
     """Format a count as `30`, `3k` or `1.5M`."""
     for size, unit in ((1e6, "M"), (1e3, "k")):
         if value >= size:

@@ -12,6 +12,7 @@ from numbench.horizon.goodness_of_fit import isotonic_rates
 from numbench.plot_style import BLACK, GREY, PALETTE, RunStyle
 from numbench.reporting.data import ReportData
 from numbench.reporting.figures.draw import (
+    LEAD_WIDTH,
     Dot,
     dots,
     facets,
@@ -22,8 +23,7 @@ from numbench.reporting.figures.draw import (
     score_axis,
     size_axis,
 )
-from numbench.reporting.figures.model import Drawn, FigureSpec, by_runs, numbered
-from numbench.reporting.figures.pareto import LEAD_WIDTH
+from numbench.reporting.figures.model import Drawn, FigureSpec, by_runs, numbered, run_styles
 from numbench.reporting.horizon_runs import CONTROL, HorizonRun, horizon_tasks
 from numbench.reporting.tables.horizons import shown_h50
 from numbench.reporting.tables.model import Estimate
@@ -46,17 +46,19 @@ def _dots(data: ReportData, indices: Sequence[int]) -> Figure:
     height = len(tasks) * (_ROW_HEIGHT + _RUN_HEIGHT * len(runs)) + 0.7
     figure = Figure(figsize=(LEAD_WIDTH, height), layout="constrained")
     axes = figure.add_subplot()
+    every = run_styles(data, data.horizons)
+    styles = [every[index] for index in indices]
     values = []
-    for number, (index, run) in enumerate(zip(indices, runs, strict=True)):
+    for number, (run, style) in enumerate(zip(runs, styles, strict=True)):
         offset = _SPREAD * ((number + 0.5) / len(runs) - 0.5)
         for row, task in enumerate(tasks):
             horizon = run.horizons.get(task)
             if horizon and horizon.items:
-                values += _sizes(horizon, row + offset, data.horizon_styles[index])
+                values += _sizes(horizon, row + offset, style)
         key(
             axes,
             legend_label(run.label),
-            color=data.horizon_styles[index].colour,
+            color=style.colour,
             marker="o",
             markersize=4,
             linewidth=1.0,
@@ -70,14 +72,14 @@ def _dots(data: ReportData, indices: Sequence[int]) -> Figure:
             axes.axhspan(row - 0.5, row + 0.5, color=GREY, alpha=0.1, linewidth=0)
         elif row:
             axes.axhline(row - 0.5, color="#d9d9d9", linewidth=0.4)
-    symbols = {
-        "hollow: 90% correct": ("o", "white"),
-        "triangle: beyond the sizes": (">", GREY),
-        "cross: no curve fits": ("x", GREY),
-    }
-    for label, (marker, face) in symbols.items():
-        style = {"marker": marker, "markerfacecolor": face, "markersize": 4, "linestyle": ""}
-        key(axes, label, color=GREY, **style)
+    for label, marker, face in (
+        ("hollow: 90% correct", "o", "white"),
+        ("triangle: beyond the sizes", ">", GREY),
+        ("cross: no curve fits", "x", GREY),
+    ):
+        key(
+            axes, label, color=GREY, marker=marker, markerfacecolor=face, markersize=4, linestyle=""
+        )
     legend(figure)
     return figure
 

@@ -8,7 +8,9 @@ from dataclasses import dataclass
 
 from matplotlib.figure import Figure
 
+from numbench.plot_style import RunStyle, level_styles, model_styles
 from numbench.reporting.data import Configuration, DatasetGroup, ReportData
+from numbench.reporting.horizon_runs import HorizonRun
 from numbench.reporting.tables.model import RunKind
 
 MAX_RUNS_PER_FIGURE = 8
@@ -45,19 +47,13 @@ class FigureSpec:
 
 
 def by_dataset(
-    data: ReportData,
-    name: str,
-    draw: Callable[[DatasetGroup, str], Figure | Skipped],
+    data: ReportData, name: str, draw: Callable[[DatasetGroup, str], Figure | Skipped]
 ) -> Drawn:
     """Draw a figure per dataset; with several datasets, each has its name as the title."""
     is_single = len(data.datasets) == 1
     results = [draw(group, "" if is_single else group.heading) for group in data.datasets]
     figures = [result for result in results if isinstance(result, Figure)]
-    if not figures:
-        return next(
-            (result for result in results if isinstance(result, Skipped)), Skipped("no runs")
-        )
-    return numbered(name, figures)
+    return numbered(name, figures) if figures else results[0]
 
 
 def by_runs(
@@ -70,13 +66,27 @@ def by_runs(
     return numbered(name, [draw(part) for part in parts])
 
 
-def run_label(data: ReportData, run: Configuration) -> str:
-    """Return the label of a run, with its dataset if there are several."""
-    return f"{run.label}, {run.dataset}" if len(data.datasets) > 1 else run.label
-
-
 def numbered(name: str, figures: Sequence[Figure]) -> Mapping[str, Figure]:
     """Return the figures by stem, which has a number if there are several."""
     if len(figures) == 1:
         return {name: figures[0]}
     return {f"{name}_{number}": figure for number, figure in enumerate(figures, 1)}
+
+
+def run_label(data: ReportData, run: Configuration) -> str:
+    """Return the label of a run, with its dataset if there are several."""
+    return f"{run.label}, {run.dataset}" if len(data.datasets) > 1 else run.label
+
+
+def styles_by_model(data: ReportData) -> dict[str, RunStyle]:
+    """Return the style of each model in every figure."""
+    return model_styles(
+        [one.model for one in data.configurations] + [one.model for one in data.horizons]
+    )
+
+
+def run_styles(
+    data: ReportData, runs: Sequence[Configuration] | Sequence[HorizonRun]
+) -> list[RunStyle]:
+    """Return a style per run: that of its model, with a tint and line of its own."""
+    return level_styles([run.model for run in runs], styles_by_model(data))

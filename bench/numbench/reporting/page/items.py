@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import base64
 import zlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import msgspec
 from markupsafe import Markup
 
 from numbench.records import Answer, Item, Response, Score
-from numbench.reporting.digit_alignment import DigitAlignment, align_digits
+from numbench.reporting.digit_alignment import align_digits
 from numbench.reporting.page.escape import truncate_middle
 from numbench.scoring import ScoredItem, ScoredRun
 from numbench.scoring.paper_protocol import STUDY_NUMBER, expected_answer
 from numbench.scoring.published_labels import read_published_labels
 from numbench.tasks import TASKS
-from numbench.tasks.base import AnswerKind
 
 MAX_TEXT_LENGTH = 500
 MAX_REASONING_LENGTH = 2_000
@@ -53,8 +52,12 @@ def item_data(runs: Sequence[ScoredRun]) -> ItemData:
     indices: dict[tuple[str, str], int] = {}
     rows_by_run = [_rows(run, indices) for run in runs]
     items = {row.item_index: row.scored.item for rows in rows_by_run for row in rows}
+    columns: dict[str, list[object]] = {
+        name: [value(items[index]) for index in range(len(items))]
+        for name, value in _ITEM_COLUMNS.items()
+    }
     return ItemData(
-        _compress(_item_columns([items[index] for index in range(len(items))])),
+        _compress(columns),
         [_compress(_response_columns(rows)) for rows in rows_by_run],
         sum(map(len, rows_by_run)),
     )
@@ -70,46 +73,39 @@ def _rows(run: ScoredRun, indices: dict[tuple[str, str], int]) -> list[_Row]:
     is_paper = run.protocol == "paper"
     labels = read_published_labels(run.dataset.path) if is_paper else {}
     dataset = run.dataset.manifest.sha256
+
+    def truth(row: ScoredItem) -> Answer:
+        if not is_paper:
+            return row.item.answer
+        # The paper protocol compares with the label of the study, if it has one.
+        label = expected_answer(row.item, row.response, labels.get(row.item.id))
+        return _as_answer_kind(label, row.item)
+
     return [
-        _Row(
-            indices.setdefault((dataset, row.item.id), len(indices)),
-            row,
-            _label(row, labels) if is_paper else row.item.answer,
-        )
+        _Row(indices.setdefault((dataset, row.item.id), len(indices)), row, truth(row))
         for rows in run.rows.values()
         for row in rows
     ]
 
 
-def _label(row: ScoredItem, labels: Mapping[str, str]) -> Answer:
-    """Return what the paper protocol compares with: the label of the study, if it has one."""
-    return expected_answer(row.item, row.response, labels.get(row.item.id))
-
-
-def _item_columns(items: Sequence[Item]) -> dict[str, object]:
-    return {
-        "id": [item.id for item in items],
-        "task": [item.task for item in items],
-        "prompt": [truncate_middle(item.prompt, _MAX_PROMPT_LENGTH) for item in items],
-        "truth": [_short_answer(item.answer) for item in items],
-        "base10": [item.difficulty.base10 for item in items],
-    }
-
-
 def _response_columns(rows: Sequence[_Row]) -> dict[str, object]:
     """Return the columns of the responses of a run; one value stands for equal ones."""
-    responses = [row.scored.response for row in rows]
-    alignments = [_digit_alignment(row) for row in rows]
     columns: dict[str, list[object]] = {
-        "parsed": [_parsed(row) for row in rows],
-        "label": [_study_label(row) for row in rows],
-        "shift": [alignment.shift for alignment in alignments],
-        "first_difference": [alignment.first_difference for alignment in alignments],
+        name: [] for name in ("parsed", "label", "shift", "first_difference")
     }
+    for _, scored, truth in rows:
+        item, parsed = scored.item, scored.score.parsed
+        given = None if parsed is None else _as_answer_kind(parsed, item)
+        shift, difference = (0, None) if given is None else align_digits(given, truth)
+        label = None if truth == item.answer else _short_answer(truth)
+        shown = (given and _short_answer(given), label, shift, difference)
+        for column, value in zip(columns.values(), shown, strict=True):
+            column.append(value)
     for name, of_score in _SCORE_COLUMNS.items():
         columns[name] = [of_score(row.scored.score) for row in rows]
     for name, of_response in _RESPONSE_COLUMNS.items():
-        columns[name] = [r and of_response(r) for r in responses]
+        responses = [row.scored.response for row in rows]
+        columns[name] = [response and of_response(response) for response in responses]
     compact = {
         name: {"same": values[0]} if values.count(values[0]) == len(values) else values
         for name, values in columns.items()
@@ -118,32 +114,11 @@ def _response_columns(rows: Sequence[_Row]) -> dict[str, object]:
     return {"item": [row.item_index for row in rows], **compact}
 
 
-def _digit_alignment(row: _Row) -> DigitAlignment:
-    parsed, kind = row.scored.score.parsed, TASKS[row.scored.item.task].answer_kind
-    if parsed is None:
-        return DigitAlignment(0, None)
-    return align_digits(_as_answer_kind(parsed, kind), _as_answer_kind(row.truth, kind))
-
-
-def _parsed(row: _Row) -> Answer | None:
-    parsed = row.scored.score.parsed
-    if parsed is None:
-        return None
-    return _short_answer(_as_answer_kind(parsed, TASKS[row.scored.item.task].answer_kind))
-
-
-def _as_answer_kind(answer: Answer, kind: AnswerKind) -> Answer:
+def _as_answer_kind(answer: Answer, item: Item) -> Answer:
     """Return an answer; for a list task as its numbers, if it is still text."""
-    if kind != "list" or not isinstance(answer, str):
+    if TASKS[item.task].answer_kind != "list" or not isinstance(answer, str):
         return answer
     return tuple(STUDY_NUMBER.findall(answer)) or (answer,)
-
-
-def _study_label(row: _Row) -> Answer | None:
-    """Return the answer that was compared with, None if it is the item's exact answer."""
-    item = row.scored.item
-    truth = _as_answer_kind(row.truth, TASKS[item.task].answer_kind)
-    return None if truth == item.answer else _short_answer(truth)
 
 
 def _short_answer(answer: Answer) -> Answer:
@@ -156,6 +131,13 @@ def _short_answer(answer: Answer) -> Answer:
     return (*elements, f"… {omitted:,} more numbers") if omitted else elements
 
 
+_ITEM_COLUMNS: dict[str, Callable[[Item], object]] = {
+    "id": lambda item: item.id,
+    "task": lambda item: item.task,
+    "prompt": lambda item: truncate_middle(item.prompt, _MAX_PROMPT_LENGTH),
+    "truth": lambda item: _short_answer(item.answer),
+    "base10": lambda item: item.difficulty.base10,
+}
 _SCORE_COLUMNS: dict[str, Callable[[Score], object]] = {
     "sample": lambda score: score.sample,
     "status": lambda score: score.status,

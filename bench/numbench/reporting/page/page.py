@@ -5,8 +5,8 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from datetime import UTC, date, datetime
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
 
@@ -95,20 +95,27 @@ def render_page(
     All untrusted text is escaped by jinja2, or added as text by the script.
     """
     style, script = read_web(STYLES), script_text()
-    images = [page_figure(each) for each in figures]
-    lead = [each for name in _LEAD_FIGURES for each in images if _is_of(name, each)]
-    others = [each for each in images if each not in lead]
+    lead = [page_figure(one) for name in _LEAD_FIGURES for one in figures if one.spec.name == name]
     shown = {name: page_table(built) for name, built in tables.items() if built.table.on_page}
     summary = shown.pop("summary", None)
     known = {name for names in _SECTIONS.values() for name in names}
-    names_by_section = {**_SECTIONS, "Further tables": [n for n in shown if n not in known]}
+    parts = {**_SECTIONS, "Further tables": [name for name in shown if name not in known]}
     sections = {
-        heading: _section(names, shown, others) for heading, names in names_by_section.items()
+        heading: [
+            part
+            for name in names
+            for part in (
+                shown.get(name),
+                [page_figure(one) for one in figures if one.spec.name == name not in _LEAD_FIGURES],
+            )
+            if part
+        ]
+        for heading, names in parts.items()
     }
     items = item_data([run.scored for run in data.runs if run.scored])
     return environment(WEB).get_template("page.html.j2").render(
         version=__version__,
-        heading=page_heading(data),
+        heading=dict(zip(("title", "dates"), page_heading(data), strict=True)),
         paper_url=PAPER_URL,
         style=Markup(style),
         script=Markup(script),
@@ -138,25 +145,6 @@ def environment(*folders: Path) -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-
-
-def _section(
-    names: Collection[str], tables: Mapping[str, PageTable], figures: Sequence[PageFigure]
-) -> list[PageTable | list[PageFigure]]:
-    """Return tables, and lists of the figures that follow each other, in the order of the names."""
-    parts: list[PageTable | list[PageFigure]] = []
-    for name in names:
-        if name in tables:
-            parts.append(tables[name])
-        if of_name := [figure for figure in figures if _is_of(name, figure)]:
-            if not parts or isinstance(parts[-1], PageTable):
-                parts.append([])
-            parts[-1] += of_name  # type: ignore[operator]
-    return parts
-
-
-def _is_of(name: str, figure: PageFigure) -> bool:
-    return re.fullmatch(rf"{name}(_\d+)?", figure.stem) is not None
 
 
 def page_table(built: BuiltTable, links: Mapping[int, str] | None = None) -> PageTable:
@@ -261,28 +249,19 @@ def _signatures(data: ReportData) -> Iterator[str]:
     yield from (run.signature for run in data.horizons)
 
 
-class PageHeading(NamedTuple):
-    """The title of a page, and the dates of its runs: `2026-11-20 to 2026-11-23`, or empty."""
-
-    title: str
-    dates: str
-
-
-def page_heading(data: ReportData) -> PageHeading:
-    """Return what names the page of `data`: its first run, and how many more there are."""
+def page_heading(data: ReportData) -> tuple[str, str]:
+    """Return the title of the page, and the dates of its runs: `2026-11-20 to 2026-11-23`."""
     labels = [run.label for run in data.runs] + [run.label for run in data.horizons]
-    more = f" and {len(labels) - 1} more" if len(labels) > 1 else ""
     created = [run.scored.info.created for run in data.runs if run.scored]
-    days = sorted(_days([*created, *(run.created for run in data.horizons)]))
-    title = f"numbench: {labels[0]}{more}" if labels else "numbench"
-    return PageHeading(title, " to ".join(dict.fromkeys(map(str, (days[:1] + days[-1:])))))
+    days = sorted(filter(None, map(_day, [*created, *(run.created for run in data.horizons)])))
+    more = f" and {len(labels) - 1} more" if len(labels) > 1 else ""
+    return f"numbench: {labels[0]}{more}", " to ".join(dict.fromkeys(days[:1] + days[-1:]))
 
 
-def _days(created: Iterable[str]) -> Iterator[date]:
-    """Yield the day of each time in UTC, without those that are unknown or no times."""
-    for text in created:
-        try:
-            moment = datetime.fromisoformat(text)
-        except ValueError:
-            continue
-        yield (moment.astimezone(UTC) if moment.tzinfo else moment).date()
+def _day(created: str) -> str:
+    """Return the day of a time in UTC; empty if it is unknown or no time."""
+    try:
+        moment = datetime.fromisoformat(created)
+    except ValueError:
+        return ""
+    return str((moment.astimezone(UTC) if moment.tzinfo else moment).date())

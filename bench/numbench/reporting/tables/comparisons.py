@@ -4,43 +4,43 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from numbench.reporting.comparisons import ALL, task_name
+from numbench.reporting.comparisons import ALL
 from numbench.reporting.data import ReportData
-from numbench.reporting.tables.model import Column, Estimate, Row, Table
-from numbench.reporting.tables.scores import NAME_COLUMNS
+from numbench.reporting.tables.model import (
+    TASK_COLUMNS,
+    Cell,
+    Column,
+    Estimate,
+    Row,
+    Table,
+    task_row,
+)
 
 
 def _rows(data: ReportData) -> Iterator[Row]:
     """Yield the differences in the headline metric, those of the means first."""
     order = {task: number for number, task in enumerate((ALL, *data.tasks))}
-    known = [one for one in data.comparisons.differences if one.metric == "score"]
+    known = data.comparisons.differences
     for one in sorted(known, key=lambda one: (one.left, order[one.task])):
-        left, right = data.configurations[one.left], data.configurations[one.right]
-        yield Row(
-            {
-                "model": left.name,
-                "level": left.level,
-                "other": right.label,
-                "task": task_name(one.task),
-                "questions": one.items,
-                "score": one.means[0],
-                "other_score": one.means[1],
-                "difference": Estimate(one.difference, one.low, one.high),
-                "p": one.p_adjusted,
-                "verdict": one.verdict,
-            },
-            data.group_of(left).heading,
-            "run" if right.scored else "reference",
-            one.left,
-            "" if one.task == ALL else one.task,
-        )
+        right = data.configurations[one.right]
+        cells: dict[str, Cell] = {
+            "other": right.label,
+            "questions": one.items,
+            "score": one.means[0],
+            "other_score": one.means[1],
+            "difference": Estimate(one.difference, one.low, one.high),
+            "p": one.p_adjusted,
+            "verdict": one.verdict,
+        }
+        row = task_row(data, one.left, one.task, cells)
+        yield row if right.scored else row._replace(kind="reference")
 
 
 def _notes(data: ReportData) -> Sequence[str]:
     least = [
         one.detectable
         for one in data.comparisons.differences
-        if one.metric == "score" and one.task == ALL and one.detectable is not None
+        if one.task == ALL and one.detectable is not None
     ]
     if not least:
         return ()
@@ -52,25 +52,23 @@ def _notes(data: ReportData) -> Sequence[str]:
     )
 
 
-TABLES = (
-    Table(
-        "comparisons",
-        "Comparisons",
-        "Score of a run minus that of another run or reference, on the questions that both "
-        "answer, in points with its 95% interval. All: mean over the tasks that both include. p: "
-        "paired test with Holm's correction over the tasks of the pair.",
-        (
-            *NAME_COLUMNS,
-            Column("other", "Compared with"),
-            Column("task", "Task"),
-            Column("questions", "Questions", "count"),
-            Column("score", "Score", ".1f"),
-            Column("other_score", "Other score", ".1f"),
-            Column("difference", "Difference", "+.1f"),
-            Column("p", "Holm p", "p"),
-            Column("verdict", "Verdict"),
-        ),
-        _rows,
-        _notes,
+TABLE = Table(
+    "comparisons",
+    "Comparisons",
+    "Score of a run minus that of another run or reference, on the questions that both "
+    "answer, in points with its 95% interval. All: mean over the tasks that both include. p: "
+    "paired test with Holm's correction over the tasks of the pair.",
+    (
+        *TASK_COLUMNS[:2],
+        Column("other", "Compared with"),
+        TASK_COLUMNS[2],
+        Column("questions", "Questions", "count"),
+        Column("score", "Score", ".1f"),
+        Column("other_score", "Other score", ".1f"),
+        Column("difference", "Difference", "+.1f"),
+        Column("p", "Holm p", "p"),
+        Column("verdict", "Verdict"),
     ),
+    _rows,
+    _notes,
 )

@@ -1,37 +1,54 @@
-"""The table of other computations that wrong answers equal."""
+"""Other computations that wrong answers equal."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from numbench.forensics.findings import DISPLAY
-from numbench.reporting.comparisons import task_name
+from numbench.forensics.answers import AnswersByTask, Question, numeric_answers, read_questions
+from numbench.forensics.findings import DISPLAY, RunFindings, find
 from numbench.reporting.data import ReportData
-from numbench.reporting.tables.model import Column, Estimate, Row, Table
-from numbench.reporting.tables.scores import NAME_COLUMNS
+from numbench.reporting.tables.model import (
+    TASK_COLUMNS,
+    Cell,
+    Column,
+    Estimate,
+    Row,
+    Table,
+    task_row,
+)
+from numbench.scoring import ScoredRun
+
+
+def find_matches(data: ReportData) -> list[tuple[int, RunFindings]]:
+    """Return the index of each run with wrong answers, and the findings about them."""
+    if data.protocol == "paper":
+        return []
+    questions: dict[str, dict[str, Question]] = {}
+    answers: dict[int, tuple[ScoredRun, AnswersByTask]] = {}
+    for index, run in enumerate(data.runs):
+        scored = run.scored
+        assert scored
+        if not all(row.score.exact_match for rows in scored.rows.values() for row in rows):
+            known = questions.setdefault(scored.dataset.manifest.sha256, {})
+            known.update(read_questions(scored, known))
+            answers[index] = (scored, numeric_answers(scored, known))
+    found = zip(answers, find(list(answers.values())), strict=True)
+    return [(index, findings) for index, findings in found if findings.wrong]
 
 
 def _rows(data: ReportData) -> Iterator[Row]:
     for index, known in data.findings:
-        run = data.runs[index]
         for count in known.significant:
             low, high = (100 * bound for bound in count.share)
-            yield Row(
-                {
-                    "model": run.name,
-                    "level": run.level,
-                    "task": task_name(count.task),
-                    "computation": DISPLAY[count.alternative],
-                    "answers": count.matches,
-                    "of": count.decidable,
-                    "share": Estimate(100 * count.matches / count.decidable, low, high),
-                    "expected": count.expected,
-                    "p": count.adjusted,
-                },
-                data.group_of(run).heading,
-                run=index,
-                task=count.task,
-            )
+            cells: dict[str, Cell] = {
+                "computation": DISPLAY[count.alternative],
+                "answers": count.matches,
+                "of": count.decidable,
+                "share": Estimate(100 * count.matches / count.decidable, low, high),
+                "expected": count.expected,
+                "p": count.adjusted,
+            }
+            yield task_row(data, index, count.task, cells)
 
 
 def _notes(data: ReportData) -> Sequence[str]:
@@ -42,26 +59,23 @@ def _notes(data: ReportData) -> Sequence[str]:
     ]
 
 
-TABLES = (
-    Table(
-        "findings",
-        "What wrong answers are equal to",
-        "Computations that wrong answers equal, in every digit that they give, more often than by "
-        "chance (p of at most 0.05, adjusted by Holm's method over all counts of the run): another "
-        "power of ten, the sample deviation, float64 arithmetic and others. Of: wrong answers that "
-        "can be told from the computation; share: in percent, with its 95% interval; expected: "
-        "matches by chance. A match does not prove how a model computed.",
-        (
-            *NAME_COLUMNS,
-            Column("task", "Task"),
-            Column("computation", "Equal to"),
-            Column("answers", "Answers", "count"),
-            Column("of", "Of", "count"),
-            Column("share", "Share", ".1f"),
-            Column("expected", "Expected", ".2g"),
-            Column("p", "Holm p", "p"),
-        ),
-        _rows,
-        _notes,
+TABLE = Table(
+    "findings",
+    "What wrong answers are equal to",
+    "Computations that wrong answers equal, in every digit that they give, more often than by "
+    "chance (p of at most 0.05, adjusted by Holm's method over all counts of the run): another "
+    "power of ten, the sample deviation, float64 arithmetic and others. Of: wrong answers that "
+    "can be told from the computation; share: in percent, with its 95% interval; expected: "
+    "matches by chance. A match does not prove how a model computed.",
+    (
+        *TASK_COLUMNS,
+        Column("computation", "Equal to"),
+        Column("answers", "Answers", "count"),
+        Column("of", "Of", "count"),
+        Column("share", "Share", ".1f"),
+        Column("expected", "Expected", ".2g"),
+        Column("p", "Holm p", "p"),
     ),
+    _rows,
+    _notes,
 )

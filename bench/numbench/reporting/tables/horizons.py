@@ -1,8 +1,8 @@
-"""The table of horizons: the problem sizes at which a model's answers stop being correct."""
+"""Problem sizes: up to which size a model's answers are correct."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from numbench.horizon.estimate import TaskHorizon
 from numbench.horizon.goodness_of_fit import DOUBTFUL, MISFIT
@@ -11,8 +11,7 @@ from numbench.horizon.stopping import StopReason
 from numbench.reporting.comparisons import task_name
 from numbench.reporting.data import ReportData
 from numbench.reporting.horizon_runs import HorizonRun
-from numbench.reporting.tables.model import Cell, Column, Estimate, Row, Table
-from numbench.reporting.tables.scores import NAME_COLUMNS
+from numbench.reporting.tables.model import TASK_COLUMNS, Cell, Column, Estimate, Row, Table
 
 NOT_REACHED = "not reached"
 """In place of an h90 that the model does not reach."""
@@ -77,51 +76,49 @@ def _size(horizon: TaskHorizon, size: float | None) -> Cell:
     return horizon.text(size)
 
 
-def _notes(data: ReportData) -> Sequence[str]:
+def _notes(data: ReportData) -> Iterator[str]:
     """Say at which percentages h50 and h90 are, where guesses make them others than 50 and 90."""
-    notes: dict[str, None] = {}
-    for run in data.horizons:
-        for horizon in run.horizons.values():
-            size = shown_h50(horizon)
-            if size is not None and horizon.items and round(100 * horizon.level(size)) != 50:
-                notes[
-                    f"{task_name(horizon.task)}: chance is {horizon.chance(size):.0%}, so h50 is "
-                    f"the size at {horizon.level(size):.0%} correct answers and h90 the size at "
-                    f"{horizon.level(size, 0.9):.0%}."
-                ] = None
-    return list(notes)
+    known: set[str] = set()
+    for horizon in (horizon for run in data.horizons for horizon in run.horizons.values()):
+        size = shown_h50(horizon)
+        if size is not None and horizon.items and round(100 * horizon.level(size)) != 50:
+            text = (
+                f"{task_name(horizon.task)}: chance is {horizon.chance(size):.0%}, so h50 is "
+                f"the size at {horizon.level(size):.0%} correct answers and h90 the size at "
+                f"{horizon.level(size, 0.9):.0%}."
+            )
+            if text not in known:
+                yield text
+            known.add(text)
 
 
-TABLES = (
-    Table(
-        "horizons",
-        "Problem size at 50% and 90%",
-        "h50 and h90: the problem sizes at which 50% and 90% of the answers are correct in every "
-        "digit, with 95% intervals: digits of the operands, elements of the list, or operations. "
-        "Where guesses can be correct, they are halfway and nine tenths of the way from chance to "
-        "100%. Level: correct answers at h50, in percent. Tokens: generated for an answer at h50. "
-        "Copy: h50 in digits of the control, which reads and writes digits without computing. "
-        "Isotonic: where the share of correct answers crosses the level of h50 without the "
-        f"assumption of a curve. Curve fits: no, if the p-value of the fit is below {MISFIT}, and "
-        f"then h50 is the isotonic crossing; doubtful, if it is below {DOUBTFUL}.",
-        (
-            *NAME_COLUMNS,
-            Column("task", "Task"),
-            Column("unit", "Unit"),
-            Column("h50", "h50", "size"),
-            Column("level_at_h50", "Level", ".0f"),
-            Column("h90", "h90", "size"),
-            Column("tokens", "Tokens", ",.0f"),
-            Column("copy", "Copy", "size"),
-            Column("questions", "Questions", "count"),
-            Column("truncated", "Truncated", "count"),
-            Column("isotonic", "Isotonic", "size"),
-            Column("fit", "Curve fits"),
-            Column("fit_p", "Fit p", "p"),
-            Column("stopped", "Stopped"),
-        ),
-        _rows,
-        _notes,
-        needs="horizons",
+TABLE = Table(
+    "horizons",
+    "Problem size at 50% and 90%",
+    "h50 and h90: the problem sizes at which 50% and 90% of the answers are correct in every "
+    "digit, with 95% intervals: digits of the operands, elements of the list, or operations. "
+    "Where guesses can be correct, they are halfway and nine tenths of the way from chance to "
+    "100%. Level: correct answers at h50, in percent. Tokens: generated for an answer at h50. "
+    "Copy: h50 in digits of the control, which reads and writes digits without computing. "
+    "Isotonic: where the share of correct answers crosses the level of h50 without the "
+    f"assumption of a curve. Curve fits: no, if the p-value of the fit is below {MISFIT}, and "
+    f"then h50 is the isotonic crossing; doubtful, if it is below {DOUBTFUL}.",
+    (
+        *TASK_COLUMNS,
+        Column("unit", "Unit"),
+        Column("h50", "h50", "size"),
+        Column("level_at_h50", "Level", ".0f"),
+        Column("h90", "h90", "size"),
+        Column("tokens", "Tokens", ",.0f"),
+        Column("copy", "Copy", "size"),
+        Column("questions", "Questions", "count"),
+        Column("truncated", "Truncated", "count"),
+        Column("isotonic", "Isotonic", "size"),
+        Column("fit", "Curve fits"),
+        Column("fit_p", "Fit p", "p"),
+        Column("stopped", "Stopped"),
     ),
+    _rows,
+    _notes,
+    needs="horizons",
 )

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from numbench.memory_test.outcome import Outcome
 from numbench.reporting.comparisons import ALL, task_name
 from numbench.reporting.data import ReportData
 from numbench.reporting.names import one_line
-from numbench.reporting.tables.model import Column, Estimate, Row, Table
-from numbench.reporting.tables.scores import NAME_COLUMNS
+from numbench.reporting.tables.model import TASK_COLUMNS, Column, Estimate, Row, Table
 from numbench.tasks import TASKS
 
 
@@ -57,23 +56,20 @@ def memory_sentence(outcome: Outcome) -> str:
 def _explanation(outcome: Outcome) -> str:
     dataset, margin = outcome.registration.dataset.name, outcome.registration.rule.margin
     share = outcome.detectable
-    detectable = (
-        "no share of known questions would have been found with 80% power"
-        if share is None
-        else f"knowing {share:.0%} of the questions would have been found with 80% power"
+    known = (
+        "no share of known questions" if share is None else f"knowing {share:.0%} of the questions"
     )
-    texts = {
-        "memory": f"memory. The model does better on {dataset} than its ability explains.",
-        "frozen harder": f"frozen harder. The model does worse on {dataset} than on fresh "
-        "questions, which memory does not explain.",
-        "equivalent": f"equivalent. A difference of {margin:g} points or more is excluded; "
-        f"{detectable}.",
+    detectable = f"{known} would have been found with 80% power."
+    reasons = {
+        "memory": f"The model does better on {dataset} than its ability explains.",
+        "frozen harder": f"The model does worse on {dataset} than on fresh questions, which memory "
+        "does not explain.",
+        "equivalent": f"A difference of {margin:g} points or more is excluded; {detectable}",
+        "inconclusive": f"No difference is shown, and one of {margin:g} points is not excluded; "
+        f"{detectable}",
     }
-    inconclusive = (
-        f"inconclusive. No difference is shown, and one of {margin:g} points is not excluded; "
-        f"{detectable}."
-    )
-    return texts.get(outcome.verdict or "", inconclusive)
+    verdict = outcome.verdict if outcome.verdict in reasons else "inconclusive"
+    return f"{verdict}. {reasons[verdict or 'inconclusive']}"
 
 
 def memory_warnings(data: ReportData) -> list[str]:
@@ -86,33 +82,26 @@ def memory_warnings(data: ReportData) -> list[str]:
     ]
 
 
-def _notes(data: ReportData) -> Sequence[str]:
-    return [memory_sentence(outcome) for outcome in data.memory_tests]
-
-
-TABLES = (
-    Table(
-        "memory_tests",
-        "Memory tests",
-        "Correct answers (percent) to the questions of a published dataset and to fresh questions "
-        "of the same difficulty, which the model cannot have seen, pair by pair; their difference "
-        "in points with its 95% interval and one-sided bounds; p after Holm's correction over the "
-        "tasks and their mean. The verdict follows the rule that was registered before the first "
-        "question (certificate.json).",
-        (
-            *NAME_COLUMNS,
-            Column("task", "Task"),
-            Column("pairs", "Pairs", "count"),
-            Column("frozen", "Published", ".1f"),
-            Column("fresh", "Fresh", ".1f"),
-            Column("difference", "Difference", "+.1f"),
-            Column("at_least", "At least", "+.1f"),
-            Column("at_most", "At most", "+.1f"),
-            Column("p", "Holm p", "p"),
-            Column("margin", "Margin", "g"),
-            Column("verdict", "Verdict"),
-        ),
-        _rows,
-        _notes,
+TABLE = Table(
+    "memory_tests",
+    "Memory tests",
+    "Correct answers (percent) to the questions of a published dataset and to fresh questions "
+    "of the same difficulty, which the model cannot have seen, pair by pair; their difference "
+    "in points with its 95% interval and one-sided bounds; p after Holm's correction over the "
+    "tasks and their mean. The verdict follows the rule that was registered before the first "
+    "question (certificate.json).",
+    (
+        *TASK_COLUMNS,
+        Column("pairs", "Pairs", "count"),
+        Column("frozen", "Published", ".1f"),
+        Column("fresh", "Fresh", ".1f"),
+        Column("difference", "Difference", "+.1f"),
+        Column("at_least", "At least", "+.1f"),
+        Column("at_most", "At most", "+.1f"),
+        Column("p", "Holm p", "p"),
+        Column("margin", "Margin", "g"),
+        Column("verdict", "Verdict"),
     ),
+    _rows,
+    lambda data: [memory_sentence(outcome) for outcome in data.memory_tests],
 )

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
+from numbench.reporting.comparisons import ALL, task_name
 from numbench.stats.multiple_testing import RankSet
 
 if TYPE_CHECKING:
@@ -64,9 +65,17 @@ class Column:
         return self.form == "text"
 
 
-def no_notes(data: ReportData) -> Sequence[str]:
-    """Return no notes."""
-    return ()
+NAME_COLUMNS = (Column("model", "Model"), Column("level", "Level"))
+TASK_COLUMNS = (*NAME_COLUMNS, Column("task", "Task"))
+"""The first columns of a table with the rows of `task_row`."""
+
+
+def task_row(data: ReportData, run: int, task: str, cells: Mapping[str, Cell]) -> Row:
+    """Return a row about a run on a task, or on the mean over its tasks."""
+    of_run = data.runs[run]
+    named = {"model": of_run.name, "level": of_run.level, "task": task_name(task), **cells}
+    heading = data.group_of(of_run).heading
+    return Row(named, heading, run=run, task="" if task == ALL else task)
 
 
 @dataclass(frozen=True)
@@ -83,7 +92,7 @@ class Table:
     caption: str
     columns: Columns | Callable[[ReportData], Columns]
     rows: Callable[[ReportData], Iterable[Row]]
-    notes: Callable[[ReportData], Sequence[str]] = no_notes
+    notes: Callable[[ReportData], Iterable[str]] = lambda data: ()
     on_page: bool = True
     latex: bool = False
     needs: RunKind = "scores"
@@ -108,9 +117,7 @@ class BuiltTable(NamedTuple):
 
 def build_table(table: Table, data: ReportData) -> BuiltTable | None:
     """Return a table with its rows; None if it does not apply to the data."""
-    if not (data.runs if table.needs == "scores" else data.horizons):
-        return None
-    rows = tuple(table.rows(data))
+    rows = data.rows(table)
     if not rows:
         return None
     columns = table.columns(data) if callable(table.columns) else table.columns

@@ -25,17 +25,17 @@ from numbench.reporting.tables import (
 from numbench.reporting.tables.model import BuiltTable, Table, build_table
 
 TABLES = (
-    *scores.TABLES,
-    *comparisons.TABLES,
-    *price.TABLES,
-    *samples.TABLES,
-    *variants.TABLES,
-    *findings.TABLES,
-    *memory.TABLES,
-    *horizons.TABLES,
-    *coverage.TABLES,
+    scores.SUMMARY,
+    *scores.TASK_TABLES,
+    comparisons.TABLE,
+    price.TABLE,
+    samples.TABLE,
+    variants.TABLE,
+    findings.TABLE,
+    memory.TABLE,
+    horizons.TABLE,
+    coverage.TABLE,
 )
-
 
 _NAME = re.compile("[a-z0-9][a-z0-9_-]{0,59}")
 

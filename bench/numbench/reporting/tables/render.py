@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from html import escape
 from typing import TYPE_CHECKING, NamedTuple
 
 from numbench.csv_files import encode_csv
@@ -16,7 +17,6 @@ UNKNOWN = "–"
 PUBLISHED = "published"
 """Mark of a value that was published, and not scored from responses."""
 
-_MAX_ROWS_PER_PAGE = 45
 _LATEX = str.maketrans(
     {
         "\\": r"\textbackslash{}",
@@ -72,16 +72,6 @@ def format_number(value: float, form: str) -> str:
     return format(value, f"{sign}{'z' if has_zero else ''}{rest}")
 
 
-def format_p(p: float) -> str:
-    """Return a p-value with three decimals, or `<0.001`."""
-    return "<0.001" if p < 0.001 else f"{p:.3f}"
-
-
-def format_ranks(ranks: RankSet) -> str:
-    """Return `2`, or `2–5`."""
-    return str(ranks.best) if ranks.best == ranks.worst else f"{ranks.best}–{ranks.worst}"
-
-
 def format_value(column: Column, cell: Cell) -> str:
     """Return a cell as text, without its interval."""
     if cell is None:
@@ -89,10 +79,10 @@ def format_value(column: Column, cell: Cell) -> str:
     if isinstance(cell, str):
         return cell
     if isinstance(cell, RankSet):
-        return format_ranks(cell)
+        return str(cell.best) if cell.best == cell.worst else f"{cell.best}–{cell.worst}"
     value = cell.value if isinstance(cell, Estimate) else cell
     if column.form == "p":
-        return format_p(value)
+        return "<0.001" if value < 0.001 else f"{value:.3f}"
     if column.form in ("count", "text"):
         return f"{value:,}"
     return format_number(value, column.form)
@@ -120,9 +110,9 @@ def csv(built: BuiltTable) -> bytes:
     best and one for the worst; an unknown value is empty.
     """
     has_references = any(row.kind != "run" for row in built.rows)
+    suffixes = {column: _suffixes(built, column) for column in built.columns}
     header = ["group", *["kind"] * has_references]
-    for column in built.columns:
-        header += [column.field + suffix for suffix in _suffixes(built, column)]
+    header += [column.field + suffix for column in built.columns for suffix in suffixes[column]]
     rows: list[list[object]] = []
     for row in built.rows:
         cells: list[object] = [row.group, *[row.kind] * has_references]
@@ -130,9 +120,8 @@ def csv(built: BuiltTable) -> bytes:
             cell = row.cells.get(column.field)
             # A bound such as `≥ 4,096` is no number.
             cell = None if isinstance(cell, str) and not column.is_text else cell
-            count = len(_suffixes(built, column))
             values = cell if isinstance(cell, tuple) else (cell,)
-            cells += [*values, *[None] * (count - len(values))]
+            cells += [*values, *[None] * (len(suffixes[column]) - len(values))]
         rows.append(cells + [" ".join(sorted(row.published))] * has_references)
     return encode_csv([[*header, *[PUBLISHED] * has_references], *rows]).encode()
 
@@ -161,18 +150,30 @@ def json_rows(built: BuiltTable) -> list[dict[str, object]]:
 
 def html_cells(built: BuiltTable) -> list[list[HtmlCell]]:
     """Return the cells of each row for an HTML table."""
-    return [[_html_cell(column, row) for column in built.columns] for row in built.rows]
+    rows = []
+    for row in built.rows:
+        cells = []
+        for column in built.columns:
+            cell = row.cells.get(column.field)
+            number = cell[0] if isinstance(cell, Estimate | RankSet) else cell
+            sort = float(number) if isinstance(number, int | float) else None
+            texts = format_value(column, cell), sort, format_bounds(column, cell)
+            cells.append(HtmlCell(*texts, column.field in row.published))
+        rows.append(cells)
+    return rows
 
 
-def _html_cell(column: Column, row: Row) -> HtmlCell:
-    cell = row.cells.get(column.field)
-    text, bounds = format_value(column, cell), format_bounds(column, cell)
-    sort: float | None = None
-    if isinstance(cell, Estimate | RankSet):
-        sort = float(cell[0])
-    elif isinstance(cell, int | float):
-        sort = float(cell)
-    return HtmlCell(text, sort, bounds, column.field in row.published)
+def plain_html(built: BuiltTable) -> str:
+    """Return a table as HTML without style; its texts are escaped."""
+    header = "".join(f"<th>{escape(column.title)}</th>" for column in built.columns)
+    rows = []
+    for heading, group in built.groups.items():
+        if heading:
+            rows.append(f'<tr><th colspan="{len(built.columns)}">{escape(heading)}</th></tr>')
+        for row in group:
+            cells = (escape(format_cell(column, row)) for column in built.columns)
+            rows.append("<tr>" + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>")
+    return f"<table><thead><tr>{header}</tr></thead><tbody>{''.join(rows)}</tbody></table>"
 
 
 def markdown(built: BuiltTable) -> str:
@@ -182,76 +183,57 @@ def markdown(built: BuiltTable) -> str:
     parts += map(escape_markdown, built.notes)
     for heading, rows in built.groups.items():
         parts += [f"## {escape_markdown(heading)}"] if heading else []
-        parts.append(_markdown_rows(_known_columns(built.columns, rows), rows))
+        # Without the columns of tasks that none of the rows includes.
+        columns = [
+            column
+            for column in built.columns
+            if not column.task or any(row.cells.get(column.field) is not None for row in rows)
+        ]
+        lines = [[column.title for column in columns]]
+        lines += [[format_cell(column, row) for column in columns] for row in rows]
+        parts.append(_markdown_rows([column.is_text for column in columns], lines))
     return "\n\n".join(parts) + "\n"
 
 
-def _known_columns(columns: Sequence[Column], rows: Sequence[Row]) -> list[Column]:
-    """Return the columns without those of tasks that no row includes."""
-    return [
-        column
-        for column in columns
-        if not column.task or any(row.cells.get(column.field) is not None for row in rows)
-    ]
-
-
-def _markdown_rows(columns: Sequence[Column], rows: Sequence[Row]) -> str:
-    lines = [[escape_markdown(column.title) for column in columns]]
-    lines += [[escape_markdown(format_cell(column, row)) for column in columns] for row in rows]
-    widths = [max(3, *map(len, cells)) for cells in zip(*lines, strict=True)]
-
-    def line(cells: Sequence[str]) -> str:
-        padded = [
-            cell.ljust(width) if column.is_text else cell.rjust(width)
-            for column, cell, width in zip(columns, cells, widths, strict=True)
-        ]
-        return f"| {' | '.join(padded)} |"
-
+def _markdown_rows(is_text: Sequence[bool], lines: Sequence[Sequence[str]]) -> str:
+    """Return the lines of a table, its header first, with numbers aligned right."""
+    escaped = [list(map(escape_markdown, cells)) for cells in lines]
+    widths = [max(3, *map(len, cells)) for cells in zip(*escaped, strict=True)]
     rules = [
-        "-" * width if column.is_text else "-" * (width - 1) + ":"
-        for column, width in zip(columns, widths, strict=True)
+        "-" * (w - (not left)) + ":" * (not left) for w, left in zip(widths, is_text, strict=True)
     ]
-    return "\n".join([line(lines[0]), line(rules), *map(line, lines[1:])])
+    return "\n".join(
+        "| {} |".format(
+            " | ".join(
+                cell.ljust(width) if left else cell.rjust(width)
+                for cell, width, left in zip(cells, widths, is_text, strict=True)
+            )
+        )
+        for cells in (escaped[0], rules, *escaped[1:])
+    )
 
 
 def latex(built: BuiltTable) -> str:
-    """Return a booktabs table for \\input; a long one breaks across pages."""
+    """Return a booktabs table for \\input, which breaks across pages."""
     table, columns = built.table, built.columns
     alignment = "".join("l" if column.is_text else "r" for column in columns)
     notes = " ".join(map(escape_latex, (table.caption, *built.notes)))
-    caption = rf"\caption{{{notes}}}\label{{tab:{table.name.replace('_', '-')}}}"
-    header = _latex_row([column.title for column in columns])
-    groups = []
-    for heading, rows in built.groups.items():
+    lines = [
+        "% Needs \\usepackage{booktabs,longtable}.",
+        r"{\scriptsize\setlength{\tabcolsep}{3pt}",
+        rf"\begin{{longtable}}{{{alignment}}}",
+        rf"\caption{{{notes}}}\label{{tab:{table.name.replace('_', '-')}}} \\",
+        r"\toprule",
+        _latex_row([column.title for column in columns]),
+        r"\midrule",
+        r"\endhead",
+    ]
+    for number, (heading, rows) in enumerate(built.groups.items()):
+        lines += [r"\midrule"] if number else []
         text = rf"\emph{{{escape_latex(heading)}}}"
-        groups += [r"\midrule"]
-        groups += [rf"\multicolumn{{{len(columns)}}}{{l}}{{{text}}} \\"] if heading else []
-        groups += [_latex_row([format_cell(column, row) for column in columns]) for row in rows]
-    if len(built.rows) > _MAX_ROWS_PER_PAGE:
-        lines = [
-            "% Needs \\usepackage{booktabs,longtable}.",
-            r"{\scriptsize\setlength{\tabcolsep}{3pt}",
-            rf"\begin{{longtable}}{{{alignment}}}",
-            caption + r" \\",
-            *(r"\toprule", header, r"\midrule", r"\endhead"),
-            *groups[1:],
-            *(r"\bottomrule", r"\end{longtable}}"),
-        ]
-    else:
-        lines = [
-            "% Needs \\usepackage{booktabs}.",
-            *(
-                r"\begin{table}[ht]",
-                r"\centering",
-                r"\footnotesize",
-                r"\setlength{\tabcolsep}{4pt}",
-            ),
-            rf"\begin{{tabular}}{{{alignment}}}",
-            *(r"\toprule", header),
-            *groups,
-            *(r"\bottomrule", r"\end{tabular}", caption, r"\end{table}"),
-        ]
-    return "\n".join(lines) + "\n"
+        lines += [rf"\multicolumn{{{len(columns)}}}{{l}}{{{text}}} \\"] if heading else []
+        lines += [_latex_row([format_cell(column, row) for column in columns]) for row in rows]
+    return "\n".join([*lines, r"\bottomrule", r"\end{longtable}}"]) + "\n"
 
 
 def _latex_row(cells: Sequence[str]) -> str:

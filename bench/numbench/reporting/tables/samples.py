@@ -1,53 +1,116 @@
-"""The table of runs with several samples per question."""
+"""Runs with several samples per question: pass@k and the majority vote."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from decimal import Decimal, InvalidOperation
 
-from numbench.reporting.comparisons import task_name
+import numpy as np
+
+from numbench.dataset.settings import strata_share_per_item
+from numbench.records import Answer, Item
 from numbench.reporting.data import ReportData
-from numbench.reporting.samples import shown_k
-from numbench.reporting.tables.model import Cell, Column, Row, Table
-from numbench.reporting.tables.scores import NAME_COLUMNS
+from numbench.reporting.tables.model import TASK_COLUMNS, Cell, Column, Row, Table, task_row
+from numbench.reporting.values import make_stratum
+from numbench.scoring import ScoredItem, ScoredRun, headline_percent
+from numbench.scoring.metrics import comparison_key
+from numbench.scoring.scored_run import counted_rows, item_groups
+from numbench.stats.design import Matrix
+from numbench.stats.planning import ItemVariance, item_variance
+from numbench.stats.samples import VoteCounts, majority_accuracy, pass_at_k
+from numbench.tasks import TASKS
+
+_LARGE_K = (20, 50, 100, 200, 500, 1000)
 
 
 def _columns(data: ReportData) -> Sequence[Column]:
-    columns = [
-        *NAME_COLUMNS,
-        Column("task", "Task"),
+    """Return columns for every k up to 10, then fewer, and the largest."""
+    most = max(run.scored.info.samples for run in data.runs if run.scored)
+    shown = sorted({*range(1, min(most, 10) + 1), *(k for k in _LARGE_K if k < most), most})
+    return (
+        *TASK_COLUMNS,
         Column("questions", "Questions", "count"),
         Column("samples", "Samples", "count"),
         Column("complete", "Complete", "count"),
-        Column("standard_error", "Standard error", ".2f"),
-        Column("inconsistent", "Inconsistent", ".1f"),
-        Column("sometimes_correct", "Sometimes correct", ".1f"),
-    ]
-    for k in shown_k(data.repeated_samples):
-        columns.append(Column(f"pass_at_{k}", f"pass@{k}", ".1f"))
-    for k in shown_k(data.repeated_samples):
-        columns.append(Column(f"majority_at_{k}", f"maj@{k}", ".1f"))
-    return columns
+        *(Column(f"pass_at_{k}", f"pass@{k}", ".1f") for k in shown),
+        *(Column(f"majority_at_{k}", f"maj@{k}", ".1f") for k in shown),
+    )
 
 
 def _rows(data: ReportData) -> Iterator[Row]:
-    for known in data.repeated_samples:
-        run = data.runs[known.run]
-        cells: dict[str, Cell] = {"model": run.name, "level": run.level}
-        cells |= {
-            name: getattr(known, name)
-            for name in ("questions", "samples", "complete", "standard_error", "inconsistent",
-                         "sometimes_correct")
-        }  # fmt: skip
-        for k in shown_k(data.repeated_samples):
-            if k <= known.samples:
-                cells[f"pass_at_{k}"] = known.pass_at_k[k - 1]
-                cells[f"majority_at_{k}"] = known.majority[k - 1]
-        cells["task"] = task_name(known.task)
-        yield Row(cells, data.group_of(run).heading, run=known.run, task=known.task)
+    for index, run in enumerate(data.runs):
+        if run.scored and run.scored.info.samples > 1:
+            for task in run.tasks:
+                yield task_row(data, index, task, _cells(run.scored, task))
+
+
+def _cells(run: ScoredRun, task: str) -> dict[str, Cell]:
+    """Return the statistics of a task, with both percentages for every k."""
+    groups = item_groups(counted_rows(run, task))
+    samples = run.info.samples
+    correct = _matrix(run, groups, lambda row: float(row.score.exact_match))
+    votes = [_vote_counts(run, group) for group in groups]
+    complete = sum(len(group) == samples for group in groups)
+    cells: dict[str, Cell] = {"questions": len(groups), "samples": samples, "complete": complete}
+    for k in range(1, samples + 1):
+        for name, share in (
+            ("pass", pass_at_k(correct, k)),
+            ("majority", majority_accuracy(votes, k)),
+        ):
+            cells[f"{name}_at_{k}"] = None if share is None else 100 * share
+    return cells
+
+
+def run_variance(run: ScoredRun, task: str) -> ItemVariance:
+    """Return the variance of the headline score in squared points; see `item_variance`."""
+    groups = item_groups(counted_rows(run, task))
+    scores = _matrix(run, groups, lambda row: headline_percent(task, row.score))
+    difficulty = np.array([group[0].item.difficulty.base10 for group in groups], dtype=np.float64)
+    share = strata_share_per_item(run.dataset.manifest)
+    return item_variance(scores, make_stratum(task, scores, difficulty, (), share).design)
+
+
+def _matrix(
+    run: ScoredRun, groups: Sequence[list[ScoredItem]], value: Callable[[ScoredItem], float]
+) -> Matrix:
+    """Return values of shape (questions, samples), NaN for a sample that does not count."""
+    matrix = np.full((len(groups), run.info.samples), np.nan)
+    for number, group in enumerate(groups):
+        for row in group:
+            matrix[number, row.sample] = value(row)
+    return matrix
+
+
+def _vote_counts(run: ScoredRun, samples: Sequence[ScoredItem]) -> VoteCounts:
+    """Count the answers to a question. Numbers are the same if they would match each other."""
+    others: Counter[object] = Counter()
+    correct = blank = 0
+    for row in samples:
+        if row.score.exact_match:
+            correct += 1
+        elif row.score.parsed is None:
+            blank += 1
+        else:
+            others[answer_value(run, row.item, row.score.parsed)] += 1
+    return VoteCounts(correct, tuple(sorted(others.values())), blank)
+
+
+def answer_value(run: ScoredRun, item: Item, answer: Answer) -> object:
+    """Return a value that is equal for answers that are compared with the truth alike."""
+    if run.protocol == "paper" or TASKS[item.task].answer_kind == "letter":
+        return answer
+    key = comparison_key(item)
+    try:
+        if isinstance(answer, str):
+            return key(Decimal(answer))
+        return tuple(key(Decimal(number)) for number in answer)
+    except InvalidOperation:
+        return answer
 
 
 def _notes(data: ReportData) -> Sequence[str]:
-    if all(known.complete == known.questions for known in data.repeated_samples):
+    if all(row.cells["complete"] == row.cells["questions"] for row in data.rows(TABLE)):
         return ()
     return (
         "Some samples are missing. pass@k and maj@k are over the questions with at least k "
@@ -56,18 +119,14 @@ def _notes(data: ReportData) -> Sequence[str]:
     )
 
 
-TABLES = (
-    Table(
-        "samples",
-        "Repeated samples",
-        "Runs with several samples per question. Complete: questions with all of them. Standard "
-        "error of the mean score, with the question as the unit. Inconsistent: questions with "
-        "different answers; sometimes correct: with correct and incorrect answers. pass@k: "
-        "questions with a correct answer among k samples; maj@k: with a correct most frequent "
-        "answer among k samples, chosen at random if several are equally frequent. Both are "
-        "expected values over all choices of k samples, in percent.",
-        _columns,
-        _rows,
-        _notes,
-    ),
+TABLE = Table(
+    "samples",
+    "Repeated samples",
+    "Runs with several samples per question. Complete: questions with all of them. pass@k: "
+    "questions with a correct answer among k samples; maj@k: with a correct most frequent answer "
+    "among k samples, chosen at random if several are equally frequent. Both are expected values "
+    "over all choices of k samples, in percent.",
+    _columns,
+    _rows,
+    _notes,
 )

@@ -5,18 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from numbench.reporting.comparisons import ALL, task_name
-from numbench.reporting.data import Configuration, DatasetGroup, ReportData
-from numbench.reporting.price import tokens_per_digit
-from numbench.reporting.references import Measure
-from numbench.reporting.tables.model import Cell, Column, Row, RowKind, Table
+from numbench.reporting.configurations import Configuration, Measure
+from numbench.reporting.data import ReportData
+from numbench.reporting.tables.model import NAME_COLUMNS, Cell, Column, Row, RowKind, Table
+from numbench.reporting.tables.price import tokens_per_digit
 from numbench.tasks import TASKS
 
 REFERENCES_HEADING = "Published configurations on the same questions"
 
-NAME_COLUMNS = (Column("model", "Model"), Column("level", "Level"))
+_PUBLISHED_NOTE = (
+    "Published: the value in the paper, for tasks whose responses were not published; it is "
+    "not re-scored, and a mean with it has no interval."
+)
 
 
-def score_rows(data: ReportData) -> Iterator[tuple[int, Configuration, Row]]:
+def _score_rows(data: ReportData) -> Iterator[tuple[int, Configuration, Row]]:
     """Yield each configuration with its index and a row that has only its name."""
     for group in data.datasets:
         for index in group.members:
@@ -26,8 +29,8 @@ def score_rows(data: ReportData) -> Iterator[tuple[int, Configuration, Row]]:
             if not is_run and not one.values.tasks:
                 kind = "published"
             heading = group.heading if is_run else REFERENCES_HEADING
-            cells: dict[str, Cell] = {"model": one.name, "level": one.level}
-            yield index, one, Row(cells, heading, kind, index if is_run else None)
+            names = {"model": one.name, "level": one.level}
+            yield index, one, Row(names, heading, kind, index if is_run else None)
 
 
 def _summary_columns(data: ReportData) -> Sequence[Column]:
@@ -47,8 +50,9 @@ def _summary_columns(data: ReportData) -> Sequence[Column]:
 
 def _summary(data: ReportData) -> Iterator[Row]:
     ranks = data.ranks()
-    for index, one, row in score_rows(data):
+    for index, one, row in _score_rows(data):
         cells: dict[str, Cell] = {
+            **row.cells,
             "score": data.mean(one),
             "ranks": ranks.get(index),
             "tokens": data.mean(one, "generated_tokens"),
@@ -59,63 +63,44 @@ def _summary(data: ReportData) -> Iterator[Row]:
             cells["answered"] = one.completeness.answered
             cells["questions"] = one.completeness.total
             cells["tokens_per_digit"] = tokens_per_digit(one)
-        published = {"score", "tokens"} if data.is_published(one) else set()
-        yield row._replace(cells=row.cells | cells, published=frozenset(published))  # type: ignore[operator]
+        published = frozenset({"score", "tokens"} if data.is_published(one) else ())
+        yield row._replace(cells=cells, published=published)
 
 
-def _summary_notes(data: ReportData) -> Sequence[str]:
-    notes = [note for group in data.datasets for note in _task_notes(data, group)]
-    if data.references:
-        notes.append(_published_note())
-    return notes
-
-
-def _task_notes(data: ReportData, group: DatasetGroup) -> Iterator[str]:
-    """Say which runs have fewer tasks than others on their dataset."""
-    for index in group.runs:
-        one = data.runs[index]
-        if len(one.tasks) < len(group.tasks):
+def _summary_notes(data: ReportData) -> Iterator[str]:
+    """Say which runs have fewer tasks than others on their dataset, and what is published."""
+    for one in data.runs:
+        tasks = data.group_of(one).tasks
+        if len(one.tasks) < len(tasks):
             names = ", ".join(map(task_name, one.tasks)) or "no task"
             yield (
-                f"{one.label}: All is the mean over {len(one.tasks)} of {len(group.tasks)} tasks "
+                f"{one.label}: All is the mean over {len(one.tasks)} of {len(tasks)} tasks "
                 f"({names}), so it has no rank among the means of all tasks."
             )
-
-
-def _published_note() -> str:
-    return (
-        "Published: the value in the paper, for tasks whose responses were not published; it is "
-        "not re-scored, and a mean with it has no interval."
-    )
-
-
-def _task_columns(data: ReportData, form: str) -> Sequence[Column]:
-    tasks = [Column(task, TASKS[task].display, form, task) for task in data.tasks]
-    return (*NAME_COLUMNS, Column(ALL, "All", form), *tasks)
+    if data.references:
+        yield _PUBLISHED_NOTE
 
 
 def _task_table(name: str, title: str, caption: str, measure: Measure, form: str) -> Table:
-    def rows(data: ReportData) -> Iterator[Row]:
-        for _, one, row in score_rows(data):
-            tasks = (ALL, *one.tasks)
-            cells: dict[str, Cell] = {t: data.estimate(one, measure, t) for t in tasks}
-            published = {task for task in tasks if data.is_published(one, task)}
-            if any(cells.values()):
-                yield row._replace(
-                    cells=row.cells | cells,  # type: ignore[operator]
-                    published=frozenset(published),
-                )
+    def columns(data: ReportData) -> Sequence[Column]:
+        tasks = [Column(task, TASKS[task].display, form, task) for task in data.tasks]
+        return (*NAME_COLUMNS, Column(ALL, "All", form), *tasks)
 
-    def notes(data: ReportData) -> Sequence[str]:
-        listed = [_published_note()] if data.references else []
+    def rows(data: ReportData) -> Iterator[Row]:
+        for _, one, row in _score_rows(data):
+            cells: dict[str, Cell] = {t: data.estimate(one, measure, t) for t in (ALL, *one.tasks)}
+            published = frozenset(task for task in cells if data.is_published(one, task))
+            if any(cells.values()):
+                yield row._replace(cells={**row.cells, **cells}, published=published)
+
+    def notes(data: ReportData) -> Iterator[str]:
         matched = [TASKS[t].display for t in data.tasks if TASKS[t].metric == "exact_match"]
         if measure == "score" and matched:
-            listed.insert(0, f"The score of these tasks is exact match: {', '.join(matched)}.")
-        return listed
+            yield f"The score of these tasks is exact match: {', '.join(matched)}."
+        if data.references:
+            yield _PUBLISHED_NOTE
 
-    return Table(
-        name, title, caption, lambda data: _task_columns(data, form), rows, notes, latex=True
-    )
+    return Table(name, title, caption, columns, rows, notes, latex=True)
 
 
 SUMMARY = Table(
@@ -131,8 +116,7 @@ SUMMARY = Table(
     _summary_notes,
     latex=True,
 )
-TABLES = (
-    SUMMARY,
+TASK_TABLES = (
     _task_table(
         "log_smape",
         "Scores",

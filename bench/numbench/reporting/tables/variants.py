@@ -1,79 +1,273 @@
-"""The table of wordings and forms: what a different question of equal meaning changes."""
+"""Other wordings and forms: what a different question of equal meaning changes."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
+from typing import Literal
 
-from numbench.reporting.comparisons import ALL, task_name
-from numbench.reporting.data import ReportData
+import numpy as np
+
+from numbench.records import PAPER, RunInfo
+from numbench.reporting.comparisons import ALL, PairDifference, compare_runs
+from numbench.reporting.data import ReportData, score_estimate
 from numbench.reporting.names import one_line
-from numbench.reporting.tables.model import Column, Row, Table
-from numbench.reporting.tables.scores import NAME_COLUMNS
-from numbench.transforms import find_transform, variant_of_run
+from numbench.reporting.tables.model import (
+    TASK_COLUMNS,
+    Cell,
+    Column,
+    Estimate,
+    Row,
+    Table,
+    task_row,
+)
+from numbench.reporting.tables.samples import answer_value
+from numbench.reporting.values import common_items, make_stratum, task_values
+from numbench.scoring import ScoredItem, ScoredRun
+from numbench.scoring.scored_run import item_groups
+from numbench.stats.design import Stratum
+from numbench.stats.multiple_testing import holm
+from numbench.stats.spread import spread_of_means
+from numbench.tasks import TASKS
+from numbench.transforms import Transform, find_transform, variant_of_run
+
+_Kind = Literal["wording", "form"]
+
+# They differ between runs that otherwise ask the same; the hash of the examples also covers their
+# wording.
+_NOT_COMPARED = ("samples", "stream", "background", "few_shot_sha256")
 
 
 def _rows(data: ReportData) -> Iterator[Row]:
-    for effect in data.variants:
-        run = data.runs[effect.run]
-        yield Row(
-            {
-                "model": run.model,
-                "level": run.level,
-                "variant": effect.variant,
-                "reference": data.runs[effect.reference].label,
-                "task": task_name(effect.task),
-                "questions": effect.questions,
-                "difference": effect.difference,
-                "p": effect.p,
-                "consistent": effect.consistent,
-                "repeated": effect.repeated,
-                "unreadable": effect.unreadable,
-            },
-            data.group_of(run).heading,
-            run=effect.run,
-            task="" if effect.task == ALL else effect.task,
+    """Yield the effects of wordings, their spread, and the effects of forms."""
+    wordings = _families(data, "wording")
+    for reference, others in wordings:
+        effects = []
+        for index in others:
+            for task in (ALL, *data.tasks):
+                known = data.difference(data.runs[index], data.runs[reference], task)
+                if known is not None and known.task == task:
+                    effects.append(_effect("wording", data, index, reference, known))
+        yield from _corrected(effects)
+    for reference, others in wordings:
+        yield from _spreads(data, reference, others)
+    for reference, others in _families(data, "form"):
+        yield from _corrected(
+            [effect for index in others for effect in _compare_forms(data, index, reference)]
         )
 
 
-def _notes(data: ReportData) -> Sequence[str]:
+def _families(data: ReportData, kind: _Kind) -> list[tuple[int, list[int]]]:
+    """Return runs that differ only in wording or form: the reference, and the others.
+
+    Without the paper's wording, the first run is the reference; a family of forms needs a run on
+    the questions as they are.
+    """
+    infos = [_scored(data, index).info for index in range(len(data.runs))]
+    groups: dict[str, list[int]] = {}
+    for index, info in enumerate(infos):
+        groups.setdefault(_identity(info, kind), []).append(index)
+    families = []
+    for members in groups.values():
+        plain = [
+            index
+            for index in members
+            if (
+                infos[index].prompt.name == PAPER
+                if kind == "wording"
+                else not infos[index].transform
+            )
+        ]
+        if kind == "form" and not plain:
+            continue
+        reference = (plain or members)[0]
+        same = _name(infos[reference], kind)
+        if others := [index for index in members if _name(infos[index], kind) != same]:
+            families.append((reference, others))
+    return families
+
+
+def _identity(info: RunInfo, kind: _Kind) -> str:
+    """Return everything that shapes an answer except the wording or form."""
+    settings = {key: info.settings[key] for key in info.settings if key not in _NOT_COMPARED}
+    fixed = _name(info, "form" if kind == "wording" else "wording")
+    parts = [info.source, info.model, info.display, info.reasoning, info.dataset.sha256]
+    return json.dumps([*parts, settings, fixed], sort_keys=True, default=str)
+
+
+def _name(info: RunInfo, kind: _Kind) -> str | None:
+    return info.prompt.label if kind == "wording" else info.transform
+
+
+def _effect(kind: _Kind, data: ReportData, run: int, reference: int, known: PairDifference) -> Row:
+    """Return the score with the variant minus the score without, with the p-value of one test."""
+    info = _scored(data, run).info
+    variant = info.prompt.name if kind == "wording" else info.transform or ""
+    estimate = Estimate(known.difference, known.low, known.high)
+    return _row(data, run, reference, variant, known.task, known.items, estimate, known.p)
+
+
+def _row(
+    data: ReportData,
+    run: int,
+    reference: int,
+    variant: str,
+    task: str,
+    questions: int,
+    difference: Estimate,
+    p: float | None = None,
+) -> Row:
+    cells: dict[str, Cell] = {
+        "model": data.runs[run].model,
+        "variant": one_line(variant),
+        "reference": data.runs[reference].label,
+        "questions": questions,
+        "difference": difference,
+        "p": p,
+    }
+    return task_row(data, run, task, cells)
+
+
+def _with(row: Row, **cells: Cell) -> Row:
+    return row._replace(cells={**row.cells, **cells})
+
+
+def _corrected(effects: Sequence[Row]) -> list[Row]:
+    """Apply Holm's correction to the p-values of the effects of one model and level."""
+    adjusted = holm([row.cells["p"] for row in effects])  # type: ignore[misc]
+    return [_with(row, p=p) for row, p in zip(effects, adjusted, strict=True)]
+
+
+def _scored(data: ReportData, index: int) -> ScoredRun:
+    scored = data.runs[index].scored
+    assert scored
+    return scored
+
+
+def _spreads(data: ReportData, reference: int, others: Sequence[int]) -> Iterator[Row]:
+    """Yield the spread of each task over the paper's wording and its paraphrases."""
+    chosen: dict[str, int] = {}
+    for index in (reference, *others):
+        prompt = _scored(data, index).info.prompt
+        if PAPER in (prompt.name, prompt.paraphrase_of):
+            chosen.setdefault(prompt.label, index)
+    tables = [data.runs[index].values.tasks for index in chosen.values()]
+    name = f"spread over {len(chosen)} wordings"
+    for task in data.tasks if len(chosen) > 1 else ():
+        if all(task in known for known in tables):
+            common = common_items([known[task] for known in tables])
+            first, scores = common[0], np.column_stack([one.score for one in common])
+            spread = spread_of_means(
+                make_stratum(task, scores, first.difficulty, first.operands, first.share_per_item)
+            )
+            if spread:
+                estimate = Estimate(spread.value, spread.low, spread.high)
+                yield _row(data, reference, reference, name, task, spread.n, estimate)
+
+
+def _compare_forms(data: ReportData, run: int, reference: int) -> Iterator[Row]:
+    """Yield the effects of a form on the questions that it changes."""
+    transformed, plain = _scored(data, run), _scored(data, reference)
+    transform = variant_of_run(transformed.path, transformed.info).transform
+    assert transform is not None
+    changed = _changed_items(transformed, plain)
+    first, second = (_with_items(one, changed) for one in (transformed, plain))
+    agreement = {task: _consistency(task, first, second, transform) for task in first.rows}
+    comparisons = compare_runs([first, second])
+    tasks = [task for task in TASKS if task in agreement and comparisons.of(0, 1, task)]
+    for task in ([ALL] if len(tasks) > 1 else []) + tasks:
+        known = comparisons.of(0, 1, task)
+        if known is not None:
+            chosen = [agreement[each] for each in (tasks if task == ALL else [task])]
+            effect = _effect("form", data, run, reference, known)
+            yield _with(effect, consistent=score_estimate(chosen))
+
+
+def _changed_items(transformed: ScoredRun, plain: ScoredRun) -> dict[str, set[str]]:
+    """Return, per task of both runs, the ids of common items whose questions differ."""
+    changed = {}
+    for task in transformed.rows:
+        prompts = {row.item.id: row.item.prompt for row in plain.rows.get(task, ())}
+        changed[task] = {
+            row.item.id
+            for row in transformed.rows[task]
+            if row.item.prompt != prompts.get(row.item.id, row.item.prompt)
+        }
+    return changed
+
+
+def _with_items(run: ScoredRun, items: dict[str, set[str]]) -> ScoredRun:
+    rows = {
+        task: [row for row in run.rows[task] if row.item.id in ids]
+        for task, ids in items.items()
+        if ids
+    }
+    return run._replace(rows=rows)
+
+
+def _consistency(task: str, first: ScoredRun, second: ScoredRun, transform: Transform) -> Stratum:
+    """Return 100 for each question on which two runs agree, and 0 where they do not."""
+    plain = {group[0].item.id: group for group in item_groups(second.rows[task])}
+    known = {}
+    for group in item_groups(first.rows[task]):
+        pairs = zip(group, plain[group[0].item.id], strict=False)
+        agreements = [_agreement(first, row, other, transform) for row, other in pairs]
+        if values := [value for value in agreements if value is not None]:
+            known[group[0].item.id] = float(np.mean(values))
+    result = task_values(first.dataset, task, list(known), {"score": list(known.values())})
+    return result.stratum(result.score)
+
+
+def _agreement(
+    run: ScoredRun, row: ScoredItem, plain: ScoredItem, transform: Transform
+) -> float | None:
+    """Return 100 if two answers agree, 0 if not; None if neither is readable or one is missing."""
+    given, expected = row.score.parsed, plain.score.parsed
+    if not (row.is_answered and plain.is_answered) or given is expected is None:
+        return None
+    if given is None or expected is None:
+        return 0.0
+    expected = transform.map_answer(plain.item.task, plain.item.operator, expected)
+    if given == expected:
+        return 100.0
+    if isinstance(given, str) != isinstance(expected, str):
+        return 0.0
+    return 100.0 * (answer_value(run, row.item, given) == answer_value(run, row.item, expected))
+
+
+def _notes(data: ReportData) -> list[str]:
     """Say what the wordings are for, and what the forms are."""
     described: dict[str, str] = {}
-    for effect in data.variants:
-        scored = data.runs[effect.run].scored
-        assert scored
-        if effect.kind == "form":
-            described[effect.variant] = find_transform(effect.variant).description
-        elif effect.kind == "wording":
-            text = variant_of_run(scored.path, scored.info).prompts.description
-            described |= {effect.variant: text} if text else {}
-    return [f"{one_line(name)}: {one_line(text)}" for name, text in described.items()]
+    for row in data.rows(TABLE):
+        if row.cells["p"] is not None and row.run is not None:
+            scored, name = _scored(data, row.run), str(row.cells["variant"])
+            variant = variant_of_run(scored.path, scored.info)
+            if name == one_line(scored.info.transform or ""):
+                described[name] = find_transform(scored.info.transform or "").description
+            elif text := variant.prompts.description:
+                described[name] = text
+    return [f"{name}: {one_line(text)}" for name, text in described.items()]
 
 
-TABLES = (
-    Table(
-        "variants",
-        "Other wordings and forms",
-        "Runs that differ only in their wording or in the form of their questions: score with the "
-        "variant minus score with the reference, on the questions that both answer (for a form: "
-        "and that it changes), in points with its 95% interval. p: paired test with Holm's "
-        "correction over the variants and tasks of the model and level. Consistent: both answers "
-        "agree, correct or not; repeated: the same for two samples of the same question. "
-        "Unreadable: answers that could not be read in the other form only. Spread: the highest "
-        "minus the lowest score over wordings of equal meaning, with the interval of the spread of "
-        "the true scores.",
-        (
-            *NAME_COLUMNS,
-            Column("variant", "Variant"),
-            Column("reference", "Reference"),
-            Column("task", "Task"),
-            Column("questions", "Questions", "count"),
-            Column("difference", "Difference", "+.1f"),
-            Column("p", "Holm p", "p"),
-            Column("consistent", "Consistent", ".1f"),
-            Column("repeated", "Repeated", ".1f"),
-            Column("unreadable", "Unreadable", "count"),
-        ),
-        _rows,
-        _notes,
+TABLE = Table(
+    "variants",
+    "Other wordings and forms",
+    "Runs that differ only in their wording or in the form of their questions: score with the "
+    "variant minus score with the reference, on the questions that both answer (for a form: "
+    "and that it changes), in points with its 95% interval. p: paired test with Holm's "
+    "correction over the variants and tasks of the model and level. Consistent: both answers "
+    "agree, correct or not. Spread: the highest minus the lowest score over wordings of equal "
+    "meaning, with the interval of the spread of the true scores.",
+    (
+        *TASK_COLUMNS[:2],
+        Column("variant", "Variant"),
+        Column("reference", "Reference"),
+        TASK_COLUMNS[2],
+        Column("questions", "Questions", "count"),
+        Column("difference", "Difference", "+.1f"),
+        Column("p", "Holm p", "p"),
+        Column("consistent", "Consistent", ".1f"),
     ),
+    _rows,
+    _notes,
 )

@@ -1,15 +1,18 @@
-"""Distribution of correct leading digits: a panel per task, a row per run."""
+"""Figures of errors: their kinds as stacked bars, and the correct leading digits of the answers."""
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Mapping
+from statistics import fmean
 from typing import NamedTuple
 
 import numpy as np
 from matplotlib.colors import PowerNorm
 from matplotlib.figure import Figure
 
-from numbench.reporting.data import ReportData
-from numbench.reporting.estimates import amount_estimate
+from numbench.plot_style import FULL_WIDTH, PALETTE
+from numbench.reporting.data import Configuration, ReportData, amount_estimate
 from numbench.reporting.figures.draw import (
     Dot,
     colour_bar,
@@ -17,14 +20,39 @@ from numbench.reporting.figures.draw import (
     facets,
     fit_text,
     heat,
+    interval_key,
     label_axes,
     legend,
+    legend_label,
+    stacked,
 )
 from numbench.reporting.figures.model import Drawn, FigureSpec, Skipped, run_label
 from numbench.reporting.tables.model import Estimate
 from numbench.scoring.scored_run import counted_rows, item_groups
+from numbench.scoring.taxonomy import categorize
 from numbench.stats.design import Stratum
 from numbench.tasks import TASKS
+
+KINDS: Mapping[str, tuple[str, ...]] = {
+    "rounded or cut off": ("rounding", "precision"),
+    "one slip: sign, carry, power of ten, swapped digits": ("sign", "magnitude", "carry", "swap"),
+    "within 1%": ("digit",),
+    "more than 1% off": ("rough", "other"),
+    "another choice, list or deviation": (
+        "operand",
+        "sample_std",
+        "order",
+        "count",
+        "altered",
+        "choice",
+    ),
+    "no readable answer": ("notation", "format", "truncated", "refused", "empty"),
+}
+"""Kind of error → the categories of `numbench.scoring.taxonomy`, in the order of the bars."""
+
+_KIND_OF = {category: kind for kind, categories in KINDS.items() for category in categories}
+_BAR_HEIGHT = 0.2
+_BAR_LABEL_WIDTH = 2.6
 
 DIGITS = 15
 _COLOURS = "Blues"
@@ -32,6 +60,47 @@ _MEAN_COLOUR = "#D55E00"
 _ROW_HEIGHT = 0.15
 _ACROSS = 4
 _LABEL_WIDTH = 1.7
+
+
+def failure_shares(run: Configuration) -> dict[str, float]:
+    """Return kind of error → percentage of the counted questions, mean over the run's tasks."""
+    assert run.scored
+    by_task = []
+    for task in run.tasks:
+        groups = item_groups(counted_rows(run.scored, task))
+        weights: Counter[str] = Counter()
+        for samples in groups:
+            for row in samples:
+                if kind := _KIND_OF.get(categorize(row.score)):
+                    weights[kind] += 100 / len(samples) / len(groups)  # type: ignore[assignment]
+        by_task.append(weights)
+    return {kind: fmean(weights[kind] for weights in by_task) for kind in KINDS}
+
+
+def _failures(data: ReportData) -> Drawn:
+    if data.protocol == "paper":
+        return Skipped("error kinds are not available under the paper protocol")
+    runs = [run for run in data.runs if run.tasks]
+    if not runs:
+        return Skipped("no counted answers")
+    figure = Figure(figsize=(FULL_WIDTH, 0.6 + _BAR_HEIGHT * len(runs)), layout="constrained")
+    axes = figure.add_subplot()
+    labels, totals = [], []
+    for run in runs:
+        name = legend_label(run_label(data, run))
+        fewer = "" if run.completeness.is_complete else f", {run.completeness} questions"
+        labels.append(fit_text(name + fewer, _BAR_LABEL_WIDTH))
+        value, low, high = data.mean(run, "exact_match") or Estimate(100.0)
+        if low is None or high is None:
+            totals.append(Estimate(0.0))
+        else:
+            totals.append(Estimate(100 - value, 100 - high, 100 - low))
+    colours = dict(zip(KINDS, PALETTE, strict=False))
+    stacked(axes, list(map(failure_shares, runs)), colours, totals, labels)
+    axes.set_xlabel("percent of the questions, mean over the tasks")
+    interval_key(axes)
+    legend(figure)
+    return figure
 
 
 class DigitShares(NamedTuple):
@@ -72,10 +141,8 @@ def _digits(data: ReportData) -> Drawn:
         for run in range(len(data.runs))
         if (shares := digit_shares(data, run, task)) is not None
     }
-    return _draw(data, known) if known else Skipped("no counted answers")
-
-
-def _draw(data: ReportData, known: dict[tuple[int, str], DigitShares]) -> Figure:
+    if not known:
+        return Skipped("no counted answers")
     tasks = list(dict.fromkeys(task for _, task in known))
     runs = sorted({run for run, _ in known})
     names = [fit_text(run_label(data, data.runs[run]), _LABEL_WIDTH) for run in runs]
@@ -96,13 +163,19 @@ def _draw(data: ReportData, known: dict[tuple[int, str], DigitShares]) -> Figure
         axes.set_xticks([-2, 0, 5, 10, 15], ["–", "0", "5", "10", "15"])
         axes.set_title(TASKS[task].display)
     label_axes(panels, "correct leading digits (–: no readable number)")
-    bar = colour_bar(panels, _COLOURS, norm, "percent of questions")
-    bar.set_ticks([0, 5, 20, 50, 100])
+    colour_bar(panels, _COLOURS, norm, "percent of questions").set_ticks([0, 5, 20, 50, 100])
     legend(panels.figure)
     return panels.figure
 
 
 FIGURES = (
+    FigureSpec(
+        "failures",
+        "What goes wrong? Kinds of errors in percent of the questions, mean over a run's tasks; "
+        "bars: 95% intervals of all incorrect answers. An incomplete run is marked: the questions "
+        "that it lacks may be harder.",
+        _failures,
+    ),
     FigureSpec(
         "correct_digits",
         "How many leading digits of an answer are correct? Percentage of the questions by the "

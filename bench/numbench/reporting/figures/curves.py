@@ -1,0 +1,215 @@
+"""Figures with a panel per task or variant: score by difficulty, by samples, and by wording."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from numbench.plot_style import GREY, PALETTE, LinePattern, RunStyle
+from numbench.reporting.comparisons import ALL, task_name
+from numbench.reporting.data import ReportData
+from numbench.reporting.figures.draw import (
+    Dot,
+    count_axis,
+    dots,
+    facets,
+    fit_text,
+    interval_key,
+    key,
+    label_axes,
+    legend,
+    legend_label,
+    lines,
+    needs_log_scale,
+    score_axis,
+)
+from numbench.reporting.figures.model import (
+    Drawn,
+    FigureSpec,
+    Skipped,
+    by_runs,
+    numbered,
+    run_label,
+    run_styles,
+)
+from numbench.reporting.tables.model import Estimate, Row
+from numbench.reporting.tables.samples import TABLE as SAMPLES
+from numbench.reporting.tables.variants import TABLE as VARIANTS
+from numbench.reporting.values import TaskValues
+from numbench.stats.design import Column
+from numbench.stats.intervals import Interval, score_interval
+from numbench.tasks import TASKS
+
+BINS = 8
+_DASHED: LinePattern = (0, (5, 1.5))
+_ACROSS = 4
+_ROW_HEIGHT = 0.15
+_MIN_RANGE = 5.0
+"""The horizontal axis of differences shows at least ± this many points."""
+
+
+class Curve(NamedTuple):
+    """Mean difficulty, mean score and its 95% interval, per bin."""
+
+    difficulty: list[float]
+    score: list[float]
+    bounds: list[Interval]
+
+
+def difficulty_curve(values: TaskValues) -> Curve:
+    """Return the scores of a task in up to eight bins of about equal size."""
+    known = ~np.isnan(values.score)
+    difficulty, score = values.difficulty[known], values.score[known]
+    bins = difficulty_bins(difficulty)
+    parts = [bins == number for number in range(int(bins.max()) + 1)]
+    return Curve(
+        [float(difficulty[part].mean()) for part in parts],
+        [float(score[part].mean()) for part in parts],
+        [score_interval(score[part]) for part in parts],
+    )
+
+
+def difficulty_bins(difficulty: Column) -> np.ndarray:
+    """Return the bin of each value, from 0; equal values share a bin."""
+    edges = np.unique(np.quantile(difficulty, np.linspace(0, 1, BINS + 1)[1:-1]))
+    _, bins = np.unique(np.searchsorted(edges, difficulty, side="left"), return_inverse=True)
+    return np.asarray(bins)
+
+
+def _difficulty(data: ReportData) -> Drawn:
+    indices = [index for index, run in enumerate(data.runs) if run.tasks]
+    if not indices:
+        return Skipped("no counted answers")
+    return by_runs("difficulty", indices, lambda part: _difficulty_of(data, part))
+
+
+def _difficulty_of(data: ReportData, indices: Sequence[int]) -> Figure:
+    tasks = [task for task in data.tasks if any(task in data.runs[i].tasks for i in indices)]
+    styles = run_styles(data, data.configurations)
+    panels = facets(len(tasks), share=True)
+    for axes, task in zip(panels.axes, tasks, strict=True):
+        with_task = [index for index in indices if task in data.runs[index].tasks]
+        for index in with_task:
+            run = data.runs[index]
+            x, y, bounds = difficulty_curve(run.values.tasks[task])
+            lines(axes, x, y, styles[index], legend_label(run_label(data, run)), bounds)
+        difficulty = data.runs[with_task[0]].values.tasks[task].difficulty
+        skewed = needs_log_scale(np.percentile(difficulty, [5, 95]).tolist())
+        count_axis(axes, logarithmic=skewed and bool(difficulty.min() > 0))
+        score_axis(axes)
+        axes.set_title(fit_text(TASKS[task].display, 2.0, 8.0))
+    label_axes(panels, "difficulty δ in base 10, mean of each bin", "score in percent")
+    legend(panels.figure)
+    return panels.figure
+
+
+def _pass_at_k(data: ReportData) -> Drawn:
+    rows: dict[int, list[Row]] = {}
+    for row in data.rows(SAMPLES):
+        assert row.run is not None
+        rows.setdefault(row.run, []).append(row)
+    if not rows:
+        return Skipped("no run has several samples per question")
+    return by_runs(
+        "pass_at_k", list(rows), lambda part: _pass_at_k_of(data, {i: rows[i] for i in part})
+    )
+
+
+def _pass_at_k_of(data: ReportData, rows: Mapping[int, Sequence[Row]]) -> Figure:
+    tasks = list(dict.fromkeys(row.task for of_run in rows.values() for row in of_run))
+    styles = run_styles(data, data.configurations)
+    panels = facets(len(tasks), share=True)
+    for axes, task in zip(panels.axes, tasks, strict=True):
+        for run, of_run in rows.items():
+            label = legend_label(run_label(data, data.runs[run]))
+            for row in of_run:
+                if row.task == task:
+                    solid = styles[run]._replace(line="-")
+                    _share_line(axes, row, "pass_at_", solid, label)
+                    _share_line(axes, row, "majority_at_", solid._replace(line=_DASHED), "")
+        axes.set_title(TASKS[task].display)
+        score_axis(axes)
+        count_axis(axes)
+    key(panels.axes[0], "solid: pass@k", color=GREY)
+    key(panels.axes[0], "dashed: majority of k", color=GREY, linestyle=_DASHED)
+    label_axes(panels, "samples k", "questions in percent")
+    legend(panels.figure)
+    return panels.figure
+
+
+def _share_line(axes: Axes, row: Row, name: str, style: RunStyle, label: str) -> None:
+    """Draw the percentages of a row for every k with a known one."""
+    shares = {
+        int(field.removeprefix(name)): share
+        for field, share in row.cells.items()
+        if field.startswith(name) and isinstance(share, float)
+    }
+    if shares:
+        lines(axes, list(shares), list(shares.values()), style, label)
+
+
+def _variants(data: ReportData) -> Drawn:
+    # Spreads over wordings have no test.
+    effects = [row for row in data.rows(VARIANTS) if row.cells["p"] is not None]
+    if not effects:
+        return Skipped("no runs that differ only in the wording or form of the questions")
+    families: dict[object, list[Row]] = {}
+    for row in effects:
+        families.setdefault((row.group, row.cells["reference"]), []).append(row)
+    return numbered("variants", [_differences(data, rows) for rows in families.values()])
+
+
+def _differences(data: ReportData, rows: Sequence[Row]) -> Figure:
+    """Draw the differences of some variants from one reference."""
+    names = [task_name(task) for task in (ALL, *TASKS)]
+    tasks = [name for name in names if any(row.cells["task"] == name for row in rows)]
+    variants = list(dict.fromkeys(str(row.cells["variant"]) for row in rows))
+    panels = facets(len(variants), across=_ACROSS, height=0.5 + _ROW_HEIGHT * len(tasks))
+    limit = _MIN_RANGE
+    for number, (axes, variant) in enumerate(zip(panels.axes, variants, strict=True)):
+        axes.axvline(0, color=GREY, linewidth=0.7)
+        values = []
+        for row in rows:
+            estimate, p = row.cells["difference"], row.cells["p"]
+            assert isinstance(estimate, Estimate) and isinstance(p, float)
+            low, high = (estimate.value if x is None else x for x in estimate[1:])
+            limit = max(limit, abs(low), abs(high))
+            if row.cells["variant"] == variant:
+                is_significant = p <= 0.05 and not low <= 0 <= high
+                label = "significant" if is_significant else "hollow: not significant"
+                style = (PALETTE[1], "o", "") if is_significant else (PALETTE[0], "o", "white")
+                values.append(Dot(tasks.index(str(row.cells["task"])), estimate, *style, label))
+        dots(axes, values, tasks if number % _ACROSS == 0 else [""] * len(tasks))
+        axes.set_xlim(-min(105.0, 1.05 * limit), min(105.0, 1.05 * limit))
+        axes.set_title(fit_text(variant, 1.4, 8.0))
+    interval_key(panels.axes[0])
+    label_axes(panels, "difference in points")
+    dataset = f", {data.runs[rows[0].run or 0].dataset}" if len(data.datasets) > 1 else ""
+    legend(panels.figure, f"{rows[0].cells['reference']}{dataset} is the reference")
+    return panels.figure
+
+
+FIGURES = (
+    FigureSpec(
+        "difficulty",
+        "Which questions are hard? Score against difficulty δ, in up to eight bins of about equal "
+        "size, with 95% intervals.",
+        _difficulty,
+    ),
+    FigureSpec(
+        "pass_at_k",
+        "Do repeated samples help? pass@k: the percentage of questions with a correct answer among "
+        "k samples; majority of k: the accuracy of the most frequent answer.",
+        _pass_at_k,
+    ),
+    FigureSpec(
+        "variants",
+        "How much of a score is wording? Runs that differ only in the wording or form of the "
+        "questions: difference of the score from the reference with 95% intervals, per task.",
+        _variants,
+    ),
+)

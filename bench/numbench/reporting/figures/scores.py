@@ -1,0 +1,249 @@
+"""Figures of scores: against their price, as a radar plot, and as dots with intervals."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from matplotlib.figure import Figure
+from matplotlib.layout_engine import ConstrainedLayoutEngine
+from matplotlib.projections.polar import PolarAxes
+
+from numbench.plot_style import (
+    BLACK,
+    FULL_WIDTH,
+    GREY,
+    HALF_WIDTH,
+    LEVEL_COLOURS,
+    MARKERS,
+    PUBLISHED_LINE,
+    SMALL_FONT_SIZE,
+)
+from numbench.reporting.comparisons import ALL
+from numbench.reporting.data import Configuration, DatasetGroup, ReportData
+from numbench.reporting.figures.draw import (
+    LEAD_WIDTH,
+    Dot,
+    Point,
+    dots,
+    fit_text,
+    front,
+    interval_key,
+    key,
+    legend,
+    legend_label,
+    set_title,
+)
+from numbench.reporting.figures.model import Drawn, FigureSpec, Skipped, by_dataset, styles_by_model
+from numbench.reporting.tables.model import Estimate
+from numbench.tasks import TASKS
+
+_MIN_RADAR_TASKS = 3
+_MAX_LEAD_MODELS = 4
+_ACROSS = 4
+_ROW_HEIGHT = 0.165
+_PANEL_FRAME = 0.42
+_LABEL_WIDTH = 1.9
+
+
+def _pareto(
+    data: ReportData,
+    name: str,
+    what: str,
+    axis: str,
+    price: Callable[[Configuration], Estimate | None],
+) -> Drawn:
+    def draw(group: DatasetGroup, title: str) -> Figure | Skipped:
+        points = []
+        for index in group.members:
+            one = data.configurations[index]
+            score, known = data.mean(one), price(one)
+            # Means over different tasks cannot be compared.
+            if score and known and set(one.tasks) >= set(group.tasks):
+                label = f"{one.label}*" if data.is_published(one) else one.label
+                points.append(Point(label, known, score, index in group.runs))
+        if len(points) < 2:
+            return Skipped(f"fewer than two configurations with {what} for every task")
+        figure = Figure(figsize=(LEAD_WIDTH, 3.9), layout="constrained")
+        set_title(figure, title)
+        axes = figure.add_subplot()
+        shown, count = len(points), len(group.members)
+        note = f"\n{shown} of {count} configurations; others lack {what} or tasks"
+        note = note if shown < count else ""
+        if any(point.label.endswith("*") for point in points):
+            note += "\n*: means as published, not re-scored"
+        axes.set_xlabel(f"{axis}, mean over the tasks{note}")
+        axes.set_ylabel("mean score over the tasks in percent")
+        front(figure, axes, points)
+        return figure
+
+    return by_dataset(data, name, draw)
+
+
+def _tokens(data: ReportData) -> Drawn:
+    def price(one: Configuration) -> Estimate | None:
+        return data.mean(one, "generated_tokens")
+
+    return _pareto(data, "pareto_tokens", "token counts", "generated tokens per answer", price)
+
+
+def _cost(data: ReportData) -> Drawn:
+    axis = "US dollars per 1,000 questions"
+    return _pareto(data, "pareto_cost", "known costs", axis, data.cost)
+
+
+def _radar(data: ReportData, group: DatasetGroup, title: str) -> Figure | Skipped:
+    """Draw a panel per model, each with the best reference in gray."""
+    ones = [data.runs[index] for index in group.runs]
+    if len(group.tasks) < _MIN_RADAR_TASKS:
+        return Skipped(f"fewer than {_MIN_RADAR_TASKS} tasks")
+    models = list(dict.fromkeys(one.name for one in ones))
+    is_lead = len(models) <= _MAX_LEAD_MODELS
+    across = min(len(models), 2 if is_lead else 3)
+    rows = math.ceil(len(models) / across)
+    width = LEAD_WIDTH if is_lead else FULL_WIDTH
+    if len(models) == 1:
+        width = HALF_WIDTH
+    size = (width, (2.9 if len(models) == 1 else 2.02) * rows + (0.2 if title else 0))
+    figure = Figure(figsize=size, layout=ConstrainedLayoutEngine(w_pad=0.1))
+    set_title(figure, title)
+    for number, model in enumerate(models, 1):
+        axes = _radar_panel(figure, (rows, across, number), group.tasks)
+        axes.set_title(fit_text(legend_label(model), width / across - 0.3, 8.0))
+        for index in group.references[:1]:
+            best = data.configurations[index]
+            _polygon(axes, data, best, group.tasks, GREY, "", f"{best.label}, published")
+        seen: list[str] = []
+        for one in ones:
+            if one.name == model:
+                colour = LEVEL_COLOURS.get(one.level, BLACK)
+                marker = MARKERS[seen.count(one.level) % len(MARKERS)]
+                _polygon(axes, data, one, group.tasks, colour, marker, one.level)
+                seen.append(one.level)
+    interval_key(figure.axes[0])
+    legend(figure)
+    return figure
+
+
+def _radar_panel(figure: Figure, position: tuple[int, int, int], tasks: Sequence[str]) -> PolarAxes:
+    """Add a panel with one axis per task, clockwise from the top."""
+    axes = figure.add_subplot(*position, projection="polar")
+    assert isinstance(axes, PolarAxes)
+    axes.set_theta_offset(math.pi / 2)
+    axes.set_theta_direction(-1)
+    axes.set_ylim(0, 100)
+    axes.set_yticks([25, 50, 75, 100], ["25", "50", "75", "100"])
+    axes.set_rlabel_position(math.degrees(_angle(0.5, tasks)))
+    axes.tick_params(axis="y", labelcolor="#555555", pad=-1)
+    axes.spines["polar"].set_color("#999999")
+    axes.set_xticks([_angle(index, tasks) for index in range(len(tasks))])
+    axes.set_xticklabels([TASKS[task].display for task in tasks], fontsize=SMALL_FONT_SIZE)
+    axes.tick_params(axis="x", pad=-1)
+    for index, text in enumerate(axes.get_xticklabels()):
+        sine = math.sin(_angle(index, tasks))
+        text.set_horizontalalignment(
+            "center" if abs(sine) < 0.1 else "left" if sine > 0 else "right"
+        )
+    return axes
+
+
+def _angle(index: float, tasks: Sequence[str]) -> float:
+    return 2 * math.pi * index / len(tasks)
+
+
+def _polygon(
+    axes: PolarAxes,
+    data: ReportData,
+    one: Configuration,
+    tasks: Sequence[str],
+    colour: str,
+    marker: str,
+    label: str,
+) -> None:
+    """Draw the polygon of a configuration, with a gap for a task without a score.
+
+    Without a marker, it is a dashed line without intervals.
+    """
+    estimates = [data.score(one, task) for task in tasks]
+    scores = [estimate.value if estimate else math.nan for estimate in estimates]
+    angles = [_angle(index, tasks) for index in range(len(tasks) + 1)]
+    style: dict[str, Any] = {"color": colour, "clip_on": False}
+    if not marker:
+        style |= {"linestyle": PUBLISHED_LINE, "linewidth": 0.7, "zorder": 2.5}
+    axes.plot(angles, [*scores, scores[0]], **style, label=legend_label(label))
+    if not marker:
+        return
+    axes.get_lines()[-1].set(linewidth=0.9, marker=marker, markersize=1.6, zorder=3)
+    for angle, estimate in zip(angles, estimates, strict=False):
+        if estimate and estimate.low is not None and estimate.high is not None:
+            ends = [estimate.low, estimate.high]
+            axes.plot([angle, angle], ends, linewidth=1.6, zorder=3.2, **style)
+    if not any(map(math.isnan, scores)):
+        axes.fill(angles[:-1], scores, color=colour, alpha=0.07, linewidth=0)
+
+
+def _results(data: ReportData, group: DatasetGroup, title: str) -> Figure | Skipped:
+    members = [data.configurations[index] for index in group.members]
+    if not any(data.runs[index].tasks for index in group.runs):
+        return Skipped("no counted answers")
+    labels = [fit_text(one.label, _LABEL_WIDTH) for one in members]
+    tasks = [*([ALL] if len(group.tasks) > 1 else []), *group.tasks]
+    across = min(_ACROSS, len(tasks))
+    rows = math.ceil(len(tasks) / across)
+    height = rows * (_PANEL_FRAME + _ROW_HEIGHT * len(members)) + 0.2
+    figure = Figure(figsize=(FULL_WIDTH, height), layout="constrained")
+    styles = styles_by_model(data)
+    for number, task in enumerate(tasks):
+        axes = figure.add_subplot(rows, across, number + 1)
+        values = []
+        for row, one in enumerate(members):
+            estimate = data.estimate(one, "score", task)
+            # The mean over fewer tasks is not one of all.
+            if estimate is None or (task == ALL and len(one.tasks) < len(group.tasks)):
+                continue
+            colour = styles[one.model].colour if row < len(group.runs) else GREY
+            face = "white" if data.is_published(one, task) else ""
+            values.append(Dot(row, estimate, colour, face=face))
+        dots(axes, values, labels if number % across == 0 else [""] * len(members))
+        axes.set_title("All tasks" if task == ALL else TASKS[task].display)
+        axes.set_xlim(-4, 104)
+        axes.set_xticks([0, 50, 100])
+        if len(members) > len(group.runs):
+            axes.axhline(len(group.runs) - 0.5, color=GREY, linewidth=0.6)
+    interval_key(figure.axes[0])
+    if any(one.published for one in members):
+        ring = {"marker": "o", "markersize": 4, "markerfacecolor": "white"}
+        key(figure.axes[0], "hollow: published, not re-scored", color=GREY, linestyle="", **ring)
+    figure.supxlabel("score in percent (log-sMAPE, or exact match)")
+    legend(figure, title)
+    return figure
+
+
+FIGURES = (
+    FigureSpec(
+        "pareto_tokens",
+        "Which models are best for their tokens? Mean score against generated tokens per answer, "
+        "with 95% intervals. No other configuration on the same questions has both a higher score "
+        "and fewer tokens than one on the front.",
+        _tokens,
+    ),
+    FigureSpec(
+        "pareto_cost",
+        "Which models are best for their price? Mean score against US dollars per 1,000 questions, "
+        "with 95% intervals.",
+        _cost,
+    ),
+    FigureSpec(
+        "radar",
+        "What can each model do? Score on every task, 0 to 100, one polygon per reasoning level; "
+        "dashed, on the questions of the paper: the published configuration with the highest mean.",
+        lambda data: by_dataset(data, "radar", lambda group, title: _radar(data, group, title)),
+    ),
+    FigureSpec(
+        "results",
+        "How good is every run on every task? Scores with 95% intervals; gray, below the line: the "
+        "published configurations on the same questions.",
+        lambda data: by_dataset(data, "results", lambda group, title: _results(data, group, title)),
+    ),
+)
