@@ -305,6 +305,13 @@ def error(
     return web.json_response(body, status=status, headers=headers)
 
 
+def google_quota(quota_id: str, delay: str) -> Reply:
+    """Google's rejection because of a quota, whatever its period, with the delay that it states."""
+    details = [{"violations": [{"quotaId": quota_id}]}, {"retryDelay": delay}]
+    message = "You exceeded your current quota, please check your plan and billing details."
+    return error(429, message, details=details)
+
+
 async def torn(received: ReceivedRequest) -> Reply:
     """Promise a body, send half of it, drop the connection."""
     reply = web.StreamResponse(headers={"Content-Length": "1000"})

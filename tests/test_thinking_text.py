@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from numbench.models.provider_errors import sanitize_completion
+from numbench.models.failures import sanitize_completion
 from numbench.records import Completion, Usage
 from numbench.scoring import score_exact
 from numbench.thinking_text import find_thinking, move_thinking, separate_thinking

@@ -16,8 +16,8 @@ import msgspec
 
 from numbench.errors import BadInput
 from numbench.records import ItemShard, RunInfo
+from numbench.secrets import mask_secret_segments
 from numbench.tasks.prompts import changed_prompts
-from numbench.url_secrets import mask_secret_segments
 
 
 class Difference(NamedTuple):

@@ -272,7 +272,7 @@ def test_a_converted_checkpoint_is_asked_and_answers_as_in_the_papers_code(
 def test_options_without_effect_are_rejected(folder: Path) -> None:
     name = f"checkpoint/{folder}"
     description = describe_model(name)
-    assert (description.level, description.sdk, description.key_variables) == ("none", None, ())
+    assert (description.level, description.route, description.key_is_set) == ("none", None, True)
     with pytest.raises(BadInput, match="no reasoning level 'high'; possible: none"):
         open_model(name, "high")
     with pytest.raises(BadInput, match="leave out --base-url"):

@@ -134,9 +134,9 @@ def write_extract(wheel: Path, path: Path = EXTRACT) -> ModelMap:
     text = io.StringIO()
     text.write(f"# Facts from the model map of litellm {version}\n")
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(ModelFacts._fields)
+    writer.writerow(ModelFacts.__struct_fields__)
     for facts in models.values():
-        writer.writerow(_cell(value) for value in facts)
+        writer.writerow(map(_cell, msgspec.structs.astuple(facts)))
     path.write_text(text.getvalue(), encoding="utf-8")
     return ModelMap(version, models)
 

@@ -62,7 +62,7 @@ def test_a_batch_job_conforms() -> None:
     service = open_batch("anthropic/claude-opus-5")
     assert isinstance(service, AnthropicBatchService)
     request = BatchRequest("a", FEW_SHOT, describe_model("anthropic/claude-opus-5", "max").settings)
-    entry = service._entry(request, "key-0")
+    entry = {"custom_id": "key-0", "params": service._request_body(request)}
     conforms({"requests": [entry]}, BatchCreateParams)
     conforms(entry["params"], MessageCreateParamsNonStreaming)  # type: ignore[arg-type]
 

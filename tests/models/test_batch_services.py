@@ -11,7 +11,7 @@ from aiohttp import web
 
 from numbench.models import open_batch
 from numbench.models.base import BatchService
-from numbench.models.provider_errors import ProviderError
+from numbench.models.failures import ProviderError
 from tests import servers
 from tests.models import batch_calls
 from tests.models.adapter_calls import KEY

@@ -11,9 +11,9 @@ from aiohttp import web
 
 from numbench.jsonl import encode
 from numbench.models import Api
-from numbench.models.credentials import known_secrets
-from numbench.models.provider_errors import provider_error, transient_failure
+from numbench.models.failures import provider_error, transient_failure
 from numbench.records import Completion
+from numbench.secrets import known_secrets
 from tests import servers
 from tests.models.adapter_calls import ANTHROPIC_MODEL, CHAT_MODEL, GEMINI_MODEL, KEY, call_adapter
 from tests.servers import ReceivedRequest, Reply

@@ -16,9 +16,9 @@ from aiohttp import web
 from numbench.models import http_client, open_model
 from numbench.models.base import Message, RequestSettings
 from numbench.models.facts import HostedProvider
+from numbench.models.failures import ProviderError
 from numbench.models.hosted_model import HostedModel
 from numbench.models.http_client import MAX_RESPONSE_BYTES, HttpClient, Reply
-from numbench.models.provider_errors import ProviderError
 from numbench.models.providers import ModelTarget
 from tests import servers
 from tests.models.adapter_calls import ANTHROPIC_MODEL, CHAT_MODEL, GEMINI_MODEL, KEY, call_adapter

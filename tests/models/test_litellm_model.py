@@ -13,8 +13,8 @@ import pytest
 from aiohttp import web
 
 from numbench.models import open_model
-from numbench.models.formats.chat import parse_usage
-from numbench.models.formats.usage import parse_cost
+from numbench.models.formats.answer_fields import parse_cost
+from numbench.models.formats.chat import usage as parse_usage
 from numbench.records import Completion, Usage
 from tests import servers
 from tests.models.adapter_calls import KEY, MESSAGES, call_adapter
@@ -173,9 +173,9 @@ def test_equal_numbers_in_other_fields_confirm_nothing() -> None:
         assert reported_usage(litellms, json.dumps(original)) == unknown
     assert reported_usage(litellms, "no JSON") == unknown
     confirmed = reported_usage(litellms, json.dumps({"usage": litellms}))
-    assert parse_usage(confirmed) == parse_usage(litellms)
+    assert parse_usage({"usage": confirmed}) == parse_usage({"usage": litellms})
     byok = {"usage": {"cost": 0.01, "is_byok": True}}
-    assert parse_cost(reported_usage(litellms, json.dumps(byok))) is None
+    assert parse_cost({"usage": reported_usage(litellms, json.dumps(byok))}) is None
     apart = {"usage": {"completion_tokens": 5, "reasoning_tokens": 4}}
     assert reported_usage(litellms, json.dumps(apart))["completion_tokens"] == 9
 
@@ -224,4 +224,4 @@ def test_importing_litellm_uses_no_network_and_prints_nothing() -> None:
 def test_the_record_says_that_litellm_may_rewrite_requests() -> None:
     description = open_model(OPENAI, "low", "http://127.0.0.1:1").description
     assert description.identity["note"] == "litellm may rewrite messages and parameters"
-    assert description.sdk == "litellm"
+    assert description.provider.sdk == "litellm"

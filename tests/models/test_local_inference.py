@@ -1,87 +1,93 @@
-"""Batching of concurrent calls."""
+"""Batches of concurrent requests to a model in this process."""
 
 from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 import pytest
 
-from numbench.models.local_inference import Batcher
+from numbench.errors import NumbenchError
+from numbench.models.local_inference import BatchTiming, LocalModel
+from numbench.records import Completion
 
 
-def doubled(numbers: Sequence[int]) -> list[int]:
-    return [2 * number for number in numbers]
+class Number(NamedTuple):
+    value: int
+    limit: int = 1
+    timeout: float = 60.0
 
 
-def test_concurrent_calls_make_batches_of_limited_size() -> None:
-    batches: list[list[int]] = []
+class Doubler(LocalModel[Number, int]):
+    """Doubles numbers; fails for 0, and waits for `released` where a test sets it."""
 
-    def work(numbers: Sequence[int]) -> list[int]:
-        batches.append(list(numbers))
-        return doubled(numbers)
+    def __init__(self, max_batch_size: int = 3) -> None:
+        super().__init__("doubler", max_batch_size)
+        self.batches: list[list[int]] = []
+        self.begun, self.released = threading.Event(), threading.Event()
+        self.released.set()
 
-    async def all_at_once() -> list[int]:
-        batcher = Batcher(work, max_batch_size=3)
-        return list(await asyncio.gather(*(batcher(n) for n in range(8))))
+    def _generate(self, items: Sequence[Number], is_stopped: Callable[[], bool]) -> Sequence[int]:
+        self.batches.append([item.value for item in items])
+        self.begun.set()
+        assert self.released.wait(120)
+        if 0 in self.batches[-1]:
+            raise RuntimeError("zero")
+        return [2 * item.value for item in items]
 
-    assert asyncio.run(all_at_once()) == doubled(range(8))
-    assert batches == [[0, 1, 2], [3, 4, 5], [6, 7]]
+    def _completion(self, item: Number, output: int, timing: BatchTiming) -> Completion:
+        return Completion(text=str(output))
+
+    async def double(self, value: int) -> str:
+        return (await self._batches(Number(value))).text
+
+
+def test_concurrent_requests_make_batches_of_limited_size() -> None:
+    async def all_at_once() -> list[str]:
+        return list(await asyncio.gather(*map(model.double, range(1, 9))))
+
+    model = Doubler()
+    assert asyncio.run(all_at_once()) == [str(2 * number) for number in range(1, 9)]
+    assert model.batches == [[1, 2, 3], [4, 5, 6], [7, 8]]
 
 
 def test_a_running_batch_does_not_block_the_event_loop() -> None:
-    begun, released = threading.Event(), threading.Event()
-
-    def work(numbers: Sequence[int]) -> list[int]:
-        begun.set()
-        assert released.wait(120)
-        return doubled(numbers)
-
-    async def go() -> int:
-        batcher = Batcher(work, max_batch_size=3)
-        answer = asyncio.create_task(batcher(21))
-        while not begun.is_set():
+    async def go() -> str:
+        answer = asyncio.create_task(model.double(21))
+        while not model.begun.is_set():
             await asyncio.sleep(0.01)
-        released.set()
+        model.released.set()
         return await answer
 
-    assert asyncio.run(go()) == 42
+    model = Doubler()
+    model.released.clear()
+    assert asyncio.run(go()) == "42"
 
 
-def test_a_failed_batch_raises_for_its_own_calls_only() -> None:
-    def work(numbers: Sequence[int]) -> list[int]:
-        if 0 in numbers:
-            raise ZeroDivisionError("zero")
-        return doubled(numbers)
+def test_a_failed_batch_raises_for_its_own_requests_only() -> None:
+    async def go() -> list[str | BaseException]:
+        return list(await asyncio.gather(*map(model.double, (0, 1)), return_exceptions=True))
 
-    async def go() -> list[int | BaseException]:
-        batcher = Batcher(work, max_batch_size=1)
-        return list(await asyncio.gather(batcher(0), batcher(1), return_exceptions=True))
-
+    model = Doubler(max_batch_size=1)
     failure, answer = asyncio.run(go())
-    assert isinstance(failure, ZeroDivisionError)
-    assert answer == 2
+    assert isinstance(failure, NumbenchError)
+    assert answer == "2"
 
 
-def test_cancelled_calls_are_dropped_and_finish_cancels_waiting_calls() -> None:
-    seen: list[int] = []
-
-    def work(numbers: Sequence[int]) -> list[int]:
-        seen.extend(numbers)
-        return doubled(numbers)
-
+def test_cancelled_requests_are_dropped_and_closing_cancels_those_that_wait() -> None:
     async def go() -> None:
-        batcher = Batcher(work, max_batch_size=3)
-        first, second = asyncio.create_task(batcher(1)), asyncio.create_task(batcher(2))
+        first, second = (asyncio.create_task(model.double(n)) for n in (1, 2))
         await asyncio.sleep(0)
         first.cancel()
-        assert await second == 4
-        last = asyncio.create_task(batcher(3))
+        assert await second == "4"
+        last = asyncio.create_task(model.double(3))
         await asyncio.sleep(0)
-        await batcher.finish()
+        await model.close()
         with pytest.raises(asyncio.CancelledError):
             await last
 
+    model = Doubler()
     asyncio.run(go())
-    assert seen == [2]
+    assert model.batches == [[2]]

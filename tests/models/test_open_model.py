@@ -253,7 +253,7 @@ def test_heavy_packages_are_imported_only_by_the_model_that_needs_them() -> None
 
 
 def test_a_provider_without_its_package_names_the_package(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("numbench.models.opening.is_installed", lambda package: False)
+    monkeypatch.setattr("numbench.models.catalogue.is_installed", lambda package: False)
     with pytest.raises(BadInput, match="needs the package litellm: pip install litellm"):
         describe_model("litellm/groq/any")
 

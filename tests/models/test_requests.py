@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from numbench.models import describe_model, open_model
+from numbench.models import describe_model
 from numbench.models.catalogue import (
     bundled_models,
+    describe_hosted,
     levels_of_model,
-    resolve_model,
 )
 from tests.models.adapter_calls import call_adapter, valid_reply
 
@@ -36,17 +36,6 @@ def test_routes_send_the_parameters_of_a_level_only_if_one_is_given(
     _, received = call_adapter(valid_reply, model, level)
     parameters = {k: v for k, v in received.body.items() if k not in ("model", "messages")}
     assert parameters == ZERO | sent
-
-
-def test_models_that_reject_a_temperature_get_none() -> None:
-    assert (
-        open_model("openai/o3", "low", "http://127.0.0.1").description.settings.temperature is None
-    )
-    assert open_model("openrouter/openai/gpt-5-mini").description.settings.temperature is None
-    assert (
-        open_model("openai/olmo", base_url="http://127.0.0.1").description.settings.temperature
-        == 0.0
-    )
 
 
 @pytest.mark.parametrize(
@@ -87,18 +76,18 @@ def test_newer_claude_models_of_openrouter_get_no_temperature(
 )
 def test_claude_gets_a_temperature_only_without_reasoning(model: str) -> None:
     def temperature(level: str | None) -> float | None:
-        return resolve_model(model, level).settings.temperature
+        return describe_hosted(model, level).settings.temperature
 
     assert (temperature(None), temperature("none")) == (0.0, 0.0)
     assert (temperature("minimal"), temperature("low"), temperature("high")) == (None, None, None)
-    assert resolve_model("litellm/mistral/any", "low").settings.temperature == 0.0
+    assert describe_hosted("litellm/mistral/any", "low").settings.temperature == 0.0
 
 
 def test_routes_omit_what_their_provider_rejects() -> None:
     """Mistral rejects unknown fields, and its seed is not named `seed`."""
     assert not describe_model("mistral/any").takes_seed
     for level in (None, "low"):
-        assert resolve_model("meta/muse-wonder-1.0", level).settings.temperature is None
+        assert describe_hosted("meta/muse-wonder-1.0", level).settings.temperature is None
 
 
 def test_a_named_model_and_its_route_send_the_same_temperature() -> None:
@@ -106,7 +95,7 @@ def test_a_named_model_and_its_route_send_the_same_temperature() -> None:
     for model in bundled_models():
         for level in levels_of_model(model.name):
             if level in levels_of_model(model.route):
-                named, direct = resolve_model(model.name, level), resolve_model(model.route, level)
+                named, direct = (describe_hosted(n, level) for n in (model.name, model.route))
                 assert named.settings.temperature == direct.settings.temperature, model.route
                 compared.add((model.name, level, named.settings.temperature))
     assert ("gpt-6-luna", "none", 0.0) in compared and ("gpt-6-luna", "low", None) in compared
@@ -125,4 +114,4 @@ def test_a_named_model_and_its_route_send_the_same_temperature() -> None:
     ],
 )
 def test_models_that_take_a_schema_get_one_by_default(route: str, structured: bool) -> None:
-    assert resolve_model(route, None).settings.structured is structured
+    assert describe_hosted(route, None).settings.structured is structured

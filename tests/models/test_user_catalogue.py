@@ -11,11 +11,11 @@ import pytest
 from numbench.errors import BadInput
 from numbench.models import describe_model, open_model
 from numbench.models.catalogue import list_models
+from numbench.models.prices import find_price
 from numbench.models.providers import all_providers
 from numbench.records import Completion
 from numbench.runner.estimates import published_tokens
 from numbench.runner.planning import plan
-from numbench.runner.prices import find_price
 from numbench.runner.spec import RunSpec
 from numbench.runner.suite import paper_suite
 from tests.models.adapter_calls import MESSAGES, valid_reply
@@ -125,8 +125,8 @@ def test_a_table_is_a_provider_of_chat_completions(monkeypatch: pytest.MonkeyPat
         (PROVIDER.replace("URL", "ftp://x"), "url 'ftp://x/v1': use https://HOST/PATH"),
         (PROVIDER.replace("URL", "http://llm.example.com"), "plain text"),
         (PROVIDER.replace('"acme"', '"openai"'), "a provider 'openai' exists already; rename it"),
-        (PROVIDER.replace('"acme"', '"Acme"'), "provider name 'Acme': use a-z"),
-        (PROVIDER.replace("99", "0"), "max_tokens 0: give 1 or more"),
+        (PROVIDER.replace('"acme"', '"Acme"'), "Expected `str` matching regex"),
+        (PROVIDER.replace("99", "0"), r"Expected `int` >= 1, in `rule\[1\].max_tokens`"),
     ):
         write(text.replace("URL", "https://llm.example.com"))
         with pytest.raises(BadInput, match=f"^numbench-catalogue.toml: .*{message}") as caught:
@@ -144,8 +144,8 @@ def test_a_table_is_a_provider_of_chat_completions(monkeypatch: pytest.MonkeyPat
             MODEL + PRICE.replace("2", '"two"'),
             r"Expected `float`, got `str`, in `price\[0\].output`",
         ),
-        (PRICE.replace("0.5", "-1"), "-1.0 is not a price"),
-        (PRICE.replace("0.5", "nan"), "nan is not a price"),
+        (PRICE.replace("0.5", "-1"), r"Expected `float` >= 0.0, in `price\[0\].input`"),
+        (PRICE.replace("0.5", "nan"), "Expected `float` >= 0.0"),
         (PRICE.replace("output", "outputs"), r"`outputs`, in `price\[0\]`"),
         (MODEL.replace("display", "shown"), r"(`display`|`shown`), in `model\[0\]`"),
         (
@@ -156,11 +156,14 @@ def test_a_table_is_a_provider_of_chat_completions(monkeypatch: pytest.MonkeyPat
             MODEL.replace("openai/", "nobody/"),
             "mine: route 'nobody/my-model'",
         ),
-        (MODEL.replace('"mine"', '"a/b"'), "name 'a/b': give a name without slashes"),
+        (MODEL.replace('"mine"', '"a/b"'), "model 'a/b': give a name without slashes"),
         (MODEL.replace('"mine"', '"a\\nb"'), "without slashes and control characters"),
         (MODEL.replace("openai/my-model", "openai/"), "route 'openai/': use PROVIDER/NAME"),
-        (MODEL.replace("fast-2", "4096-tokens"), "is the name of a number of tokens"),
-        (MODEL.replace("low = {", "low = { max_tokens = 0,"), "max_tokens 0: give 1 or more"),
+        (
+            MODEL.replace("fast-2", "4096-tokens"),
+            "level '4096-tokens': use .*, and no number of tokens",
+        ),
+        (MODEL.replace("low = {", "low = { max_tokens = 0,"), "Expected `int` >= 1, in `model"),
         (MODEL + 'odd = { request = { model = "b" } }\n', "request.model: use the field route"),
         (MODEL + "odd = { request = { messages = [] } }\n", "request.messages: numbench sets it"),
         (
@@ -168,9 +171,9 @@ def test_a_table_is_a_provider_of_chat_completions(monkeypatch: pytest.MonkeyPat
             r"request.temperature: '1': give a number, 0 or more",
         ),
         (MODEL + "odd = { request = { temperature = 1 } }\n", "temperature = false says that the"),
-        (PRICE + PRICE, "two prices for this route"),
+        (PRICE + PRICE, "two prices for openai/my-model"),
         (PRICE.replace("openai/", ""), "route 'my-model': use PROVIDER/NAME"),
-        (MODEL + MODEL, "there are two models of this name"),
+        (MODEL + MODEL, "there are two models of the name 'mine'"),
         (MODEL.replace("fast-2", '"fast 2"'), "level 'fast 2': use a-z"),
         (MODEL.replace("low = {", 'low = { route = "gemini/x",'), "need the same provider"),
         ('path = "x"', "unknown field `path`"),

@@ -12,7 +12,7 @@ from typing import Literal
 from numbench.errors import NumbenchError
 from numbench.journal import Journal, iter_responses
 from numbench.models.base import Message, Request, RequestSettings
-from numbench.models.provider_errors import (
+from numbench.models.failures import (
     connection_failure,
     failed_completion,
     failure_from_status,

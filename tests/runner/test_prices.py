@@ -13,14 +13,14 @@ import pytest
 from rich.console import Console
 
 from numbench.errors import BadInput
-from numbench.models import describe_model
+from numbench.models import describe_model, prices
 from numbench.models.catalogue import bundled_models
 from numbench.models.model_map import load_model_map
+from numbench.models.prices import Price, cost, find_price, with_cost
 from numbench.records import Completion, Usage
-from numbench.runner import RunSpec, plan, prices
+from numbench.runner import RunSpec, plan
 from numbench.runner.estimates import price_for
 from numbench.runner.planning import plan_table
-from numbench.runner.prices import Price, cost, find_price, with_cost
 from numbench.runner.resolution import resolve
 
 PRICE = Price(route="openai/some", input=2.0, output=8.0, date="2025")

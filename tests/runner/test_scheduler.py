@@ -26,9 +26,8 @@ from numbench.runner.scheduler import RATE_LIMIT_ATTEMPTS_FACTOR, RequestSchedul
 from numbench.runner.suite import paper_suite, plan_suite, run_suite
 from numbench.runner.throttle import RequestPacer, Throttle
 from tests import servers
-from tests.models.test_provider_errors import PER_MINUTE, google_quota
 from tests.runner.test_run import _quick, dataset, go, good, questions, small_dataset, use_policy
-from tests.servers import ReceivedRequest, Reply, Script, serve
+from tests.servers import ReceivedRequest, Reply, Script, google_quota, serve
 from tests.test_journal import INFO
 
 __all__ = ["_quick", "dataset"]
@@ -152,7 +151,7 @@ def test_after_a_refusal_no_other_request_is_sent(tmp_path: Path) -> None:
 
 def quota() -> Reply:
     """A limit per minute in words that also speak of billing."""
-    return google_quota(PER_MINUTE, delay="0.01s")
+    return google_quota("RequestsPerMinutePerModel", delay="0.01s")
 
 
 def no_room() -> Reply:

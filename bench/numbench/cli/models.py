@@ -106,9 +106,9 @@ def _catalogue_table(pattern: str = "") -> RenderableType:
     from rich.text import Text
 
     from numbench.models.catalogue import list_models
+    from numbench.models.facts import USER_CATALOGUE
     from numbench.models.model_map import load_model_map
     from numbench.models.providers import all_providers
-    from numbench.models.user_catalogue import USER_CATALOGUE
 
     listed = [entry for entry in list_models() if _matches(entry.name, pattern)]
     if not listed:
@@ -189,7 +189,7 @@ def _tokens(count: int | None) -> str:
 
 
 def _prices(route: str) -> tuple[str, str]:
-    from numbench.runner.prices import find_price
+    from numbench.models.prices import find_price
 
     price = find_price(route)
     if price is None:

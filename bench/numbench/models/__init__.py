@@ -9,18 +9,13 @@ from numbench.models.base import (
     RequestSettings,
     last_user_message,
 )
-from numbench.models.opening import (
-    ModelDescription,
-    OpenedModel,
-    describe_model,
-    open_batch,
-    open_model,
-)
+from numbench.models.catalogue import ModelDescription
+from numbench.models.opening import OpenedModel, describe_model, open_batch, open_model
 from numbench.models.providers import (
-    ModelPrice,
     ModelProperties,
     ModelTarget,
     NamedModel,
+    Price,
     ProviderPlugin,
     ReasoningLevel,
 )
@@ -31,11 +26,11 @@ __all__ = [
     "Message",
     "Model",
     "ModelDescription",
-    "ModelPrice",
     "ModelProperties",
     "ModelTarget",
     "NamedModel",
     "OpenedModel",
+    "Price",
     "ProviderPlugin",
     "ReasoningLevel",
     "Request",

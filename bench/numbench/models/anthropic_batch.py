@@ -8,17 +8,19 @@ from datetime import UTC, datetime, timedelta
 import msgspec
 
 from numbench.models.base import BatchRequest, BatchStatus
-from numbench.models.batch_client import BatchClient, JobFields, iter_result_lines
+from numbench.models.batch_client import BatchClient, Entries
+from numbench.models.failures import failed_completion, provider_error, transient_failure
 from numbench.models.formats import messages
-from numbench.models.json_fields import dict_or_empty, text_or_repr
-from numbench.models.provider_errors import failed_completion, provider_error, transient_failure
+from numbench.models.json_fields import object_at, text_or_repr, value_at
 from numbench.records import Completion, Failure, Job
 
-_MAX_CUSTOM_ID_LENGTH = 64
 _CLOCK_TOLERANCE = timedelta(hours=1)
 """How much earlier than planned a job may have started, by the provider's clock."""
 
-_ENDINGS = {"canceled": "was canceled", "expired": "expired before it was processed"}
+_ENDINGS = {
+    "canceled": "the request was canceled",
+    "expired": "the request expired before it was processed",
+}
 
 
 class AnthropicBatchService(BatchClient):
@@ -28,35 +30,26 @@ class AnthropicBatchService(BatchClient):
     results show.
     """
 
-    fields = JobFields(
-        path="messages/batches",
-        query="limit=100",
-        after="after_id",
-        cancel="/cancel",
-        jobs="data",
-        id="id",
-        state="processing_status",
-        prefixes=(),
-        final=("ended",),
-        counts="request_counts",
-        succeeded="succeeded",
-        failed=("errored", "canceled", "expired"),
-    )
     max_requests = 100_000
     max_bytes = 250_000_000
+    path = "messages/batches"
+    after = "after_id"
+    state = "processing_status"
+    final = ("ended",)
+    succeeded = "succeeded"
+    failed = ("errored", "canceled", "expired")
 
     @property
     def _api_url(self) -> str:
         return messages.api_root(self._base_url)
 
-    def size(self, request: BatchRequest) -> int:
-        """Return an upper bound for the bytes of the request."""
-        return len(msgspec.json.encode(self._entry(request, "x" * _MAX_CUSTOM_ID_LENGTH))) + 1
-
     async def submit(self, requests: Sequence[BatchRequest], key: str) -> str:
         """Start a job and return its id."""
-        entries = [self._entry(each, _custom_id(key, n)) for n, each in enumerate(requests)]
-        return self._id(await self._object("POST", self.fields.path, {"requests": entries}))
+        entries = [
+            {"custom_id": _custom_id(key, position), "params": self._request_body(request)}
+            for position, request in enumerate(requests)
+        ]
+        return self._id(await self._object("POST", self.path, {"requests": entries}))
 
     async def find(self, job: Job, other_ids: Collection[str] = ()) -> str | None:
         """Return the id of the newest job with the key of `job`.
@@ -73,7 +66,7 @@ class AnthropicBatchService(BatchClient):
             identity = self._id(listed)
             if identity in other_ids or self._total(listed) != len(job.items):
                 continue
-            if listed.get("processing_status") != "ended":
+            if listed.get(self.state) not in self.final:
                 unfinished.append(identity)
             elif [each async for each in self.results(msgspec.structs.replace(job, id=identity))]:
                 return identity
@@ -90,34 +83,22 @@ class AnthropicBatchService(BatchClient):
         status = await super().status(job)
         return status if status.is_finished else status._replace(succeeded=None, failed=None)
 
-    async def results(self, job: Job) -> AsyncIterator[tuple[str, Completion]]:
-        """Yield the results of a job that has ended, also of one that was canceled."""
+    async def _pages_of_results(self, job: Job) -> AsyncIterator[Entries]:
         content = await self._content("GET", f"{self._job_path(job.id or '')}/results")
-        request_ids = {_custom_id(job.key, n): each for n, each in enumerate(job.items)}
-        results: dict[str, Completion] = {}
-        for custom_id, line in iter_result_lines(content):
-            if request_id := request_ids.get(custom_id):
-                self._add(results, request_id, _completion(line))
-        for each in results.items():
-            yield each
+        ids = {_custom_id(job.key, position): each for position, each in enumerate(job.items)}
+        yield ((ids.get(custom_id, ""), line) for custom_id, line in self._result_lines(content))
 
-    def _entry(self, request: BatchRequest, custom_id: str) -> dict[str, object]:
-        return {"custom_id": custom_id, "params": self._body(request)}
-
-
-def _completion(line: Mapping[str, object]) -> Completion:
-    """Return the completion in a line of results; requests without an answer are not billed."""
-    result = dict_or_empty(line.get("result"))
-    match text_or_repr(result.get("type")):
-        case "succeeded":
-            return messages.parse_completion(result.get("message"))
-        case "errored":
-            error = dict_or_empty(result.get("error"))
+    def _completion(self, result: Mapping[str, object]) -> Completion:
+        """Return the completion in a line; requests without an answer are not billed."""
+        ending = text_or_repr(value_at(result, "result.type"))
+        if ending == "succeeded":
+            return self._format.parse(value_at(result, "result.message"))
+        if ending == "errored":
+            error = object_at(result, "result.error")
             failure = messages.failure_from_error(error.get("error") or error)
             return failed_completion(msgspec.structs.replace(failure, possibly_billed=False))
-        case "canceled" | "expired" as ending:
-            return failed_completion(transient_failure(f"the request {_ENDINGS[ending]}"))
-    return failed_completion(transient_failure("the server sent neither a response nor an error"))
+        unknown = "the server sent neither a response nor an error"
+        return failed_completion(transient_failure(_ENDINGS.get(ending, unknown)))
 
 
 def _is_older(listed: Mapping[str, object], job: Job) -> bool:

@@ -122,7 +122,7 @@ class BatchStatus(NamedTuple):
 class BatchService(Protocol):
     """A provider's batch API: jobs of many requests, answered within a day at a lower price.
 
-    Methods that contact the provider do so once and raise `provider_errors.ProviderError` if that
+    Methods that contact the provider do so once and raise `failures.ProviderError` if that
     fails. One job takes at most `max_requests` requests, whose sizes sum to at most `max_bytes`.
     """
 
@@ -180,6 +180,11 @@ def merge_parameters(body: Mapping[str, object], params: Mapping[str, object]) -
 def last_user_message(messages: Sequence[Message]) -> str:
     """Return the content of the last user message: the question without its prompts."""
     return next(message.content for message in reversed(messages) if message.role == "user")
+
+
+def system_prompt(messages: Sequence[Message]) -> str:
+    """Return the system prompts, separated by blank lines."""
+    return "\n\n".join(message.content for message in messages if message.role == "system")
 
 
 def answer_schema(kind: AnswerKind) -> dict[str, object]:

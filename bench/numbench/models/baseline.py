@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from numbench.errors import BadInput
 from numbench.models.base import Message, RequestSettings, last_user_message
-from numbench.models.provider_errors import failed_completion
+from numbench.models.failures import failed_completion
 from numbench.models.providers import (
     ModelProperties,
     ModelTarget,

@@ -2,39 +2,41 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
+from dataclasses import replace
 from difflib import get_close_matches
 from typing import NamedTuple
 
 import msgspec
 
 from numbench.errors import BadInput
-from numbench.models.base import RequestSettings
-from numbench.models.credentials import key_from_environment, load_env_file
+from numbench.models.base import Api, Model, RequestSettings
 from numbench.models.facts import (
     DEFAULT_LEVEL,
+    TOKENS_LEVEL,
     Facts,
     NamedModel,
     ReasoningLevel,
     bundled_tables,
+    catalogue_path,
     combined,
     fill,
+    user_tables,
 )
-from numbench.models.model_map import ModelFacts, find_facts, load_model_map
+from numbench.models.model_map import ModelFacts, find_facts, find_vendor_facts, load_model_map
 from numbench.models.providers import (
     ProviderPlugin,
     all_providers,
     find_provider,
+    is_installed,
     join_names,
-    plugin_models,
-    rules_for,
+    plugin_providers,
+    provider_names,
 )
-from numbench.models.user_catalogue import catalogue_path, load_user_catalogue
+from numbench.models.servers import normalize_base_url
+from numbench.secrets import key_from_environment, load_env_file
 
 _MAX_SUGGESTIONS = 3
-
-_TOKENS_LEVEL = re.compile(r"([0-9]{1,9})-tokens")
 
 
 class CatalogueEntry(NamedTuple):
@@ -48,22 +50,49 @@ class CatalogueEntry(NamedTuple):
     key_is_set: bool
 
 
-class ResolvedModel(NamedTuple):
-    """A model at a reasoning level: its provider, its name there, and its request settings.
+class ModelDescription(NamedTuple):
+    """A model at a reasoning level, before any request is made.
 
-    level_request: the part of the settings' `request` that is due to the level.
-    limits: prices and limits according to the model map, None if it lacks the model.
+    settings: a template; the runner sets the kind of answer for each task.
+    identity: what else identifies the requests of a run: route, server, and the API format if it
+        is not Chat Completions; for models in this process, for example a hash of the weights.
+    provider, served_name: who serves it, under which name.
+    is_named: whether the name is that of a named model, not a route.
+    takes_seed: whether requests may contain a seed.
+    level_request: the part of the settings' `request` that is due to the reasoning level.
+    facts: prices and limits according to the model map, None if it lacks the model or another
+        server serves it.
+    model: the open model, of those in this process: it stays open as long as its description.
     """
 
     display: str
     level: str
+    settings: RequestSettings
+    identity: dict[str, object]
     provider: ProviderPlugin
     served_name: str
-    settings: RequestSettings
-    takes_seed: bool
-    level_request: Mapping[str, object]
-    limits: ModelFacts | None
-    is_in_catalogue: bool
+    is_named: bool = False
+    takes_seed: bool = True
+    level_request: Mapping[str, object] = {}
+    facts: ModelFacts | None = None
+    model: Model | None = None
+
+    @property
+    def route(self) -> str | None:
+        """`PROVIDER/NAME`, None for models in this process."""
+        route = self.identity.get("route")
+        return None if route is None else str(route)
+
+    @property
+    def key_is_set(self) -> bool:
+        """Whether a variable of the environment has the API key, if one is needed."""
+        variables = self.provider.key_variables
+        return not variables or key_from_environment(variables) is not None
+
+    @property
+    def batch_discount(self) -> float | None:
+        """The share of the price that the batch API takes off, None if there is none."""
+        return self.provider.batch_discount if self.provider.open_batch else None
 
 
 def bundled_models() -> tuple[NamedModel, ...]:
@@ -78,28 +107,28 @@ def named_models() -> dict[str, NamedModel]:
     or a name that exists twice.
     """
     models = {model.name: model for model in bundled_tables().model}
-    for model in plugin_models():
-        if model.name in models:
-            raise BadInput(
-                f"the plugin provider {_provider_name(model.route)!r} names a model "
-                f"{model.name!r}, which exists already ({models[model.name].route}); rename it"
-            )
-        models[model.name] = model
-    models |= {model.name: model for model in load_user_catalogue().model}
+    for provider in plugin_providers().values():
+        for model in provider.models:
+            if model.name in models:
+                raise BadInput(
+                    f"the plugin provider {provider.name!r} names a model {model.name!r}, which "
+                    f"exists already ({models[model.name].route}); rename it"
+                )
+            models[model.name] = model
+    models |= {model.name: model for model in user_tables().model}
     return {name: _with_levels(model) for name, model in models.items()}
 
 
 def bundled_model(name: str) -> NamedModel | None:
     """Return the bundled model `name`, None if there is none or the user replaces it."""
-    if any(model.name == name for model in load_user_catalogue().model):
+    if any(model.name == name for model in user_tables().model):
         return None
     return next((model for model in bundled_models() if model.name == name), None)
 
 
 def find_named_model(name: str) -> NamedModel | None:
     """Return the named model `name`. Plugins are loaded only if the catalogues lack the name."""
-    tables = (load_user_catalogue().model, bundled_tables().model)
-    for model in (model for table in tables for model in table):
+    for model in (*user_tables().model, *bundled_tables().model):
         if model.name == name:
             return _with_levels(model)
     return None if "/" in name else named_models().get(name)
@@ -110,7 +139,7 @@ def list_models() -> tuple[CatalogueEntry, ...]:
     load_env_file()
     entries = []
     for model in named_models().values():
-        variables = _provider_of(model).key_variables
+        variables = find_model_provider(model.route).key_variables
         environment_key = key_from_environment(variables)
         key = environment_key.variable if environment_key else next(iter(variables), None)
         is_set = environment_key is not None or not variables
@@ -131,9 +160,8 @@ def find_model_provider(name: str, base_url: str | None = None) -> ProviderPlugi
 
     base_url: that of the user's own server, whose models have a route of their own.
     """
-    if model := find_named_model(name):
-        return _provider_of(model)
-    provider_name, _, served_name = name.partition("/")
+    model = find_named_model(name)
+    provider_name, _, served_name = (model.route if model else name).partition("/")
     provider = find_provider(provider_name) if served_name else None
     if provider is None and base_url:
         raise BadInput(f"unknown model {name!r}: for the server at --base-url use 'openai/{name}'")
@@ -142,15 +170,25 @@ def find_model_provider(name: str, base_url: str | None = None) -> ProviderPlugi
     return provider
 
 
-def resolve_model(name: str, reasoning: str | None) -> ResolvedModel:
-    """Resolve the name or route of a hosted model at a reasoning level.
+def describe_hosted(
+    name: str, reasoning: str | None = None, base_url: str | None = None, api: Api = "chat"
+) -> ModelDescription:
+    """Return the description of a model behind a server at a reasoning level.
 
-    Raises BadInput, with suggestions, for an unknown model or a level that it does not have.
+    Raises BadInput, with suggestions, for an unknown model, or a level or API that it lacks.
     """
-    provider, model = find_model_provider(name), find_named_model(name)
+    provider, model = find_model_provider(name, base_url), find_named_model(name)
+    if api not in provider.apis:
+        able = provider_names(lambda plugin: api in plugin.apis)
+        raise BadInput(
+            f"{name}: --api {api} is available from {able} only, not from {provider.name}: "
+            "leave out --api"
+        )
+    if provider.sdk is not None and not is_installed(provider.sdk):
+        raise BadInput(f"{name} needs the package {provider.sdk}: pip install {provider.sdk}")
     route = model.route if model else name
     levels = model.all_levels() if model else _levels_of_route(name, provider)
-    if tokens := _TOKENS_LEVEL.fullmatch(reasoning or ""):
+    if tokens := TOKENS_LEVEL.fullmatch(reasoning or ""):
         level, chosen = tokens[0], _budget_level(name, route, provider, int(tokens[1]), levels)
     elif reasoning is None and model is None:
         level, chosen = DEFAULT_LEVEL, ReasoningLevel()
@@ -169,17 +207,23 @@ def resolve_model(name: str, reasoning: str | None) -> ResolvedModel:
         request={**(facts.request or {}), **chosen.request},
     )
     settings = _settings(facts.updated(given), model)
+    takes_seed = facts.takes_seed is not False and api == "chat"
+    server = normalize_base_url(base_url, provider.key_variables) if base_url else None
+    identity: dict[str, object] = {"route": route, "base_url": server}
+    identity |= {"api": api} if api != "chat" else {}
+    identity |= {"note": provider.note} if provider.note else {}
     served_name = route.partition("/")[2]
-    return ResolvedModel(
+    return ModelDescription(
         display=model.display if model else served_name,
         level=level,
+        settings=settings if takes_seed else replace(settings, seed=None),
+        identity=identity,
         provider=provider,
         served_name=served_name,
-        settings=settings,
-        takes_seed=facts.takes_seed is not False,
+        is_named=model is not None,
+        takes_seed=takes_seed,
         level_request={k: v for k, v in settings.request.items() if base.get(k) != v},
-        limits=find_facts(route),
-        is_in_catalogue=model is not None,
+        facts=None if base_url else find_facts(route) or find_vendor_facts(route),
     )
 
 
@@ -193,9 +237,9 @@ def select_level(name: str, reasoning: str | None, levels: Mapping[str, Reasonin
         if len(levels) > 1:
             raise BadInput(f"{name} has several reasoning levels: give --reasoning {choices}")
         return next(iter(levels))
+    if not levels:
+        raise BadInput(f"{name} has no reasoning levels: leave out --reasoning")
     if reasoning not in levels:
-        if not levels:
-            raise BadInput(f"{name} has no reasoning levels: leave out --reasoning")
         raise BadInput(f"{name} has no reasoning level {reasoning!r}; possible: {choices}")
     return reasoning
 
@@ -210,7 +254,8 @@ def _facts(route: str, provider: ProviderPlugin, level: str) -> Facts:
     facts = facts.updated(provider.facts)
     if provider.levels:
         facts = facts.updated(Facts(levels=dict(provider.levels)))
-    return combined(facts, route, level, rules_for(provider))
+    rules = (*bundled_tables().rule, *provider.rules, *user_tables().rule)
+    return combined(facts, route, level, rules)
 
 
 def _settings(facts: Facts, model: NamedModel | None) -> RequestSettings:
@@ -235,7 +280,7 @@ def _settings(facts: Facts, model: NamedModel | None) -> RequestSettings:
 
 def _with_levels(model: NamedModel) -> NamedModel:
     """Return a named model whose levels have their settings, those of its route as a default."""
-    provider = find_provider(_provider_name(model.route))
+    provider = find_provider(model.route.partition("/")[0])
     if provider is None or provider.in_process:
         raise BadInput(
             f"{catalogue_path()}: {model.name}: route {model.route!r}: use PROVIDER/NAME of a "
@@ -289,7 +334,7 @@ def _unknown_model_error(name: str) -> BadInput:
             f"unknown model {name!r}: did you mean {join_names(suggestions, 'or')}? "
             "(`numbench models` and `numbench models --all` list them)"
         )
-    routes = [route for plugin in _routers() for route in plugin.routes]
+    routes = [route for plugin in all_providers() if plugin.is_router for route in plugin.routes]
     return BadInput(
         f"unknown model {name!r}: use a name that `numbench models` lists, or a route such as "
         f"{join_names(routes, 'or')}"
@@ -299,38 +344,19 @@ def _unknown_model_error(name: str) -> BadInput:
 def _suggest_models(name: str) -> list[str]:
     """Return valid names that the user may have meant: first the routes of models of that name."""
     provider_name, _, rest = name.partition("/")
-    provider = find_provider(provider_name)
-    if provider is not None:
-        return list(provider.routes[:_MAX_SUGGESTIONS])
-    providers = all_providers()
-    plugins = {plugin.name: plugin for plugin in providers if not plugin.is_router}
+    providers = {plugin.name: plugin for plugin in all_providers()}
+    if provider_name in providers:
+        return list(providers[provider_name].routes[:_MAX_SUGGESTIONS])
+    routers = [plugin.name for plugin in providers.values() if plugin.is_router]
     suggestions = [
-        route
-        for route in load_model_map().models
-        if _provider_name(route) in plugins and route.partition("/")[2] == (rest or name).lower()
+        f"{vendor}/{served_name}"
+        for vendor, _, served_name in (route.partition("/") for route in load_model_map().models)
+        if served_name == (rest or name).lower() and vendor in providers and vendor not in routers
     ]
     if not suggestions:
-        routes = [route for plugin in providers for route in plugin.routes if route.islower()]
+        routes = [route for each in providers.values() for route in each.routes if route.islower()]
         suggestions = get_close_matches(name.lower(), [*named_models(), *routes], n=1)
     if rest:
-        names = [plugin.name for plugin in providers]
-        if similar := get_close_matches(provider_name.lower(), names, n=1, cutoff=0.75):
-            suggestions.append(f"{similar[0]}/{rest}")
-        else:
-            suggestions += [f"{plugin.name}/{name}" for plugin in _routers()]
+        similar = get_close_matches(provider_name.lower(), [*providers], n=1, cutoff=0.75)
+        suggestions += [f"{each}/{rest}" for each in similar] or [f"{r}/{name}" for r in routers]
     return list(dict.fromkeys(suggestions))[:_MAX_SUGGESTIONS]
-
-
-def _routers() -> list[ProviderPlugin]:
-    """Return the providers that pass requests on to other vendors."""
-    return [plugin for plugin in all_providers() if plugin.is_router]
-
-
-def _provider_of(model: NamedModel) -> ProviderPlugin:
-    provider = find_provider(_provider_name(model.route))
-    assert provider is not None, f"no provider for {model.route}"
-    return provider
-
-
-def _provider_name(route: str) -> str:
-    return route.partition("/")[0]

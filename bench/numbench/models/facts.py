@@ -1,21 +1,34 @@
 """What is known about models and providers, as rows of TOML files: `Tables`.
 
-The bundled files (`providers.toml`, `catalogue.toml`) and the user's catalogue have the same
-tables.
+The bundled files (`providers.toml`, `catalogue.toml`, `prices.toml`) and the user's catalogue have
+the same tables.
 """
 
 from __future__ import annotations
 
+import math
+import os
 import re
 import tomllib
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
+from urllib.parse import urlsplit
 
 import msgspec
-from msgspec import Struct
+from msgspec import Meta, Struct
+
+from numbench.errors import BadInput
+from numbench.models.servers import is_plain_text_on_the_internet
+
+USER_CATALOGUE = "numbench-catalogue.toml"
+"""The user's catalogue in the working directory."""
+
+CATALOGUE_VARIABLE = "NUMBENCH_CATALOGUE"
+"""The environment variable with the path of the user's catalogue."""
 
 DEFAULT_LEVEL = "default"
 """The reasoning level of a model that is used without `--reasoning` and has no named models."""
@@ -23,7 +36,22 @@ DEFAULT_LEVEL = "default"
 REASONING = "reasoning"
 """In `Rule.at`: every level but `default` and `none`."""
 
+TOKENS_LEVEL = re.compile(r"([0-9]{1,9})-tokens")
+"""The names of levels with a number of reasoning tokens."""
+
+_LEVEL = re.compile(r"[a-z0-9][a-z0-9.-]*")
+_FIELD_OF = {"model": "route", "seed": "seed"} | dict.fromkeys(
+    ("max_tokens", "max_completion_tokens", "max_output_tokens", "maxOutputTokens"), "max_tokens"
+)
+"""The fields that set a parameter: records and cost limits rely on them."""
+
+_OWN_PARAMETERS = frozenset({"messages", "input", "contents", "system", "stream"})
+"""Parameters that the wire formats set."""
+
 _DATE_SUFFIX = re.compile(r"-\d{8}$")
+
+_Tokens = Annotated[int, Meta(ge=1)]
+_Dollars = Annotated[float, Meta(ge=0, le=1e9)]
 
 
 class ReasoningLevel(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -36,8 +64,18 @@ class ReasoningLevel(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     request: dict[str, object] = {}
     route: str | None = None
     structured: bool | None = None
-    max_tokens: int | None = None
+    max_tokens: _Tokens | None = None
     temperature: bool | None = None
+
+    def __post_init__(self) -> None:
+        for name in self.request:
+            if name in _OWN_PARAMETERS:
+                raise ValueError(f"request.{name}: numbench sets it; omit it")
+            if name in _FIELD_OF:
+                raise ValueError(f"request.{name}: use the field {_FIELD_OF[name]}")
+        value = self.request.get("temperature", 0.0)
+        if type(value) not in (int, float) or not 0 <= msgspec.convert(value, float) < math.inf:
+            raise ValueError(f"request.temperature: {value!r}: give a number, 0 or more")
 
 
 class ReasoningBudget(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -71,8 +109,15 @@ class Facts(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     request: dict[str, object] | None = None
     temperature: bool | None = None
     structured: bool | None = None
-    max_tokens: int | None = None
+    max_tokens: _Tokens | None = None
     takes_seed: bool | None = None
+
+    def __post_init__(self) -> None:
+        for level in self.all_levels():
+            if not _LEVEL.fullmatch(level) or TOKENS_LEVEL.fullmatch(level):
+                raise ValueError(
+                    f"level {level!r}: use a-z, 0-9, '-' and '.', and no number of tokens"
+                )
 
     def updated(self, other: Facts) -> Facts:
         """Return these facts with those of `other`, which take precedence."""
@@ -133,7 +178,7 @@ class HostedProvider(Facts, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     batch: the batch API; batch_discount: the share of the price that it takes off.
     """
 
-    name: str
+    name: Annotated[str, Meta(pattern="^[a-z0-9_-]+$")]
     url: str
     formats: tuple[Literal["chat", "responses", "messages", "gemini"], ...] = ("chat",)
     keys: tuple[str, ...] = ()
@@ -147,6 +192,16 @@ class HostedProvider(Facts, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     reports_cost: bool = False
     batch: Literal["openai", "anthropic", "gemini"] | None = None
     batch_discount: float = 0.0
+
+    def __post_init__(self) -> None:
+        Facts.__post_init__(self)
+        parts = urlsplit(self.url)
+        if not parts.hostname or parts.scheme not in ("http", "https"):
+            raise ValueError(f"provider {self.name!r}: url {self.url!r}: use https://HOST/PATH")
+        if is_plain_text_on_the_internet(self.url):
+            raise ValueError(
+                f"provider {self.name!r}: url: the key would go in plain text; use https://"
+            )
 
 
 class NamedModel(Facts, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -163,20 +218,67 @@ class NamedModel(Facts, frozen=True, kw_only=True, forbid_unknown_fields=True):
     date: str = ""
     source: str = ""
 
+    def __post_init__(self) -> None:
+        Facts.__post_init__(self)
+        if "/" in self.name or not self.name.strip() or not self.name.isprintable():
+            raise ValueError(
+                f"model {self.name!r}: give a name without slashes and control characters"
+            )
+        levels = self.all_levels()
+        if self.levels is not None and not levels:
+            raise ValueError(f"model {self.name!r}: levels: give at least one, such as default")
+        provider = provider_of(self.route)
+        for level, settings in levels.items():
+            if settings.route and provider_of(settings.route) != provider:
+                raise ValueError(f"level {level}: all routes of a model need the same provider")
+            accepts = self.temperature if settings.temperature is None else settings.temperature
+            if "temperature" in settings.request and accepts is False:
+                raise ValueError(
+                    f"level {level}: request.temperature: temperature = false says that the model "
+                    "accepts none; omit one of them"
+                )
 
-class ModelPrice(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+
+class Price(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """US dollars per million tokens on one route (`PROVIDER/NAME`); `output` covers reasoning.
 
     date, source: when and where the price was found; both are shown with every cost.
-    varies: a mean over several providers, good for a plan only.
+    varies: the price is a mean over several providers, or that of one of them: used in plans, not
+        in costs of requests.
+    own: the price is from the user's catalogue; never written to a file.
+    priced_up_to: input tokens of a request up to which the price holds; None for any number.
+    has_batch_price: whether the discount of the batch API is known to apply.
+    since: the first day of the price, for one that replaces another.
+    note: what to know about the price.
     """
 
     route: str
-    input: float
-    output: float
+    input: _Dollars
+    output: _Dollars
     date: str = "undated"
     source: str = "the user's catalogue"
     varies: bool = False
+    own: bool = False
+    priced_up_to: int | None = None
+    has_batch_price: bool = True
+    since: str = ""
+    note: str = ""
+
+    def __post_init__(self) -> None:
+        provider_of(self.route)
+
+    @property
+    def basis(self) -> str:
+        """The origin of a cost at this price, in a few words."""
+        return f"price table ({self.date})" if self.date else self.source
+
+    @property
+    def record(self) -> dict[str, object]:
+        """The price as it is written to `run.json`: only its origin if it is the user's own."""
+        if self.own:
+            return {"source": "the user's catalogue"}
+        record = {"input": self.input, "output": self.output, "source": self.source}
+        return record | ({"date": self.date} if self.date else {})
 
 
 class Tables(Struct, frozen=True, forbid_unknown_fields=True):
@@ -185,19 +287,60 @@ class Tables(Struct, frozen=True, forbid_unknown_fields=True):
     provider: tuple[HostedProvider, ...] = ()
     rule: tuple[Rule, ...] = ()
     model: tuple[NamedModel, ...] = ()
-    price: tuple[ModelPrice, ...] = ()
+    price: tuple[Price, ...] = ()
+
+    def __post_init__(self) -> None:
+        names = [f"models of the name {model.name!r}" for model in self.model]
+        names += [f"prices for {price.route} {price.since}".rstrip() for price in self.price]
+        for name, count in Counter(names).items():
+            if count > 1:
+                raise ValueError(f"there are two {name}")
+
+
+def provider_of(route: str) -> str:
+    """Return the provider of a route. Raises ValueError if that is no route."""
+    provider, _, name = route.partition("/")
+    if not name:
+        raise ValueError(f"route {route!r}: use PROVIDER/NAME")
+    return provider
 
 
 @cache
 def bundled_tables() -> Tables:
     """Return the tables of this package."""
-    texts = [_read(name) for name in ("providers.toml", "catalogue.toml")]
-    merged = {name: rows for text in texts for name, rows in tomllib.loads(text).items()}
-    return msgspec.convert(merged, Tables)
+    names = ("providers.toml", "catalogue.toml", "prices.toml")
+    return _read("", *(Path(__file__).with_name(name).read_text("utf-8") for name in names))
 
 
-def _read(name: str) -> str:
-    return Path(__file__).with_name(name).read_text(encoding="utf-8")
+def user_tables() -> Tables:
+    """Return the user's catalogue. Raises BadInput, with file and row, if it is wrong."""
+    path = catalogue_path()
+    if path is None:
+        return Tables()
+    try:
+        return _read(str(path), path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise BadInput(
+            f"{path}: {error.strerror}; correct {CATALOGUE_VARIABLE}, the path of the catalogue"
+        ) from error
+    except UnicodeDecodeError as error:
+        raise BadInput(f"{path}: {error}") from error
+
+
+def catalogue_path() -> Path | None:
+    """Return the path of the user's catalogue, None if there is none."""
+    if path := os.environ.get(CATALOGUE_VARIABLE, "").strip():
+        return Path(path)
+    return Path(USER_CATALOGUE) if Path(USER_CATALOGUE).is_file() else None
+
+
+@lru_cache(maxsize=8)
+def _read(path: str, *texts: str) -> Tables:
+    try:
+        merged = {name: rows for text in texts for name, rows in tomllib.loads(text).items()}
+        return msgspec.convert(merged, Tables)
+    except (tomllib.TOMLDecodeError, msgspec.ValidationError) as error:
+        raise BadInput(f"{path}: {str(error).replace(' - at `$.', ', in `')}") from error
 
 
 def combined(facts: Facts, route: str, level: str, rules: Sequence[Rule]) -> Facts:

@@ -16,9 +16,10 @@ import aiohttp
 from yarl import URL
 
 from numbench.models.base import DEFAULT_TIMEOUT_SECONDS
-from numbench.models.provider_errors import (
+from numbench.models.failures import (
     ProviderError,
     connection_failure,
+    failure_from_reply,
     timeout_failure,
     wrong_server_failure,
 )
@@ -137,7 +138,7 @@ def sdk_client(client: HttpClient) -> httpx.AsyncClient:
     """Return an httpx client that sends through `client`, for the SDKs of batch APIs.
 
     So these have the same proxies and bounds, and follow no redirects, to which they would send
-    the key. The cause of an httpx error is the ProviderError with the failure.
+    the key. Whatever fails raises ProviderError, which may be the cause of an error of the SDK.
     """
     import httpx
 
@@ -146,10 +147,9 @@ def sdk_client(client: HttpClient) -> httpx.AsyncClient:
             own = ("host", "content-length", "accept-encoding", "connection")
             headers = {k: v for k, v in request.headers.items() if k not in own}
             body = await request.aread()
-            try:
-                reply = await client.request(request.method, str(request.url), headers, body, None)
-            except ProviderError as error:
-                raise httpx.TransportError(str(error)) from error
+            reply = await client.request(request.method, str(request.url), headers, body, None)
+            if not reply.is_success:
+                raise ProviderError(failure_from_reply(reply.status, reply.headers, reply.content))
             # The body is decompressed already, and its length another one.
             dropped = ("content-encoding", "content-length", "transfer-encoding")
             kept = {k: v for k, v in reply.headers.items() if k.lower() not in dropped}

@@ -1,4 +1,4 @@
-"""Reading the JSON that servers send: lenient decoding and typed access to fields."""
+"""Reading the JSON that servers send: lenient decoding, and fields by path (`a.b`: nested)."""
 
 from __future__ import annotations
 
@@ -40,28 +40,40 @@ def text_or_repr(value: object) -> str:
     return value if isinstance(value, str) else "" if value is None else reprlib.repr(value)
 
 
-def text_or_none(value: object) -> str | None:
-    """Return `value` if it is a string that is not empty."""
+def value_at(body: object, path: str = "") -> object:
+    """Return the value at a path of names, None if there is none; without a path the body."""
+    for name in path.split(".") if path else ():
+        body = body.get(name) if isinstance(body, dict) else None
+    return body
+
+
+def text_at(body: object, path: str = "") -> str | None:
+    """Return the string at a path, None if it is empty or something else."""
+    value = value_at(body, path)
     return value if isinstance(value, str) and value else None
 
 
-def dict_or_empty(value: object) -> Mapping[str, object]:
-    """Return `value` if it is a JSON object, else an empty one."""
+def object_at(body: object, path: str = "") -> Mapping[str, object]:
+    """Return the object at a path, an empty one for anything else."""
+    value = value_at(body, path)
     return value if isinstance(value, dict) else {}
 
 
-def dicts_of(value: object) -> list[Mapping[str, object]]:
-    """Return the elements of a JSON array, each as an object; empty for anything else."""
-    return [dict_or_empty(element) for element in value] if isinstance(value, list) else []
+def objects_at(body: object, path: str = "") -> list[Mapping[str, object]]:
+    """Return the elements of the array at a path, each as an object; empty for anything else."""
+    value = value_at(body, path)
+    return [object_at(element) for element in value] if isinstance(value, list) else []
 
 
-def token_count(value: object) -> int | None:
-    """Return `value` if it is a number of tokens."""
+def tokens_at(body: object, path: str = "") -> int | None:
+    """Return the number of tokens at a path."""
+    value = value_at(body, path)
     return value if type(value) is int and 0 <= value <= _MAX_TOKEN_COUNT else None
 
 
-def dollar_amount(value: object) -> float | None:
-    """Return `value` as a float if it is a finite amount of money, 0 or more."""
+def dollars_at(body: object, path: str = "") -> float | None:
+    """Return the amount of money at a path: finite, 0 or more."""
+    value = value_at(body, path)
     if not isinstance(value, int | float) or isinstance(value, bool):
         return None
     try:

@@ -6,42 +6,32 @@ import asyncio
 import os
 import re
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations
 from logging import CRITICAL, getLogger
 from typing import Any
 
 from numbench.errors import BadInput
-from numbench.models import provider_errors as errors
+from numbench.models import failures
 from numbench.models.base import PLACEHOLDER_KEY, Message, Model, RequestSettings
-from numbench.models.credentials import known_secrets
-from numbench.models.formats import chat
-from numbench.models.json_fields import (
-    InvalidJson,
-    decode_json,
-    dict_or_empty,
-    text_or_repr,
-    token_count,
-)
+from numbench.models.formats import FORMATS
+from numbench.models.json_fields import InvalidJson, decode_json, object_at, text_or_repr, tokens_at
 from numbench.models.model_map import find_facts
 from numbench.models.providers import ModelTarget, ProviderPlugin
-from numbench.models.retry_after import retry_after
 from numbench.models.servers import is_loopback
 from numbench.records import Completion
+from numbench.secrets import known_secrets
 
 _FIELDS = ("usage", "usageMetadata", "usage_metadata", "meta", "prompt_eval_count", "eval_count")
 """The fields of a response with its counts, or with objects that contain them."""
 
-_MEANINGS = [
-    re.compile(names, re.IGNORECASE)
-    for names in (
-        "prompt|input|cache",
-        "completion|output|candidates|^eval_count",
-        "reasoning|thinking|thought",
-        "^total",
-    )
-]
+_MEANINGS = (
+    re.compile("prompt|input|cache", re.IGNORECASE),
+    re.compile("completion|output|candidates|^eval_count", re.IGNORECASE),
+    re.compile("reasoning|thinking|thought", re.IGNORECASE),
+    re.compile("^total", re.IGNORECASE),
+)
 """The names of fields with counts of the input, the output, the reasoning, and of all tokens."""
 
 
@@ -73,7 +63,7 @@ class LiteLLMModel:
         if settings.max_tokens is None and facts and "claude" in self._target.served_name:
             # Its API requires a limit; litellm's own is smaller when the model reasons.
             settings = replace(settings, max_tokens=facts.max_output)
-        return chat.build_request(self._target.served_name, messages, settings, "max_tokens")
+        return FORMATS["chat"].body(self._target.served_name, messages, settings, "max_tokens")
 
     async def answer(self, messages: Sequence[Message], settings: RequestSettings) -> Completion:
         """Send one request. Failures are values; secrets that a server echoes are masked."""
@@ -94,26 +84,26 @@ class LiteLLMModel:
                 )
             answer = {"provider": self._provider} | response.model_dump()
             answer["usage"] = reported_usage(answer.get("usage"), details.get("original_response"))
-            completion = chat.parse_completion(answer)
+            completion = FORMATS["chat"].parse(answer)
         except TimeoutError:
-            completion = errors.failed_completion(errors.timeout_failure(settings.timeout))
+            completion = failures.failed_completion(failures.timeout_failure(settings.timeout))
         except openai.APIError as error:
             status = getattr(error, "status_code", None)
             headers = getattr(error, "litellm_response_headers", None) or {}
-            failure = errors.failure_from_status(
+            failure = failures.failure_from_status(
                 status if type(status) is int else 500,
                 text_or_repr(error.message),
                 code=text_or_repr(error.code),
-                retry_after=retry_after(headers),
+                retry_after=failures.retry_after(headers),
             )
-            completion = errors.failed_completion(failure)
+            completion = failures.failed_completion(failure)
         except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
             # Without a response it is an error in this program.
             if not details:
                 raise
-            failure = errors.unreadable_failure(f"litellm cannot read the response: {error}")
-            completion = errors.failed_completion(failure)
-        return errors.sanitize_completion(completion, self._secrets)
+            failure = failures.unreadable_failure(f"litellm cannot read the response: {error}")
+            completion = failures.failed_completion(failure)
+        return failures.sanitize_completion(completion, self._secrets)
 
     async def close(self) -> None:
         """Close litellm's connections."""
@@ -127,7 +117,7 @@ def reported_usage(usage: object, original: object) -> dict[str, object]:
     or as a sum: of the input and what a cache holds, or of the output and the reasoning.
     """
     try:
-        response = dict_or_empty(decode_json(str(original).encode("utf-8", "replace")))
+        response = object_at(decode_json(str(original).encode("utf-8", "replace")))
     except InvalidJson:
         response = {}
     counts = list(_counts({name: response[name] for name in _FIELDS if name in response}))
@@ -140,22 +130,17 @@ def reported_usage(usage: object, original: object) -> dict[str, object]:
         "total_tokens": {*totals},
         "reasoning_tokens": {*thoughts},
     }
-    details = dict_or_empty(dict_or_empty(usage).get("completion_tokens_details"))
-    numbers = {**dict_or_empty(usage), "reasoning_tokens": details.get("reasoning_tokens")}
+    numbers = {**object_at(usage, "completion_tokens_details"), **object_at(usage)}
     kept = {name: numbers[name] for name in confirmed if numbers.get(name) in confirmed[name]}
-    cost = {
-        k: v
-        for k, v in dict_or_empty(response.get("usage")).items()
-        if "cost" in k or k == "is_byok"
-    }
+    billed = object_at(response, "usage")
+    cost = {name: billed[name] for name in billed if "cost" in name or name == "is_byok"}
     return {**cost, **kept, "completion_tokens_details": kept}
 
 
-def _counts(fields: dict[str, object]) -> Iterator[tuple[str, int]]:
+def _counts(fields: Mapping[str, object]) -> Iterator[tuple[str, int]]:
     for name, value in fields.items():
-        if isinstance(value, dict):
-            yield from _counts(value)
-        elif (number := token_count(value)) is not None:
+        yield from _counts(object_at(value))
+        if (number := tokens_at(value)) is not None:
             yield name, number
 
 

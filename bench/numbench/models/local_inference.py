@@ -15,73 +15,16 @@ from typing import TYPE_CHECKING, Generic, NamedTuple, Protocol, TypeVar
 
 from numbench.errors import BadInput, NumbenchError
 from numbench.models.base import RequestSettings
-from numbench.models.provider_errors import failed_completion
+from numbench.models.failures import failed_completion
 from numbench.records import Completion, Failure
 
 if TYPE_CHECKING:
     import torch
 
-RequestT = TypeVar("RequestT")
-ResultT = TypeVar("ResultT")
-
 _BATCH_WINDOW_SECONDS = 0.02
 """How long a batch waits for further calls: short compared with the time that a batch takes."""
 
 _MAX_ERROR_LENGTH = 300
-
-
-class Batcher(Generic[RequestT, ResultT]):
-    """A queue: the calls that wait when a batch is finished make up the next one.
-
-    `work` answers a batch, in order, in a worker thread, and never runs twice at a time. A batch
-    contains at most `max_batch_size` calls.
-    """
-
-    def __init__(
-        self, work: Callable[[Sequence[RequestT]], Sequence[ResultT]], max_batch_size: int
-    ) -> None:
-        self.max_batch_size = max_batch_size
-        self._work = work
-        self._queue: list[tuple[RequestT, asyncio.Future[ResultT]]] = []
-        self._worker: asyncio.Task[None] | None = None
-
-    async def __call__(self, request: RequestT) -> ResultT:
-        """Return the result for `request`. Raises what `work` raises for its batch."""
-        future: asyncio.Future[ResultT] = asyncio.get_running_loop().create_future()
-        self._queue.append((request, future))
-        if self._worker is None or self._worker.done():
-            self._worker = asyncio.create_task(self._run_batches())
-        return await future
-
-    async def finish(self) -> None:
-        """Cancel the calls that wait for a batch, and wait for the batch that is running."""
-        for _, future in self._queue:
-            future.cancel()
-        if self._worker is not None and not self._worker.done():
-            await asyncio.wait([self._worker])
-        self._worker = None
-
-    async def _run_batches(self) -> None:
-        while self._queue:
-            await asyncio.sleep(_BATCH_WINDOW_SECONDS)
-            if batch := self._next_batch():
-                await self._run_batch(batch)
-
-    def _next_batch(self) -> list[tuple[RequestT, asyncio.Future[ResultT]]]:
-        """Remove and return the calls that have waited longest; drop those that are cancelled."""
-        calls = [call for call in self._queue if not call[1].done()]
-        self._queue = calls[self.max_batch_size :]
-        return calls[: self.max_batch_size]
-
-    async def _run_batch(self, batch: Sequence[tuple[RequestT, asyncio.Future[ResultT]]]) -> None:
-        working = asyncio.to_thread(self._work, [request for request, _ in batch])
-        (outcome,) = await asyncio.gather(working, return_exceptions=True)
-        waiting = [(n, future) for n, (_, future) in enumerate(batch) if not future.done()]
-        for number, future in waiting:
-            if isinstance(outcome, BaseException):
-                future.set_exception(outcome)
-            else:
-                future.set_result(outcome[number])
 
 
 class BatchItem(Protocol):
@@ -107,15 +50,42 @@ class BatchTiming(NamedTuple):
 class LocalModel(ABC, Generic[ItemT, OutputT]):
     """Base class of networks in this process: greedy decoding of concurrent requests in batches.
 
-    A batch that needs more memory than there is is split in halves. It ends when the longest time
-    limit of its prompts is over, or at the next token after `close`.
+    The requests that wait when a batch is finished make up the next one, of at most
+    `max_batch_size`. A batch that needs more memory than there is is split in halves. It ends when
+    the longest time limit of its prompts is over, or at the next token after `close`.
     """
 
     def __init__(self, name: str, max_batch_size: int) -> None:
         self.name = name
-        self._max_batch_size = max_batch_size
+        self._max_batch_size = self._batch_size = max_batch_size
         self._stop = threading.Event()
-        self._batches: Batcher[ItemT, Completion] = Batcher(self._answer_batch, max_batch_size)
+        self._queue: list[tuple[ItemT, asyncio.Future[Completion]]] = []
+        self._worker: asyncio.Task[None] | None = None
+
+    async def _batches(self, item: ItemT) -> Completion:
+        """Return the completion of a prompt, from a batch. Raises what a batch raises."""
+        future: asyncio.Future[Completion] = asyncio.get_running_loop().create_future()
+        self._queue.append((item, future))
+        if self._worker is None or self._worker.done():
+            self._worker = asyncio.create_task(self._run_batches())
+        return await future
+
+    async def _run_batches(self) -> None:
+        while self._queue:
+            await asyncio.sleep(_BATCH_WINDOW_SECONDS)
+            waiting = [call for call in self._queue if not call[1].done()]
+            batch, self._queue = waiting[: self._batch_size], waiting[self._batch_size :]
+            if not batch:
+                continue
+            working = asyncio.to_thread(self._answer_batch, [item for item, _ in batch])
+            (outcome,) = await asyncio.gather(working, return_exceptions=True)
+            for number, (_, future) in enumerate(batch):
+                if future.done():
+                    continue
+                if isinstance(outcome, BaseException):
+                    future.set_exception(outcome)
+                else:
+                    future.set_result(outcome[number])
 
     @abstractmethod
     def _generate(
@@ -130,9 +100,13 @@ class LocalModel(ABC, Generic[ItemT, OutputT]):
     async def close(self) -> None:
         """Stop the running batch at its next token; the next one may be of full size again."""
         self._stop.set()
-        await self._batches.finish()
+        for _, future in self._queue:
+            future.cancel()
+        if self._worker is not None and not self._worker.done():
+            await asyncio.wait([self._worker])
+        self._worker = None
         self._stop.clear()
-        self._batches.max_batch_size = self._max_batch_size
+        self._batch_size = self._max_batch_size
 
     def _answer_batch(self, items: Sequence[ItemT]) -> list[Completion]:
         """Return one completion per item. Raises NumbenchError for a failure of the machine."""
@@ -158,7 +132,7 @@ class LocalModel(ABC, Generic[ItemT, OutputT]):
         torch.cuda.empty_cache()
         if len(items) == 1:
             return [item_failure("out of GPU memory")]
-        self._batches.max_batch_size = half = len(items) // 2
+        self._batch_size = half = len(items) // 2
         return self._answer_batch(items[:half]) + self._answer_batch(items[half:])
 
     def _unfinished(self, item: ItemT, token_count: int) -> Completion:

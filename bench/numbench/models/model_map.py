@@ -13,10 +13,18 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
+import msgspec
+from msgspec import Struct
+
+from numbench.models.base import RequestSettings
+
+_FLAGS = ("has_batch_price", "reasons", "has_schema")
+_LISTS = ("levels", "lacks")
+
 EXTRACT = Path(__file__).with_name("model_map.csv")
 
 
-class ModelFacts(NamedTuple):
+class ModelFacts(Struct, frozen=True):
     """One model of the map; None and "" are unknown.
 
     name: `PROVIDER/NAME` in litellm's terms. input, output: US dollars per million tokens; output
@@ -55,10 +63,11 @@ class ModelMap(NamedTuple):
 
 
 @cache
-def load_model_map() -> ModelMap:
-    """Return the bundled map."""
-    text = EXTRACT.read_text(encoding="utf-8")
-    return ModelMap(text.partition("\n")[0].rpartition(" ")[2], _read_extract(text))
+def load_model_map(path: Path = EXTRACT) -> ModelMap:
+    """Return the bundled map, or another extract."""
+    title, _, table = path.read_text(encoding="utf-8").partition("\n")
+    models = {row["name"]: _facts(row) for row in csv.DictReader(io.StringIO(table))}
+    return ModelMap(title.rpartition(" ")[2], models)
 
 
 def find_facts(route: str) -> ModelFacts | None:
@@ -97,23 +106,28 @@ def find_vendor_facts(route: str) -> ModelFacts | None:
     return load_model_map().models.get(f"{_OPENROUTER_VENDORS[vendor]}/{name}")
 
 
-def _read_extract(text: str) -> dict[str, ModelFacts]:
-    rows = csv.DictReader(io.StringIO(text.partition("\n")[2]))
-    return {
-        row["name"]: ModelFacts(
-            name=row["name"],
-            input=float(row["input"]) if row["input"] else None,
-            output=float(row["output"]) if row["output"] else None,
-            priced_up_to=int(row["priced_up_to"]) if row["priced_up_to"] else None,
-            has_batch_price=row["has_batch_price"] == "yes",
-            price_note=row["price_note"],
-            context=int(row["context"]) if row["context"] else None,
-            max_output=int(row["max_output"]) if row["max_output"] else None,
-            reasons=row["reasons"] == "yes",
-            has_schema=row["has_schema"] == "yes",
-            levels=tuple(row["levels"].split()),
-            lacks=tuple(row["lacks"].split()),
-            retires=row["retires"],
-        )
-        for row in rows
-    }
+class TokenLimits(NamedTuple):
+    """The most tokens of an answer, and of a question with its answer; None if unknown.
+
+    output_source: where the limit of an answer is from.
+    """
+
+    output: int | None = None
+    context: int | None = None
+    output_source: str = ""
+
+
+def token_limits(facts: ModelFacts | None, settings: RequestSettings) -> TokenLimits:
+    """Return the limits of the requests with these settings."""
+    context = facts.context if facts else None
+    if settings.max_tokens is not None:
+        return TokenLimits(settings.max_tokens, context, "--max-tokens or the catalogue")
+    return TokenLimits(facts.max_output if facts else None, context, "the model's limit")
+
+
+def _facts(row: Mapping[str, str]) -> ModelFacts:
+    """Return the facts in a row; empty cells are unknown."""
+    fields: dict[str, object] = {name: cell for name, cell in row.items() if cell}
+    fields |= {name: True for name in _FLAGS if name in fields}
+    fields |= {name: row[name].split() for name in _LISTS}
+    return msgspec.convert(fields, ModelFacts, strict=False)

@@ -12,21 +12,18 @@ import msgspec
 import openai
 
 from numbench.models.base import PLACEHOLDER_KEY, BatchRequest
-from numbench.models.batch_client import BatchClient, JobFields, iter_result_lines, nested
+from numbench.models.batch_client import BatchClient, Entries
 from numbench.models.facts import HostedProvider
-from numbench.models.http_client import sdk_client
-from numbench.models.json_fields import dict_or_empty, dicts_of, text_or_none
-from numbench.models.provider_errors import (
-    ProviderError,
-    connection_failure,
+from numbench.models.failures import (
     error_code_and_message,
     failed_completion,
     failure_from_reply,
     failure_from_status,
     failure_in_answer,
-    provider_error,
     transient_failure,
 )
+from numbench.models.http_client import sdk_client
+from numbench.models.json_fields import object_at, objects_at, text_at, value_at
 from numbench.models.providers import ModelTarget
 from numbench.records import Completion, Failure, Job
 
@@ -39,23 +36,13 @@ _METADATA_KEY = "numbench"
 class OpenAIBatchService(BatchClient):
     """Batch jobs for one model in one of OpenAI's formats."""
 
-    fields = JobFields(
-        path="batches",
-        query="limit=100",
-        after="after",
-        cancel="/cancel",
-        jobs="data",
-        id="id",
-        state="status",
-        prefixes=(),
-        final=("completed", "failed", "expired", "cancelled"),
-        counts="request_counts",
-        succeeded="completed",
-        failed=("failed",),
-        total="total",
-    )
     max_requests = 50_000
     max_bytes = 200_000_000
+    state = "status"
+    final = ("completed", "failed", "expired", "cancelled")
+    succeeded = "completed"
+    failed = ("failed",)
+    total = "total"
 
     def __init__(self, provider: HostedProvider, target: ModelTarget) -> None:
         """Connect to the provider's server, or to `target.base_url`."""
@@ -74,68 +61,43 @@ class OpenAIBatchService(BatchClient):
             http_client=sdk_client(self._http),
         )
 
-    def size(self, request: BatchRequest) -> int:
-        """Return the bytes of the request's line."""
-        return len(self._line(request))
-
     async def submit(self, requests: Sequence[BatchRequest], key: str) -> str:
         """Start a job and return its id."""
-        lines = b"".join(map(self._line, requests))
-        try:
-            file = await self._sdk.files.create(
-                file=(f"{key}.jsonl", lines, "application/jsonl"), purpose="batch"
-            )
-            job = await self._sdk.batches.create(
-                input_file_id=self._id({"id": getattr(file, "id", None)}),
-                endpoint=self._endpoint,  # type: ignore[arg-type]
-                completion_window="24h",
-                metadata={_METADATA_KEY: key},
-            )
-            return self._id({"id": getattr(job, "id", None)})
-        except openai.APIStatusError as error:
-            response = error.response
-            failure = failure_from_reply(response.status_code, response.headers, response.content)
-        except (openai.APIError, ValueError, TypeError, RecursionError) as error:
-            cause = error.__cause__ and error.__cause__.__cause__
-            failure = connection_failure(error)
-            if isinstance(cause, ProviderError):
-                failure = cause.failure
-        raise provider_error(failure, self._secrets)
+        file = (f"{key}.jsonl", b"".join(map(self._line, requests)), "application/jsonl")
+        job = self._sdk.batches.create(
+            input_file_id=await self._created(self._sdk.files.create(file=file, purpose="batch")),
+            endpoint=self._endpoint,  # type: ignore[arg-type]
+            completion_window="24h",
+            metadata={_METADATA_KEY: key},
+        )
+        return await self._created(job)
 
     async def find(self, job: Job, other_ids: Collection[str] = ()) -> str | None:
         """Return the id of the newest job with the key of `job` in its metadata."""
         # The newest job is listed first.
         async for listed in self._jobs():
-            if nested(listed, f"metadata.{_METADATA_KEY}") == job.key:
+            if value_at(listed, f"metadata.{_METADATA_KEY}") == job.key:
                 return self._id(listed)
         return None
 
-    async def results(self, job: Job) -> AsyncIterator[tuple[str, Completion]]:
-        """Yield the results, also of a job that failed, expired or was cancelled."""
+    async def _pages_of_results(self, job: Job) -> AsyncIterator[Entries]:
         response = await self._object("GET", self._job_path(job.id or ""))
-        open_ids = set(job.items)
         for kind in ("output_file_id", "error_file_id"):
-            if file := text_or_none(response.get(kind)):
-                content = await self._content("GET", f"files/{quote(file, safe='')}/content")
-                results: dict[str, Completion] = {}
-                for request_id, result in iter_result_lines(content):
-                    if request_id in open_ids:
-                        self._add(results, request_id, self._completion(result))
-                open_ids -= results.keys()
-                for each in results.items():
-                    yield each
+            if file := text_at(response, kind):
+                path = f"files/{quote(file, safe='')}/content"
+                yield self._result_lines(await self._content("GET", path))
 
     def _line(self, request: BatchRequest) -> bytes:
         line = {
             "custom_id": request.id,
             "method": "POST",
             "url": self._endpoint,
-            "body": self._body(request),
+            "body": self._request_body(request),
         }
         return msgspec.json.encode(line) + b"\n"
 
     def _completion(self, result: Mapping[str, object]) -> Completion:
-        response = dict_or_empty(result.get("response"))
+        response = object_at(result, "response")
         status = response.get("status_code")
         if not response or type(status) is not int:
             return failed_completion(_failure_without_response(result.get("error")))
@@ -148,7 +110,7 @@ class OpenAIBatchService(BatchClient):
 
     def _job_failure(self, job: Mapping[str, object]) -> Failure | None:
         """Return the first error of a job that failed as a whole."""
-        errors = dicts_of(dict_or_empty(job.get("errors")).get("data"))
+        errors = objects_at(job, "errors.data")
         if not errors:
             return None
         code, message = error_code_and_message(errors[0])

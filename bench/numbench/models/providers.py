@@ -9,7 +9,7 @@ this package in `_BUILT_IN`, in any other package as an entry point in the group
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cache, partial
 from importlib.metadata import PackageNotFoundError, version
@@ -23,22 +23,22 @@ from numbench.models.facts import (
     DEFAULT_LEVEL,
     Facts,
     HostedProvider,
-    ModelPrice,
     NamedModel,
+    Price,
     ReasoningLevel,
     Rule,
     bundled_tables,
+    catalogue_path,
+    user_tables,
 )
-from numbench.models.servers import is_plain_text_on_the_internet
-from numbench.models.user_catalogue import catalogue_path, load_user_catalogue
 from numbench.plugins import load_plugins
 
 __all__ = [
     "DEFAULT_LEVEL",
     "Facts",
     "HostedProvider",
-    "ModelPrice",
     "NamedModel",
+    "Price",
     "ReasoningLevel",
     "Rule",
 ]
@@ -141,7 +141,7 @@ class ProviderPlugin:
     levels: Mapping[str, ReasoningLevel] = field(default_factory=dict)
     rules: tuple[Rule, ...] = ()
     models: tuple[NamedModel, ...] = ()
-    prices: tuple[ModelPrice, ...] = ()
+    prices: tuple[Price, ...] = ()
     reports_cost: bool = False
     open_batch: Callable[[ModelTarget], BatchService] | None = None
     batch_discount: float = 0.0
@@ -157,15 +157,7 @@ class ProviderPlugin:
     def __post_init__(self) -> None:
         if not self.name or not set(self.name) <= _NAME_CHARACTERS:
             raise ValueError(f"provider name {self.name!r}: use a-z, 0-9, '-' and '_'")
-        for model in self.models:
-            if "/" in model.name or not model.all_levels():
-                raise ValueError(f"model {model.name!r}: give a name without a slash, and levels")
-        routes = [model.route for model in self.models]
-        routes += [
-            each.route for m in self.models for each in m.all_levels().values() if each.route
-        ]
-        routes += [price.route for price in self.prices]
-        for route in routes:
+        for route in (*(each.route for each in self.models), *(each.route for each in self.prices)):
             if not route.startswith(f"{self.name}/"):
                 raise ValueError(f"route {route!r} does not begin with '{self.name}/'")
 
@@ -201,35 +193,17 @@ def find_provider(name: str) -> ProviderPlugin | None:
 
     Plugins are loaded only if no other provider has this name.
     """
-    return _own_providers().get(name) or _plugin_providers().get(name)
+    return _own_providers().get(name) or plugin_providers().get(name)
 
 
 def all_providers() -> tuple[ProviderPlugin, ...]:
     """Return all providers, those of plugins last. Raises BadInput for a broken plugin."""
-    return (*_own_providers().values(), *_plugin_providers().values())
-
-
-def rules_for(provider: ProviderPlugin) -> tuple[Rule, ...]:
-    """Return the rules about models of a provider; later ones take precedence."""
-    return (*bundled_tables().rule, *provider.rules, *load_user_catalogue().rule)
+    return (*_own_providers().values(), *plugin_providers().values())
 
 
 def provider_names(is_able: Callable[[ProviderPlugin], bool]) -> str:
     """Return the names of the providers that fulfil `is_able`, for a message."""
     return join_names([plugin.name for plugin in all_providers() if is_able(plugin)], "and")
-
-
-def plugin_models() -> Iterator[NamedModel]:
-    """Yield the named models of plugins."""
-    for plugin in _plugin_providers().values():
-        yield from plugin.models
-
-
-def provider_price(route: str) -> ModelPrice | None:
-    """Return the price that the provider of `route` declares for it, None if there is none."""
-    plugin = find_provider(route.partition("/")[0])
-    prices = plugin.prices if plugin else ()
-    return next((price for price in prices if price.route == route), None)
 
 
 def join_names(names: list[str], conjunction: str) -> str:
@@ -250,13 +224,10 @@ def is_installed(distribution: str) -> bool:
 def _own_providers() -> dict[str, ProviderPlugin]:
     """Return the built-in providers and those of the user's catalogue by name."""
     providers = dict(_built_in_providers())
-    for row in load_user_catalogue().provider:
+    for row in user_tables().provider:
         if row.name in providers:
             raise BadInput(f"{catalogue_path()}: a provider {row.name!r} exists already; rename it")
-        try:
-            providers |= {row.name: _hosted(row)}
-        except ValueError as error:
-            raise BadInput(f"{catalogue_path()}: {error}") from None
+        providers[row.name] = _hosted(row)
     return providers
 
 
@@ -270,20 +241,13 @@ def _built_in_providers() -> dict[str, ProviderPlugin]:
 
 def _hosted(row: HostedProvider) -> ProviderPlugin:
     """Return the provider that a row describes."""
-    parts = urlsplit(row.url)
-    if not parts.hostname or parts.scheme not in ("http", "https"):
-        raise ValueError(f"provider {row.name!r}: url {row.url!r}: use https://HOST/PATH")
-    if is_plain_text_on_the_internet(row.url):
-        raise ValueError(
-            f"provider {row.name!r}: url: the key would go in plain text; use https://"
-        )
     apis = tuple(api for api in get_args(Api) if api in row.formats)
     return ProviderPlugin(
         name=row.name,
         open_model=partial(_open_hosted, row),
         examples=row.examples,
         key_variables=row.keys,
-        hosts=row.hosts or (parts.hostname,),
+        hosts=row.hosts or (urlsplit(row.url).hostname or "",),
         reports_cost=row.reports_cost,
         open_batch=partial(_open_batch, row) if row.batch else None,
         batch_discount=row.batch_discount,
@@ -306,7 +270,7 @@ def _open_batch(row: HostedProvider, target: ModelTarget) -> BatchService:
 
 
 @cache
-def _plugin_providers() -> dict[str, ProviderPlugin]:
+def plugin_providers() -> dict[str, ProviderPlugin]:
     """Return the providers of plugins by name."""
     plugins: dict[str, ProviderPlugin] = {}
     for entry, plugin in load_plugins(ENTRY_POINTS, ProviderPlugin):

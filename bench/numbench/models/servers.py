@@ -8,7 +8,7 @@ from ipaddress import IPv4Address, IPv6Address, ip_address
 from urllib.parse import urlsplit
 
 from numbench.errors import BadInput
-from numbench.url_secrets import mask_secret_segments
+from numbench.secrets import mask_secret_segments
 
 _PRIVATE_SUFFIXES = (".local", ".localhost", ".internal", ".lan", ".home.arpa")
 _REQUEST_PATH = re.compile(r"/(?:(?:chat/)?completions|responses|messages|models)$")

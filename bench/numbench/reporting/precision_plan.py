@@ -15,6 +15,7 @@ from rich.text import Text
 
 from numbench.dataset.settings import POOL_SIZE, strata_share_per_item
 from numbench.errors import BadInput
+from numbench.models.prices import Price
 from numbench.records import ItemSample
 from numbench.reporting.references import published_scores
 from numbench.reporting.tables.samples import run_variance
@@ -22,7 +23,6 @@ from numbench.reporting.values import run_values
 from numbench.runner.estimates import discount_for, plan_task, price_for, published_tokens
 from numbench.runner.live import NO_VALUE
 from numbench.runner.planning import UNKNOWN, format_dollars
-from numbench.runner.prices import Price
 from numbench.runner.resolution import describe, resolve
 from numbench.runner.spec import RunSpec
 from numbench.scoring import ScoredRun, score_dataset_run

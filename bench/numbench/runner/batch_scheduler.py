@@ -17,7 +17,7 @@ from tenacity import AsyncRetrying, retry_if_exception, stop_after_attempt, wait
 from numbench.errors import NumbenchError
 from numbench.journal import JOBS, read_jobs
 from numbench.models.base import BatchRequest, BatchService, BatchStatus
-from numbench.models.provider_errors import ProviderError, transient_failure
+from numbench.models.failures import ProviderError, transient_failure
 from numbench.records import Completion, ItemSample, Job
 from numbench.runner.progress import RunProgress
 from numbench.runner.run_context import RunContext, is_retryable, timestamp

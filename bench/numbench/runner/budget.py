@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from numbench.errors import BadInput
+from numbench.models.facts import USER_CATALOGUE
+from numbench.models.prices import NO_PARAMETERS, Price, fee_parameters
 from numbench.models.providers import find_provider
-from numbench.models.user_catalogue import USER_CATALOGUE
 from numbench.records import Completion, ItemSample
 from numbench.runner.estimates import discount_for, has_cost_bound, plan_task, published_tokens
-from numbench.runner.prices import NO_PARAMETERS, Price, fee_parameters
 from numbench.runner.resolution import ResolvedRun
 from numbench.runner.run_state import RunState
 

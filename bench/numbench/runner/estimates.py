@@ -9,10 +9,10 @@ from typing import NamedTuple
 
 from numbench.models import ModelDescription
 from numbench.models.catalogue import bundled_model, bundled_models
-from numbench.models.user_catalogue import USER_CATALOGUE
+from numbench.models.facts import USER_CATALOGUE
+from numbench.models.prices import NO_PARAMETERS, Price, find_price
 from numbench.records import ItemSample
 from numbench.resources import resource_folder
-from numbench.runner.prices import NO_PARAMETERS, Price, find_price
 from numbench.runner.resolution import ResolvedRun
 from numbench.tasks import PAPER_TASKS
 

@@ -17,12 +17,12 @@ from numbench.journal import Journal, check_compatible, read_jobs
 from numbench.models import Model, open_batch, open_model
 from numbench.models.base import BatchService
 from numbench.models.catalogue import find_model_provider
+from numbench.models.prices import Price, with_cost
 from numbench.records import RecordedRequest
 from numbench.runner.batch_scheduler import BatchScheduler
 from numbench.runner.budget import Budget, check_cost_limit, open_costs
 from numbench.runner.estimates import discount_for, missing_for_cost_bound, price_for
 from numbench.runner.live import show_progress
-from numbench.runner.prices import Price, with_cost
 from numbench.runner.progress import ScoreCallback
 from numbench.runner.recorded_requests import record_requests, with_requests
 from numbench.runner.refusal import Refusal, explain_refusal
@@ -169,7 +169,7 @@ def open_run(
         _print_cost_limit_note(resolved, price)
         display = show_progress(resolved.title)
     policy = RetryPolicy(
-        concurrency=spec.concurrency or description.concurrency,
+        concurrency=spec.concurrency or description.provider.concurrency,
         timeout=spec.timeout,
         time_limit=spec.time_limit,
     )

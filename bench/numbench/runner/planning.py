@@ -11,8 +11,9 @@ from numbench.horizon.asked_items import AskedItems
 from numbench.horizon.sizes import answer_tokens, prompt_tokens
 from numbench.horizon.stopping import Limits
 from numbench.journal import read_jobs
+from numbench.models.facts import USER_CATALOGUE
 from numbench.models.model_map import load_model_map
-from numbench.models.user_catalogue import USER_CATALOGUE
+from numbench.models.prices import Price, fee_parameters
 from numbench.runner.budget import Budget, open_costs
 from numbench.runner.estimates import (
     CHARACTERS_PER_TOKEN,
@@ -24,8 +25,6 @@ from numbench.runner.estimates import (
 )
 from numbench.runner.execution import PreparedRun, check_jobs, prepare_run, run_to_end
 from numbench.runner.live import NO_VALUE
-from numbench.runner.model_limits import facts_for
-from numbench.runner.prices import Price, fee_parameters
 from numbench.runner.recorded_requests import parameters_of
 from numbench.runner.resolution import ResolvedRun
 from numbench.runner.run_state import open_requests, read_state
@@ -257,8 +256,8 @@ def _suite_notes(plans: Sequence[Plan]) -> list[str]:
     dollars = format_dollars(sum(cost or 0.0 for cost in costs))
     prices = [plan.price for plan in plans if plan.price is not None]
     sources = sorted({price.basis if price.date else price.source for price in prices})
-    descriptions = [plan.resolved.description for plan in plans]
-    missing = {" or ".join(each.key_variables) for each in descriptions if not each.key_is_set}
+    models = [plan.resolved.description for plan in plans]
+    missing = {" or ".join(m.provider.key_variables) for m in models if not m.key_is_set}
     return [
         f"Total: {sum(plan.requests for plan in plans):,} requests, {dollars}{more}.",
         *dict.fromkeys(note for plan in plans for note in plan.notes),
@@ -282,7 +281,7 @@ def _run_notes(plan: Plan) -> list[str]:
         notes.append(f"Cost: unknown; add the price to {USER_CATALOGUE} to get an estimate.")
     else:
         notes += _price_notes(plan, plan.price)
-    facts = facts_for(resolved.description)
+    facts = resolved.description.facts
     if facts and facts.context and facts.max_output:
         retires = f"; retires on {facts.retires}" if facts.retires else ""
         notes.append(

@@ -19,9 +19,9 @@ from numbench.errors import BadInput
 from numbench.journal import REQUESTS
 from numbench.models import Model
 from numbench.models.base import ModelWithBodies
-from numbench.models.credentials import known_secrets, mask_secrets
 from numbench.records import ItemSample, RecordedRequest
 from numbench.runner.resolution import ResolvedRun
+from numbench.secrets import known_secrets, mask_secrets
 
 _QUESTION = "{question}"
 """What stands for the question in what is hashed."""
@@ -47,7 +47,7 @@ def with_requests(
     Models in this process have none, and those of providers without `inspects_requests` are
     unknown. Raises BadInput if a request cannot be built.
     """
-    if not resolved.description.inspects_requests:
+    if not resolved.description.provider.inspects_requests:
         return resolved, {}
     assert isinstance(model, ModelWithBodies), "inspects_requests promises `request_body`"
     # Truncated answers may be requested again with another limit than that of the run.

@@ -9,7 +9,7 @@ from difflib import get_close_matches
 from numbench.errors import BadInput, NumbenchError
 from numbench.models import ModelDescription
 from numbench.models.base import ModelOnListingServer
-from numbench.models.provider_errors import connection_error
+from numbench.models.failures import connection_error
 from numbench.records import Failure
 
 MAX_LISTED_MODELS = 5

@@ -21,10 +21,10 @@ from numbench.horizon.items import GENERATOR_VERSION, ItemAddress, ItemSequences
 from numbench.horizon.sizes import answer_tokens, prompt_tokens, task_sizes
 from numbench.horizon.stopping import DESIGN_VERSION, Limits
 from numbench.models import Message, ModelDescription, Request, RequestSettings, describe_model
+from numbench.models.model_map import token_limits
+from numbench.models.prices import find_price
 from numbench.records import PAPER, HorizonInfo, Item, ItemSample, RunInfo, parse_shard
 from numbench.runner.few_shot import Examples, examples, examples_sha256, messages_before
-from numbench.runner.model_limits import token_limits
-from numbench.runner.prices import find_price
 from numbench.runner.spec import (
     SMALLEST_MAX_SIZE,
     HorizonSpec,
@@ -180,8 +180,8 @@ def resolve(spec: RunSpec, description: ModelDescription) -> ResolvedRun:
     folder = spec.folder or Path("results") / folder_name(spec, description.level, dataset.name)
     price = find_price(description.route, spec.base_url, spec.params) if description.route else None
     versions = {"numbench": __version__, "python": platform.python_version()}
-    if description.sdk is not None:
-        versions[description.sdk] = version(description.sdk)
+    if description.provider.sdk is not None:
+        versions[description.provider.sdk] = version(description.provider.sdk)
     info = RunInfo(
         model=spec.model,
         display=description.display,
@@ -210,9 +210,17 @@ def _check_options(spec: RunSpec, description: ModelDescription) -> None:
     how far a server is from deterministic.
     """
     refusals = (
-        (description.is_deterministic, "gives the same answer every time", "samples temperature"),
+        (
+            description.provider.deterministic,
+            "gives the same answer every time",
+            "samples temperature",
+        ),
         (description.settings.temperature is None, "accepts no temperature", "temperature"),
-        (not description.takes_prompts, "takes no prompts", "prompts few_shot max_tokens seed"),
+        (
+            not description.provider.takes_prompts,
+            "takes no prompts",
+            "prompts few_shot max_tokens seed",
+        ),
         (not description.takes_seed, "takes no seed in this API", "seed"),
         (
             description.route is None,
@@ -220,7 +228,7 @@ def _check_options(spec: RunSpec, description: ModelDescription) -> None:
             "params headers structured rpm stream",
         ),
         (
-            not description.inspects_requests,
+            not description.provider.inspects_requests,
             "has a provider that takes none of them",
             "params headers",
         ),
@@ -230,7 +238,7 @@ def _check_options(spec: RunSpec, description: ModelDescription) -> None:
         unusable = [option_name(name) for name in names.split() if name in given]
         if is_refused and unusable:
             raise BadInput(f"{spec.model} {reason}: omit {' and '.join(unusable)}")
-    if not description.takes_prompts and spec.transform in _UNREAD_NOTATIONS:
+    if not description.provider.takes_prompts and spec.transform in _UNREAD_NOTATIONS:
         raise BadInput(
             f"{spec.model} reads no numbers with commas: omit --transform {spec.transform}"
         )
@@ -275,7 +283,7 @@ def _permitted_sizes(
 
     Raises BadInput if the answers to a task do not fit at small sizes.
     """
-    limits = token_limits(description, settings)
+    limits = token_limits(description.facts, settings)
     permitted = {}
     for name in tasks:
         sizes = task_sizes(TASKS[name], spec.max_size)

@@ -14,6 +14,7 @@ from numbench.errors import BadInput
 from numbench.horizon.asked_items import AskedItems
 from numbench.journal import INFO, RESPONSES, iter_responses, read_jobs
 from numbench.jsonl import read_json
+from numbench.models.prices import Price, with_cost
 from numbench.records import (
     FailureKind,
     Item,
@@ -26,7 +27,6 @@ from numbench.records import (
     possibly_billed_attempts,
 )
 from numbench.records import request_id as request_id_of
-from numbench.runner.prices import Price, with_cost
 from numbench.runner.progress import RunStats, ScoreCallback, TaskProgress, judged
 from numbench.runner.resolution import ResolvedRun
 from numbench.runner.spec import RetryKind

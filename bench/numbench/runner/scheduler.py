@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from numbench.errors import NumbenchError
 from numbench.models.base import Model
-from numbench.models.provider_errors import connection_error
+from numbench.models.failures import connection_error
 from numbench.records import POSSIBLY_BILLED, Completion, Failure, ItemSample
 from numbench.runner.progress import RunProgress
 from numbench.runner.refusal import Refusal

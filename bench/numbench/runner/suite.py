@@ -18,7 +18,7 @@ import msgspec
 from numbench.dataset.store import open_dataset
 from numbench.errors import BadInput, NumbenchError
 from numbench.models.catalogue import bundled_model, levels_of_model
-from numbench.models.user_catalogue import catalogue_path
+from numbench.models.facts import catalogue_path
 from numbench.runner.budget import Budget, check_cost_limit
 from numbench.runner.estimates import published_configurations
 from numbench.runner.execution import (
@@ -301,7 +301,7 @@ class _Suite:
 
 def _check_keys(plans: Sequence[Plan]) -> None:
     missing = {
-        " or ".join(each.resolved.description.key_variables): None
+        " or ".join(each.resolved.description.provider.key_variables): None
         for each in plans
         if not (each.spec.base_url or each.spec.api_key_env)
         and not each.resolved.description.key_is_set

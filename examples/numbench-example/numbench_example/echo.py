@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from numbench.errors import BadInput
 from numbench.models.base import Message, RequestSettings
 from numbench.models.providers import (
-    ModelPrice,
     ModelTarget,
     NamedModel,
+    Price,
     ProviderPlugin,
     ReasoningLevel,
 )
@@ -53,7 +53,7 @@ ECHO = ProviderPlugin(
         ),
     ),
     prices=(
-        ModelPrice(
+        Price(
             route="echo/last",
             input=1.0,
             output=2.0,

@@ -9,11 +9,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
+import msgspec
+
 from numbench.models.base import Message, RequestSettings
+from numbench.models.failures import failed_completion, failure_in_answer, unreadable_failure
 from numbench.models.formats import chat, gemini, messages, responses
+from numbench.models.formats.answer_fields import parse_cost
 from numbench.models.formats.event_streams import is_event_stream, iter_events
-from numbench.models.json_fields import decode_json
-from numbench.records import Completion
+from numbench.models.json_fields import decode_json, text_or_repr
+from numbench.records import Completion, Failure, Usage
 
 
 class Format(NamedTuple):
@@ -24,7 +28,9 @@ class Format(NamedTuple):
     body: returns the body of a request; its last argument is the name of the token limit.
     stream: what a body adds to request a stream.
     merge: returns the body of the answer that the events of a stream make up; raises InvalidJson.
-    parse: returns the completion in the body of an answer, or the failure that it reports.
+    usage: returns the usage in the body of an answer.
+    answer: returns the completion in the body of an answer, or why there is none.
+    failure: returns the failure for the body of an answer with an `error`.
     problem: returns why a server would reject a body, "" if nothing is known.
     """
 
@@ -33,7 +39,11 @@ class Format(NamedTuple):
     body: Callable[[str, Sequence[Message], RequestSettings, str], dict[str, object]]
     stream: Mapping[str, object]
     merge: Callable[[Iterable[Mapping[str, object] | None]], Mapping[str, object]]
-    parse: Callable[[object], Completion]
+    usage: Callable[[Mapping[str, object]], Usage]
+    answer: Callable[[Mapping[str, object]], Completion | Failure]
+    failure: Callable[[Mapping[str, object]], Failure] = lambda body: failure_in_answer(
+        body["error"]
+    )
     problem: Callable[[Mapping[str, object]], str] = lambda body: ""
 
     def decode(self, content: bytes) -> object:
@@ -45,6 +55,19 @@ class Format(NamedTuple):
             # Without `alt=sse` Gemini streams one JSON array.
             return gemini.merge(part for part in body if isinstance(part, dict))
         return body
+
+    def parse(self, body: object) -> Completion:
+        """Return the completion in the body of an answer, or the failure that it reports.
+
+        A failure has usage and cost: what was generated is billed.
+        """
+        if not isinstance(body, dict):
+            text = f"the server sent no JSON object: {text_or_repr(body)}"
+            return failed_completion(unreadable_failure(text))
+        answer = self.failure(body) if body.get("error") else self.answer(body)
+        completion = failed_completion(answer) if isinstance(answer, Failure) else answer
+        usage, cost = self.usage(body), parse_cost(body)
+        return msgspec.structs.replace(completion, usage=usage, cost=cost)
 
 
 def _bearer(key: str, body: Mapping[str, object]) -> dict[str, str]:
@@ -58,7 +81,8 @@ FORMATS = {
         chat.build_request,
         {"stream": True, "stream_options": {"include_usage": True}},
         chat.merge,
-        chat.parse_completion,
+        chat.usage,
+        chat.read_answer,
     ),
     "responses": Format(
         lambda base, name, streams: f"{base}/responses",
@@ -66,7 +90,8 @@ FORMATS = {
         responses.build_request,
         {"stream": True},
         responses.merge,
-        responses.parse_completion,
+        responses.usage,
+        responses.read_answer,
     ),
     "messages": Format(
         lambda base, name, streams: f"{messages.api_root(base)}/messages",
@@ -74,7 +99,9 @@ FORMATS = {
         messages.build_request,
         {"stream": True},
         messages.merge,
-        messages.parse_completion,
+        messages.usage,
+        messages.read_answer,
+        messages.failure_in_body,
         messages.token_limit_problem,
     ),
     "gemini": Format(
@@ -83,7 +110,8 @@ FORMATS = {
         gemini.build_request,
         {},
         gemini.merge,
-        gemini.parse_completion,
+        gemini.usage,
+        gemini.read_answer,
     ),
 }
 """OpenAI's Chat Completions and Responses, Anthropic's Messages, and Google's Gemini."""

@@ -5,24 +5,23 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from numbench.models.base import Message, RequestSettings, answer_schema, merge_parameters
-from numbench.models.formats.endings import finish_fields
-from numbench.models.formats.event_streams import IncompleteStream
-from numbench.models.formats.usage import build_usage, parse_cost
-from numbench.models.json_fields import (
-    dict_or_empty,
-    dicts_of,
-    text_or_none,
-    text_or_repr,
-    token_count,
+from numbench.models.failures import failure_in_answer, unreadable_failure
+from numbench.models.formats.answer_fields import (
+    UsageFields,
+    finish_reason,
+    parse_usage,
+    text_fields,
 )
-from numbench.models.provider_errors import failed_completion, failure_in_answer, unreadable_failure
-from numbench.records import Completion, FinishReason, Usage
+from numbench.models.formats.event_streams import IncompleteStream
+from numbench.models.json_fields import object_at, objects_at, text_at
+from numbench.records import Completion, Failure, Usage
 
-_FINISH_REASONS: dict[str, FinishReason] = {
-    "stop": "stop",
-    "length": "length",
-    "content_filter": "refusal",
-}
+_USAGE = UsageFields(
+    ("usage.prompt_tokens",),
+    "usage.completion_tokens",
+    "usage.completion_tokens_details.reasoning_tokens",
+    "usage.total_tokens",
+)
 
 
 def build_request(
@@ -63,9 +62,9 @@ def merge(events: Iterable[Mapping[str, object] | None]) -> Mapping[str, object]
             end = "without a finish reason; if every one does, add --no-stream"
             continue
         body |= {key: value for key, value in event.items() if value and key != "choices"}
-        first = next((c for c in dicts_of(event.get("choices")) if not c.get("index")), {})
+        first = next((c for c in objects_at(event, "choices") if not c.get("index")), {})
         choice |= {key: value for key, value in first.items() if value is not None}
-        for key, value in dict_or_empty(first.get("delta") or first.get("message")).items():
+        for key, value in object_at(first.get("delta") or first.get("message")).items():
             if isinstance(value, str) and key != "role":
                 parts.setdefault(key, []).append(value)
             elif isinstance(value, list):
@@ -78,72 +77,48 @@ def merge(events: Iterable[Mapping[str, object] | None]) -> Mapping[str, object]
     return body | {"choices": [choice | {"message": message}]}
 
 
-def parse_completion(body: object) -> Completion:
-    """Return the completion in the body of an answer, or the failure that it reports.
+def usage(body: Mapping[str, object]) -> Usage:
+    """Return the usage in the body of an answer; completion tokens include the reasoning."""
+    return parse_usage(body, _USAGE)
 
-    A failure has usage and cost: what was generated is billed.
-    """
-    if not isinstance(body, dict):
-        failure = unreadable_failure(f"the server sent no JSON object: {text_or_repr(body)}")
-        return failed_completion(failure)
-    numbers = dict_or_empty(body.get("usage"))
-    usage, cost = parse_usage(numbers), parse_cost(numbers)
-    if body.get("error"):
-        return failed_completion(failure_in_answer(body["error"]), usage, cost)
+
+def read_answer(body: Mapping[str, object]) -> Completion | Failure:
+    """Return the completion in the body of an answer, or why there is none."""
     choices = body.get("choices")
-    if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
-        return failed_completion(unreadable_failure("the server sent no choices"), usage, cost)
-    choice = choices[0]
+    choice = choices[0] if isinstance(choices, list) and choices else None
+    if not isinstance(choice, dict):
+        return unreadable_failure("the server sent no choices")
     if choice.get("error"):
-        return failed_completion(failure_in_answer(choice["error"]), usage, cost)
-    message = dict_or_empty(choice.get("message"))
-    refusal = text_or_none(message.get("refusal"))
-    finish, extra = finish_fields(choice.get("finish_reason"), _FINISH_REASONS)
+        return failure_in_answer(choice["error"])
+    message, refusal = object_at(choice, "message"), text_at(choice, "message.refusal")
+    extra = text_fields(body, id="id", system_fingerprint="system_fingerprint")
+    finish = finish_reason(choice.get("finish_reason"), extra)
+    content = message.get("content")
+    # Some servers send the text in parts.
+    text = text_at(content) or _joined_texts(objects_at(content), "text")
     return Completion(
-        text=_message_text(message.get("content")) or refusal or "",
+        text=text or refusal or "",
         reasoning_text=_reasoning_text(message),
         finish_reason="refusal" if refusal else finish,
-        usage=usage,
-        cost=cost,
-        served_model=text_or_none(body.get("model")),
-        provider=text_or_none(body.get("provider")),
-        extra=extra
-        | {
-            key: value
-            for key in ("id", "system_fingerprint")
-            if (value := text_or_none(body.get(key)))
-        },
-    )
-
-
-def parse_usage(numbers: Mapping[str, object]) -> Usage:
-    """Return the usage in the Chat format, whose completion tokens include the reasoning."""
-    details = dict_or_empty(numbers.get("completion_tokens_details"))
-    return build_usage(
-        input_tokens=token_count(numbers.get("prompt_tokens")),
-        output=token_count(numbers.get("completion_tokens")),
-        reasoning=token_count(details.get("reasoning_tokens")),
-        total=token_count(numbers.get("total_tokens")),
+        served_model=text_at(body, "model"),
+        provider=text_at(body, "provider"),
+        extra=extra,
     )
 
 
 def _reasoning_text(message: Mapping[str, object]) -> str | None:
-    for key in ("reasoning", "reasoning_content"):
-        if text := text_or_none(message.get(key)):
-            return text
-    parts = dicts_of(message.get("reasoning_details"))
-    for part in dicts_of(message.get("content")):
+    if text := text_at(message, "reasoning") or text_at(message, "reasoning_content"):
+        return text
+    parts = objects_at(message, "reasoning_details")
+    for part in objects_at(message, "content"):
         # Mistral's reasoning is a part of the content.
-        parts += dicts_of(part.get("thinking"))
-    texts = (text_or_none(part.get("text")) or text_or_none(part.get("summary")) for part in parts)
-    return "".join(text or "" for text in texts) or None
+        parts += objects_at(part, "thinking")
+    return _joined_texts(parts, "text", "summary") or None
 
 
-def _message_text(content: object) -> str:
-    """Return the text of a message, which some servers send in parts."""
-    if isinstance(content, list):
-        return "".join(text_or_none(part.get("text")) or "" for part in dicts_of(content))
-    return text_or_none(content) or ""
+def _joined_texts(parts: Iterable[Mapping[str, object]], *names: str) -> str:
+    """Return the texts of all parts, each under the first of the names that it has."""
+    return "".join(next(filter(None, (text_at(p, name) for name in names)), "") for p in parts)
 
 
 def _joined(values: Sequence[object]) -> str | list[object]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 
-from numbench.models.json_fields import InvalidJson, decode_json, dict_or_empty
+from numbench.models.json_fields import InvalidJson, decode_json, object_at
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _EVENT_START = re.compile(rb"(\xef\xbb\xbf)?\s*(data|event|id|retry)?:")
@@ -56,5 +56,5 @@ def _decode_event(event_type: bytes, data: bytes) -> Mapping[str, object] | None
         except InvalidJson:
             error = data.decode("utf-8", "replace")
         has_key = isinstance(error, dict) and error.get("error")
-        return dict_or_empty(error) if has_key else {"error": error or {"message": ""}}
-    return None if data.strip() == _END_MARKER else dict_or_empty(decode_json(data))
+        return object_at(error) if has_key else {"error": error or {"message": ""}}
+    return None if data.strip() == _END_MARKER else object_at(decode_json(data))

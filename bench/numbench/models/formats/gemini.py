@@ -6,25 +6,21 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from urllib.parse import quote
 
-from numbench.models.base import Message, RequestSettings, answer_schema, merge_parameters
-from numbench.models.formats.endings import finish_fields
+from numbench.models.base import (
+    Message,
+    RequestSettings,
+    answer_schema,
+    merge_parameters,
+    system_prompt,
+)
+from numbench.models.failures import unreadable_failure
+from numbench.models.formats.answer_fields import finish_reason, reported_usage, text_fields
 from numbench.models.formats.event_streams import IncompleteStream
-from numbench.models.json_fields import dict_or_empty, dicts_of, text_or_none, token_count
-from numbench.models.provider_errors import failed_completion, failure_in_answer, unreadable_failure
-from numbench.records import Completion, Failure, FinishReason, Usage
+from numbench.models.json_fields import object_at, objects_at, text_at, tokens_at
+from numbench.records import Completion, Failure, Usage
 
 API_VERSION = "v1beta"
 KEY_HEADER = "x-goog-api-key"
-
-_FINISH_REASONS: dict[str, FinishReason] = {
-    "STOP": "stop",
-    "MAX_TOKENS": "length",
-    "SAFETY": "refusal",
-    "RECITATION": "refusal",
-    "BLOCKLIST": "refusal",
-    "PROHIBITED_CONTENT": "refusal",
-    "SPII": "refusal",
-}
 
 
 def url(base_url: str, name: str, streams: bool) -> str:
@@ -65,7 +61,7 @@ def build_request(
             if message.role != "system"
         ]
     }
-    if system := "\n\n".join(m.content for m in messages if m.role == "system"):
+    if system := system_prompt(messages):
         body["systemInstruction"] = {"role": "user", "parts": [{"text": system}]}
     if config := {name: value for name, value in config.items() if value is not None}:
         body["generationConfig"] = config
@@ -80,11 +76,11 @@ def merge(events: Iterable[Mapping[str, object] | None]) -> Mapping[str, object]
     usage: dict[str, object] = {}
     for chunk in filter(None, events):
         body |= {key: value for key, value in chunk.items() if value}
-        usage |= dict_or_empty(chunk.get("usageMetadata"))
-        first = next((c for c in dicts_of(chunk.get("candidates")) if not c.get("index")), {})
+        usage |= object_at(chunk, "usageMetadata")
+        first = next((c for c in objects_at(chunk, "candidates") if not c.get("index")), {})
         candidate |= first
-        parts += dicts_of(dict_or_empty(first.get("content")).get("parts"))
-    is_blocked = text_or_none(dict_or_empty(body.get("promptFeedback")).get("blockReason"))
+        parts += objects_at(first, "content.parts")
+    is_blocked = text_at(body, "promptFeedback.blockReason")
     if not body.get("error") and not is_blocked and candidate.get("finishReason") is None:
         raise IncompleteStream
     body["usageMetadata"] = usage
@@ -93,67 +89,51 @@ def merge(events: Iterable[Mapping[str, object] | None]) -> Mapping[str, object]
     return body
 
 
-def parse_completion(body: object) -> Completion:
-    """Return the completion in the body of an answer, or the failure that it reports."""
-    response = dict_or_empty(body)
-    usage = parse_usage(dict_or_empty(response.get("usageMetadata")))
-    if response.get("error"):
-        return failed_completion(failure_in_answer(response["error"]), usage)
-    candidates = response.get("candidates")
-    if not isinstance(candidates, list) or not candidates:
-        if reason := text_or_none(dict_or_empty(response.get("promptFeedback")).get("blockReason")):
+def read_answer(body: Mapping[str, object]) -> Completion | Failure:
+    """Return the completion in the body of an answer, or why there is none."""
+    candidate = next(iter(objects_at(body, "candidates")), None)
+    if candidate is None:
+        if reason := text_at(body, "promptFeedback.blockReason"):
             error = Failure(kind="item", message=f"prompt blocked: {reason}")
-            return Completion(finish_reason="refusal", usage=usage, error=error)
-        return failed_completion(unreadable_failure("the server sent no candidates"), usage)
-    candidate = dict_or_empty(candidates[0])
-    finish, extra = finish_fields(candidate.get("finishReason"), _FINISH_REASONS)
-    if identity := text_or_none(response.get("responseId")):
-        extra["id"] = identity
-    parts = dicts_of(dict_or_empty(candidate.get("content")).get("parts"))
+            return Completion(finish_reason="refusal", error=error)
+        return unreadable_failure("the server sent no candidates")
+    extra = text_fields(body, id="responseId")
+    parts = objects_at(candidate, "content.parts")
     return Completion(
         text=_text(part for part in parts if not part.get("thought")),
         reasoning_text=_text(part for part in parts if part.get("thought")) or None,
-        finish_reason=finish,
-        usage=usage,
-        served_model=text_or_none(response.get("modelVersion")),
+        finish_reason=finish_reason(candidate.get("finishReason"), extra),
+        served_model=text_at(body, "modelVersion"),
         provider="google",
         extra=extra,
     )
 
 
-def parse_usage(numbers: Mapping[str, object]) -> Usage:
+def usage(body: Mapping[str, object]) -> Usage:
     """Return the usage. Gemini counts the answer and the reasoning separately, and omits zeros.
 
     With the total, one of the two follows from the other.
     """
-    input_tokens = token_count(numbers.get("promptTokenCount"))
-    total = token_count(numbers.get("totalTokenCount"))
-    visible = token_count(numbers.get("candidatesTokenCount"))
-    reasoning = token_count(numbers.get("thoughtsTokenCount"))
+    names = ("promptTokenCount", "totalTokenCount", "candidatesTokenCount", "thoughtsTokenCount")
+    numbers = object_at(body, "usageMetadata")
+    input_tokens, total, visible, reasoning = (tokens_at(numbers, name) for name in names)
     generated = None
     if visible is not None and reasoning is not None:
-        generated = token_count(visible + reasoning)
+        generated = tokens_at(visible + reasoning)
     elif input_tokens is not None and total is not None:
-        tool_tokens = token_count(numbers.get("toolUsePromptTokenCount")) or 0
-        generated = token_count(total - input_tokens - tool_tokens)
+        tool_tokens = tokens_at(numbers, "toolUsePromptTokenCount") or 0
+        generated = tokens_at(total - input_tokens - tool_tokens)
     if generated is not None and generated < max(visible or 0, reasoning or 0):
         generated = None
     if generated is not None and reasoning is None and visible is not None:
         reasoning = generated - visible
     if generated is not None and visible is None and reasoning is not None:
         visible = generated - reasoning
-    is_known = any(value is not None for value in (input_tokens, visible, reasoning, generated))
-    return Usage(
-        input=input_tokens,
-        reasoning=reasoning,
-        visible=visible,
-        generated=generated,
-        source="reported" if is_known else None,
-    )
+    return reported_usage(input_tokens, reasoning, visible, generated)
 
 
 def _text(parts: Iterable[Mapping[str, object]]) -> str:
-    return "".join(text_or_none(part.get("text")) or "" for part in parts)
+    return "".join(text_at(part, "text") or "" for part in parts)
 
 
 def _camel_case(name: str) -> str:

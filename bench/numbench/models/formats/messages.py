@@ -6,19 +6,23 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
-from numbench.models.base import Message, RequestSettings, answer_schema, merge_parameters
-from numbench.models.formats.endings import finish_fields
-from numbench.models.formats.event_streams import IncompleteStream
-from numbench.models.formats.usage import build_usage
-from numbench.models.json_fields import (
-    dict_or_empty,
-    dicts_of,
-    text_or_none,
-    text_or_repr,
-    token_count,
+from numbench.models.base import (
+    Message,
+    RequestSettings,
+    answer_schema,
+    merge_parameters,
+    system_prompt,
 )
-from numbench.models.provider_errors import failed_completion, failure_in_answer, unreadable_failure
-from numbench.records import Completion, Failure, FinishReason, Scalar, Usage
+from numbench.models.failures import failure_in_answer, unreadable_failure
+from numbench.models.formats.answer_fields import (
+    UsageFields,
+    finish_reason,
+    parse_usage,
+    text_fields,
+)
+from numbench.models.formats.event_streams import IncompleteStream
+from numbench.models.json_fields import object_at, objects_at, text_at, text_or_repr
+from numbench.records import Completion, Failure, Usage
 
 API_VERSION = "2026-10-21"
 SAMPLING_API_VERSION = "2023-06-01"
@@ -26,13 +30,6 @@ SAMPLING_API_VERSION = "2023-06-01"
 
 _SAMPLING_PARAMETERS = frozenset({"temperature", "top_p", "top_k"})
 
-_FINISH_REASONS: dict[str, FinishReason] = {
-    "end_turn": "stop",
-    "stop_sequence": "stop",
-    "max_tokens": "length",
-    "model_context_window_exceeded": "length",
-    "refusal": "refusal",
-}
 _STATUS_BY_TYPE = {
     "invalid_request_error": 400,
     "authentication_error": 401,
@@ -48,7 +45,12 @@ _STATUS_BY_TYPE = {
 }
 """The HTTP status of each type of error, for errors in streams and in the results of batches."""
 
-_INPUT_FIELDS = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
+_INPUTS = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
+_USAGE = UsageFields(
+    tuple(f"usage.{name}" for name in _INPUTS),
+    "usage.output_tokens",
+    "usage.output_tokens_details.thinking_tokens",
+)
 _TEXT_FIELDS = ("text", "thinking")
 
 
@@ -76,20 +78,20 @@ def build_request(
         token_limit: settings.max_tokens,
         "messages": [message._asdict() for message in messages if message.role != "system"],
     }
-    if system := "\n\n".join(m.content for m in messages if m.role == "system"):
+    if system := system_prompt(messages):
         body["system"] = system
     if settings.temperature is not None:
         body["temperature"] = settings.temperature
     body |= settings.request
     if settings.structured:
         schema = {"type": "json_schema", "schema": answer_schema(settings.answer_kind)}
-        body["output_config"] = {**dict_or_empty(body.get("output_config")), "format": schema}
+        body["output_config"] = {**object_at(body, "output_config"), "format": schema}
     return merge_parameters(body, settings.params)
 
 
 def token_limit_problem(body: Mapping[str, object]) -> str:
     """Return why the token limit of a request is too small for its thinking budget, if it is."""
-    budget, limit = dict_or_empty(body.get("thinking")).get("budget_tokens"), body["max_tokens"]
+    budget, limit = object_at(body, "thinking").get("budget_tokens"), body["max_tokens"]
     if not isinstance(budget, int) or not isinstance(limit, int) or limit > budget:
         return ""
     return (
@@ -113,7 +115,7 @@ def merge(events: Iterable[Mapping[str, object] | None]) -> Mapping[str, object]
         match event:
             case {"type": "message_start", "message": dict(message)}:
                 body |= message
-                usage |= dict_or_empty(message.get("usage"))
+                usage |= object_at(message, "usage")
             case {"type": "content_block_start", "index": int(index), "content_block": dict(block)}:
                 blocks[index] = block
             case {"type": "content_block_delta", "index": int(index), "delta": dict(delta)}:
@@ -136,39 +138,26 @@ def merge(events: Iterable[Mapping[str, object] | None]) -> Mapping[str, object]
     return body | {"content": [blocks[index] for index in sorted(blocks)], "usage": usage}
 
 
-def parse_completion(body: object) -> Completion:
-    """Return the completion in the body of an answer, or the failure that it reports."""
-    if not isinstance(body, dict):
-        failure = unreadable_failure(f"the server sent no JSON object: {text_or_repr(body)}")
-        return failed_completion(failure)
-    usage = parse_usage(dict_or_empty(body.get("usage")))
-    if body.get("error"):
-        return failed_completion(_failure_in_stream(body), usage)
+def usage(body: Mapping[str, object]) -> Usage:
+    """Return the usage. The output includes the thinking, and the input what a cache holds."""
+    return parse_usage(body, _USAGE)
+
+
+def read_answer(body: Mapping[str, object]) -> Completion | Failure:
+    """Return the completion in the body of an answer, or why there is none."""
     if not isinstance(body.get("content"), list):
-        return failed_completion(unreadable_failure("the server sent no content"), usage)
-    blocks = dicts_of(body["content"])
-    finish, extra = finish_fields(body.get("stop_reason"), _FINISH_REASONS)
+        return unreadable_failure("the server sent no content")
+    blocks = objects_at(body, "content")
+    extra = text_fields(body, id="id", refusal_category="stop_details.category")
+    if redacted := sum(block.get("type") == "redacted_thinking" for block in blocks):
+        extra["redacted_thinking"] = redacted
     return Completion(
         text="".join(_texts(blocks, "text")),
         reasoning_text="\n\n".join(_texts(blocks, "thinking")) or None,
-        finish_reason=finish,
-        usage=usage,
-        served_model=text_or_none(body.get("model")),
+        finish_reason=finish_reason(body.get("stop_reason"), extra),
+        served_model=text_at(body, "model"),
         provider="anthropic",
-        extra=extra | _extra(body, blocks),
-    )
-
-
-def parse_usage(numbers: Mapping[str, object]) -> Usage:
-    """Return the usage. The output includes the thinking, and the input what a cache holds."""
-    details = dict_or_empty(numbers.get("output_tokens_details"))
-    counts = [token_count(numbers.get(name)) for name in _INPUT_FIELDS if numbers.get(name)]
-    known = [count for count in counts if count is not None]
-    is_complete = numbers.get("input_tokens") is not None and len(known) == len(counts)
-    return build_usage(
-        input_tokens=token_count(sum(known)) if is_complete else None,
-        output=token_count(numbers.get("output_tokens")),
-        reasoning=token_count(details.get("thinking_tokens")),
+        extra=extra,
     )
 
 
@@ -177,11 +166,11 @@ def failure_from_error(error: object) -> Failure:
 
     Other servers with this API have other types; then the code of the error counts.
     """
-    kind = text_or_repr(dict_or_empty(error).get("type"))
+    kind = text_or_repr(object_at(error).get("type"))
     return failure_in_answer(error, _STATUS_BY_TYPE.get(kind))
 
 
-def _failure_in_stream(body: Mapping[str, object]) -> Failure:
+def failure_in_body(body: Mapping[str, object]) -> Failure:
     """Return the failure for an error in a successful response.
 
     What was generated before an answer broke off may be billed.
@@ -192,21 +181,10 @@ def _failure_in_stream(body: Mapping[str, object]) -> Failure:
     return msgspec.structs.replace(failure, status=None, possibly_billed=True)
 
 
-def _extra(body: Mapping[str, object], blocks: Sequence[Mapping[str, object]]) -> dict[str, Scalar]:
-    extra: dict[str, Scalar] = {}
-    if identity := text_or_none(body.get("id")):
-        extra["id"] = identity
-    if category := text_or_none(dict_or_empty(body.get("stop_details")).get("category")):
-        extra["refusal_category"] = category
-    if redacted := sum(block.get("type") == "redacted_thinking" for block in blocks):
-        extra["redacted_thinking"] = redacted
-    return extra
-
-
 def _texts(blocks: Sequence[Mapping[str, object]], kind: str) -> list[str]:
-    texts = (text_or_none(block.get(kind)) for block in blocks if block.get("type") == kind)
-    return [text for text in texts if text]
+    texts = (text_at(block, kind) for block in blocks if block.get("type") == kind)
+    return list(filter(None, texts))
 
 
 def _present(fields: object) -> dict[str, object]:
-    return {key: value for key, value in dict_or_empty(fields).items() if value is not None}
+    return {key: value for key, value in object_at(fields).items() if value is not None}

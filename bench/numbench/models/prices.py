@@ -2,60 +2,18 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping
 from datetime import date
-from functools import cache
-from pathlib import Path
 from types import MappingProxyType
 from typing import TypeVar
 
 import msgspec
-from msgspec import Struct
 
+from numbench.models.facts import Price as Price
+from numbench.models.facts import bundled_tables, user_tables
 from numbench.models.model_map import ModelFacts, find_facts, find_vendor_facts, load_model_map
-from numbench.models.providers import provider_price
-from numbench.models.user_catalogue import load_user_catalogue
+from numbench.models.providers import find_provider
 from numbench.records import Completion, Usage
-
-
-class Price(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """US dollars per million tokens on one route; `output` is for all generated tokens.
-
-    varies: the price is a mean over several providers, or that of one of them: used in plans, not
-        in costs of requests.
-    own: the price is from the user's catalogue; never written to a file.
-    priced_up_to: input tokens of a request up to which the price holds; None for any number.
-    has_batch_price: whether the discount of the batch API is known to apply.
-    since: the first day of the price, for one that replaces another.
-    note: what to know about the price.
-    """
-
-    route: str
-    input: float
-    output: float
-    date: str = "undated"
-    source: str = "the user's catalogue"
-    varies: bool = False
-    own: bool = False
-    priced_up_to: int | None = None
-    has_batch_price: bool = True
-    since: str = ""
-    note: str = ""
-
-    @property
-    def basis(self) -> str:
-        """The origin of a cost at this price, in a few words."""
-        return f"price table ({self.date})" if self.date else self.source
-
-    @property
-    def record(self) -> dict[str, object]:
-        """The price as it is written to `run.json`: only its origin if it is the user's own."""
-        if self.own:
-            return {"source": "the user's catalogue"}
-        record = {"input": self.input, "output": self.output, "source": self.source}
-        return record | ({"date": self.date} if self.date else {})
-
 
 NO_PARAMETERS: Mapping[str, object] = MappingProxyType({})
 
@@ -82,10 +40,6 @@ In lower case without underscores.
 """
 
 
-class _Table(Struct, frozen=True, forbid_unknown_fields=True):
-    price: tuple[Price, ...] = ()
-
-
 def find_price(
     route: str, base_url: str | None = None, params: Mapping[str, object] = NO_PARAMETERS
 ) -> Price | None:
@@ -99,32 +53,23 @@ def find_price(
     """
     if fee_parameters(params):
         return None
-    for own in load_user_catalogue().price:
+    for own in user_tables().price:
         if own.route == route:
-            return Price(**msgspec.structs.asdict(own), own=True)
-    if base_url is not None or _changes_price(params):
+            return msgspec.structs.replace(own, own=True)
+    priced = [params[name] for name in _PRICED_PARAMETERS if name in params]
+    if base_url is not None or any(value not in _LIST_PRICE_VALUES for value in priced):
         return None
     today = date.today().isoformat()
-    bundled = [price for price in _bundled_prices() if price.route == route]
-    if valid := [price for price in bundled if price.since <= today]:
-        return valid[-1]
-    if declared := provider_price(route):
-        return Price(**msgspec.structs.asdict(declared))
-    return _mapped_price(route)
+    provider = find_provider(route.partition("/")[0])
+    declared = (*(provider.prices if provider else ()), *bundled_tables().price)
+    valid = [price for price in declared if price.route == route and price.since <= today]
+    return valid[-1] if valid else _mapped_price(route)
 
 
 def fee_parameters(params: Mapping[str, object]) -> list[str]:
     """Return the names of the parameters that let a provider use tools, which have fees."""
-    return [name for name, value in params.items() if value and _folded(name) in _FEE_PARAMETERS]
-
-
-def _folded(name: str) -> str:
-    return name.replace("_", "").lower()
-
-
-def _changes_price(params: Mapping[str, object]) -> bool:
-    values = [params[name] for name in _PRICED_PARAMETERS if name in params]
-    return any(value not in _LIST_PRICE_VALUES for value in values)
+    folded = {name: name.replace("_", "").lower() for name, value in params.items() if value}
+    return [name for name in folded if folded[name] in _FEE_PARAMETERS]
 
 
 def _mapped_price(route: str) -> Price | None:
@@ -184,9 +129,3 @@ def with_cost(completion: CompletionT, price: Price | None, discount: float = 0.
         return completion
     extra = completion.extra | {"cost_source": source}
     return msgspec.structs.replace(completion, cost=amount, extra=extra)
-
-
-@cache
-def _bundled_prices() -> tuple[Price, ...]:
-    path = Path(__file__).with_name("prices.toml")
-    return msgspec.convert(tomllib.loads(path.read_text(encoding="utf-8")), _Table).price

@@ -1,22 +1,26 @@
-"""API keys: reading them from the environment and `.env`, and masking them in texts."""
+"""API keys and other secrets: in the environment, `.env`, headers and URLs; masking in texts."""
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
-from urllib.parse import quote, unquote
+from urllib.parse import quote, unquote, urlsplit
 
 from numbench.errors import BadInput
-from numbench.url_secrets import secret_segments
 
 _SECRET_SUFFIXES = ("KEY", "TOKEN", "SECRET", "PASSWORD", "CREDENTIALS")
 _MIN_SECRET_LENGTH = 8
 _MIN_WORD_SECRET_LENGTH = 16
 _NUMBER = re.compile(r"[\d\s.,:;eE+-]*")
+_WORD = re.compile(r"[A-Za-z0-9]{16,}")
+_UUID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
+_SAME_KIND = re.compile(r"[a-z]+|[A-Z]+|[0-9]+")
+_MIN_CHANGES = 3
 _HEADER_PART = re.compile(r"[^\s,;=\"]+")
 
 
@@ -118,3 +122,38 @@ def check_api_key(variable: str, key: str) -> None:
             f"{variable} contains a character that no key has, such as a space, a line break or a "
             "typographic quote: set it again"
         )
+
+
+def secret_segments(base_url: str) -> list[str]:
+    """Return the segments of a URL's path that look like keys: long and random.
+
+    That is a UUID, or at least 16 letters and digits in a row that change at least three times
+    between lower case, upper case and digits.
+    """
+    segments = urlsplit(base_url).path.split("/")
+    return [segment for segment in segments if _looks_random(unquote(segment))]
+
+
+def mask_secret_segments(base_url: str) -> str:
+    """Return a URL with `[key-HASH]` in place of the segments of its path that look like keys.
+
+    The hash keeps the URLs of different servers, or of different models on one, apart.
+    """
+    parts = urlsplit(base_url)
+    secrets = secret_segments(base_url)
+    segments = [
+        f"[key-{hashlib.sha256(segment.encode()).hexdigest()[:8]}]"
+        if segment in secrets
+        else segment
+        for segment in parts.path.split("/")
+    ]
+    return parts._replace(path="/".join(segments)).geturl()
+
+
+def _looks_random(segment: str) -> bool:
+    if _UUID.search(segment):
+        return True
+    return any(
+        len(_SAME_KIND.findall(word)) > _MIN_CHANGES and not word.isalpha()
+        for word in _WORD.findall(segment)
+    )

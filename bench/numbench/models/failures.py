@@ -1,27 +1,28 @@
-"""Errors of providers: their classification as a `Failure`, and messages without secrets."""
+"""Failures of requests: what a reply means and how long to wait, and messages without secrets."""
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Mapping, Sequence
-from typing import TypeVar
+import time
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
 
 import msgspec
 
 from numbench.errors import NumbenchError, printable
-from numbench.models.credentials import mask_secrets
 from numbench.models.json_fields import (
     InvalidJson,
     decode_json,
-    dict_or_empty,
-    dicts_of,
+    object_at,
+    objects_at,
     text_or_repr,
+    value_at,
 )
-from numbench.models.retry_after import parse_seconds, retry_after
 from numbench.records import Completion, Failure, FailureKind, Usage
+from numbench.secrets import mask_secrets
 from numbench.thinking_text import move_thinking
-
-_Text = TypeVar("_Text", str, str | None)
 
 _PROMPT_REJECTED = re.compile(
     # rejected for its content
@@ -58,7 +59,9 @@ _UNPROCESSED_STATUSES = frozenset({409, 501, 503, 505, 529})
 _STATUS_BY_CODE = {"rate_limit_exceeded": 429, "insufficient_quota": 429, "invalid_prompt": 400}
 """HTTP statuses of error codes that some servers report in a successful response."""
 
-_RETRY_DELAY = re.compile(r"([\d.]+)s")
+_DURATION = re.compile(r"(?:\d+(?:\.\d+)?(?:ms|s|m|h|d))+", re.ASCII)
+_DURATION_PART = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h|d)", re.ASCII)
+_SECONDS_PER_UNIT = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 _LIMIT_PER_DAY = re.compile(r"\bper[ -]day\b", re.IGNORECASE)
 
 _CONNECTION_FAILED = "connection failed: "
@@ -124,7 +127,7 @@ def failure_in_answer(error: object, status: int | None = None) -> Failure:
     """
     code, message = error_code_and_message(error)
     text = message or code or "the server reported an error"
-    status = status or _status_of(dict_or_empty(error).get("code"))
+    status = status or _status_of(value_at(error, "code"))
     failure = failure_from_status(status or 400, text, code=code, retry_after=_wait(error, {}))
     if not status and failure.kind != "item":
         return unreadable_failure(text)
@@ -138,18 +141,17 @@ def error_code_and_message(body: object) -> tuple[str, str]:
     error = body.get("error")
     if isinstance(error, str) and error:
         return text_or_repr(body.get("code")), error
-    fields = error if isinstance(error, dict) and error else body
-    metadata = dict_or_empty(fields.get("metadata"))
-    message = " ".join(
-        text_or_repr(part) for part in (fields.get("message"), metadata.get("raw")) if part
+    fields = _error_of(body)
+    codes = ("code", "type", "param", "status", "details.error_code")
+    code, message = (
+        " ".join(text_or_repr(part) for path in paths if (part := value_at(fields, path)))
+        for paths in (codes, ("message", "metadata.raw"))
     )
-    details = dict_or_empty(fields.get("details"))
-    words = (*map(fields.get, ("code", "type", "param", "status")), details.get("error_code"))
-    return " ".join(text_or_repr(word) for word in words if word), message
+    return code, message
 
 
 def _error_of(body: object) -> Mapping[str, object]:
-    return dict_or_empty(dict_or_empty(body).get("error")) or dict_or_empty(body)
+    return object_at(body, "error") or object_at(body)
 
 
 def _wait(body: object, headers: Mapping[str, str]) -> float | None:
@@ -158,13 +160,11 @@ def _wait(body: object, headers: Mapping[str, str]) -> float | None:
     OpenRouter repeats the headers of the provider behind it; Google states a delay.
     """
     error = _error_of(body)
-    upstream = dict_or_empty(dict_or_empty(error.get("metadata")).get("headers"))
-    wait = retry_after({**upstream, **headers})
+    wait = retry_after({**object_at(error, "metadata.headers"), **headers})
     if wait is not None:
         return wait
-    delays = (text_or_repr(each.get("retryDelay")) for each in dicts_of(error.get("details")))
-    matches = (_RETRY_DELAY.fullmatch(delay) for delay in delays)
-    return next((parse_seconds(match[1]) for match in matches if match), None)
+    delays = (text_or_repr(each.get("retryDelay")) for each in objects_at(error, "details"))
+    return next((_seconds_of_duration(delay) for delay in delays if delay), None)
 
 
 def _dated(failure: Failure, body: object) -> Failure:
@@ -172,11 +172,8 @@ def _dated(failure: Failure, body: object) -> Failure:
 
     Google uses one message for limits per minute and per day, and states a short delay for both.
     """
-    violations = (
-        violation
-        for detail in dicts_of(_error_of(body).get("details"))
-        for violation in dicts_of(detail.get("violations"))
-    )
+    details = objects_at(_error_of(body), "details")
+    violations = (each for detail in details for each in objects_at(detail, "violations"))
     is_daily = _LIMIT_PER_DAY.search(failure.message) is not None or any(
         "PerDay" in text_or_repr(each.get("quotaId")) for each in violations
     )
@@ -184,6 +181,84 @@ def _dated(failure: Failure, body: object) -> Failure:
         return failure
     message = f"the quota per day is used up: {failure.message}"
     return msgspec.structs.replace(failure, kind="run", message=message)
+
+
+def retry_after(headers: Mapping[str, object]) -> float | None:
+    """Return the seconds to wait after a request that was rejected for now, None if unknown.
+
+    That is what the server says explicitly, else the longest reset of the limits that are, or
+    may be, exhausted. Malformed headers count as absent.
+    """
+    fields = {str(name).lower(): str(value).strip() for name, value in headers.items()}
+    for name, parse in _WAITS.items():
+        if (seconds := parse(fields.get(name, ""))) is not None:
+            return seconds
+    resets = [
+        parse(fields.get(reset, ""))
+        for remaining, (reset, parse) in _LIMITS.items()
+        if _seconds(fields.get(remaining, "0")) == 0
+    ]
+    return max((seconds for seconds in resets if seconds is not None), default=None)
+
+
+def _seconds(text: str, unit: float = 1.0) -> float | None:
+    """Return a number of seconds, None if the text is not a finite number of 0 or more."""
+    try:
+        seconds = float(text) * unit
+    except ValueError:
+        return None
+    return seconds if math.isfinite(seconds) and seconds >= 0 else None
+
+
+def _seconds_of_duration(text: str) -> float | None:
+    """Return the seconds of `6m0s`, `20ms`, `1h2m`, or of a plain number."""
+    if not _DURATION.fullmatch(text):
+        return _seconds(text)
+    parts = _DURATION_PART.findall(text)
+    return _seconds(str(sum(float(number) * _SECONDS_PER_UNIT[unit] for number, unit in parts)))
+
+
+def _seconds_until(text: str, parse: Callable[[str], datetime]) -> float | None:
+    """Return the seconds until a moment, None for one in the past, which says nothing."""
+    try:
+        moment = parse(text)
+        aware = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+        seconds = (aware - datetime.now(UTC)).total_seconds()
+    except (ValueError, OverflowError):
+        return None
+    return seconds if seconds > 0 else None
+
+
+def _seconds_or_date(text: str) -> float | None:
+    seconds = _seconds(text)
+    return _seconds_until(text, parsedate_to_datetime) if seconds is None else seconds
+
+
+def _seconds_until_timestamp(text: str) -> float | None:
+    """Return the seconds until a number of milliseconds since 1970."""
+    moment = _seconds(text, 0.001)
+    return None if moment is None or moment <= time.time() else moment - time.time()
+
+
+def _seconds_until_iso_time(text: str) -> float | None:
+    return _seconds_until(text, datetime.fromisoformat)
+
+
+_WAITS: dict[str, Callable[[str], float | None]] = {
+    "retry-after": _seconds_or_date,
+    "retry-after-ms": lambda text: _seconds(text, 0.001),
+}
+"""The headers with the time to wait."""
+
+_LIMITS: dict[str, tuple[str, Callable[[str], float | None]]] = {
+    "x-ratelimit-remaining-requests": ("x-ratelimit-reset-requests", _seconds_of_duration),
+    "x-ratelimit-remaining-tokens": ("x-ratelimit-reset-tokens", _seconds_of_duration),
+    "x-ratelimit-remaining": ("x-ratelimit-reset", _seconds_until_timestamp),
+}
+for _what in ("requests", "tokens", "input-tokens", "output-tokens"):
+    _name = f"anthropic-ratelimit-{_what}"
+    _LIMITS[f"{_name}-remaining"] = (f"{_name}-reset", _seconds_until_iso_time)
+"""The headers of limits: what remains, and the reset."""
 
 
 def _status_of(code: object) -> int | None:
@@ -249,31 +324,37 @@ def sanitize_completion(completion: Completion, secrets: Sequence[str]) -> Compl
     """
     completion = move_thinking(completion)
     error = completion.error
-    return msgspec.structs.replace(
-        completion,
-        text=_sanitize_text(completion.text, secrets),
-        reasoning_text=_sanitize_text(completion.reasoning_text, secrets),
-        served_model=_sanitize_text(completion.served_model, secrets),
-        provider=_sanitize_text(completion.provider, secrets),
-        extra={
-            key: _sanitize_text(value, secrets) if isinstance(value, str) else value
-            for key, value in completion.extra.items()
-        },
-        error=error and sanitize_failure(error, secrets),
-    )
+    texts = {
+        name: sanitize_text(value, secrets)
+        for name in ("text", "reasoning_text", "served_model", "provider")
+        if isinstance(value := getattr(completion, name), str)
+    }
+    extra = {
+        key: sanitize_text(value, secrets) if isinstance(value, str) else value
+        for key, value in completion.extra.items()
+    }
+    error = error and sanitize_failure(error, secrets)
+    return msgspec.structs.replace(completion, **texts, extra=extra, error=error)
 
 
 def sanitize_failure(failure: Failure, secrets: Sequence[str]) -> Failure:
-    """Return `failure` with a message of one short printable line without secrets.
-
-    Messages are truncated only here, after masking, so that no part of a secret is left.
-    """
+    """Return `failure` with a message of one short printable line without secrets."""
     return msgspec.structs.replace(failure, message=sanitize_line(failure.message, secrets))
 
 
 def sanitize_line(text: str, secrets: Sequence[str]) -> str:
-    """Return `text` as one short printable line without secrets."""
-    return _truncate_line(_sanitize_text(text, secrets))
+    """Return `text` as one short printable line without secrets.
+
+    It is truncated only after masking, so that no part of a secret is left.
+    """
+    words = " ".join(sanitize_text(text, secrets).split())
+    line = printable(words[: _MAX_MESSAGE_LENGTH + 1])
+    return line if len(line) <= _MAX_MESSAGE_LENGTH else line[:_MAX_MESSAGE_LENGTH] + "…"
+
+
+def sanitize_text(text: str, secrets: Sequence[str]) -> str:
+    """Return `text` without secrets and lone surrogates."""
+    return _LONE_SURROGATE.sub("\N{REPLACEMENT CHARACTER}", mask_secrets(text, secrets))
 
 
 def provider_error(failure: Failure, secrets: Sequence[str]) -> ProviderError:
@@ -292,15 +373,3 @@ def _failure_kind(status: int, code: str, message: str, retry_after: float | Non
     if status == 413 or (status in (400, 403, 422) and rejects_prompt):
         return "item"
     return "run"
-
-
-def _sanitize_text(text: _Text, secrets: Sequence[str]) -> _Text:
-    if text is None:
-        return None
-    return _LONE_SURROGATE.sub("\N{REPLACEMENT CHARACTER}", mask_secrets(text, secrets))
-
-
-def _truncate_line(message: str) -> str:
-    """Return one line of at most `_MAX_MESSAGE_LENGTH` characters, unprintable ones escaped."""
-    line = printable(" ".join(message.split())[: _MAX_MESSAGE_LENGTH + 1])
-    return line if len(line) <= _MAX_MESSAGE_LENGTH else line[:_MAX_MESSAGE_LENGTH] + "…"

@@ -1,0 +1,570 @@
+"""What the wire formats read from the bodies of answers, and what failures mean: tables."""
+
+from __future__ import annotations
+
+import json
+import time
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from numbench.models import Message, RequestSettings
+from numbench.models.failures import failure_from_reply, retry_after
+from numbench.models.formats import FORMATS
+from numbench.models.formats.messages import failure_from_error, headers
+from numbench.models.json_fields import decode_json
+from numbench.records import Completion
+from tests import servers
+from tests.models.adapter_calls import MESSAGES
+
+N = None
+TOO_MANY = 2**53 + 1
+
+USAGE_NAMES = {
+    "chat": ("usage", "prompt_tokens", "completion_tokens", "completion_tokens_details"),
+    "responses": ("usage", "input_tokens", "output_tokens", "output_tokens_details"),
+    "messages": ("usage", "input_tokens", "output_tokens", "output_tokens_details"),
+    "gemini": ("usageMetadata", "promptTokenCount", "candidatesTokenCount", "thoughtsTokenCount"),
+}
+
+
+def parse(wire: str, **fields: Any) -> Completion:
+    """Return the completion in a body with an empty answer and these fields."""
+    body: dict[str, Any] = {
+        "chat": {"choices": [{"message": {}}]},
+        "responses": {"output": []},
+        "messages": {"content": []},
+        "gemini": {"candidates": [{}]},
+    }[wire]
+    return FORMATS[wire].parse(body | fields)
+
+
+def counts(completion: Completion) -> tuple[int | None, ...]:
+    usage = completion.usage
+    known = [usage.input, usage.reasoning, usage.visible, usage.generated]
+    assert usage.source == ("reported" if any(count is not None for count in known) else None)
+    return tuple(known)
+
+
+@pytest.mark.parametrize("wire", ["chat", "responses"])
+@pytest.mark.parametrize(
+    ("prompt", "completion", "reasoning", "total", "expected"),
+    [
+        (N, N, N, N, (N, N, N, N)),
+        (10, 50, N, N, (10, N, N, 50)),
+        (10, 50, 42, N, (10, 42, 8, 50)),
+        (N, 5, 0, N, (N, 0, 5, 5)),
+        (N, 5, 9, N, (N, 9, N, N)),
+        (0, 5, 5, N, (0, 5, 0, 5)),
+        # The reasoning is part of the completion, as the format says.
+        (10, 50, 42, 60, (10, 42, 8, 50)),
+        (10, 50, N, 60, (10, N, N, 50)),
+        # xAI counts it separately, be it more or less than the completion.
+        (232, 14, 1312, 1558, (232, 1312, 14, 1326)),
+        (10120, 1499, 300, 11919, (10120, 300, 1499, 1799)),
+        # Gemini's OpenAI endpoint and some gateways leave it out.
+        (66, 12, N, 1102, (66, 1024, 12, 1036)),
+        (66, 12, 0, 1102, (66, 1024, 12, 1036)),
+        (66, N, N, 1102, (66, N, N, 1036)),
+        # OpenRouter counts it with another tokenizer than the one that it bills by.
+        (66, 12, 15, 78, (66, N, N, 12)),
+        # The total explains neither.
+        (10, 50, 42, 70, (10, 42, N, 60)),
+        (10, 50, 42, 20, (10, 42, 8, 50)),
+        (10, 5, 9, 12, (10, 9, N, N)),
+        # No counts.
+        (True, 5.0, "9", N, (N, N, N, N)),
+        (-1, TOO_MANY, N, N, (N, N, N, N)),
+        (2**53, N, N, N, (2**53, N, N, N)),
+    ],
+)
+def test_usage_has_one_meaning_and_a_total_is_believed(
+    wire: str, prompt: Any, completion: Any, reasoning: Any, total: Any, expected: Any
+) -> None:
+    field, first, second, details = USAGE_NAMES[wire]
+    usage = {first: prompt, second: completion, "total_tokens": total}
+    usage[details] = None if reasoning is None else {"reasoning_tokens": reasoning}
+    assert counts(parse(wire, **{field: usage})) == expected
+    assert counts(parse(wire, **{field: None}, error="with what is billed")) == (N, N, N, N)
+    assert counts(parse(wire, **{field: usage}, error={"message": "oops"})) == expected
+
+
+@pytest.mark.parametrize(
+    ("usage", "expected"),
+    [
+        ({}, (N, N, N, N)),
+        ({"input_tokens": 10, "output_tokens": 50}, (10, N, N, 50)),
+        ({"input_tokens": 10, "cache_creation_input_tokens": 4, "thinking": 42}, (14, 42, N, N)),
+        ({"input_tokens": 0, "cache_read_input_tokens": 9, "output_tokens": 5}, (9, N, N, 5)),
+        ({"input_tokens": 1, "output_tokens": 50, "thinking": 42}, (1, 42, 8, 50)),
+        ({"cache_read_input_tokens": 9, "output_tokens": 5, "thinking": 0}, (N, 0, 5, 5)),
+        ({"input_tokens": 5, "cache_read_input_tokens": -1, "output_tokens": "5"}, (N, N, N, N)),
+        ({"input_tokens": True, "output_tokens": 5.0}, (N, N, N, N)),
+    ],
+)
+def test_usage_of_claude_includes_thinking_and_caches(usage: Any, expected: Any) -> None:
+    details = {"thinking_tokens": usage.pop("thinking", None)}
+    reported = usage | {"output_tokens_details": details, "cache_read_input_tokens": None} | usage
+    assert counts(parse("messages", usage=reported)) == expected
+
+
+@pytest.mark.parametrize(
+    ("prompt", "answer", "thoughts", "total", "tools", "expected"),
+    [
+        (N, N, N, N, N, (N, N, N, N)),
+        (7, 5, 40, N, N, (7, 40, 5, 45)),
+        (7, 5, N, 12, N, (7, 0, 5, 5)),
+        (7, 5, N, 52, N, (7, 40, 5, 45)),
+        (7, N, 40, 47, N, (7, 40, 0, 40)),
+        (7, 5, N, N, N, (7, N, 5, N)),
+        (1, N, N, 3, 9, (1, N, N, N)),
+        (1, 5, N, 9, 2, (1, 1, 5, 6)),
+        (9, 5, N, 10, N, (9, N, 5, N)),
+        (True, 5.0, 2**54, N, N, (N, N, N, N)),
+    ],
+)
+def test_usage_of_gemini_is_the_sum_of_answer_and_reasoning(
+    prompt: Any, answer: Any, thoughts: Any, total: Any, tools: Any, expected: Any
+) -> None:
+    names = ("promptTokenCount", "candidatesTokenCount", "thoughtsTokenCount", "totalTokenCount")
+    usage = dict(zip(names, (prompt, answer, thoughts, total), strict=True))
+    usage["toolUsePromptTokenCount"] = tools
+    assert counts(parse("gemini", usageMetadata=usage)) == expected
+
+
+@pytest.mark.parametrize("more", ["", ', "is_byok": true'])
+@pytest.mark.parametrize(
+    "cost", ["true", "-0.5", "NaN", "Infinity", '"1"', f"1{'0' * 400}", "null"]
+)
+def test_a_malformed_cost_is_unknown(cost: str, more: str) -> None:
+    details = '"cost_details": {"upstream_inference_cost": %s}'
+    pairs = [(cost, "0.5"), ("0.5", cost)] if more else [(cost, "0.5")]
+    for charged, upstream in pairs:
+        usage = decode_json(f'{{"cost": {charged}, {details % upstream}{more}}}'.encode())
+        completion = parse("chat", usage=usage)
+        assert (completion.error, completion.cost) == (None, None)
+    fee = {"cost": 0.01, "is_byok": True, "cost_details": {"upstream_inference_cost": 0.2}}
+    assert parse("chat", usage=fee).cost == pytest.approx(0.21)
+
+
+@pytest.mark.parametrize(
+    ("wire", "fields", "finish", "raw"),
+    [
+        *(
+            ("chat", {"choices": [{"finish_reason": reason, "message": {}}]}, finish, raw)
+            for reason, finish, raw in (
+                ("stop", "stop", N),
+                ("length", "length", N),
+                ("content_filter", "refusal", N),
+                ("tool", "other", "tool"),
+                ("error", "other", "error"),
+                (N, N, N),
+            )
+        ),
+        *(
+            ("responses", {"status": status, "incomplete_details": {"reason": reason}}, finish, raw)
+            for status, reason, finish, raw in (
+                ("completed", N, "stop", N),
+                ("incomplete", "max_output_tokens", "length", N),
+                ("incomplete", "content_filter", "refusal", N),
+                ("incomplete", "something_new", "other", "something_new"),
+                ("incomplete", N, "other", "incomplete"),
+                (N, N, N, N),
+            )
+        ),
+        *(
+            ("messages", {"stop_reason": reason}, finish, raw)
+            for reason, finish, raw in (
+                ("end_turn", "stop", N),
+                ("stop_sequence", "stop", N),
+                ("max_tokens", "length", N),
+                ("model_context_window_exceeded", "length", N),
+                ("refusal", "refusal", N),
+                ("pause_turn", "other", "pause_turn"),
+                (N, N, N),
+            )
+        ),
+        *(
+            ("gemini", {"candidates": [{"finishReason": reason}]}, finish, raw)
+            for reason, finish, raw in (
+                ("STOP", "stop", N),
+                ("MAX_TOKENS", "length", N),
+                ("RECITATION", "refusal", N),
+                ("OTHER", "other", "OTHER"),
+            )
+        ),
+    ],
+)
+def test_an_answer_ends_for_one_of_four_reasons(
+    wire: str, fields: dict[str, Any], finish: str | None, raw: str | None
+) -> None:
+    completion = parse(wire, **fields)
+    assert (completion.finish_reason, completion.extra.get("finish_reason")) == (finish, raw)
+    assert completion.error is None
+
+
+def item(kind: str, **fields: Any) -> dict[str, Any]:
+    return {"type": kind, **fields}
+
+
+@pytest.mark.parametrize(
+    ("wire", "fields", "text", "reasoning"),
+    [
+        *(
+            ("chat", {"choices": [{"message": message}]}, text, reasoning)
+            for message, text, reasoning in (
+                ({"content": "4", "reasoning_content": "so"}, "4", "so"),
+                (
+                    {"content": "4", "reasoning_details": [{"text": "s"}, {"summary": "o"}]},
+                    "4",
+                    "so",
+                ),
+                ({"content": [{"thinking": [{"text": "so"}]}, {"text": "4"}]}, "4", "so"),
+                ({"content": [{"text": "4"}, {"text": "2"}, None, 3]}, "42", None),
+                ({"refusal": "I will not"}, "I will not", None),
+            )
+        ),
+        *(
+            ("responses", {"output": output}, text, reasoning)
+            for output, text, reasoning in (
+                ([N], "", N),
+                ([3, {}, item("message"), item("message", content=["x", N])], "", N),
+                ([item("message", content=[{"text": "4"}, {"text": "2"}])], "42", N),
+                ([item("reasoning", summary=[{"text": "a"}, {"text": "b"}])], "", "a\n\nb"),
+                ([item("reasoning", summary=[], content=[{"text": "so"}])], "", "so"),
+            )
+        ),
+        (
+            "messages",
+            {
+                "content": [
+                    item("thinking", thinking="one"),
+                    item("redacted_thinking", data="c2VjcmV0"),
+                    item("thinking", thinking=""),
+                    item("thinking", thinking="two"),
+                    item("text", text="4"),
+                    item("text", text="2"),
+                ]
+            },
+            "42",
+            "one\n\ntwo",
+        ),
+        (
+            "gemini",
+            {
+                "candidates": [
+                    {"content": {"parts": [{"text": "so", "thought": True}, {"text": "4"}]}}
+                ]
+            },
+            "4",
+            "so",
+        ),
+    ],
+)
+def test_the_parts_of_an_answer_are_joined(
+    wire: str, fields: dict[str, Any], text: str, reasoning: str | None
+) -> None:
+    completion = parse(wire, **fields)
+    assert (completion.text, completion.reasoning_text) == (text, reasoning)
+    assert completion.error is None
+
+
+def test_what_is_known_of_an_answer_of_claude_is_kept() -> None:
+    completion = parse(
+        "messages",
+        content=[item("redacted_thinking")],
+        id="msg-1",
+        model="served",
+        stop_details={"category": "frontier_llm"},
+    )
+    assert (completion.served_model, completion.provider) == ("served", "anthropic")
+    assert completion.extra == {
+        "id": "msg-1",
+        "refusal_category": "frontier_llm",
+        "redacted_thinking": 1,
+    }
+
+
+@pytest.mark.parametrize(
+    ("wire", "body", "message"),
+    [
+        *((wire, 3, "no JSON object") for wire in FORMATS),
+        ("chat", {}, "no choices"),
+        ("chat", {"choices": [N]}, "no choices"),
+        ("responses", {"output": 3}, "no output"),
+        ("responses", {"output": [], "status": "failed"}, "the response is failed"),
+        ("responses", {"output": [], "status": "in_progress"}, "the response is in_progress"),
+        ("messages", {"content": "4"}, "no content"),
+        ("gemini", {}, "no candidates"),
+    ],
+)
+def test_a_body_without_an_answer_may_be_billed(wire: str, body: Any, message: str) -> None:
+    error = FORMATS[wire].parse(body).error
+    assert error is not None and message in error.message
+    assert (error.kind, error.possibly_billed) == ("transient", True)
+
+
+@pytest.mark.parametrize(
+    ("code", "message", "kind", "status"),
+    [
+        (401, "no key", "run", 401),
+        (403, "your input was flagged", "item", 403),
+        ("404", "no such model", "run", 404),
+        ("rate_limit_exceeded", "slow", "rate_limit", 429),
+        ("invalid_prompt", "not allowed", "item", 400),
+        (500, "oops", "transient", 500),
+        (529, "overloaded", "transient", 529),
+        (422, "context_length_exceeded", "item", 422),
+        (N, "oops", "transient", N),
+        ("server_error", "oops", "transient", N),
+        (99999, "oops", "transient", N),
+        (True, "oops", "transient", N),
+    ],
+)
+def test_the_code_of_an_error_in_a_successful_response_counts_as_a_status(
+    code: object, message: str, kind: str, status: int | None
+) -> None:
+    fields = {"error": {"message": message, "code": code}}
+    for error in (
+        parse("chat", **fields).error,
+        parse("chat", choices=[fields | {"message": {}}]).error,
+        parse("responses", **fields).error,
+        parse("gemini", **fields).error,
+    ):
+        assert error is not None
+        assert (error.kind, error.status, error.message) == (kind, status, message)
+
+
+def rejected(
+    status: int, message: str, headers: dict[str, str] | None = None, **fields: Any
+) -> Any:
+    """Return the failure of a reply with an error object."""
+    body = json.dumps({"error": {"message": message, **fields}}).encode()
+    return failure_from_reply(status, headers or {}, body)
+
+
+@pytest.mark.parametrize(
+    ("status", "message", "kind"),
+    [
+        (429, "slow down", "rate_limit"),
+        (429, "You exceeded your current quota, check your billing", "rate_limit"),
+        *((status, "oops", "transient") for status in (408, 409, 499, 500, 503, 529, 599, 99)),
+        *((status, "no", "run") for status in (401, 402, 403, 404)),
+        (400, "unsupported parameter: temperature", "run"),
+        (400, "system prompt is not supported by this model", "run"),
+        (400, "safety_identifier is no known parameter", "run"),
+        (400, "max_tokens is too large: 65536. The maximum context length is 8 tokens", "run"),
+        (400, "max_tokens: 65536 > 8192, the maximum number of output tokens", "run"),
+        (400, "`max_tokens` must be greater than `thinking.budget_tokens`", "run"),
+        (400, "Your credit balance is too low to access the API", "run"),
+        (400, '"thinking.type.disabled" is not supported for this model', "run"),
+        (400, "Invalid prompt: it was flagged", "item"),
+        (400, "prompt is too long: 9 tokens > 8 maximum", "item"),
+        (400, "Input tokens exceed the configured limit of 272000 tokens", "item"),
+        (400, "The input token count (9) exceeds the maximum number of tokens allowed", "item"),
+        (400, "input length and `max_tokens` exceed context limit: 9 + 8 > 10", "item"),
+        (400, "Output blocked by content filtering policy", "item"),
+        (400, "rejected by the safety system", "item"),
+        (400, "maximum context length is 8 tokens", "item"),
+        (400, "content_filter", "item"),
+        (403, "your input was flagged by moderation", "item"),
+        (413, "too large", "item"),
+    ],
+)
+def test_each_status_and_wording_has_its_kind_of_failure(
+    status: int, message: str, kind: str
+) -> None:
+    failure = rejected(status, message)
+    assert (failure.kind, failure.message) == (kind, message)
+    assert failure.possibly_billed == (kind == "transient" and status not in (409, 503, 529))
+
+
+@pytest.mark.parametrize(
+    ("code", "headers", "kind"),
+    [
+        ("insufficient_quota", {}, "run"),
+        ("insufficient_quota", {"Retry-After": "20"}, "rate_limit"),
+        ("billing_not_active", {}, "run"),
+        ("enforced_spend_limit_reached", {}, "run"),
+        ("enforced_spend_limit_reached", {"retry-after": "3"}, "rate_limit"),
+        ("ramp_limit_exceeded", {}, "rate_limit"),
+        ("rate_limit_exceeded", {}, "rate_limit"),
+        (N, {}, "rate_limit"),
+    ],
+)
+def test_a_spent_account_is_known_by_its_code(
+    code: str | None, headers: dict[str, str], kind: str
+) -> None:
+    message = "Rate limit reached. Upgrade at https://console.groq.com/settings/billing"
+    for fields in ({"code": code}, {"details": {"error_code": code}}):
+        failure = rejected(429, message, headers, type="t", **fields)
+        assert (failure.kind, failure.message) == (kind, message)
+
+
+@pytest.mark.parametrize(
+    ("quotas", "delay", "kind"),
+    [
+        (("TokensPerMinute",), "26s", "rate_limit"),
+        (("TokensPerMinute",), N, "rate_limit"),
+        (("RequestsPerDay",), "26s", "run"),
+        (("TokensPerMinute", "RequestsPerDay"), "26s", "run"),
+        ((), N, "rate_limit"),
+    ],
+)
+def test_quotas_of_google_are_told_apart_by_their_period(
+    quotas: tuple[str, ...], delay: str | None, kind: str
+) -> None:
+    violations = [{"quotaId": f"Generate{quota}PerProjectPerModel"} for quota in quotas]
+    details: list[dict[str, Any]] = [{"violations": violations}]
+    details += [{"retryDelay": delay}] if delay else []
+    failure = rejected(429, "You exceeded your current quota", details=details)
+    assert (failure.kind, failure.retry_after) == (kind, 26.0 if delay else None)
+
+
+@pytest.mark.parametrize(
+    ("status", "error", "kind"),
+    [
+        (400, "invalid_request_error", "run"),
+        (401, "authentication_error", "run"),
+        (402, "billing_error", "run"),
+        (404, "not_found_error", "run"),
+        (409, "conflict_error", "transient"),
+        (413, "request_too_large", "item"),
+        (429, "rate_limit_error", "rate_limit"),
+        (500, "api_error", "transient"),
+        (504, "timeout_error", "transient"),
+        (529, "overloaded_error", "transient"),
+    ],
+)
+def test_an_error_of_claude_is_the_same_in_a_response_a_stream_and_a_job(
+    status: int, error: str, kind: str
+) -> None:
+    body = servers.anthropic_error_body(error, "why")
+    response = failure_from_reply(status, {}, json.dumps(body).encode())
+    streamed = FORMATS["messages"].decode(servers.named_event(body))
+    for failure in (response, FORMATS["messages"].parse(streamed).error):
+        assert failure is not None
+        assert (failure.kind, failure.status, failure.message) == (kind, status, "why")
+        # Nothing was generated; only a failure within the server may have been billed.
+        assert failure.possibly_billed == (status in (500, 504))
+    assert failure_from_error({"type": error, "message": "why"}).kind == kind
+
+
+RESET, LEFT = "x-ratelimit-reset-{}".format, "x-ratelimit-remaining-{}".format
+
+
+@pytest.mark.parametrize(
+    ("headers", "seconds"),
+    [
+        ({}, N),
+        ({"Retry-After": "7"}, 7.0),
+        ({"retry-after": " 2.5 "}, 2.5),
+        ({"retry-after": "0"}, 0.0),
+        ({"retry-after-ms": "1500"}, 1.5),
+        ({"retry-after": "7", "retry-after-ms": "1500", RESET("requests"): "9s"}, 7.0),
+        ({"retry-after": "soon", "retry-after-ms": "1500"}, 1.5),
+        ({"retry-after": "-1", RESET("tokens"): "20ms"}, 0.02),
+        ({RESET("requests"): "6m0s"}, 360.0),
+        ({RESET("tokens"): "1h2m"}, 3720.0),
+        ({RESET("tokens"): "2m59.56s"}, 179.56),
+        ({RESET("tokens"): "12"}, 12.0),
+        # Limits that are or may be exhausted count; of several, the longest.
+        (
+            {
+                LEFT("requests"): "0",
+                RESET("requests"): "3s",
+                LEFT("tokens"): "5",
+                RESET("tokens"): "9s",
+            },
+            3,
+        ),
+        (
+            {
+                LEFT("requests"): "0",
+                RESET("requests"): "3s",
+                LEFT("tokens"): "0",
+                RESET("tokens"): "9s",
+            },
+            9,
+        ),
+        ({RESET("requests"): "3s", RESET("tokens"): "60s"}, 60.0),
+        ({LEFT("requests"): "4", RESET("requests"): "3s"}, N),
+    ],
+)
+def test_the_waiting_time_of_headers(headers: dict[str, str], seconds: float | None) -> None:
+    assert retry_after(headers) == (seconds if not seconds else pytest.approx(seconds))
+
+
+def test_points_in_time_become_waiting_times() -> None:
+    then = datetime.now(UTC) + timedelta(seconds=10_000)
+    milliseconds = str(int(1000 * (time.time() + 10_000)))
+    for moment in (
+        {"retry-after": format_datetime(then, usegmt=True)},
+        {"anthropic-ratelimit-requests-reset": then.isoformat()},
+        {"anthropic-ratelimit-input-tokens-reset": f"{then:%Y-%m-%dT%H:%M:%SZ}"},
+        {"X-RateLimit-Reset": milliseconds},
+        {"X-RateLimit-Reset": milliseconds, "X-RateLimit-Remaining": "0"},
+    ):
+        assert retry_after(moment) == pytest.approx(10_000, abs=120), moment
+        # OpenRouter repeats the headers of the provider behind it.
+        upstream = rejected(429, "slow", metadata={"headers": moment})
+        assert upstream.retry_after == pytest.approx(10_000, abs=120)
+    assert retry_after({"X-RateLimit-Reset": milliseconds, "X-RateLimit-Remaining": "9"}) is None
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        *("", "soon", "-3", "nan", "inf", "1e999", "-inf", "1s-", "s", "1 hour", "٣s"),
+        "Mon, 01 Jan 2001 00:00:00 GMT",
+        "Mon, 01 Jan 99999 00:00:00 GMT",
+        "Mon, 99 Jan 2001 00:00:00 +9999",
+        "0001-01-01T00:00:00+23:00",
+        "9" * 400 + "s",
+    ],
+)
+def test_a_malformed_header_counts_as_absent(value: str) -> None:
+    names = ("retry-after", "retry-after-ms", "x-ratelimit-reset", RESET("requests"))
+    for name in (*names, "anthropic-ratelimit-tokens-reset"):
+        assert retry_after({name: value}) is None
+
+
+@given(
+    st.dictionaries(
+        st.sampled_from(["retry-after", "x-ratelimit-reset", "retry-after-ms"]), st.text()
+    )
+)
+def test_no_header_raises(headers: dict[str, str]) -> None:
+    wait = retry_after(headers)
+    assert wait is None or 0 <= wait < float("inf")
+
+
+def test_claude_gets_examples_as_turns_and_system_prompts_joined() -> None:
+    turns = [Message("user", "1"), Message("assistant", "2"), Message("user", "3")]
+    messages = (Message("system", "a"), *turns[:2], Message("system", "b"), turns[2])
+    build = FORMATS["messages"].body
+    body = build("c", messages, RequestSettings(max_tokens=7), "max_tokens")
+    assert (body["system"], body["max_tokens"]) == ("a\n\nb", 7)
+    assert body["messages"] == [turn._asdict() for turn in turns]
+    assert "system" not in build("c", turns, RequestSettings(), "max_tokens")
+
+
+@pytest.mark.parametrize(
+    ("settings", "version"),
+    [
+        (RequestSettings(), "2026-10-21"),
+        (RequestSettings(temperature=0.5), "2023-06-01"),
+        (RequestSettings(params={"top_p": 0.9}), "2023-06-01"),
+        (RequestSettings(request={"top_k": 5}), "2023-06-01"),
+        (RequestSettings(params={"metadata": {"user_id": "a"}}), "2026-10-21"),
+    ],
+)
+def test_a_request_with_a_parameter_of_sampling_names_the_last_version_that_has_them(
+    settings: RequestSettings, version: str
+) -> None:
+    body = FORMATS["messages"].body("c", MESSAGES, settings, "max_tokens")
+    assert headers("k", body) == {"x-api-key": "k", "anthropic-version": version}

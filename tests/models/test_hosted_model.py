@@ -1,0 +1,197 @@
+"""Requests of hosted models that the tables of formats and replies do not have."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+from aiohttp import web
+
+from numbench.errors import BadInput
+from numbench.models import Api, RequestSettings, describe_model, open_model
+from numbench.records import Completion, Usage
+from tests import servers
+from tests.models.adapter_calls import (
+    ANTHROPIC_MODEL,
+    CHAT_MODEL,
+    GEMINI_MODEL,
+    KEY,
+    MESSAGES,
+    call_adapter,
+    valid_reply,
+)
+from tests.servers import ReceivedRequest, Reply, serve
+
+LITELLM = "litellm/openai/some"
+EVERY = pytest.mark.parametrize("model", [CHAT_MODEL, GEMINI_MODEL, ANTHROPIC_MODEL])
+
+
+async def answer_at(url: str, model: str, settings: RequestSettings | None = None) -> Completion:
+    opened = open_model(model, None, url)
+    completion = await opened.model.answer(MESSAGES, settings or opened.description.settings)
+    await opened.model.close()
+    return completion
+
+
+@EVERY
+def test_a_key_that_a_server_echoes_is_masked_in_answers(model: str) -> None:
+    async def echo(received: ReceivedRequest) -> Reply:
+        return servers.plain(received, f"your key is {KEY}")
+
+    completion, _ = call_adapter(echo, model)
+    assert KEY not in str(completion) and "[key]" in completion.text
+
+
+def test_a_short_placeholder_key_is_not_masked(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "1")
+    assert call_adapter(valid_reply)[0].text == '{"answer": 1}'
+    monkeypatch.delenv("OPENAI_API_KEY")
+
+    async def says_none(received: ReceivedRequest) -> Reply:
+        return servers.chat("none")
+
+    assert call_adapter(says_none)[0].text == "none"
+
+
+@EVERY
+def test_a_request_ends_at_its_time_limit(model: str) -> None:
+    async def never(received: ReceivedRequest) -> Reply:
+        await asyncio.sleep(servers.FOR_EVER)
+        return servers.chat()
+
+    with serve(never) as server:
+        # On a slow machine a short time limit may be over before the server has the request.
+        for seconds in (0.2, 1.0, 5.0, 30.0):
+            settings = RequestSettings(timeout=seconds)
+            error = asyncio.run(answer_at(server.url, model, settings)).error
+            assert error is not None
+            assert (error.kind, error.message) == ("transient", f"no answer within {seconds:g} s")
+            if server.received:
+                break
+        assert len(server.received) == 1
+
+
+@EVERY
+def test_a_refused_connection_is_a_transient_failure(model: str) -> None:
+    with serve(valid_reply) as server:
+        url = server.url
+    error = asyncio.run(answer_at(url, model)).error
+    assert error is not None and error.kind == "transient"
+    assert error.message.startswith("connection failed")
+
+
+@pytest.mark.parametrize("suffix", ["", "/", "/v1", "/v1/"])
+def test_the_base_url_of_claude_may_end_in_v1(suffix: str) -> None:
+    with serve(valid_reply) as server:
+        asyncio.run(answer_at(server.url + suffix, ANTHROPIC_MODEL))
+        assert [received.path for received in server.received] == ["/v1/messages"]
+
+
+@pytest.mark.parametrize("status", [200, 429])
+def test_dashscopes_limit_per_minute_is_no_spent_account(status: int) -> None:
+    error = {"message": "You exceeded your current quota", "code": "insufficient_quota"}
+
+    async def limited(received: ReceivedRequest) -> Reply:
+        return web.json_response({"error": error}, status=status)
+
+    async def spent(received: ReceivedRequest) -> Reply:
+        return servers.error(400, "Access denied", code="Arrearage")
+
+    kinds = []
+    for script, model in ((limited, "dashscope/x"), (limited, CHAT_MODEL), (spent, "dashscope/x")):
+        failure = call_adapter(script, model)[0].error
+        assert failure is not None
+        kinds.append(failure.kind)
+    assert kinds == ["rate_limit", "run", "run"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "expected"), [("overloaded_error", "transient"), ("rate_limit_error", "rate_limit")]
+)
+def test_an_answer_of_claude_that_breaks_off_may_be_billed(kind: str, expected: str) -> None:
+    async def script(received: ReceivedRequest) -> Reply:
+        events = servers.events(servers.anthropic(usage={"input_tokens": 3, "output_tokens": 9}))
+        error = servers.named_event(servers.anthropic_error_body(kind, "Overloaded"))
+        return await servers.send_events(received, [*events[:4], error])
+
+    completion, _ = call_adapter(script, ANTHROPIC_MODEL, stream=True)
+    failure = completion.error
+    assert failure is not None
+    assert (failure.kind, failure.message, failure.status) == (expected, "Overloaded", None)
+    assert failure.possibly_billed
+    # The counts at the start of a stream are not those of what was generated.
+    assert (completion.text, completion.usage) == ("", Usage())
+
+
+def test_malformed_events_of_claude_change_nothing_else() -> None:
+    odd: list[dict[str, Any]] = [
+        {"type": "content_block_start", "index": "x", "content_block": {"type": "text"}},
+        {"type": "content_block_start", "index": 1, "content_block": []},
+        {"type": "content_block_delta", "index": 0, "delta": {"text": 3, "thinking": None}},
+        {"type": "content_block_delta", "index": 7, "delta": {"type": "new_delta"}},
+        {"type": "a_new_event", "value": [1]},
+        {"type": "message_delta", "delta": None, "usage": 3},
+    ]
+
+    async def script(received: ReceivedRequest) -> Reply:
+        usage = {"input_tokens": 3, "output_tokens": 9}
+        events = servers.events(servers.anthropic("4", usage=usage))
+        extra = [servers.named_event(event) for event in odd]
+        return await servers.send_events(received, [*events[:4], *extra, *events[4:]])
+
+    completion, _ = call_adapter(script, ANTHROPIC_MODEL, stream=True)
+    assert (completion.text, completion.error) == ("4", None)
+    assert completion.usage == Usage(input=3, generated=9, source="reported")
+
+
+def test_a_provider_without_the_responses_api_is_rejected() -> None:
+    for name in ("gpt-oss-120b", "gemini-2.5-pro", "litellm/openai/gpt-5"):
+        for function in (open_model, describe_model):
+            level = None if name.startswith("litellm") else "maximal"
+            with pytest.raises(BadInput, match=r"from openai only, not from .*: leave out --api"):
+                function(name, level, None, "responses")
+    with pytest.raises(BadInput, match="runs in this process: leave out --api"):
+        open_model("baseline/float64", None, None, "responses")
+    unknown: Any = "completions"
+    with pytest.raises(BadInput, match="unknown --api 'completions': use chat or responses"):
+        open_model("gpt-5", "low", None, unknown)
+
+
+@pytest.mark.parametrize(("api", "more"), [("chat", {}), ("responses", {"api": "responses"})])
+def test_the_api_format_is_part_of_the_identity_unless_it_is_chat(
+    api: Api, more: dict[str, str]
+) -> None:
+    description = open_model("gpt-5", "low", "http://127.0.0.1", api).description
+    assert description.identity == {"route": "openai/gpt-5", "base_url": "http://127.0.0.1"} | more
+
+
+def test_litellm_answers_and_classifies_failures(monkeypatch: pytest.MonkeyPatch) -> None:
+    counts = {"prompt_tokens": 3, "completion_tokens": 9, "total_tokens": 12}
+    usage = counts | {"completion_tokens_details": {"reasoning_tokens": 4}}
+
+    async def fine(received: ReceivedRequest) -> Reply:
+        return servers.chat(usage=usage)
+
+    async def limited(received: ReceivedRequest) -> Reply:
+        return servers.error(429, "slow", headers={"Retry-After": "3"})
+
+    async def unauthorised(received: ReceivedRequest) -> Reply:
+        return servers.error(401, f"bad key {KEY}")
+
+    completion, received = call_adapter(fine, LITELLM, "low")
+    assert (completion.text, completion.cost) == ('{"answer": 1}', None)
+    assert completion.usage == Usage(
+        input=3, generated=9, reasoning=4, visible=5, source="reported"
+    )
+    assert received.body["reasoning_effort"] == "low"
+    error = call_adapter(limited, LITELLM)[0].error
+    assert error is not None
+    assert (error.kind, error.retry_after) == ("rate_limit", 3.0)
+    error = call_adapter(unauthorised, LITELLM)[0].error
+    assert error is not None
+    assert error.kind == "run" and KEY not in error.message
+    monkeypatch.delenv("ANTHROPIC_API_KEY")
+    for name, message in (("anthropic/claude-x", "ANTHROPIC_API_KEY"), ("nobody", "PROVIDER/NAME")):
+        with pytest.raises(BadInput, match=message):
+            open_model(f"litellm/{name}")
