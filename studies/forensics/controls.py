@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from random import Random
 
 from numbench.forensics.agreement import ANSWER_DIGITS, FLOAT64_DIGITS, round_to
-from numbench.forensics.alternatives import FLOAT64
-from numbench.forensics.answers import AnswersByTask, NumericAnswer, Question
+from numbench.forensics.answers import AnswersByTask, NumericAnswer
+from numbench.forensics.computations import FLOAT64, Question
 
 
 def float64_answers(questions: Iterable[Question]) -> dict[str, list[NumericAnswer]]:
@@ -24,8 +24,7 @@ def exact_answers(
 ) -> dict[str, list[NumericAnswer]]:
     """Return the exact values, rounded to so many digits."""
     return _by_task(
-        NumericAnswer(question, round_to(question.expression.truth, digits))
-        for question in questions
+        NumericAnswer(question, round_to(question.truth, digits)) for question in questions
     )
 
 
@@ -47,5 +46,5 @@ def plant_float64(
 def _by_task(answers: Iterable[NumericAnswer]) -> dict[str, list[NumericAnswer]]:
     tasks: dict[str, list[NumericAnswer]] = {}
     for answer in answers:
-        tasks.setdefault(answer.question.expression.item.task, []).append(answer)
+        tasks.setdefault(answer.question.item.task, []).append(answer)
     return tasks

@@ -6,8 +6,8 @@ from decimal import Decimal
 from typing import Literal, NamedTuple
 
 from numbench.forensics.agreement import ANSWER_DIGITS, readings, round_half_up, round_to
-from numbench.forensics.alternatives import FLOAT64
-from numbench.forensics.answers import AnswersByTask, NumericAnswer, Question
+from numbench.forensics.answers import AnswersByTask, NumericAnswer
+from numbench.forensics.computations import FLOAT64, Question
 
 Agreement = Literal["exact", "label", "exact_short", "label_short", "both_short", "neither"]
 AGREEMENTS: tuple[Agreement, ...] = (
@@ -41,7 +41,7 @@ class LabelComparison(NamedTuple):
 
 def has_wrong_label(question: Question) -> bool:
     """Return whether the label is not the exact value rounded to 15 digits."""
-    known = question.expression
+    known = question
     return known.label is not None and round_to(known.label, ANSWER_DIGITS) != round_to(
         known.truth, ANSWER_DIGITS
     )
@@ -49,7 +49,7 @@ def has_wrong_label(question: Question) -> bool:
 
 def is_float64(question: Question) -> bool:
     """Return whether the label is what float64 arithmetic gives in the usual order."""
-    label = question.expression.label
+    label = question.label
     values = question.alternatives.get(FLOAT64, ())
     return label is not None and any(
         round_to(value, ANSWER_DIGITS) == round_to(label, ANSWER_DIGITS) for value in values
@@ -73,7 +73,7 @@ def compare_with_labels(answers: AnswersByTask) -> list[LabelComparison]:
 
 
 def _agreement(answer: NumericAnswer) -> Agreement:
-    known = answer.question.expression
+    known = answer.question
     label = known.label or Decimal(0)
     value = round_to(answer.number, ANSWER_DIGITS)
     if value == round_to(known.truth, ANSWER_DIGITS):
@@ -89,5 +89,5 @@ def _agreement(answer: NumericAnswer) -> Agreement:
 
 def _is_tie(answer: NumericAnswer) -> bool:
     """Return whether the answer is the exact value with a tie rounded up."""
-    rounded = round_half_up(answer.question.expression.truth)
+    rounded = round_half_up(answer.question.truth)
     return round_to(answer.number, ANSWER_DIGITS) == rounded

@@ -12,8 +12,9 @@ import pandas as pd
 
 import numbench as nb
 from numbench.forensics.agreement import ANSWER_DIGITS, FLOAT64_DIGITS
-from numbench.forensics.answers import AnswersByTask, Question, numeric_answers, read_questions
+from numbench.forensics.answers import AnswersByTask, numeric_answers, read_questions
 from numbench.forensics.calculator import CalculatorEvidence, calculator_evidence
+from numbench.forensics.computations import Question
 from numbench.forensics.findings import DISPLAY, RunFindings, find
 from numbench.reporting.references import published_means
 from numbench.scoring import ScoredItem
@@ -56,8 +57,7 @@ def compute(runs: Sequence[Path]) -> Mapping[str, pd.DataFrame]:
     }
     return {
         "wrong_labels": pd.DataFrame(
-            {"task": question.expression.item.task, "is_float64": is_float64(question)}
-            for question in wrong
+            {"task": question.item.task, "is_float64": is_float64(question)} for question in wrong
         ),
         "labels": pd.DataFrame(_labels(given | controls)),
         "float64": pd.DataFrame(_float64(given, controls)),

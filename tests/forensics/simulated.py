@@ -9,7 +9,8 @@ from random import Random
 
 from numbench.dataset.store import open_dataset
 from numbench.forensics.agreement import round_to
-from numbench.forensics.answers import NumericAnswer, Question, make_question
+from numbench.forensics.answers import NumericAnswer
+from numbench.forensics.computations import Question
 
 TASKS = ("addition", "multiplication", "mean", "std")
 PER_TASK = 150
@@ -19,7 +20,7 @@ PER_TASK = 150
 def questions() -> tuple[Question, ...]:
     """Return questions of the released dataset, as many of each task."""
     dataset = open_dataset("v1")
-    return tuple(make_question(item) for task in TASKS for item in dataset.by_task[task][:PER_TASK])
+    return tuple(Question(item) for task in TASKS for item in dataset.by_task[task][:PER_TASK])
 
 
 def unrelated_answers(random: Random) -> dict[str, list[NumericAnswer]]:
@@ -51,7 +52,7 @@ def with_planted(
 
 
 def _answer(question: Question, random: Random) -> NumericAnswer:
-    truth = question.expression.truth
+    truth = question.truth
     digits = random.choice((4, 6, 8, 10, 12, 14, 15, 15, 15, 16, 17))
     kind = random.random()
     number = round_to(truth, digits)
@@ -69,5 +70,5 @@ def _answer(question: Question, random: Random) -> NumericAnswer:
 def _by_task(answers: Sequence[NumericAnswer]) -> dict[str, list[NumericAnswer]]:
     tasks: dict[str, list[NumericAnswer]] = {}
     for answer in answers:
-        tasks.setdefault(answer.question.expression.item.task, []).append(answer)
+        tasks.setdefault(answer.question.item.task, []).append(answer)
     return tasks

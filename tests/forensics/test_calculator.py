@@ -8,12 +8,13 @@ from random import Random
 
 import pytest
 
-from numbench.forensics.answers import NumericAnswer, make_question
+from numbench.forensics.answers import NumericAnswer
 from numbench.forensics.calculator import calculator_evidence, weigh
+from numbench.forensics.computations import Question
 from numbench.tasks.items import make_item
 
 WRONG = "0.31000000000000007"
-SUM = make_question(make_item("addition", "+", ("0.1", "0.2"), {}))
+SUM = Question(make_item("addition", "+", ("0.1", "0.2"), {}))
 
 
 def evidence_of(*numbers: str):  # type: ignore[no-untyped-def]
@@ -54,7 +55,7 @@ def test_repeated_error_is_not_strong_evidence() -> None:
 
 def test_truncated_float64_result_is_not_one() -> None:
     # 0.7 + 0.1 is 0.7999999999999999 in float64: 0.79999 is rather 0.8, off by one unit.
-    question = make_question(make_item("addition", "+", ("0.7", "0.1"), {}))
+    question = Question(make_item("addition", "+", ("0.7", "0.1"), {}))
     answers = [NumericAnswer(question, Decimal(text)) for text in ("0.79999", "0.8")]
     evidence = calculator_evidence({"addition": answers})
     assert not evidence.float64

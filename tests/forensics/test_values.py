@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 from numbench.decimal_numbers import format_decimal, from_decimal
 from numbench.forensics.agreement import digits_given, readings, round_to
-from numbench.forensics.alternatives import ALTERNATIVES, LABEL, alternative_values, expression
-from numbench.forensics.evaluation import evaluate
+from numbench.forensics.computations import COMPUTATIONS, LABEL, Question, evaluate
 from numbench.records import Item
 from numbench.tasks.items import make_item
 from tests.forensics.simulated import questions
@@ -28,7 +27,7 @@ def item_of(task: str, operator: str, *operands: str) -> Item:
 
 
 def values_of(item: Item, label: str | None = None) -> dict[str, list[str]]:
-    values = alternative_values(expression(item, label))
+    values = Question(item, label and Decimal(label)).alternatives
     return {
         name: [f"{round_to(value, 15).normalize():f}" for value in known]
         for name, known in values.items()
@@ -37,13 +36,13 @@ def values_of(item: Item, label: str | None = None) -> dict[str, list[str]]:
 
 @pytest.mark.parametrize("task", ["addition", "multiplication", "mean", "std"])
 def test_exact_value_rounds_to_the_answer(task: str) -> None:
-    known = [q.expression for q in questions() if q.expression.item.task == task]
-    assert all(round_to(e.truth, 15) == Decimal(str(e.item.answer)) for e in known)
+    known = [q for q in questions() if q.item.task == task]
+    assert all(round_to(q.truth, 15) == Decimal(str(q.item.answer)) for q in known)
 
 
 @given(st.sampled_from("+-*/"), NUMBERS, NUMBERS.filter(lambda text: text != "0"))
 def test_value_has_far_more_digits_than_the_answer(operator: str, a: str, b: str) -> None:
-    value = evaluate(operator, [Decimal(a), Decimal(b)])
+    value = evaluate(operator, (Decimal(a), Decimal(b)))
     x, y = Fraction(a), Fraction(b)
     exact = {"+": x + y, "-": x - y, "*": x * y, "/": x / y}[operator]
     assert value is not None
@@ -52,7 +51,7 @@ def test_value_has_far_more_digits_than_the_answer(operator: str, a: str, b: str
 
 @given(st.lists(NUMBERS, min_size=2, max_size=6))
 def test_deviation_has_far_more_digits_than_the_answer(numbers: list[str]) -> None:
-    value = evaluate("std", list(map(Decimal, numbers)))
+    value = evaluate("std", tuple(map(Decimal, numbers)))
     with mpmath.workdps(150):
         mean = mpmath.fsum(map(mpmath.mpf, numbers)) / len(numbers)
         squares = mpmath.fsum((mpmath.mpf(number) - mean) ** 2 for number in numbers)
@@ -95,19 +94,19 @@ def test_left_out_digits_are_not_powers_of_ten() -> None:
 
 
 def test_float_types_are_those_of_the_baselines() -> None:
-    values = alternative_values(expression(item_of("addition", "+", "0.1", "0.2"), None))
+    values = Question(item_of("addition", "+", "0.1", "0.2")).alternatives
     assert values["float64"] == (Decimal("0.30000000000000004"),)
     assert values["float32"] == (Decimal("0.3"),)
     cancelled = item_of("std", "std", "100000000", "100000001")
-    one_pass = alternative_values(expression(cancelled, None))["one_pass"]
+    one_pass = Question(cancelled).alternatives["one_pass"]
     assert one_pass != (Decimal("0.5"),)
 
 
 def test_every_alternative_applies_to_some_question() -> None:
     applied = {name for q in questions() for name in q.alternatives}
     powers = item_of("exponentiation", "^", "3", "2")
-    applied |= set(alternative_values(expression(powers, "9")))
-    assert applied == {alternative.name for alternative in ALTERNATIVES}
+    applied |= set(Question(powers, Decimal(9)).alternatives)
+    assert applied == set(COMPUTATIONS)
 
 
 @given(NUMBERS.filter(lambda text: text != "0"), st.integers(1, 17))

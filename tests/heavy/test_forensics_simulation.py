@@ -7,7 +7,7 @@ from random import Random
 import pytest
 
 from numbench.forensics.calculator import calculator_evidence
-from numbench.forensics.explanations import explain
+from numbench.forensics.findings import explain
 from studies.forensics.controls import plant_float64
 from tests.forensics.simulated import unrelated_answers, with_planted
 
@@ -19,7 +19,7 @@ RUNS = 100
 def test_runs_without_another_computation_have_no_findings() -> None:
     for seed in range(4 * RUNS):
         answers = unrelated_answers(Random(seed))
-        assert not any(count.is_significant for count in explain([answers])[0].counts), seed
+        assert not any(count.is_significant for count in explain(answers).counts), seed
         assert calculator_evidence(answers).log10_factor <= 0, seed
 
 
@@ -41,7 +41,7 @@ def test_planted_computations_are_found_as_often_as_stated(
     for seed in range(RUNS):
         random = Random(seed)
         answers = with_planted(unrelated_answers(random), task, alternative, share, random)
-        counts = explain([answers])[0].counts
+        counts = explain(answers).counts
         found += any(c.is_significant and c.alternative == alternative for c in counts)
     assert found == stated
 

@@ -9,8 +9,7 @@ import pytest
 from scipy.optimize import minimize
 from scipy.special import expit, logit
 
-from numbench.horizon.estimate import SizeOutcome, estimate_horizon
-from numbench.horizon.generated_tokens import tokens_at
+from numbench.horizon.estimate import SizeOutcome, estimate_horizon, tokens_at
 from numbench.horizon.goodness_of_fit import SizeCount
 from numbench.horizon.psychometric import Curve, Estimate
 from numbench.horizon.sizes import task_sizes
@@ -103,14 +102,6 @@ def test_errors_at_every_size_do_not_move_the_horizon() -> None:
     assert horizon.h50.value == pytest.approx(20, rel=0.03)
 
 
-def test_an_abrupt_end_has_an_h90_near_it() -> None:
-    outcomes = [SizeOutcome(size, float(size <= 37)) for size in task_sizes(COPY, 300)] * 3
-    horizon = estimate_horizon(COPY, outcomes)
-    # The sizes that were asked on both sides are 35 and 38.
-    assert 35 < horizon.h50.value < 38 and horizon.h90 is not None
-    assert horizon.h90.value > 33.5 and horizon.h90.high > 35
-
-
 def test_estimates_come_from_streams_that_no_version_of_numpy_changes(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -141,17 +132,6 @@ def test_a_curve_with_two_stages_does_not_fit() -> None:
     assert not horizon.fits
     # 60 % at 64 and 0 % at 128: a sixth of the way on the logarithmic axis.
     assert horizon.isotonic == pytest.approx(64 * 2 ** (1 / 6))
-
-
-def test_counts_hold_what_was_answered() -> None:
-    outcomes = [
-        SizeOutcome(8, 0.5, 4, truncated=1, tokens=100.0),
-        SizeOutcome(8, 1.0, 4, tokens=50.0),
-        SizeOutcome(2, 1.0, 4),
-    ]
-    horizon = estimate_horizon(COPY, outcomes)
-    assert horizon.counts == (SizeCount(2, 1.0, 1), SizeCount(8, 1.5, 2, 1, 75.0))
-    assert (horizon.items, horizon.truncated) == (3, 1)
 
 
 def test_texts_show_one_decimal_below_a_hundred() -> None:

@@ -101,13 +101,6 @@ def test_a_measurement_says_why_it_is_complete(horizon: float, reason: str) -> N
         assert low < horizon < high and high / low < 2
 
 
-def test_the_information_is_sought_around_the_horizon() -> None:
-    measurement = start(Limits())
-    measure(measurement, fixed_answer(20), random.Random(0))
-    late = [parse_id(item).size for items in measurement.rounds[-4:] for item in items]
-    assert 8 < sorted(late)[len(late) // 2] < 40
-
-
 def test_sizes_whose_questions_are_rejected_are_asked_no_more() -> None:
     def answer(item_id: str) -> Outcome:
         return Rejected() if parse_id(item_id).size > 30 else fixed_answer(1e9)(item_id)

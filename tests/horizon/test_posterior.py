@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 
+from numbench.horizon.adaptive import stop_reason
 from numbench.horizon.psychometric import Posterior
-from numbench.horizon.stopping import Limits, stop_reason
+from numbench.horizon.stopping import Limits
 
 
 def test_the_precision_has_to_be_reached_twice() -> None:
@@ -32,12 +32,3 @@ def test_a_horizon_between_neighbours_is_as_precise_as_can_be() -> None:
     wide.update(1, 25, 0)
     wide.update(3, 0, 25)
     assert stop_reason(wide, 50, limits, np.inf) is None
-
-
-@pytest.mark.parametrize("largest", [17, 4096])
-def test_a_few_right_answers_prove_no_horizon_beyond_the_sizes(largest: int) -> None:
-    posterior = Posterior((1, 2, 4, 8, 16, largest))
-    posterior.update(largest, 4)
-    assert stop_reason(posterior, 4, Limits(), np.inf) is None
-    posterior.update(largest, 20)
-    assert stop_reason(posterior, 24, Limits(), np.inf) == "above"

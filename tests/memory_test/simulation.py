@@ -39,19 +39,11 @@ class PlantedTask(NamedTuple):
 class Simulated(NamedTuple):
     """Verdicts of memory tests on a model that knows a share of the frozen items.
 
-    stated: the least chance, by the rule, of the verdict `memory`. right: mean probability of a
-    right answer to the fresh items.
+    stated: the least chance, by the rule, of the verdict `memory`.
     """
 
-    known: float
     verdicts: Mapping[Verdict, int]
     stated: float
-    right: float
-
-    @property
-    def memory_tests(self) -> int:
-        """The number of simulated memory tests."""
-        return sum(self.verdicts.values())
 
 
 def simulate(
@@ -63,11 +55,14 @@ def simulate(
 ) -> Simulated:
     """Return the verdicts for a model that knows a random share `known` of the frozen items."""
     rng = np.random.default_rng(seed)
-    memory = _Memory(known, memory_tests, rng)
+    keys = {key for task in tasks for key in task.keys}
+    memory = {key: rng.random(memory_tests) < known for key in sorted(keys, key=str)}
     strata = []
     for task in tasks:
         shape = (len(task.frozen), memory_tests)
-        right_frozen = (rng.random(shape) < task.frozen[:, None]) | memory.knows(task.keys)
+        right_frozen = (rng.random(shape) < task.frozen[:, None]) | np.array(
+            [memory[key] for key in task.keys]
+        )
         right_fresh = rng.random(shape) < task.fresh[:, None]
         values = _MAXIMUM * (right_frozen.astype(float) - right_fresh)
         strata.append(Stratum(task.name, values, clusters=task.keys))
@@ -75,7 +70,7 @@ def simulate(
     design = PairedDesign(len(tasks[0].frozen), weights)
     right = [float(task.fresh.mean()) for task in tasks]
     stated = power(design, right, known)
-    return Simulated(known, Counter(verdicts(strata, margin)), stated, float(np.mean(right)))
+    return Simulated(Counter(verdicts(strata, margin)), stated)
 
 
 def verdicts(strata: Sequence[Stratum], margin: float) -> list[Verdict]:
@@ -87,18 +82,3 @@ def verdicts(strata: Sequence[Stratum], margin: float) -> list[Verdict]:
         for *of_tasks, mean in zip(*by_task, overall, strict=True)
         if mean
     ]
-
-
-class _Memory:
-    """Which operands a model knows, in each of several memory tests."""
-
-    def __init__(self, known: float, memory_tests: int, rng: np.random.Generator) -> None:
-        self._known, self._memory_tests, self._rng = known, memory_tests, rng
-        self._of_key: dict[Hashable, npt.NDArray[np.bool_]] = {}
-
-    def knows(self, keys: Sequence[Hashable]) -> npt.NDArray[np.bool_]:
-        """Return whether the pairs with these keys are known, of shape (pairs, memory_tests)."""
-        for key in keys:
-            if key not in self._of_key:
-                self._of_key[key] = self._rng.random(self._memory_tests) < self._known
-        return np.array([self._of_key[key] for key in keys])

@@ -140,27 +140,6 @@ def test_the_rule_and_the_hash_are_on_disk_before_the_first_question(tmp_path: P
     assert json.loads((out / "certificate.json").read_text())["seed"] == registration.seed
 
 
-def test_a_model_that_knows_v1_gets_the_verdict_memory(tmp_path: Path) -> None:
-    known = frozen_prompts()
-    with serve(responder(lambda prompt: prompt in known or is_able(prompt))) as server:
-        certify(server, tmp_path / "c")
-    found = outcome(tmp_path / "c")
-    assert found.verdict == "memory"
-    *tasks, overall = found.rows
-    assert [row.task for row in tasks] == list(TASKS_ASKED)
-    assert overall.frozen == 100.0 and overall.fresh is not None and 30 < overall.fresh < 70
-    assert overall.result is not None and overall.result.n == 2 * LIMIT
-    assert overall.result.difference == pytest.approx(100 - overall.fresh)
-
-
-def test_a_model_that_computes_is_not_accused(tmp_path: Path) -> None:
-    with serve(responder(is_able)) as server:
-        certify(server, tmp_path / "c", margin=40.0)
-    found = outcome(tmp_path / "c")
-    assert found.verdict == "equivalent"
-    assert found.detectable is not None and 0.2 < found.detectable < 1
-
-
 CALL = (
     "import sys; from pathlib import Path\n"
     "from numbench.memory_test.runs import run_memory_test\n"
@@ -212,36 +191,13 @@ def test_a_killed_memory_test_resumes_with_the_same_seed(tmp_path: Path) -> None
     assert outcome(out).verdict is not None
 
 
-def test_a_cost_limit_is_for_both_runs_and_leaves_the_seed_secret(tmp_path: Path) -> None:
+def test_nothing_that_is_registered_may_change_and_a_revealed_seed_ends_it(tmp_path: Path) -> None:
     out = tmp_path / "c"
-    with serve(responder(is_able)) as server:
-        try:
-            certify(server, out, max_cost=30.0, max_tokens=100)
-        except (CostLimitReached, BadInput) as error:
-            message = str(error)
-        assert "cost" in message
-        stored = read_registration(out)
-        assert stored is None or stored.seed is None
-        assert sum(server.counts.values()) < 4 * LIMIT
-
-
-def test_failed_requests_keep_the_seed_secret_until_they_are_answered(tmp_path: Path) -> None:
-    out, broken = tmp_path / "c", frozen_prompts(1)
 
     async def script(received: ReceivedRequest) -> Reply:
-        if received.prompt in broken:
-            return servers.error(503)
-        return servers.chat()
+        return servers.chat("")
 
     with serve(script) as server:
-        assert certify(server, out).seed is None
-        broken.clear()
-        assert certify(server, out).seed is not None
-
-
-def test_nothing_that_is_registered_may_change(tmp_path: Path) -> None:
-    out = tmp_path / "c"
-    with serve(responder(is_able)) as server:
         certify(server, out)
         asked = len(server.received)
         for changes, field in (
@@ -252,19 +208,9 @@ def test_nothing_that_is_registered_may_change(tmp_path: Path) -> None:
         ):
             with pytest.raises(BadInput, match=f"registered with {field}"):
                 certify(server, out, **changes)
-        certify(server, out)
-        assert len(server.received) == asked
-
-
-def test_no_question_is_asked_after_the_seed_is_revealed(tmp_path: Path) -> None:
-    async def script(received: ReceivedRequest) -> Reply:
-        return servers.chat("")
-
-    with serve(script) as server:
-        certify(server, tmp_path / "c")
-        asked = len(server.received)
         with pytest.raises(BadInput, match="seed of the fresh items is revealed"):
-            certify(server, tmp_path / "c", retry=frozenset({"empty"}))
+            certify(server, out, retry=frozenset({"empty"}))
+        certify(server, out)
         assert len(server.received) == asked
 
 
@@ -331,37 +277,32 @@ def test_runs_that_differ_in_a_setting_give_no_verdict(done: Path) -> None:
     assert found.verdict is None and "settings.temperature" in found.reason
 
 
-def test_lost_fresh_items_are_drawn_again_from_the_secret(tmp_path: Path) -> None:
+def test_the_seed_stays_secret_until_all_is_answered_and_restores_the_items(
+    tmp_path: Path,
+) -> None:
     out, broken = tmp_path / "c", frozen_prompts(1)
+    secret = out / "secret-seed"
 
     async def script(received: ReceivedRequest) -> Reply:
         return servers.error(503) if received.prompt in broken else servers.chat()
 
     with serve(script) as server:
         first = certify(server, out)
-        for file in (out / "fresh-items").iterdir():
-            file.unlink()
+        assert first.seed is None
         broken.clear()
-        again = certify(server, out)
-        assert (first.seed, again.fresh_sha256) == (None, first.fresh_sha256)
-        assert again.seed is not None and outcome(out).verdict is not None
-
-
-def test_a_lost_secret_is_an_error(tmp_path: Path) -> None:
-    out, broken = tmp_path / "c", frozen_prompts(1)
-
-    async def script(received: ReceivedRequest) -> Reply:
-        return servers.error(503) if received.prompt in broken else servers.chat()
-
-    with serve(script) as server:
-        certify(server, out)
-        broken.clear()
-        (out / "secret-seed").write_text("ab" * 32)
+        seed = secret.read_text()
+        secret.write_text("ab" * 32)
         with pytest.raises(NumbenchError, match="not the registered seed"):
             certify(server, out)
-        (out / "secret-seed").unlink()
+        secret.unlink()
         with pytest.raises(NumbenchError, match="seed of the fresh items is missing"):
             certify(server, out)
+        secret.write_text(seed)
+        for file in (out / "fresh-items").iterdir():
+            file.unlink()
+        again = certify(server, out)
+    assert (again.seed, again.fresh_sha256) == (seed, first.fresh_sha256)
+    assert outcome(out).verdict is not None
 
 
 def report_data(*folders: Path, protocol: ProtocolName = "exact") -> ReportData:
@@ -375,10 +316,16 @@ def on_screen(data: ReportData, width: int) -> str:
 
 
 def test_the_report_states_difference_and_verdict(done: Path) -> None:
+    # The rule is about exact truth, of both runs.
+    assert report_data(done / "frozen").memory_tests == ()
+    assert report_data(done / "frozen", done / "fresh", protocol="lenient").memory_tests == ()
     data = report_data(done / "fresh", done / "frozen")
     (found,) = data.memory_tests
-    overall = found.overall
-    assert overall.result is not None
+    *tasks, overall = found.rows
+    assert [row.task for row in tasks] == list(TASKS_ASKED)
+    assert overall.frozen == 100.0 and overall.fresh is not None and 30 < overall.fresh < 70
+    assert overall.result is not None and overall.result.n == 2 * LIMIT
+    assert overall.result.difference == pytest.approx(100 - overall.fresh)
     tables = build_tables(data)
     table = tables["memory_tests"]
     rows = list(csv.DictReader(io.StringIO(render.csv(table).decode())))
@@ -399,14 +346,10 @@ def test_the_page_and_the_terminal_state_a_verdict_that_is_no_warning(tmp_path: 
     with serve(responder(is_able)) as server:
         certify(server, tmp_path / "c", margin=40.0)
     data = report_data(tmp_path / "c/fresh", tmp_path / "c/frozen")
-    sentence = memory_sentence(data.memory_tests[0])
+    (found,) = data.memory_tests
+    assert found.verdict == "equivalent" and found.detectable is not None
+    assert 0.2 < found.detectable < 1
+    sentence = memory_sentence(found)
     assert "Verdict: equivalent" in sentence and ReportWarning(sentence) not in data.warnings
     assert str(escape(sentence)) in render_page(data, build_tables(data), [], {})
     assert sentence in on_screen(data, 1000)
-
-
-def test_one_run_of_a_memory_test_has_no_verdict(done: Path) -> None:
-    assert report_data(done / "frozen").memory_tests == ()
-    # The rule is about exact truth.
-    runs = (done / "frozen", done / "fresh")
-    assert report_data(*runs, protocol="lenient").memory_tests == ()

@@ -9,9 +9,8 @@ from pathlib import Path
 import msgspec
 import numpy as np
 
-from numbench.horizon.asked_items import AskedItems
 from numbench.horizon.estimate import SizeOutcome, TaskHorizon, estimate_horizon
-from numbench.horizon.items import GENERATOR_VERSION, ItemSequences
+from numbench.horizon.items import GENERATOR_VERSION, AskedItems, ItemSequences
 from numbench.horizon.psychometric import Curve
 from numbench.horizon.sizes import task_sizes
 from numbench.horizon.stopping import DESIGN_VERSION, StopReason

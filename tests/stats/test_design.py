@@ -21,17 +21,6 @@ VALUES = st.lists(st.floats(-1, 1), min_size=2, max_size=30)
 
 
 @given(VALUES)
-def test_independent_items_have_the_squared_deviations(values: list[float]) -> None:
-    column = np.array(values)[:, None]
-    expected = sum((value - np.mean(values)) ** 2 for value in values)
-    assert residual_squares(Stratum("", column))[0] == pytest.approx(expected, abs=1e-12)
-    independent = Design(np.arange(len(values)), 0.0)
-    assert residual_squares(Stratum("", column, independent))[0] == pytest.approx(
-        expected, abs=1e-12
-    )
-
-
-@given(VALUES)
 def test_complete_sample_has_half_the_squared_successive_differences(
     values: list[float],
 ) -> None:
@@ -54,24 +43,12 @@ def test_part_of_a_sample_is_interpolated() -> None:
     assert part == pytest.approx(0.25 * neighbours + 0.75 * independent)
 
 
-def test_items_between_those_that_count_are_skipped() -> None:
-    values = np.array([[0.0], [np.nan], [1.0], [np.nan], [3.0]])
-    stratum = Stratum("", values, Design(np.arange(5), 1 / 3))
-    assert residual_squares(stratum)[0] == pytest.approx((1 + 4) / 2)
-
-
 def test_products_are_those_of_the_polarisation_identity() -> None:
     rng = np.random.default_rng(2)
     a, b = rng.random((30, 4)), rng.random((30, 4))
     design = Design(rng.permutation(30), 1 / 40)
     squares = [residual_products(x, x, design) for x in (a + b, a - b)]
     assert residual_products(a, b, design) == pytest.approx((squares[0] - squares[1]) / 4)
-
-
-def test_scores_that_difficulty_explains_have_little_dispersion() -> None:
-    steps = np.repeat([1.0, 0.0], 50)[:, None]
-    ordered = residual_squares(Stratum("", steps, Design(np.arange(100), 1 / 100)))[0]
-    assert (ordered, residual_squares(Stratum("", steps))[0]) == (0.5, 25.0)
 
 
 def test_pairs_are_items_with_the_same_unique_key() -> None:

@@ -7,8 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from numbench.stats.design import Column, Design, Stratum
-from numbench.stats.one_sided_bounds import one_sided_bounds
+from numbench.stats.design import Column, Stratum
 from numbench.stats.paired import compare
 
 NAN = math.nan
@@ -45,14 +44,6 @@ def test_difference_is_first_minus_second_and_changes_sign_with_the_order(scores
     assert first.p < 0.01
 
 
-def test_pairing_detects_a_difference_smaller_than_the_spread_of_items() -> None:
-    rng = np.random.default_rng(21)
-    hard = rng.random((100, 1))
-    values = np.hstack([hard, hard - 0.02 + rng.normal(0, 0.02, (100, 1))])
-    (((result,),), _, _) = compare([Stratum("a", values)], [(0, 1)], 1.0)
-    assert result and result.low > 0 and result.p < 0.001
-
-
 def test_models_without_common_items_are_not_compared() -> None:
     values = np.array([[1.0, NAN], [NAN, 1.0]])
     result = compare([Stratum("a", values), Stratum("b", np.ones((4, 2)))], [(0, 1)])
@@ -68,23 +59,6 @@ def test_mean_of_strata_is_unweighted() -> None:
     (overall,) = result.overall
     assert overall and (overall.n, overall.difference) == (10, 0.5)
     assert result.means.mean.tolist() == [0.75, 0.25]
-
-
-def test_single_model_has_a_mean_and_no_pair() -> None:
-    result = compare([Stratum("a", np.array([[1.0], [0.0]]))], [])
-    assert (result.strata, result.overall) == ([[]], [])
-    assert result.means.mean.tolist() == [0.5]
-
-
-def test_comparison_without_a_stratum_is_rejected() -> None:
-    with pytest.raises(ValueError, match="no items"):
-        compare([], [])
-
-
-def test_one_sided_bounds_allow_for_rare_large_losses(scores: Column) -> None:
-    (result,) = compare([Stratum("a", scores)], [(0, 1)], 1.5, one_sided=True).strata[0]
-    (bounds,) = np.array(one_sided_bounds([Stratum("", scores[:, :1] - scores[:, 1:2])], 1.5)).T
-    assert result and (result.at_least, result.at_most) == tuple(bounds.tolist())
 
 
 def test_a_verdict_needs_the_p_value_and_the_interval() -> None:
@@ -112,18 +86,6 @@ def test_items_drawn_together_are_one_for_the_minimum_detectable_difference() ->
     assert both.minimum_detectable == pytest.approx(single.minimum_detectable, rel=0.01)
     ratio = independent.minimum_detectable / both.minimum_detectable
     assert ratio == pytest.approx(0.5**0.5, rel=0.05)
-
-
-def test_difference_that_difficulty_explains_has_narrow_bounds() -> None:
-    values = np.zeros((500, 2))
-    values[:250, 0] = 100
-    plain, stratified = (
-        compare([Stratum("a", values, design)], [(0, 1)]).strata[0][0]
-        for design in (None, Design(np.arange(500), 1 / 500))
-    )
-    assert plain and stratified
-    assert stratified.high - stratified.low < 0.25 * (plain.high - plain.low)
-    assert stratified.p == plain.p
 
 
 def test_rounding_errors_of_means_are_no_differences() -> None:

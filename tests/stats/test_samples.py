@@ -16,7 +16,6 @@ from numbench.stats.planning import item_variance
 from numbench.stats.samples import (
     VoteCounts,
     inconsistent_share,
-    item_means,
     majority_accuracy,
     pass_at_k,
     sometimes_correct_share,
@@ -114,31 +113,9 @@ def test_with_equal_numbers_of_samples_the_components_are_the_textbook_ones(
         assert standard_error(values) == pytest.approx(error, abs=1e-6)
 
 
-def test_components_are_unbiased_with_missing_samples() -> None:
-    generator = np.random.default_rng(11)
-    items, samples, repetitions = 12, 4, 4000
-    between, within = 9.0, 4.0
-    shape = (repetitions, items, samples)
-    centers = generator.normal(50, math.sqrt(between), (repetitions, items, 1))
-    values = centers + generator.normal(0, math.sqrt(within), shape)
-    values[generator.random(shape) < 0.3] = NAN
-    found = [item_variance(matrix) for matrix in values]
-    means = np.array(found).mean(axis=0)
-    errors = np.array(found).std(axis=0) / math.sqrt(repetitions)
-    assert abs(means[0] - between) < 4 * errors[0]
-    assert abs(means[1] - within) < 4 * errors[1]
-
-
 def test_what_cannot_be_computed_is_none() -> None:
     once = np.array([[1.0], [0.0]])
     assert standard_error(np.array([[1.0, 0.0]])) is None
     assert pass_at_k(once, 2) is None
     assert majority_accuracy([VoteCounts(1)], 2) is None
     assert pass_at_k(np.full((2, 3), NAN), 1) is None
-
-
-def test_an_item_counts_once_however_many_samples_it_has() -> None:
-    values = np.array([[1.0, 1.0, 1.0, 1.0], [0.0, NAN, NAN, NAN], [NAN] * 4])
-    assert item_means(values).tolist() == [1.0, 0.0]
-    assert standard_error(values) == pytest.approx(0.5)
-    assert pass_at_k(values, 1) == 0.5

@@ -68,15 +68,6 @@ def test_means_over_samples_have_exact_ties(thirds: list[int], tasks: int) -> No
     assert sign_flip_test(same).tolist() == sign_flip_test(same[:1]).tolist() == [expected]
 
 
-def test_items_of_a_repeated_key_flip_alone() -> None:
-    values = np.random.default_rng(13).normal(0.4, 1, size=(40, 1))
-    plain = sign_flip_test([Stratum("a", values), Stratum("b", values)])
-    repeated = [Stratum(name, values, None, ["x"] * 40) for name in "ab"]
-    assert sign_flip_test(repeated).tolist() == plain.tolist()
-    together = [Stratum(name, values, None, range(40)) for name in "ab"]
-    assert sign_flip_test(together)[0] > plain[0]
-
-
 def test_weights_make_the_mean_of_tasks_unweighted() -> None:
     strata = [Stratum("a", np.ones((3, 1))), Stratum("b", -np.ones((9, 1)))]
     weights = [np.array([1 / 3]), np.array([1 / 9])]
@@ -90,17 +81,6 @@ def test_p_is_never_0_nor_smaller_than_the_exact_one() -> None:
     assert 2.0 ** (1 - 60) <= p_of(values)[0] < 1e-8
     assert p_of([1.0, 2.0] * 3000)[0] > 0
     assert p_of([0.0] * 5, [np.nan] * 5) == [1.0, 1.0]
-
-
-def test_p_depends_on_its_own_column_and_items_only() -> None:
-    values = np.random.default_rng(4).normal(0.1, 1, size=(60, 300))
-    all_columns = sign_flip_test([Stratum("a", values), Stratum("b", values[::-1])])
-    backwards = [Stratum("a", -values[:, ::-1]), Stratum("b", -values[::-1, ::-1])]
-    assert sign_flip_test(backwards)[::-1].tolist() == all_columns.tolist()
-    one = [Stratum("a", values[:, 299:]), Stratum("b", values[::-1, 299:])]
-    assert sign_flip_test(one)[0] == all_columns[299]
-    longer = np.vstack([values[:, :5], np.full((70, 5), np.nan)])
-    assert p_of(*longer.T) == p_of(*values[:, :5].T)
 
 
 def test_level_is_5_percent_with_few_differing_items() -> None:
@@ -120,3 +100,14 @@ def test_random_numbers_never_change() -> None:
 
 UNIFORM = [0.846491, 0.330067, 0.446315, 0.320187]
 FLIPS = [[1.0, 0.0, 0.0, 1.0, 0.0], [0.0, 1.0, 0.0, 1.0, 1.0], [1.0, 0.0, 1.0, 1.0, 0.0]]
+
+
+def test_p_depends_on_its_own_column_and_items_only() -> None:
+    values = np.random.default_rng(4).normal(0.1, 1, size=(60, 300))
+    all_columns = sign_flip_test([Stratum("a", values), Stratum("b", values[::-1])])
+    backwards = [Stratum("a", -values[:, ::-1]), Stratum("b", -values[::-1, ::-1])]
+    assert sign_flip_test(backwards)[::-1].tolist() == all_columns.tolist()
+    one = [Stratum("a", values[:, 299:]), Stratum("b", values[::-1, 299:])]
+    assert sign_flip_test(one)[0] == all_columns[299]
+    longer = np.vstack([values[:, :5], np.full((70, 5), np.nan)])
+    assert p_of(*longer.T) == p_of(*values[:, :5].T)

@@ -6,14 +6,15 @@ from decimal import Decimal
 
 import pytest
 
-from numbench.forensics.answers import NumericAnswer, make_question
+from numbench.forensics.answers import NumericAnswer
+from numbench.forensics.computations import Question
 from numbench.tasks.items import make_item
 from studies.forensics.controls import exact_answers, float64_answers
 from studies.forensics.label_comparison import compare_with_labels, has_wrong_label, is_float64
 
 OPERANDS = ("38451.94393773702", "-38451.94393773377")
 EXACT, LABEL = "0.000000001625", "0.00000000162617652677"
-QUESTION = make_question(make_item("mean", "mean", OPERANDS, {}), LABEL)
+QUESTION = Question(make_item("mean", "mean", OPERANDS, {}), Decimal(LABEL))
 
 
 @pytest.mark.parametrize(
@@ -38,8 +39,8 @@ def test_answer_agrees_with_label_or_exact_value(number: str, agreement: str) ->
 
 def test_fewer_digits_of_the_exact_value_only() -> None:
     # The label is 2 units of its 14th digit too large.
-    question = make_question(
-        make_item("addition", "+", ("1", "0.23456789012345"), {}), "1.23456789012365"
+    question = Question(
+        make_item("addition", "+", ("1", "0.23456789012345"), {}), Decimal("1.23456789012365")
     )
     answer = NumericAnswer(question, Decimal("1.2345678901234"))
     (comparison,) = compare_with_labels({"addition": [answer]})
@@ -49,14 +50,14 @@ def test_fewer_digits_of_the_exact_value_only() -> None:
 def test_tie_rounded_up_is_marked() -> None:
     # 0.1234567890123425 is a tie: half to even it ends in 2.
     operands = ("0.1", "0.0234567890123425")
-    question = make_question(make_item("addition", "+", operands, {}), "0.123456789012343")
+    question = Question(make_item("addition", "+", operands, {}), Decimal("0.123456789012343"))
     answer = NumericAnswer(question, Decimal("0.123456789012343"))
     (comparison,) = compare_with_labels({"addition": [answer]})
     assert (comparison.counts["label"], comparison.ties) == (1, 1)
 
 
 def test_correct_labels_are_left_out() -> None:
-    question = make_question(make_item("addition", "+", ("1", "2"), {}), "3.0")
+    question = Question(make_item("addition", "+", ("1", "2"), {}), Decimal("3.0"))
     assert not has_wrong_label(question)
     assert compare_with_labels({"addition": [NumericAnswer(question, Decimal(3))]}) == []
 

@@ -6,7 +6,7 @@ at d digits. Two values of which it agrees with both are not separated by the an
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection
 from decimal import (
     MAX_EMAX,
     MIN_EMIN,
@@ -16,6 +16,7 @@ from decimal import (
     Context,
     Decimal,
 )
+from typing import NamedTuple
 
 from numbench.scoring.metrics import SIGNIFICANT_DIGITS
 
@@ -24,6 +25,22 @@ ANSWER_DIGITS = SIGNIFICANT_DIGITS
 
 FLOAT64_DIGITS = 17
 """Digits that identify a number of the type float64."""
+
+
+class GivenAnswer(NamedTuple):
+    """A number that a model answered, rounded to the digits that are compared.
+
+    digits: significant digits that it gives. truth: the exact value.
+    """
+
+    value: Decimal
+    digits: int
+    truth: Decimal
+
+    @property
+    def agrees_with_truth(self) -> bool:
+        """Whether the answer is the exact value to the digits that it gives."""
+        return self.value in readings((self.truth,), self.digits)
 
 
 def _contexts(rounding: str) -> list[Context]:
@@ -55,11 +72,6 @@ def digits_given(answer: Decimal, limit: int) -> int:
     return len(answer.normalize(_ROUND[limit]).as_tuple().digits)
 
 
-def readings(values: Iterable[Decimal], digits: int) -> frozenset[Decimal]:
+def readings(values: Collection[Decimal], digits: int) -> frozenset[Decimal]:
     """Return the answers of so many digits that agree with any of the values."""
-    round_value, truncate_value = _ROUND[digits].plus, _TRUNCATE[digits].plus
-    known = set()
-    for value in values:
-        known.add(round_value(value))
-        known.add(truncate_value(value))
-    return frozenset(known)
+    return frozenset((*map(_ROUND[digits].plus, values), *map(_TRUNCATE[digits].plus, values)))

@@ -19,9 +19,8 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from numbench.forensics.agreement import FLOAT64_DIGITS, readings, round_to
-from numbench.forensics.alternatives import FLOAT64
 from numbench.forensics.answers import AnswersByTask, NumericAnswer
-from numbench.forensics.chance import ChanceModel, make_targets
+from numbench.forensics.chance import ChanceModel
 from numbench.stats.intervals import Interval
 
 FLAGGED_FROM = 1000.0
@@ -93,19 +92,15 @@ def _decisive_answers(answers: Sequence[NumericAnswer]) -> Iterator[DecisiveAnsw
     given = [answer.given(FLOAT64_DIGITS) for answer in answers]
     chance = ChanceModel(given, FLOAT64_DIGITS)
     for answer, known in zip(answers, given, strict=True):
-        values = answer.question.alternatives.get(FLOAT64, ())
-        exact = readings((known.truth,), known.digits)
+        if answer.question.float64 is None:
+            continue
         # Printed results are rounded. One that is truncated is rather the exact value, off by one.
-        float64 = {round_to(value, known.digits) for value in values}
-        targets = float64 - exact
-        if targets and known.value not in exact & float64:
-            possible = make_targets(targets, known.truth, known.digits, FLOAT64_DIGITS)
-            hits = chance.matches(known, possible)
-            q = max(
-                (max(hits.by_answer, hits.by_error) + 1) / (hits.others + 1),
-                (hits.by_unit + 1) / (hits.all_others + 1),
-            )
-            yield DecisiveAnswer(known.value in targets, known.value in exact, min(1.0, q))
+        float64 = round_to(answer.question.float64, known.digits)
+        exact = readings((known.truth,), known.digits)
+        if float64 not in exact:
+            trials = chance.trials(known, (float64,))
+            q = max((matching + 1) / (others + 1) for matching, others in trials)
+            yield DecisiveAnswer(known.value == float64, known.value in exact, min(1.0, q))
 
 
 def weigh(ratios: Sequence[float]) -> tuple[float, Interval]:

@@ -1,4 +1,4 @@
-"""The probability that an answer agrees with given values by chance, from a run's other answers.
+"""How often an answer agrees with given values by chance, from a run's other answers.
 
 Three ways to agree by chance are counted. An answer may be a number without relation to its
 question: each other answer of the task is taken as the answer to this question. It may be the exact
@@ -14,139 +14,135 @@ of the answers, or of their errors, within a task and digit length.
 
 from __future__ import annotations
 
+import math
 from bisect import bisect_left, bisect_right
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal
 from typing import NamedTuple
 
-from numbench.forensics.agreement import readings, round_to
+from scipy import special
+
+from numbench.forensics.agreement import GivenAnswer, round_to
+from numbench.stats.intervals import ALPHA, Interval, wilson
 
 _ENOUGH_ANSWERS = 20
 _EXACT = Context(prec=200, Emax=MAX_EMAX, Emin=MIN_EMIN, traps=[])
-_ZERO, _FIVE = Decimal(0), Decimal(5)
+_FIVE = Decimal(5)
 
 
-class GivenAnswer(NamedTuple):
-    """A number that a model answered, rounded to the digits that are compared.
+Trial = tuple[int, int]
+"""How many of other answers would agree by chance, and how many answers these are."""
 
-    digits: significant digits that it gives. truth: the exact value.
+
+class AlternativeCount(NamedTuple):
+    """How often wrong answers equal one alternative.
+
+    decidable: wrong answers whose digits separate the alternative from the exact value. matches:
+    those that agree with the alternative. expected: matches by chance, NaN if there is no match.
+    p_value: the probability of so many by chance; adjusted: by Holm's method over all counts of the
+    run.
     """
 
-    value: Decimal
-    digits: int
-    truth: Decimal
+    task: str
+    alternative: str
+    decidable: int
+    matches: int
+    expected: float = math.nan
+    p_value: float = 1.0
+    adjusted: float = 1.0
 
     @property
-    def agrees_with_truth(self) -> bool:
-        """Whether the answer is the exact value to the digits that it gives."""
-        return self.value in readings((self.truth,), self.digits)
+    def share(self) -> Interval:
+        """The 95% interval of the share of matches among the decidable answers."""
+        return wilson(self.matches, self.decidable)
+
+    @property
+    def is_significant(self) -> bool:
+        """Whether there are more matches than by chance."""
+        return self.adjusted <= ALPHA
 
 
-class Target(NamedTuple):
-    """The errors of an answer to a question that counts as agreement.
+class WrongAnswers(NamedTuple):
+    """The wrong answers of a run to the questions of a task that are compared.
 
-    units: in units of its last digit. low, high: in units of the last digit of the exact value, the
-    errors with which that rounds to it.
+    names: of each one, the alternatives that it equals. shortened: other answers, which are the
+    exact value, rounded or truncated to the digits that they give; they are the result of no other
+    computation, and are not compared.
     """
 
-    units: Decimal
-    low: Decimal
-    high: Decimal
+    task: str
+    counts: Sequence[AlternativeCount]
+    names: Sequence[Collection[str]]
+    shortened: int = 0
 
 
-Targets = Mapping[Decimal, Target]
-"""Answers that count as agreement: value → errors."""
-
-
-class ChanceMatches(NamedTuple):
-    """How many other answers would agree: as they are, by their errors, and by units of the last
-    digit. others: the number of other answers for the first two, and of all."""
-
-    by_answer: int
-    by_error: int
-    by_unit: int
-    others: int
-    all_others: int
-
-
-class _SimilarAnswers(NamedTuple):
+class _SimilarAnswers:
     """The answers that are compared with those of as many digits.
 
     values: how often each is given, rounded to these digits. errors: in units of the last digit of
     the exact value, ascending.
     """
 
-    values: Counter[Decimal]
-    errors: Sequence[Decimal]
-    total: int
+    def __init__(self, answers: Sequence[GivenAnswer], digits: int, limit: int) -> None:
+        counts = Counter(a.digits for a in answers)
+        most = digits
+        while most < limit and sum(counts[n] for n in range(digits, most + 1)) <= _ENOUGH_ANSWERS:
+            most += 1
+        similar = [a for a in answers if digits <= a.digits <= most]
+        self.total = len(similar)
+        self.values = Counter(round_to(a.value, digits) for a in similar)
+        self.errors = sorted(
+            _difference(a.value, *_unit(a.truth, limit)) for a in similar if a.truth
+        )
 
 
 class ChanceModel:
-    """The answers of one run to the questions of one task."""
+    """The answers of one run to the questions of one task. limit: the most digits of an answer."""
 
     def __init__(self, answers: Sequence[GivenAnswer], limit: int) -> None:
-        """Index the answers. limit: the most digits of an answer."""
-        self._limit = limit
-        by_digits: list[list[GivenAnswer]] = [[] for _ in range(limit + 1)]
-        for answer in answers:
-            by_digits[answer.digits].append(answer)
-        self._similar = [self._index(by_digits, digits) for digits in range(limit + 1)]
+        self._limit, self._total = limit, len(answers)
         self._units = Counter(
             _in_last_digits(a.value, round_to(a.truth, a.digits), a.digits) for a in answers
         )
-        self._total = len(answers)
+        self._similar = {
+            digits: _SimilarAnswers(answers, digits, limit)
+            for digits in {a.digits for a in answers}
+        }
 
-    def _index(self, by_digits: Sequence[Sequence[GivenAnswer]], digits: int) -> _SimilarAnswers:
-        similar: list[GivenAnswer] = []
-        for known in by_digits[digits:]:
-            similar += known
-            if len(similar) > _ENOUGH_ANSWERS:
-                break
-        values = Counter(round_to(answer.value, digits) for answer in similar)
-        errors = (_difference(a.value, *_unit(a.truth, self._limit)) for a in similar if a.truth)
-        return _SimilarAnswers(values, sorted(errors), len(similar))
-
-    def matches(self, answer: GivenAnswer, targets: Targets) -> ChanceMatches:
+    def trials(
+        self, answer: GivenAnswer, targets: Collection[Decimal]
+    ) -> tuple[Trial, Trial, Trial]:
         """Return how many of the other answers would be one of `targets` in place of `answer`.
 
-        targets: by their values, for the digits and the exact value of `answer`, which is one of
-        the indexed answers.
+        As they are, by their errors, and by units of the last digit. targets: with the digits of
+        `answer`, which is one of the indexed answers.
         """
-        values, errors, total = self._similar[answer.digits]
-        own = answer.value in targets
-        by_answer, by_error, by_unit = -own, -own, -own
-        for value, (units, low, high) in targets.items():
-            by_answer += values.get(value, 0)
+        digits, truth, limit = answer.digits, answer.truth, self._limit
+        similar = self._similar[digits]
+        errors = similar.errors
+        rounded = round_to(truth, digits)
+        exact, place = _unit(truth, limit)
+        # At full precision the units are those of the answer: only the error itself fits.
+        is_full = digits == limit
+        has_same_units = is_full and bool(truth) and rounded.adjusted() == truth.adjusted()
+        by_answer = by_error = by_unit = -(answer.value in targets)
+        for value in targets:
+            center = low = high = _difference(value, exact, place)
+            units = center if has_same_units else _in_last_digits(value, rounded, digits)
+            by_answer += similar.values.get(value, 0)
             by_unit += self._units.get(units, 0)
-            if answer.truth:
-                start = bisect_left(errors, low)
-                if start < len(errors) and errors[start] <= high:
-                    by_error += bisect_right(errors, high, start) - start
-        return ChanceMatches(by_answer, max(0, by_error), by_unit, total - 1, self._total - 1)
-
-
-def make_targets(values: Iterable[Decimal], truth: Decimal, digits: int, limit: int) -> Targets:
-    """Return answers of so many digits as targets, by their values.
-
-    truth: the exact value. limit: the most digits of an answer.
-    """
-    rounded = round_to(truth, digits)
-    exact, place = _unit(truth, limit)
-    # At full precision the units are those of the target: only the error itself fits.
-    is_full = digits == limit
-    targets = {}
-    for value in values:
-        center = _difference(value, exact, place)
-        if is_full and truth and rounded.adjusted() == truth.adjusted():
-            targets[value] = Target(center, center, center)
-            continue
-        units = _in_last_digits(value, rounded, digits)
-        # Half a unit of the last digit.
-        size = _ZERO if is_full else _FIVE
-        half = _EXACT.scaleb(size, (value or truth).adjusted() - digits - place)
-        targets[value] = Target(units, _EXACT.subtract(center, half), _EXACT.add(center, half))
-    return targets
+            if not truth:
+                continue
+            if not is_full:
+                # Half a unit of the last digit.
+                half = _EXACT.scaleb(_FIVE, (value or truth).adjusted() - digits - place)
+                low, high = _EXACT.subtract(center, half), _EXACT.add(center, half)
+            start = bisect_left(errors, low)
+            if start < len(errors) and errors[start] <= high:
+                by_error += bisect_right(errors, high, start) - start
+        others = similar.total - 1
+        return (by_answer, others), (max(0, by_error), others), (by_unit, self._total - 1)
 
 
 def _unit(truth: Decimal, limit: int) -> tuple[Decimal, int]:
@@ -162,3 +158,27 @@ def _in_last_digits(value: Decimal, rounded: Decimal, digits: int) -> Decimal:
 def _difference(value: Decimal, exact: Decimal, place: int) -> Decimal:
     """Return the difference of two numbers in units of 10^place."""
     return _EXACT.scaleb(_EXACT.subtract(value, exact), -place)
+
+
+def count_matches(
+    task: str, alternative: str, matches: int, *trials: Sequence[Trial]
+) -> AlternativeCount:
+    """Return a count of matches with the number expected by chance, the largest by any of `trials`.
+
+    trials: for each compared answer, pairs (matching other answers, other answers).
+    """
+    expected = max(map(expected_matches, trials))
+    # The probability of at least so many events of a Poisson distribution.
+    p_value = float(special.pdtrc(matches - 1, expected)) if matches else 1.0
+    return AlternativeCount(task, alternative, len(trials[0]), matches, expected, p_value)
+
+
+def expected_matches(trials: Iterable[Trial]) -> float:
+    """Return the expected number of matches from pairs (matching other answers, other answers).
+
+    The number of pairs that were looked at limits what can be known about a rare match: the pairs
+    count as if one more of them matched, in each of the trials. A trial without other answers
+    counts as a certain match.
+    """
+    rates = [matching / others if others else 1.0 for matching, others in trials]
+    return math.fsum(rates) + len(rates) / (sum(others for _, others in trials) + 1)

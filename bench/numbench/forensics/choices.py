@@ -16,7 +16,7 @@ from decimal import Decimal
 from typing import NamedTuple
 
 from numbench.forensics.answers import are_numbers
-from numbench.forensics.explanations import WrongAnswers, count_matches
+from numbench.forensics.chance import WrongAnswers, count_matches
 from numbench.records import Answer, Item
 from numbench.scoring import ScoredItem, ScoredRun
 from numbench.tasks import PAPER_TASKS
@@ -37,14 +37,6 @@ class ChoiceAlternative(NamedTuple):
     display: str
     choose: Callable[[Item], Choice | None]
     by_rank: bool = False
-
-
-def _value(text: str) -> Decimal:
-    return Decimal(text)
-
-
-def _magnitude(text: str) -> Decimal:
-    return abs(Decimal(text))
 
 
 def _version(text: str) -> tuple[int, int]:
@@ -73,7 +65,7 @@ def _by_version(item: Item) -> Choice | None:
 
 
 def _opposite(item: Item) -> Choice | None:
-    return None if item.operator == "interval" else _choose(item, _value, opposite=True)
+    return None if item.operator == "interval" else _choose(item, Decimal, opposite=True)
 
 
 def _as_printed(item: Item) -> Choice | None:
@@ -86,7 +78,9 @@ def _as_printed(item: Item) -> Choice | None:
 CHOICES = (
     ChoiceAlternative("opposite", "the opposite order", _opposite),
     ChoiceAlternative(
-        "magnitude", "the order without signs", lambda item: _choose(item, _magnitude)
+        "magnitude",
+        "the order without signs",
+        lambda item: _choose(item, lambda text: abs(Decimal(text))),
     ),
     ChoiceAlternative("text", "the alphabetical order", lambda item: _choose(item, str)),
     ChoiceAlternative("version", "the order of versions (9.11 above 9.9)", _by_version),
@@ -143,10 +137,13 @@ def _compare(task: str, rows: Sequence[ScoredItem]) -> WrongAnswers:
         targets = [alternative.choose(item) for item, _ in given]
         if not any(targets):
             continue
-        code = _ranks if alternative.by_rank else _positions
+
+        def code(item: Item, choice: Choice, by_rank: bool = alternative.by_rank) -> Choice:
+            return _ranks(item, choice) if by_rank else choice
+
         by_size: defaultdict[int, Counter[Choice | None]] = defaultdict(Counter)
         for item, choice in given:
-            by_size[len(item.operands)][None if choice is None else code(item, choice)] += 1
+            by_size[len(item.operands)][choice and code(item, choice)] += 1
         trials = []
         for (item, choice), target, of_answer in zip(given, targets, names, strict=True):
             if target is None or _gives_truth(item, target):
@@ -171,10 +168,6 @@ def _ranks(item: Item, positions: Choice) -> Choice:
     return tuple(order.index(position) for position in positions)
 
 
-def _positions(_item: Item, positions: Choice) -> Choice:
-    return positions
-
-
 def _truth(item: Item) -> list[Choice]:
     """Return the positions of the right answer; of equal elements each, for MinMax."""
     if item.operator == "interval":
@@ -182,7 +175,7 @@ def _truth(item: Item) -> list[Choice]:
     if isinstance(item.answer, str):
         answer = Decimal(item.answer)
         return [(i,) for i, text in enumerate(item.operands) if Decimal(text) == answer]
-    right = _choose(item, _value)
+    right = _choose(item, Decimal)
     return [right] if right else []
 
 

@@ -1,22 +1,28 @@
-"""The findings about one run, and the sentences that say them."""
+"""The findings about one run: which other computations its wrong answers equal, in sentences."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from numbench.forensics.alternatives import ALTERNATIVES, CONVENTION
-from numbench.forensics.answers import AnswersByTask
+from numbench.forensics.agreement import ANSWER_DIGITS, round_to
+from numbench.forensics.answers import AnswersByTask, NumericAnswer
 from numbench.forensics.calculator import CalculatorEvidence, calculator_evidence
+from numbench.forensics.chance import (
+    AlternativeCount,
+    ChanceModel,
+    WrongAnswers,
+    count_matches,
+)
 from numbench.forensics.choices import CHOICES, wrong_choices
-from numbench.forensics.explanations import AlternativeCount, Explanations, explain
+from numbench.forensics.computations import COMPUTATIONS, CONVENTION
 from numbench.scoring import ScoredRun
 from numbench.scoring.error_kinds import score_with_conventions
 from numbench.scoring.scored_run import counted_rows
+from numbench.stats.multiple_testing import holm
 from numbench.tasks import TASKS
 
-DISPLAY = {known.name: known.display for known in ALTERNATIVES}
-DISPLAY |= {known.name: known.display for known in CHOICES}
+DISPLAY = COMPUTATIONS | {known.name: known.display for known in CHOICES}
 """Alternative → the same in words."""
 
 _VERDICTS = {
@@ -24,6 +30,19 @@ _VERDICTS = {
     "undecided": "Whether there is float64 arithmetic is undecided",
     "no sign": "No sign of float64 arithmetic",
 }
+
+
+class Explanations(NamedTuple):
+    """The counts of one run.
+
+    wrong: the number of wrong answers that are compared, by task. matched: those of them that equal
+    any alternative with a significant count. shortened: see `WrongAnswers`.
+    """
+
+    wrong: Mapping[str, int]
+    shortened: int
+    counts: Sequence[AlternativeCount]
+    matched: Mapping[str, int]
 
 
 class RunFindings(NamedTuple):
@@ -76,8 +95,9 @@ class RunFindings(NamedTuple):
         if not self.significant:
             return f"None of the other computations occurs more often than by chance among {wrong}."
         parts = "; ".join(
-            f"{TASKS[c.task].display}: {DISPLAY[c.alternative]} {times(c.matches)}, "
-            f"{expected_text(c.expected)} expected"
+            f"{TASKS[c.task].display}: {DISPLAY[c.alternative]} "
+            f"{'once' if c.matches == 1 else f'{c.matches} times'}, "
+            f"{c.expected:{'.1f' if c.expected >= 0.1 else '.2g'}} expected"
             for c in self.significant
         )
         return (
@@ -103,28 +123,83 @@ class RunFindings(NamedTuple):
 
     def _float64(self) -> str:
         known = self.evidence
+        exponent = known.log10_factor
+        factor = f"{10**exponent:.2g}" if -3 < exponent < 3 else f"10^{exponent:.0f}"
         share = 100 * (known.share.low if known.is_flagged else known.share.high)
         return (
             f"{_VERDICTS[known.verdict]}: {len(known.float64):,} of {len(known.decisive):,} "
             "answers that separate it from exact arithmetic are its results (Bayes factor "
-            f"{factor_text(known)}; {'at least' if known.is_flagged else 'at most'} {share:.1f}% "
+            f"{factor}; {'at least' if known.is_flagged else 'at most'} {share:.1f}% "
             "come from it)."
         )
 
 
 def find(runs: Sequence[tuple[ScoredRun, AnswersByTask]]) -> list[RunFindings]:
-    """Compare the answers of runs, each with its numeric ones, with other computations.
+    """Compare the answers of runs, each with its numeric ones, with other computations."""
+    return [
+        RunFindings(
+            explain(answers, wrong_choices(run)),
+            calculator_evidence(answers),
+            _followed(run, answers),
+        )
+        for run, answers in runs
+    ]
 
-    Runs on the same questions together take little longer than one of them.
+
+def explain(run: AnswersByTask, choices: Sequence[WrongAnswers] = ()) -> Explanations:
+    """Compare the wrong answers of a run with every alternative.
+
+    choices: those to the comparison tasks, whose counts are corrected together with the others.
     """
-    answers = [of_run for _, of_run in runs]
-    explanations = explain(answers, [wrong_choices(run) for run, _ in runs])
-    evidence = [calculator_evidence(of_run) for of_run in answers]
-    followed = [_followed(run, tuple(of_run)) for run, of_run in runs]
-    return [RunFindings(*known) for known in zip(explanations, evidence, followed, strict=True)]
+    tasks = [*(_compare(task, answers) for task, answers in run.items()), *choices]
+    counts = [count for known in tasks for count in known.counts]
+    adjusted = holm([count.p_value for count in counts])
+    counts = [count._replace(adjusted=value) for count, value in zip(counts, adjusted, strict=True)]
+    significant = {(count.task, count.alternative) for count in counts if count.is_significant}
+    return Explanations(
+        {known.task: len(known.names) for known in tasks},
+        sum(known.shortened for known in tasks),
+        counts,
+        {
+            known.task: sum(
+                any((known.task, name) in significant for name in names) for names in known.names
+            )
+            for known in tasks
+        },
+    )
 
 
-def _followed(run: ScoredRun, tasks: Sequence[str]) -> dict[str, int]:
+def _compare(task: str, answers: Sequence[NumericAnswer]) -> WrongAnswers:
+    """Compare the wrong answers of a run to the questions of a task with every alternative."""
+    inexact = [
+        (answer.question, given)
+        for answer in answers
+        if (given := answer.given()).value != round_to(given.truth, ANSWER_DIGITS)
+    ]
+    compared = [(question, given) for question, given in inexact if not given.agrees_with_truth]
+    targets = [question.answers(given.digits) for question, given in compared]
+    names = [
+        [name for name, answers in known.items() if given.value in answers]
+        for (_, given), known in zip(compared, targets, strict=True)
+    ]
+    chance = ChanceModel([given for _, given in compared], ANSWER_DIGITS)
+    counts = []
+    for name in COMPUTATIONS:
+        decidable = [
+            (given, known[name])
+            for (_, given), known in zip(compared, targets, strict=True)
+            if name in known
+        ]
+        matches = sum(name in of_answer for of_answer in names)
+        if matches:
+            trials = [chance.trials(given, answers) for given, answers in decidable]
+            counts.append(count_matches(task, name, matches, *zip(*trials, strict=True)))
+        elif decidable:
+            counts.append(AlternativeCount(task, name, len(decidable), 0))
+    return WrongAnswers(task, counts, names, len(inexact) - len(compared))
+
+
+def _followed(run: ScoredRun, tasks: Iterable[str]) -> dict[str, int]:
     """Return the answers by another convention, for the tasks that have one."""
     return {
         task: sum(
@@ -133,19 +208,3 @@ def _followed(run: ScoredRun, tasks: Sequence[str]) -> dict[str, int]:
         for task in tasks
         if TASKS[task].conventions
     }
-
-
-def expected_text(value: float) -> str:
-    """Format an expected number of matches."""
-    return f"{value:.1f}" if value >= 0.1 else f"{value:.2g}"
-
-
-def times(count: int) -> str:
-    """Return `once` or `3 times`."""
-    return "once" if count == 1 else f"{count} times"
-
-
-def factor_text(known: CalculatorEvidence) -> str:
-    """Format a Bayes factor."""
-    exponent = known.log10_factor
-    return f"{10**exponent:.2g}" if -3 < exponent < 3 else f"10^{exponent:.0f}"

@@ -8,11 +8,12 @@ interrupted, or that continues with higher limits, asks what an uninterrupted on
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 import numpy as np
 
 from numbench.horizon.psychometric import Estimate, Floats, Posterior
-from numbench.horizon.stopping import Limits, StopReason, is_beyond, stop_reason
+from numbench.horizon.stopping import CERTAINTY, Limits, StopReason
 
 SMALLEST_ROUND, ROUND_SHARE = 4, 4
 """A round has a quarter as many items as all rounds before it, and at least four."""
@@ -70,11 +71,6 @@ class AdaptiveDesign:
         return self.posterior.sizes
 
     @property
-    def exhausted_sizes(self) -> int:
-        """The number of sizes that are chosen no more."""
-        return len(self._exhausted)
-
-    @property
     def largest(self) -> int | None:
         """The largest size that the model does not reject; None: it rejects all."""
         available = [size for size in self.sizes if size < self._smallest_rejected]
@@ -89,11 +85,7 @@ class AdaptiveDesign:
         chosen: list[int] = []
         expected = self.posterior.copy()
         while len(chosen) < round_size(self.completed):
-            information = (
-                expected.curve_information()
-                if is_about_curve(len(chosen))
-                else expected.information()
-            )
+            information = expected.information(is_about_curve(len(chosen)))
             size = self._best_size(information, self._may_be_rejected(chosen))
             if size is None:
                 break
@@ -130,12 +122,11 @@ class AdaptiveDesign:
 
     def stop_reason(self, limits: Limits) -> StopReason | None:
         """Return why the measurement is complete; None if it is not."""
-        if reason := stop_reason(self.posterior, self.completed, limits, self._previous_deviation):
-            return reason
+        reason = stop_reason(self.posterior, self.completed, limits, self._previous_deviation)
         available = [size for size in self.sizes if size not in self._exhausted]
-        if not available or is_beyond(self.posterior, available[-1]):
-            return "exhausted"
-        return None
+        if reason or (available and self.posterior.probability_beyond(available[-1]) < CERTAINTY):
+            return reason
+        return "exhausted"
 
     def horizon(self, level: float = 0.5) -> Estimate:
         """Return the estimate of the size at which p without guessing is `level`."""
@@ -167,6 +158,29 @@ class AdaptiveDesign:
             value[self.sizes.index(size)] = -1
         best = int(np.argmax(value))
         return None if value[best] < 0 else self.sizes[best]
+
+
+def stop_reason(
+    posterior: Posterior, items: int, limits: Limits, previous: float
+) -> StopReason | None:
+    """Return why a measurement with this many items is complete; None if it is not.
+
+    previous: the standard deviation of log₂ h50 before the last round. No question is between a
+    size and the next integer, so no further answer says where in between h50 is.
+    """
+    beyond = [posterior.probability_beyond(size) for size in posterior.sizes]
+    if beyond[-1] >= CERTAINTY:
+        return "above"
+    if beyond[0] <= 1 - CERTAINTY:
+        return "below"
+    is_between_neighbors = any(
+        high == low + 1 and more - less >= CERTAINTY
+        for (low, more), (high, less) in pairwise(zip(posterior.sizes, beyond, strict=True))
+    )
+    deviation = max(previous, posterior.log2_horizon_deviation())
+    if deviation <= limits.precision or is_between_neighbors:
+        return "precision"
+    return "items" if items >= limits.max_items else None
 
 
 class TokenCosts:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
-from numbench.horizon.generated_tokens import tokens_at
 from numbench.horizon.goodness_of_fit import (
     DOUBTFUL,
     MISFIT,
@@ -26,6 +25,13 @@ from numbench.tasks.base import Task
 
 BAND_DRAWS = 2000
 """Draws from the posterior for the band of the curve."""
+
+
+BANDWIDTH = 1.0
+"""Standard deviation of the weights of sizes around the wanted one, in doublings."""
+
+ITERATIONS = 50
+"""The most steps of the regression of tokens on size."""
 
 
 class SizeOutcome(NamedTuple):
@@ -57,14 +63,14 @@ class TaskHorizon:
     """The horizon of a model on a task.
 
     unit: what the size counts, in the plural. h50, h90: where 50 and 90% of the answers are correct
-    without guesses (see `level`). h90 is None if the model does not reach 90% (see `_reaches`).
-    tokens_at_h50: generated tokens per answer at h50, or at the largest or smallest size if h50 is
-    beyond it; None: not known. items: answered items. truncated: answers that the token limit cut
-    off. stop: why the measurement is complete; None: it is not. fit_p: posterior predictive p-value
-    of the curve. isotonic: where the isotonic regression crosses the level of h50; None: it does
-    not. counts: the answers by size. curve: the parameters' posterior means. band: the curve at
-    every size. log2_h50_weights: posterior probabilities of `psychometric.LOG2_HORIZONS`. largest,
-    smallest: the sizes that can be asked.
+    without guesses (see `level`). h90 is None if the model does not reach 90% at a size that can be
+    asked. tokens_at_h50: generated tokens per answer at h50, or at the largest or smallest size if
+    h50 is beyond it; None: not known. items: answered items. truncated: answers that the token
+    limit cut off. stop: why the measurement is complete; None: it is not. fit_p: posterior
+    predictive p-value of the curve. isotonic: where the isotonic regression crosses the level of
+    h50; None: it does not. counts: the answers by size. curve: the parameters' posterior means.
+    band: the curve at every size. log2_h50_weights: posterior probabilities of
+    `psychometric.LOG2_HORIZONS`. largest, smallest: the sizes that can be asked.
     """
 
     task: str
@@ -139,15 +145,20 @@ def estimate_horizon(
     permitted = task_sizes(task, largest)
     sizes = sorted({*permitted, *(outcome.size for outcome in outcomes)})
     posterior = Posterior(sizes, guess_rates(task, sizes), RESULT)
-    counts = count_by_size(task, outcomes)
+    counts = _count_by_size(task, outcomes)
     for count in counts:
         posterior.update(count.size, count.right, count.total - count.right)
     h50, h90 = posterior.horizon(), posterior.horizon(0.9)
+    # Both must say that 90% are correct at a size that can be asked: the curve, with a probability
+    # of one half or more, and the isotonic regression of the answers.
+    is_h90_reached = h90.value >= sizes[0] and largest_rate(counts) >= 0.9
+    drawn = posterior.sample_predictions(BAND_DRAWS)
+    low, median, high = np.quantile(drawn, (0.025, 0.5, 0.975), axis=0).tolist()
     return TaskHorizon(
         task=task.name,
         unit=task.sizes.unit,
         h50=h50,
-        h90=h90 if _reaches(0.9, h90, counts, sizes[0]) else None,
+        h90=h90 if is_h90_reached else None,
         tokens_at_h50=tokens_at(min(max(h50.value, sizes[0]), sizes[-1]), counts),
         items=len(outcomes),
         truncated=sum(outcome.truncated for outcome in outcomes),
@@ -156,49 +167,57 @@ def estimate_horizon(
         isotonic=isotonic_crossing(counts),
         counts=counts,
         curve=posterior.curve(),
-        band=_band(posterior),
+        band=tuple(map(BandPoint, posterior.sizes, median, low, high)),
         log2_h50_weights=tuple(posterior.horizon_weights().tolist()),
         largest=sizes[-1],
         smallest=sizes[0],
     )
 
 
-def _reaches(
-    level: float, estimate: Estimate, counts: tuple[SizeCount, ...], smallest: int
-) -> bool:
-    """Return whether a model reaches a level, without guesses, at a size that can be asked.
-
-    Both must say so: the curve, at the smallest size with a probability of one half or more, and
-    the answers, whose isotonic regression must reach the level at the smallest size with answers.
-    """
-    return estimate.value >= smallest and largest_rate(counts) >= level
-
-
-def count_by_size(task: Task, outcomes: Iterable[SizeOutcome]) -> tuple[SizeCount, ...]:
+def _count_by_size(task: Task, outcomes: Sequence[SizeOutcome]) -> tuple[SizeCount, ...]:
     """Return the counts of the sizes with answers, by size."""
     by_size: defaultdict[int, list[SizeOutcome]] = defaultdict(list)
-    for outcome in outcomes:
+    # Sums do not depend on the order of the answers.
+    for outcome in sorted(outcomes, key=lambda outcome: outcome.right):
         by_size[outcome.size].append(outcome)
-    sizes = sorted(by_size)
-    return tuple(
-        _count(size, by_size[size], guess)
-        for size, guess in zip(sizes, guess_rates(task, sizes), strict=True)
-    )
+    counts = []
+    for size, known in sorted(by_size.items()):
+        tokens = sorted(outcome.tokens for outcome in known if outcome.tokens is not None)
+        counts.append(
+            SizeCount(
+                size,
+                right=float(sum(outcome.right for outcome in known)),
+                total=len(known),
+                truncated=sum(outcome.truncated for outcome in known),
+                tokens=float(np.mean(tokens)) if tokens else None,
+                guess=guess_rates(task, [size])[0],
+            )
+        )
+    return tuple(counts)
 
 
-def _count(size: int, outcomes: Sequence[SizeOutcome], guess: float) -> SizeCount:
-    tokens = [outcome.tokens for outcome in outcomes if outcome.tokens is not None]
-    return SizeCount(
-        size,
-        right=float(sum(sorted(outcome.right for outcome in outcomes))),
-        total=len(outcomes),
-        truncated=sum(outcome.truncated for outcome in outcomes),
-        tokens=float(np.mean(sorted(tokens))) if tokens else None,
-        guess=guess,
-    )
+def tokens_at(size: float, counts: Sequence[SizeCount]) -> float | None:
+    """Return the expected generated tokens of an answer at a size; None if it is not among sizes.
 
-
-def _band(posterior: Posterior) -> tuple[BandPoint, ...]:
-    drawn = posterior.sample_predictions(BAND_DRAWS)
-    low, median, high = np.quantile(drawn, (0.025, 0.5, 0.975), axis=0).tolist()
-    return tuple(map(BandPoint, posterior.sizes, median, low, high))
+    Around the wanted size, mean tokens are a power of the size: a local quasi-Poisson regression
+    of the mean tokens on ln size with log link, which estimates a mean and not a median.
+    """
+    known = [count for count in counts if count.tokens is not None]
+    if not known or not known[0].size <= size <= known[-1].size:
+        return None
+    doublings = np.log2([count.size for count in known]) - np.log2(size)
+    means = np.array([count.tokens for count in known], np.float64)
+    totals = np.array([count.total for count in known], np.float64)
+    weights = totals * np.exp(-((doublings / BANDWIDTH) ** 2) / 2)
+    if np.count_nonzero(weights > 1e-6 * weights.max()) < 2 or not means.any():
+        return float(np.average(means, weights=weights))
+    features = np.column_stack([np.ones(len(known)), doublings])
+    beta = np.array([np.log(np.average(means, weights=weights)), 0.0])
+    for _ in range(ITERATIONS):
+        fitted = np.exp(features @ beta)
+        scaled = features * (weights * fitted)[:, None]
+        step = np.linalg.lstsq(features.T @ scaled, features.T @ (weights * (means - fitted)))[0]
+        beta += np.clip(step, -1, 1)
+        if np.abs(step).max() < 1e-9:
+            break
+    return float(np.exp(beta[0]))

@@ -6,7 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from numbench.horizon.psychometric import Floats, Posterior, draw_answers
+from numbench.horizon.psychometric import Floats, Posterior
+from numbench.stats.random_streams import uniform_numbers
 
 DRAWS = 1000
 """Draws from the posterior for the p-value."""
@@ -49,13 +50,17 @@ def fit_p_value(posterior: Posterior, counts: tuple[SizeCount, ...]) -> float:
         return 1.0
     index = [posterior.sizes.index(count.size) for count in counts]
     p = posterior.sample_predictions(DRAWS)[:, index]
-    drawn = [draw_answers(p[:, i], count.size, count.total) for i, count in enumerate(counts)]
-    observed = np.array([[count.right for count in counts]], np.float64)
-    return float(
-        np.mean(
-            _discrepancy(np.column_stack(drawn), counts, p) >= _discrepancy(observed, counts, p)
-        )
-    )
+    draws = [uniform_numbers((DRAWS, c.total), f"horizon answers {c.size}") for c in counts]
+    drawn = [(u < p[:, [i]]).sum(axis=1) for i, u in enumerate(draws)]
+    right, total, guess = _columns(counts)
+
+    def discrepancy(right: Floats) -> Floats:
+        fitted = guess + (1 - guess) * np.clip(_isotonic(right, total, guess), 0, 1)
+        of_fitted, of_curves = (_log_likelihood(right, total, rates) for rates in (fitted, p))
+        return np.asarray(2 * (of_fitted - of_curves))
+
+    expected = discrepancy(np.column_stack(drawn).astype(np.float64))
+    return float(np.mean(expected >= discrepancy(right[None, :])))
 
 
 def isotonic_crossing(counts: tuple[SizeCount, ...], level: float = 0.5) -> float | None:
@@ -85,41 +90,30 @@ def largest_rate(counts: tuple[SizeCount, ...]) -> float:
 
 def isotonic_rates(counts: tuple[SizeCount, ...]) -> Floats:
     """Return the success rates that fit the counts best and never increase without guessing."""
-    guess = np.array([count.guess for count in counts])
+    guess = _columns(counts)[2]
     return np.asarray(guess + (1 - guess) * _without_guesses(counts))
+
+
+def _columns(counts: tuple[SizeCount, ...]) -> Floats:
+    """Return the right answers, all answers and the probability of a right guess, by size."""
+    values = [(count.right, count.total, count.guess) for count in counts]
+    return np.array(values, np.float64).reshape(-1, 3).T
 
 
 def _without_guesses(counts: tuple[SizeCount, ...]) -> Floats:
     """Return the non-increasing rates without guessing."""
-    right = np.array([[count.right for count in counts]], np.float64)
-    return np.asarray(_isotonic(right, counts)[0])
+    right, total, guess = _columns(counts)
+    return np.asarray(_isotonic(right[None, :], total, guess)[0]) if counts else right
 
 
-def _isotonic(right: Floats, counts: tuple[SizeCount, ...]) -> Floats:
+def _isotonic(right: Floats, total: Floats, guess: Floats) -> Floats:
     """Return the isotonic regression without guessing of every row of `right`, by answers."""
-    if not counts:
-        return right
     # Deferred: it takes a third of a second to load, and reports without horizons do not need it.
     from scipy.optimize import isotonic_regression
 
-    total, guess = _totals(counts)
     rates, weights = (right / total - guess) / (1 - guess), total * (1 - guess) ** 2
     fitted = [isotonic_regression(row, weights=weights, increasing=False).x for row in rates]
     return np.array(fitted, np.float64)
-
-
-def _totals(counts: tuple[SizeCount, ...]) -> tuple[Floats, Floats]:
-    """Return the number of answers and the probability of a right guess at each size."""
-    total, guess = np.array([(count.total, count.guess) for count in counts], np.float64).T
-    return total, guess
-
-
-def _discrepancy(right: Floats, counts: tuple[SizeCount, ...], p: Floats) -> Floats:
-    """Return twice the difference of the log-likelihoods of isotonic regression and curves."""
-    total, guess = _totals(counts)
-    fitted = guess + (1 - guess) * np.clip(_isotonic(right, counts), 0, 1)
-    of_fitted, of_curves = (_log_likelihood(right, total, rates) for rates in (fitted, p))
-    return np.asarray(2 * (of_fitted - of_curves))
 
 
 def _log_likelihood(right: Floats, total: Floats, p: Floats) -> Floats:

@@ -78,7 +78,7 @@ class TaskMeasurement:
         self._next_number: Counter[int] = Counter()
         self._outcomes: dict[str, Outcome] = {}
         self._is_round_recorded = True
-        self._summary: tuple[tuple[int, int], Estimate, StopReason | None] | None = None
+        self._summary: tuple[Estimate, StopReason | None] | None = None
 
     @property
     def estimate(self) -> Estimate:
@@ -96,11 +96,9 @@ class TaskMeasurement:
 
     def _summarize(self) -> tuple[Estimate, StopReason | None]:
         """Return estimate and stop reason after the complete rounds, computed once for each."""
-        state = self.design.completed, self.design.exhausted_sizes
-        if self._summary is None or self._summary[0] != state:
-            reason = self.design.stop_reason(self.limits)
-            self._summary = state, self.design.horizon(), reason
-        return self._summary[1:]
+        if self._summary is None:
+            self._summary = self.design.horizon(), self.design.stop_reason(self.limits)
+        return self._summary
 
     @property
     def open_items(self) -> list[str]:
@@ -144,6 +142,7 @@ class TaskMeasurement:
             for size in self.design.next_round():
                 if self._items.item(self.task, size, number[size]) is None:
                     self.design.exhaust(size)
+                    self._summary = None
                     break
                 ids.append(ItemAddress(self.task, size, number[size]).id)
                 number[size] += 1
@@ -168,4 +167,4 @@ class TaskMeasurement:
                 self.design.reject(size)
             else:
                 self.design.record(size, outcome.right, outcome.tokens)
-        self._is_round_recorded = True
+        self._is_round_recorded, self._summary = True, None

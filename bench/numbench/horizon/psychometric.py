@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property, lru_cache
-from itertools import pairwise
 from typing import NamedTuple, TypeVar
 
 import numpy as np
@@ -202,45 +201,31 @@ class Posterior:
         is_likely, weights = self._likely()
         return np.asarray(np.einsum("hk,shk->s", weights, self._likelihood.p[:, is_likely]))
 
-    def information(self) -> Floats:
-        """Return the expected information of one more answer about log h50, in nats, by size."""
-        is_likely, weights = self._likely()
-        by_horizon = weights.sum(axis=1)
-        joint = np.einsum("hk,shk->sh", weights, self._likelihood.p[:, is_likely])
-        given = _entropy(joint / by_horizon) @ by_horizon
-        return np.asarray(np.maximum(_entropy(joint.sum(axis=1)) - given, 0))
+    def information(self, of_curve: bool = False) -> Floats:
+        """Return the expected information of one more answer, in nats, by size.
 
-    def curve_information(self) -> Floats:
-        """Return the expected information of one more answer about all parameters, by size."""
+        It is about log h50, or about all parameters of the curve.
+        """
         is_likely, weights = self._likely()
-        mean, given = (
-            np.einsum("hk,shk->s", weights, table[:, is_likely])
-            for table in (self._likelihood.p, self._likelihood.entropy)
-        )
+        if of_curve:
+            mean = self.predicted()
+            entropy = self._likelihood.entropy[:, is_likely]
+            given = np.einsum("hk,shk->s", weights, entropy)
+        else:
+            by_horizon = weights.sum(axis=1)
+            joint = np.einsum("hk,shk->sh", weights, self._likelihood.p[:, is_likely])
+            mean, given = joint.sum(axis=1), _entropy(joint / by_horizon) @ by_horizon
         return np.asarray(np.maximum(_entropy(mean) - given, 0))
 
     def _likely(self) -> tuple[NDArray[np.bool_], Floats]:
         """Return which horizons are not negligible, and their weights."""
-        is_likely = self._weights.sum(axis=1) > NEGLIGIBLE_WEIGHT
+        is_likely = self.horizon_weights() > NEGLIGIBLE_WEIGHT
         return is_likely, self._weights[is_likely]
 
     def log2_horizon_deviation(self) -> float:
         """Return the standard deviation of log₂ h50."""
         weights = self.horizon_weights()
         return float(np.sqrt(weights @ (LOG2_HORIZONS - weights @ LOG2_HORIZONS) ** 2))
-
-    def is_between_neighbours(self, certainty: float) -> bool:
-        """Return whether h50 is between a size and the next integer with this probability.
-
-        No question is between them, so no further answer says where in between.
-        """
-        weights = self.horizon_weights()
-        return any(
-            float(weights[(np.log2(low) < LOG2_HORIZONS) & (np.log2(high) >= LOG2_HORIZONS)].sum())
-            >= certainty
-            for low, high in pairwise(self.sizes)
-            if high == low + 1
-        )
 
     def horizon(self, level: float = 0.5) -> Estimate:
         """Return the size where p without guessing is `level`: median and 95 % interval."""
@@ -261,8 +246,7 @@ class Posterior:
 
     def probability_beyond(self, size: float) -> float:
         """Return the posterior probability that h50 is above a size."""
-        weights = self._weights.sum(axis=1)
-        return float(weights[np.log2(size) < LOG2_HORIZONS].sum())
+        return float(self.horizon_weights()[np.log2(size) < LOG2_HORIZONS].sum())
 
     def curve(self) -> Curve:
         """Return the curve with the posterior means of log h50, log β and λ."""
@@ -287,12 +271,6 @@ class Posterior:
         )
         guess = np.array(self._likelihood.guess)
         return np.asarray(guess + (1 - guess) * probabilities(h, slope, lapse, np.log(self.sizes)))
-
-
-def draw_answers(p: Floats, size: int, total: int) -> Floats:
-    """Draw the number of right answers of `total` at a size, for each p."""
-    uniform = uniform_numbers((len(p), total), f"horizon answers {size}")
-    return np.asarray((uniform < p[:, None]).sum(axis=1), np.float64)
 
 
 def _log_prior(grid: Grid) -> Floats:

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, NamedTuple
-
-if TYPE_CHECKING:
-    from numbench.horizon.psychometric import Posterior
+from typing import Literal, NamedTuple
 
 DESIGN_VERSION = "numbench-horizon 2"
 """Changes whenever the same answers would be followed by other sizes."""
@@ -29,26 +26,3 @@ class Limits(NamedTuple):
 
     precision: float = 0.15
     max_items: int = 400
-
-
-def is_beyond(posterior: Posterior, size: int) -> bool:
-    """Return whether h50 is certainly above a size, the largest that can be asked."""
-    return posterior.probability_beyond(size) >= CERTAINTY
-
-
-def stop_reason(
-    posterior: Posterior, items: int, limits: Limits, previous: float
-) -> StopReason | None:
-    """Return why a measurement with this many items is complete; None if it is not.
-
-    previous: the standard deviation of log₂ h50 before the last round.
-    """
-    if is_beyond(posterior, posterior.sizes[-1]):
-        return "above"
-    if posterior.probability_beyond(posterior.sizes[0]) <= 1 - CERTAINTY:
-        return "below"
-    if max(previous, posterior.log2_horizon_deviation()) <= limits.precision:
-        return "precision"
-    if posterior.is_between_neighbours(CERTAINTY):
-        return "precision"
-    return "items" if items >= limits.max_items else None

@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import os
 import secrets
-from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
@@ -58,15 +57,24 @@ class Registration(Struct, frozen=True, kw_only=True):
     schema: int = 1
 
 
-class CertificateRequest(NamedTuple):
-    """What the user wants to register; limit: items per task, None for all."""
+class MemoryTest(NamedTuple):
+    """A memory test as the user specifies it. limit: items per task, None for all."""
 
+    folder: Path
     model: str
     reasoning: str
+    frozen: Dataset
     tasks: tuple[str, ...]
     limit: int | None
     samples: int
     margin: float
+
+    @property
+    def design(self) -> PairedDesign:
+        """The size of the test, on the first `limit` items of each task."""
+        items = [self.frozen.by_task[task][: self.limit] for task in self.tasks]
+        operands = [{item.operands for item in of_task} for of_task in items]
+        return PairedDesign(len(items[0]), shared_weights(operands))
 
 
 def read_registration(folder: Path) -> Registration | None:
@@ -75,40 +83,36 @@ def read_registration(folder: Path) -> Registration | None:
     return jsonl.read_json(path, Registration) if path.is_file() else None
 
 
-def paired_design(frozen: Dataset, tasks: Sequence[str], limit: int | None) -> PairedDesign:
-    """Return the size of a memory test on the first `limit` items of each task."""
-    operands = [{item.operands for item in frozen.by_task[task][:limit]} for task in tasks]
-    return PairedDesign(len(frozen.by_task[tasks[0]][:limit]), shared_weights(operands))
-
-
-def register(folder: Path, request: CertificateRequest, frozen: Dataset) -> Registration:
-    """Return the registration in `folder`; write it first if there is none.
+def register(test: MemoryTest) -> Registration:
+    """Return the registration of a memory test; write it first if there is none.
 
     The secret is on disk before the items, and the items before `certificate.json`, so that a
     killed call is repeated with the same seed. Raises BadInput if the folder holds a registration
     of something else.
     """
+    folder, frozen = test.folder, test.frozen
     if stored := read_registration(folder):
-        check_same(folder, stored, request, frozen)
-        _restore_fresh_items(folder, stored, frozen)
+        check_same(test, stored)
+        _restore_fresh_items(test, stored)
         return stored
     if any((folder / name).exists() for name in (FROZEN_RUN, FRESH_RUN)):
         raise BadInput(f"{folder} holds runs without {CERTIFICATE}; choose another --out")
-    seed = _stored_secret(folder / SECRET) or secrets.token_hex(32)
+    secret = folder / SECRET
+    # The seed of a call that was killed before it registered anything is used again.
+    seed = secret.read_text("ascii").strip() if secret.is_file() else secrets.token_hex(32)
     # Raises BadInput if there are too few different items, before anything is written.
-    items = fresh_items(frozen, request.tasks, int(seed, 16))
-    _write_secret(folder / SECRET, seed)
+    items = fresh_items(frozen, test.tasks, int(seed, 16))
+    _write_secret(secret, seed)
     commitment = seed_hash(seed)
-    fresh = write_fresh_items(folder / FRESH_ITEMS, _fresh_name(commitment), frozen, items)
-    design = paired_design(frozen, request.tasks, request.limit)
+    fresh = write_fresh_items(folder / FRESH_ITEMS, f"fresh-{commitment[:8]}", frozen, items)
     registration = Registration(
-        model=request.model,
-        reasoning=request.reasoning,
+        model=test.model,
+        reasoning=test.reasoning,
         dataset=frozen.ref(folder),
-        tasks=request.tasks,
-        pairs=design.pairs,
-        samples=request.samples,
-        rule=register_rule(design, request.margin),
+        tasks=test.tasks,
+        pairs=test.design.pairs,
+        samples=test.samples,
+        rule=register_rule(test.design, test.margin),
         seed_sha256=commitment,
         fresh_name=fresh.name,
         fresh_sha256=fresh.manifest.sha256,
@@ -119,24 +123,21 @@ def register(folder: Path, request: CertificateRequest, frozen: Dataset) -> Regi
     return registration
 
 
-def check_same(
-    folder: Path, stored: Registration, request: CertificateRequest, frozen: Dataset
-) -> None:
-    """Raise BadInput if `request` is not what was registered: nothing of it may change."""
-    pairs = paired_design(frozen, request.tasks, request.limit).pairs
+def check_same(test: MemoryTest, stored: Registration) -> None:
+    """Raise BadInput if `test` is not what was registered: nothing of it may change."""
     compared: dict[str, tuple[object, object]] = {
-        "--model": (stored.model, request.model),
-        "reasoning": (stored.reasoning, request.reasoning),
-        "dataset hash": (stored.dataset.sha256[:12], frozen.manifest.sha256[:12]),
-        "--tasks": (",".join(stored.tasks), ",".join(request.tasks)),
-        "--limit": (stored.pairs, pairs),
-        "--samples": (stored.samples, request.samples),
-        "--margin": (stored.rule.margin, request.margin),
+        "--model": (stored.model, test.model),
+        "reasoning": (stored.reasoning, test.reasoning),
+        "dataset hash": (stored.dataset.sha256[:12], test.frozen.manifest.sha256[:12]),
+        "--tasks": (",".join(stored.tasks), ",".join(test.tasks)),
+        "--limit": (stored.pairs, test.design.pairs),
+        "--samples": (stored.samples, test.samples),
+        "--margin": (stored.rule.margin, test.margin),
     }
     for field, (before, now) in compared.items():
         if before != now:
             raise BadInput(
-                f"{folder} holds a memory test registered with {field} {before}, this one has "
+                f"{test.folder} holds a memory test registered with {field} {before}, this one has "
                 f"{now}; choose another --out"
             )
 
@@ -173,27 +174,19 @@ def seed_hash(seed: str) -> str:
     return hashlib.sha256(seed.encode()).hexdigest()
 
 
-def _restore_fresh_items(folder: Path, stored: Registration, frozen: Dataset) -> None:
+def _restore_fresh_items(test: MemoryTest, stored: Registration) -> None:
     """Write the fresh items again if they are missing; opening them checks their hashes."""
-    if (folder / FRESH_ITEMS / MANIFEST).is_file():
+    folder = test.folder / FRESH_ITEMS
+    if (folder / MANIFEST).is_file():
         return
-    seed = stored.seed or _read_secret(folder / SECRET, stored.seed_sha256)
-    items = fresh_items(frozen, stored.tasks, int(seed, 16))
-    fresh = write_fresh_items(folder / FRESH_ITEMS, stored.fresh_name, frozen, items)
+    seed = stored.seed or _read_secret(test.folder / SECRET, stored.seed_sha256)
+    items = fresh_items(test.frozen, stored.tasks, int(seed, 16))
+    fresh = write_fresh_items(folder, stored.fresh_name, test.frozen, items)
     if fresh.manifest.sha256 != stored.fresh_sha256:
         raise BadInput(
-            f"{fresh.path}: this version generates other fresh items than were registered; restore "
+            f"{folder}: this version generates other fresh items than were registered; restore "
             "the folder, or continue with the version in certificate.json"
         )
-
-
-def _fresh_name(commitment: str) -> str:
-    return f"fresh-{commitment[:8]}"
-
-
-def _stored_secret(path: Path) -> str | None:
-    """Return the seed of a call that was killed before it registered anything, None if none was."""
-    return path.read_text(encoding="ascii").strip() if path.is_file() else None
 
 
 def _write_secret(path: Path, seed: str) -> None:

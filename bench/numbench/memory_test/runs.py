@@ -2,30 +2,27 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
 from numbench.dataset.fresh_items import generator_settings
-from numbench.dataset.store import Dataset, open_dataset
+from numbench.dataset.store import open_dataset
 from numbench.errors import BadInput
 from numbench.journal import run_lock
 from numbench.memory_test.registration import (
     FRESH_ITEMS,
     FRESH_RUN,
     FROZEN_RUN,
-    CertificateRequest,
+    MemoryTest,
     Registration,
     check_same,
-    paired_design,
     read_registration,
     register,
     reveal,
 )
 from numbench.memory_test.rule import Rule, register_rule
-from numbench.models import ModelDescription
 from numbench.runner.execution import RunReport
 from numbench.runner.planning import Plan, plan
 from numbench.runner.progress import ScoreCallback
@@ -42,23 +39,13 @@ class MemoryTestPlan(NamedTuple):
     members: tuple[Plan, ...]
 
 
-class _MemoryTest(NamedTuple):
-    """A memory test as the user specifies it, with what that refers to."""
-
-    spec: RunSpec
-    description: ModelDescription
-    frozen: Dataset
-    request: CertificateRequest
-    folder: Path
-
-
 def plan_memory_test(spec: RunSpec, margin: float) -> MemoryTestPlan:
     """Return what `run_memory_test` with the same arguments would do now. Writes nothing.
 
     Before the fresh items exist, their run is planned with the frozen ones, which are as long.
     Raises BadInput if `run_memory_test` would, except for a missing key.
     """
-    return _plan(_open(spec, margin))
+    return _plan(spec, _memory_test(spec, margin))
 
 
 def run_memory_test(
@@ -78,34 +65,34 @@ def run_memory_test(
     Raises what `run_suite` raises, and BadInput for a memory test that differs from the registered
     one, or that has a revealed seed and open requests.
     """
-    memory_test = _open(spec, margin)
-    if read_registration(memory_test.folder) is None:
+    test = _memory_test(spec, margin)
+    if read_registration(test.folder) is None:
         # It refuses what is wrong before anything is written.
-        _plan(memory_test)
-    with run_lock(memory_test.folder):
-        registration = register(memory_test.folder, memory_test.request, memory_test.frozen)
-        on_registered(memory_test.folder, registration)
-        run_suite(_plan(memory_test).members, judge, on_done, on_failed)
-        again = _plan(memory_test._replace(spec=_without_limits(spec)))
-        if not any(each.is_open for each in again.members):
-            registration = reveal(memory_test.folder, registration)
+        _plan(spec, test)
+    with run_lock(test.folder):
+        registration = register(test)
+        on_registered(test.folder, registration)
+        run_suite(_plan(spec, test).members, judge, on_done, on_failed)
+        # Such a plan has only the questions without an answer.
+        unlimited = replace(spec, retry=(), max_cost=None, time_limit=None)
+        if not any(each.is_open for each in _plan(unlimited, test).members):
+            registration = reveal(test.folder, registration)
     return registration
 
 
-def _without_limits(spec: RunSpec) -> RunSpec:
-    """Return a specification whose plan has only the questions without an answer."""
-    return replace(spec, retry=(), max_cost=None, time_limit=None)
-
-
-def _plan(memory_test: _MemoryTest) -> MemoryTestPlan:
+def _plan(spec: RunSpec, test: MemoryTest) -> MemoryTestPlan:
     """Return the plan of a memory test. Raises BadInput if it cannot be continued."""
-    folder, request = memory_test.folder, memory_test.request
-    stored = read_registration(folder)
-    members = _members(memory_test)
+    folder, stored = test.folder, read_registration(test.folder)
+    specs = (
+        replace(spec, out=folder / FROZEN_RUN),
+        replace(
+            spec, out=folder / FRESH_RUN, dataset=folder / FRESH_ITEMS if stored else spec.dataset
+        ),
+    )
+    members = tuple(map(plan, specs))
     if stored is None:
-        design = paired_design(memory_test.frozen, request.tasks, request.limit)
-        return MemoryTestPlan(folder, register_rule(design, request.margin), members)
-    check_same(folder, stored, request, memory_test.frozen)
+        return MemoryTestPlan(folder, register_rule(test.design, test.margin), members)
+    check_same(test, stored)
     if stored.seed is not None and any(each.is_open for each in members):
         raise BadInput(
             f"{folder}: the seed of the fresh items is revealed, so nothing more is asked; choose "
@@ -114,31 +101,16 @@ def _plan(memory_test: _MemoryTest) -> MemoryTestPlan:
     return MemoryTestPlan(folder, stored.rule, members)
 
 
-def _open(spec: RunSpec, margin: float) -> _MemoryTest:
+def _memory_test(spec: RunSpec, margin: float) -> MemoryTest:
     """Return the memory test of `spec`. Raises BadInput for arguments that it cannot have."""
-    if not 0 < margin <= 100 or math.isnan(margin):
+    if not 0 < margin <= 100:
         raise BadInput(f"--margin {margin:g}: give a number of points above 0, at most 100")
     if spec.shard is not None:
         raise BadInput("a memory test has no shards: omit --shard")
-    description = describe(spec)
+    level = describe(spec).level
     frozen = open_dataset(spec.dataset)
     generator_settings(frozen)
     tasks = select_tasks(frozen, spec.tasks)
-    name = f"{folder_name(spec, description.level, frozen.name)}_certificate"
-    request = CertificateRequest(
-        spec.model, description.level, tasks, spec.limit, spec.samples, margin
-    )
+    name = f"{folder_name(spec, level, frozen.name)}_certificate"
     folder = spec.folder or Path("results") / name
-    return _MemoryTest(spec, description, frozen, request, folder)
-
-
-def _members(memory_test: _MemoryTest) -> tuple[Plan, ...]:
-    """Return the runs on the frozen and the fresh items with their plans."""
-    spec, folder = memory_test.spec, memory_test.folder
-    fresh = folder / FRESH_ITEMS
-    is_registered = read_registration(folder) is not None
-    specs = (
-        replace(spec, out=folder / FROZEN_RUN),
-        replace(spec, out=folder / FRESH_RUN, dataset=fresh if is_registered else spec.dataset),
-    )
-    return tuple(map(plan, specs))
+    return MemoryTest(folder, spec.model, level, frozen, tasks, spec.limit, spec.samples, margin)

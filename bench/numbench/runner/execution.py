@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from numbench.errors import BadInput, NumbenchError
-from numbench.horizon.asked_items import AskedItems
+from numbench.horizon.items import AskedItems
 from numbench.journal import Journal, check_compatible, read_jobs
 from numbench.models import Model, open_batch, open_model
 from numbench.models.base import BatchService

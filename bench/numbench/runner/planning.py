@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from numbench.horizon.asked_items import AskedItems
+from numbench.horizon.items import AskedItems
 from numbench.horizon.sizes import answer_tokens, prompt_tokens
 from numbench.horizon.stopping import Limits
 from numbench.journal import read_jobs

@@ -16,8 +16,13 @@ from typing import TYPE_CHECKING, TypeVar
 from numbench._version import __version__
 from numbench.dataset.store import Dataset, open_dataset
 from numbench.errors import BadInput
-from numbench.horizon.asked_items import DATASET_NAME, AskedItems
-from numbench.horizon.items import GENERATOR_VERSION, ItemAddress, ItemSequences
+from numbench.horizon.items import (
+    DATASET_NAME,
+    GENERATOR_VERSION,
+    AskedItems,
+    ItemAddress,
+    ItemSequences,
+)
 from numbench.horizon.sizes import answer_tokens, prompt_tokens, task_sizes
 from numbench.horizon.stopping import DESIGN_VERSION, Limits
 from numbench.models import Message, ModelDescription, Request, RequestSettings, describe_model

@@ -11,7 +11,7 @@ from typing import get_args
 import msgspec
 
 from numbench.errors import BadInput
-from numbench.horizon.asked_items import AskedItems
+from numbench.horizon.items import AskedItems
 from numbench.journal import INFO, RESPONSES, iter_responses, read_jobs
 from numbench.jsonl import read_json
 from numbench.models.prices import Price, with_cost

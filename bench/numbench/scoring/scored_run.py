@@ -15,7 +15,7 @@ import msgspec
 from numbench._version import __version__
 from numbench.dataset.store import Dataset, open_run_dataset
 from numbench.errors import BadInput, MissingTask
-from numbench.horizon.asked_items import asked_items
+from numbench.horizon.items import asked_items
 from numbench.journal import Run, read_info, read_run
 from numbench.records import (
     Item,

@@ -16,10 +16,8 @@ from scipy import special
 
 from numbench.stats.design import (
     Column,
-    Counts,
     Design,
     Indices,
-    Matrix,
     Stratum,
     cluster_pairs,
     residual_products,
@@ -78,17 +76,15 @@ def score_interval(
     return Interval(float(low[0]), float(high[0]))
 
 
-def mean_intervals(
-    strata: Sequence[Stratum], maximum: float = 100.0, pooled: bool = False
-) -> MeanIntervals:
+def mean_intervals(strata: Sequence[Stratum], maximum: float = 100.0) -> MeanIntervals:
     """Return 95 % intervals of the unweighted mean of the strata's means, for each column.
 
-    pooled: of the mean over all items of the strata instead. Scores are in [0, maximum]. The bounds
-    are Wilson's with an effective number of items: that of correct and wrong answers with the same
-    standard error. The standard error includes two pseudo-items, 0 and `maximum`, so that no
-    interval has zero width. With one stratum of independent scores of 0 and maximum this is
-    Wilson's interval. With three effective errors or fewer (or correct answers) that are at most a
-    tenth, the bound next to the end is that of Brown, Cai and DasGupta.
+    Scores are in [0, maximum]. The bounds are Wilson's with an effective number of items: that of
+    correct and wrong answers with the same standard error. The standard error includes two
+    pseudo-items, 0 and `maximum`, so that no interval has zero width. With one stratum of
+    independent scores of 0 and maximum this is Wilson's interval. With three effective errors or
+    fewer (or correct answers) that are at most a tenth, the bound next to the end is that of Brown,
+    Cai and DasGupta.
 
     Raises ValueError if there is no stratum.
     """
@@ -96,10 +92,9 @@ def mean_intervals(
         raise ValueError("no items to average")
     scaled = [stratum.with_values(stratum.values / maximum) for stratum in strata]
     items = np.sum([stratum.n for stratum in scaled], axis=0)
-    weights = [stratum.n for stratum in scaled] if pooled else None
-    mean = mean_of_means(scaled, weights)
+    mean = mean_of_means(scaled)
     # `squares` belongs to a single set of `items`: the variance of the mean times items².
-    squares = variance_of_mean(scaled, 0.25 if len(scaled) > 1 else None, weights) * items**2
+    squares = variance_of_mean(scaled, 0.25 if len(scaled) > 1 else None) * items**2
     with np.errstate(invalid="ignore", divide="ignore"):
         pseudo_mean = (items * mean + 1) / (items + 2)
         pseudo_squares = squares + mean**2 + (1 - mean) ** 2
@@ -202,51 +197,31 @@ def ratio_of_means(numerators: Sequence[Stratum], denominators: Sequence[Stratum
     return Ratio(value, value / factor, value * factor)
 
 
-def item_contributions(strata: Sequence[Stratum]) -> list[Matrix]:
-    """Return per stratum what each item contributes to the mean of the strata's means.
-
-    NaN if an item does not count.
-    """
-    return [stratum.values / (len(strata) * np.maximum(stratum.n, 1)) for stratum in strata]
+def mean_of_means(strata: Sequence[Stratum]) -> Column:
+    """Return the unweighted mean of the strata's means; NaN if one has no items."""
+    return np.asarray(np.mean([stratum.means for stratum in strata], axis=0))
 
 
-def mean_of_means(strata: Sequence[Stratum], weights: Sequence[Counts] | None = None) -> Column:
-    """Return the mean of the strata's means, unweighted by default; NaN if one has no items."""
-    weights = weights or _equal_weights(strata)
-    weighted = [weight * stratum.means for weight, stratum in zip(weights, strata, strict=True)]
-    return np.asarray(np.sum(weighted, axis=0) / np.sum(weights, axis=0))
-
-
-def variance_of_mean(
-    strata: Sequence[Stratum],
-    of_single: float | None,
-    weights: Sequence[Counts] | None = None,
-) -> Column:
+def variance_of_mean(strata: Sequence[Stratum], of_single: float | None) -> Column:
     """Return the variance of the mean of the strata's means, per column.
 
     Items that were drawn together add the covariance of their scores. of_single: the variance of
     a stratum with a single item, which shows none; None to divide the sums of squares by n² instead
     of n · (n − 1), as Wilson's interval does.
     """
-    weights = weights or _equal_weights(strata)
     variance = np.zeros(strata[0].values.shape[1])
     for index, stratum in enumerate(strata):
         n = np.maximum(stratum.n, 1)
         squares = residual_squares(stratum)
         if of_single is not None:
             squares = np.where(n > 1, squares * n / np.maximum(n - 1, 1), of_single)
-        variance += weights[index] ** 2 * squares / n**2
-        for earlier, other in enumerate(strata[:index]):
+        variance += squares / n**2
+        for other in strata[:index]:
             here, there = cluster_pairs(stratum, other)
             if len(here) > 1:
                 products = _cluster_products(stratum, here, other, there)
-                both = weights[index] * weights[earlier]
-                variance += 2 * both * products / (n * np.maximum(other.n, 1))
-    return np.asarray(np.maximum(variance, 0.0) / np.sum(weights, axis=0) ** 2)
-
-
-def _equal_weights(strata: Sequence[Stratum]) -> list[Counts]:
-    return [np.ones(strata[0].values.shape[1], dtype=np.int64)] * len(strata)
+                variance += 2 * products / (n * np.maximum(other.n, 1))
+    return np.asarray(np.maximum(variance, 0.0) / len(strata) ** 2)
 
 
 def _cluster_products(first: Stratum, here: Indices, second: Stratum, there: Indices) -> Column:

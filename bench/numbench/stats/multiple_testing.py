@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
+import numpy as np
+
 
 class RankSet(NamedTuple):
     """The best and the worst rank that a member may have."""
@@ -19,13 +21,12 @@ def holm(p_values: Sequence[float]) -> list[float]:
     The i-th smallest of m is multiplied by m - i + 1; it is at least the one before it and at
     most 1.
     """
-    adjusted = [0.0] * len(p_values)
-    largest = 0.0
-    order = sorted(range(len(p_values)), key=p_values.__getitem__)
-    for rank, index in enumerate(order):
-        largest = max(largest, min(1.0, (len(p_values) - rank) * p_values[index]))
-        adjusted[index] = largest
-    return adjusted
+    p = np.asarray(p_values, np.float64)
+    order = np.argsort(p, kind="stable")
+    factors = np.arange(len(p), 0, -1)
+    adjusted = np.empty_like(p)
+    adjusted[order] = np.minimum(np.maximum.accumulate(factors * p[order]), 1.0)
+    return list(adjusted.tolist())
 
 
 def rank_sets(members: Sequence[int], beaten_by: Iterable[tuple[int, int]]) -> dict[int, RankSet]:

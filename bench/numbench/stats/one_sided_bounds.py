@@ -13,20 +13,19 @@ probabilities (1990).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from statistics import NormalDist
 from typing import NamedTuple
 
 import numpy as np
+from scipy import special
 
 from numbench.stats.design import Column, Matrix, Stratum
 from numbench.stats.intervals import (
     CONFIDENCE_LEVEL,
-    item_contributions,
     mean_of_means,
     variance_of_mean,
 )
 
-_Z = NormalDist().inv_cdf(1 - CONFIDENCE_LEVEL)
+_Z = special.ndtri(1 - CONFIDENCE_LEVEL)
 _BISECTION_STEPS = 32
 _LOG_RANGE = 20.0
 """The pole is searched at distances of exp(±20) times the worst difference from it."""
@@ -50,7 +49,10 @@ def one_sided_bounds(strata: Sequence[Stratum], maximum: float = 100.0) -> OneSi
     """
     if not strata:
         raise ValueError("no items to compare")
-    contributions = np.concatenate(item_contributions(strata))
+    # What each item contributes to the mean of the strata's means.
+    contributions = np.concatenate(
+        [stratum.values / (len(strata) * np.maximum(stratum.n, 1)) for stratum in strata]
+    )
     counted = ~np.isnan(contributions)
     items = np.count_nonzero(counted, axis=0)
     fewest = np.min([stratum.n for stratum in strata], axis=0)

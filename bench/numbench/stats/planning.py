@@ -6,6 +6,7 @@ All plans use one formula: a difference has a power of 80% if it is 1.96 + 0.84 
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Callable
 from statistics import NormalDist
 from typing import NamedTuple
@@ -102,7 +103,7 @@ def item_variance(values: Matrix, design: Design | None = None) -> ItemVariance:
     items = int(np.count_nonzero(counts))
     if not items:
         raise ValueError("no scores")
-    means = np.nansum(values, axis=1) / np.where(counts == 0, np.nan, counts)
+    means = Stratum("", values.T).means
     freedom = int(counts.sum()) - items
     within = float(np.nansum((values - means[:, None]) ** 2)) / freedom if freedom else 0.0
     noise = within * float(np.mean(1 / counts[counts > 0]))
@@ -169,10 +170,4 @@ def items_for_difference(variance: ItemVariance, difference: float, samples: int
 
 def _least(is_enough: Callable[[int], bool]) -> int:
     """Return the least number from 1 that is enough, if all larger ones are too."""
-    low, high = 0, 1
-    while not is_enough(high):
-        low, high = high, 2 * high
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if is_enough(middle) else (middle, high)
-    return high
+    return 1 + bisect_left(range(1, 1 << 40), True, key=is_enough)

@@ -13,7 +13,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from numbench.stats.design import Column, Design, Matrix, Stratum, residual_squares
+from numbench.stats.design import Column, Design, Matrix, Stratum
+from numbench.stats.intervals import variance_of_mean
 
 
 class VoteCounts(NamedTuple):
@@ -39,10 +40,8 @@ class VoteCounts(NamedTuple):
 
 
 def item_means(values: Matrix) -> Column:
-    """Return the mean of each item with a known value, in their order."""
-    counts = np.count_nonzero(~np.isnan(values), axis=1)
-    known = counts > 0
-    return np.asarray(np.nansum(values[known], axis=1) / counts[known])
+    """Return the mean of each item, NaN if none of its samples counts."""
+    return Stratum("", values.T).means
 
 
 def standard_error(values: Matrix, design: Design | None = None) -> float | None:
@@ -51,13 +50,9 @@ def standard_error(values: Matrix, design: Design | None = None) -> float | None
     design: of the rows of `values`. The items' means include the noise of the samples, so their
     variance needs no addition for it.
     """
-    counts = np.count_nonzero(~np.isnan(values), axis=1)
-    items = int(np.count_nonzero(counts))
-    if items < 2:
-        return None
-    means = np.nansum(values, axis=1) / np.where(counts == 0, np.nan, counts)
-    squares = float(residual_squares(Stratum("", means[:, None], design))[0])
-    return math.sqrt(squares / (items * (items - 1)))
+    stratum = Stratum("", item_means(values)[:, None], design)
+    variance = float(variance_of_mean([stratum], math.nan)[0])
+    return None if stratum.n[0] < 2 else math.sqrt(variance)
 
 
 def pass_at_k(correct: Matrix, k: int) -> float | None:

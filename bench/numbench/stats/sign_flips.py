@@ -42,9 +42,12 @@ def sign_flip_test(strata: Sequence[Stratum], weights: Sequence[Column] | None =
     with np.errstate(invalid="ignore", divide="ignore"):
         p = np.where(differing > 0, 2 * np.exp(-(observed**2) / (2 * squares)), 1.0)
     # A rounded difference is at most one unit from the exact one.
-    smallest = np.min([_smallest_sizes(block) for block in blocks], axis=0)
+    sizes = [np.where(block == 0, np.inf, np.abs(block)) for block in blocks]
+    smallest = np.min([of_block.min(axis=0, initial=np.inf) for of_block in sizes], axis=0)
     equal = (differing > 0) & (smallest >= _UNITS - 2)
-    p[equal] = _sign_test(np.rint(observed[equal] / _UNITS), differing[equal])
+    # Twice the binomial tail of the rarer sign.
+    rarer = (differing - np.rint(observed / _UNITS)) / 2
+    p[equal] = 2 * special.bdtr(rarer[equal], differing[equal], 0.5)
     sampled = np.flatnonzero(~equal & (differing > 0) & (p > 1 / (RESAMPLES + 1)))
     for batch in np.array_split(
         sampled, range(_COLUMNS_PER_BATCH, len(sampled), _COLUMNS_PER_BATCH)
@@ -53,15 +56,6 @@ def sign_flip_test(strata: Sequence[Stratum], weights: Sequence[Column] | None =
         reached = _count_reached([block[:, batch] for block in blocks], strata, bound)
         p[batch] = (1 + reached) / (1 + RESAMPLES)
     return np.asarray(np.clip(p, np.finfo(float).tiny, 1.0))
-
-
-def _sign_test(excess: Column, differing: Column) -> Column:
-    """Return twice the binomial tail of the rarer sign, given the excess of the other one."""
-    return np.asarray(2 * special.bdtr((differing - excess) / 2, differing, 0.5))
-
-
-def _smallest_sizes(block: Matrix) -> Column:
-    return np.asarray(np.where(block == 0, np.inf, np.abs(block)).min(axis=0, initial=np.inf))
 
 
 def _count_reached(blocks: Sequence[Matrix], strata: Sequence[Stratum], bound: Column) -> Column:

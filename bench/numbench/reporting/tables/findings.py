@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from numbench.forensics.answers import AnswersByTask, Question, numeric_answers, read_questions
+from numbench.forensics.answers import AnswersByTask, numeric_answers, read_questions
+from numbench.forensics.computations import Question
 from numbench.forensics.findings import DISPLAY, RunFindings, find
 from numbench.reporting.data import ReportData
 from numbench.reporting.tables.model import (
