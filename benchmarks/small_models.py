@@ -28,7 +28,7 @@ from bittoken.network import Network
 from bittoken.recipe import Recipe, load_recipe
 from bittoken.tokens import Samples
 from bittoken.train import Training
-from bittoken.vocabulary import Vocabulary
+from bittoken.tokens import Vocabulary
 
 STEPS = 4
 """Steps of a turn."""

@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     from bittoken.network import ModelConfig as ModelConfig
     from bittoken.network import Network as Network
     from bittoken.tokens import Samples as Samples
+    from bittoken.tokens import Vocabulary as Vocabulary
     from bittoken.tokens import answer_json as answer_json
     from bittoken.tokens import encode_questions as encode_questions
-    from bittoken.vocabulary import Vocabulary as Vocabulary
 
 _MODULES = {
     "ENCODINGS": "encodings",
@@ -36,7 +36,7 @@ _MODULES = {
     "XVal": "encodings.xval",
     "Base10": "encodings.base10",
     "NumberEncoding": "encodings.base",
-    "Vocabulary": "vocabulary",
+    "Vocabulary": "tokens",
     "ModelConfig": "network",
     "Network": "network",
     "Checkpoint": "checkpoint",

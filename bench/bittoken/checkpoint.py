@@ -20,7 +20,7 @@ from msgspec import Struct
 
 from bittoken.bundled import checkpoint_folder
 from bittoken.network import ModelConfig, Network
-from bittoken.vocabulary import Vocabulary
+from bittoken.tokens import Vocabulary, read_text_tokens
 from numbench._version import __version__
 from numbench.errors import BadInput, NumbenchError
 from numbench.jsonl import read_json
@@ -63,16 +63,6 @@ class _Header(Struct, frozen=True):
 
     format: Any = None
     version: Any = None
-
-
-class _TokenizerModel(Struct, frozen=True):
-    vocab: dict[str, int] = {}
-
-
-class _TokenizerFile(Struct, frozen=True):
-    """The part of `tokenizer.json` that has the tokens."""
-
-    model: _TokenizerModel = _TokenizerModel()
 
 
 def save_checkpoint(
@@ -172,24 +162,12 @@ def build_network(
             network = Network(config, vocabulary.number_id)
     except BadInput as error:
         raise BadInput(f"{path.with_name(CONFIG)}: {error}") from None
-    expected = {name: tuple(tensor.shape) for name, tensor in network.state_dict().items()}
-    actual = {name: tuple(tensor.shape) for name, tensor in weights.items()}
-    for problem, names in (
-        ("missing", expected.keys() - actual.keys()),
-        ("unknown", actual.keys() - expected.keys()),
-    ):
-        if names:
-            first, *others = sorted(names)
-            more = f" and {len(others)} more" if others else ""
-            raise BadInput(f"{path}: {problem} tensor {first}{more}; it does not match {CONFIG}")
-    for name in sorted(expected):
-        if actual[name] != expected[name]:
-            shapes = (" × ".join(map(str, shape)) for shape in (actual[name], expected[name]))
-            raise BadInput(
-                f"{path}: {name} has shape {{}}, but {CONFIG} requires {{}}".format(*shapes)
-            )
     floats = {name: tensor.float().contiguous() for name, tensor in weights.items()}
-    network.load_state_dict(floats, assign=True)
+    try:
+        network.load_state_dict(floats, assign=True)
+    except RuntimeError as error:
+        message = " ".join(str(error).split())[:300]
+        raise BadInput(f"{path} does not match {CONFIG}: {message}") from None
     return network.eval()
 
 
@@ -221,10 +199,7 @@ def _vocabulary(folder: Path, config: _Config) -> Vocabulary:
     path = folder / CONFIG
     text_tokens: list[str] = []
     if TOKENIZER in config.sha256:
-        vocab = read_json(folder / TOKENIZER, _TokenizerFile).model.vocab
-        if not vocab:
-            raise BadInput(f"{folder / TOKENIZER}: model.vocab is missing or empty")
-        text_tokens = sorted(vocab, key=vocab.__getitem__)
+        text_tokens = read_text_tokens(folder / TOKENIZER)
     study_tokens = config.tokens if config.is_study else None
     try:
         vocabulary = Vocabulary(config.model.encoding, text_tokens, study_tokens)

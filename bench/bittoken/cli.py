@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
@@ -20,7 +20,8 @@ from numbench.errors import BadInput
 
 if TYPE_CHECKING:
     from bittoken.recipe import Recipe
-    from bittoken.train import Callbacks
+    from bittoken.train import LogEntry
+    from bittoken.train import Progress as TrainingProgress
 
 TRAINING_FOLDER = Path("results/training")
 
@@ -104,24 +105,21 @@ def _show(recipe: Recipe) -> None:
     import torch
 
     from bittoken.network import Network
-    from bittoken.vocabulary import Vocabulary
+    from bittoken.tokens import Vocabulary
 
-    base, data = len(Vocabulary(recipe.model.encoding)), recipe.data
     with torch.device("meta"):
-        networks = [Network(recipe.config(base + text)) for text in (0, 1)]
-    without, with_one = (sum(p.numel() for p in network.parameters()) for network in networks)
+        network = Network(recipe.config(len(Vocabulary(recipe.model.encoding))))
+    parameters = sum(p.numel() for p in network.parameters())
     print(msgspec.json.format(msgspec.json.encode(recipe), indent=2).decode())
-    more = f" and {with_one - without:,} for each token of text" if data.text else ""
-    print(f"{without:,} parameters{more}; {recipe.training.steps:,} steps")
+    per_token = 2 * recipe.model.width  # an embedding and a row of the head
+    more = f" and {per_token:,} for each token of text" if recipe.data.text else ""
+    print(f"{parameters:,} parameters{more}; {recipe.training.steps:,} steps")
 
 
 def _train(recipe: Recipe, folder: Path, minutes: float | None) -> None:
-    from bittoken.train import resume_step, train
+    from bittoken.train import train
     from numbench.signals import stop_on_signals
 
-    completed, steps = resume_step(recipe, folder), recipe.training.steps
-    if completed:
-        print_to_stderr(f"{folder}: resuming after step {completed:,} of {steps:,}")
     stop, deadline = threading.Event(), None if minutes is None else time.monotonic() + 60 * minutes
 
     def on_signal() -> None:
@@ -131,23 +129,24 @@ def _train(recipe: Recipe, folder: Path, minutes: float | None) -> None:
     def should_stop() -> bool:
         return stop.is_set() or (deadline is not None and time.monotonic() >= deadline)
 
-    with stop_on_signals(on_signal), _progress(recipe) as callbacks:
-        result = train(recipe, folder, callbacks, should_stop)
+    with stop_on_signals(on_signal), _progress(recipe) as (on_step, on_log_entry):
+        result = train(recipe, folder, on_step, on_log_entry, should_stop)
+    reason, more = ("stopped" if stop.is_set() else "time limit reached"), ""
     if result.is_complete:
-        print_to_stderr(f"{folder}: complete after step {result.step:,} of {steps:,}")
+        reason = "complete"
     else:
-        reason = "stopped" if stop.is_set() else "time limit reached"
-        print_to_stderr(
-            f"{folder}: {reason} after step {result.step:,} of {steps:,}; run the same command "
-            "again to continue"
-        )
-        if stop.is_set():
-            raise typer.Exit(130)
+        more = "; run the same command again to continue"
+    steps = recipe.training.steps
+    print_to_stderr(f"{folder}: {reason} after step {result.step:,} of {steps:,}{more}")
+    if stop.is_set() and not result.is_complete:
+        raise typer.Exit(130)
     _print_result(recipe, folder)
 
 
 @contextmanager
-def _progress(recipe: Recipe) -> Iterator[Callbacks]:
+def _progress(
+    recipe: Recipe,
+) -> Iterator[tuple[Callable[[TrainingProgress, float], None], Callable[[LogEntry], None]]]:
     """Show a line of progress on a terminal, and one line for every validation."""
     from rich.console import Console
     from rich.progress import (
@@ -157,9 +156,6 @@ def _progress(recipe: Recipe) -> Iterator[Callbacks]:
         TextColumn,
         TimeRemainingColumn,
     )
-
-    from bittoken.train import Callbacks, LogEntry
-    from bittoken.train import Progress as TrainingProgress
 
     screen = Console(stderr=True)
     columns = (
@@ -173,7 +169,8 @@ def _progress(recipe: Recipe) -> Iterator[Callbacks]:
             bar.update(line, completed=progress.step, loss=loss)
 
         def on_log_entry(entry: LogEntry) -> None:
-            text = f"{recipe.name}: step {entry['step']:,} of {recipe.training.steps:,}"
+            resuming = "resuming after " if entry.get("event") == "resumed" else ""
+            text = f"{recipe.name}: {resuming}step {entry['step']:,} of {recipe.training.steps:,}"
             if "tasks" in entry:
                 scores = (f"{task} {m['score']:.1%}" for task, m in entry["tasks"].items())
                 rate = entry["tokens"] / max(entry["seconds"], 1e-9)
@@ -182,7 +179,7 @@ def _progress(recipe: Recipe) -> Iterator[Callbacks]:
                 text += f" · {entry['parameters']:,} parameters · {entry['device']}"
             screen.print(text, highlight=False, markup=False, soft_wrap=True)
 
-        yield Callbacks(on_step, on_log_entry)
+        yield on_step, on_log_entry
 
 
 def _print_result(recipe: Recipe, folder: Path) -> None:
@@ -227,38 +224,29 @@ def perplexity(
 
     \b
     Examples:
-      bittoken perplexity results/training/multi-bittoken/checkpoint data/fineweb
-      bittoken perplexity my-model data/fineweb --tokens 100000 --json
+      bittoken.evaluation results/training/multi-bittoken/checkpoint data/fineweb
+      bittoken.evaluation my-model data/fineweb --tokens 100000 --json
 
     Prints the perplexity of all tokens, and of the tokens that are neither a number nor a part of
     one. A number token counts as one token, whatever its value. Encodings differ in their tokens,
     so compare models by the second figure. Writes no files. Needs pip install 'numbench[local]'.
     """
     _require_packages("perplexity", "torch", "safetensors", "tokenizers")
-    from bittoken.perplexity import text_perplexity
+    from bittoken.evaluation import text_perplexity
 
     result = text_perplexity(checkpoint_folder(model), text, split, tokens)
     if json:
-        content = {
-            "model": model,
-            "text": str(text),
-            "split": split,
-            "perplexity": result.all,
-            "tokens": result.all_tokens,
-            "text_perplexity": result.text,
-            "text_tokens": result.text_tokens,
-        }
+        content = {"model": model, "text": str(text), "split": split, **result._asdict()}
         print(msgspec.json.encode(content).decode())
         return
-    print(
-        f"{model} on {text} ({split}): perplexity {_format_perplexity(result.all)} over "
-        f"{result.all_tokens:,} tokens; {_format_perplexity(result.text)} over the "
-        f"{result.text_tokens:,} that are not part of a number"
+    both, of_text = (
+        "unknown" if value is None else f"{value:,.4g}"
+        for value in (result.perplexity, result.text_perplexity)
     )
-
-
-def _format_perplexity(perplexity: float | None) -> str:
-    return "unknown" if perplexity is None else f"{perplexity:,.4g}"
+    print(
+        f"{model} on {text} ({split}): perplexity {both} over {result.tokens:,} tokens; "
+        f"{of_text} over the {result.text_tokens:,} that are not part of a number"
+    )
 
 
 @app.command()

@@ -9,7 +9,8 @@ training question is in a test set.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Literal, NamedTuple
+from functools import partial
+from typing import Any, Literal, NamedTuple, cast
 
 import numpy as np
 import pyarrow as pa
@@ -19,8 +20,7 @@ from bittoken.encodings.base import FloatArray, IntArray
 from bittoken.mixture import Mixture
 from bittoken.recipe import TEXT, Recipe
 from bittoken.text import TextData
-from bittoken.tokens import Samples, encode_batch
-from bittoken.vocabulary import Vocabulary
+from bittoken.tokens import Samples, Vocabulary, encode_batch
 from numbench.tasks.decimal_arrays import (
     POWERS_OF_TEN,
     BoolArray,
@@ -293,17 +293,34 @@ class TrainingData:
 
         All of them belong to one interval between validations, in which shares do not change.
         """
+        training = self._recipe.training
+        size = training.batch_questions or training.batch_tokens
+        most = _CHUNK_QUESTIONS if training.batch_questions else _CHUNK_TOKENS
+        interval, start = training.validate_every, first - first % training.validate_every
+        length = min(max(most // size, 1), interval)
+        chunks = []
+        for number, position in enumerate(range(0, interval, length)):
+            steps = min(length, interval - position)
+            offset = start + position
+            chosen = range(max(first - offset, 0), min(last - offset, steps))
+            key = 1 + start // interval * -(-interval // length) + number
+            if chosen:
+                chunks.append((key, steps, chosen))
         loader = DataLoader(
-            _Chunks(self, mixture, self._recipe, first, last),
+            cast(Dataset[Any], chunks),
             batch_size=None,
-            collate_fn=_unchanged,
-            num_workers=self._recipe.training.data_workers,
+            collate_fn=partial(self._chunk, mixture),
+            num_workers=training.data_workers,
         )
-        for chunk in loader:
-            yield from chunk
+        for prepared in loader:
+            yield from prepared
 
-    def chunk(self, mixture: Mixture, key: int, steps: int, chosen: range) -> list[list[Batch]]:
-        """Return the micro-batches of the chosen steps of a chunk of this many steps."""
+    def _chunk(self, mixture: Mixture, chunk: tuple[int, int, range]) -> list[list[Batch]]:
+        """Return the micro-batches of some steps of a chunk.
+
+        chunk: its key, the number of its steps, and the chosen ones.
+        """
+        key, steps, chosen = chunk
         counts = self._counts(mixture, steps)
         parts = []
         for task, count in zip(mixture.tasks, counts.tolist(), strict=True):
@@ -354,42 +371,6 @@ class TrainingData:
 
     def _batch(self, task: str, samples: Samples, level: IntArray) -> Batch:
         return Batch(samples, np.full(len(level), self._recipe.data.tasks.index(task)), level)
-
-
-class _Chunks(Dataset[list[list[Batch]]]):
-    """The steps first … last − 1 of an interval, in chunks."""
-
-    def __init__(
-        self, data: TrainingData, mixture: Mixture, recipe: Recipe, first: int, last: int
-    ) -> None:
-        training = recipe.training
-        self._data, self._mixture = data, mixture
-        self._first, self._last = first, last
-        self._interval, start = training.validate_every, first - first % training.validate_every
-        size = training.batch_questions or training.batch_tokens
-        most = _CHUNK_QUESTIONS if training.batch_questions else _CHUNK_TOKENS
-        self._steps = min(max(most // size, 1), self._interval)
-        self._starts = [
-            step
-            for step in range(start, start + self._interval, self._steps)
-            if first < step + self._steps and step < last
-        ]
-
-    def __len__(self) -> int:
-        return len(self._starts)
-
-    def __getitem__(self, index: int) -> list[list[Batch]]:
-        start = self._starts[index]
-        position = start % self._interval
-        steps = min(self._steps, self._interval - position)
-        per_interval = -(-self._interval // self._steps)
-        key = 1 + start // self._interval * per_interval + position // self._steps
-        chosen = range(max(self._first - start, 0), min(self._last - start, steps))
-        return self._data.chunk(self._mixture, key, steps, chosen)
-
-
-def _unchanged(chunk: list[list[Batch]]) -> list[list[Batch]]:
-    return chunk
 
 
 def _level_shares(mixture: Mixture, task: str) -> FloatArray:

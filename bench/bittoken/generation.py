@@ -13,8 +13,7 @@ from typing import NamedTuple
 import torch
 
 from bittoken.network import KeyValueCache, Network
-from bittoken.tokens import Samples
-from bittoken.vocabulary import Vocabulary
+from bittoken.tokens import Samples, Vocabulary
 from numbench.errors import BadInput
 
 

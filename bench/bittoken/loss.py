@@ -11,8 +11,7 @@ from torch.nn import functional
 
 from bittoken.encodings.base import FloatArray
 from bittoken.network import Network
-from bittoken.tokens import Samples
-from bittoken.vocabulary import NUM, Vocabulary
+from bittoken.tokens import NUM, Samples, Vocabulary
 
 NUMBER_LOSS = 10.0
 """The weight of the number loss relative to the cross-entropy of the token (paper)."""

@@ -6,7 +6,7 @@ Sources: paper, appendices "Curriculum learning" and "Multitask learning".
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -71,11 +71,6 @@ def need_shares(performance: FloatArray, exponent: float) -> FloatArray:
     total = weights.sum()
     shares: FloatArray = weights / total if total > 0 else np.full(len(weights), 1 / len(weights))
     return shares
-
-
-def rebalanced(ratios: FloatArray, performance: FloatArray, exponent: float) -> FloatArray:
-    """Return r_new = α · r_old + (1 − α) · (1 − p)^(1 − λ) / Σ (1 − p)^(1 − λ), with α = 0.5."""
-    return MOMENTUM * ratios + (1 - MOMENTUM) * need_shares(performance, exponent)
 
 
 def harmonic_mean(performance: FloatArray, epsilon: float = 1e-6) -> float:
@@ -160,13 +155,15 @@ class Mixture:
         self.tasks = recipe.data.tasks
         self._recipe = recipe
         self.ratios = np.full(len(self.tasks), 1 / len(self.tasks))
-        self.performance = np.zeros(len(self.tasks))
         self.curricula = {task: Curriculum.start(count) for task, count in levels.items()}
 
     def update_ratios(self, score: FloatArray) -> None:
-        """Rebalance the tasks by their scores, in [0, 1], on the full distribution."""
-        self.performance = score
-        self.ratios = rebalanced(self.ratios, score, self._recipe.data.balance)
+        """Rebalance the tasks by their scores, in [0, 1], on the full distribution.
+
+        r_new = α · r_old + (1 − α) · (1 − p)^(1 − λ) / Σ (1 − p)^(1 − λ), with α = 0.5.
+        """
+        needs = need_shares(score, self._recipe.data.balance)
+        self.ratios = MOMENTUM * self.ratios + (1 - MOMENTUM) * needs
 
     def update_curriculum(self, task: str, level: IntArray, score: FloatArray, step: int) -> None:
         """Unlock levels after a validation of this task at this step, drawn by level."""
@@ -198,30 +195,26 @@ class Mixture:
 
     def state(self) -> dict[str, Any]:
         """Return the state for `restore`, as plain values."""
-        curricula = {
-            task: {
-                name: value.tolist() if isinstance(value, np.ndarray) else value
-                for name, value in asdict(curriculum).items()
-            }
-            for task, curriculum in self.curricula.items()
-        }
-        return {
-            "ratios": self.ratios.tolist(),
-            "performance": self.performance.tolist(),
-            "curricula": curricula,
-        }
+        curricula = {task: to_plain(curriculum) for task, curriculum in self.curricula.items()}
+        return {"ratios": self.ratios.tolist(), "curricula": curricula}
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Continue from the state of a mixture with the same recipe."""
         self.ratios = np.array(state["ratios"])
-        self.performance = np.array(state["performance"])
-        self.curricula = {
-            task: Curriculum(
-                saved["levels"],
-                saved["frontier"],
-                np.array(saved["performance"]),
-                np.array(saved["ratios"]),
-                saved["seen"],
-            )
-            for task, saved in state["curricula"].items()
-        }
+        for task, curriculum in self.curricula.items():
+            restore_plain(curriculum, state["curricula"][task])
+
+
+def to_plain(record: object) -> dict[str, Any]:
+    """Return the attributes of an object, arrays as lists."""
+    return {
+        name: value.tolist() if isinstance(value, np.ndarray) else value
+        for name, value in vars(record).items()
+    }
+
+
+def restore_plain(record: object, state: Mapping[str, Any]) -> None:
+    """Set the attributes of an object to those of `to_plain`."""
+    for name, value in vars(record).items():
+        saved = state[name]
+        setattr(record, name, np.array(saved) if isinstance(value, np.ndarray) else saved)

@@ -7,16 +7,16 @@ the paper's vocabulary of 48,577 tokens, there are 117,182,272 of them.
 from __future__ import annotations
 
 import math
-from typing import Literal, cast
+from typing import Annotated, Literal, cast
 
 import torch
-from msgspec import Struct
+from msgspec import Meta, Struct
 from torch import Tensor, nn
 from torch.nn import functional
 
 from bittoken.encodings import find_encoding
 from bittoken.encodings.base import NumberEncoding
-from bittoken.vocabulary import NUM, Vocabulary
+from bittoken.tokens import NUM, Vocabulary
 from numbench.errors import BadInput
 
 Combination = Literal["sum", "product", "concat", "zero-pad", "weighted", "weighted-sum"]
@@ -37,6 +37,9 @@ Norm = Literal["rms", "layer"]
 """The norm before attention and MLP, at the end, and (without weights) of queries and keys."""
 
 
+PositiveInt = Annotated[int, Meta(ge=1)]
+
+
 class ModelShape(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The configuration of a network except its vocabulary size.
 
@@ -49,25 +52,22 @@ class ModelShape(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     combination: Combination = "sum"
     head: Head = "linear"
     norm: Norm = "rms"
-    layers: int = 6
-    heads: int = 6
-    width: int = 768
-    mlp: int = 4
-    context: int = 1024
+    layers: PositiveInt = 6
+    heads: PositiveInt = 6
+    width: PositiveInt = 768
+    mlp: PositiveInt = 4
+    context: PositiveInt = 1024
 
 
 class ModelConfig(ModelShape, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The full configuration of a network. vocabulary: the number of token ids."""
 
-    vocabulary: int
+    vocabulary: PositiveInt
     rope_base: float = 10_000.0
 
     def check(self) -> None:
         """Raise BadInput if no network can have this configuration."""
         encoding = find_encoding(self.encoding)
-        for name in ("vocabulary", "layers", "heads", "width", "mlp", "context"):
-            if getattr(self, name) < 1:
-                raise BadInput(f"model.{name} is {getattr(self, name)}; it must be at least 1")
         if self.width % (2 * self.heads):
             raise BadInput(
                 f"model.width is {self.width}; it must be a multiple of twice model.heads "

@@ -6,13 +6,13 @@ import math
 import tomllib
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from bittoken.encodings import DIGITS_PER_TOKEN, ENCODINGS, find_encoding
-from bittoken.network import ModelConfig, ModelShape
+from bittoken.network import ModelConfig, ModelShape, PositiveInt
 from numbench.errors import BadInput
 from numbench.tasks import PAPER_TASKS
 from numbench.tasks.shards import check_bits
@@ -24,6 +24,11 @@ HARD_TASKS = ("multiplication", "division", "exponentiation", "mean", "std")
 """The tasks that the paper trains with a curriculum."""
 
 RECIPES = Path(__file__).parent / "recipes"
+
+
+NaturalInt = Annotated[int, Meta(ge=0)]
+Rate = Annotated[float, Meta(ge=0)]
+Share = Annotated[float, Meta(ge=0, le=1)]
 
 
 class DataPart(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -39,13 +44,13 @@ class DataPart(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     trained on the text.
     """
 
-    tasks: tuple[str, ...] = tuple(PAPER_TASKS)
+    tasks: Annotated[tuple[str, ...], Meta(min_length=1)] = tuple(PAPER_TASKS)
     curriculum: tuple[str, ...] = HARD_TASKS
-    digits: int = 15
+    digits: Annotated[int, Meta(ge=2, le=17)] = 15
     bits: int | None = None
     falling_threshold: bool = True
-    curriculum_end: float | None = None
-    balance: float = -1.0
+    curriculum_end: Share | None = None
+    balance: Annotated[float, Meta(le=1)] = -1.0
     text: str | None = None
     text_vocabulary: str | None = None
     text_size: int = 8192
@@ -65,20 +70,20 @@ class TrainingPart(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     the training process.
     """
 
-    tokens: int = 10_000_000_000
-    batch_tokens: int = 192 * 1024
-    questions: int = 0
-    batch_questions: int = 0
-    micro_tokens: int = 0
-    validate_every: int = 32
-    validation_items: int = 384
-    stop_exact: float = 0.0
-    save_every: int = 1000
+    tokens: PositiveInt = 10_000_000_000
+    batch_tokens: PositiveInt = 192 * 1024
+    questions: NaturalInt = 0
+    batch_questions: NaturalInt = 0
+    micro_tokens: NaturalInt = 0
+    validate_every: PositiveInt = 32
+    validation_items: PositiveInt = 384
+    stop_exact: Share = 0.0
+    save_every: PositiveInt = 1000
     seed: int = 1
     precision: Literal["bf16", "float32"] = "bf16"
     compile: bool = False
-    threads: int = 0
-    data_workers: int = 0
+    threads: NaturalInt = 0
+    data_workers: NaturalInt = 0
 
     @property
     def steps(self) -> int:
@@ -94,12 +99,12 @@ class OptimizerPart(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     scale: a factor of all four rates. warmup: the share of the steps in which they rise.
     """
 
-    muon: float = 0.02
-    embedding: float = 0.03
-    heads: float = 0.004
-    scalars: float = 0.02
-    scale: float = 1.0
-    warmup: float = 0.1
+    muon: Rate = 0.02
+    embedding: Rate = 0.03
+    heads: Rate = 0.004
+    scalars: Rate = 0.02
+    scale: Rate = 1.0
+    warmup: Annotated[float, Meta(ge=0, lt=1)] = 0.1
 
 
 class Recipe(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -137,67 +142,29 @@ class Recipe(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         return 0.5 * (1 + math.cos(math.pi * (step - self.warmup_steps) / steps))
 
     def check(self) -> None:
-        """Raise BadInput if a setting is invalid."""
+        """Raise BadInput if settings contradict each other."""
         data, training = self.data, self.training
         _check_tasks("data.tasks", data.tasks, (*PAPER_TASKS, TEXT))
         _check_tasks("data.curriculum", data.curriculum, tuple(PAPER_TASKS))
+        encodings = (*ENCODINGS, *DIGITS_PER_TOKEN)
+        if self.model.encoding not in encodings:
+            raise BadInput(
+                f"model.encoding is {self.model.encoding!r}; use one of {', '.join(encodings)}"
+            )
         if data.bits is not None:
             try:
                 check_bits(data.tasks, data.bits)
             except BadInput as error:
                 raise BadInput(f"data: {error}") from None
-        one_or_more = ("tokens", "batch_tokens", "validate_every", "validation_items", "save_every")
-        zero_or_more = ("questions", "batch_questions", "micro_tokens", "threads", "data_workers")
-        encodings = (*ENCODINGS, *DIGITS_PER_TOKEN)
-        checks = [
-            (
-                self.model.encoding in encodings,
-                f"model.encoding is {self.model.encoding!r}; use one of {', '.join(encodings)}",
-            ),
-            (bool(data.tasks), "data.tasks is empty: name at least one task"),
-            (2 <= data.digits <= 17, f"data.digits is {data.digits}; use 2 to 17"),
-            (data.balance <= 1, f"data.balance is {data.balance}; use at most 1"),
-            (
-                0 <= (data.curriculum_end or 0) <= 1,
-                f"data.curriculum_end is {data.curriculum_end}; use 0 to 1",
-            ),
-            (
-                (TEXT in data.tasks) == (data.text is not None),
-                'data.text and the task "text" require each other; set both or neither',
-            ),
-            (
-                bool(training.questions) == bool(training.batch_questions),
+        if (TEXT in data.tasks) != (data.text is not None):
+            raise BadInput('data.text and the task "text" require each other; set both or neither')
+        if bool(training.questions) != bool(training.batch_questions):
+            raise BadInput(
                 "training.questions and training.batch_questions require each other; "
-                "set both or neither",
-            ),
-            (
-                not training.batch_questions or TEXT not in data.tasks,
-                'training.batch_questions has no meaning for the task "text"',
-            ),
-            (
-                0 <= training.stop_exact <= 1,
-                f"training.stop_exact is {training.stop_exact}; use 0 to 1",
-            ),
-            (
-                0 <= self.optimizer.warmup < 1,
-                f"optimizer.warmup is {self.optimizer.warmup}; use a value from 0 to below 1",
-            ),
-            *(
-                (getattr(training, name) >= 1, f"training.{name} must be at least 1")
-                for name in one_or_more
-            ),
-            *(
-                (getattr(training, name) >= 0, f"training.{name} must not be negative")
-                for name in zero_or_more
-            ),
-            *(
-                (getattr(self.optimizer, name) >= 0, f"optimizer.{name} must not be negative")
-                for name in ("muon", "embedding", "heads", "scalars", "scale")
-            ),
-        ]
-        for is_valid, message in checks:
-            if not is_valid:
-                raise BadInput(message)
+                "set both or neither"
+            )
+        if training.batch_questions and TEXT in data.tasks:
+            raise BadInput('training.batch_questions has no meaning for the task "text"')
         self.config(1).check()
 
 

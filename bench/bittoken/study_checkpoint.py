@@ -24,8 +24,7 @@ from bittoken.checkpoint import (
     save_checkpoint,
 )
 from bittoken.network import Combination, Head, ModelConfig, rotary_cos_sin
-from bittoken.tokens import split_text
-from bittoken.vocabulary import (
+from bittoken.tokens import (
     BOS,
     CHOICE_LETTERS,
     COMMA,
@@ -140,11 +139,10 @@ def convert_checkpoint(
     """
     path = folder / WEIGHTS
     weights = parse_weights(read_file(path), path)
-    rope = {name: weights.pop(name) for name in list(weights) if name.startswith(_ROPE)}
-    points = weights.pop(_DIGIT_POINTS, None)
+    constants = [name for name in weights if name.startswith((_ROPE, _DIGIT_POINTS))]
+    buffers = {name: weights.pop(name) for name in constants}
     config = _model_config(folder, weights, _variant(encoding, combination, head))
-    _check_rope(rope, config, path)
-    _check_digit_points(points, path)
+    _check_buffers(buffers, config, path)
     vocabulary = _read_vocabulary(tokenizer, config)
     native = _native_weights(weights)
     network = build_network(config, vocabulary, native, path)
@@ -218,40 +216,29 @@ def _native_weights(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
     return native
 
 
-def _check_rope(rope: Mapping[str, Tensor], config: ModelConfig, path: Path) -> None:
-    """Raise BadInput if stored rotary positions differ from those that `Network` computes."""
-    channels = config.width // config.heads
-    for name, tensor in rope.items():
-        positions = torch.arange(tensor.shape[0] if tensor.dim() == 2 else 1)[None]
+def _check_buffers(buffers: Mapping[str, Tensor], config: ModelConfig, path: Path) -> None:
+    """Raise BadInput if stored constants differ from those that `Network` computes."""
+    channels, turns = config.width // config.heads, torch.arange(10, dtype=torch.float64) / 10
+    for name, tensor in buffers.items():
+        positions = torch.arange(tensor.shape[0])[None]
         cos, sin = rotary_cos_sin(positions, channels, config.rope_base, torch.float64)
         exponents = torch.arange(0, channels, 2, dtype=torch.float64) / channels
+        angles = 2 * torch.pi * turns
         expected = {
-            "inv_freq": config.rope_base**-exponents,
-            "cos_cached": cos[0, 0],
-            "sin_cached": sin[0, 0],
-        }.get(name.removeprefix(_ROPE))
+            f"{_ROPE}inv_freq": config.rope_base**-exponents,
+            f"{_ROPE}cos_cached": cos[0, 0],
+            f"{_ROPE}sin_cached": sin[0, 0],
+            _DIGIT_POINTS: torch.stack([angles.cos(), angles.sin()]),
+        }.get(name)
         if expected is None:
             raise BadInput(f"{path}: unknown tensor {name}")
         # 16-bit buffers are rounded to multiples of up to 2^-8.
         tolerance = 1e-3 if tensor.dtype in (torch.float32, torch.float64) else 1e-2
-        is_equal = tensor.shape == expected.shape and torch.allclose(
-            tensor.double(), expected, rtol=0, atol=tolerance
-        )
-        if not is_equal:
+        if tensor.shape != expected.shape or (tensor.double() - expected).abs().max() > tolerance:
             raise BadInput(
-                f"{path}: the rotary positions {name} do not match rope_theta="
-                f"{config.rope_base:g} with {channels} channels per head"
+                f"{path}: {name} is not that of a network with rope_theta={config.rope_base:g}, "
+                f"{channels} channels per head and digits of base 10"
             )
-
-
-def _check_digit_points(points: Tensor | None, path: Path) -> None:
-    """Raise BadInput if the stored points of FoNE's digits are not those of base 10."""
-    if points is None:
-        return
-    angles = torch.arange(10, dtype=torch.float64) * (2 * torch.pi / 10)
-    expected = torch.stack([angles.cos(), angles.sin()])
-    if points.shape != expected.shape or (points.double() - expected).abs().max() > 1e-2:
-        raise BadInput(f"{path}: {_DIGIT_POINTS} is not that of base 10; only that is supported")
 
 
 def _read_vocabulary(path: Path, config: ModelConfig) -> Vocabulary:
@@ -280,7 +267,7 @@ def _read_vocabulary(path: Path, config: ModelConfig) -> Vocabulary:
         texts += [] if vocabulary.encoding.signed else [MINUS]
     for text in (*special, *texts):
         try:
-            split_text(text, vocabulary)
+            vocabulary.split(text)
         except BadInput:
             raise BadInput(
                 f"{path}: no token for {text!r}; use the tokenizer.json of this checkpoint"

@@ -21,8 +21,7 @@ from tokenizers import Tokenizer, models, pre_tokenizers, trainers
 
 from bittoken.encodings.base import FloatArray, IntArray
 from bittoken.recipe import TEXT
-from bittoken.tokens import Samples, number_codes
-from bittoken.vocabulary import BOS, EOS, MINUS, NUM, Vocabulary
+from bittoken.tokens import BOS, EOS, MINUS, NUM, Samples, Vocabulary, pack
 from numbench.decimal_numbers import format_decimal, parse_decimal
 from numbench.errors import BadInput
 from numbench.jsonl import read_json, write_atomically
@@ -44,14 +43,13 @@ _MAX_DIGITS = 15
 
 _NUMBER = re.compile(f"({NUMBER_PATTERN})")
 _DIGITS = frozenset("0123456789")
-_PIECE_BYTES = 1 << 20
 _MIN_DOCUMENT_CHARACTERS = 2_000
 _DOCUMENTS_PER_BATCH, _WINDOWS_PER_BATCH = 32, 8
 _MAX_PIECES_WITHOUT_TEXT = 100
 
 
 class Piece(NamedTuple):
-    """A part of a file that is read at once: a row group, or about a megabyte of plain text."""
+    """A part of a file that is read at once: a row group, or all of a text file."""
 
     file: Path
     number: int
@@ -65,22 +63,9 @@ class Piece(NamedTuple):
             if self.file.suffix == ".parquet":
                 group = pq.ParquetFile(self.file).read_row_group(self.number, columns=[COLUMN])
                 return [str(text) for text in group.column(0).to_pylist() if text]
-            return _split_lines(self._plain_text())
+            return _split_lines(self.file.read_bytes().decode("utf-8"))
         except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
             raise BadInput(f"{self.file}: cannot read it ({_first_line(error)})") from None
-
-    def _plain_text(self) -> str:
-        """Return the lines that start in this part of the file."""
-        with self.file.open("rb") as file:
-            if self.number:
-                # A line that starts before this part belongs to the previous one.
-                file.seek(self.number * _PIECE_BYTES - 1)
-                file.readline()
-            rest = (self.number + 1) * _PIECE_BYTES - file.tell()
-            data = file.read(rest) if rest > 0 else b""
-            if data and not data.endswith(b"\n"):
-                data += file.readline()
-        return data.decode("utf-8")
 
 
 def text_pieces(folder: Path) -> list[Piece]:
@@ -97,7 +82,7 @@ def text_pieces(folder: Path) -> list[Piece]:
     for file in sorted(folder.rglob("*")):
         count = 0
         if file.suffix == ".txt":
-            count = -(-file.stat().st_size // _PIECE_BYTES)
+            count = 1
         elif file.suffix == ".parquet":
             count = _count_row_groups(file)
         pieces += [Piece(file, number) for number in range(count)]
@@ -134,7 +119,7 @@ def _first_line(error: Exception) -> str:
     return str(error).partition("\n")[0]
 
 
-def make_tokenizer(path: Path, text: Path, vocabulary: Path | None, size: int) -> None:
+def make_tokenizer(path: Path, text: Path, vocabulary: str | None, size: int) -> None:
     """Write the text vocabulary of a training, in the format of `tokenizers`.
 
     vocabulary: a tokenizer.json of GPT-2's kind (byte-level BPE). Its tokens with digits are left
@@ -146,7 +131,7 @@ def make_tokenizer(path: Path, text: Path, vocabulary: Path | None, size: int) -
     if vocabulary is None:
         content = json.loads(_trained_tokenizer(text, size).to_str())
     else:
-        content = read_json(vocabulary, dict[str, Any])
+        content = read_json(Path(vocabulary), dict[str, Any])
     try:
         reduced = json.dumps(_without_digits(content))
         Tokenizer.from_str(reduced)
@@ -181,12 +166,6 @@ def _without_digits(content: Mapping[str, Any]) -> dict[str, Any]:
     }  # fmt: skip
     reduced = {"model": {**model, "vocab": ids, "merges": merges}, "pre_tokenizer": byte_level}
     return {**content, **unused, **reduced}
-
-
-def text_tokens(path: Path) -> list[str]:
-    """Return the tokens of a text vocabulary in the order of their ids."""
-    vocabulary = Tokenizer.from_file(str(path)).get_vocab()
-    return sorted(vocabulary, key=vocabulary.__getitem__)
 
 
 class TextData:
@@ -229,14 +208,14 @@ class TextData:
                     f"{self._folder} contains too little text: no {split} document (one document "
                     f"in {HOLDOUT} is val)"
                 )
-        return _samples(windows, self._vocabulary)
+        return self._samples(windows)
 
     def single_pass(self, split: Split) -> Iterator[Samples]:
         """Yield all windows of a split, a few at a time."""
         documents = (d for piece in self._pieces for d in piece.documents() if split_of(d) == split)
         windows = self._windows(documents)
         while some := list(islice(windows, _WINDOWS_PER_BATCH)):
-            yield _samples(some, self._vocabulary)
+            yield self._samples(some)
 
     def _windows(self, documents: Iterable[str]) -> Iterator[EncodedText]:
         remaining = iter(documents)
@@ -245,6 +224,13 @@ class TextData:
                 for start in range(0, len(tokens) - 1, self._context - 1):
                     window = slice(start, start + self._context)
                     yield EncodedText(tokens[window], values[window])
+
+    def _samples(self, windows: Sequence[EncodedText]) -> Samples:
+        tokens = [window.tokens for window in windows]
+        values = np.concatenate([window.values for window in windows])
+        is_number = np.concatenate(tokens) == self._vocabulary.number_id
+        # The first token has no context to be predicted from.
+        return pack(tokens, values[is_number], [1] * len(tokens), self._vocabulary)
 
     def encode(self, texts: Sequence[str]) -> list[EncodedText]:
         """Return the tokens of documents, from bos to eos."""
@@ -301,14 +287,3 @@ def split_of(text: str) -> Split:
     """Return the split of a document, which its content alone determines."""
     digest = blake2b(text.encode(), digest_size=8).digest()
     return "val" if int.from_bytes(digest) % HOLDOUT == 0 else "train"
-
-
-def _samples(windows: Sequence[EncodedText], vocabulary: Vocabulary) -> Samples:
-    lengths = np.array([len(window.tokens) for window in windows])
-    shape = len(windows), int(lengths.max())
-    tokens, values = np.full(shape, vocabulary.pad_id), np.zeros(shape)
-    for row, window in enumerate(windows):
-        tokens[row, : lengths[row]], values[row, : lengths[row]] = window
-    # The first token has no context to be predicted from.
-    is_target = (np.arange(shape[1]) > 0) & (np.arange(shape[1]) < lengths[:, None])
-    return Samples(tokens, values, number_codes(tokens, values, vocabulary), is_target, lengths)

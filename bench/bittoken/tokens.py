@@ -10,7 +10,8 @@ A sample is BOS, question, EOQ, answer, EOS (paper, appendix "Setup"):
 
 An answer is a number, a letter or a list, `[n, n]` or `n, n`. A number is one token, preceded by
 `-` if it is negative and the encoding is unsigned; the encodings "digit" and "subword" write it as
-text, in tokens for `-`, groups of digits and the decimal point.
+text, in tokens for `-`, groups of digits and the decimal point. Texts are split into tokens by the
+longest match, from left to right.
 """
 
 from __future__ import annotations
@@ -18,36 +19,25 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from decimal import Decimal
-from functools import lru_cache
+from functools import cached_property
+from itertools import chain, product
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
+from msgspec import Struct
 from numpy.typing import NDArray
 
+from bittoken.encodings import DIGITS_PER_TOKEN, ENCODINGS, find_encoding
 from bittoken.encodings.base import FloatArray, IntArray
-from bittoken.vocabulary import (
-    BOS,
-    CHOICE_LETTERS,
-    CLOSE_BRACKET,
-    COMMA,
-    EOQ,
-    EOS,
-    INFIX_OPERATOR_TOKENS,
-    LIST_OPERATOR_TOKENS,
-    MINUS,
-    NUM,
-    OPEN_BRACKET,
-    POINT,
-    Vocabulary,
-)
 from numbench.decimal_numbers import format_decimal, from_decimal, parse_decimal
 from numbench.errors import BadInput
+from numbench.jsonl import read_json
 from numbench.tasks import TASKS
-from numbench.tasks.base import AnswerKind
+from numbench.tasks.base import LETTERS
 from numbench.tasks.prompts import Question
 
 SIGNIFICANT_DIGITS = 15
@@ -58,49 +48,129 @@ _NUMBER = re.compile(_DECIMAL)
 _LIST = re.compile(rf"\[{_DECIMAL}(?:, ?{_DECIMAL})*\]")
 _STUDY_LIST = re.compile(rf"{_DECIMAL}(?:, ?{_DECIMAL})+")
 _REPLACEMENT_CHARACTER = "\ufffd"
-_QUESTION_CHARACTERS = re.compile(r"[-+*/^:,. A-F0-9]+")
-_HOLE = -1
-"""A place in a row that has no token."""
+_QUESTION_CHARACTERS = re.compile(r"[-+*/^:,.\[\] A-F0-9]+")
+
+PAD, BOS, EOS, EOQ, NUM = "<|pad|>", "<|bos|>", "<|eos|>", "<|eoq|>", "<|num|>"
+"""Padding; beginning and end of a sample; end of its question; a number."""
+
+LIST_OPERATOR_TOKENS = {
+    "minimum": "<|min|>",
+    "maximum": "<|max|>",
+    "ascending": "<|asc|>",
+    "descending": "<|desc|>",
+    "interval": "<|intva|>",
+    "mean": "<|mean|>",
+    "std": "<|std|>",
+}
+"""The first token of a question about a list, by operator."""
+
+INFIX_OPERATOR_TOKENS = {operator: f" {operator} " for operator in "+-*/^"}
+OPEN_BRACKET, COMMA, CLOSE_BRACKET, MINUS, POINT = "[", ", ", "]", "-", "."
+CHOICE_LETTERS = LETTERS[:6]
+
+ENCODING_NAMES = (*ENCODINGS, *DIGITS_PER_TOKEN)
+"""The encodings that a network can be trained with."""
 
 
-Slot = str | int
-"""A token, or the index of a number among the operands, or the answers, of a row."""
+class Vocabulary:
+    """The tokens of a network, in the order of their ids, for one number encoding.
 
-ANSWER_LETTER = "<letter>"
-"""Placeholder for the choice letter of an answer; not a token of the vocabulary."""
-
-
-def question_layout(operator: str, operand_count: int) -> tuple[Slot, ...]:
-    """Return the slots of a question, from BOS to EOQ.
-
-    Raises BadInput if the operator is unknown or does not take this number of operands.
-
-    >>> question_layout("maximum", 2)
-    ('<|bos|>', '<|max|>', '[', 0, ', ', 1, ']', '<|eoq|>')
+    name: the name of the encoding. encoding: None if numbers are written as text, with
+    `digits_per_token` digits in a token. is_study: whether the network was trained by the paper's
+    own code, which writes questions in another way. ids: the ids of the tokens that
+    questions and answers consist of.
     """
-    if operator in INFIX_OPERATOR_TOKENS and operand_count == 2:
-        return (BOS, 0, INFIX_OPERATOR_TOKENS[operator], 1, EOQ)
-    before_list = 1 if operator == "interval" else 0
-    if operator not in LIST_OPERATOR_TOKENS or operand_count <= before_list:
-        supported = ", ".join((*INFIX_OPERATOR_TOKENS, *LIST_OPERATOR_TOKENS))
-        raise BadInput(
-            f"operator {operator!r} with {operand_count} operands is not supported by BitToken "
-            f"models; supported: {supported}"
+
+    def __init__(
+        self,
+        encoding: str,
+        text_tokens: Sequence[str] = (),
+        study_tokens: Sequence[str] | None = None,
+    ) -> None:
+        """Raise BadInput if the encoding is unknown.
+
+        text_tokens: the tokens of a text vocabulary, whose ids follow the others; none for a
+        network that reads numbers only. study_tokens: all tokens of a network of the paper's own
+        code, in the order of their ids; "" for an unused id.
+        """
+        self.name = encoding
+        self.encoding = find_encoding(encoding)
+        self.digits_per_token = DIGITS_PER_TOKEN.get(encoding)
+        self.is_study = study_tokens is not None
+        self.base_tokens = (
+            tuple(study_tokens) if study_tokens is not None else _base_tokens(self.digits_per_token)
         )
-    listed = _list_layout(range(before_list, operand_count))
-    return (BOS, LIST_OPERATOR_TOKENS[operator], *range(before_list), *listed, EOQ)
+        self.tokens = (*self.base_tokens, *text_tokens)
+        # A text vocabulary may contain the same strings.
+        self.ids: Mapping[str, int] = {
+            token: token_id for token_id, token in enumerate(self.base_tokens) if token
+        }
+
+    def __len__(self) -> int:
+        return len(self.tokens)
+
+    @property
+    def number_id(self) -> int | None:
+        """The id of the number token; None if numbers are written as text."""
+        return None if self.encoding is None else self.ids[NUM]
+
+    @property
+    def pad_id(self) -> int:
+        """The id that fills the rows of a batch."""
+        return self.ids.get(PAD, 0)
+
+    @property
+    def eos_id(self) -> int:
+        """The id of the end-of-sample token."""
+        return self.ids[EOS]
+
+    def split(self, text: str) -> list[int]:
+        """Return the ids of a text: special tokens, and between them the longest match first.
+
+        Raises BadInput if a part of the text has no token.
+        """
+        try:
+            return [self.ids[piece] for piece in self._pattern.findall(text)]
+        except KeyError as error:
+            raise BadInput(f"the tokenizer has no token for {error}") from None
+
+    @cached_property
+    def _pattern(self) -> re.Pattern[str]:
+        """The pattern of a special token, of any other token, or of a single character."""
+        plain = [token for token in self.ids if _QUESTION_CHARACTERS.fullmatch(token)]
+        tokens = map(re.escape, sorted(plain, key=len, reverse=True))
+        return re.compile("|".join([r"<\|\w+\|>", *tokens, "."]), re.DOTALL)
 
 
-def answer_layout(kind: AnswerKind, operand_count: int) -> tuple[Slot, ...]:
-    """Return the slots of an answer, up to EOS. A list is as long as the one of its question."""
-    if kind == "letter":
-        return (ANSWER_LETTER, EOS)
-    return (*((0,) if kind == "number" else _list_layout(range(operand_count))), EOS)
+class _TokenizerModel(Struct, frozen=True):
+    vocab: dict[str, int]
 
 
-def _list_layout(numbers: Iterable[int]) -> tuple[Slot, ...]:
-    items = [slot for number in numbers for slot in (COMMA, number)]
-    return (OPEN_BRACKET, *items[1:], CLOSE_BRACKET)
+class _TokenizerFile(Struct, frozen=True):
+    """The part of `tokenizer.json` that has the tokens."""
+
+    model: _TokenizerModel
+
+
+def read_text_tokens(path: Path) -> list[str]:
+    """Return the tokens of a text vocabulary, a `tokenizer.json`, in the order of their ids."""
+    vocabulary = read_json(path, _TokenizerFile).model.vocab
+    return sorted(vocabulary, key=vocabulary.__getitem__)
+
+
+def _base_tokens(digits_per_token: int | None) -> tuple[str, ...]:
+    return (
+        PAD, BOS, EOS, EOQ, NUM,
+        *LIST_OPERATOR_TOKENS.values(), *INFIX_OPERATOR_TOKENS.values(),
+        OPEN_BRACKET, COMMA, CLOSE_BRACKET, MINUS, POINT, *CHOICE_LETTERS,
+        *_digit_groups(digits_per_token or 1),
+    )  # fmt: skip
+
+
+def _digit_groups(max_length: int) -> list[str]:
+    """Return all strings of 1 to `max_length` digits, shorter ones first."""
+    lengths = range(1, max_length + 1)
+    return ["".join(digits) for n in lengths for digits in product("0123456789", repeat=n)]
 
 
 class Samples(NamedTuple):
@@ -136,10 +206,22 @@ def encode_batch(task: str, items: pa.Table, vocabulary: Vocabulary) -> Samples:
 
     items: the columns `operands`, `operator` and `answer` of a dataset's Parquet file.
     """
-    operands, operators, answers = (
-        items[name].combine_chunks() for name in ("operands", "operator", "answer")
-    )
-    return _encode(operands, operators.to_pylist(), vocabulary, TASKS[task].answer_kind, answers)
+    kind, parts = TASKS[task].answer_kind, list[_Text]()
+    columns = (items[name].to_pylist() for name in ("operator", "operands", "answer"))
+    for operator, operands, answer in zip(*columns, strict=True):
+        parts.append(_question_text(operator, operands, vocabulary))
+        if kind == "letter":
+            reply = _Text(answer, [])
+        elif kind == "number":
+            (written,), values = _write_numbers([answer], vocabulary)
+            reply = _Text(written, values)
+        else:
+            listed, values = _write_numbers(answer, vocabulary)
+            reply = _Text(f"[{COMMA.join(listed)}]", values)
+        parts.append(reply._replace(text=reply.text + EOS))
+    ids = [vocabulary.split(part.text) for part in parts]
+    rows = [question + answer for question, answer in zip(ids[::2], ids[1::2], strict=True)]
+    return pack(rows, _values(parts), list(map(len, ids[::2])), vocabulary)
 
 
 def encode_questions(questions: Sequence[Question], vocabulary: Vocabulary) -> Samples:
@@ -147,97 +229,87 @@ def encode_questions(questions: Sequence[Question], vocabulary: Vocabulary) -> S
 
     Raises BadInput if an operator is not supported or an operand is not a decimal number.
     """
-    operands = [[_plain_decimal(text) for text in question.operands] for question in questions]
-    operators = [question.operator for question in questions]
-    if vocabulary.is_study:
-        return _encode_as_the_study(operands, operators, vocabulary)
-    return _encode(pa.array(operands, pa.list_(pa.string())), operators, vocabulary)
+    texts = [
+        _question_text(question.operator, list(map(_plain_decimal, question.operands)), vocabulary)
+        for question in questions
+    ]
+    rows = [vocabulary.split(part.text) for part in texts]
+    return pack(rows, _values(texts), list(map(len, rows)), vocabulary)
 
 
-class _Cells(NamedTuple):
-    """Tokens of a part of each row, with holes: ids, or `_HOLE`, and values, both (rows, cells)."""
-
-    tokens: IntArray
-    values: FloatArray
-
-
-def _encode(
-    operands: pa.ListArray,
-    operators: Sequence[str],
+def pack(
+    rows: Sequence[Sequence[int] | IntArray],
+    values: Sequence[float] | FloatArray,
+    first_targets: Sequence[int],
     vocabulary: Vocabulary,
-    kind: AnswerKind | None = None,
-    answers: pa.Array = None,
 ) -> Samples:
-    """Return the rows of questions and, if `kind` is given, of their answers."""
-    counts = np.diff(np.asarray(operands.offsets)).astype(np.int64)
-    first_operand = np.cumsum(counts) - counts
-    texts, letters = [operands.flatten()], None
-    if kind == "letter":
-        choices = pa.array(list(CHOICE_LETTERS))
-        ids = np.array([vocabulary.ids[letter] for letter in CHOICE_LETTERS])
-        letters = ids[np.asarray(pc.index_in(answers, choices))]
-    elif kind is not None:
-        texts.append(answers.flatten() if kind == "list" else answers)
-    first_answer = counts.sum() + (first_operand if kind == "list" else np.arange(len(counts)))
-    numbers = _number_cells(pa.concat_arrays(texts), vocabulary)
-    # Rows with the same operator and number of operands have the same layout.
-    shapes: dict[tuple[str, int], list[int]] = {}
-    for row, shape in enumerate(zip(operators, counts.tolist(), strict=True)):
-        shapes.setdefault(shape, []).append(row)
-    groups = []
-    for (operator, count), members in shapes.items():
-        rows = np.array(members)
-        layout = question_layout(operator, count)
-        cells = [_fill(layout, first_operand[rows], numbers, vocabulary)]
-        if kind is not None:
-            reply = answer_layout(kind, count)
-            chosen = None if letters is None else letters[rows]
-            cells.append(_fill(reply, first_answer[rows], numbers, vocabulary, chosen))
-        groups.append((rows, cells))
-    return _pack(groups, vocabulary)
+    """Return rows of token ids as samples.
 
-
-def _fill(
-    layout: Sequence[Slot],
-    first_number: IntArray,
-    numbers: _Cells,
-    vocabulary: Vocabulary,
-    letters: IntArray | None = None,
-) -> _Cells:
-    """Return rows with the same layout. first_number: the row in `numbers` of each one's first."""
-    tokens, values = [], []
-    for slot in layout:
-        if isinstance(slot, int):
-            tokens.append(numbers.tokens[first_number + slot])
-            values.append(numbers.values[first_number + slot])
-            continue
-        ids = np.full(len(first_number), vocabulary.ids.get(slot, 0), np.int64)
-        tokens.append((ids if slot != ANSWER_LETTER or letters is None else letters)[:, None])
-        values.append(np.zeros((len(first_number), 1)))
-    return _Cells(np.concatenate(tokens, axis=1), np.concatenate(values, axis=1))
-
-
-def _pack(groups: Sequence[tuple[IntArray, list[_Cells]]], vocabulary: Vocabulary) -> Samples:
-    """Return the samples of groups of rows: question and perhaps answer, without their holes."""
-    n = sum(len(rows) for rows, _ in groups)
-    widths = [sum(part.tokens.shape[1] for part in parts) for _, parts in groups]
-    shape = (n, max(widths, default=0))
-    cells, values = np.full(shape, _HOLE), np.zeros(shape)
-    is_answer = np.zeros(shape, bool)
-    for (rows, parts), width in zip(groups, widths, strict=True):
-        cells[rows, :width] = np.concatenate([part.tokens for part in parts], axis=1)
-        values[rows, :width] = np.concatenate([part.values for part in parts], axis=1)
-        is_answer[rows, parts[0].tokens.shape[1] : width] = True
-    is_token = cells != _HOLE
-    lengths = is_token.sum(1)
-    row, column = np.nonzero(is_token)
-    place = (row, (is_token.cumsum(1) - 1)[row, column])
-    shape = (n, int(lengths.max(initial=0)))
-    tokens = np.full(shape, vocabulary.pad_id)
-    numbers, is_target = np.zeros(shape), np.zeros(shape, bool)
-    tokens[place], numbers[place] = cells[row, column], values[row, column]
-    is_target[place] = is_answer[row, column]
+    values: those of the number tokens of all rows, in order. first_targets: the position of the
+    first token of each row that has a loss.
+    """
+    lengths = np.array([len(row) for row in rows], np.int64)
+    column = np.arange(lengths.max(initial=0))
+    is_token = column < lengths[:, None]
+    tokens, numbers = np.full(is_token.shape, vocabulary.pad_id), np.zeros(is_token.shape)
+    tokens[is_token] = list(chain.from_iterable(rows))
+    numbers[tokens == vocabulary.number_id] = values
+    is_target = is_token & (column >= np.array(first_targets, np.int64)[:, None])
     return Samples(tokens, numbers, number_codes(tokens, numbers, vocabulary), is_target, lengths)
+
+
+class _Text(NamedTuple):
+    """A question or an answer, and the values of its number tokens."""
+
+    text: str
+    values: list[float]
+
+
+def _values(parts: Sequence[_Text]) -> list[float]:
+    return [value for part in parts for value in part.values]
+
+
+def _write_numbers(
+    numbers: Sequence[str], vocabulary: Vocabulary
+) -> tuple[Sequence[str], list[float]]:
+    """Return decimals as they are written in a sample, and the values of their number tokens."""
+    if vocabulary.encoding is None:
+        return numbers, []
+    values = [float(number) for number in numbers]
+    if vocabulary.encoding.signed:
+        return [NUM] * len(values), values
+    return [MINUS + NUM if value < 0 else NUM for value in values], [abs(v) for v in values]
+
+
+def _question_text(operator: str, operands: Sequence[str], vocabulary: Vocabulary) -> _Text:
+    """Return a question, from BOS to EOQ.
+
+    Raises BadInput if the operator is unknown or does not take this number of operands.
+    """
+    numbers, values = _write_numbers(operands, vocabulary)
+    start, listed = LIST_OPERATOR_TOKENS.get(operator, ""), COMMA.join(numbers)
+    if operator in INFIX_OPERATOR_TOKENS and len(numbers) == 2:
+        body = f"{numbers[0]}{INFIX_OPERATOR_TOKENS[operator]}{numbers[1]}"
+    elif not start or len(numbers) <= (operator == "interval"):
+        supported = ", ".join((*INFIX_OPERATOR_TOKENS, *LIST_OPERATOR_TOKENS))
+        raise BadInput(
+            f"operator {operator!r} with {len(numbers)} operands is not supported by BitToken "
+            f"models; supported: {supported}"
+        )
+    elif operator != "interval":
+        body = start + (listed if vocabulary.is_study else f"[{listed}]")
+    elif not vocabulary.is_study:
+        body = f"{start}{numbers[0]}[{COMMA.join(numbers[1:])}]"
+    elif len(numbers) > len(CHOICE_LETTERS):
+        raise BadInput(
+            f"a question with {len(numbers)} intervals is not supported by checkpoints of the "
+            f"paper's code; at most {len(CHOICE_LETTERS)}"
+        )
+    else:
+        choices = zip(numbers[1:], CHOICE_LETTERS[1:], strict=False)
+        boundaries = "".join(f" {number} {letter}" for number, letter in choices)
+        body = f"{start}{numbers[0]}: {CHOICE_LETTERS[0]}{boundaries}"
+    return _Text(f"{BOS}{body}{EOQ}", values)
 
 
 def number_codes(tokens: IntArray, values: FloatArray, vocabulary: Vocabulary) -> NDArray[Any]:
@@ -251,115 +323,12 @@ def number_codes(tokens: IntArray, values: FloatArray, vocabulary: Vocabulary) -
     return codes
 
 
-def _number_cells(texts: pa.StringArray, vocabulary: Vocabulary) -> _Cells:
-    """Return the tokens of plain decimals."""
-    encoding = vocabulary.encoding
-    if encoding is None:
-        return _digit_cells(texts, vocabulary)
-    values = np.asarray(pc.cast(texts, pa.float64()))[:, None]
-    tokens = np.full((len(values), 1), vocabulary.number_id)
-    if encoding.signed:
-        return _Cells(tokens, values)
-    sign = np.where(values < 0, vocabulary.ids[MINUS], _HOLE)
-    return _Cells(np.hstack([sign, tokens]), np.hstack([np.zeros_like(values), np.abs(values)]))
-
-
-def _digit_cells(texts: pa.StringArray, vocabulary: Vocabulary) -> _Cells:
-    """Return decimals as text: a cell per character; the first one of a group has its token."""
-    group = vocabulary.digits_per_token or 1
-    width = pc.max(pc.binary_length(texts)).as_py() or 0
-    shape = (len(texts), width + group)
-    padded = pc.ascii_rpad(texts, shape[1]).buffers()[2]
-    characters = np.frombuffer(padded, np.uint8, shape[0] * shape[1]).reshape(shape)
-    digit = characters.astype(np.int64) - ord("0")
-    is_digit = (digit >= 0) & (digit <= 9)
-    # The tokens of shorter groups come first.
-    first_token = vocabulary.ids["0"] + np.array([0, 0, 10, 110])
-    tokens, in_run = np.full((len(texts), width), _HOLE), np.zeros(len(texts), np.int64)
-    for column in range(width):
-        in_run = np.where(is_digit[:, column], in_run + 1, 0)
-        value, length = digit[:, column], np.ones(len(texts), np.int64)
-        for offset in range(1, group):
-            is_longer = (length == offset) & is_digit[:, column + offset]
-            value = np.where(is_longer, 10 * value + digit[:, column + offset], value)
-            length += is_longer
-        starts = in_run % group == 1 % group
-        starts &= is_digit[:, column]
-        tokens[starts, column] = (first_token[length] + value)[starts]
-    for mark in (MINUS, POINT):
-        tokens[characters[:, :width] == ord(mark)] = vocabulary.ids[mark]
-    return _Cells(tokens, np.zeros(tokens.shape))
-
-
 def _plain_decimal(text: str) -> str:
     try:
         exact = parse_decimal(text)
     except ValueError as error:
         raise BadInput(str(error)) from None
     return text if _NUMBER.fullmatch(text) else format_decimal(exact)
-
-
-def _encode_as_the_study(
-    operands: Sequence[Sequence[str]], operators: Sequence[str], vocabulary: Vocabulary
-) -> Samples:
-    """Return the rows of questions as the paper's own code splits them: by the longest match."""
-    groups = []
-    for row, (numbers, operator) in enumerate(zip(operands, operators, strict=True)):
-        text, values = study_text(operator, numbers, vocabulary)
-        tokens = np.array(split_text(text, vocabulary))
-        cells = np.zeros(len(tokens))
-        if values:
-            cells[tokens == vocabulary.number_id] = values
-        groups.append((np.array([row]), [_Cells(tokens[None], cells[None])]))
-    return _pack(groups, vocabulary)
-
-
-def study_text(
-    operator: str, operands: Sequence[str], vocabulary: Vocabulary
-) -> tuple[str, list[float]]:
-    """Return a question in the form of the paper's own code, and the values of its NUM tokens."""
-    texts, values = list(operands), list[float]()
-    if vocabulary.encoding is not None:
-        values = [float(text) for text in operands]
-        if not vocabulary.encoding.signed:
-            values = [abs(value) for value in values]
-            texts = [(MINUS if text.startswith("-") else "") + NUM for text in operands]
-        else:
-            texts = [NUM] * len(operands)
-    layout = question_layout(operator, len(operands))
-    if operator == "interval":
-        if len(operands) > len(CHOICE_LETTERS):
-            raise BadInput(
-                f"a question with {len(operands)} intervals is not supported by checkpoints of the "
-                f"paper's code; at most {len(CHOICE_LETTERS)}"
-            )
-        choices = zip(texts[1:], CHOICE_LETTERS[1:], strict=False)
-        boundaries = "".join(f" {text} {letter}" for text, letter in choices)
-        body = f"{LIST_OPERATOR_TOKENS[operator]}{texts[0]}: {CHOICE_LETTERS[0]}{boundaries}"
-        return f"{BOS}{body}{EOQ}", values
-    pieces = [texts[slot] if isinstance(slot, int) else slot for slot in layout]
-    return "".join(piece for piece in pieces if piece not in (OPEN_BRACKET, CLOSE_BRACKET)), values
-
-
-def split_text(text: str, vocabulary: Vocabulary) -> list[int]:
-    """Return the ids of a text: special tokens, and between them the longest match first.
-
-    Raises BadInput if a part of the text has no token.
-    """
-    ids = []
-    for piece in _token_pattern(vocabulary).findall(text):
-        if piece not in vocabulary.ids:
-            raise BadInput(f"the tokenizer has no token for {piece!r}")
-        ids.append(vocabulary.ids[piece])
-    return ids
-
-
-@lru_cache(maxsize=8)
-def _token_pattern(vocabulary: Vocabulary) -> re.Pattern[str]:
-    """Return the pattern of a special token, of any other token, or of a single character."""
-    plain = [token for token in vocabulary.ids if _QUESTION_CHARACTERS.fullmatch(token)]
-    tokens = map(re.escape, sorted(plain, key=len, reverse=True))
-    return re.compile("|".join([r"<\|\w+\|>", *tokens, "."]), re.DOTALL)
 
 
 def answer_json(tokens: Sequence[int], values: Sequence[float], vocabulary: Vocabulary) -> str:

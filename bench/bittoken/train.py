@@ -21,14 +21,14 @@ from matplotlib.figure import Figure
 from bittoken.checkpoint import save_checkpoint
 from bittoken.data import Batch, TrainingData
 from bittoken.encodings.base import FloatArray
+from bittoken.evaluation import teacher_forced_scores
 from bittoken.loss import LossScale, predict, token_losses
-from bittoken.mixture import Mixture
+from bittoken.mixture import Mixture, harmonic_mean, restore_plain, to_plain
 from bittoken.network import Network
 from bittoken.optimizer import Optimizers
 from bittoken.recipe import Recipe
-from bittoken.text import TextData, make_tokenizer, text_tokens
-from bittoken.validation import teacher_forced_scores, validate
-from bittoken.vocabulary import Vocabulary
+from bittoken.text import TextData, make_tokenizer
+from bittoken.tokens import Vocabulary, read_text_tokens
 from numbench._version import __version__
 from numbench.errors import BadInput, NumbenchError
 from numbench.jsonl import encode, read_json, read_lines, sync_folder, write_atomically, write_json
@@ -48,10 +48,8 @@ class Progress:
     """The progress of a training; its fields are saved with the state.
 
     questions, tokens: samples and tokens so far. seconds, cpu_seconds: elapsed time, and CPU time
-    of this process. best, best_step, best_tokens: the highest harmonic mean so far, its step, and
-    the tokens up to it. successes: the number of consecutive validations, up to the last one, that
-    reached `stop_exact`. losses, targets: each task's summed loss and number of targets since the
-    last validation.
+    of this process. losses, targets: each task's summed loss and number of targets since the last
+    validation.
     """
 
     step: int = 0
@@ -59,96 +57,70 @@ class Progress:
     tokens: int = 0
     seconds: float = 0.0
     cpu_seconds: float = 0.0
-    best: float = -1.0
-    best_step: int = 0
-    best_tokens: int = 0
-    successes: int = 0
     losses: list[float] = field(default_factory=list)
     targets: list[float] = field(default_factory=list)
 
 
 class TrainingResult(NamedTuple):
-    """The progress of a training when `train` returns."""
+    """The last step of `train`, and whether the training is complete."""
 
     step: int
-    steps: int
-    has_reached_target: bool
-
-    @property
-    def is_complete(self) -> bool:
-        """Whether all steps are done, or the training ended early at its target."""
-        return self.step == self.steps or self.has_reached_target
-
-
-@dataclass(frozen=True)
-class Callbacks:
-    """Functions that `train` calls after every step, with its mean loss, and every log entry."""
-
-    on_step: Callable[[Progress, float], None] = lambda progress, loss: None
-    on_log_entry: Callable[[LogEntry], None] = lambda entry: None
+    is_complete: bool
 
 
 def train(
     recipe: Recipe,
     folder: Path,
-    callbacks: Callbacks | None = None,
+    on_step: Callable[[Progress, float], None] = lambda progress, loss: None,
+    on_log_entry: Callable[[LogEntry], None] = lambda entry: None,
     should_stop: Callable[[], bool] = lambda: False,
 ) -> TrainingResult:
     """Train with `recipe` in `folder`, or resume the training that is saved there.
 
-    should_stop: called after each step; if it returns True, the training is saved and ends. The
-    best checkpoint by harmonic mean (paper, "Hyperparameters") is in `folder`/checkpoint.
+    on_step: called after each step, with its mean loss. should_stop: called after each step; if it
+    returns True, the training is saved and ends. The best checkpoint by harmonic mean (paper,
+    "Hyperparameters") is in `folder`/checkpoint.
 
     Raises BadInput if another training uses the folder, or it contains one with another recipe.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    lock = FileLock(folder / ".lock")
     try:
-        lock.acquire(timeout=0)
+        with FileLock(folder / ".lock", timeout=0):
+            return Training(recipe, folder, on_log_entry).run(on_step, should_stop)
     except Timeout:
         raise BadInput(
             f"{folder}: another training uses this folder; wait for it or choose another --out"
         ) from None
-    try:
-        return Training(recipe, folder, callbacks).run(should_stop)
-    finally:
-        lock.release()
-
-
-def resume_step(recipe: Recipe, folder: Path) -> int:
-    """Return the last validated or saved step of the training in `folder`, 0 if there is none.
-
-    Raises BadInput if the folder contains a training with another recipe.
-    """
-    _check_recipe(recipe, folder)
-    state = _read_state(folder / STATE_FILE)
-    return int(state["progress"]["step"]) if state else 0
 
 
 class Training:
     """A training in a folder: its data, network and progress."""
 
-    def __init__(self, recipe: Recipe, folder: Path, callbacks: Callbacks | None = None) -> None:
+    def __init__(
+        self,
+        recipe: Recipe,
+        folder: Path,
+        on_log_entry: Callable[[LogEntry], None] = lambda entry: None,
+    ) -> None:
         """Start the training, or continue from its saved state."""
-        self._recipe, self._folder = recipe, folder
-        self._callbacks = callbacks or Callbacks()
+        self._recipe, self._folder, self._on_log_entry = recipe, folder, on_log_entry
         _check_recipe(recipe, folder)
-        if not (folder / METRICS_FILE).is_file():
+        is_new = not (folder / METRICS_FILE).is_file()
+        if is_new:
             write_json(folder / RECIPE_FILE, recipe)
         self._device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-        text_files = recipe.data.text is not None
-        self._tokenizer = _prepare_tokenizer(recipe, folder) if text_files else None
-        tokens = text_tokens(self._tokenizer) if self._tokenizer else ()
+        data, text, tokens, self._tokenizer = recipe.data, None, list[str](), None
+        if data.text is not None:
+            self._tokenizer = folder / TOKENIZER_FILE
+            if is_new:
+                make_tokenizer(
+                    self._tokenizer, Path(data.text), data.text_vocabulary, data.text_size
+                )
+            tokens = read_text_tokens(self._tokenizer)
         self._vocabulary = Vocabulary(recipe.model.encoding, tokens)
-        text = None
-        if recipe.data.text is not None and self._tokenizer is not None:
-            text = TextData(
-                Path(recipe.data.text),
-                self._tokenizer,
-                self._vocabulary,
-                recipe.model.context,
-                recipe.training.seed,
-            )
+        if data.text is not None and self._tokenizer is not None:
+            context, seed = recipe.model.context, recipe.training.seed
+            text = TextData(Path(data.text), self._tokenizer, self._vocabulary, context, seed)
         self._data = TrainingData(recipe, self._vocabulary, text)
         self._mixture = Mixture(recipe, self._data.levels)
         torch.manual_seed(recipe.training.seed)
@@ -156,29 +128,29 @@ class Training:
         if recipe.training.compile:
             self._network.compile(dynamic=True)
         self._optimizers = Optimizers(self._network, recipe)
-        self._loss_scale = LossScale(len(recipe.data.tasks))
-        self._progress = Progress()
-        self._best: dict[str, torch.Tensor] = {}
-        state = _read_state(folder / STATE_FILE)
-        if state:
-            self._restore(state)
+        self._loss_scale = LossScale(len(data.tasks))
+        self._progress, self._best = Progress(), dict[str, torch.Tensor]()
+        if (folder / STATE_FILE).is_file():
+            self._restore(folder / STATE_FILE)
         self._saved_step = self._progress.step
         _cut_log(folder / METRICS_FILE, self._progress.step)
+        self._validations = [] if is_new else read_validations(folder)
         self._started = time.monotonic() - self._progress.seconds
         self._cpu_started = time.process_time() - self._progress.cpu_seconds
 
-    def run(self, should_stop: Callable[[], bool]) -> TrainingResult:
+    def run(
+        self, on_step: Callable[[Progress, float], None], should_stop: Callable[[], bool]
+    ) -> TrainingResult:
         """Train until the end, or until `should_stop` returns True after a step."""
         progress, training = self._progress, self._recipe.training
         is_stopping = False
-        if not self._result.is_complete:
+        if not self._is_complete:
             self._write_log(self._start_entry())
-        while not (self._result.is_complete or is_stopping):
+        while not (self._is_complete or is_stopping):
             interval = progress.step // training.validate_every
             end = min((interval + 1) * training.validate_every, training.steps)
             for batches in self._data.steps(self._mixture, progress.step, end):
-                loss = self.step(batches)
-                self._callbacks.on_step(progress, loss)
+                on_step(progress, self.step(batches))
                 is_stopping = should_stop()
                 if is_stopping:
                     break
@@ -188,7 +160,18 @@ class Training:
                 self._save()
         if progress.step > self._saved_step:
             self._save()
-        return self._result
+        return TrainingResult(progress.step, self._is_complete)
+
+    @property
+    def _is_complete(self) -> bool:
+        """Whether all steps are done, or the last validations reached the target."""
+        training, last = self._recipe.training, self._validations[-CONFIRMING_VALIDATIONS:]
+        has_reached_target = len(last) == CONFIRMING_VALIDATIONS and all(
+            task["exact"] >= training.stop_exact > 0
+            for entry in last
+            for task in entry["tasks"].values()
+        )
+        return self._progress.step == training.steps or has_reached_target
 
     def step(self, batches: list[Batch]) -> float:
         """Train on the micro-batches of one step and return the mean loss of a target."""
@@ -222,6 +205,11 @@ class Training:
         progress.tokens += sum(int(batch.samples.lengths.sum()) for batch in batches)
         return float(loss_sums.sum() / total)
 
+    def _precision(self) -> AbstractContextManager[object]:
+        if self._recipe.training.precision == "float32":
+            return nullcontext()
+        return torch.autocast(self._device.type, torch.bfloat16)
+
     @torch.no_grad()
     def _score(self, batch: Batch) -> tuple[FloatArray, FloatArray]:
         """Return score and exact match of each sample of a batch of one task."""
@@ -230,16 +218,15 @@ class Training:
         task = self._recipe.data.tasks[batch.task[0]]
         return teacher_forced_scores(predictions, task, len(batch.task), self._vocabulary)
 
-    def _precision(self) -> AbstractContextManager[object]:
-        if self._recipe.training.precision == "float32":
-            return nullcontext()
-        return torch.autocast(self._device.type, torch.bfloat16)
-
     def _validate(self, number: int) -> None:
-        progress, tasks = self._progress, self._recipe.data.tasks
+        """Score every task, log the scores, and update the task ratios and curricula.
+
+        number: of this validation; each has its own questions.
+        """
+        progress, mixture, tasks = self._progress, self._mixture, self._recipe.data.tasks
         self._measure_time()
         means = np.array(progress.losses) / np.maximum(progress.targets, 1)
-        entry = {
+        entry: LogEntry = {
             "step": progress.step,
             "questions": progress.questions,
             "tokens": progress.tokens,
@@ -247,24 +234,34 @@ class Training:
             "cpu_seconds": round(progress.cpu_seconds, 1),
             "rate": round(self._recipe.rate_share(progress.step), 5),
             "loss": dict(zip(tasks, means.round(6).tolist(), strict=True)),
-            "ratio": dict(zip(tasks, self._mixture.ratios.round(6).tolist(), strict=True)),
+            "ratio": dict(zip(tasks, mixture.ratios.round(6).tolist(), strict=True)),
+            "tasks": {},
         }
-        metrics = validate(self._score, self._data, self._mixture, progress.step, number)
-        if metrics["harmonic_mean"] >= progress.best:
-            progress.best, progress.best_step = metrics["harmonic_mean"], progress.step
-            progress.best_tokens = progress.tokens
-            self._best = _copied(self._network.state_dict())
-        target = self._recipe.training.stop_exact
-        reached = all(task["exact"] >= target for task in metrics["tasks"].values())
-        progress.successes = progress.successes + 1 if reached else 0
+        scores = np.zeros(len(tasks))
+        for index, task in enumerate(tasks):
+            score, exact = self._score(self._data.validation(number, task))
+            scores[index] = score.mean()
+            entry["tasks"][task] = {
+                "score": _rounded_mean(score), "exact": _rounded_mean(exact), "items": len(score)
+            }  # fmt: skip
+        mixture.update_ratios(scores)
+        for task, curriculum in mixture.curricula.items():
+            batch = self._data.leveled_validation(number, task, curriculum.shares())
+            score, exact = self._score(batch)
+            mixture.update_curriculum(task, batch.level, score, progress.step)
+            entry["tasks"][task] |= {
+                "frontier": curriculum.frontier,
+                "levels": curriculum.levels,
+                "opened_score": _rounded_mean(score),
+                "opened_exact": _rounded_mean(exact),
+            }
+        # Not rounded: if a task scores 0, the other tasks only change late digits.
+        entry["harmonic_mean"] = harmonic_mean(scores)
         progress.losses, progress.targets = [], []
-        self._write_log(entry | metrics)
-
-    @property
-    def _result(self) -> TrainingResult:
-        training, successes = self._recipe.training, self._progress.successes
-        has_reached_target = training.stop_exact > 0 and successes >= CONFIRMING_VALIDATIONS
-        return TrainingResult(self._progress.step, training.steps, has_reached_target)
+        self._validations.append(entry)
+        if _best(self._validations) is entry:
+            self._best = _copied(self._network.state_dict())
+        self._write_log(entry)
 
     def _measure_time(self) -> None:
         self._progress.seconds = time.monotonic() - self._started
@@ -272,23 +269,18 @@ class Training:
 
     def _save(self) -> None:
         """Save checkpoint, figure and state; the state last, so that it has its checkpoint."""
-        progress = self._progress
+        progress, best = self._progress, _best(self._validations)
         self._measure_time()
         metadata = {
             "recipe": msgspec.to_builtins(self._recipe),
-            "step": progress.best_step or progress.step,
+            "step": best["step"] if best else progress.step,
             "steps": self._recipe.training.steps,
-            "harmonic_mean": progress.best if progress.best_step else None,
-            "tokens": progress.best_tokens if progress.best_step else progress.tokens,
+            "harmonic_mean": best["harmonic_mean"] if best else None,
+            "tokens": best["tokens"] if best else progress.tokens,
             "version": __version__,
         }
-        save_checkpoint(
-            self._folder / CHECKPOINT_FOLDER,
-            self._network,
-            metadata,
-            self._tokenizer,
-            self._best or None,
-        )
+        weights, checkpoint = self._best or None, self._folder / CHECKPOINT_FOLDER
+        save_checkpoint(checkpoint, self._network, metadata, self._tokenizer, weights)
         draw_scores(self._folder)
         state = {
             "progress": asdict(progress),
@@ -296,25 +288,28 @@ class Training:
             "best": self._best,
             "optimizers": self._optimizers.state_dict(),
             "mixture": self._mixture.state(),
-            "loss_scale": {
-                "factors": self._loss_scale.factors.tolist(),
-                "means": self._loss_scale.means.tolist(),
-            },
+            "loss_scale": to_plain(self._loss_scale),
         }
         _write_state(self._folder / STATE_FILE, state)
         self._saved_step = progress.step
 
-    def _restore(self, state: dict[str, Any]) -> None:
+    def _restore(self, path: Path) -> None:
+        """Continue from the saved state. Raises BadInput if it is damaged."""
         try:
+            state: dict[str, Any] = torch.load(path, map_location="cpu", weights_only=True)
             self._network.load_state_dict(state["network"])
             self._optimizers.load_state_dict(state["optimizers"])
             self._mixture.restore(state["mixture"])
-            self._loss_scale.factors = np.array(state["loss_scale"]["factors"])
-            self._loss_scale.means = np.array(state["loss_scale"]["means"])
-            self._progress = Progress(**state["progress"])
+            restore_plain(self._loss_scale, state["loss_scale"])
+            restore_plain(self._progress, state["progress"])
             self._best = state["best"]
-        except (KeyError, TypeError, ValueError, RuntimeError) as error:
-            raise _state_error(self._folder / STATE_FILE, error) from error
+        except (
+            OSError, EOFError, RuntimeError, ValueError, TypeError, LookupError, UnpicklingError
+        ) as error:  # fmt: skip
+            raise BadInput(
+                f"{path}: cannot load the saved state ({str(error).partition(chr(10))[0]}); "
+                "restore the file, or train into another folder"
+            ) from error
 
     def _start_entry(self) -> LogEntry:
         cpu = f"{platform.machine()} CPU, {os.cpu_count()} cores"
@@ -341,7 +336,7 @@ class Training:
             raise NumbenchError(
                 f"{path}: {error.strerror}; free disk space and run the same command again"
             ) from error
-        self._callbacks.on_log_entry(entry)
+        self._on_log_entry(entry)
 
 
 def _check_recipe(recipe: Recipe, folder: Path) -> None:
@@ -371,44 +366,12 @@ def _fields(record: dict[str, Any], prefix: str = "") -> dict[str, Any]:
     return fields
 
 
-def _prepare_tokenizer(recipe: Recipe, folder: Path) -> Path:
-    """Return the text vocabulary of a training, made at its first start."""
-    data, path = recipe.data, folder / TOKENIZER_FILE
-    if not (folder / METRICS_FILE).is_file():
-        vocabulary = None if data.text_vocabulary is None else Path(data.text_vocabulary)
-        make_tokenizer(path, Path(data.text or ""), vocabulary, data.text_size)
-    return path
+def _rounded_mean(values: FloatArray) -> float:
+    return round(float(values.mean()), 5)
 
 
 def _copied(weights: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
     return {name: tensor.detach().cpu().clone() for name, tensor in weights.items()}
-
-
-def _read_state(path: Path) -> dict[str, Any] | None:
-    """Return the saved state, None if there is none. Raises BadInput if it is damaged."""
-    if not path.is_file():
-        return None
-    try:
-        state: dict[str, Any] = torch.load(path, map_location="cpu", weights_only=True)
-        int(state["progress"]["step"])
-    except (
-        OSError,
-        EOFError,
-        RuntimeError,
-        ValueError,
-        TypeError,
-        LookupError,
-        UnpicklingError,
-    ) as error:
-        raise _state_error(path, error) from error
-    return state
-
-
-def _state_error(path: Path, error: Exception) -> BadInput:
-    return BadInput(
-        f"{path}: cannot load the saved state ({str(error).partition(chr(10))[0]}); restore the "
-        "file, or train into another folder"
-    )
 
 
 def _write_state(path: Path, state: dict[str, Any]) -> None:
@@ -440,8 +403,13 @@ def read_validations(folder: Path) -> list[LogEntry]:
 
 
 def best_validation(folder: Path) -> LogEntry | None:
-    """Return the validation whose weights are the checkpoint: the last one with the best mean."""
-    return max(reversed(read_validations(folder)), key=lambda e: e["harmonic_mean"], default=None)
+    """Return the validation whose weights are the checkpoint."""
+    return _best(read_validations(folder))
+
+
+def _best(validations: list[LogEntry]) -> LogEntry | None:
+    """Return the last validation with the highest harmonic mean."""
+    return max(reversed(validations), key=lambda entry: entry["harmonic_mean"], default=None)
 
 
 def draw_scores(folder: Path) -> None:

@@ -9,8 +9,7 @@ import torch
 
 from bittoken.encodings.bittoken import BitToken
 from bittoken.network import ModelConfig, Network
-from bittoken.tokens import Samples, number_codes
-from bittoken.vocabulary import Vocabulary
+from bittoken.tokens import Samples, Vocabulary, number_codes
 from numbench.tasks.prompts import Question
 
 QUESTIONS = (

@@ -15,11 +15,9 @@ import pytest
 import torch
 
 from bittoken.checkpoint import load_checkpoint
-from bittoken.encodings import ENCODINGS
-from bittoken.encodings.study import STUDY_ENCODINGS
+from bittoken.encodings import ENCODINGS, STUDY_ENCODINGS
 from bittoken.generation import generate
-from bittoken.tokens import answer_json, encode_batch, encode_questions
-from bittoken.vocabulary import Vocabulary
+from bittoken.tokens import Vocabulary, answer_json, encode_batch, encode_questions
 from numbench.tasks import PAPER_TASKS
 from numbench.tasks.prompts import Question
 

@@ -10,9 +10,9 @@ import torch
 
 from bittoken.loss import LossScale, Predictions, predict, token_losses
 from bittoken.network import Network
-from bittoken.optimizer import Optimizers, muon_momentum, parameter_groups
+from bittoken.optimizer import Optimizers
 from bittoken.recipe import load_recipe
-from bittoken.vocabulary import NUM, Vocabulary
+from bittoken.tokens import NUM, Vocabulary
 from tests.bittoken import small
 
 VOCABULARY = Vocabulary("bittoken")
@@ -65,30 +65,6 @@ def test_losses_are_normalized_after_the_warmup() -> None:
     scale.freeze()
     # 10 / 5 and 10 / 2; a task without targets keeps 1.
     assert scale.factors.tolist() == pytest.approx([2, 5, 1])
-
-
-def test_momentum_rises_for_300_steps() -> None:
-    # 0.85 + 0.1 · step / 300.
-    rates = [muon_momentum(step) for step in (0, 75, 150, 300, 9000)]
-    assert rates == pytest.approx([0.85, 0.875, 0.9, 0.95, 0.95])
-
-
-@pytest.mark.parametrize(
-    "shape", [{}, {"combination": "weighted-sum", "head": "mlp"}, {"norm": "layer", "head": "none"}]
-)
-def test_every_parameter_is_in_one_group_and_layer_matrices_use_muon(shape: dict[str, str]) -> None:
-    network = small.network(**shape)
-    kinds = {id(p): kind for kind, group in parameter_groups(network).items() for p in group}
-    assert len(kinds) == len(list(network.parameters()))
-    for name, parameter in network.named_parameters():
-        expected = "heads"
-        if name.startswith("transformer.h.") and parameter.ndim == 2:
-            expected = "muon"
-        elif name.startswith("transformer.wte"):
-            expected = "embedding"
-        elif name.startswith("transformer"):
-            expected = "scalars"
-        assert kinds[id(parameter)] == expected
 
 
 def orthogonalized(matrix: np.ndarray) -> np.ndarray:

@@ -12,7 +12,6 @@ from bittoken.mixture import (
     harmonic_mean,
     need_shares,
     preview_ratios,
-    rebalanced,
 )
 from bittoken.recipe import load_recipe
 
@@ -63,9 +62,10 @@ def test_preview_has_a_fifth_and_decays_by_0_8() -> None:
 )
 def test_weak_tasks_get_larger_shares(exponent: float, expected: list[float]) -> None:
     assert need_shares(np.array([0.9, 0.6, 0.5]), exponent) == pytest.approx(expected)
-    old = np.array([0.2, 0.2, 0.6])
-    new = rebalanced(old, np.array([0.9, 0.6, 0.5]), exponent)
-    assert new == pytest.approx((old + expected) / 2)
+    mixture = Mixture(load_recipe("cpu", [f"data.balance={exponent}"]), {})
+    mixture.ratios = old = np.array([0.2, 0.2, 0.6])
+    mixture.update_ratios(np.array([0.9, 0.6, 0.5]))
+    assert mixture.ratios == pytest.approx((old + expected) / 2)
     assert need_shares(np.ones(4), exponent).tolist() == [0.25] * 4
 
 

@@ -11,9 +11,8 @@ import torch
 
 from bittoken.encodings.bittoken import BitToken
 from bittoken.generation import GeneratedAnswer, default_max_tokens, generate
-from bittoken.network import Combination, KeyValueCache, ModelConfig, Network, NumberInput
-from bittoken.tokens import Samples, encode_questions
-from bittoken.vocabulary import Vocabulary
+from bittoken.network import Combination, ModelConfig, Network, NumberInput
+from bittoken.tokens import Samples, Vocabulary, encode_questions
 from numbench.errors import BadInput
 from numbench.tasks.prompts import Question
 from tests.bittoken import small
@@ -85,28 +84,9 @@ def test_hidden_states_depend_on_earlier_tokens_of_their_row_only(shape: dict[st
     assert (before[:-5] - after[5:]).abs().max() > 0.01
 
 
-def test_codes_matter_only_for_number_tokens() -> None:
-    network, rows = small.network(), small.samples([12])
-    is_number = (rows.tokens == VOCABULARIES["bittoken"].number_id)[..., None]
-    before, noise, other = (
-        small.hidden(network, rows._replace(codes=codes))[0]
-        for codes in (rows.codes, np.where(is_number, rows.codes, 99), rows.codes + 1)
-    )
-    assert torch.equal(before, noise) and not torch.equal(before, other)
-
-
-def test_bfloat16_on_a_cpu_adds_rounding_errors_only() -> None:
-    rows = small.samples([30, 50])
-    exact = torch.cat(small.hidden(small.network().double(), rows))
-    with torch.autocast("cpu", torch.bfloat16):
-        rounded = torch.cat(small.hidden(small.network(), rows)).double()
-    assert (rounded - exact).square().mean().sqrt() < 0.1 * exact.square().mean().sqrt()
-
-
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"layers": 0}, "model.layers is 0; it must be at least 1"),
         ({"width": 100}, "multiple of twice model.heads"),
         ({"width": 96}, "BitToken needs 128 channels"),
         (
@@ -121,16 +101,12 @@ def test_invalid_configurations_are_bad_input(changes: dict[str, object], messag
         small.network(**changes)  # type: ignore[arg-type]
 
 
-def test_networks_that_write_numbers_as_text_have_no_number_head() -> None:
-    assert not any("num_" in name for name in small.network("digit").state_dict())
-
-
 VARIED = {"bittoken": {"num": 2.0, "eos": 3.2}, "digit": {"eos": 2.6}}
 """Biases with which answers end after different numbers of tokens."""
 
 MANY = (
     *small.QUESTIONS,
-    *(Question("", "mean", tuple(str(k * 1.5) for k in range(1, n))) for n in range(2, 30, 3)),
+    *(Question("", "mean", tuple(str(k * 1.5) for k in range(1, n))) for n in range(2, 30, 6)),
 )
 
 
@@ -189,28 +165,6 @@ def test_answers_equal_those_without_cache_and_batch(encoding: str) -> None:
     assert len({len(g.tokens) for g in expected}) > 5
     assert {g.tokens[-1] == VOCABULARIES[encoding].eos_id for g in expected} == {True, False}
     assert encoding == "digit" or sum(len(g.values) for g in expected) > 20
-
-
-def test_cached_hidden_states_equal_those_without_cache() -> None:
-    """Including beyond the initial capacity of the cache, and after rows have been removed."""
-    network, lengths, added = small.network().double(), [3, 90, 11], 70
-    rows = small.samples([n + added for n in lengths])
-    whole = small.hidden(network, rows)
-    tokens, codes = torch.from_numpy(rows.tokens), torch.from_numpy(rows.codes)
-    with torch.no_grad():
-        cache = KeyValueCache(network.config.layers, torch.tensor(lengths))
-        first = network(tokens[:, :90], codes[:, :90], cache)
-        for row, n in enumerate(lengths):
-            torch.testing.assert_close(first[row, :n], whole[row][:n], rtol=0, atol=1e-11)
-        remaining = [0, 1, 2]
-        for step in range(added):
-            if step == 30:
-                remaining = [0, 2]
-                cache.select(torch.tensor(remaining))
-            at = [lengths[row] + step for row in remaining]
-            cached = network(tokens[remaining, at, None], codes[remaining, at, None], cache)
-            expected = torch.stack([whole[row][k] for row, k in zip(remaining, at, strict=True)])
-            torch.testing.assert_close(cached[:, 0], expected, rtol=0, atol=1e-11)
 
 
 def test_answers_are_cut_off_at_their_limits() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -125,15 +124,6 @@ def test_answers_have_the_json_form_that_is_scored(
 
 
 @local
-def test_an_answer_at_its_limit_is_truncated_and_null(folder: Path) -> None:
-    model = open_model(f"checkpoint/{folder}").model
-    for completion in ask(model, max_tokens=3):
-        assert completion.finish_reason == "length"
-        assert completion.usage.generated == 3
-        assert json.loads(completion.text)["answer"] is None
-
-
-@local
 def test_only_the_last_question_is_read(folder: Path) -> None:
     model = open_model(f"checkpoint/{folder}").model
     (plain,) = ask(model, QUESTIONS[:1])
@@ -243,29 +233,6 @@ def test_the_identity_depends_on_the_weights(folder: Path, tmp_path: Path) -> No
         for at in (folder, tmp_path / "same", tmp_path / "other")
     ]
     assert hashes[0] == hashes[1] != hashes[2]
-
-
-@local
-def test_a_converted_checkpoint_is_asked_and_answers_as_in_the_papers_code(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from bittoken.study_checkpoint import convert_checkpoint
-    from tests.bittoken.study_files import write_checkpoint
-
-    write_checkpoint(tmp_path / "study")
-    convert_checkpoint(
-        tmp_path / "study",
-        tmp_path / "mine",
-        encoding="bittoken",
-        tokenizer=tmp_path / "study" / "tokenizer.json",
-    )
-    model = open_model(f"checkpoint/{tmp_path}/mine").model
-    assert {completion.error for completion in ask(model)} == {None}
-    says(model, monkeypatch, -7.0, ", ", 1.5, ",", " ", 300.0)
-    (completion,) = ask(model, QUESTIONS[1:2])
-    assert completion.text == '{"answer": [-7, 1.5, 300]}'
-    # bos, the operator, three numbers, two tokens ", ", eoq
-    assert completion.usage.input == 8
 
 
 @local

@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from bittoken.recipe import Recipe, bundled_recipes, load_recipe
+from bittoken.recipe import bundled_recipes, load_recipe
 from numbench.errors import BadInput
 
 PLAIN = '[model]\nencoding = "bittoken"\n'
@@ -40,14 +40,6 @@ def test_recipes_of_a_setting_differ_only_in_the_encoding(setting: str) -> None:
         model = msgspec.structs.replace(reference.model, encoding=encoding)
         expected = msgspec.structs.replace(reference, name=f"{setting}-{encoding}", model=model)
         assert load_recipe(f"{setting}-{encoding}") == expected
-
-
-def test_integer_recipes_train_on_equally_many_questions() -> None:
-    names = [name for name in bundled_recipes() if name.startswith("integers-")]
-    reference = load_recipe("integers-bittoken")
-    for recipe in map(load_recipe, names):
-        assert (recipe.data, recipe.training) == (reference.data, reference.training)
-    assert (reference.training.steps, len(names)) == (2048, 6)
 
 
 def test_defaults_are_the_papers(tmp_path: Path) -> None:
@@ -92,20 +84,20 @@ def test_a_base_is_extended_and_fields_are_overridden(tmp_path: Path) -> None:
         (PLAIN + '[data]\ntasks = ["adition"]\n', ["data.tasks", "'adition'", "addition"]),
         (PLAIN + '[data]\ncurriculum = ["text"]\n', ["data.curriculum", "unknown task 'text'"]),
         (PLAIN + '[data]\ntasks = ["std", "std"]\n', ["data.tasks", "twice"]),
-        (PLAIN + "[data]\ntasks = []\n", ["data.tasks is empty"]),
-        (PLAIN + "[data]\ndigits = 1\n", ["data.digits is 1", "2 to 17"]),
+        (PLAIN + "[data]\ntasks = []\n", ["length >= 1", "$.data.tasks"]),
+        (PLAIN + "[data]\ndigits = 1\n", ["`int` >= 2", "$.data.digits"]),
         (PLAIN + "[data]\nbits = 99\n", ["data: 99 bits", "2 to 24"]),
         (PLAIN + "[data]\nbits = 8\n", ["data: exponentiation", "multiplication"]),
-        (PLAIN + "[data]\ncurriculum_end = 2\n", ["data.curriculum_end is 2", "0 to 1"]),
-        (PLAIN + "[data]\nbalance = nan\n", ["data.balance is nan", "at most 1"]),
+        (PLAIN + "[data]\ncurriculum_end = 2\n", ["`float` <= 1", "$.data.curriculum_end"]),
+        (PLAIN + "[data]\nbalance = nan\n", ["`float` <= 1", "$.data.balance"]),
         (PLAIN + '[data]\ntasks = ["text"]\n', ["data.text", "require each other"]),
         (PLAIN + '[data]\ntext = "books"\n', ["data.text", "require each other"]),
         (PLAIN + "[training]\nquestions = 99\n", ["training.batch_questions", "set both"]),
-        (PLAIN + "[training]\nstop_exact = 90\n", ["training.stop_exact is 90", "0 to 1"]),
-        (PLAIN + "[training]\ntokens = 0\n", ["training.tokens must be at least 1"]),
-        (PLAIN + "[training]\nmicro_tokens = -1\n", ["training.micro_tokens"]),
-        (PLAIN + "[optimizer]\nmuon = -0.1\n", ["optimizer.muon must not be negative"]),
-        (PLAIN + "[optimizer]\nwarmup = 1\n", ["optimizer.warmup is 1", "below 1"]),
+        (PLAIN + "[training]\nstop_exact = 90\n", ["`float` <= 1", "$.training.stop_exact"]),
+        (PLAIN + "[training]\ntokens = 0\n", ["`int` >= 1", "$.training.tokens"]),
+        (PLAIN + "[training]\nmicro_tokens = -1\n", ["`int` >= 0", "$.training.micro_tokens"]),
+        (PLAIN + "[optimizer]\nmuon = -0.1\n", ["`float` >= 0", "$.optimizer.muon"]),
+        (PLAIN + "[optimizer]\nwarmup = 1\n", ["`float` < 1", "$.optimizer.warmup"]),
         (PLAIN + "heads = 5\n", ["model.width is 768", "multiple of twice model.heads (5)"]),
         (PLAIN + "width = 96\n", ["model.width is 96", "128 channels", "weighted"]),
         (PLAIN + "layers = \n", ["line 3"]),
@@ -135,8 +127,3 @@ def test_invalid_recipe_is_reported_with_file_and_field(
 )
 def test_invalid_override_is_reported(tmp_path: Path, override: str, expected: str) -> None:
     assert expected in error_message(written(tmp_path, PLAIN), override)
-
-
-def test_a_recipe_is_complete_as_json() -> None:
-    recipe = load_recipe("small")
-    assert msgspec.json.decode(msgspec.json.encode(recipe), type=Recipe) == recipe

@@ -20,8 +20,7 @@ from bittoken.checkpoint import load_checkpoint
 from bittoken.cli import app
 from bittoken.network import ModelConfig
 from bittoken.study_checkpoint import _read_vocabulary, convert_checkpoint
-from bittoken.tokens import answer_json, encode_questions
-from bittoken.vocabulary import EOS, NUM
+from bittoken.tokens import EOS, NUM, answer_json, encode_questions
 from numbench.errors import BadInput
 from numbench.scoring.answer_parser import parse_answer
 from numbench.tasks import PAPER_TASKS
@@ -180,10 +179,10 @@ def _convert(folder: Path, **settings: Any) -> None:
         ({"head": "deep"}, "unknown head 'deep'; use one of none, linear, mlp"),
         ({"encoding": "base10", "combination": "concat"}, "no network with encoding 'base10'"),
         ({"encoding": "base10"}, "needs 420 channels"),
-        ({"combination": "weighted"}, "missing tensor num_embedding_module.input.bit_weight"),
-        ({"head": "mlp"}, "missing tensor num_embedding_module.num_head.2.bias"),
-        ({"head": "none"}, "unknown tensor num_embedding_module.num_head.0.bias"),
-        ({"encoding": "xval"}, "missing tensor num_embedding_module.num_head.2.bias"),
+        ({"combination": "weighted"}, 'Missing key.* "num_embedding_module.input.bit_weight'),
+        ({"head": "mlp"}, 'Missing key.* "num_embedding_module.num_head.2.weight'),
+        ({"head": "none"}, "Unexpected key.*num_embedding_module.num_head.0.bias"),
+        ({"encoding": "xval"}, 'Missing key.* "num_embedding_module.num_head.2.weight'),
         ({"encoding": "digit"}, r"no token for '\.'"),
         ({"tokenizer": Path("nowhere.json")}, "nowhere.json: No such file"),
     ],
@@ -225,17 +224,17 @@ ROPE = "transformer.rotary_emb"
         ({"vocab_size": 7}, {}, "vocab_size is 7, but .* has 30"),
         ({"n_head": 5}, {}, "multiple of twice model.heads"),
         ({"n_head": None}, {}, "n_head"),
-        ({"rope_theta": 9000.0}, {}, "do not match rope_theta=9000 with 24 channels"),
-        ({}, study_files.rope(24, 500_000.0), "do not match rope_theta=10000"),
+        ({"rope_theta": 9000.0}, {}, "not that of a network with rope_theta=9000, 24 channels"),
+        ({}, study_files.rope(24, 500_000.0), "not that of a network with rope_theta=10000"),
         ({}, {f"{ROPE}.x": torch.ones(1)}, f"unknown tensor {ROPE}.x"),
-        ({}, {LAYER: torch.ones(432, 144)}, f"{LAYER} has shape 144 × 432"),
-        ({}, {"transformer.h.0.attn.bias": torch.ones(1)}, "unknown tensor transformer.h.0"),
-        ({}, {LAYER: None}, f"missing tensor {LAYER}"),
+        ({}, {LAYER: torch.ones(432, 144)}, f"size mismatch for {LAYER}"),
+        ({}, {"transformer.h.0.attn.bias": torch.ones(1)}, "Unexpected key.*transformer.h.0"),
+        ({}, {LAYER: None}, f"Missing key.*{LAYER}"),
         ({}, {"transformer.wte.weight": None}, "no matrix transformer.wte.weight"),
         (
             {},
             {name: points.flip(1) for name, points in study_files.digit_points().items()},
-            "is not that of base 10",
+            "digits of base 10",
         ),
     ],
     ids=str,

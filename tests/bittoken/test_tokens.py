@@ -5,16 +5,13 @@ from __future__ import annotations
 import math
 from decimal import Decimal
 
-import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bittoken.tokens import Samples, answer_json, encode_batch, encode_questions
-from bittoken.vocabulary import Vocabulary
+from bittoken.tokens import Samples, Vocabulary, answer_json, encode_questions
 from numbench.errors import BadInput
 from numbench.scoring.answer_parser import parse_answer
-from numbench.tasks import PAPER_TASKS
 from numbench.tasks.base import AnswerKind
 from numbench.tasks.prompts import Question
 from tests.bittoken.small import unsigned_vocabulary
@@ -86,40 +83,6 @@ def test_questions_have_the_tokens_of_the_examples(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", VOCABULARIES)
-def test_answers_are_targets(name: str) -> None:
-    vocabulary = VOCABULARIES[name]
-    number = {"digit": "-|2|.|5", "subword": "-|2|.|5", "unsigned": "-|n", "bittoken": "n"}[name]
-    three = "3" if vocabulary.encoding is None else "n"
-    for task, operator, operands, answer, expected in (
-        ("addition", "+", ["1", "-3.5"], "-2.5", number),
-        ("interval", "interval", ["1", "0", "3"], "B", "B"),
-        ("sorting", "ascending", ["3", "-2.5"], ["-2.5", "3"], f"[|{number}|, |{three}|]"),
-    ):
-        items = pa.table({"operands": [operands], "operator": [operator], "answer": [answer]})
-        samples = encode_batch(task, items, vocabulary)
-        target = Samples(*(part[:, samples.is_target[0]] for part in samples[:-1]), [None])
-        assert names(target, 0, vocabulary) == f"{expected}|<|eos|>"
-        assert (
-            samples.is_target[0].argmax()
-            == encode_questions([Question(task, operator, tuple(operands))], vocabulary).lengths
-        )
-
-
-def test_rows_are_taken_without_needless_padding() -> None:
-    samples = encode_questions(list(EXAMPLES), SUBWORD)
-    short = samples.take([0, 3])
-    assert short.tokens.shape == (2, samples.lengths[0])
-    assert (short.take([1]).tokens == encode_questions([list(EXAMPLES)[3]], SUBWORD).tokens).all()
-
-
-def test_every_operator_of_the_benchmark_is_supported() -> None:
-    for task in PAPER_TASKS.values():
-        for vocabulary in VOCABULARIES.values():
-            questions = [Question(task.name, operator, ("1", "2")) for operator in task.operators]
-            assert (encode_questions(questions, vocabulary).lengths > 4).all()
-
-
-@pytest.mark.parametrize("name", VOCABULARIES)
 @pytest.mark.parametrize(
     ("operator", "operands", "message"),
     [
@@ -128,7 +91,7 @@ def test_every_operator_of_the_benchmark_is_supported() -> None:
         ("mean", (), "operator 'mean' with 0 operands is not supported"),
         ("interval", ("1",), "operator 'interval' with 1 operands is not supported"),
         ("+", ("1", "two"), "'two' is not a decimal number"),
-        ("+", ("1", "inf"), "'inf' is not a finite number"),
+        ("+", ("1", "inf"), "is not a finite number"),
     ],
 )
 def test_unsupported_questions_are_bad_input(

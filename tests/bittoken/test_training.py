@@ -22,7 +22,7 @@ import torch
 from bittoken.checkpoint import load_checkpoint
 from bittoken.cli import main
 from bittoken.recipe import Recipe, load_recipe
-from bittoken.train import Callbacks, best_validation, train
+from bittoken.train import best_validation, train
 from numbench.errors import BadInput
 from tests.bittoken.test_text import documents, parquet
 
@@ -200,7 +200,7 @@ def train_and_die(recipe: Recipe, folder: Path, calls: int | None, report: Path 
             os.kill(os.getpid(), signal.SIGKILL)
 
     sys.setprofile(profile)
-    train(recipe, folder, Callbacks(on_step=lambda progress, loss: first.append(count)))
+    train(recipe, folder, lambda progress, loss: first.append(count))
     sys.setprofile(None)
     if report:
         report.write_text(f"{first[0]} {count}")

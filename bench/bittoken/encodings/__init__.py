@@ -9,9 +9,9 @@ from collections.abc import Iterator, Mapping
 from functools import cached_property
 
 from bittoken.encodings.base import NumberEncoding
-from bittoken.encodings.base10 import Base10
+from bittoken.encodings.base10 import Base10, StudyBase10
 from bittoken.encodings.bittoken import BitToken
-from bittoken.encodings.fone import FoNE
+from bittoken.encodings.fone import FoNE, StudyFoNE
 from bittoken.encodings.xval import XVal
 from numbench.errors import BadInput
 from numbench.plugins import load_plugins
@@ -52,6 +52,12 @@ ENCODINGS: Mapping[str, NumberEncoding] = _EncodingRegistry()
 """The single-token encodings by name: the built-in ones, then those of plugins."""
 
 
+STUDY_ENCODINGS: Mapping[str, NumberEncoding] = {
+    encoding.name: encoding for encoding in (StudyFoNE(), StudyBase10())
+}
+"""The encodings of the paper's own code that differ; they cannot be trained."""
+
+
 def find_encoding(name: str) -> NumberEncoding | None:
     """Return the encoding of this name; None for "digit" and "subword", which write text.
 
@@ -62,8 +68,6 @@ def find_encoding(name: str) -> NumberEncoding | None:
         return None
     if name in ENCODINGS:
         return ENCODINGS[name]
-    from bittoken.encodings.study import STUDY_ENCODINGS
-
     if name in STUDY_ENCODINGS:
         return STUDY_ENCODINGS[name]
     known = ", ".join((*ENCODINGS, *DIGITS_PER_TOKEN))

@@ -1,4 +1,8 @@
-"""FoNE: the decimal digits of |x| as points on circles (paper, "Comparing BitTokens …")."""
+"""FoNE: the decimal digits of |x| as points on circles (paper, "Comparing BitTokens …").
+
+The paper's own code differs, and its networks expect vectors with the rounding errors of float64
+arithmetic: `StudyFoNE`, only for checkpoints that `bittoken convert` has written.
+"""
 
 from __future__ import annotations
 
@@ -134,3 +138,41 @@ _DIGIT_POINTS = np.stack([_COSINE, _SINE])[:, :: _TABLE_SIZE // 10].astype(np.fl
 def _tables_on(device: torch.device) -> tuple[Tensor, Tensor, Tensor]:
     tables = (torch.from_numpy(table).to(device) for table in (_COSINE, _SINE, _DIGIT_POINTS))
     return cast(tuple[Tensor, Tensor, Tensor], tuple(tables))
+
+
+def _periods(integer_digits: int, fraction_digits: int) -> FloatArray:
+    """Return the periods in ascending order, with the rounding errors of the paper's code.
+
+    Up to 10, a period is ten times a power of 0.1 that results from repeated division by 10.
+    """
+    tenths = [1.0]
+    while len(tenths) <= fraction_digits:
+        tenths.append(tenths[-1] / 10)
+    longer = [float(10**digits) for digits in range(2, integer_digits + 1)]
+    return np.array([*(10 * tenth for tenth in reversed(tenths)), *longer])
+
+
+class StudyFoNE(FoNE):
+    """FoNE with cos and sin of x · (2π / period) in float64, shortest period first.
+
+    Far below the last digit of x, the points are rounding noise. The vector of 0 is 0. The outputs
+    of the number head are in the same order as the vector: the lowest digit first.
+    """
+
+    name = "fone-study"
+    display = "FoNE (the paper's code)"
+
+    def __init__(self) -> None:
+        # 1 / period is rounded first, as PyTorch does for a number divided by a tensor.
+        self._frequencies = 1 / _periods(self.integer_digits, self.fraction_digits) * (2 * np.pi)
+
+    def vector(self, codes: Tensor) -> Tensor:
+        rows = codes.reshape(-1, self.columns).cpu().numpy()
+        values = self.decode(rows)[:, None]
+        angles = values * self._frequencies
+        points = np.stack([np.cos(angles), np.sin(angles)], axis=-1).astype(np.float32)
+        vectors = np.where(values == 0, np.float32(0), points.reshape(len(rows), self.width))
+        return torch.from_numpy(vectors).to(codes.device).view(*codes.shape[:-1], self.width)
+
+    def _logits(self, outputs: Tensor) -> Tensor:
+        return super()._logits(outputs).flip(-2)

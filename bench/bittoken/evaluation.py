@@ -1,4 +1,4 @@
-"""Validation during training: scores by task, and the update of curricula and task ratios.
+"""How well a network predicts: scores during a training, and the perplexity of text.
 
 Scores are teacher-forced: every token is predicted from the tokens of the correct answer before it.
 They control the training; reported scores come from `numbench run`.
@@ -6,60 +6,28 @@ They control the training; reported scores come from `numbench run`.
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Callable
 from decimal import Decimal
-from typing import Any
+from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
+import torch
 from torch import Tensor
+from torch.nn import functional
 
-from bittoken.data import Batch, TrainingData
+from bittoken.checkpoint import TOKENIZER, load_checkpoint
 from bittoken.encodings.base import FloatArray, NumberEncoding
-from bittoken.loss import Predictions
-from bittoken.mixture import Mixture, harmonic_mean
+from bittoken.loss import Predictions, predict
 from bittoken.recipe import TEXT
-from bittoken.tokens import answer_text
-from bittoken.vocabulary import Vocabulary
+from bittoken.text import Split, TextData
+from bittoken.tokens import MINUS, NUM, POINT, Vocabulary, answer_text
+from numbench.errors import BadInput, NumbenchError
 from numbench.scoring.metrics import log_smape, round_significant
 from numbench.tasks import TASKS
 
 _DECIMAL = re.compile(r"-?[0-9]+(\.[0-9]+)?")
-
-Scorer = Callable[[Batch], tuple[FloatArray, FloatArray]]
-"""Returns the score and exact match of each sample of a batch."""
-
-
-def validate(
-    score: Scorer, data: TrainingData, mixture: Mixture, step: int, number: int
-) -> dict[str, Any]:
-    """Score every task, update the task ratios and curricula, and return the metrics.
-
-    number: of this validation; each has its own questions.
-    """
-    metrics: dict[str, dict[str, Any]] = {}
-    scores = np.zeros(len(mixture.tasks))
-    for index, task in enumerate(mixture.tasks):
-        result, exact = score(data.validation(number, task))
-        scores[index] = result.mean()
-        metrics[task] = {"score": _round(result), "exact": _round(exact), "items": len(result)}
-    mixture.update_ratios(scores)
-    for task, curriculum in mixture.curricula.items():
-        batch = data.leveled_validation(number, task, curriculum.shares())
-        result, exact = score(batch)
-        mixture.update_curriculum(task, batch.level, result, step)
-        metrics[task] |= {
-            "frontier": curriculum.frontier,
-            "levels": curriculum.levels,
-            "opened_score": _round(result),
-            "opened_exact": _round(exact),
-        }
-    # Not rounded: if a task scores 0, the other tasks only change late digits.
-    return {"tasks": metrics, "harmonic_mean": harmonic_mean(scores)}
-
-
-def _round(values: FloatArray) -> float:
-    return round(float(values.mean()), 5)
 
 
 def teacher_forced_scores(
@@ -121,3 +89,65 @@ def _number(tokens: np.ndarray, values: FloatArray, vocabulary: Vocabulary) -> D
     numbers = values[tokens == vocabulary.number_id].tolist()
     text = answer_text(tokens.tolist(), numbers, vocabulary)
     return round_significant(Decimal(text)) if _DECIMAL.fullmatch(text) else None
+
+
+class Perplexity(NamedTuple):
+    """exp of the mean negative log-probability, or None if there is no predicted token.
+
+    perplexity: over all predicted tokens. text_perplexity: over those that are neither a number nor
+    part of one. A [NUM] token counts as one token, whatever its value.
+    """
+
+    perplexity: float | None
+    tokens: int
+    text_perplexity: float | None
+    text_tokens: int
+
+
+def text_perplexity(
+    folder: Path, text: Path, split: Split, max_tokens: int | None = None
+) -> Perplexity:
+    """Return the perplexity of the checkpoint in `folder` on a split of the documents in `text`.
+
+    max_tokens: end after this number of tokens. Computed in float32, on the GPU if there is one.
+
+    Raises BadInput if the checkpoint has no text vocabulary or `text` has no documents of the
+    split; NumbenchError if an output of the network is not finite.
+    """
+    loaded = load_checkpoint(folder)
+    vocabulary, context = loaded.vocabulary, loaded.network.config.context
+    if len(vocabulary) == len(vocabulary.base_tokens):
+        raise BadInput(
+            f"{folder} has no text vocabulary: it was trained on numbers only; use a checkpoint "
+            'whose recipe has the task "text"'
+        )
+    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    network = loaded.network.to(device)
+    of_numbers = [
+        token_id
+        for token, token_id in vocabulary.ids.items()
+        if token in (NUM, MINUS, POINT) or token.isdecimal()
+    ]
+    loss, tokens = np.zeros(2), np.zeros(2, np.int64)
+    data = TextData(text, folder / TOKENIZER, vocabulary, context)
+    for samples in data.single_pass(split):
+        with torch.no_grad():
+            predictions = predict(network, samples, device)
+        losses = functional.cross_entropy(predictions.logits, predictions.tokens, reduction="none")
+        nats = losses.double().cpu().numpy()
+        if not np.isfinite(nats).all():
+            raise NumbenchError(f"{folder}: its outputs are not finite: its training has failed")
+        if max_tokens is not None:
+            nats = nats[: max_tokens - int(tokens[0])]
+        is_text = ~np.isin(predictions.tokens.cpu().numpy()[: len(nats)], of_numbers)
+        loss += nats.sum(), nats[is_text].sum()
+        tokens += len(nats), int(is_text.sum())
+        if tokens[0] == max_tokens:
+            break
+    if not tokens[0]:
+        raise BadInput(f"{text} contains too little text: no {split} document (one in 100 is val)")
+    of_all, of_text = (
+        math.exp(min(total / count, 700.0)) if count else None
+        for total, count in zip(loss.tolist(), tokens.tolist(), strict=True)
+    )
+    return Perplexity(of_all, int(tokens[0]), of_text, int(tokens[1]))
