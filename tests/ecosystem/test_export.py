@@ -75,7 +75,10 @@ def test_wrong_use_is_reported_in_one_line(
         ("v1", "--to"),
         ("--to eval-results", "name a run folder"),
         ("RUN --to eval-results", "needs --benchmark OWNER/NAME"),
-        ("v1 --to huggingface --revision a", "--revision and --source are options of --to eval-results"),
+        (
+            "v1 --to huggingface --revision a",
+            "--revision and --source are options of --to eval-results",
+        ),
         ("RUN --to eval-results --benchmark b", "use OWNER/NAME"),
     ):
         assert export(monkeypatch, *arguments.split(), "--out", str(tmp_path / "out")) == 2

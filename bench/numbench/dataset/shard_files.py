@@ -69,8 +69,11 @@ def generate_rows(shard_file: ShardFile) -> Iterator[pa.Table]:
         else:
             yield from generate_tables(shard, rows)
     except ItemsExhausted as end:
-        available = end.item_count * shard.count
-        fewer = "a smaller --size" if available else "another --split"
+        # One of several shards may have none of few items.
+        none, few = ("no", "another --split"), ("too few", "a smaller --size")
+        have, fewer = none if shard.count == 1 else few
+        if available := end.item_count * shard.count:
+            have, fewer = f"only about {available}", "a smaller --size"
         limit, more = f"at most {shard.max_digits} digits", "more digits"
         if shard.question_size is not None:
             limit, more = f"size {shard.question_size}", "a larger size"
@@ -79,7 +82,7 @@ def generate_rows(shard_file: ShardFile) -> Iterator[pa.Table]:
         elif TASKS[shard.task].sample is not None:
             more = "a Task.sample with more questions"
         raise BadInput(
-            f"{shard.task} has {f'only about {available}' if available else 'no'} different "
+            f"{shard.task} has {have} different "
             f"{shard.split} items of {limit}; use {fewer}, or {more}"
         ) from end
 
