@@ -53,7 +53,7 @@ def describe(dataset: str | Path, out: Path | None = None) -> list[Path]:
     opened = open_dataset(dataset)
     tasks = {task: items for task, items in opened.by_task.items() if items}
     if not tasks:
-        raise BadInput(f"{opened.path}: no items, so there is nothing to draw")
+        raise BadInput(f"{opened.path}: no questions, so there is nothing to draw")
     # A name may have characters that a folder cannot have.
     folder = re.sub(r"[^A-Za-z0-9._-]+", "-", opened.name).strip(".-") or "dataset"
     out = out or Path("results/describe") / folder
@@ -109,7 +109,7 @@ def _figures(name: str, tasks: _Items) -> Iterator[tuple[str, Figure]]:
     for base, suffix in ((10, ""), (2, "_base2")):
         caption = f"δ in base {base} (vertical line: median)"
         title = f"Difficulty δ in base {base}, {name}"
-        figure, panels = _panels(title, tasks, caption, "share of items in percent")
+        figure, panels = _panels(title, tasks, caption, "share of questions in percent")
         for axes, items in zip(panels, tasks.values(), strict=True):
             values = np.array([getattr(item.difficulty, f"base{base}") for item in items])
             _bars(axes, values, fill=True, color=PALETTE[0], alpha=0.75)
@@ -170,7 +170,7 @@ def _heat_maps(
         image = axes.pcolormesh(*edges, shown, cmap="viridis_r", vmin=1, vmax=most)
         if omitted := points[task].shape[1] - valid[task].shape[1]:
             axes.set_title(f"{axes.get_title()[:-1]}, {omitted} with a zero omitted)")
-    bar = figure.colorbar(image, ax=panels, aspect=25, pad=0.02, label="items per cell")
+    bar = figure.colorbar(image, ax=panels, aspect=25, pad=0.02, label="questions per cell")
     bar.locator = MaxNLocator(8, integer=True, min_n_ticks=1)
     bar.update_ticks()
     return figure

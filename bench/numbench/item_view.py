@@ -54,7 +54,7 @@ def show_items(
         raise BadInput(f"the {protocol} protocol has no kinds of errors: omit --kind")
     scored = score_run(run, protocol)
     samples, is_empty = scored.info.samples, True
-    unit = "items" if samples == 1 else "samples"
+    unit = "questions" if samples == 1 else "samples"
     tasks = item_filter.tasks or tuple(scored.rows)
     for task in tasks:
         if task not in scored.rows:

@@ -166,13 +166,13 @@ def _check_dataset(scored: ScoredRun) -> Iterator[Finding]:
             f"{dataset.path / 'manifest.json'}: sha256 is not the hash of its files; restore it",
         )
     else:
-        yield _warning("dataset", f"{label} is not a released dataset; its items are its own")
+        yield _warning("dataset", f"{label} is not a released dataset; its questions are its own")
         yield from _check_labels(dataset)
     if missing := [task for task in dataset.tasks if task not in scored.rows]:
         yield _warning("dataset", f"no results for {', '.join(missing)}: the run has no mean rank")
     if info.limit is not None or info.shard is not None:
         part = "a shard" if info.shard else f"--limit {info.limit}"
-        yield _warning("dataset", f"the run asks only a part of the items ({part})")
+        yield _warning("dataset", f"the run asks only a part of the questions ({part})")
 
 
 def _check_labels(dataset: Dataset) -> Iterator[Finding]:
@@ -232,7 +232,7 @@ def _check_answers(scored: ScoredRun) -> Iterator[Finding]:
         (_error, repeated, "samples have several answers", "submit the run as it was written"),
         (_warning, retried, "samples have an answer in place of one that was truncated, refused or "
          "empty", "as with --retry"),
-        (_error, unrelated, "responses to items that the run does not ask", "remove them"),
+        (_error, unrelated, "responses to questions that the run does not ask", "remove them"),
     )  # fmt: skip
     for severity, keys, what, note in findings:
         if keys:

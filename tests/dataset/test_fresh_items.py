@@ -74,7 +74,7 @@ def test_a_rare_stratum_gets_the_nearest_difficulty(
     assert all(abs(old.difficulty - new.difficulty) <= 5 for old, new in moved)
     assert len({item.id for item in drawn}) == 500
     monkeypatch.setattr(module, "MAX_CANDIDATES", 300)
-    with pytest.raises(BadInput, match="too few different items"):
+    with pytest.raises(BadInput, match="too few different questions"):
         fresh_items(v1, ["division"], SEED)
 
 
@@ -92,5 +92,5 @@ def test_other_datasets_are_refused(tmp_path: Path, v1: Dataset) -> None:
         tmp_path, {"addition": v1.by_task["addition"]}, name="other", generator="imported",
         seed=None, split="test", settings={},
     )  # fmt: skip
-    with pytest.raises(BadInput, match="other: fresh items"):
+    with pytest.raises(BadInput, match="other: fresh questions"):
         fresh_items(other, ["addition"], SEED)

@@ -123,7 +123,7 @@ def test_a_bad_row_of_a_parquet_file_is_reported(folder: Path) -> None:
 def test_a_lost_line_or_file_is_noticed(folder: Path) -> None:
     path = folder / "addition.jsonl"
     path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[:4]))
-    with pytest.raises(BadInput, match="4 items, but the manifest says 5"):
+    with pytest.raises(BadInput, match="4 questions, but the manifest says 5"):
         Dataset(folder).by_task  # noqa: B018
     path.unlink()
     with pytest.raises(BadInput, match=r"addition\.jsonl: No such file"):

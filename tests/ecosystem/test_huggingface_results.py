@@ -116,7 +116,7 @@ def test_transformed_items_are_not_published(tmp_path: Path) -> None:
     settings = DatasetSettings(name="tiny", tasks=("addition",), size=4)
     data = generate(settings, tmp_path / "data").dataset
     numbench.run("baseline/float64", dataset=data.path, transform="swap", out=tmp_path / "run")
-    with pytest.raises(BadInput, match=r"the items are transformed \(swap\)"):
+    with pytest.raises(BadInput, match=r"the questions are transformed \(swap\)"):
         export_eval_results([tmp_path / "run"], BENCHMARK, tmp_path / "out")
 
 

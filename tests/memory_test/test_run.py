@@ -207,7 +207,7 @@ def test_nothing_that_is_registered_may_change_and_a_revealed_seed_ends_it(tmp_p
         ):
             with pytest.raises(BadInput, match=f"registered with {field}"):
                 certify(server, out, **changes)
-        with pytest.raises(BadInput, match="seed of the fresh items is revealed"):
+        with pytest.raises(BadInput, match="seed of the fresh questions is revealed"):
             certify(server, out, retry=frozenset({"empty"}))
         certify(server, out)
         assert len(server.received) == asked
@@ -241,7 +241,7 @@ def test_wrong_arguments_write_nothing(
 
 def test_a_dataset_of_another_generator_is_refused(tmp_path: Path) -> None:
     data = small_dataset(tmp_path / "data", 5)
-    with serve(responder(is_able)) as server, pytest.raises(BadInput, match="small: fresh items"):
+    with serve(responder(is_able)) as server, pytest.raises(BadInput, match="small: fresh questions"):
         certify(server, tmp_path / "c", dataset=data, limit=None, tasks=None)
     assert not server.received and not (tmp_path / "c").exists()
 
@@ -294,7 +294,7 @@ def test_the_seed_stays_secret_until_all_is_answered_and_restores_the_items(
         with pytest.raises(NumbenchError, match="not the registered seed"):
             certify(server, out)
         secret.unlink()
-        with pytest.raises(NumbenchError, match="seed of the fresh items is missing"):
+        with pytest.raises(NumbenchError, match="seed of the fresh questions is missing"):
             certify(server, out)
         secret.write_text(seed)
         for file in (out / "fresh-items").iterdir():

@@ -126,7 +126,7 @@ def test_missing_repeated_and_unrelated_answers_are_errors(run: Path) -> None:
     errors = " ".join(findings(run, Severity.ERROR))
     assert "1 of 8 samples have no answer" in errors
     assert "1 samples have several answers" in errors
-    assert "1 responses to items that the run does not ask" in errors
+    assert "1 responses to questions that the run does not ask" in errors
 
 
 def test_answers_that_were_requested_again_are_valid(tmp_path: Path) -> None:

@@ -88,8 +88,9 @@ def generator_settings(frozen: Dataset) -> DatasetSettings:
         or not isinstance(digits, int)
     ):
         raise BadInput(
-            f"{frozen.name}: fresh items of the same difficulty are drawn for v1, and for other "
-            "datasets of numbench generate with fewer than 10,000 items and numbers in digits"
+            f"{frozen.name}: fresh questions of the same difficulty are drawn for v1, and for "
+            "other datasets of numbench generate with fewer than 10,000 questions and numbers "
+            "in digits"
         )
     return DatasetSettings(
         name=manifest.name,
@@ -150,7 +151,7 @@ def _nearest(stratum: ItemStratum, spares: Mapping[ItemStratum, Item]) -> ItemSt
     alike = [each for each in spares if each[:2] == stratum[:2]]
     if not alike:
         raise BadInput(
-            f"too few different items with operator {stratum.operator} and {stratum.operands} "
+            f"too few different questions with operator {stratum.operator} and {stratum.operands} "
             "operands to match the dataset"
         )
     return min(alike, key=lambda each: (abs(each.difficulty - stratum.difficulty), each))

@@ -147,7 +147,7 @@ def check_settings(settings: DatasetSettings) -> None:
     if not settings.tasks:
         raise BadInput("no task given; choose from " + ", ".join(TASKS))
     if settings.size < 1:
-        raise BadInput(f"--size {settings.size}: it must be at least 1 item per task")
+        raise BadInput(f"--size {settings.size}: it must be at least 1 question per task")
     if not 3 <= settings.max_digits <= 17:
         raise BadInput(f"--numbers: {settings.max_digits} digits; it must be between 3 and 17")
     if settings.max_bits is not None:

@@ -105,7 +105,7 @@ class Dataset:
                     f"{path}, line {number}: field task is {item.task!r}, expected {entry.task!r}"
                 )
         if len(items) != entry.items:
-            raise BadInput(f"{path}: {len(items)} items, but the manifest says {entry.items}")
+            raise BadInput(f"{path}: {len(items)} questions, but the manifest says {entry.items}")
         if sha256_of(path) != entry.sha256:
             raise BadInput(
                 f"{path}: content differs from the hash in manifest.json; "

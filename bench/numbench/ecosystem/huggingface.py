@@ -191,7 +191,7 @@ def _check(benchmark: Benchmark) -> None:
 def _check_complete(run: ScoredRun) -> None:
     if run.info.transform:
         raise BadInput(
-            f"{run.path}: the items are transformed ({run.info.transform}); "
+            f"{run.path}: the questions are transformed ({run.info.transform}); "
             "their score is not that of the benchmark"
         )
     known = completeness(run)

@@ -57,7 +57,7 @@ COMPUTATIONS = {
     "power_of_ten": "another power of ten",
     "sign": "the wrong sign",
     "swapped": "swapped operands",
-    "neighbour": "a neighbouring operation",
+    "neighbour": "a neighboring operation",
     "exponent": "another exponent (negated, ± 1, or an exact 1/ξ)",
     "operand": "one of the operands itself",
     "dropped_element": "an element of the list left out",

@@ -73,7 +73,7 @@ class ItemSequences:
         """Return the item of an id. Raises ValueError if there is none."""
         item = self.item(*parse_id(item_id))
         if item is None:
-            raise ValueError(f"there is no item {item_id!r}")
+            raise ValueError(f"there is no question {item_id!r}")
         return item
 
 

@@ -90,8 +90,8 @@ def settings(info: RunInfo) -> dict[str, str]:
         "Created": info.created or "not recorded",
         "Dataset": f"{info.dataset.name}, sha256 {info.dataset.sha256}",
         "Prompts": f"{info.prompt.name}, sha256 {info.prompt.sha256}",
-        "Form of the items": info.transform or "as in the dataset",
-        "Samples per item": info.samples,
+        "Form of the questions": info.transform or "as in the dataset",
+        "Samples per question": info.samples,
     }
     for name, value in info.settings.items():
         # An address may be of a private network.

@@ -167,9 +167,9 @@ def _right_answers(task: str, pairs: int, run: ScoredRun) -> list[float]:
 def _find_fault(registration: Registration, frozen: ScoredRun, fresh: ScoredRun) -> str | None:
     """Return why the runs are not those of the registration, None if they are."""
     if frozen.info.dataset.sha256 != registration.dataset.sha256:
-        return "the run on the frozen items is about another dataset"
+        return "the run on the frozen questions is about another dataset"
     if fresh.info.dataset.sha256 != registration.fresh_sha256:
-        return "the run on the fresh items is about other items"
+        return "the run on the fresh questions is about other questions"
     alike = msgspec.structs.replace(frozen.info, dataset=fresh.info.dataset)
     if difference := find_difference(alike, fresh.info, ("samples", "limit", "shard")):
         field, one, other = difference

@@ -161,11 +161,11 @@ def find_fault(registration: Registration, frozen: Dataset, fresh: Dataset) -> s
     if seed_hash(registration.seed) != registration.seed_sha256:
         return "the revealed seed is not the registered one"
     if dataset_hash(fresh.manifest.files) != registration.fresh_sha256:
-        return "the fresh items are not the registered ones"
+        return "the fresh questions are not the registered ones"
     if registration.versions.get("generator") != GENERATOR_VERSION:
         return None
     if fresh_items(frozen, registration.tasks, int(registration.seed, 16)) != fresh.by_task:
-        return "the revealed seed gives other items than the registered ones"
+        return "the revealed seed gives other questions than the registered ones"
     return None
 
 
@@ -184,7 +184,7 @@ def _restore_fresh_items(test: MemoryTest, stored: Registration) -> None:
     fresh = write_fresh_items(folder, stored.fresh_name, test.frozen, items)
     if fresh.manifest.sha256 != stored.fresh_sha256:
         raise BadInput(
-            f"{folder}: this version generates other fresh items than were registered; restore "
+            f"{folder}: this version generates other fresh questions than were registered; restore "
             "the folder, or continue with the version in certificate.json"
         )
 
@@ -206,7 +206,7 @@ def _write_secret(path: Path, seed: str) -> None:
 def _read_secret(path: Path, commitment: str) -> str:
     """Return the seed in `path`. Raises BadInput if it is missing or another one."""
     if not path.is_file():
-        raise BadInput(f"{path}: the seed of the fresh items is missing; restore it")
+        raise BadInput(f"{path}: the seed of the fresh questions is missing; restore it")
     seed = path.read_text(encoding="ascii", errors="replace").strip()
     if seed_hash(seed) != commitment:
         raise BadInput(f"{path} is not the registered seed; restore it")

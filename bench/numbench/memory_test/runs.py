@@ -95,8 +95,8 @@ def _plan(spec: RunSpec, test: MemoryTest) -> MemoryTestPlan:
     check_same(test, stored)
     if stored.seed is not None and any(each.is_open for each in members):
         raise BadInput(
-            f"{folder}: the seed of the fresh items is revealed, so nothing more is asked; choose "
-            "another --out for a new memory test"
+            f"{folder}: the seed of the fresh questions is revealed, so nothing more is asked; "
+            "choose another --out for a new memory test"
         )
     return MemoryTestPlan(folder, stored.rule, members)
 

@@ -150,8 +150,8 @@ def score_run(
         )
     if protocol == "paper" and run.info.transform:
         raise BadInput(
-            f"{folder}: the protocol paper is for the items as they were published, not after the "
-            f"transformation {run.info.transform}: use the protocol exact"
+            f"{folder}: the protocol paper is for the questions as they were published, not after "
+            f"the transformation {run.info.transform}: use the protocol exact"
         )
     labels = read_published_labels(dataset.path) if protocol == "paper" else {}
     variant = variant_of_run(folder, run.info)

@@ -89,7 +89,7 @@ def mean_intervals(strata: Sequence[Stratum], maximum: float = 100.0) -> MeanInt
     Raises ValueError if there is no stratum.
     """
     if not strata:
-        raise ValueError("no items to average")
+        raise ValueError("no questions to average")
     scaled = [stratum.with_values(stratum.values / maximum) for stratum in strata]
     items = np.sum([stratum.n for stratum in scaled], axis=0)
     mean = mean_of_means(scaled)
@@ -116,7 +116,7 @@ def difference_intervals(strata: Sequence[Stratum], maximum: float = 100.0) -> M
     Raises ValueError if there is no stratum.
     """
     if not strata:
-        raise ValueError("no items to compare")
+        raise ValueError("no questions to compare")
     mean = mean_of_means(strata)
     variance, pseudo, _ = difference_variances(strata, maximum)
     half = Z_TWO_SIDED * np.sqrt(variance + pseudo)

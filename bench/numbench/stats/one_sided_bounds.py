@@ -48,7 +48,7 @@ def one_sided_bounds(strata: Sequence[Stratum], maximum: float = 100.0) -> OneSi
     Raises ValueError if there is no stratum.
     """
     if not strata:
-        raise ValueError("no items to compare")
+        raise ValueError("no questions to compare")
     # What each item contributes to the mean of the strata's means.
     contributions = np.concatenate(
         [stratum.values / (len(strata) * np.maximum(stratum.n, 1)) for stratum in strata]

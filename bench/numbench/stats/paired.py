@@ -78,7 +78,7 @@ def compare(
     Raises ValueError if there is no stratum.
     """
     if not scores:
-        raise ValueError("no items to compare")
+        raise ValueError("no questions to compare")
     differences = [subtract(stratum, pairs, maximum) for stratum in scores]
     of_strata = [compare_means([stratum], maximum, one_sided) for stratum in differences]
     overall = of_strata[0] if len(scores) == 1 else compare_means(differences, maximum, one_sided)
