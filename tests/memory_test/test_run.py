@@ -264,7 +264,7 @@ def test_a_seed_that_was_not_registered_gives_no_verdict(done: Path) -> None:
     change(done, seed="0" * 64)
     assert outcome(done)[4:6] == (None, "the revealed seed is not the registered one")
     change(done, seed_sha256=hashlib.sha256(b"0" * 64).hexdigest())
-    assert outcome(done).reason == "the revealed seed gives other items than the registered ones"
+    assert outcome(done).reason == "the revealed seed gives other questions than the registered ones"
 
 
 def test_runs_that_differ_in_a_setting_give_no_verdict(done: Path) -> None:
