@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from bittoken.bundled import bundled_checkpoint_names, checkpoint_folder, is_bundled
 from numbench.errors import BadInput
+from numbench.models import ModelProperties, ModelTarget, ProviderPlugin, ReasoningLevel
 from numbench.models.base import Message, RequestSettings, last_user_message
 from numbench.models.local_inference import (
     BatchTiming,
@@ -24,7 +25,6 @@ from numbench.models.local_inference import (
     require_local_extra,
     unsupported_temperature,
 )
-from numbench.models.providers import ModelProperties, ModelTarget, ProviderPlugin, ReasoningLevel
 from numbench.records import Completion, Usage
 from numbench.tasks.prompts import Question, load_prompt_set
 

@@ -6,7 +6,6 @@ import asyncio
 from typing import Any
 
 import pytest
-from aiohttp import web
 
 from numbench.errors import BadInput
 from numbench.models import Api, RequestSettings, describe_model, open_model
@@ -86,24 +85,6 @@ def test_the_base_url_of_claude_may_end_in_v1(suffix: str) -> None:
     with serve(valid_reply) as server:
         asyncio.run(answer_at(server.url + suffix, ANTHROPIC_MODEL))
         assert [received.path for received in server.received] == ["/v1/messages"]
-
-
-@pytest.mark.parametrize("status", [200, 429])
-def test_dashscopes_limit_per_minute_is_no_spent_account(status: int) -> None:
-    error = {"message": "You exceeded your current quota", "code": "insufficient_quota"}
-
-    async def limited(received: ReceivedRequest) -> Reply:
-        return web.json_response({"error": error}, status=status)
-
-    async def spent(received: ReceivedRequest) -> Reply:
-        return servers.error(400, "Access denied", code="Arrearage")
-
-    kinds = []
-    for script, model in ((limited, "dashscope/x"), (limited, CHAT_MODEL), (spent, "dashscope/x")):
-        failure = call_adapter(script, model)[0].error
-        assert failure is not None
-        kinds.append(failure.kind)
-    assert kinds == ["rate_limit", "run", "run"]
 
 
 @pytest.mark.parametrize(

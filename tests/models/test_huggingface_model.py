@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import subprocess
-import sys
 import threading
 from collections.abc import Sequence
 from importlib.util import find_spec
@@ -387,20 +385,6 @@ def test_the_error_for_a_broken_model_is_one_line(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match="cannot be loaded") as caught:
         open_model(f"hf/{folder}")
     assert "\n" not in str(caught.value)
-
-
-def test_a_model_in_this_process_takes_no_server() -> None:
-    with pytest.raises(BadInput, match="leave out --base-url"):
-        open_model("hf/x", None, "http://127.0.0.1:1/v1")
-
-
-def test_heavy_packages_are_imported_when_a_model_is_opened() -> None:
-    code = (
-        "import sys, numbench.cli, numbench.runner, numbench.models.huggingface_model\n"
-        "print([m for m in ('torch', 'transformers', 'safetensors') if m in sys.modules])"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "[]"
 
 
 @local

@@ -15,146 +15,109 @@ from aiohttp import web
 from numbench.models import open_model
 from numbench.models.formats.answer_fields import parse_cost
 from numbench.models.formats.chat import usage as parse_usage
-from numbench.records import Completion, Usage
+from numbench.records import Completion
 from tests import servers
 from tests.models.adapter_calls import KEY, MESSAGES, call_adapter
 from tests.servers import ReceivedRequest, Reply, serve
 
-OPENAI = "litellm/openai/some"
+CHAT = "litellm/openai/some"
+OLLAMA = "litellm/ollama_chat/x"
+CLAUDE = "litellm/anthropic/claude-x"
+# litellm counts the reasoning itself: seven, which may equal the input's count.
+THOUGHT = "one two three four five six seven"
+
+
+def reply_with(model: str, counts: dict[str, Any] | None) -> Reply:
+    """Return an answer in the format of a provider behind litellm, with these counts."""
+    if model == OLLAMA:
+        message = {"role": "assistant", "content": "4"}
+        return web.json_response({"model": "x", "message": message, "done": True} | (counts or {}))
+    if model == CLAUDE:
+        return servers.anthropic("4", usage=counts, thought=THOUGHT)
+    return (
+        servers.gemini("4", usage=counts) if "gemini" in model else servers.chat("4", usage=counts)
+    )
 
 
 @pytest.mark.parametrize(
-    ("reported", "usage"),
+    ("model", "counts", "usage"),
     [
-        (None, Usage()),
-        ({"completion_tokens": 9}, Usage(generated=9, source="reported")),
-        ({"prompt_tokens": 3}, Usage(input=3, source="reported")),
+        (CHAT, None, (None, None, None, None)),
+        (CHAT, {"completion_tokens": 9}, (None, None, None, 9)),
+        (CHAT, {"prompt_tokens": 3}, (3, None, None, None)),
+        (CHAT, {"prompt_tokens": 3, "completion_tokens": 0}, (3, None, None, 0)),
         (
-            {"prompt_tokens": 3, "completion_tokens": 0},
-            Usage(input=3, generated=0, source="reported"),
+            CHAT,
+            {"completion_tokens": 9, "completion_tokens_details": {"reasoning_tokens": 0}},
+            (None, 0, 9, 9),
         ),
         (
-            {
-                "prompt_tokens": 3,
-                "completion_tokens": 9,
-                "completion_tokens_details": {"reasoning_tokens": 0},
-            },
-            Usage(input=3, generated=9, reasoning=0, visible=9, source="reported"),
-        ),
-        (
+            CHAT,
             {"prompt_tokens": 66, "completion_tokens": 12, "total_tokens": 1102},
-            Usage(input=66, generated=1036, reasoning=1024, visible=12, source="reported"),
+            (66, 1024, 12, 1036),
         ),
-    ],
-)
-def test_counts_that_a_server_does_not_report_are_unknown(
-    reported: dict[str, Any] | None, usage: Usage
-) -> None:
-    async def script(received: ReceivedRequest) -> Reply:
-        return servers.chat(usage=reported)
-
-    assert call_adapter(script, OPENAI)[0].usage == usage
-
-
-@pytest.mark.parametrize(
-    ("counts", "usage"),
-    [
-        ({}, Usage()),
+        (OLLAMA, {}, (None, None, None, None)),
+        (OLLAMA, {"prompt_eval_count": 77, "eval_count": 55}, (77, None, None, 55)),
+        *(
+            (CLAUDE, {"input_tokens": n, "output_tokens": 957}, (n, None, None, 957))
+            for n in range(4, 10)
+        ),
         (
-            {"prompt_eval_count": 77, "eval_count": 55},
-            Usage(input=77, generated=55, source="reported"),
+            CLAUDE,
+            {
+                "input_tokens": 10,
+                "output_tokens": 50,
+                "output_tokens_details": {"thinking_tokens": 30},
+            },
+            (10, 30, 20, 50),
+        ),
+        (
+            CLAUDE,
+            {
+                "input_tokens": 5,
+                "cache_creation_input_tokens": 100,
+                "cache_read_input_tokens": 50,
+                "output_tokens": 7,
+            },
+            (155, None, None, 7),
+        ),
+        (
+            "litellm/gemini/gemini-2.5-pro",
+            {
+                "promptTokenCount": 3,
+                "candidatesTokenCount": 5,
+                "thoughtsTokenCount": 7,
+                "totalTokenCount": 15,
+            },
+            (3, 7, 5, 12),
         ),
     ],
 )
-def test_litellms_own_count_is_not_reported(counts: dict[str, int], usage: Usage) -> None:
+def test_only_counts_that_a_server_reports_are_known(
+    model: str,
+    counts: dict[str, Any] | None,
+    usage: tuple[int | None, ...],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("ANTHROPIC_API_KEY", KEY)
+
     async def script(received: ReceivedRequest) -> Reply:
-        message = {"role": "assistant", "content": "four is it"}
-        return web.json_response({"model": "x", "message": message, "done": True} | counts)
+        return reply_with(model, counts)
 
     async def once(url: str) -> Completion:
-        opened = open_model("litellm/ollama_chat/x", None, url)
+        opened = open_model(model, None, url)
         completion = await opened.model.answer(MESSAGES, opened.description.settings)
         await opened.model.close()
         return completion
 
-    # litellm also requests the capabilities of the model.
+    # litellm also requests the capabilities of a model of Ollama.
     with serve(script) as server:
         completion = asyncio.run(once(server.url))
-    assert completion.text == "four is it"
-    assert completion.usage == usage
-
-
-@pytest.mark.parametrize(
-    ("details", "usage"),
-    [
-        ({}, Usage(input=10, generated=50, source="reported")),
-        (
-            {"output_tokens_details": {"thinking_tokens": 30}},
-            Usage(input=10, generated=50, reasoning=30, visible=20, source="reported"),
-        ),
-    ],
-)
-def test_anthropics_reasoning_tokens_are_unknown_unless_reported(
-    monkeypatch: pytest.MonkeyPatch, details: dict[str, Any], usage: Usage
-) -> None:
-    monkeypatch.setenv("ANTHROPIC_API_KEY", KEY)
-    content = [
-        {"type": "thinking", "thinking": "let me think about it", "signature": "x"},
-        {"type": "text", "text": "4"},
-    ]
-
-    async def script(received: ReceivedRequest) -> Reply:
-        body = {"id": "m", "type": "message", "role": "assistant", "model": "served"}
-        body |= {"stop_reason": "end_turn"}
-        numbers = {"input_tokens": 10, "output_tokens": 50} | details
-        return web.json_response(body | {"content": content, "usage": numbers})
-
-    completion, _ = call_adapter(script, "litellm/anthropic/claude-x")
-    assert (completion.text, completion.reasoning_text) == ("4", "let me think about it")
-    assert completion.usage == usage
-
-
-@pytest.mark.parametrize("input_tokens", range(4, 10))
-def test_a_count_is_confirmed_only_by_a_field_of_its_meaning(
-    monkeypatch: pytest.MonkeyPatch, input_tokens: int
-) -> None:
-    monkeypatch.setenv("ANTHROPIC_API_KEY", KEY)
-    # litellm counts the reasoning itself: seven, which may equal the input's count.
-    thought = "one two three four five six seven"
-    content = [
-        {"type": "thinking", "thinking": thought, "signature": "x"},
-        {"type": "text", "text": "4"},
-    ]
-    numbers = {
-        "input_tokens": input_tokens,
-        "output_tokens": 957,
-        "cache_creation_input_tokens": 0,
-        "cache_read_input_tokens": 0,
-    }
-
-    async def script(received: ReceivedRequest) -> Reply:
-        body = {"id": "m", "type": "message", "role": "assistant", "model": "served"}
-        return web.json_response(
-            body | {"stop_reason": "end_turn", "content": content, "usage": numbers}
-        )
-
-    completion, _ = call_adapter(script, "litellm/anthropic/claude-x")
-    assert completion.usage == Usage(input=input_tokens, generated=957, source="reported")
-
-
-def test_anthropics_cache_is_part_of_the_input(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("ANTHROPIC_API_KEY", KEY)
-    cached = {"cache_creation_input_tokens": 100, "cache_read_input_tokens": 50}
-
-    async def script(received: ReceivedRequest) -> Reply:
-        body = {"id": "m", "type": "message", "role": "assistant", "model": "served"}
-        body |= {"stop_reason": "end_turn"}
-        content = [{"type": "text", "text": "4"}]
-        numbers = {"input_tokens": 5, "output_tokens": 7} | cached
-        return web.json_response(body | {"content": content, "usage": numbers})
-
-    completion, _ = call_adapter(script, "litellm/anthropic/claude-x")
-    assert completion.usage == Usage(input=155, generated=7, source="reported")
+    known = completion.usage
+    assert (known.input, known.reasoning, known.visible, known.generated) == usage
+    assert known.source == ("reported" if any(n is not None for n in usage) else None)
+    assert completion.text == "4"
+    assert completion.reasoning_text == (THOUGHT if model == CLAUDE else None)
 
 
 def test_equal_numbers_in_other_fields_confirm_nothing() -> None:
@@ -189,17 +152,7 @@ def test_an_error_of_any_form_is_a_failure(error: object, status: int) -> None:
     async def script(received: ReceivedRequest) -> Reply:
         return web.json_response({"error": error}, status=status)
 
-    assert call_adapter(script, OPENAI)[0].error is not None
-
-
-def test_a_sum_of_geminis_counts_is_kept() -> None:
-    async def script(received: ReceivedRequest) -> Reply:
-        counts = {"promptTokenCount": 3, "candidatesTokenCount": 5, "thoughtsTokenCount": 7}
-        return servers.gemini(usage=counts | {"totalTokenCount": 15})
-
-    completion, _ = call_adapter(script, "litellm/gemini/gemini-2.5-pro")
-    expected = Usage(input=3, generated=12, reasoning=7, visible=5, source="reported")
-    assert completion.usage == expected
+    assert call_adapter(script, CHAT)[0].error is not None
 
 
 def test_importing_litellm_uses_no_network_and_prints_nothing() -> None:
@@ -222,6 +175,6 @@ def test_importing_litellm_uses_no_network_and_prints_nothing() -> None:
 
 
 def test_the_record_says_that_litellm_may_rewrite_requests() -> None:
-    description = open_model(OPENAI, "low", "http://127.0.0.1:1").description
+    description = open_model(CHAT, "low", "http://127.0.0.1:1").description
     assert description.identity["note"] == "litellm may rewrite messages and parameters"
     assert description.provider.sdk == "litellm"

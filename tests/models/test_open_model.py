@@ -55,20 +55,14 @@ def test_the_catalogue_contains_the_papers_models(monkeypatch: pytest.MonkeyPatc
         ("gpt5", None, r"unknown model 'gpt5': did you mean gpt-5\? \(`numbench models`"),
         ("checkpoint/", None, r"unknown model.*did you mean checkpoint/small or checkpoint/PATH\?"),
         ("checkpoint/x", None, "checkpoint/x: folder x does not exist"),
-        ("hf/", None, r"unknown model.*did you mean hf/PATH\?"),
         ("hf/x", None, "hf/x: folder x does not exist"),
         ("openai/", None, r"unknown model.*did you mean openai/NAME\?"),
-        ("openai", None, r"unknown model.*did you mean openai/NAME\?"),
         ("gpt-5.5", None, r"did you mean openai/gpt-5\.5\?"),
-        ("claude-opus-4-8", None, r"did you mean anthropic/claude-opus-4-8\?"),
-        ("grok-4.3", None, r"did you mean xai/grok-4\.3\?"),
         ("gpt-5-mini", None, r"did you mean openai/gpt-5-mini\?"),
         ("OpenAI/o3", None, r"did you mean openai/o3\?"),
         ("opnai/o3", None, r"did you mean openai/o3\?"),
         ("float32", None, r"did you mean baseline/float32\?"),
         ("baseline/float16", None, "use baseline/float64, baseline/float32 or baseline/bfloat16$"),
-        ("anthropic/", None, r"unknown model.*did you mean anthropic/NAME\?"),
-        ("antropic/claude-x", None, r"did you mean anthropic/claude-x\?"),
         (
             "cohere/large",
             None,
@@ -85,13 +79,10 @@ def test_the_catalogue_contains_the_papers_models(monkeypatch: pytest.MonkeyPatc
         ("", None, "unknown model '': use a name that `numbench models` lists, or a route such"),
         ("unrelated", None, "a route such as openrouter/VENDOR/NAME or litellm/PROVIDER/NAME$"),
         ("gpt-5", "none", "no reasoning level 'none'; possible: minimal, low, medium, high, max"),
-        ("gemini-2.5-pro", "none", "possible: minimal, maximal"),
-        ("kimi-k2-0905", "high", "possible: none"),
         ("openai/x", "maximal", "possible: none, minimal, low, medium, high, xhigh, max"),
         ("gemini/gemini-2.5-flash-lite", "low", "possible: none, maximal$"),
         ("gemini/gemini-3.8-flash", "none", "possible: low, medium, high$"),
         ("openai/gpt-5", "none", "possible: minimal, low, medium, high$"),
-        ("xai/grok-4.5", "none", "possible: low, medium, high$"),
         ("gpt-6-luna", "minimal", "possible: none, low, medium, high, xhigh, max$"),
         ("gpt-6-luna", "4096-tokens", "takes no number of reasoning tokens: use --reasoning none,"),
         ("openrouter/a/b", "4096-tokens", "openrouter/a/b takes no number of reasoning tokens: "),
@@ -102,7 +93,6 @@ def test_the_catalogue_contains_the_papers_models(monkeypatch: pytest.MonkeyPatc
         ("gpt-5", "minimal", "gpt-5 needs a key: set OPENAI_API_KEY"),
         ("gemini-2.5-pro", "minimal", "set GEMINI_API_KEY or GOOGLE_API_KEY"),
         ("kimi-k2-0905", None, "set OPENROUTER_API_KEY"),
-        ("openai/x", None, "set OPENAI_API_KEY"),
     ],
 )
 def test_the_error_for_an_impossible_model_says_in_one_line_what_is_possible(
@@ -238,9 +228,9 @@ def test_levels_and_display_names_of_routes_and_named_models() -> None:
 
 def test_heavy_packages_are_imported_only_by_the_model_that_needs_them() -> None:
     code = (
-        "import sys, numbench.models, numbench.runner, numbench.journal\n"
-        "import numbench.models.catalogue\n"
-        "heavy = {'numpy', 'openai', 'google.genai', 'litellm', 'pandas', 'httpx', 'aiohttp'}\n"
+        "import sys, numbench.cli, numbench.runner, numbench.models.huggingface_model\n"
+        "heavy = {'openai', 'google.genai', 'litellm', 'pandas', 'httpx', 'aiohttp'}\n"
+        "heavy |= {'numpy', 'torch', 'transformers', 'safetensors'}\n"
         "loaded = heavy & set(sys.modules)\n"
         "assert not loaded, loaded\n"
         "numbench.models.open_model('baseline/float64')\n"

@@ -33,8 +33,9 @@ from numbench.models import (
 )
 from numbench.models import providers as registry
 from numbench.models.catalogue import list_models, named_models
+from numbench.models.facts import Rule
 from numbench.models.prices import find_price
-from numbench.models.providers import Rule, all_providers, find_provider
+from numbench.models.providers import all_providers, find_provider
 from numbench.records import Completion
 from numbench.runner import RunSpec, plan, run
 from tests.models.batch_servers import GeminiJobs, planned

@@ -205,13 +205,16 @@ def test_an_error_within_a_stream_is_the_failure(model: str, api: Api) -> None:
 def test_a_server_that_refuses_to_stream_ends_the_run_with_advice(
     model: str, api: Api, status: int
 ) -> None:
-    async def script(received: ReceivedRequest) -> Reply:
-        return servers.error(status, "Your organization must be verified to stream this model")
+    """An error of an upstream server is no refusal to stream."""
+    refusal, upstream = "you must be verified to stream this model", "Upstream error: oh no"
+    for message, stream in ((refusal, True), (refusal, False), (upstream, True)):
 
-    for stream in (True, False):
+        async def script(received: ReceivedRequest, message: str = message) -> Reply:
+            return servers.error(status, message)
+
         error = call_adapter(script, model, api=api, stream=stream)[0].error
         assert error is not None and error.kind == "run"
-        assert ("add --no-stream" in error.message) == stream
+        assert ("add --no-stream" in error.message) == (stream and message == refusal)
 
 
 def test_a_stream_without_a_finish_reason_is_no_answer_and_says_what_to_do() -> None:
@@ -245,15 +248,6 @@ def test_models_that_do_not_stream_say_so(model: str) -> None:
     with pytest.raises(BadInput, match=f"{model}.*--stream"):
         open_model(model, stream=True)
     asyncio.run(open_model(model, stream=False).model.close())
-
-
-@EVERY_ROUTE
-def test_an_error_of_an_upstream_server_is_no_refusal_to_stream(model: str, api: Api) -> None:
-    async def script(received: ReceivedRequest) -> Reply:
-        return servers.error(400, "Upstream error: content_filter")
-
-    error = call_adapter(script, model, api=api, stream=True)[0].error
-    assert error is not None and "--no-stream" not in error.message
 
 
 def test_a_text_that_is_streamed_both_in_parts_and_as_text_is_whole() -> None:

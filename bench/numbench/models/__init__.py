@@ -10,15 +10,9 @@ from numbench.models.base import (
     last_user_message,
 )
 from numbench.models.catalogue import ModelDescription
+from numbench.models.facts import NamedModel, Price, ReasoningLevel
 from numbench.models.opening import OpenedModel, describe_model, open_batch, open_model
-from numbench.models.providers import (
-    ModelProperties,
-    ModelTarget,
-    NamedModel,
-    Price,
-    ProviderPlugin,
-    ReasoningLevel,
-)
+from numbench.models.providers import ModelProperties, ModelTarget, ProviderPlugin
 
 __all__ = [
     "Api",

@@ -15,14 +15,9 @@ from typing import NamedTuple
 
 from numbench.errors import BadInput
 from numbench.models.base import Message, RequestSettings, last_user_message
+from numbench.models.facts import ReasoningLevel
 from numbench.models.failures import failed_completion
-from numbench.models.providers import (
-    ModelProperties,
-    ModelTarget,
-    ProviderPlugin,
-    ReasoningLevel,
-    join_names,
-)
+from numbench.models.providers import ModelProperties, ModelTarget, ProviderPlugin, join_names
 from numbench.records import Completion, Failure
 from numbench.tasks import PAPER_TASKS, TASKS
 from numbench.tasks.base import LETTERS, Approximation, ExpressionFormat

@@ -5,15 +5,7 @@ from __future__ import annotations
 import json
 import re
 from abc import ABC, abstractmethod
-from collections.abc import (
-    AsyncIterator,
-    Awaitable,
-    Collection,
-    Iterable,
-    Iterator,
-    Mapping,
-    Sequence,
-)
+from collections.abc import AsyncIterator, Awaitable, Iterable, Iterator, Mapping
 from urllib.parse import quote
 
 import msgspec
@@ -69,14 +61,6 @@ class BatchClient(HostedServer, ABC):
     succeeded: str
     failed: tuple[str, ...]
     total = ""
-
-    @abstractmethod
-    async def submit(self, requests: Sequence[BatchRequest], key: str) -> str:
-        """Start a job and return its id. Raises ProviderError if it may not have been started."""
-
-    @abstractmethod
-    async def find(self, job: Job, other_ids: Collection[str] = ()) -> str | None:
-        """Return the id of the newest job with the key of `job`."""
 
     @abstractmethod
     def _pages_of_results(self, job: Job) -> AsyncIterator[Entries]:

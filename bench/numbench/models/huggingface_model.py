@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 
 from numbench.errors import BadInput
 from numbench.models.base import Message, RequestSettings
+from numbench.models.facts import DEFAULT_LEVEL, ReasoningLevel
 from numbench.models.local_inference import (
     BatchTiming,
     LocalModel,
@@ -28,13 +29,7 @@ from numbench.models.local_inference import (
     require_local_extra,
     unsupported_temperature,
 )
-from numbench.models.providers import (
-    DEFAULT_LEVEL,
-    ModelProperties,
-    ModelTarget,
-    ProviderPlugin,
-    ReasoningLevel,
-)
+from numbench.models.providers import ModelProperties, ModelTarget, ProviderPlugin
 from numbench.records import Completion, Usage
 from numbench.thinking_text import find_thinking, separate_spans
 

@@ -20,7 +20,6 @@ from urllib.parse import urlsplit
 from numbench.errors import BadInput
 from numbench.models.base import Api, BatchService, Model, RequestSettings
 from numbench.models.facts import (
-    DEFAULT_LEVEL,
     Facts,
     HostedProvider,
     NamedModel,
@@ -32,16 +31,6 @@ from numbench.models.facts import (
     user_tables,
 )
 from numbench.plugins import load_plugins
-
-__all__ = [
-    "DEFAULT_LEVEL",
-    "Facts",
-    "HostedProvider",
-    "NamedModel",
-    "Price",
-    "ReasoningLevel",
-    "Rule",
-]
 
 ENTRY_POINTS = "numbench.providers"
 

@@ -4,14 +4,14 @@ import re
 from collections.abc import Sequence
 
 from numbench.errors import BadInput
-from numbench.models.base import Message, RequestSettings
-from numbench.models.providers import (
+from numbench.models import (
     ModelTarget,
     NamedModel,
     Price,
     ProviderPlugin,
     ReasoningLevel,
 )
+from numbench.models.base import Message, RequestSettings
 from numbench.records import Completion, Usage
 
 POSITIONS = {"first": 0, "last": -1}
