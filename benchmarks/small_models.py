@@ -26,9 +26,8 @@ from bittoken.loss import NUMBER_LOSS
 from bittoken.mixture import Mixture
 from bittoken.network import Network
 from bittoken.recipe import Recipe, load_recipe
-from bittoken.tokens import Samples
+from bittoken.tokens import Samples, Vocabulary
 from bittoken.train import Training
-from bittoken.tokens import Vocabulary
 
 STEPS = 4
 """Steps of a turn."""

@@ -241,7 +241,10 @@ def test_wrong_arguments_write_nothing(
 
 def test_a_dataset_of_another_generator_is_refused(tmp_path: Path) -> None:
     data = small_dataset(tmp_path / "data", 5)
-    with serve(responder(is_able)) as server, pytest.raises(BadInput, match="small: fresh questions"):
+    with (
+        serve(responder(is_able)) as server,
+        pytest.raises(BadInput, match="small: fresh questions"),
+    ):
         certify(server, tmp_path / "c", dataset=data, limit=None, tasks=None)
     assert not server.received and not (tmp_path / "c").exists()
 
@@ -264,7 +267,9 @@ def test_a_seed_that_was_not_registered_gives_no_verdict(done: Path) -> None:
     change(done, seed="0" * 64)
     assert outcome(done)[4:6] == (None, "the revealed seed is not the registered one")
     change(done, seed_sha256=hashlib.sha256(b"0" * 64).hexdigest())
-    assert outcome(done).reason == "the revealed seed gives other questions than the registered ones"
+    assert (
+        outcome(done).reason == "the revealed seed gives other questions than the registered ones"
+    )
 
 
 def test_runs_that_differ_in_a_setting_give_no_verdict(done: Path) -> None:

@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from numbench.dataset.store import Dataset, write_dataset
-from numbench.journal import write_run
-from numbench.records import Answer, Difficulty, Failure, Item, PromptRef, Response, RunInfo
+from numbench.records import Answer, Response
 from numbench.tasks import PAPER_TASKS
+from tests.report import runs
 
 ITEMS = 40
 ALL = tuple(PAPER_TASKS)
@@ -18,7 +18,10 @@ Says = Callable[[str, int], bool | str | None]
 
 
 def dataset(folder: Path, tasks: Iterable[str] = ALL, name: str = "longer") -> Dataset:
-    items = {task: [_item(task, index) for index in range(ITEMS)] for task in tasks}
+    items = {
+        task: [runs.item(task, index, answer(task, index)) for index in range(ITEMS)]
+        for task in tasks
+    }
     return write_dataset(
         folder / name, items, name=name, generator="test", seed=1, split="test", settings={}
     )
@@ -46,24 +49,13 @@ def write(
     tasks: Iterable[str],
     limit: int | None = None,
     prompt: str = "ab",
-    samples: int = 1,
 ) -> Path:
     """A run with these responses."""
-    folder.mkdir(parents=True)
-    info = RunInfo(
-        model=folder.name,
-        display=folder.name,
-        reasoning="none",
-        dataset=data.ref(folder),
-        prompt=PromptRef(name="paper", sha256=prompt * 32),
-        tasks=tuple(tasks),
-        limit=limit,
-        settings={"samples": samples} if samples > 1 else {},
-        versions={},
-        created="",
-    )
-    write_run(folder, info, list(responses))
-    return folder
+    by_number = {str(number): response for number, response in enumerate(responses)}
+    return runs.run(
+        folder, data, by_number, display=folder.name, reasoning="none", model=folder.name,
+        tasks=tuple(tasks), limit=limit, prompt=prompt,
+    )  # fmt: skip
 
 
 def answer(task: str, index: int) -> Answer:
@@ -72,25 +64,12 @@ def answer(task: str, index: int) -> Answer:
     return (str(index), str(index + 1)) if task == "sorting" else str(1000 + index)
 
 
-def _item(task: str, index: int) -> Item:
-    return Item(
-        id=f"{task}-{index}",
-        task=task,
-        prompt=f"What is {task} {index}?",
-        answer=answer(task, index),
-        operands=("1", "2"),
-        operator="+",
-        difficulty=Difficulty(base10=index, base2=index),
-        params={},
-    )
-
-
 def _response(task: str, index: int, said: bool | str | None) -> Response | None:
     item = f"{task}-{index}"
     if said is None:
         return None
     if said == "failed":
-        return Response(item_id=item, error=Failure(kind="item", message="no"))
+        return runs.failed(task, index)
     return Response(item_id=item, text=_text(task, index, said), finish_reason="stop")
 
 

@@ -47,12 +47,12 @@ def as_paper(data: Dataset) -> Dataset:
     return data
 
 
-def item(task: str, index: int) -> Item:
+def item(task: str, index: int, answer: Answer | None = None) -> Item:
     return Item(
         id=f"{task}-{index}",
         task=task,
         prompt=f"What is {task} {index}?",
-        answer=ANSWERS[task][index],
+        answer=ANSWERS[task][index] if answer is None else answer,
         operands=("1", "2"),
         operator="+",
         difficulty=Difficulty(base10=index, base2=2 * index),
@@ -94,6 +94,7 @@ def run(
     few_shot: int = 0,
     model: str = "gpt-5",
     samples: int = 1,
+    prompt: str = "ab",
 ) -> Path:
     """Write a run folder and return it. The keys of the responses do not matter."""
     folder.mkdir(parents=True)
@@ -103,7 +104,7 @@ def run(
         display=display,
         reasoning=reasoning,
         dataset=data.ref(folder),
-        prompt=PromptRef(name="paper", sha256="ab" * 32),
+        prompt=PromptRef(name="paper", sha256=prompt * 32),
         tasks=tasks,
         limit=limit,
         settings=settings | ({"samples": samples} if samples > 1 else {}),
@@ -131,9 +132,3 @@ def mixed_run(folder: Path, is_paper: bool = False) -> Path:
     responses["minmax-1"] = said("minmax", 1, '{"answer": 9}')
     data = as_paper(dataset(folder)) if is_paper else dataset(folder)
     return run(folder / "runs" / "gpt-5", data, responses)
-
-
-def everything(out: Path) -> dict[str, bytes]:
-    """Every file under `out` with its content."""
-    files = (path for path in out.rglob("*") if path.is_file())
-    return {path.relative_to(out).as_posix(): path.read_bytes() for path in files}

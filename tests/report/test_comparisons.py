@@ -221,7 +221,6 @@ def test_references_are_compared_like_runs(
 ) -> None:
     first = run_values(runs[0])
     reference = RunValues(
-        "reference",
         data.manifest.sha256,
         {
             task: task_values(
@@ -241,7 +240,7 @@ def test_references_are_compared_like_runs(
     assert one is not None and expected is not None
     assert one[4:] == expected[4:]
     assert np.isnan(reference.tasks["mean"].cost).all()
-    other = RunValues("elsewhere", "another hash", reference.tasks)
+    other = RunValues("another hash", reference.tasks)
     assert compare_values([first, other]) == ((),)
 
 

@@ -15,7 +15,8 @@ import numbench as nb
 from numbench.api import load_scores
 from numbench.api import report as write_report
 from numbench.errors import BadInput
-from numbench.journal import read_info, read_run, write_run
+from numbench.journal import Run, read_run, write_run
+from numbench.records import RunInfo
 from numbench.reporting import ReportResult
 from numbench.reporting.answer import answers
 from numbench.reporting.data import ReportData
@@ -23,6 +24,7 @@ from numbench.reporting.read import read_report_data
 from numbench.reporting.tables import registry
 from numbench.reporting.tables.model import Column, Row, Table
 from numbench.reporting.tables.registry import build_tables
+from numbench.reporting.tables.render import markdown
 from numbench.reporting.terminal import terminal_report
 from numbench.safe_console import SafeConsole
 from tests.report.synthetic import add_task, write_plugin_run
@@ -43,6 +45,14 @@ def paper_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def rows(folder: Path, table: str) -> list[dict[str, str]]:
     with (folder / "tables" / f"{table}.csv").open(newline="") as file:
         return list(csv.DictReader(file))
+
+
+def elsewhere(run: Run) -> RunInfo:
+    """Return the description of a run for a copy in another folder."""
+    dataset = str((run.path / run.info.dataset.path).resolve())
+    return msgspec.structs.replace(
+        run.info, dataset=msgspec.structs.replace(run.info.dataset, path=dataset)
+    )
 
 
 def on_screen(data: ReportData, width: int = 80) -> str:
@@ -147,17 +157,11 @@ def test_cells_without_responses_have_the_published_value_marked(paper_run: Path
     # The mean beside it is the paper's own, not one of published and re-scored values.
     mean = next(data.mean(one) for one in data.references if one.label == "GPT 5 (maximal)")
     assert mean and round(mean.value, 1) == 93.9 and mean.low is None
-    assert "78.6 (published)" in build_markdown(tables["log_smape"])
+    assert "78.6 (published)" in markdown(tables["log_smape"])
     assert "pub." in on_screen(data)
     # They are in no comparison: GPT 5 has 8 tasks with responses.
     assert not [r for r in tables["comparisons"].rows
                 if r.cells["other"] == "GPT 5 (maximal)" and r.cells["task"] == "Exp"]  # fmt: skip
-
-
-def build_markdown(built: Any) -> str:
-    from numbench.reporting.tables.render import markdown
-
-    return markdown(built)
 
 
 def test_an_imported_run_takes_the_place_of_its_reference(paper_run: Path, tmp_path: Path) -> None:
@@ -235,13 +239,7 @@ def test_a_mean_that_few_answers_make_is_shown_with_its_median(
     huge = msgspec.structs.replace(
         responses[0], usage=msgspec.structs.replace(responses[0].usage, generated=60_000)
     )
-    info = msgspec.structs.replace(
-        run.info,
-        dataset=msgspec.structs.replace(
-            run.info.dataset, path=str((synthetic_runs / "none" / run.info.dataset.path).resolve())
-        ),
-    )
-    write_run(tmp_path / "run", info, [huge, *responses[1:]])
+    write_run(tmp_path / "run", elsewhere(run), [huge, *responses[1:]])
     data = read_report_data([tmp_path / "run"])
     (text,) = [warning.text for warning in data.warnings if "1 of 150 answers have" in warning.text]
     assert "--max-tokens" in text
@@ -275,15 +273,8 @@ def test_names_of_other_people_are_text_in_every_format(
     synthetic_runs: Path, tmp_path: Path
 ) -> None:
     run = read_run(synthetic_runs / "none")
-    info = read_info(synthetic_runs / "none")
     hostile = "=cmd|' /C calc'!A0 <script>alert(1)</script> \\input{x} \x1b[31m"
-    changed = msgspec.structs.replace(
-        info,
-        display=hostile,
-        dataset=msgspec.structs.replace(
-            info.dataset, path=str((synthetic_runs / "none" / info.dataset.path).resolve())
-        ),
-    )
+    changed = msgspec.structs.replace(elsewhere(run), display=hostile)
     write_run(tmp_path / "run", changed, run.responses.values())
     result = write_report(tmp_path / "run", out=tmp_path / "out")
     assert "'=cmd" in (result.out / "tables/summary.csv").read_text()

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from numbench.stats.design import (
     Design,
     Stratum,
-    cluster_pairs,
+    drawn_together,
     residual_products,
     residual_squares,
 )
@@ -55,6 +55,6 @@ def test_pairs_are_items_with_the_same_unique_key() -> None:
     values = np.zeros((4, 1))
     first = Stratum("a", values, None, ["p", "q", "r", "r"])
     second = Stratum("b", values, None, ["x", "r", "q", "p"])
-    here, there = cluster_pairs(first, second)
-    assert (here.tolist(), there.tolist()) == ([0, 1], [3, 2])
-    assert cluster_pairs(first, Stratum("c", values))[0].tolist() == []
+    none, ((earlier, here, there),), others = drawn_together([first, second, Stratum("c", values)])
+    assert (earlier, here.tolist(), there.tolist()) == (0, [2, 3], [1, 0])
+    assert none == others == []

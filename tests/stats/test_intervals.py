@@ -156,9 +156,9 @@ def test_mean_of_strata_is_unknown_without_items_in_one_of_them() -> None:
     empty = np.full((3, 1), np.nan)
     result = mean_intervals([Stratum("a", np.ones((3, 1))), Stratum("b", empty)])
     assert np.isnan(np.array(result)).all()
-    with pytest.raises(ValueError, match="no items"):
+    with pytest.raises(ValueError, match="no questions"):
         mean_intervals([])
-    with pytest.raises(ValueError, match="no items"):
+    with pytest.raises(ValueError, match="no questions"):
         difference_intervals([])
 
 

@@ -45,7 +45,7 @@ def test_items_that_do_not_count_change_nothing_and_no_items_have_no_bound() -> 
     assert result.at_least[0] == pytest.approx(expected.at_least[0])
     empty = one_sided_bounds([Stratum("", values), Stratum("b", np.full((3, 1), np.nan))])
     assert np.isnan(empty.at_least[0]) and np.isnan(empty.at_most[0])
-    with pytest.raises(ValueError, match="no items"):
+    with pytest.raises(ValueError, match="no questions"):
         one_sided_bounds([])
 
 

@@ -127,7 +127,7 @@ def run_configurations(runs: Sequence[ScoredRun]) -> list[Configuration]:
             ", ".join(filter(None, (variant, note))),
             run.info.source,
             dataset,
-            run_values(run, f"{model} ({level})"),
+            run_values(run),
             run,
         )
         for run, (model, level, variant, dataset), note in zip(runs, names, notes, strict=True)

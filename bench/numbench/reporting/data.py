@@ -12,7 +12,7 @@ import numpy as np
 
 from numbench.records import ProtocolName
 from numbench.reporting.comparisons import ALL, Comparisons, PairDifference, compare_values
-from numbench.reporting.configurations import Configuration, Measure, Runaway, run_configurations
+from numbench.reporting.configurations import Configuration, Measure, run_configurations
 from numbench.reporting.names import level_rank
 from numbench.reporting.references import (
     has_references,
@@ -203,9 +203,9 @@ class ReportData:
         return float(np.median(known)) if len(known) else None
 
     @cached_property
-    def runaways(self) -> dict[int, Runaway]:
-        """Index of a configuration → the few answers that have most of its tokens."""
-        return {i: one.runaway for i, one in enumerate(self.configurations) if one.runaway}
+    def has_runaways(self) -> bool:
+        """Whether a few answers of any configuration have most of its tokens."""
+        return any(one.runaway for one in self.configurations)
 
     @cached_property
     def comparisons(self) -> Comparisons:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import Any
 
 from numbench.dataset.store import RELEASED_DATASETS, Dataset
 from numbench.errors import BadInput
@@ -13,9 +13,6 @@ from numbench.reporting.configurations import Configuration, Measure
 from numbench.reporting.values import RunValues, TaskValues, task_values
 from numbench.resources import resource_folder
 from numbench.tasks import PAPER_TASKS
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 DATASET = "paper"
 """The dataset whose questions the references answer."""
@@ -51,47 +48,52 @@ def read_references(
 
     dataset: `paper`, with its questions, and its label.
     """
-    import pyarrow.compute as pc
     import pyarrow.parquet as pq
 
     path = resource_folder("datasets") / DATASET / "scores.parquet"
     if not path.is_file():
         raise BadInput(f"{path}: the scores of the references are missing; reinstall the package")
-    table = pq.read_table(path, columns=["display", "level", "task", "item_id", *_COLUMNS])
-    # A failed request has no score, and does not count.
-    table = table.filter(pc.is_valid(table["exact_match"]))
+    # `read_table` would import pandas.
+    table = pq.ParquetFile(path).read(["display", "level", "task", "item_id", *_COLUMNS])
+    columns = table.to_pydict()
+    rows: dict[tuple[str, str], dict[str, list[int]]] = {}
+    for row, match in enumerate(columns["exact_match"]):
+        # A failed request has no score, and does not count.
+        if match is not None:
+            of = rows.setdefault((columns["display"][row], columns["level"][row]), {})
+            of.setdefault(columns["task"][row], []).append(row)
     wanted = [task for task in PAPER_TASKS if task in tasks]
     references = []
     for (model, level), published in published_means().items():
         if (model, level) in without:
             continue
-        own = table.filter(
-            pc.and_(pc.equal(table["display"], model), pc.equal(table["level"], level))
-        )
-        rows = {task: own.filter(pc.equal(own["task"], task)) for task in wanted}
-        values = {task: _values(dataset, task, of) for task, of in rows.items() if of.num_rows}
+        own = rows.get((model, level), {})
+        values = {
+            task: _values(dataset, task, columns, own[task]) for task in wanted if task in own
+        }
         cells = {
             measure: {task: known[task] for task in wanted if task in known and task not in values}
             for measure, known in published.items()
         }
         if values or any(cells.values()):
-            run = RunValues(f"{model} ({level})", dataset.manifest.sha256, values)
+            run = RunValues(dataset.manifest.sha256, values)
             references.append(
                 Configuration(model, level, "", "reference", label, run, published=cells)
             )
     return references
 
 
-def _values(dataset: Dataset, task: str, rows: pa.Table) -> TaskValues:
-    columns = rows.to_pydict()
-    matches = [100.0 * match for match in columns["exact_match"]]
+def _values(
+    dataset: Dataset, task: str, columns: Mapping[str, Sequence[Any]], rows: Sequence[int]
+) -> TaskValues:
+    own = {name: [columns[name][row] for row in rows] for name in ("item_id", *_COLUMNS)}
+    own["exact_match"] = [100.0 * match for match in own["exact_match"]]
     is_number = PAPER_TASKS[task].metric == "log_smape"
-    columns["score"] = [
+    own["score"] = [
         match if not is_number or score is None else 100 * score
-        for score, match in zip(columns["log_smape"], matches, strict=True)
+        for score, match in zip(own["log_smape"], own["exact_match"], strict=True)
     ]
-    columns["exact_match"] = matches
-    return task_values(dataset, task, columns["item_id"], columns)
+    return task_values(dataset, task, own["item_id"], own)
 
 
 @cache

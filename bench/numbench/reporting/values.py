@@ -67,15 +67,13 @@ class RunValues:
     dataset: its hash. tasks: in the order of the dataset.
     """
 
-    name: str
     dataset: str
     tasks: Mapping[str, TaskValues]
 
 
-def run_values(run: ScoredRun, name: str = "") -> RunValues:
+def run_values(run: ScoredRun) -> RunValues:
     """Return the values of a scored run. Items count as in the means of its protocol."""
     return RunValues(
-        name or run.path.name,
         run.dataset.manifest.sha256,
         {task: _run_task_values(run, task) for task in run.rows},
     )

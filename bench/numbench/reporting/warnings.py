@@ -67,19 +67,13 @@ class ReportWarning(NamedTuple):
 
 def report_warnings(data: ReportData) -> tuple[ReportWarning, ...]:
     """Return the warnings of a report, the most severe ones first."""
-    texts: dict[Severity, list[str]] = {
-        "scores": [*data.skipped, *data.failures, *_mixed_runs(data)],
-        "information": [],
-    }
-    texts["scores"] += [f"{run.label}: {text}" for run in data.runs for text in _runaway(run)]
-    for run in data.runs:
-        assert run.scored
-        texts["scores"] += [f"{run.label}: {text}" for text in _score_texts(run, run.scored)]
-        information = _information(data, run, run.scored)
-        texts["information"] += [f"{run.label}: {text}" for text in information]
-    texts["scores"] += memory_warnings(data)
-    for measured in data.horizons:
-        texts["scores"] += [f"{measured.label}: {text}" for text in _horizon_texts(measured)]
+    scores = [*data.skipped, *data.failures, *_mixed_runs(data)]
+    scores += [f"{run.label}: {text}" for run in data.runs for text in _runaway(run)]
+    scores += [f"{run.label}: {text}" for run in data.runs for text in _score_texts(run)]
+    scores += memory_warnings(data)
+    scores += [f"{run.label}: {text}" for run in data.horizons for text in _horizon_texts(run)]
+    information = [f"{run.label}: {text}" for run in data.runs for text in _information(data, run)]
+    texts: dict[Severity, list[str]] = {"scores": scores, "information": information}
     return tuple(
         ReportWarning(text, severity)
         for severity in HEADINGS
@@ -109,8 +103,10 @@ def _runaway(run: Configuration) -> Iterator[str]:
         )
 
 
-def _score_texts(run: Configuration, scored: ScoredRun) -> Iterator[str]:
+def _score_texts(run: Configuration) -> Iterator[str]:
     """Yield what changes the meaning of the scores: questions, models, lost answers."""
+    scored = run.scored
+    assert scored
     info, is_paper = scored.info, scored.protocol == "paper"
     most = max((len(items) for items in scored.dataset.by_task.values()), default=0)
     if info.limit is not None and most > info.limit:
@@ -158,7 +154,9 @@ def _convention_texts(run: Configuration, scored: ScoredRun) -> Iterator[str]:
             )
 
 
-def _information(data: ReportData, run: Configuration, scored: ScoredRun) -> Iterator[str]:
+def _information(data: ReportData, run: Configuration) -> Iterator[str]:
+    scored = run.scored
+    assert scored
     formats = data.formats(run)
     counts = {task: result.only_lenient for task, result in formats.items()}
     if any(counts.values()):

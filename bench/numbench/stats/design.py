@@ -7,6 +7,7 @@ the order of difficulty contain only the rest (von Neumann 1941; Wolter 2007, ch
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Hashable, Sequence
 from typing import NamedTuple
 
@@ -89,16 +90,22 @@ def residual_products(first: Matrix, second: Matrix, design: Design | None) -> C
     return np.asarray(share * neighbours + (1 - share) * total)
 
 
-def cluster_pairs(first: Stratum, second: Stratum) -> tuple[Indices, Indices]:
-    """Return the indices of the items of two strata that were drawn together."""
-    if first.clusters is None or second.clusters is None:
-        return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
-    ours, theirs = _unique_keys(first.clusters), _unique_keys(second.clusters)
-    shared = [key for key in ours if key in theirs]
-    return (
-        np.array([ours[key] for key in shared], dtype=np.int64),
-        np.array([theirs[key] for key in shared], dtype=np.int64),
-    )
+def drawn_together(strata: Sequence[Stratum]) -> list[list[tuple[int, Indices, Indices]]]:
+    """Return, per stratum, the items that were drawn together with items of earlier strata.
+
+    As tuples: the index of the earlier stratum, the items, and those of the earlier stratum.
+    """
+    if len(strata) == 1:
+        return [[]]
+    keys = [_unique_keys(stratum.clusters or ()) for stratum in strata]
+    together: list[list[tuple[int, Indices, Indices]]] = []
+    for index, own in enumerate(keys):
+        together.append([])
+        for earlier, others in enumerate(keys[:index]):
+            if shared := [key for key in own if key in others]:
+                here, there = (np.array([known[key] for key in shared]) for known in (own, others))
+                together[index].append((earlier, here, there))
+    return together
 
 
 def sum_by_draw(strata: Sequence[Stratum], values: Sequence[Matrix]) -> list[Matrix]:
@@ -107,23 +114,20 @@ def sum_by_draw(strata: Sequence[Stratum], values: Sequence[Matrix]) -> list[Mat
     The sum is in the row of the item of the earliest stratum; those of the others are 0, like NaN.
     """
     sums = [np.nan_to_num(matrix) for matrix in values]
-    for index, stratum in enumerate(strata):
-        for earlier, other in enumerate(strata[:index]):
-            here, there = cluster_pairs(stratum, other)
-            sums[earlier][there] += sums[index][here]
-            sums[index][here] = 0.0
+    for own, together in zip(sums, drawn_together(strata), strict=True):
+        for earlier, here, there in together:
+            sums[earlier][there] += own[here]
+            own[here] = 0.0
     return sums
 
 
 def _unique_keys(keys: Sequence[Hashable]) -> dict[Hashable, int]:
     """Return key → index for the keys that occur once."""
-    indices: dict[Hashable, int] = {}
-    repeated = set()
-    for index, key in enumerate(keys):
-        if key in indices:
-            repeated.add(key)
-        indices[key] = index
-    return {key: index for key, index in indices.items() if key not in repeated}
+    indices = {key: index for index, key in enumerate(keys)}
+    if len(indices) < len(keys):
+        count = Counter(keys)
+        return {key: index for key, index in indices.items() if count[key] == 1}
+    return indices
 
 
 def _centred(values: Matrix, counted: npt.NDArray[np.bool_], n: Counts) -> Matrix:

@@ -19,7 +19,7 @@ from numbench.stats.design import (
     Design,
     Indices,
     Stratum,
-    cluster_pairs,
+    drawn_together,
     residual_products,
     residual_squares,
 )
@@ -210,14 +210,14 @@ def variance_of_mean(strata: Sequence[Stratum], of_single: float | None) -> Colu
     of n · (n − 1), as Wilson's interval does.
     """
     variance = np.zeros(strata[0].values.shape[1])
-    for index, stratum in enumerate(strata):
+    for stratum, together in zip(strata, drawn_together(strata), strict=True):
         n = np.maximum(stratum.n, 1)
         squares = residual_squares(stratum)
         if of_single is not None:
             squares = np.where(n > 1, squares * n / np.maximum(n - 1, 1), of_single)
         variance += squares / n**2
-        for other in strata[:index]:
-            here, there = cluster_pairs(stratum, other)
+        for earlier, here, there in together:
+            other = strata[earlier]
             if len(here) > 1:
                 products = _cluster_products(stratum, here, other, there)
                 variance += 2 * products / (n * np.maximum(other.n, 1))

@@ -20,7 +20,6 @@ from numbench.reporting.figures.draw import (
     fit_text,
     interval_key,
     key,
-    label_axes,
     legend,
     legend_label,
     lines,
@@ -90,8 +89,8 @@ def _difficulty(data: ReportData) -> Drawn:
 def _difficulty_of(data: ReportData, indices: Sequence[int]) -> Figure:
     tasks = [task for task in data.tasks if any(task in data.runs[i].tasks for i in indices)]
     styles = run_styles(data, data.configurations)
-    panels = facets(len(tasks), share=True)
-    for axes, task in zip(panels.axes, tasks, strict=True):
+    figure = facets(len(tasks), share=True)
+    for axes, task in zip(figure.axes, tasks, strict=True):
         with_task = [index for index in indices if task in data.runs[index].tasks]
         for index in with_task:
             run = data.runs[index]
@@ -102,9 +101,10 @@ def _difficulty_of(data: ReportData, indices: Sequence[int]) -> Figure:
         count_axis(axes, logarithmic=skewed and bool(difficulty.min() > 0))
         score_axis(axes)
         axes.set_title(fit_text(TASKS[task].display, 2.0, 8.0))
-    label_axes(panels, "difficulty δ in base 10, mean of each bin", "score in percent")
-    legend(panels.figure)
-    return panels.figure
+    figure.supxlabel("difficulty δ in base 10, mean of each bin")
+    figure.supylabel("score in percent")
+    legend(figure)
+    return figure
 
 
 def _pass_at_k(data: ReportData) -> Drawn:
@@ -122,8 +122,8 @@ def _pass_at_k(data: ReportData) -> Drawn:
 def _pass_at_k_of(data: ReportData, rows: Mapping[int, Sequence[Row]]) -> Figure:
     tasks = list(dict.fromkeys(row.task for of_run in rows.values() for row in of_run))
     styles = run_styles(data, data.configurations)
-    panels = facets(len(tasks), share=True)
-    for axes, task in zip(panels.axes, tasks, strict=True):
+    figure = facets(len(tasks), share=True)
+    for axes, task in zip(figure.axes, tasks, strict=True):
         for run, of_run in rows.items():
             label = legend_label(run_label(data, data.runs[run]))
             for row in of_run:
@@ -134,11 +134,12 @@ def _pass_at_k_of(data: ReportData, rows: Mapping[int, Sequence[Row]]) -> Figure
         axes.set_title(TASKS[task].display)
         score_axis(axes)
         count_axis(axes)
-    key(panels.axes[0], "solid: pass@k", color=GREY)
-    key(panels.axes[0], "dashed: majority of k", color=GREY, linestyle=_DASHED)
-    label_axes(panels, "samples k", "questions in percent")
-    legend(panels.figure)
-    return panels.figure
+    key(figure.axes[0], "solid: pass@k", color=GREY)
+    key(figure.axes[0], "dashed: majority of k", color=GREY, linestyle=_DASHED)
+    figure.supxlabel("samples k")
+    figure.supylabel("questions in percent")
+    legend(figure)
+    return figure
 
 
 def _share_line(axes: Axes, row: Row, name: str, style: RunStyle, label: str) -> None:
@@ -168,9 +169,9 @@ def _differences(data: ReportData, rows: Sequence[Row]) -> Figure:
     names = [task_name(task) for task in (ALL, *TASKS)]
     tasks = [name for name in names if any(row.cells["task"] == name for row in rows)]
     variants = list(dict.fromkeys(str(row.cells["variant"]) for row in rows))
-    panels = facets(len(variants), across=_ACROSS, height=0.5 + _ROW_HEIGHT * len(tasks))
+    figure = facets(len(variants), across=_ACROSS, height=0.5 + _ROW_HEIGHT * len(tasks))
     limit = _MIN_RANGE
-    for number, (axes, variant) in enumerate(zip(panels.axes, variants, strict=True)):
+    for number, (axes, variant) in enumerate(zip(figure.axes, variants, strict=True)):
         axes.axvline(0, color=GREY, linewidth=0.7)
         values = []
         for row in rows:
@@ -186,11 +187,11 @@ def _differences(data: ReportData, rows: Sequence[Row]) -> Figure:
         dots(axes, values, tasks if number % _ACROSS == 0 else [""] * len(tasks))
         axes.set_xlim(-min(105.0, 1.05 * limit), min(105.0, 1.05 * limit))
         axes.set_title(fit_text(variant, 1.4, 8.0))
-    interval_key(panels.axes[0])
-    label_axes(panels, "difference in points")
+    interval_key(figure.axes[0])
+    figure.supxlabel("difference in points")
     dataset = f", {data.runs[rows[0].run or 0].dataset}" if len(data.datasets) > 1 else ""
-    legend(panels.figure, f"{rows[0].cells['reference']}{dataset} is the reference")
-    return panels.figure
+    legend(figure, f"{rows[0].cells['reference']}{dataset} is the reference")
+    return figure
 
 
 FIGURES = (

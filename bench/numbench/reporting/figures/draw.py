@@ -34,13 +34,6 @@ _MAX_LABEL_LENGTH = 40
 _MARKER_SIZE = 5.0
 
 
-class Panels(NamedTuple):
-    """A figure and its panels in reading order."""
-
-    figure: Figure
-    axes: list[Axes]
-
-
 class Dot(NamedTuple):
     """A value with its interval in a row of `dots`. face: of the marker, by default its colour."""
 
@@ -61,7 +54,7 @@ class Point(NamedTuple):
     is_run: bool = True
 
 
-def facets(count: int, *, across: int = 3, height: float = 1.75, share: bool = False) -> Panels:
+def facets(count: int, *, across: int = 3, height: float = 1.75, share: bool = False) -> Figure:
     """Make a figure with `count` panels, at most `across` per row.
 
     height: of each row in inches, without legends. share: whether all panels share a vertical axis.
@@ -71,26 +64,18 @@ def facets(count: int, *, across: int = 3, height: float = 1.75, share: bool = F
     rows = math.ceil(count / columns)
     figure_width = max(FULL_WIDTH * columns / across, HALF_WIDTH)
     figure = Figure(figsize=(figure_width, height * rows + 0.35), layout="constrained")
-    axes: list[Axes] = []
     for index in range(count):
-        first = axes[0] if share and axes else None
-        axes.append(figure.add_subplot(rows, columns, index + 1, sharey=first))
+        first = figure.axes[0] if share and index else None
+        axes = figure.add_subplot(rows, columns, index + 1, sharey=first)
         if share:
-            axes[index].tick_params(labelleft=index % columns == 0)
-    return Panels(figure, axes)
+            axes.tick_params(labelleft=index % columns == 0)
+    return figure
 
 
 def set_title(figure: Figure, title: str) -> None:
     """Set the title of a figure, in as much of one line as fits; an empty one is none."""
     if title:
         figure.suptitle(fit_text(one_line(title), figure.get_figwidth() - 0.2, 9.0))
-
-
-def label_axes(panels: Panels, horizontal: str, vertical: str = "") -> None:
-    """Set the axis labels that all panels share."""
-    panels.figure.supxlabel(horizontal)
-    if vertical:
-        panels.figure.supylabel(vertical)
 
 
 def dots(axes: Axes, values: Sequence[Dot], labels: Sequence[str]) -> None:
@@ -195,10 +180,10 @@ def heat(
         spine.set_visible(False)
 
 
-def colour_bar(panels: Panels, colours: str, norm: Normalize, label: str) -> Any:
+def colour_bar(figure: Figure, colours: str, norm: Normalize, label: str) -> Any:
     """Add the scale of the colours of `heat` to a figure and return it."""
     mappable = ScalarMappable(norm, colours)
-    bar = panels.figure.colorbar(mappable, ax=panels.axes, aspect=25, pad=0.01)
+    bar = figure.colorbar(mappable, ax=figure.axes, aspect=25, pad=0.01)
     bar.set_label(label)
     return bar
 

@@ -21,7 +21,6 @@ from numbench.reporting.figures.draw import (
     fit_text,
     heat,
     interval_key,
-    label_axes,
     legend,
     legend_label,
     stacked,
@@ -147,8 +146,8 @@ def _digits(data: ReportData) -> Drawn:
     runs = sorted({run for run, _ in known})
     names = [fit_text(run_label(data, data.runs[run]), _LABEL_WIDTH) for run in runs]
     norm = PowerNorm(0.5, 0, 100)
-    panels = facets(len(tasks), across=_ACROSS, height=0.5 + _ROW_HEIGHT * len(runs))
-    for number, (axes, task) in enumerate(zip(panels.axes, tasks, strict=True)):
+    figure = facets(len(tasks), across=_ACROSS, height=0.5 + _ROW_HEIGHT * len(runs))
+    for number, (axes, task) in enumerate(zip(figure.axes, tasks, strict=True)):
         # A white column separates unreadable answers from the digits.
         table = np.full((len(runs), DIGITS + 3), np.nan)
         means = []
@@ -162,10 +161,10 @@ def _digits(data: ReportData) -> Drawn:
         heat(axes, table, np.arange(-2.5, DIGITS + 1).tolist(), _COLOURS, norm)
         axes.set_xticks([-2, 0, 5, 10, 15], ["–", "0", "5", "10", "15"])
         axes.set_title(TASKS[task].display)
-    label_axes(panels, "correct leading digits (–: no readable number)")
-    colour_bar(panels, _COLOURS, norm, "percent of questions").set_ticks([0, 5, 20, 50, 100])
-    legend(panels.figure)
-    return panels.figure
+    figure.supxlabel("correct leading digits (–: no readable number)")
+    colour_bar(figure, _COLOURS, norm, "percent of questions").set_ticks([0, 5, 20, 50, 100])
+    legend(figure)
+    return figure
 
 
 FIGURES = (

@@ -17,7 +17,6 @@ from numbench.reporting.figures.draw import (
     dots,
     facets,
     key,
-    label_axes,
     legend,
     legend_label,
     score_axis,
@@ -122,8 +121,8 @@ def _horizon_curves(data: ReportData) -> Drawn:
 
 def horizon_curves(run: HorizonRun) -> Figure:
     """Draw a panel per task: the answers by size, the curve, and its crossing."""
-    panels = facets(len(run.horizons), share=True)
-    for axes, horizon in zip(panels.axes, run.horizons.values(), strict=True):
+    figure = facets(len(run.horizons), share=True)
+    for axes, horizon in zip(figure.axes, run.horizons.values(), strict=True):
         _draw_curve(axes, horizon)
         control = run.control
         if control and horizon.task != CONTROL and horizon.unit == control.unit:
@@ -137,9 +136,10 @@ def horizon_curves(run: HorizonRun) -> Figure:
         axes.set_title(f"{TASKS[horizon.task].display}: {text} {horizon.unit}")
         score_axis(axes)
         size_axis(axes, horizon.smallest, horizon.largest)
-    label_axes(panels, "problem size", "correct answers in percent")
-    legend(panels.figure, title=run.label)
-    return panels.figure
+    figure.supxlabel("problem size")
+    figure.supylabel("correct answers in percent")
+    legend(figure, title=run.label)
+    return figure
 
 
 def _draw_curve(axes: Axes, horizon: TaskHorizon) -> None:

@@ -34,7 +34,7 @@ def _score_rows(data: ReportData) -> Iterator[tuple[int, Configuration, Row]]:
 
 
 def _summary_columns(data: ReportData) -> Sequence[Column]:
-    median = [Column("median_tokens", "Median tokens", ",.0f")] if data.runaways else []
+    median = [Column("median_tokens", "Median tokens", ",.0f")] if data.has_runaways else []
     return (
         *NAME_COLUMNS,
         Column("score", "All", ".1f"),
@@ -56,7 +56,7 @@ def _summary(data: ReportData) -> Iterator[Row]:
             "score": data.mean(one),
             "ranks": ranks.get(index),
             "tokens": data.mean(one, "generated_tokens"),
-            "median_tokens": data.median_tokens(one) if data.runaways else None,
+            "median_tokens": data.median_tokens(one) if data.has_runaways else None,
             "cost": data.cost(one),
         }
         if one.scored:
