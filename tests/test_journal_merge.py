@@ -26,11 +26,21 @@ from numbench.journal import (
     write_run,
 )
 from numbench.journal_merge import merge_runs
-from numbench.records import Failure, ItemShard, Job, Response, Usage, parse_shard
+from numbench.records import (
+    Failure,
+    ItemSample,
+    ItemShard,
+    Job,
+    Response,
+    Usage,
+    parse_shard,
+    possibly_billed_attempts,
+)
 from numbench.reporting.data import ReportData
 from numbench.runner import RunSpec, plan
 from numbench.runner.resolution import describe, resolve
 from numbench.scoring import score_run, signature
+from numbench.sent_requests import SentRequests
 from tests.runner.batch_provider import Provider
 from tests.runner.test_run import (
     MODEL,
@@ -176,6 +186,18 @@ def halves(dataset: Path, tmp_path: Path) -> tuple[Path, Path]:
     """Two runs, one with the additions and one with the minima."""
     first, second = ([answer(item.id) for item in items] for items in questions(5).values())
     return part(tmp_path / "a", dataset, first), part(tmp_path / "b", dataset, second)
+
+
+def test_requests_that_a_killed_run_left_in_flight_are_counted_after_a_merge(
+    tmp_path: Path, halves: tuple[Path, Path]
+) -> None:
+    first, _ = halves
+    log = SentRequests(first, (first / "responses.jsonl").stat().st_size)
+    for _ in range(2):
+        log.add(ItemSample(questions(5)["addition"][0]), 1)
+    log.close(is_settled=False)
+    merge_runs(halves, tmp_path / "merged")
+    assert sum(map(possibly_billed_attempts, iter_responses(tmp_path / "merged"))) == 2
 
 
 def test_a_sample_in_two_runs_is_refused_with_both_places(

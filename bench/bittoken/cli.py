@@ -224,8 +224,8 @@ def perplexity(
 
     \b
     Examples:
-      bittoken.evaluation results/training/multi-bittoken/checkpoint data/fineweb
-      bittoken.evaluation my-model data/fineweb --tokens 100000 --json
+      bittoken perplexity results/training/multi-bittoken/checkpoint data/fineweb
+      bittoken perplexity my-model data/fineweb --tokens 100000 --json
 
     Prints the perplexity of all tokens, and of the tokens that are neither a number nor a part of
     one. A number token counts as one token, whatever its value. Encodings differ in their tokens,

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import numpy as np
+import pytest
 import torch
 
+from bittoken.cli import main
 from bittoken.encodings.bittoken import BitToken
 from bittoken.network import ModelConfig, Network
 from bittoken.tokens import Samples, Vocabulary, number_codes
@@ -19,6 +22,14 @@ QUESTIONS = (
     Question("division", "/", ("-0.001", "3")),
     Question("sorting", "ascending", ("3", "1")),
 )
+
+
+def call(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
+    """Run the `bittoken` command in this process and return its exit code."""
+    monkeypatch.setattr(sys, "argv", ["bittoken", *arguments])
+    with pytest.raises(SystemExit) as exit_:
+        main()
+    return int(exit_.value.code or 0)
 
 
 class Unsigned(BitToken):

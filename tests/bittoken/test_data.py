@@ -146,6 +146,18 @@ def test_a_step_has_its_number_of_questions() -> None:
         assert np.abs(np.bincount(tasks, minlength=6) - 20 * mixture.ratios).max() <= 1.5
 
 
+def test_micro_batches_have_the_questions_of_the_step_and_at_most_their_tokens() -> None:
+    whole, mixture = training_data(recipe())
+    parts, _ = training_data(recipe("training.micro_tokens=90"))
+    steps = zip(whole.steps(mixture, 0, 48), parts.steps(mixture, 0, 48), strict=True)
+    for one, several in islice(steps, 9):
+        assert all_rows(several) == all_rows(one)
+        sizes = [batch.samples.tokens.shape for batch in several]
+        assert all(rows * length <= 90 or rows == 1 for rows, length in sizes)
+        # Not smaller than necessary.
+        assert sum(rows * length > 45 for rows, length in sizes) > len(sizes) / 2
+
+
 @pytest.mark.parametrize(("encoding", "task"), [("bittoken", "division"), ("digit", "addition")])
 def test_levels_get_their_shares(encoding: str, task: str) -> None:
     settings = recipe("data.digits=15", f"data.tasks=['{task}']", encoding=encoding)

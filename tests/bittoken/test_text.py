@@ -212,8 +212,9 @@ def saved(folder: Path, out: Path, encoding: str, text: bool = True) -> Path:
 
 @pytest.mark.parametrize("encoding", ["fone", "digit"])
 def test_perplexity_is_that_of_separate_windows(
-    folder: Path, tmp_path: Path, encoding: str
-) -> None:
+    folder: Path, tmp_path: Path, encoding: str,
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
     words = vocabulary(folder, encoding)
     network = small.network(encoding, vocabulary=len(words), context=CONTEXT)
     nats, is_text = [], []
@@ -235,6 +236,17 @@ def test_perplexity_is_that_of_separate_windows(
     assert len(nats) > sum(is_text) > 50
     few = text_perplexity(tmp_path / "m", folder / "text", "val", 30)
     assert few.perplexity == pytest.approx(math.exp(np.mean(nats[:30])), rel=1e-5)
+    command = ("perplexity", str(tmp_path / "m"), str(folder / "text"))
+    assert small.call(monkeypatch, *command, "--tokens", "30", "--json") == 0
+    printed = json.loads(capsys.readouterr().out)
+    assert printed == {
+        "model": command[1], "text": command[2], "split": "val", **few._asdict()
+    }  # fmt: skip
+    assert small.call(monkeypatch, *command) == 0
+    assert (
+        f"(val): perplexity {result.perplexity:,.4g} over {result.tokens:,} tokens; "
+        f"{result.text_perplexity:,.4g} over the {result.text_tokens:,} that"
+    ) in capsys.readouterr().out
 
 
 def test_perplexity_without_a_usable_model_is_an_error(folder: Path, tmp_path: Path) -> None:

@@ -20,10 +20,10 @@ import pytest
 import torch
 
 from bittoken.checkpoint import load_checkpoint
-from bittoken.cli import main
 from bittoken.recipe import Recipe, load_recipe
 from bittoken.train import best_validation, train
 from numbench.errors import BadInput
+from tests.bittoken.small import call
 from tests.bittoken.test_text import documents, parquet
 
 CONTRACT = Path(__file__).parent / "contract"
@@ -52,14 +52,6 @@ def recipe(tmp_path: Path) -> Path:
     path = tmp_path / "tiny.toml"
     path.write_text(TINY)
     return path
-
-
-def call(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
-    """Run the command in this process and return its exit code."""
-    monkeypatch.setattr(sys, "argv", ["bittoken", *arguments])
-    with pytest.raises(SystemExit) as exit_:
-        main()
-    return int(exit_.value.code or 0)
 
 
 def log(folder: Path) -> list[dict[str, Any]]:
@@ -102,6 +94,18 @@ def test_a_training_writes_its_files_and_is_left_unchanged_when_complete(
     (out / "state.pt").write_bytes(before[str(out / "state.pt")][:5000])
     assert call(monkeypatch, "train", str(recipe), "--out", str(out)) == 2
     assert "state.pt: cannot load the saved state" in capsys.readouterr().err
+
+
+def test_micro_batches_give_the_losses_of_whole_batches(recipe: Path, tmp_path: Path) -> None:
+    settings = ["training.precision='float32'", "training.tokens=4096"]
+    ends = []
+    for limit in (0, 200):
+        train(load_recipe(str(recipe), [*settings, f"training.micro_tokens={limit}"]),
+              tmp_path / str(limit))  # fmt: skip
+        ends.append(log(tmp_path / str(limit))[-1])
+    whole, parts = ends
+    assert parts["step"] == 4 and parts["tokens"] == whole["tokens"]
+    assert parts["loss"] == pytest.approx(whole["loss"], rel=1e-4)
 
 
 def test_a_recipe_that_cannot_start_does_not_bind_its_folder(

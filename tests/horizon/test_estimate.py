@@ -88,6 +88,15 @@ def test_a_model_that_never_reaches_90_percent_has_no_h90(share: float, is_reach
     assert horizon.h90 is None or 1 <= horizon.h90.value < horizon.h50.value
 
 
+def test_an_abrupt_end_has_an_h90_near_it() -> None:
+    outcomes = [SizeOutcome(size, float(size <= 37)) for size in task_sizes(COPY, 300)] * 3
+    horizon = estimate_horizon(COPY, outcomes)
+    # The sizes next to the end are 35 and 38.
+    assert 35 < horizon.h50.value < 38 and horizon.h90 is not None
+    assert 33.5 < horizon.h90.value < horizon.h50.value
+    assert horizon.h90.low < horizon.h90.value and 35 < horizon.h90.high < 39
+
+
 def test_errors_at_every_size_do_not_move_the_horizon() -> None:
     """30% are incorrect however small the question is, and half are correct at 20 digits."""
     sizes = (2, 5, 8, 12, 16, 20, 25, 32, 40, 64)

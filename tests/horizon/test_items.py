@@ -50,7 +50,7 @@ def test_there_are_few_different_questions_of_one_digit() -> None:
         count += 1
     assert 0 < count < 9
     assert items.item("copy", 1, count + 5) is None
-    with pytest.raises(ValueError, match="no item"):
+    with pytest.raises(ValueError, match="no question"):
         items.by_id(f"copy-1-{count}")
 
 

@@ -31,5 +31,5 @@ def test_a_memory_test_is_planned_registered_and_reported(tmp_path: Path) -> Non
 
 def test_a_dataset_without_fresh_questions_is_refused(tmp_path: Path) -> None:
     numbench = CommandLine(tmp_path, None)
-    assert "fresh items" in numbench(*ARGUMENTS, "--dataset", "paper", code=2)
+    assert "fresh questions" in numbench(*ARGUMENTS, "--dataset", "paper", code=2)
     assert not (tmp_path / "results").exists()

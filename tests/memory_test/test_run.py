@@ -36,6 +36,7 @@ from numbench.reporting.tables.memory import memory_sentence
 from numbench.reporting.tables.registry import build_tables
 from numbench.reporting.terminal import terminal_report
 from numbench.reporting.warnings import ReportWarning
+from numbench.runner.execution import CostLimitReached
 from numbench.runner.run_context import RetryPolicy
 from numbench.runner.spec import RunSpec
 from numbench.scoring import score_run
@@ -98,8 +99,9 @@ def responder(
 
 
 def spec(server: Server, out: Path, **changes: Any) -> RunSpec:
-    given: dict[str, Any] = {"tasks": TASKS_ASKED, "limit": LIMIT, "dataset": "v1"}
-    return RunSpec("openai/some", base_url=server.url, out=out, **(given | changes))
+    given: dict[str, Any] = {"model": "openai/some", "tasks": TASKS_ASKED, "limit": LIMIT}
+    given |= {"dataset": "v1", "base_url": server.url, "out": out}
+    return RunSpec(**(given | changes))
 
 
 def certify(
@@ -188,6 +190,30 @@ def test_a_killed_memory_test_resumes_with_the_same_seed(tmp_path: Path) -> None
     assert sum(server.counts.values()) <= 4 * LIMIT + 2
     assert len(server.counts) == 4 * LIMIT
     assert outcome(out).verdict is not None
+
+
+def test_a_cost_limit_is_for_both_runs_and_leaves_the_seed_secret(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out, model, known = tmp_path / "c", "openrouter/some", frozen_prompts()
+    monkeypatch.setenv("OPENROUTER_API_KEY", KEY)
+
+    def knows_additions(prompt: str) -> bool:
+        """Only these are known; only fresh multiplications are correct, so the mean is equal."""
+        return (prompt in known) == (load_prompt_set().parse_question(prompt)[0] == "addition")
+
+    with serve(responder(knows_additions)) as server:
+        # Enough for all frozen items and for half of the fresh ones.
+        with pytest.raises(CostLimitReached, match="exceeding --max-cost 60"):
+            certify(server, out, model=model, max_cost=60.0)
+        assert sum(server.counts.values()) == 3 * LIMIT
+        stored, seed = read_registration(out), (out / "secret-seed").read_text()
+        assert stored is not None and stored.seed is None
+        assert outcome(out).verdict is None
+        assert certify(server, out, model=model, max_cost=80.0).seed == seed
+        assert set(server.counts.values()) == {1} and len(server.counts) == 4 * LIMIT
+    # The verdict is also about each task.
+    assert (outcome(out).verdict, outcome(out).overall.frozen) == ("memory", 50.0)
 
 
 def test_nothing_that_is_registered_may_change_and_a_revealed_seed_ends_it(tmp_path: Path) -> None:

@@ -37,6 +37,31 @@ def test_wilson_bounds_are_the_critical_values_of_the_score_test(
     assert 0 <= low <= p <= high <= 1
 
 
+@pytest.mark.parametrize(
+    ("successes", "n", "interval"),
+    [
+        # The example of Newcombe (1998).
+        (81, 263, (0.2553, 0.3662)),
+        (0, 500, (0.0, 0.0076)),
+        (1, 500, (0.0004, 0.0112)),
+        (500, 500, (0.9924, 1.0)),
+        (0.5, 1, (0.0546, 0.9454)),
+    ],
+)
+def test_wilson_reproduces_known_intervals(
+    successes: float, n: int, interval: tuple[float, float]
+) -> None:
+    low, high = wilson(successes, n)
+    assert (round(low, 4), round(high, 4)) == interval
+    assert (low == 0, high == 1) == (successes == 0, successes == n)
+
+
+@pytest.mark.parametrize(("successes", "n"), [(0, 0), (3, 2), (-1, 2)])
+def test_wilson_rejects_impossible_counts(successes: int, n: int) -> None:
+    with pytest.raises(ValueError, match="observations"):
+        wilson(successes, n)
+
+
 def stratum(values: Sequence[float] | Column, design: Design | None = None) -> Stratum:
     return Stratum("", np.array(values, dtype=float).reshape(-1, 1), design)
 
