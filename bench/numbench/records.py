@@ -129,19 +129,10 @@ def possibly_billed_attempts(completion: Completion) -> int:
     return count if type(count) is int and count > 0 else 0
 
 
-CACHED = "cached"
-"""The field of `extra` that marks an answer of another run, from the response cache."""
-
-
-def is_cached(completion: Completion) -> bool:
-    """Return whether a completion is from the response cache, so that it cost nothing."""
-    return completion.extra.get(CACHED) is True
-
-
 class Response(Completion, frozen=True, kw_only=True):
     """A Completion as stored in the journal: one line of `responses.jsonl`.
 
-    sample: the index of the sample, 0 in lines of versions before 0.2.
+    sample: the index of the sample of its item.
     """
 
     item_id: str
@@ -359,7 +350,7 @@ class RunInfo(Struct, frozen=True, kw_only=True):
     limit: the number of items per task, None for all. shard: the part of these items that the run
     includes, None for all. source: "measured" by numbench, or "imported" from other files.
     requests: the hash of the shape of the requests of each task (`RecordedRequest`), empty for
-    models in this process and in runs of versions before 0.2. price: US dollars per million tokens,
+    models in this process. price: US dollars per million tokens,
     with their source, when the run was last continued; None if unknown. The costs of responses are
     in the journal. horizon: how the run measures horizons; None for a run on a dataset.
     """

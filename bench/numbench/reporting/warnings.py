@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from statistics import fmean
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from numbench.records import Status, is_cached
+from numbench.records import Status
 from numbench.reporting.answer import BASELINE_PREFIX
 from numbench.reporting.horizon_runs import CONTROL, HorizonRun
 from numbench.reporting.tables.memory import memory_warnings
@@ -50,9 +50,6 @@ _ROW_FACTS: dict[str, Callable[[ScoredItem], bool]] = {
         row.score.status == "ok"
         and row.response is not None
         and row.response.finish_reason == "length"
-    ),
-    "answers from the response cache, without cost and latency": lambda row: (
-        row.response is not None and is_cached(row.response)
     ),
 }
 """Facts about responses that are worth knowing."""

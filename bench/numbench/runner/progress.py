@@ -9,7 +9,7 @@ from functools import reduce
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from numbench.horizon.stopping import StopReason
-from numbench.records import Completion, Item, is_cached, possibly_billed_attempts
+from numbench.records import Completion, Item, possibly_billed_attempts
 
 if TYPE_CHECKING:
     from numbench.horizon.psychometric import Estimate
@@ -146,7 +146,7 @@ def judged(item: Item, completion: Completion, judge: ScoreCallback | None) -> T
         correct=bool(correct),
         answers_with_tokens=generated is not None,
         generated_tokens=generated,
-        unknown_costs=completion.cost is None and not failed and not is_cached(completion),
+        unknown_costs=completion.cost is None and not failed,
     )
 
 

@@ -23,7 +23,6 @@ from numbench.records import (
     Response,
     RunInfo,
     Scalar,
-    is_cached,
     possibly_billed_attempts,
 )
 from numbench.records import request_id as request_id_of
@@ -134,7 +133,7 @@ def read_state(
         item_id = item.id if item else response.item_id
         if response.cost is not None:
             state.costs.append((item_id, response.cost))
-        elif response.error is None and not is_cached(response):
+        elif response.error is None:
             state.unpriced = item_id
         if attempts := possibly_billed_attempts(response):
             state.possibly_billed[item_id] += attempts
