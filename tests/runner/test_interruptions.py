@@ -37,6 +37,12 @@ COMMANDS = {
     "horizon": "horizon --model openai/some --tasks copy,long_max --max-items 30 --max-size 32",
     "memory test": "memory-test --model openai/some --tasks addition --limit 15",
 }
+COMMAND_LINE = "from numbench.cli import main; main()"
+FAST_POLLS = """
+from functools import partial
+from numbench.runner import execution
+execution.RetryPolicy = partial(execution.RetryPolicy, poll_interval=0.05)
+"""
 CODES = {"SIGKILL": -signal.SIGKILL, "SIGINT": 130, "full disk": 1, "second process": 0}
 
 
@@ -47,10 +53,12 @@ def limit_file_size() -> None:
 def start(server: Server, command: str, out: Path, **options: Any) -> subprocess.Popen[str]:
     """Start a command of numbench in another process."""
     arguments = shlex.split(f"{command} --base-url {server.url} --out {out}")
-    if "--batch" not in arguments:
+    is_batch = "--batch" in arguments
+    if not is_batch:
         arguments += ["--concurrency", str(CONCURRENCY)]
+    code = FAST_POLLS + COMMAND_LINE if is_batch else COMMAND_LINE
     return subprocess.Popen(
-        [sys.executable, "-c", "from numbench.cli import main; main()", *arguments],
+        [sys.executable, "-c", code, *arguments],
         cwd=ROOT,
         text=True,
         stdout=subprocess.PIPE,
