@@ -215,7 +215,8 @@ def print_run_report(report: RunReport, can_retry_errors: bool = True) -> None:
     can_retry_errors: whether the command has an option for that.
     """
     counts = f"{report.answered:,} answered now, {report.skipped:,} done earlier"
-    lost = f", {report.possibly_billed:,} lost answers that may have been billed"
+    attempts = "attempt" if report.possibly_billed == 1 else "attempts"
+    lost = f", {report.possibly_billed:,} {attempts} without an answer may have been billed"
     billed = lost if report.possibly_billed else ""
     print(f"{report.path}: {counts}, {report.errors:,} failed{billed}")
     for warning in report.warnings:

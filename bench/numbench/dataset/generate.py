@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -130,11 +130,11 @@ def _partial_folder(folder: Path) -> Iterator[Path]:
     try:
         partial.mkdir(parents=True, exist_ok=True)
         with FileLock(lock, timeout=0):
-            for path in partial.iterdir():
-                # Left by a process that was killed.
-                if path != lock:
-                    path.unlink()
             try:
+                for path in partial.iterdir():
+                    # Left by a process that was killed.
+                    if path != lock:
+                        path.unlink()
                 yield partial
             except BaseException:
                 shutil.rmtree(partial, ignore_errors=True)
@@ -146,6 +146,10 @@ def _partial_folder(folder: Path) -> Iterator[Path]:
             partial.rmdir()
         else:
             partial.rename(folder)
+    except KeyboardInterrupt:
+        with suppress(OSError):
+            partial.rmdir()  # It was interrupted before the lock.
+        raise
     except Timeout:
         raise BadInput(f"{folder}: another process is generating this dataset") from None
     except OSError as error:

@@ -93,6 +93,8 @@ def _neighbors(data: ReportData, group: DatasetGroup, run: Configuration) -> str
             ends = (one.low, one.high) if where == "ahead" else (-one.high, -one.low)
             points = f"{abs(one.difference):.1f} points {where} [{ends[0]:z.1f}, {ends[1]:z.1f}]"
             doubt = f", {NOT_SIGNIFICANT}" if one.verdict == NOT_SIGNIFICANT else ""
+            if doubt and ends[0] * ends[1] > 0:
+                doubt += " after correction for several comparisons"
             parts.append(f"nearest {name}: {other.label}, {points}{doubt}")
     text = "; ".join(parts)
     return f"{text[0].upper()}{text[1:]}." if text else ""
