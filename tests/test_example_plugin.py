@@ -51,9 +51,9 @@ def test_the_dataset_has_exact_answers(numbench: CommandLine) -> None:
 
 def test_the_baseline_computes_the_new_task(numbench: CommandLine) -> None:
     output = numbench("show", "results/baseline-float64_none_mixed", "--tasks", "modulo")
-    assert "6 of 6 items" in output
+    assert "6 of 6 questions" in output
     wrong = numbench("show", "results/baseline-float64_none_mixed", "--tasks", "modulo", "--wrong")
-    assert "0 of 6 items" in wrong
+    assert "0 of 6 questions" in wrong
 
 
 def test_models_lists_the_provider_and_its_named_model(numbench: CommandLine) -> None:

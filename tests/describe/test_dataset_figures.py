@@ -106,7 +106,7 @@ def test_what_cannot_be_drawn_is_bad_input(tmp_path: Path) -> None:
     empty = dataset(tmp_path / "empty", {"addition": []})
     words = dataset(tmp_path / "words", {"addition": [item("addition", 0, ("1", "two"))]})
     for path, message in (
-        (empty, "empty: no items, so there is nothing to draw"),
+        (empty, "empty: no questions, so there is nothing to draw"),
         (tmp_path / "nowhere", "no dataset"),
         (words, "'two' is not a decimal number"),
     ):
