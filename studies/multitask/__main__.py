@@ -19,7 +19,7 @@ from studies.multitask.evaluate import TASKS
 from studies.pages import fill, markdown_table, svg_figure, write_files
 
 RESULTS = Path("results/multitask")
-BUDGET = 2_999_808
+BUDGET = 999_936
 MINIMUM = "minimum"
 SEEDS = {"bittoken": (1, 2, 3), "fone": (1, 2, 3), "digit": (1, 2), "xval": (1,)}
 TITLES = {"bittoken": "BitTokens", "fone": "FoNE", "digit": "digits", "xval": "xVal"}
