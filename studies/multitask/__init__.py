@@ -1,1 +1,1 @@
-"""Five tasks on 8-bit integers, near the ceiling, by encoding."""
+"""Five tasks on 8-bit integers at once, by encoding."""

@@ -54,7 +54,7 @@ def test_verdicts_need_every_seed_to_be_above(tmp_path: Path) -> None:
     assert "| Mult | BitTokens lead | not separated |" in text
     assert "| Add | not separated | not separated |" in text
     assert "| BitTokens, seed 3 | 94.0 | 99.5 | 99.5 | 99.5 | 99.5 | 94.0 |" in text
-    assert "1,799,884 | 2,999,808 |" in text  # 50% and 90% of the harmonic mean
+    assert "599,961 | 999,936 |" in text  # 50% and 90% of the harmonic mean
     assert "All trainings are complete." in text
 
 
@@ -70,14 +70,14 @@ def test_missing_trainings_are_named_and_decide_nothing(tmp_path: Path) -> None:
     shutil.rmtree(tmp_path / "fone-2")
     (tmp_path / "digit-2" / "scores.json").unlink()
     shutil.rmtree(tmp_path / "xval-1")
-    store(tmp_path, "xval-1", end=1_000_000, correct=dict.fromkeys(TASKS, 3))
+    store(tmp_path, "xval-1", end=500_000, correct=dict.fromkeys(TASKS, 3))
     text = page(tmp_path)
     assert (
         "**Missing:** FoNE, seed 2 (not trained yet); digits, seed 2 (not evaluated yet); "
-        "xVal, seed 1 (only 1,000,000 questions)." in text
+        "xVal, seed 1 (only 500,000 questions)." in text
     )
     assert text.count("undecided (a training is missing)") == 2 + 2 * 6
-    assert "| xVal, seed 1 (only 1,000,000 questions) | 0.1 |" in text
+    assert "| xVal, seed 1 (only 500,000 questions) | 0.1 |" in text
 
 
 def test_nothing_is_claimed_before_the_first_training(tmp_path: Path) -> None:
