@@ -218,9 +218,11 @@ def test_an_item_that_always_fails_alone_is_given_up(
     async def script(received: ReceivedRequest) -> Reply:
         return servers.error(status) if "5 + 1" in received.prompt else await good(received)
 
+    # One at a time, so that others are answered before: until then, an overload is waited for.
     with serve(script) as server:
-        report = go(server, dataset, tmp_path / "run", max_attempts=2)
+        report = go(server, dataset, tmp_path / "run", max_attempts=2, concurrency=1)
         assert (report.answered, report.errors, report.permanent_errors) == (9, 1, 0)
+        assert "5 + 1" not in server.received[0].prompt
         assert max(server.counts.values()) == attempts
     assert report.last_error == "scripted"
 
