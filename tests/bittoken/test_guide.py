@@ -80,6 +80,6 @@ def test_a_trained_network_is_evaluated_beside_gpt_5(tmp_path: Path) -> None:
     trained = commands.run("Train a network", train="--set training.tokens=20_000")
     assert "cpu " in trained["bittoken train"]
     assert "harmonic mean" in trained["bittoken train cpu"]
-    printed = commands.run("Evaluate it beside GPT-5", run="--limit 4", generate="--size 20")
+    printed = commands.run("Evaluate a network", run="--limit 4", generate="--size 20")
     reports = [text for line, text in printed.items() if line.startswith("numbench report")]
     assert "GPT 5 " in reports[0] and "numbench small" in reports[1]
