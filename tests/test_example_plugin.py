@@ -75,13 +75,10 @@ def test_the_price_of_the_plugin_is_used(numbench: CommandLine) -> None:
     assert len(lines.splitlines()) == 18
 
 
-def test_the_report_has_the_task_and_the_table(numbench: CommandLine) -> None:
+def test_the_report_has_the_task(numbench: CommandLine) -> None:
     numbench("report", "--out", "report")
     folder = numbench.folder / "report"
-    assert "Characters per response" in (folder / "tables" / "answer_length.md").read_text()
-    page = (folder / "report.html").read_text()
-    assert "Mean length of the responses." in page
-    assert "Mod" in page
+    assert "Mod" in (folder / "report.html").read_text()
     summary = json.loads((folder / "report.json").read_text())
     assert any("modulo" in json.dumps(run) for run in summary["runs"])
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from numbench.dataset.audit import AuditResult
     from numbench.journal_merge import MergedRun
-    from numbench.reporting import ReportResult
+    from numbench.reporting.build import ReportResult
     from numbench.reporting.precision_plan import PrecisionPlan
     from numbench.reporting.regression import Regression
 
@@ -211,7 +211,7 @@ def report(
     compared with the published configurations. `formats` of the figures: svg, png, pdf. Raises
     BadInput for another format, if there is no run, or if one cannot be read.
     """
-    from numbench.reporting import report as write_report
+    from numbench.reporting.build import report as write_report
 
     return write_report(_paths(runs), protocol, references, Path(out), tuple(formats), on_progress)
 

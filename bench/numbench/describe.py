@@ -19,18 +19,14 @@ from numbench.decimal_numbers import parse_decimal
 from numbench.errors import BadInput, printable
 from numbench.plot_style import (
     FORMATS,
-    FULL_WIDTH,
-    HALF_WIDTH,
     PALETTE,
     SMALL_FONT_SIZE,
     plot_style,
     render_figure,
 )
 from numbench.records import Item
+from numbench.reporting.figures.draw import facets
 from numbench.tasks import TASKS
-
-_ACROSS = 3
-"""Panels in a row."""
 
 _MAX_BARS = 40
 _MAX_TITLE = 60
@@ -139,11 +135,8 @@ def _panels(
     title: str, tasks: Mapping[str, Sized], horizontal: str, vertical: str
 ) -> tuple[Figure, list[Axes]]:
     """Return a figure and one panel per task."""
-    columns = min(_ACROSS, len(tasks))
-    rows = math.ceil(len(tasks) / columns)
-    width = max(FULL_WIDTH * columns / _ACROSS, HALF_WIDTH)
-    figure = Figure(figsize=(width, 1.9 * rows + 0.35), layout="constrained")
-    panels = [figure.add_subplot(rows, columns, 1 + index) for index in range(len(tasks))]
+    figure = facets(len(tasks), height=1.9)
+    panels = list(figure.axes)
     for axes, (task, items) in zip(panels, tasks.items(), strict=True):
         axes.set_title(f"{TASKS[task].display} (n = {len(items):,})")
         for axis in (axes.xaxis, axes.yaxis):

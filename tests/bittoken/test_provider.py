@@ -22,7 +22,7 @@ from numbench.journal import read_run
 from numbench.models import Message, describe_model, open_batch, open_model
 from numbench.models.base import RequestSettings
 from numbench.records import Completion
-from numbench.reporting import report
+from numbench.reporting.build import report
 from numbench.runner import run
 from numbench.runner.spec import RunSpec
 from numbench.scoring import score_run, summarize

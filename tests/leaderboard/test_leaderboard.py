@@ -7,7 +7,6 @@ import json
 import re
 from html.parser import HTMLParser
 from pathlib import Path
-from typing import Any
 
 import msgspec
 import pytest
@@ -20,7 +19,6 @@ from numbench.leaderboard import site as site_module
 from numbench.leaderboard import write_leaderboard
 from numbench.leaderboard.run_tables import settings
 from numbench.leaderboard.site import page_names
-from tests.report.conftest import browser  # noqa: F401 - a fixture
 from tests.report.runs import all_right, as_paper, dataset, mixed_run, run, said
 
 PAPER = "https://arxiv.org/abs/2510.06824"
@@ -233,24 +231,3 @@ def test_page_names_are_safe_and_different() -> None:
     names = page_names([HOSTILE, HOSTILE, "../..", "", "Größe (high)"])
     assert len(set(names)) == 5
     assert all(re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", name) for name in names)
-
-
-@pytest.mark.parametrize("width", [1400, 390])
-def test_pages_fit_the_window_and_load_nothing(
-    browser: Any,  # noqa: F811
-    site: Path,
-    width: int,
-) -> None:
-    context = browser.new_context(viewport={"width": width, "height": 900})
-    page, requests, errors = context.new_page(), [], []
-    page.on("request", lambda request: requests.append(request.url))
-    page.on("console", lambda message: errors.append(message.text))
-    page.goto((site / "index.html").as_uri())
-    for link in ("GPT 5", "About"):
-        page.get_by_role("link", name=link, exact=True).first.press("Enter")
-        page.wait_for_load_state()
-        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
-        assert page.locator("h1").count() == 1
-    context.close()
-    assert errors == []
-    assert all(url.startswith((site.as_uri(), "data:")) for url in requests)

@@ -28,12 +28,11 @@ from numbench.memory_test.outcome import Outcome, find_outcomes
 from numbench.memory_test.registration import Registration, read_registration
 from numbench.memory_test.runs import plan_memory_test, run_memory_test
 from numbench.records import ProtocolName
-from numbench.reporting import ReportResult
+from numbench.reporting.build import ReportResult, build_tables
 from numbench.reporting.data import ReportData
-from numbench.reporting.page.page import render_page
+from numbench.reporting.page import render_page
 from numbench.reporting.tables import render
 from numbench.reporting.tables.memory import memory_sentence
-from numbench.reporting.tables.registry import build_tables
 from numbench.reporting.terminal import terminal_report
 from numbench.reporting.warnings import ReportWarning
 from numbench.runner.execution import CostLimitReached

@@ -60,12 +60,9 @@ def run_of(
     """Return a run with these horizons."""
     return HorizonRun(
         path=f"results/{model}_{reasoning}_horizon",
-        name=model.lower().replace(" ", "-"),
         model=model,
         level=reasoning,
-        source="measured",
         created="2025-01-01T00:00:00Z",
-        samples=1,
         signature=f"horizon|model:{model}|reasoning:{reasoning}",
         horizons=dict(horizons),
     )

@@ -13,9 +13,8 @@ from scipy.stats import binomtest, permutation_test
 
 import numbench as nb
 from numbench.dataset.settings import POOL_SIZE
-from numbench.reporting.comparisons import ALL, Comparisons, compare_runs, compare_values
+from numbench.reporting.comparisons import ALL, Comparisons, compare_runs
 from numbench.reporting.data import ReportData
-from numbench.reporting.values import RunValues, run_values, task_values
 from numbench.scoring import score_run
 from tests.report import large_runs
 
@@ -199,8 +198,8 @@ def test_rank_sets_follow_from_all_pairs_and_tasks(
         for run in range(len(runs)):
             best = 1 + sum((task, other, run) in beaten for other in range(len(runs)))
             worst = len(runs) - sum((task, run, other) in beaten for other in range(len(runs)))
-            assert data.ranks(task)[order[run]] == (best, worst)
-    assert data.ranks()[order[2]] == (4, 4)
+            assert data.ranks[task][order[run]] == (best, worst)
+    assert data.ranks["all"][order[2]] == (4, 4)
 
 
 def test_a_result_depends_on_its_two_runs_only(
@@ -216,34 +215,6 @@ def test_a_result_depends_on_its_two_runs_only(
         )
 
 
-def test_references_are_compared_like_runs(
-    data: nb.Dataset, runs: list[nb.ScoredRun], comparisons: Comparisons
-) -> None:
-    first = run_values(runs[0])
-    reference = RunValues(
-        data.manifest.sha256,
-        {
-            task: task_values(
-                data,
-                task,
-                list(scores(runs[2], task, "score")),
-                {
-                    metric: list(scores(runs[2], task, metric).values())
-                    for metric in ("score", "exact_match")
-                },
-            )
-            for task in TASKS
-        },
-    )
-    result = compare_values([first, reference])
-    one, expected = result.of(0, 1), comparisons.of(0, 2)
-    assert one is not None and expected is not None
-    assert one[4:] == expected[4:]
-    assert np.isnan(reference.tasks["mean"].cost).all()
-    other = RunValues("another hash", reference.tasks)
-    assert compare_values([first, other]) == ((),)
-
-
 def test_runs_with_different_tasks_are_compared_on_those_of_both(tmp_path: Path) -> None:
     data = large_runs.dataset(tmp_path)
     every = large_runs.run(tmp_path / "every", data, lambda t, n: n > 20)
@@ -257,5 +228,5 @@ def test_runs_with_different_tasks_are_compared_on_those_of_both(tmp_path: Path)
     assert single is not None and (single.items, single.task) == (30, "std")
     ranked = ReportData([score_run(folder) for folder in (every, some, one)])
     indices = {run.model: index for index, run in enumerate(ranked.runs)}
-    assert ranked.ranks("std")[indices["one"]] == (1, 2)
-    assert not ranked.ranks(), "only one run has all tasks"
+    assert ranked.ranks["std"][indices["one"]] == (1, 2)
+    assert not ranked.ranks["all"], "only one run has all tasks"

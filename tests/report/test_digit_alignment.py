@@ -82,10 +82,3 @@ def test_the_terminal_colours_text_after_the_first_difference(
     assert "".join(marked).rstrip("\n") == red
     below = text.plain.splitlines()[1].removeprefix("  answer    ")
     assert below.lstrip(" ") == green + red
-
-
-def test_the_terminal_aligns_decimal_points() -> None:
-    for answer, truth in (("1.25", "12.5"), ("12345.6", "5.6"), ("-57000", "-57")):
-        above, below = _comparison(answer, truth).plain.splitlines()
-        columns = {(line + ".").index(".") for line in (above, below)}
-        assert len(columns) == 1, (above, below)

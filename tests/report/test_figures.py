@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from xml.etree import ElementTree
 
 import matplotlib
 import msgspec
 import pytest
 from matplotlib.figure import Figure
-from matplotlib.image import imread
 
 from numbench import plot_style
 from numbench.dataset.store import Dataset
@@ -21,7 +18,7 @@ from numbench.records import Response, Usage
 from numbench.reporting.data import ReportData
 from numbench.reporting.figures import FIGURES, FigureSpec, Skipped, render, write_figures
 from numbench.reporting.figures.curves import difficulty_curve
-from numbench.reporting.figures.draw import Point, fit_text, legend_label, pareto_front, text_width
+from numbench.reporting.figures.draw import Point, pareto_front
 from numbench.reporting.figures.errors import KINDS, digit_shares, failure_shares
 from numbench.reporting.tables.model import Estimate
 from numbench.resources import resource_folder
@@ -170,7 +167,7 @@ def test_each_dataset_has_a_front_and_a_heading_of_its_own(
         front = next(
             line for line in figure.axes[0].get_lines() if line.get_label() == "Pareto front"
         )
-        own = {data.mean(data.runs[index], "generated_tokens") for index in group.runs}
+        own = {data.estimate(data.runs[index], "generated_tokens") for index in group.runs}
         assert set(front.get_xdata()) == {tokens.value for tokens in own if tokens}
 
 
@@ -248,7 +245,7 @@ def test_shares_are_of_the_counted_questions_and_every_kind_has_a_colour(tmp_pat
     shares = failure_shares(run)
     # One of 3 in Add, one of 4 in MinMax and Div, none of the six other tasks.
     assert sum(shares.values()) == pytest.approx((100 / 3 + 25 + 25) / 9)
-    match = data.mean(run, "exact_match")
+    match = data.estimate(run, "exact_match")
     assert match and sum(shares.values()) == pytest.approx(100 - match.value)
     drawn = {category for kinds in KINDS.values() for category in kinds}
     wrong = {kind.name for kind in CATEGORIES} - {"right", "missing", "error"}
@@ -299,24 +296,6 @@ def test_equal_data_give_equal_bytes(files: Path) -> None:
     assert {name.rpartition(".")[2] for name in first} == set(FORMS)
 
 
-def test_files_have_the_size_of_print(files: Path) -> None:
-    folder = files / "first"
-    root = ElementTree.parse(folder / "results.svg").getroot()
-    assert root.attrib["width"] == f"{72 * FULL_WIDTH:g}pt"
-    fills = [mark.attrib.get("style", "") for mark in root.iter() if mark.tag.endswith("}use")]
-    # Two runs on nine tasks and their mean, a colour each.
-    for colour in plot_style.PALETTE[:2]:
-        assert sum(f"fill: {colour.lower()}" in style for style in fills) == 10
-    height, width, _ = imread(folder / "results.png").shape
-    assert width == 200 * FULL_WIDTH and math.isclose(
-        height / width, float(root.attrib["height"][:-2]) / (72 * FULL_WIDTH), rel_tol=0.01
-    )
-    content = (folder / "results.pdf").read_bytes()
-    assert content.startswith(b"%PDF") and content.rstrip().endswith(b"%%EOF")
-    # Fonts are embedded as TrueType, which publishers require.
-    assert b"/FontFile2" in content
-
-
 def test_only_figures_of_an_earlier_report_are_removed(files: Path, tmp_path: Path) -> None:
     for name in ("difficulty_2.svg", "radar_gpt-5.svg", "notes.png"):
         (tmp_path / name).write_text("")
@@ -335,24 +314,3 @@ def test_the_users_matplotlib_settings_have_no_effect(equal: list[Path]) -> None
     with matplotlib.rc_context({"font.size": 20, "lines.linewidth": 9}):
         assert drawn() == plain
         assert matplotlib.rcParams["font.size"] == 20
-
-
-def test_names_are_literal_short_and_on_one_line() -> None:
-    assert legend_label("_a") == " _a"
-    assert len(legend_label("x" * 99)) == 40
-    assert legend_label("two\nlines\tand\x1b") == "two lines and"
-    text = "A model with a long name that ends in something else"
-    with plot_style.plot_style():
-        assert fit_text(text, 9) == text
-        for width in (0.5, 1.0, 2.0):
-            cut = fit_text(text, width)
-            assert 0.75 * width < text_width(cut) <= width
-            assert cut.startswith("A") and cut.endswith("e") and "…" in cut
-
-
-def test_styles_of_runs_differ() -> None:
-    styles = [plot_style.run_style(index) for index in range(88)]
-    assert len({(style.colour, style.marker) for style in styles}) == 88
-    assert len({style.colour for style in styles[:8]}) == 8
-    # In grayscale, the runs of a figure differ in marker.
-    assert len({style.marker for style in styles[:11]}) == 11

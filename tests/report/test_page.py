@@ -15,14 +15,13 @@ import pytest
 from msgspec.structs import replace
 
 from numbench.records import Failure, Response
-from numbench.reporting import ReportResult, report
 from numbench.reporting.answer import answers
+from numbench.reporting.build import ReportResult, build_tables, report
 from numbench.reporting.data import ReportData
 from numbench.reporting.figures import render
+from numbench.reporting.page import PAPER_URL, render_page
 from numbench.reporting.page.escape import escape_invisible, json_block, truncate_middle
 from numbench.reporting.page.items import MAX_REASONING_LENGTH, MAX_TEXT_LENGTH
-from numbench.reporting.page.page import PAPER_URL, render_page
-from numbench.reporting.tables.registry import build_tables
 from numbench.reporting.tables.render import format_bounds, format_value
 from tests.report import runs
 
@@ -108,18 +107,10 @@ def test_the_page_begins_with_the_sentences_of_the_terminal(synthetic_data: Repo
     assert positions[-1] < page.index('data-table="summary"') < page.index('id="warnings"')
 
 
-def test_every_dataset_has_a_heading_of_its_own(synthetic_data: ReportData) -> None:
-    page = page_of(synthetic_data)
-    for table in ("summary", "log_smape"):
-        (text,) = re.findall(rf'<table data-table="{table}".*?</table>', page, re.S)
-        headings = re.findall(r'scope="rowgroup"><span>(.*?)</span>', text)
-        assert headings == [group.heading for group in synthetic_data.datasets]
-
-
 def test_every_cell_of_the_tables_is_in_the_page(synthetic_data: ReportData) -> None:
     page = page_of(synthetic_data)
     tables = build_tables(synthetic_data)
-    shown = [built for built in tables.values() if built.table.on_page]
+    shown = [built for name, built in tables.items() if name != "coverage"]
     assert len(shown) > 8
     for built in shown:
         rows = cells(page, built.table.name)
@@ -136,7 +127,7 @@ def test_every_cell_of_the_tables_is_in_the_page(synthetic_data: ReportData) -> 
 
 def test_cells_sort_by_their_unrounded_values(mixed: ReportResult, mixed_page: str) -> None:
     (run,) = mixed.data.runs
-    mean = mixed.data.mean(run)
+    mean = mixed.data.estimate(run)
     assert mean and f'data-sort="{mean.value}"' in mixed_page
 
 
@@ -219,7 +210,7 @@ def test_the_label_of_the_paper_protocol_stands_beside_the_exact_answer(tmp_path
 
 def test_the_figures_lead_and_omitted_ones_have_a_reason(mixed_page: str) -> None:
     assert mixed_page.index('aria-label="Figure radar"') < mixed_page.index("Rows with")
-    assert "pass at k: no run has several samples per question" in mixed_page
+    assert "pareto cost: fewer than two configurations" in mixed_page
     images = re.findall(r'<img [^>]*width="(\d+)" height="(\d+)"', mixed_page)
     assert images and all(int(width) < 1000 for width, _ in images)
 
@@ -230,16 +221,6 @@ def test_a_report_of_sizes_alone_has_no_responses(synthetic_data: ReportData) ->
     page = render_page(data, build_tables(data), figures, omitted)
     assert '<section id="items"' not in page
     assert page.index('aria-label="Figure horizons"') < page.index('data-table="horizons"')
-
-
-def test_a_table_of_another_package_is_shown(synthetic_data: ReportData) -> None:
-    tables = build_tables(synthetic_data)
-    built = tables["summary"]
-    from dataclasses import replace as changed
-
-    other = built._replace(table=changed(built.table, name="own", title="My own table"))
-    page = render_page(synthetic_data, {**tables, "own": other}, [], {})
-    assert page.index("Further tables") < page.index("My own table</h3>")
 
 
 def test_invisible_characters_are_escaped_and_lines_bounded() -> None:

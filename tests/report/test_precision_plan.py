@@ -43,13 +43,6 @@ def test_published_scores_give_the_largest_spread_and_the_costs_of_a_run() -> No
     assert plan.cost == pytest.approx(sum(task.cost or 0 for task in plan.tasks))
 
 
-def test_samples_multiply_requests_and_tokens_but_promise_no_gain_if_unknown() -> None:
-    one = nb.plan_precision("gpt-5", reasoning="minimal", tasks=["division"])
-    five = nb.plan_precision("gpt-5", reasoning="minimal", tasks=["division"], samples=5)
-    assert five.tasks[0].items == one.tasks[0].items
-    assert five.cost == pytest.approx(5 * (one.cost or 0))
-
-
 def test_pilot_gives_scores_and_spread(pilot: Path, tmp_path: Path) -> None:
     plan = nb.plan_precision(
         "baseline/float64", pilot=pilot, dataset=tmp_path / "longer", precision=5, difference=10

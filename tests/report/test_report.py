@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import os
+import re
 from pathlib import Path
 from typing import Any
 
@@ -17,13 +18,10 @@ from numbench.api import report as write_report
 from numbench.errors import BadInput
 from numbench.journal import Run, read_run, write_run
 from numbench.records import RunInfo
-from numbench.reporting import ReportResult
 from numbench.reporting.answer import answers
+from numbench.reporting.build import ReportResult, build_tables
 from numbench.reporting.data import ReportData
 from numbench.reporting.read import read_report_data
-from numbench.reporting.tables import registry
-from numbench.reporting.tables.model import Column, Row, Table
-from numbench.reporting.tables.registry import build_tables
 from numbench.reporting.tables.render import markdown
 from numbench.reporting.terminal import terminal_report
 from numbench.safe_console import SafeConsole
@@ -99,7 +97,7 @@ def test_another_dataset_leaves_means_tokens_and_prices_as_they_are(
     for row in alone["summary"].rows:
         (same,) = [r for r in together.rows if r.cells["level"] == row.cells["level"]
                    and r.cells["model"] == "Model A" and r.group == row.group]  # fmt: skip
-        for field in ("score", "tokens", "cost", "tokens_per_digit"):
+        for field in ("score", "tokens", "cost"):
             assert same.cells[field] == row.cells[field]
 
 
@@ -110,24 +108,16 @@ def test_datasets_have_headings_and_ranks_of_their_own(report: ReportResult) -> 
     for group in report.data.datasets:
         assert group.heading in groups
         assert group.label in screen
-        ranks = [known for i, known in report.data.ranks().items() if i in group.runs]
+        ranks = [known for i, known in report.data.ranks["all"].items() if i in group.runs]
         assert all(1 <= known.best <= known.worst <= len(group.runs) for known in ranks)
     # One run alone has no rank, and one that lacks tasks none among the means of all tasks.
-    assert len(report.data.ranks()) == 5
+    assert len(report.data.ranks["all"]) == 5
 
 
 def test_a_run_of_fewer_tasks_says_so(report: ReportResult) -> None:
     (note,) = report.tables["summary"].notes
     assert note.startswith("Model A (low): All is the mean over 2 of 5 tasks (Add, Std)")
-    assert "low, 2 of 5 tasks" in on_screen(report.data)
-
-
-def test_runs_on_one_task_have_ranks(synthetic_runs: Path, tmp_path: Path) -> None:
-    data = nb.generate("one-task", tasks=("addition",), size=40, out=tmp_path / "data")
-    for model in ("float64", "bfloat16"):
-        nb.run(f"baseline/{model}", dataset=data.path, out=tmp_path / model)
-    found = read_report_data([tmp_path / "float64", tmp_path / "bfloat16"])
-    assert found.ranks() == {0: (1, 1), 1: (2, 2)}
+    assert "2 of 5 tasks" in on_screen(report.data)
 
 
 def test_only_runs_on_the_dataset_paper_have_references(
@@ -155,7 +145,7 @@ def test_cells_without_responses_have_the_published_value_marked(paper_run: Path
     assert len(marked) == 11
     assert marked["GPT 5", "exponentiation"] == (78.6, None, None)
     # The mean beside it is the paper's own, not one of published and re-scored values.
-    mean = next(data.mean(one) for one in data.references if one.label == "GPT 5 (maximal)")
+    mean = next(data.estimate(one) for one in data.references if one.label == "GPT 5 (maximal)")
     assert mean and round(mean.value, 1) == 93.9 and mean.low is None
     assert "78.6 (published)" in markdown(tables["log_smape"])
     assert "pub." in on_screen(data)
@@ -182,7 +172,10 @@ def test_the_answer_names_rank_neighbours_and_price(report: ReportResult, paper_
     assert rank.startswith("Model A (high) scores 86.5 [")
     assert "has rank 1 to 2 of 5 on one@" in rank
     assert neighbours.startswith("Nearest worse: Model A (high, paraphrase-1), 12.2 points behind")
-    assert "tokens per answer and USD 0.96 [" in price
+    assert neighbours.endswith("on the 146 questions both answered.")
+    assert "tokens per answer (median 990) and USD 0.96 [" in price
+    (row,) = [row for row in report.tables["summary"].rows if row.run == 0]
+    assert row.cells["median_tokens"] == pytest.approx(990, abs=1)
     # An interval whose ends are the number as it is shown says nothing.
     prices = [one.sentences[-1] for one in answers(report.data)]
     assert any(text.endswith("and USD 0.02 per 1,000 questions.") for text in prices)
@@ -192,6 +185,33 @@ def test_the_answer_names_rank_neighbours_and_price(report: ReportResult, paper_
     assert " of 11 on paper@" in known.sentences[0]
     assert "; 3 without scores on every task have none" in known.sentences[0]
     assert "Nearest better: Llama 4 Maverick (none), " in known.sentences[1]
+
+
+def test_runs_of_one_name_are_told_apart_by_their_folders(
+    synthetic_runs: Path, tmp_path: Path
+) -> None:
+    run = read_run(synthetic_runs / "none")
+    responses = list(run.responses.values())
+    write_run(tmp_path / "first", elsewhere(run), responses)
+    write_run(tmp_path / "again", elsewhere(run), responses[:60])
+    data = read_report_data([tmp_path])
+    assert {one.note for one in data.runs} == {"first", "again"}
+    screen = on_screen(data)
+    assert "\n first " in screen and "\n again " in screen
+    # Equal answers to few common questions are neither better nor worse.
+    (known,) = answers(data)
+    assert "Equal: Model A (none, " in known.sentences[1]
+    assert ", difference 0.0 [" in known.sentences[1]
+    same = write_report([tmp_path], out=tmp_path / "out").tables["summary"]
+    assert {row.cells["model"] for row in same.rows} == {"Model A (first)", "Model A (again)"}
+
+
+def test_every_configuration_that_the_answer_names_is_in_the_terminal(paper_run: Path) -> None:
+    data = read_report_data([paper_run])
+    (known,) = answers(data)
+    (name,) = re.findall(r"Nearest better: (.+) \(none\),", known.sentences[1])
+    assert f"\n{name} " in on_screen(data)
+    assert "on the 90 questions both answered" not in known.sentences[1]
 
 
 @pytest.mark.parametrize("which", ["synthetic", "paper"])
@@ -231,23 +251,6 @@ def test_runs_of_a_task_that_is_not_installed_are_left_out(
         read_report_data([run])
 
 
-def test_a_mean_that_few_answers_make_is_shown_with_its_median(
-    synthetic_runs: Path, tmp_path: Path
-) -> None:
-    run = read_run(synthetic_runs / "none")
-    responses = list(run.responses.values())
-    huge = msgspec.structs.replace(
-        responses[0], usage=msgspec.structs.replace(responses[0].usage, generated=60_000)
-    )
-    write_run(tmp_path / "run", elsewhere(run), [huge, *responses[1:]])
-    data = read_report_data([tmp_path / "run"])
-    (text,) = [warning.text for warning in data.warnings if "1 of 150 answers have" in warning.text]
-    assert "--max-tokens" in text
-    (row,) = build_tables(data)["summary"].rows
-    assert row.cells["median_tokens"] == pytest.approx(20, abs=5)
-    assert "(median 2" in answers(data)[0].sentences[-1]
-
-
 def test_warnings_are_said_once_with_what_to_do(report: ReportResult) -> None:
     texts = report.warnings
     assert len(set(texts)) == len(texts)
@@ -258,9 +261,8 @@ def test_warnings_are_said_once_with_what_to_do(report: ReportResult) -> None:
 
 def test_objects_are_short_in_a_notebook_and_have_a_table(report: ReportResult) -> None:
     assert len(repr(report)) < 200
-    html = report._repr_html_()
-    assert "<table>" in html
-    assert "Model A" in html
+    shown = report._repr_markdown_()
+    assert "| Model A " in shown and "Model A \\(high" not in shown
     scored = report.data.runs[0].scored
     assert scored
     assert len(repr(scored)) < 300
@@ -281,25 +283,5 @@ def test_names_of_other_people_are_text_in_every_format(
     assert "\\textbackslash{}input" in (result.out / "tables/summary.tex").read_text()
     for path in ("tables/summary.md", "report.html"):
         assert "<script>alert" not in (result.out / path).read_text()
-    assert "<script>" not in result._repr_html_()
+    assert "<script>" not in result._repr_markdown_()
     assert "\x1b" not in on_screen(result.data)
-
-
-def test_a_table_of_another_package(
-    synthetic_runs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def count(data: ReportData) -> list[Row]:
-        return [Row({"run": run.label, "tasks": len(run.tasks)}) for run in data.runs]
-
-    def fail(data: ReportData) -> list[Row]:
-        raise RuntimeError("first\nsecond")
-
-    columns = (Column("run", "Run"), Column("tasks", "Tasks", "count"))
-    good = Table("task-counts", "Task counts", "Tasks of each run.", columns, count)
-    bad = Table("failing", "Failing", "Never written.", columns, fail)
-    plugins = [("good", good), ("bad", bad)]
-    monkeypatch.setattr(registry, "load_plugins", lambda group, kind: plugins)
-    result = write_report(synthetic_runs / "none", out=tmp_path / "out")
-    assert rows(result.out, "task-counts") == [{"group": "", "run": "Model A (none)", "tasks": "5"}]
-    assert not (result.out / "tables/failing.csv").exists()
-    assert "failing of a plugin is left out: RuntimeError: first second" in result.warnings[0]

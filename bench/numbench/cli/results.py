@@ -6,15 +6,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from numbench.cli.options import console, plain_table, print_to_stderr
-from numbench.errors import BadInput, NumbenchError
+from numbench.errors import NumbenchError
 from numbench.records import ProtocolName
 from numbench.runner.spec import listed_values, parse_tasks
 
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from numbench.reporting import ReportResult
-    from numbench.reporting.regression import MarginPlan, Regression
+    from numbench.reporting.build import ReportResult
+    from numbench.reporting.regression import Regression
 
 _VERDICTS = {
     "better": ("better", "green"),
@@ -52,7 +52,7 @@ def report(
       out (FOLDER): Folder to write.
       formats (LIST): Formats of the figures: svg, png, pdf.
     """
-    from numbench.reporting import report as write_report
+    from numbench.reporting.build import report as write_report
 
     figures = listed_values(formats)
     _print_report(write_report(runs or None, protocol, references, out, figures, print_to_stderr))
@@ -60,7 +60,7 @@ def report(
 
 def compare(
     old: Path,
-    new: Path | None = None,
+    new: Path,
     *,
     margin: float | None = None,
     partial: bool = False,
@@ -72,32 +72,24 @@ def compare(
     Examples:
       numbench compare results/OLD results/NEW
       numbench compare results/OLD results/NEW --margin 5
-      numbench compare results/OLD --margin 5           before the new run
 
     Runs are compared on the questions that both answered, task by task and by the mean over the
     tasks (All); horizon runs by the problem size at 50%. The exit code is 1 if the new run is
     worse, or if tasks or answers are missing. "Not significantly different" does not mean equal:
-    with --margin, the exit code is 1 unless a larger regression is excluded in every task. Without
-    NEW, --margin shows which margin a new run on the same questions can exclude.
+    with --margin, the exit code is 1 unless a larger regression is excluded in every task.
 
     Writes no files.
 
     Options:
       old: Run folder to compare with.
-      new: Run folder of the same kind. [default: none; show what --margin can exclude]
+      new: Run folder of the same kind.
       margin (POINTS): Fail unless a regression larger than this is excluded.
       partial: Do not fail for missing tasks or answers.
       protocol: exact: exact truth and a strict parser. lenient: the same, and answers in other
         formats are read too. paper: the paper's scoring.
     """
     from numbench.reporting.regression import compare as compare_runs
-    from numbench.reporting.regression import plan_margin
 
-    if new is None:
-        if margin is None:
-            raise BadInput("give two runs, OLD and NEW; or OLD and --margin POINTS to plan")
-        _print_margins(plan_margin(old, margin, protocol))
-        return
     result = compare_runs(old, new, protocol, margin, partial)
     terminal = console()
     terminal.print(_regression_table(result))
@@ -125,20 +117,6 @@ def _regression_table(result: Regression) -> Table:
             verdict = ("excluded", "green") if is_excluded else ("not excluded", "red")
         table.add_row(task_name(task.task), *map(Text, task.texts), value, Text(*verdict))
     return table
-
-
-def _print_margins(plan: MarginPlan) -> None:
-    from numbench.reporting.comparisons import task_name
-
-    table = plain_table("<>", "Task", "Margin")
-    for task, least in plan.by_task.items():
-        table.add_row(task_name(task), f"{least:.1f}")
-    console().print(table)
-    print(
-        f"Margin: what a new run of an equal model with unrelated errors passes in 80% of cases.\n"
-        f"It passes --margin {plan.margin:g} in all tasks in {plan.chance:.0%} of cases, and "
-        f"--margin {plan.sufficient:.1f} in 80%."
-    )
 
 
 def show(

@@ -216,7 +216,7 @@ def _entry(
     data: ReportData, configuration: Configuration, run: ScoredRun, task: str
 ) -> dict[str, object]:
     """Return a score, with its reasoning level, metric, interval, protocol and signature."""
-    estimate = data.score(configuration, task)
+    estimate = data.estimate(configuration, "score", task)
     assert estimate
     known = estimate.low is not None and estimate.high is not None
     interval = f"{estimate.low:.2f} to {estimate.high:.2f}" if known else "unknown"

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from numbench.dataset.store import sha256_of
 from numbench.journal import INFO, RESPONSES
 from numbench.records import RunInfo
 from numbench.reporting.data import ReportData
-from numbench.reporting.page.page import PageTable, page_table
 from numbench.reporting.tables.model import NAME_COLUMNS, BuiltTable, Cell, Column, Row, Table
 from numbench.tasks import TASKS
 
@@ -20,7 +19,7 @@ _FILES = (INFO, RESPONSES, "requests.jsonl", "rounds.jsonl")
 _COUNTS = (Column("answered", "Answered", "count"), Column("questions", "Questions", "count"))
 
 
-def incomplete_table(data: ReportData, links: Mapping[int, str]) -> PageTable:
+def incomplete_table(data: ReportData) -> BuiltTable:
     """Return the runs that do not answer their whole dataset: without ranks, most answers first."""
     order = sorted(range(len(data.runs)), key=lambda i: -data.runs[i].completeness.answered)
     rows = []
@@ -33,10 +32,10 @@ def incomplete_table(data: ReportData, links: Mapping[int, str]) -> PageTable:
         "These runs lack more than 1% of the answers to a task. They have no rank, and are in no "
         "comparison and no figure."
     )
-    return _table("incomplete", "Incomplete runs", caption, (*NAME_COLUMNS, *_COUNTS), rows, links)
+    return _table("incomplete", "Incomplete runs", caption, (*NAME_COLUMNS, *_COUNTS), rows)
 
 
-def score_table(data: ReportData, index: int, is_ranked: bool) -> PageTable:
+def score_table(data: ReportData, index: int, is_ranked: bool) -> BuiltTable:
     """Return the scores of one run, one row per task; an incomplete run has no ranks."""
     run = data.runs[index]
     rows = []
@@ -44,10 +43,10 @@ def score_table(data: ReportData, index: int, is_ranked: bool) -> PageTable:
         answered, total = run.completeness.by_task[task]
         cells: dict[str, Cell] = {
             "task": TASKS[task].display,
-            "score": data.score(run, task),
-            "exact_match": data.exact_match(run, task),
-            "tokens": data.tokens(run, task),
-            "ranks": data.ranks(task).get(index) if is_ranked else None,
+            "score": data.estimate(run, "score", task),
+            "exact_match": data.estimate(run, "exact_match", task),
+            "tokens": data.estimate(run, "generated_tokens", task),
+            "ranks": data.ranks[task].get(index) if is_ranked else None,
             "answered": answered,
             "questions": total,
         }
@@ -75,10 +74,9 @@ def _table(
     caption: str,
     columns: Sequence[Column],
     rows: Sequence[Row],
-    links: Mapping[int, str] | None = None,
-) -> PageTable:
+) -> BuiltTable:
     table = Table(name, title, caption, columns, lambda data: rows)
-    return page_table(BuiltTable(table, tuple(columns), tuple(rows), ()), links)
+    return BuiltTable(table, tuple(columns), tuple(rows), ())
 
 
 def settings(info: RunInfo) -> dict[str, str]:

@@ -16,24 +16,21 @@ from numbench.journal import INFO
 from numbench.leaderboard import run_tables
 from numbench.output_folders import check_output_folder
 from numbench.reporting.answer import answers
-from numbench.reporting.build import report_json
+from numbench.reporting.build import build_tables, report_json
 from numbench.reporting.data import ReportData
 from numbench.reporting.figures import RenderedFigure, render
-from numbench.reporting.page.page import (
+from numbench.reporting.page import (
     PAPER_URL,
     STYLES,
     WEB,
     content_security_policy,
     environment,
-    page_figure,
-    page_table,
     read_web,
     warnings_by_heading,
 )
 from numbench.reporting.read import read_report_data
 from numbench.reporting.scores_file import scores_parquet
 from numbench.reporting.tables.model import BuiltTable
-from numbench.reporting.tables.registry import build_tables
 from numbench.reporting.tables.render import csv
 from numbench.scoring import signature
 
@@ -119,19 +116,12 @@ def write_leaderboard(
     files["data/checksums.txt"] = "".join(checksums).encode()
     on_progress("writing pages")
     index = []
-    for name in _TABLES:
-        ranked_links = next((part.links() for part in parts if part.is_ranked), {})
-        if name in tables:
-            index.append(page_table(tables[name], ranked_links))
-        if name == "summary":
-            index += [
-                run_tables.incomplete_table(part.data, part.links())
-                for part in parts
-                if not part.is_ranked
-            ]
-    images = [page_figure(figure) for figure in figures]
+    for part in parts:
+        shown = [tables[name] for name in _TABLES if name in tables]
+        shown = shown if part.is_ranked else [run_tables.incomplete_table(part.data)]
+        index += [(table, part.links()) for table in shown]
     template = _renderer(title, repository)
-    pages = dict(_pages(parts, index, images, template))
+    pages = dict(_pages(parts, index, figures, template))
     for address, content in (files | {name: page.encode() for name, page in pages.items()}).items():
         jsonl.write_atomically(out / address, content)
     # Pages of runs that an earlier build wrote and this one did not.

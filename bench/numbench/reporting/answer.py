@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from numbench.reporting.comparisons import NOT_SIGNIFICANT
+from numbench.reporting.comparisons import ALL, NOT_SIGNIFICANT, PairDifference
 from numbench.reporting.data import Configuration, DatasetGroup, ReportData
 from numbench.reporting.references import DATASET
 from numbench.reporting.tables.model import Estimate
@@ -14,17 +14,16 @@ BASELINE_PREFIX = "baseline/"
 
 
 class Answer(NamedTuple):
-    """What a report says about a run. run: its index in `ReportData.runs`."""
+    """What a report says about the best run on a dataset."""
 
     group: DatasetGroup
-    run: int
     sentences: tuple[str, ...]
 
 
 def answers(data: ReportData) -> tuple[Answer, ...]:
     """Return the answer about the best run on each dataset."""
     return tuple(
-        Answer(group, index, answer(data, index))
+        Answer(group, answer(data, index))
         for group in data.datasets
         if (index := best_run(data, group)) is not None
     )
@@ -32,14 +31,14 @@ def answers(data: ReportData) -> tuple[Answer, ...]:
 
 def best_run(data: ReportData, group: DatasetGroup) -> int | None:
     """Return the first run of a dataset in the order of the tables; None without a mean."""
-    return next((index for index in group.runs if data.mean(data.runs[index])), None)
+    return next((index for index in group.runs if data.estimate(data.runs[index])), None)
 
 
 def answer(data: ReportData, index: int) -> tuple[str, ...]:
     """Return at most three sentences about a run: its rank, its neighbors and its price."""
     run = data.runs[index]
     group = data.group_of(run)
-    sentences = (_rank(data, group, index), _neighbors(data, group, run), _price(data, run))
+    sentences = (_rank(data, group, index), _neighbors(data, group, index), _price(data, run))
     return tuple(filter(None, sentences))
 
 
@@ -57,8 +56,8 @@ def how_to_compare(data: ReportData) -> str:
 
 
 def _rank(data: ReportData, group: DatasetGroup, index: int) -> str:
-    run, ranks = data.runs[index], data.ranks()
-    mean = data.mean(run)
+    run, ranks = data.runs[index], data.ranks[ALL]
+    mean = data.estimate(run)
     assert mean
     count = len(run.tasks)
     what = f"mean of {count} tasks" if count > 1 else "one task"
@@ -76,38 +75,61 @@ def _rank(data: ReportData, group: DatasetGroup, index: int) -> str:
     return f"{text} on {group.label}."
 
 
-def _neighbors(data: ReportData, group: DatasetGroup, run: Configuration) -> str:
-    """Return the configurations whose means are the nearest, by their paired differences."""
-    known = [
-        (other, difference)
-        for member in group.members
-        if (other := data.configurations[member]) is not run
-        and data.has_all_values(member, run.tasks)
-        and (difference := data.difference(other, run))
-    ]
+def nearest(data: ReportData, group: DatasetGroup, index: int) -> dict[str, PairDifference]:
+    """Return the configurations with the nearest means, by their paired differences from a run.
+
+    `better`, `equal` (to one digit after the point) or `worse` → the configuration minus the run.
+    """
+    run = data.configurations[index]
+    found: dict[str, PairDifference] = {}
+    for member in group.members:
+        other = data.configurations[member]
+        if member == index or not data.has_all_values(member, run.tasks):
+            continue
+        if one := data.difference(other, run):
+            points = round(one.difference, 1)
+            side = "better" if points > 0 else "worse" if points < 0 else "equal"
+            best = found.setdefault(side, one)
+            found[side] = min(best, one, key=lambda known: abs(known.difference))
+    return found
+
+
+def _neighbors(data: ReportData, group: DatasetGroup, index: int) -> str:
+    answered = sum(len(values.score) for values in data.runs[index].values.tasks.values())
+    known = nearest(data, group, index)
     parts = []
-    for name, where in (("better", "ahead"), ("worse", "behind")):
-        sides = [pair for pair in known if (pair[1].difference > 0) == (where == "ahead")]
-        if sides:
-            other, one = min(sides, key=lambda pair: abs(pair[1].difference))
-            ends = (one.low, one.high) if where == "ahead" else (-one.high, -one.low)
-            points = f"{abs(one.difference):.1f} points {where} [{ends[0]:z.1f}, {ends[1]:z.1f}]"
-            doubt = f", {NOT_SIGNIFICANT}" if one.verdict == NOT_SIGNIFICANT else ""
-            if doubt and ends[0] * ends[1] > 0:
-                doubt += " after correction for several comparisons"
-            parts.append(f"nearest {name}: {other.label}, {points}{doubt}")
+    for side in ("better", "equal", "worse"):
+        if one := known.get(side):
+            name = "equal" if side == "equal" else f"nearest {side}"
+            common = f" on the {one.items:,} questions both answered"
+            other = data.configurations[one.left].label
+            parts.append(f"{name}: {other}, {_distance(side, one)}")
+            parts[-1] += common if one.items < answered else ""
     text = "; ".join(parts)
     return f"{text[0].upper()}{text[1:]}." if text else ""
 
 
+def _distance(side: str, one: PairDifference) -> str:
+    """Return how far a configuration is ahead or behind, and whether this is significant."""
+    low, high = (-one.high, -one.low) if side == "worse" else (one.low, one.high)
+    interval = f"[{low:z.1f}, {high:z.1f}]"
+    if side == "equal":
+        return f"difference 0.0 {interval}"
+    text = (
+        f"{abs(one.difference):.1f} points {'ahead' if side == 'better' else 'behind'} {interval}"
+    )
+    if one.verdict != NOT_SIGNIFICANT:
+        return text
+    correction = " after correction for several comparisons" if low * high > 0 else ""
+    return f"{text}, {NOT_SIGNIFICANT}{correction}"
+
+
 def _price(data: ReportData, run: Configuration) -> str:
-    tokens, cost = data.mean(run, "generated_tokens"), data.cost(run)
+    tokens, cost = data.estimate(run, "generated_tokens"), data.cost(run)
     parts = []
     if tokens and not (run.scored and run.scored.info.model.startswith(BASELINE_PREFIX)):
-        text = f"{_with_interval(tokens, ',.0f')} tokens per answer"
-        if run.runaway:
-            text += f" (median {data.median_tokens(run):,.0f})"
-        parts.append(text)
+        median = "" if run.median_tokens is None else f" (median {run.median_tokens:,.0f})"
+        parts.append(f"{_with_interval(tokens, ',.0f')} tokens per answer{median}")
     if cost:
         parts.append(f"USD {_with_interval(cost, ',.2f')} per 1,000 questions")
     return f"It takes {' and '.join(parts)}." if parts else ""

@@ -6,6 +6,7 @@ import gc
 import platform
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 
@@ -14,44 +15,106 @@ from numbench._version import __version__
 from numbench.output_folders import check_output_folder
 from numbench.plot_style import check_formats
 from numbench.records import ProtocolName
-from numbench.reporting import ReportResult
+from numbench.reporting.answer import answers
 from numbench.reporting.data import Configuration, ReportData
 from numbench.reporting.figures import render, write_figures
-from numbench.reporting.page.page import render_page
+from numbench.reporting.page import render_page
 from numbench.reporting.read import read_report_data
 from numbench.reporting.scores_file import scores_parquet
-from numbench.reporting.tables.model import BuiltTable
-from numbench.reporting.tables.registry import build_tables, write_tables
-from numbench.reporting.tables.render import json_rows
+from numbench.reporting.tables import (
+    comparisons,
+    coverage,
+    findings,
+    horizons,
+    memory,
+    samples,
+    scores,
+    variants,
+)
+from numbench.reporting.tables.model import BuiltTable, build_table
+from numbench.reporting.tables.render import csv, escape_markdown, json_rows, latex, markdown
 from numbench.scoring import signature
+
+TABLES = (
+    scores.SUMMARY,
+    *scores.TASK_TABLES,
+    comparisons.COMPARISONS,
+    comparisons.PRICE,
+    samples.TABLE,
+    variants.TABLE,
+    findings.TABLE,
+    memory.TABLE,
+    horizons.TABLE,
+    coverage.TABLE,
+)
+"""The tables of a report, in the order in which they are shown."""
 
 _LIBRARIES = ("numpy", "matplotlib", "pyarrow", "jinja2", "msgspec")
 
 
-def build(
-    runs: Sequence[Path] | None,
-    protocol: ProtocolName,
-    references: bool,
-    out: Path,
-    formats: Sequence[str],
-    on_progress: Callable[[str], None],
+@dataclass(frozen=True, eq=False, repr=False)
+class ReportResult:
+    """A written report.
+
+    out: its folder. data: what it is made from. tables: name → table, with unrounded values.
+    """
+
+    out: Path
+    data: ReportData
+    tables: dict[str, BuiltTable]
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What affects how the numbers can be read, the most severe first."""
+        return tuple(warning.text for warning in self.data.warnings)
+
+    def __repr__(self) -> str:
+        runs = len(self.data.runs) + len(self.data.horizons)
+        return f"ReportResult({str(self.out)!r}, {runs} run{'s' * (runs != 1)})"
+
+    def _repr_markdown_(self) -> str:
+        """Return the answer, and the table of scores or of problem sizes, for a notebook."""
+        texts = [text for known in answers(self.data) for text in known.sentences]
+        shown = [self.tables[name] for name in ("log_smape", "horizons") if name in self.tables]
+        return "\n\n".join([*map(escape_markdown, texts), *map(markdown, shown)])
+
+
+def report(
+    runs: Sequence[Path] | None = None,
+    protocol: ProtocolName = "exact",
+    references: bool = True,
+    out: Path = Path("results/report"),
+    formats: Sequence[str] = ("svg",),
+    on_progress: Callable[[str], None] = lambda message: None,
 ) -> ReportResult:
-    """Implement `numbench.reporting.report`."""
+    """Score runs and write a report.
+
+    Writes to `out`: tables/, figures/, scores.parquet (unless all runs measure horizons),
+    report.json and report.html.
+
+    runs: folders that are runs or contain some; by default, all runs under results/ except for
+        the demo's (results/demo), unless there are no others.
+    references: whether runs on the dataset `paper` are compared with the published configurations.
+    formats: of the figures in figures/: svg, png, pdf.
+    on_progress: is called with a short message before each step.
+
+    Raises BadInput if there is no run, if one cannot be read, or for another format.
+    """
     check_output_folder(out)
     figure_formats = check_formats(formats)
     with _without_collection():
         data = read_report_data(runs, protocol, references, on_progress)
         on_progress("comparing runs and wrong answers")
         tables = build_tables(data)
-        write_tables(list(tables.values()), out / "tables")
+        write_tables(tables, out / "tables")
         figures, omitted = render(data, figure_formats, on_progress)
         write_figures(figures, figure_formats, out / "figures")
         # Another report may have written scores to the same folder.
         (out / "scores.parquet").unlink(missing_ok=True)
         if data.runs:
             on_progress("writing scores.parquet")
-            scores = scores_parquet(run.scored for run in data.runs if run.scored)
-            jsonl.write_atomically(out / "scores.parquet", scores)
+            scored = scores_parquet(run.scored for run in data.runs if run.scored)
+            jsonl.write_atomically(out / "scores.parquet", scored)
         on_progress("writing report.html")
         page = render_page(data, tables, figures, omitted)
         jsonl.write_atomically(out / "report.html", page.encode())
@@ -72,6 +135,29 @@ def _without_collection() -> Iterator[None]:
     finally:
         if was_enabled:
             gc.enable()
+
+
+def build_tables(data: ReportData) -> dict[str, BuiltTable]:
+    """Return name → table, for the tables that apply to the data."""
+    every = [build_table(table, data) for table in TABLES]
+    return {built.table.name: built for built in every if built}
+
+
+def write_tables(tables: Mapping[str, BuiltTable], folder: Path) -> None:
+    """Write each table as CSV and Markdown, and some as LaTeX; delete those of other reports."""
+    files: dict[str, bytes] = {}
+    for name, built in tables.items():
+        files[f"{name}.csv"] = csv(built)
+        files[f"{name}.md"] = markdown(built).encode()
+        if built.table.latex:
+            files[f"{name}.tex"] = latex(built).encode()
+    folder.mkdir(parents=True, exist_ok=True)
+    for table in TABLES:
+        for suffix in ("csv", "md", "tex"):
+            if (name := f"{table.name}.{suffix}") not in files:
+                (folder / name).unlink(missing_ok=True)
+    for name, content in files.items():
+        jsonl.write_atomically(folder / name, content)
 
 
 def report_json(
@@ -114,9 +200,9 @@ def _task_json(run: Configuration, data: ReportData, task: str) -> dict[str, obj
     cell = run.cells[task]
     assert run.scored
     estimates = {
-        "score": data.score(run, task),
-        "exact_match": data.exact_match(run, task),
-        "tokens": data.tokens(run, task),
+        "score": data.estimate(run, "score", task),
+        "exact_match": data.estimate(run, "exact_match", task),
+        "tokens": data.estimate(run, "generated_tokens", task),
     }
     return {
         "signature": signature(run.scored, task),

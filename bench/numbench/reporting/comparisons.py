@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from itertools import combinations
 from typing import Literal, NamedTuple
 
@@ -73,7 +75,8 @@ class PairDifference(NamedTuple):
         )
 
 
-class Comparisons(NamedTuple):
+@dataclass(frozen=True)
+class Comparisons:
     """Comparisons of runs, which are given by their indices.
 
     differences: of every two runs on the same dataset with common items, the earlier run on the
@@ -90,14 +93,19 @@ class Comparisons(NamedTuple):
 
         None without common items. `ALL` of a pair with one common task is that task.
         """
-        pair = {left, right}
-        found = [d for d in self.differences if {d.left, d.right} == pair and d.metric == metric]
-        matching = [d for d in found if d.task == task]
-        if not matching and task == ALL and len(found) == 1:
-            matching = found
-        if not matching:
-            return None
-        return matching[0] if matching[0].left == left else matching[0].reversed()
+        known = self._by_pair.get((min(left, right), max(left, right), metric), {})
+        if task == ALL and len(known) == 1:
+            (task,) = known
+        one = known.get(task)
+        return one if one is None or one.left == left else one.reversed()
+
+    @cached_property
+    def _by_pair(self) -> dict[tuple[int, int, Metric], dict[str, PairDifference]]:
+        pairs: dict[tuple[int, int, Metric], dict[str, PairDifference]] = {}
+        for one in self.differences:
+            key = min(one.left, one.right), max(one.left, one.right), one.metric
+            pairs.setdefault(key, {})[one.task] = one
+        return pairs
 
 
 def task_name(task: str) -> str:

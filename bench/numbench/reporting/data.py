@@ -12,7 +12,6 @@ import numpy as np
 
 from numbench.records import ProtocolName
 from numbench.reporting.comparisons import ALL, Comparisons, PairDifference, compare_values
-from numbench.reporting.configurations import Configuration, Measure, run_configurations
 from numbench.reporting.names import level_rank
 from numbench.reporting.references import (
     has_references,
@@ -21,8 +20,8 @@ from numbench.reporting.references import (
     read_references,
 )
 from numbench.reporting.tables.model import Estimate, Row, Table
+from numbench.reporting.values import Configuration, Measure, run_configurations
 from numbench.scoring import ScoredRun
-from numbench.scoring.tool_mentions import find_tool_mentions
 from numbench.stats.design import Stratum
 from numbench.stats.intervals import MeanIntervals, amount_intervals, mean_intervals
 from numbench.stats.multiple_testing import RankSet, holm, rank_sets
@@ -32,7 +31,6 @@ if TYPE_CHECKING:
     from numbench.forensics.findings import RunFindings
     from numbench.memory_test.outcome import Outcome
     from numbench.reporting.horizon_runs import HorizonRun
-    from numbench.reporting.tables.coverage import FormatScores
     from numbench.reporting.warnings import ReportWarning
 
 __all__ = ["Configuration", "DatasetGroup", "ReportData", "amount_estimate", "score_estimate"]
@@ -69,8 +67,7 @@ class ReportData:
 
     horizons: the measurements of horizons, in the order of their tables. references: whether to
     compare runs on the dataset `paper` with the published configurations. skipped: sentences about
-    run folders that could not be included; failures: about plugins that failed. Raises ValueError
-    without a run of either kind.
+    run folders that could not be included. Raises ValueError without a run of either kind.
     """
 
     def __init__(
@@ -84,7 +81,6 @@ class ReportData:
             raise ValueError("no runs")
         self.horizons = tuple(horizons)
         self.skipped = tuple(skipped)
-        self.failures: list[str] = []
         self._with_references = references
         self._estimates: dict[tuple[int, Measure, str], Estimate | None] = {}
         self._rows: dict[str, tuple[Row, ...]] = {}
@@ -157,34 +153,19 @@ class ReportData:
             self._rows[table.name] = tuple(table.rows(self)) if applies else ()
         return self._rows[table.name]
 
-    def score(self, configuration: Configuration, task: str) -> Estimate | None:
-        """Return the mean of a task in its headline metric, in percent."""
-        return self.estimate(configuration, "score", task)
-
-    def exact_match(self, configuration: Configuration, task: str) -> Estimate | None:
-        """Return the percentage of exact matches on a task."""
-        return self.estimate(configuration, "exact_match", task)
-
-    def tokens(self, configuration: Configuration, task: str) -> Estimate | None:
-        """Return the mean generated tokens per answer on a task."""
-        return self.estimate(configuration, "generated_tokens", task)
-
     def cost(self, configuration: Configuration, task: str = ALL) -> Estimate | None:
         """Return the US dollars per 1,000 questions; None if the cost of an item is unknown."""
         known = self.estimate(configuration, "cost", task)
         return known and Estimate(*(None if x is None else 1000 * x for x in known))  # type: ignore[arg-type]
 
-    def mean(self, configuration: Configuration, measure: Measure = "score") -> Estimate | None:
-        """Return the mean over the configuration's own tasks; None if one is unknown.
-
-        With a published cell among them, it is the mean of the published values, without interval.
-        """
-        return self.estimate(configuration, measure, ALL)
-
     def estimate(
-        self, configuration: Configuration, measure: Measure, task: str = ALL
+        self, configuration: Configuration, measure: Measure = "score", task: str = ALL
     ) -> Estimate | None:
-        """Return the mean of a measure on a task, or over the configuration's own tasks."""
+        """Return the mean of a measure on a task, or over the configuration's own tasks.
+
+        Scores are in percent. None if a task's value is unknown. With a published cell among the
+        tasks, the mean over them is that of the published values, without interval.
+        """
         key = id(configuration), measure, task
         if key not in self._estimates:
             self._estimates[key] = _estimate(configuration, measure, task)
@@ -194,18 +175,6 @@ class ReportData:
         """Return whether a value, or the mean, is a published one."""
         cells = configuration.published.get("score", {})
         return bool(cells) if task == ALL else task in cells
-
-    def median_tokens(self, configuration: Configuration, task: str = ALL) -> float | None:
-        """Return the median of the generated tokens of the answers; None if none is known."""
-        if self.is_published(configuration, task):
-            return None
-        known = configuration.answer_tokens(task)
-        return float(np.median(known)) if len(known) else None
-
-    @cached_property
-    def has_runaways(self) -> bool:
-        """Whether a few answers of any configuration have most of its tokens."""
-        return any(one.runaway for one in self.configurations)
 
     @cached_property
     def comparisons(self) -> Comparisons:
@@ -227,24 +196,22 @@ class ReportData:
         indices = (self.configurations.index(left), self.configurations.index(right))
         return self.comparisons.of(*indices, task)
 
-    def ranks(self, task: str = ALL) -> dict[int, RankSet]:
-        """Return the ranks that each run may have among the configurations on its dataset.
+    @cached_property
+    def ranks(self) -> dict[str, dict[int, RankSet]]:
+        """Task or `ALL` → run → the ranks that it may have among all on its dataset.
 
         With a probability of at least 95%, all of them contain the true ranks. The means are ranked
         among the configurations with responses on all tasks of the dataset.
         """
-        return self._ranks.get(task, {})
-
-    @cached_property
-    def _ranks(self) -> dict[str, dict[int, RankSet]]:
         ranks: dict[str, dict[int, RankSet]] = {task: {} for task in (ALL, *self.tasks)}
         for group in self.datasets:
             ranked = {ALL: self.ranked_members(group)} if len(group.tasks) > 1 else {}
             ranked |= {task: self.ranked_members(group, task) for task in group.tasks}
+            sets = {task: set(members) for task, members in ranked.items()}
             family = [
                 one
                 for one in self.comparisons.differences
-                if {one.left, one.right} <= set(ranked.get(one.task, ()))
+                if one.task in sets and {one.left, one.right} <= sets[one.task]
             ]
             losses: dict[str, list[tuple[int, int]]] = {}
             for one, p in zip(family, holm([one.p for one in family]), strict=True):
@@ -254,11 +221,11 @@ class ReportData:
                     losses.setdefault(one.task, []).append(pair)
             for task, members in ranked.items():
                 if len(members) > 1:
-                    sets = rank_sets(members, losses.get(task, []))
-                    ranks[task] |= {i: sets[i] for i in members if i in group.runs}
+                    known = rank_sets(members, losses.get(task, []))
+                    ranks[task] |= {i: known[i] for i in members if i in group.runs}
             if len(group.tasks) == 1:
-                ranks[ALL] |= {i: known for i, known in ranks[group.tasks[0]].items()
-                               if i in group.runs}  # fmt: skip
+                own = ranks[group.tasks[0]]
+                ranks[ALL] |= {i: own[i] for i in group.runs if i in own}
         return ranks
 
     def ranked_members(self, group: DatasetGroup, task: str = ALL) -> list[int]:
@@ -281,38 +248,6 @@ class ReportData:
 
         return find_matches(self)
 
-    def formats(self, run: Configuration) -> dict[str, FormatScores]:
-        """Return the exact match of a run's tasks under the protocols `exact` and `lenient`."""
-        return self._formats[self.runs.index(run)]
-
-    def tool_mentions(self, run: Configuration) -> dict[str, int]:
-        """Return, per task, the responses of a run whose reasoning mentions using a tool."""
-        return self._tool_mentions[self.runs.index(run)]
-
-    @cached_property
-    def _formats(self) -> list[dict[str, FormatScores]]:
-        from numbench.reporting.tables.coverage import format_scores
-
-        return [
-            {task: known for task in run.cells if (known := format_scores(run.scored, task))}
-            for run in self.runs
-            if run.scored
-        ]
-
-    @cached_property
-    def _tool_mentions(self) -> list[dict[str, int]]:
-        return [
-            {
-                task: sum(
-                    bool(row.response and find_tool_mentions(row.response.reasoning_text))
-                    for row in rows
-                )
-                for task, rows in run.scored.rows.items()
-            }
-            for run in self.runs
-            if run.scored
-        ]
-
     @cached_property
     def memory_tests(self) -> tuple[Outcome, ...]:
         """The outcomes of the memory tests whose two runs are among the runs."""
@@ -333,7 +268,7 @@ class ReportData:
         datasets = list(dict.fromkeys(one.values.dataset for one in found))
 
         def position(one: Configuration) -> tuple[float, ...]:
-            mean = self.mean(one)
+            mean = self.estimate(one)
             return (
                 datasets.index(one.values.dataset),
                 -len(one.tasks),

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 from numbench._version import __version__
 from numbench.horizon.estimate import TaskHorizon
 from numbench.journal import read_info
 from numbench.records import RunInfo
-from numbench.reporting.names import distinguishing_notes, level_rank, one_line, time_facets
+from numbench.reporting.names import folder_notes, level_rank, one_line
 from numbench.scoring.horizon_outcomes import read_horizons
 from numbench.tasks import SCALED_TASKS, TASKS
 
@@ -21,19 +21,15 @@ CONTROL = SCALED_TASKS["copy"].name
 class HorizonRun(NamedTuple):
     """The horizons of a model at a reasoning level.
 
-    path: the run folder. name: as requested (`--model`). model, level: as displayed, on one line.
-    created: ISO 8601. samples: per item. signature: the settings behind the horizons, in one line.
-    horizons: task → horizon, in the order of the registry. note: distinguishes runs of the same
-    model and level, otherwise empty.
+    path: the run folder. model, level: as displayed, on one line. created: ISO 8601. signature: the
+    settings behind the horizons, in one line. horizons: task → horizon, in the order of the
+    registry. note: distinguishes runs of the same model and level, otherwise empty.
     """
 
     path: str
-    name: str
     model: str
     level: str
-    source: Literal["measured", "imported"]
     created: str
-    samples: int
     signature: str
     horizons: dict[str, TaskHorizon]
     note: str = ""
@@ -58,14 +54,12 @@ def is_measurement(folder: Path) -> bool:
 def order_runs(runs: Sequence[HorizonRun], models: Sequence[str] = ()) -> list[HorizonRun]:
     """Return the runs by model, in the order of `models` and then of appearance, and by level.
 
-    Runs of the same model and level get what differs as notes: samples, date, time or a number.
+    Runs of the same model and level get their folders as notes.
     """
     order = list(dict.fromkeys([*models, *(run.model for run in runs)]))
     ordered = sorted(runs, key=lambda run: (order.index(run.model), level_rank(run.level)))
-    notes = distinguishing_notes(
-        [(run.model, run.level) for run in ordered],
-        [(("samples", f"{run.samples} samples"), *time_facets(run.created)) for run in ordered],
-    )
+    names = [(run.model, run.level) for run in ordered]
+    notes = folder_notes(names, [Path(run.path) for run in ordered])
     return [run._replace(note=note) for run, note in zip(ordered, notes, strict=True)]
 
 
@@ -80,12 +74,9 @@ def read_horizon_run(folder: Path) -> HorizonRun:
     info, horizons = read_info(folder), read_horizons(folder)
     return HorizonRun(
         path=folder.as_posix(),
-        name=info.model,
         model=one_line(info.display),
         level=one_line(info.reasoning),
-        source=info.source,
         created=info.created,
-        samples=info.samples,
         signature=_signature(info),
         horizons={task: horizons[task] for task in TASKS if task in horizons},
     )

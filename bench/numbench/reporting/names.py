@@ -4,20 +4,14 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Hashable, Sequence
+from pathlib import Path
 
 from numbench.records import PAPER, RunInfo
 from numbench.scoring import ScoredRun
-from numbench.scoring.completeness import completeness
 from numbench.scoring.scored_run import few_shot_count
 
 LEVELS = ("maximal", "high", "medium", "low", "minimal", "none")
 """Reasoning levels, highest first."""
-
-Facets = Sequence[tuple[str, str]]
-"""What runs may differ in, as pairs of name and text, the most telling first."""
-
-_UNNAMED_SETTINGS = {"base_url", "few_shot"}
-"""Settings that no name of a run has: an address may be private, and variants have the examples."""
 
 
 def one_line(text: str) -> str:
@@ -43,51 +37,11 @@ def variant_name(info: RunInfo) -> str:
     return one_line(", ".join(filter(None, parts))) if any(parts) else ""
 
 
-def run_facets(run: ScoredRun) -> Facets:
-    """Return what tells a run from others of the same model, level and variant."""
-    info, known = run.info, completeness(run)
-    settings = sorted(set(info.settings) - _UNNAMED_SETTINGS)
-    return (
-        ("items", "all questions" if known.is_complete else str(known)),
-        *((name, one_line(f"{name} {info.settings[name]}")) for name in settings),
-        *time_facets(info.created),
-    )
-
-
-def time_facets(created: str) -> Facets:
-    """Return the date of a run and its time of day, which `created` has in ISO 8601."""
-    parts = (("date", created[:10]), ("time", created[11:19]))
-    return tuple((key, one_line(text)) for key, text in parts if text)
-
-
-def distinguishing_notes(names: Sequence[Hashable], facets: Sequence[Facets]) -> list[str]:
-    """Return, per run, what distinguishes it from the others with its name; empty without others.
-
-    Facets are added until they differ; runs that differ in none are numbered in their order.
-    """
-    groups: dict[Hashable, list[int]] = {}
-    for index, name in enumerate(names):
-        groups.setdefault(name, []).append(index)
-    notes = [""] * len(names)
-    for members in groups.values():
-        if len(members) > 1:
-            for index, note in zip(
-                members, _notes([dict(facets[index]) for index in members]), strict=True
-            ):
-                notes[index] = note
+def folder_notes(names: Sequence[Hashable], folders: Sequence[Path]) -> list[str]:
+    """Return, for each run whose name another one has, its folder; otherwise an empty text."""
+    notes = []
+    for name, folder in zip(names, folders, strict=True):
+        alike = [other.name for other, known in zip(folders, names, strict=True) if known == name]
+        path = folder.name if alike.count(folder.name) == 1 else folder.as_posix()
+        notes.append(one_line(path) if len(alike) > 1 else "")
     return notes
-
-
-def _notes(facets: Sequence[dict[str, str]]) -> list[str]:
-    parts: list[list[str]] = [[] for _ in facets]
-    for key in dict.fromkeys(key for one in facets for key in one):
-        texts = [one.get(key, "") for one in facets]
-        groups = list(zip(map(tuple, parts), texts, strict=True))
-        if len(set(groups)) > len({tuple(part) for part in parts}):
-            for part, text in zip(parts, texts, strict=True):
-                part += [text] if text else []
-    notes = [", ".join(part) for part in parts]
-    return [
-        note if notes.count(note) == 1 else f"{note}, run {number}".removeprefix(", ")
-        for number, note in enumerate(notes, 1)
-    ]

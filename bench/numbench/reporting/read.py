@@ -8,11 +8,15 @@ from pathlib import Path
 from numbench.errors import BadInput, MissingTask
 from numbench.journal import find_runs
 from numbench.records import ProtocolName
-from numbench.reporting import DEFAULT_RUNS, DEMO_RUNS
 from numbench.reporting.data import ReportData
 from numbench.reporting.horizon_runs import is_measurement, order_runs, read_horizon_run
 from numbench.reporting.references import published_models
 from numbench.scoring import ScoredRun, score_run
+
+DEFAULT_RUNS = Path("results")
+"""Where a report looks for runs if none are named."""
+DEMO_RUNS = DEFAULT_RUNS / "demo"
+"""The demo's runs, which are shown next to others only if named."""
 
 
 def _ignore(message: str) -> None:

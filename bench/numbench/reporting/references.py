@@ -9,8 +9,7 @@ from typing import Any
 
 from numbench.dataset.store import RELEASED_DATASETS, Dataset
 from numbench.errors import BadInput
-from numbench.reporting.configurations import Configuration, Measure
-from numbench.reporting.values import RunValues, TaskValues, task_values
+from numbench.reporting.values import Configuration, Measure, RunValues, TaskValues, task_values
 from numbench.resources import resource_folder
 from numbench.tasks import PAPER_TASKS
 

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Literal, NamedTuple
-
-import numpy as np
 
 from numbench.errors import BadInput
 from numbench.horizon.comparison import HorizonShift, compare_horizons
@@ -23,14 +20,11 @@ from numbench.reporting.comparisons import (
     task_name,
 )
 from numbench.reporting.names import dataset_label
-from numbench.reporting.values import run_values
 from numbench.scoring import ScoredRun, score_dataset_run
 from numbench.scoring.completeness import MIN_ANSWERED_PERCENT, completeness
 from numbench.scoring.horizon_outcomes import read_horizons
-from numbench.scoring.scored_run import item_count, item_groups
-from numbench.stats.intervals import ALPHA, variance_of_mean
+from numbench.stats.intervals import ALPHA
 from numbench.stats.multiple_testing import holm
-from numbench.stats.planning import POWER, non_inferiority_power
 from numbench.tasks.prompts import changed_prompts
 from numbench.transforms import NO_TRANSFORM
 
@@ -72,20 +66,6 @@ class Regression(NamedTuple):
     margin: float | None = None
 
 
-class MarginPlan(NamedTuple):
-    """What a comparison with an old run on the same questions can exclude.
-
-    chance: that a new run of an equal model with unrelated errors passes `margin` in all tasks,
-    0 to 1. sufficient: the least margin that it passes with a chance of 80%. by_task: task → the
-    least margin that it passes in this task with a chance of 80%.
-    """
-
-    margin: float
-    chance: float
-    sufficient: float
-    by_task: dict[str, float]
-
-
 def compare(
     old: Path,
     new: Path,
@@ -102,7 +82,9 @@ def compare(
 
     Raises BadInput for runs that cannot be compared, and for a margin that is out of range.
     """
-    _check_margin(margin)
+    # The comparison is also false for NaN.
+    if margin is not None and not 0 < margin < 100:
+        raise BadInput(f"--margin {margin:g}: give points between 0 and 100")
     old, new = run_folder(old), run_folder(new)
     sizes = [read_info(folder).horizon is not None for folder in (old, new)]
     if all(sizes):
@@ -117,46 +99,12 @@ def compare(
     return _compare_scores(old, new, protocol, margin, partial)
 
 
-def plan_margin(old: Path, margin: float, protocol: ProtocolName = "exact") -> MarginPlan:
-    """Return which margin a comparison of a new run with `old` can exclude.
-
-    The new run has the same questions, scores and spread, and unrelated errors: if the same
-    questions are incorrect again, less is needed. Raises BadInput for a run without answers or a
-    margin that is out of range.
-    """
-    _check_margin(margin)
-    errors: dict[str, tuple[float, int]] = {}
-    for task, values in run_values(score_dataset_run(run_folder(old), protocol)).tasks.items():
-        stratum = values.stratum(values.score)
-        if n := int(stratum.n[0]):
-            errors[task] = (2 * float(variance_of_mean([stratum], 100.0**2)[0]), n)
-    if not errors:
-        raise BadInput(f"{old}: no answered items to compare with")
-
-    def chance(points: float, tasks: Sequence[str]) -> float:
-        return math.prod(non_inferiority_power(points, *errors[task]) for task in tasks)
-
-    def sufficient(tasks: Sequence[str]) -> float:
-        steps = np.arange(1, 1001) / 10
-        return next((float(m) for m in steps if chance(float(m), tasks) >= POWER), 100.0)
-
-    every = list(errors)
-    by_task = {task: sufficient([task]) for task in every}
-    return MarginPlan(margin, chance(margin, every), sufficient(every), by_task)
-
-
 def run_folder(path: Path) -> Path:
     """Return the only run folder at or below `path`. Raises BadInput if there are several."""
     folders = find_runs([path])
     if len(folders) > 1:
         raise BadInput(f"{path}: contains {len(folders)} runs; name one of them, e.g. {folders[0]}")
     return folders[0]
-
-
-def _check_margin(margin: float | None) -> None:
-    # The comparison is also false for NaN.
-    if margin is not None and not 0 < margin < 100:
-        raise BadInput(f"--margin {margin:g}: give points between 0 and 100")
 
 
 def excludes(task: ComparedTask, margin: float) -> bool:
@@ -173,31 +121,58 @@ def _compare_scores(
             f"{old} uses dataset {dataset_label(old_run)}, {new} uses dataset "
             f"{dataset_label(new_run)}: only runs on the same dataset can be compared"
         )
-    both = {
-        task: _answered_by(old_run, new_run, task) for task in old_run.rows if task in new_run.rows
-    }
+    old_items, new_items = _items(old_run), _items(new_run)
+    both = [task for task in old_items if task in new_items]
     if not both:
         raise BadInput(f"{old} and {new} have no task in common")
-    if not any(row.is_answered for rows in old_run.rows.values() for row in rows):
+    if not any(items.answered for items in old_items.values()):
         raise BadInput(f"{old}: no answered items to compare with")
     comparisons = compare_runs([new_run, old_run], one_sided=margin is not None)
     differences = [one for one in comparisons.differences if one.metric == "score"]
     tasks = tuple(map(_compared_task, differences))
-    if margin is None:
-        failures = [_worse(task) for task in tasks if task.verdict == "worse"]
-    else:
-        failures = [_not_excluded(task, margin) for task in tasks if not excludes(task, margin)]
-        compared = {task.task for task in tasks}
-        untested = [task_name(task) for task in both if task not in compared]
-        if untested and not partial:
-            failures.append(f"no common answers, so nothing is excluded: {', '.join(untested)}")
-    notes = [*_detectable(differences, margin), *_notes(old_run, new_run, both)]
-    gaps = list(_gaps(old_run, new_run, both))
-    if partial and any(all(pair) for pairs in both.values() for pair in pairs):
-        notes += [f"Partial: {gap}." for gap in gaps]
-    else:
-        failures += gaps
-    return Regression("scores", tasks, tuple(notes), tuple(failures), margin)
+    failures = list(_worse(tasks) if margin is None else _not_excluded(tasks, margin))
+    gaps = list(_gaps(old_items, new_run))
+    untested = [task_name(task) for task in both if task not in {task.task for task in tasks}]
+    if untested and margin is not None:
+        gaps.append(f"no common answers, so nothing is excluded: {', '.join(untested)}")
+    notes = [*_detectable(differences, margin), *_notes(old_run, new_run, old_items, new_items)]
+    # Without any common answer, there is nothing to compare.
+    has_common = any(old_items[task].answered & new_items[task].answered for task in both)
+    return _regression("scores", tasks, notes, failures, gaps, partial and has_common, margin)
+
+
+def _regression(
+    measure: Literal["scores", "problem sizes"],
+    tasks: tuple[ComparedTask, ...],
+    notes: Sequence[str],
+    failures: Sequence[str],
+    gaps: Sequence[str],
+    partial: bool,
+    margin: float | None = None,
+) -> Regression:
+    """Return a comparison in which gaps, what only the old run has, are notes or failures."""
+    if partial:
+        notes = [*notes, *(f"Partial: {gap}." for gap in gaps)]
+    elif gaps:
+        way_out = "--partial compares what both runs answered"
+        failures = [*failures, *gaps[:-1], f"{gaps[-1]}; {way_out}"]
+    return Regression(measure, tasks, tuple(notes), tuple(failures), margin)
+
+
+class _Items(NamedTuple):
+    """The ids of a task's items in a run, and of those that have an answer to any sample."""
+
+    asked: set[str]
+    answered: set[str]
+
+
+def _items(run: ScoredRun) -> dict[str, _Items]:
+    return {
+        task: _Items(
+            {row.item.id for row in rows}, {row.item.id for row in rows if row.is_answered}
+        )
+        for task, rows in run.rows.items()
+    }
 
 
 def _compared_task(one: PairDifference) -> ComparedTask:
@@ -209,18 +184,22 @@ def _compared_task(one: PairDifference) -> ComparedTask:
     )  # fmt: skip
 
 
-def _worse(task: ComparedTask) -> str:
-    old, new, change = task.texts
-    points, items = ("", "") if task.items is None else (" points", f", {task.items} items")
-    return f"{task_name(task.task)}: {old} -> {new} ({change}{points}, p {task.p:.2g}{items})"
+def _worse(tasks: Sequence[ComparedTask]) -> Iterator[str]:
+    for task in tasks:
+        if task.verdict == "worse":
+            old, new, change = task.texts
+            points, items = (" points", f", {task.items} items") if task.items else ("", "")
+            about = f"{change}{points}, p {task.p:.2g}{items}"
+            yield f"{task_name(task.task)}: {old} -> {new} ({about})"
 
 
-def _not_excluded(task: ComparedTask, margin: float) -> str:
-    return (
-        f"{task_name(task.task)}: a regression of more than {margin:g} points is not excluded "
-        f"({task.change:+.1f}, with 95% confidence at least {task.at_least:+.1f} points, "
-        f"{task.items} items)"
-    )
+def _not_excluded(tasks: Sequence[ComparedTask], margin: float) -> Iterator[str]:
+    if failed := [task for task in tasks if not excludes(task, margin)]:
+        listed = ", ".join(f"{task_name(one.task)} {one.at_least:+.1f}" for one in failed)
+        yield (
+            f"a regression of more than {margin:g} points is not excluded (with 95% confidence, at "
+            f"least: {listed})"
+        )
 
 
 def _detectable(differences: Sequence[PairDifference], margin: float | None) -> Iterator[str]:
@@ -246,33 +225,13 @@ def _detectable(differences: Sequence[PairDifference], margin: float | None) -> 
         yield f"Too few items to detect any difference: {', '.join(map(task_name, few))}."
 
 
-def _answered(run: ScoredRun, task: str) -> dict[str, bool]:
-    """Return for each item of a task, by id, whether any of its samples has an answer."""
-    return {
-        samples[0].item.id: any(row.is_answered for row in samples)
-        for samples in item_groups(run.rows[task])
-    }
-
-
-def _answered_by(old_run: ScoredRun, new_run: ScoredRun, task: str) -> list[tuple[bool, bool]]:
-    """Return for each item of both runs whether the old and the new one answered it."""
-    old_items, new_items = _answered(old_run, task), _answered(new_run, task)
-    return [(old_items[key], new_items[key]) for key in old_items if key in new_items]
-
-
-def _gaps(
-    old_run: ScoredRun, new_run: ScoredRun, both: dict[str, list[tuple[bool, bool]]]
-) -> Iterator[str]:
+def _gaps(old: dict[str, _Items], new_run: ScoredRun) -> Iterator[str]:
     """Yield which tasks and answers only the old run has."""
-    if missing := [task_name(task) for task in old_run.rows if task not in both]:
-        every = len(old_run.rows)
-        what = missing[0] if len(missing) == 1 else f"{len(missing)} of {every} tasks"
+    if missing := [task_name(task) for task in old if task not in new_run.rows]:
+        what = missing[0] if len(missing) == 1 else f"{len(missing)} of {len(old)} tasks"
         yield f"{what} missing from the new run"
     # An item that the new run does not include has no answer.
-    before = {
-        task: [item_id for item_id, answered in _answered(old_run, task).items() if answered]
-        for task in both
-    }
+    before = {task: items.answered for task, items in old.items() if task in new_run.rows}
     known = completeness(new_run, before)
     if tasks := known.incomplete_tasks:
         answered, total = map(sum, zip(*(known.by_task[task] for task in tasks), strict=True))
@@ -285,32 +244,32 @@ def _gaps(
 
 
 def _notes(
-    old_run: ScoredRun, new_run: ScoredRun, both: dict[str, list[tuple[bool, bool]]]
+    old_run: ScoredRun, new_run: ScoredRun, old: dict[str, _Items], new: dict[str, _Items]
 ) -> Iterator[str]:
     """Yield in what the runs differ, beside their answers."""
-    for name, run in (("old", old_run), ("new", new_run)):
-        yield from _only_in(name, [task for task in run.rows if task not in both])
+    yield from _only_in("old", [task for task in old if task not in new])
+    yield from _only_in("new", [task for task in new if task not in old])
+    pairs = [
+        (old[task], new[task], old[task].asked & new[task].asked) for task in old if task in new
+    ]
     lengths = {
-        (item_count(old_run, task), item_count(new_run, task), len(pairs))
-        for task, pairs in both.items()
-        if pairs
+        (len(one.asked), len(two.asked), len(common)) for one, two, common in pairs if common
     }
     for first, second, compared in sorted(lengths):
         if not first == second == compared:
             what = f"compared: the {compared} that both include"
             yield f"Items per task: {first} (old), {second} (new); {what}."
-    if once := sum(before != after for pairs in both.values() for before, after in pairs):
+    if once := sum(len((one.answered ^ two.answered) & common) for one, two, common in pairs):
         yield f"Items answered by only one run: {once}."
     old_info, new_info = old_run.info, new_run.info
-    differing = {
-        "Samples per item": (old_info.samples, new_info.samples),
-        "Transformations": (old_info.transform or NO_TRANSFORM, new_info.transform or NO_TRANSFORM),
-    }
-    if changed_prompts(old_info.prompt, new_info.prompt):
-        differing["Prompts"] = (old_info.prompt.name, new_info.prompt.name)
-    for what, (before, after) in differing.items():
-        if before != after or what == "Prompts":
+    for what, before, after in (
+        ("Samples per item", old_info.samples, new_info.samples),
+        ("Transformations", old_info.transform or NO_TRANSFORM, new_info.transform or NO_TRANSFORM),
+    ):
+        if before != after:
             yield f"{what} differ: {before} (old), {after} (new)."
+    if changed_prompts(old_info.prompt, new_info.prompt):
+        yield f"Prompts differ: {old_info.prompt.name} (old), {new_info.prompt.name} (new)."
 
 
 def _only_in(name: str, tasks: Sequence[str]) -> Iterator[str]:
@@ -330,7 +289,6 @@ def _compare_sizes(old: Path, new: Path, partial: bool) -> Regression:
         _compared_size(task, before[task], after[task], shift, p)
         for task, shift, p in zip(common, shifts, p_values, strict=True)
     )
-    failures = [_worse(task) for task in tasks if task.verdict == "worse"]
     notes = [*_fits("old", before, common), *_fits("new", after, common)]
     limited = [
         f"{task_name(task)} {shift.largest:,}"
@@ -341,10 +299,9 @@ def _compare_sizes(old: Path, new: Path, partial: bool) -> Regression:
         which = f"compared up to the smaller one: {', '.join(limited)}"
         notes.append(f"The runs end at different sizes; {which}.")
     notes += _only_in("new", [task for task in after if task not in before])
-    if missing := [task_name(task) for task in before if task not in after]:
-        gap = f"{', '.join(missing)} missing from the new run"
-        (notes if partial else failures).append(f"Partial: {gap}." if partial else gap)
-    return Regression("problem sizes", tasks, tuple(notes), tuple(failures))
+    missing = ", ".join(task_name(task) for task in before if task not in after)
+    gaps = [f"{missing} missing from the new run"] if missing else []
+    return _regression("problem sizes", tasks, notes, list(_worse(tasks)), gaps, partial)
 
 
 def _compared_size(

@@ -9,8 +9,8 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from numbench.reporting import ReportResult
-from numbench.reporting.answer import answers, best_run, how_to_compare
+from numbench.reporting.answer import answers, best_run, how_to_compare, nearest
+from numbench.reporting.build import ReportResult
 from numbench.reporting.comparisons import ALL, task_name
 from numbench.reporting.data import DatasetGroup, ReportData
 from numbench.reporting.horizon_runs import HorizonRun
@@ -26,8 +26,6 @@ WIDTH = 80
 
 _NAME_WIDTH = 19
 _REFERENCES = "Published models"
-_NEIGHBORS = 2
-"""References shown above and below the best run, by their means."""
 _MAX_LISTED_WARNINGS = 5
 _HORIZON_FIELDS = ("task", "unit", "h50", "h90", "questions")
 _VARIANT_FIELDS = ("model", "level", "variant", "difference", "p", "consistent")
@@ -94,15 +92,12 @@ def _blocks(tasks: Sequence[str]) -> Iterator[Sequence[str]]:
 
 
 def _shown_references(data: ReportData, group: DatasetGroup) -> list[int]:
-    """Return the best reference, and those nearest to the best run."""
+    """Return the best reference, and those that the answer names."""
     best = best_run(data, group)
-    own = data.mean(data.runs[best]) if best is not None else None
-    if own is None:
+    if best is None:
         return []
-    means = {index: data.mean(data.configurations[index]) for index in group.references}
-    above = [index for index, mean in means.items() if mean and mean.value > own.value]
-    below = [index for index, mean in means.items() if mean and mean.value <= own.value]
-    return [*above[:1], *above[1:][-_NEIGHBORS:], *below[:_NEIGHBORS]]
+    named = {one.left for one in nearest(data, group, best).values()}
+    return [index for index in group.references if index in {group.references[0], *named}]
 
 
 def _references_note(data: ReportData, group: DatasetGroup, shown: Sequence[int]) -> str:
@@ -118,7 +113,7 @@ def _references_note(data: ReportData, group: DatasetGroup, shown: Sequence[int]
 def _add_rows(
     table: Table, data: ReportData, index: int, tasks: Sequence[str], style: str = ""
 ) -> None:
-    """Add a line with the name and the scores, and one with the level and the intervals."""
+    """Add a line with the name and the scores, one with the level and the intervals, and notes."""
     one = data.configurations[index]
     values: list[Text] = []
     halves: list[Text] = []
@@ -130,8 +125,9 @@ def _add_rows(
     table.add_row(Text(_shortened(one.model)), *values, style=style)
     every = len(data.group_of(one).tasks)
     fewer = f"{len(one.tasks)} of {every} tasks" if len(one.tasks) < every else ""
-    level = " " + ", ".join(filter(None, (one.level, one.note, fewer)))
-    table.add_row(Text(level, style="dim"), *halves)
+    table.add_row(Text(f" {one.level}", style="dim"), *halves)
+    for note in filter(None, (one.note, fewer)):
+        table.add_row(Text(_shortened(f" {note}"), style="dim"))
 
 
 def _score(estimate: Estimate | None) -> str:

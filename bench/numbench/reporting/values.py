@@ -1,10 +1,13 @@
-"""The values of runs and references per task and item, from which comparisons are computed."""
+"""The values of runs and references per task and item, and the configurations that have them."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from statistics import fmean
+from typing import Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -12,9 +15,20 @@ import numpy.typing as npt
 from numbench.dataset.settings import strata_share_per_item
 from numbench.dataset.store import Dataset
 from numbench.records import Item
-from numbench.scoring import ScoredItem, ScoredRun, headline_percent
-from numbench.scoring.scored_run import counted_rows, item_groups, token_counts
+from numbench.reporting.names import dataset_label, folder_notes, one_line, variant_name
+from numbench.scoring import (
+    ScoredItem,
+    ScoredRun,
+    TaskSummary,
+    headline_percent,
+    score_lenient,
+    summarize,
+)
+from numbench.scoring.completeness import Completeness, completeness
+from numbench.scoring.scored_run import counted_rows, item_groups, item_means, token_counts
+from numbench.scoring.tool_mentions import find_tool_mentions
 from numbench.stats.design import Column, Design, Matrix, Stratum
+from numbench.tasks import TASKS
 
 VALUES = ("score", "exact_match", "generated_tokens", "reasoning_tokens", "cost")
 """The fields of `TaskValues` with a value of each item."""
@@ -153,3 +167,136 @@ def make_stratum(
 def _mean(values: Iterable[float | None]) -> float | None:
     known = [value for value in values if value is not None]
     return math.fsum(known) / len(known) if known else None
+
+
+Measure = Literal["score", "exact_match", "generated_tokens", "cost"]
+"""A value of an item that tables average: a field of `TaskValues`."""
+
+
+class FormatScores(NamedTuple):
+    """Exact match of one run on one task under the protocols `exact` and `lenient`, 0 to 100.
+
+    only_lenient: answers that only `lenient` reads.
+    """
+
+    exact: float
+    lenient: float
+    only_lenient: int
+
+
+def format_scores(run: ScoredRun, task: str) -> FormatScores | None:
+    """Return the exact match under both protocols; None under `paper` and without counted items."""
+    rows = counted_rows(run, task)
+    if run.protocol == "paper" or not rows:
+        return None
+    groups = item_groups(rows)
+    lenient = {
+        id(row): score_lenient(row.item, row.response)
+        for row in rows
+        if row.score.rule in (None, "lenient")
+    }
+
+    def is_exact(row: ScoredItem) -> bool:
+        return id(row) not in lenient and row.score.exact_match
+
+    def is_lenient(row: ScoredItem) -> bool:
+        return lenient.get(id(row), row.score).exact_match
+
+    return FormatScores(
+        100 * fmean(item_means(groups, is_exact)),
+        100 * fmean(item_means(groups, is_lenient)),
+        sum(score.status == "ok" for score in lenient.values()),
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Configuration:
+    """A model at a reasoning level on a dataset.
+
+    note: distinguishes runs of the same model and level, otherwise empty. dataset: `v1@3f9c2a`.
+    scored: the responses; None for a reference. published: measure → task → published mean, for
+    tasks of a reference without responses.
+    """
+
+    model: str
+    level: str
+    note: str
+    source: Literal["measured", "imported", "reference"]
+    dataset: str
+    values: RunValues
+    scored: ScoredRun | None = None
+    published: Mapping[Measure, Mapping[str, float]] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        """Return `GPT 5`, with the note if there is one."""
+        return f"{self.model} ({self.note})" if self.note else self.model
+
+    @property
+    def label(self) -> str:
+        """Return `GPT 5 (minimal)`, with the note if there is one."""
+        return f"{self.model} ({self.level}{f', {self.note}' if self.note else ''})"
+
+    @cached_property
+    def tasks(self) -> tuple[str, ...]:
+        """The tasks with a value, in the order of the registry."""
+        known = {task for task, values in self.values.tasks.items() if len(values.score)}
+        known |= set(self.published.get("score", ()))
+        return tuple(task for task in TASKS if task in known)
+
+    @cached_property
+    def cells(self) -> dict[str, TaskSummary]:
+        """Task → counts and statuses of the responses; empty for a reference."""
+        return summarize(self.scored) if self.scored else {}
+
+    @cached_property
+    def completeness(self) -> Completeness:
+        """How many of the dataset's questions the run answers."""
+        assert self.scored is not None
+        return completeness(self.scored)
+
+    @cached_property
+    def formats(self) -> dict[str, FormatScores]:
+        """Task → exact match under the protocols `exact` and `lenient`; empty for a reference."""
+        known = {task: format_scores(self.scored, task) for task in self.cells if self.scored}
+        return {task: scores for task, scores in known.items() if scores}
+
+    @cached_property
+    def tool_mentions(self) -> dict[str, int]:
+        """Task → responses whose reasoning mentions using a tool; empty for a reference."""
+        return {
+            task: sum(
+                bool(r.response and find_tool_mentions(r.response.reasoning_text)) for r in rows
+            )
+            for task, rows in (self.scored.rows if self.scored else {}).items()
+        }
+
+    @cached_property
+    def median_tokens(self) -> float | None:
+        """The median of the generated tokens of the answers; None if none is known or published."""
+        columns = [values.generated_tokens for values in self.values.tasks.values()]
+        every = np.concatenate([np.zeros(0), *columns])
+        known = every[~np.isnan(every)]
+        return float(np.median(known)) if len(known) and not self.published.get("score") else None
+
+
+def run_configurations(runs: Sequence[ScoredRun]) -> list[Configuration]:
+    """Return the configurations of runs, with what distinguishes them as notes."""
+    names = [
+        (one_line(run.info.display), one_line(run.info.reasoning), variant_name(run.info),
+         dataset_label(run))
+        for run in runs
+    ]  # fmt: skip
+    notes = folder_notes(names, [run.path for run in runs])
+    return [
+        Configuration(
+            model,
+            level,
+            ", ".join(filter(None, (variant, note))),
+            run.info.source,
+            dataset,
+            run_values(run),
+            run,
+        )
+        for run, (model, level, variant, dataset), note in zip(runs, names, notes, strict=True)
+    ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from statistics import fmean
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
@@ -45,14 +45,6 @@ _TO_DO = {
     "missing": "; the command of the run resumes it",
     "error": "; numbench run --retry error asks them again",
 }
-_ROW_FACTS: dict[str, Callable[[ScoredItem], bool]] = {
-    "answers that stop at the token limit, but could be read": lambda row: (
-        row.score.status == "ok"
-        and row.response is not None
-        and row.response.finish_reason == "length"
-    ),
-}
-"""Facts about responses that are worth knowing."""
 
 
 class ReportWarning(NamedTuple):
@@ -64,12 +56,11 @@ class ReportWarning(NamedTuple):
 
 def report_warnings(data: ReportData) -> tuple[ReportWarning, ...]:
     """Return the warnings of a report, the most severe ones first."""
-    scores = [*data.skipped, *data.failures, *_mixed_runs(data)]
-    scores += [f"{run.label}: {text}" for run in data.runs for text in _runaway(run)]
+    scores = [*data.skipped, *_mixed_runs(data)]
     scores += [f"{run.label}: {text}" for run in data.runs for text in _score_texts(run)]
     scores += memory_warnings(data)
     scores += [f"{run.label}: {text}" for run in data.horizons for text in _horizon_texts(run)]
-    information = [f"{run.label}: {text}" for run in data.runs for text in _information(data, run)]
+    information = [f"{run.label}: {text}" for run in data.runs for text in _information(run)]
     texts: dict[Severity, list[str]] = {"scores": scores, "information": information}
     return tuple(
         ReportWarning(text, severity)
@@ -89,15 +80,6 @@ def _mixed_runs(data: ReportData) -> Iterator[str]:
         forms = dict.fromkeys(info.transform or NO_TRANSFORM for info in infos)
         if len(forms) > 1:
             yield f"{group.label}: the runs ask in different forms ({', '.join(forms)})."
-
-
-def _runaway(run: Configuration) -> Iterator[str]:
-    if known := run.runaway:
-        yield (
-            f"{known.answers} of {known.of:,} answers have {known.share:.0%} of all generated "
-            f"tokens ({known.least:,} or more each): the mean is {known.mean:,.0f} tokens, the "
-            f"median {known.median:,.0f}. A token limit (--max-tokens) bounds such answers."
-        )
 
 
 def _score_texts(run: Configuration) -> Iterator[str]:
@@ -151,15 +133,14 @@ def _convention_texts(run: Configuration, scored: ScoredRun) -> Iterator[str]:
             )
 
 
-def _information(data: ReportData, run: Configuration) -> Iterator[str]:
+def _information(run: Configuration) -> Iterator[str]:
     scored = run.scored
     assert scored
-    formats = data.formats(run)
-    counts = {task: result.only_lenient for task, result in formats.items()}
+    counts = {task: result.only_lenient for task, result in run.formats.items()}
     if any(counts.values()):
         changes = ", ".join(
             f"{TASKS[task].display} {result.lenient:.1f} instead of {result.exact:.1f}"
-            for task, result in formats.items()
+            for task, result in run.formats.items()
             if result.lenient != result.exact
         )
         then = f"; with them, exact match is {changes}" if changes else ""
@@ -168,12 +149,11 @@ def _information(data: ReportData, run: Configuration) -> Iterator[str]:
             f"answers in other formats than requested, {what}; --protocol lenient reads them "
             f"({_per_task(counts)}){then}."
         )
-    facts = {
-        text: {task: sum(map(applies, rows)) for task, rows in scored.rows.items()}
-        for text, applies in _ROW_FACTS.items()
-    }
-    facts["reasoning mentions a calculator, code or search"] = data.tool_mentions(run)
-    for text, counts in facts.items():
+    stopped = {task: sum(map(_is_read_but_cut_off, rows)) for task, rows in scored.rows.items()}
+    for text, counts in (
+        ("answers that stop at the token limit, but could be read", stopped),
+        ("reasoning mentions a calculator, code or search", run.tool_mentions),
+    ):
         if any(counts.values()):
             yield f"{text} ({_per_task(counts)})."
     unknown = {task: cell.tokens_unknown for task, cell in run.cells.items()}
@@ -184,6 +164,11 @@ def _information(data: ReportData, run: Configuration) -> Iterator[str]:
     else:
         excluded = " or with one that the paper excluded" if scored.protocol == "paper" else ""
         yield f"responses without a token count{excluded} ({_per_task(unknown)})."
+
+
+def _is_read_but_cut_off(row: ScoredItem) -> bool:
+    response = row.response
+    return row.score.status == "ok" and bool(response and response.finish_reason == "length")
 
 
 def _per_task(counts: Mapping[str, int]) -> str:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
+from base64 import b64encode
 from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from markupsafe import Markup
 from matplotlib.figure import Figure
 
 from numbench import jsonl, plot_style
@@ -25,12 +28,30 @@ FIGURES: tuple[FigureSpec, ...] = (
 )
 
 
+_SVG_SIZE = re.compile(rb'<svg [^>]*width="([\d.]+)pt" height="([\d.]+)pt"')
+_PIXELS_PER_POINT = 16 / 9
+"""A third more than in print, so the smallest text of a figure, 7 points, has 12 pixels."""
+
+
 class RenderedFigure(NamedTuple):
     """A figure with its files: format → content."""
 
     stem: str
     spec: FigureSpec
     files: dict[str, bytes]
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """Width and height in pixels of CSS."""
+        known = _SVG_SIZE.search(self.files["svg"])
+        assert known is not None, "matplotlib writes the size in points"
+        width, height = (round(float(points) * _PIXELS_PER_POINT) for points in known.groups())
+        return width, height
+
+    @property
+    def source(self) -> Markup:
+        """The figure as a URL with its content."""
+        return Markup(f"data:image/svg+xml;base64,{b64encode(self.files['svg']).decode()}")
 
 
 def render(

@@ -6,10 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from numbench.plot_style import GREY, PALETTE, LinePattern, RunStyle
+from numbench.plot_style import GREY, PALETTE
 from numbench.reporting.comparisons import ALL, task_name
 from numbench.reporting.data import ReportData
 from numbench.reporting.figures.draw import (
@@ -19,7 +18,6 @@ from numbench.reporting.figures.draw import (
     facets,
     fit_text,
     interval_key,
-    key,
     legend,
     legend_label,
     lines,
@@ -44,7 +42,6 @@ from numbench.stats.intervals import Interval, score_interval
 from numbench.tasks import TASKS
 
 BINS = 8
-_DASHED: LinePattern = (0, (5, 1.5))
 _ACROSS = 4
 _ROW_HEIGHT = 0.15
 _MIN_RANGE = 5.0
@@ -128,29 +125,19 @@ def _pass_at_k_of(data: ReportData, rows: Mapping[int, Sequence[Row]]) -> Figure
             label = legend_label(run_label(data, data.runs[run]))
             for row in of_run:
                 if row.task == task:
-                    solid = styles[run]._replace(line="-")
-                    _share_line(axes, row, "pass_at_", solid, label)
-                    _share_line(axes, row, "majority_at_", solid._replace(line=_DASHED), "")
+                    shares = {
+                        int(field.removeprefix("pass_at_")): share
+                        for field, share in row.cells.items()
+                        if field.startswith("pass_at_") and isinstance(share, float)
+                    }
+                    lines(axes, list(shares), list(shares.values()), styles[run], label)
         axes.set_title(TASKS[task].display)
         score_axis(axes)
         count_axis(axes)
-    key(figure.axes[0], "solid: pass@k", color=GREY)
-    key(figure.axes[0], "dashed: majority of k", color=GREY, linestyle=_DASHED)
     figure.supxlabel("samples k")
     figure.supylabel("questions in percent")
     legend(figure)
     return figure
-
-
-def _share_line(axes: Axes, row: Row, name: str, style: RunStyle, label: str) -> None:
-    """Draw the percentages of a row for every k with a known one."""
-    shares = {
-        int(field.removeprefix(name)): share
-        for field, share in row.cells.items()
-        if field.startswith(name) and isinstance(share, float)
-    }
-    if shares:
-        lines(axes, list(shares), list(shares.values()), style, label)
 
 
 def _variants(data: ReportData) -> Drawn:
@@ -204,7 +191,7 @@ FIGURES = (
     FigureSpec(
         "pass_at_k",
         "Do repeated samples help? pass@k: the percentage of questions with a correct answer among "
-        "k samples; majority of k: the accuracy of the most frequent answer.",
+        "k samples.",
         _pass_at_k,
     ),
     FigureSpec(

@@ -30,7 +30,7 @@ DOMINATED_COLOUR = "#8a8a8a"
 _LEGEND_ROW_HEIGHT = 0.145
 _LEGEND_KEY_WIDTH = 0.43
 _LOG_SCALE_RATIO = 20
-_MAX_LABEL_LENGTH = 40
+_MAX_LABEL_WIDTH = 2.4
 _MARKER_SIZE = 5.0
 
 
@@ -265,8 +265,8 @@ def _name_points(axes: Axes, points: Sequence[Point], best: Sequence[Point]) -> 
     scale = axes.figure.dpi / 72
     frame = axes.get_window_extent()
     height = 1.25 * SMALL_FONT_SIZE * scale
-    centres = {p: axes.transData.transform((p.price.value, p.score.value)) for p in points}
     half = (_MARKER_SIZE / 2 + 0.5) * scale
+    centres = {p: axes.transData.transform((p.price.value, p.score.value)) for p in points}
     taken = [Bbox([[x - half, y - half], [x + half, y + half]]) for x, y in centres.values()]
     steps = []
     for (x, y), (right, top) in pairwise(centres[point] for point in best):
@@ -276,23 +276,18 @@ def _name_points(axes: Axes, points: Sequence[Point], best: Sequence[Point]) -> 
         width = text_width(name) * axes.figure.dpi
         x, y = centres[point]
         sides = [(x - width - half, 1), (x + half, -1), (x + half, 1), (x - width - half, -1)]
-        free = [
-            (lift, box.count_overlaps(steps), box)
-            for lift in (0.0, 1.0, 2.0, 3.0)
+        boxes = [
+            Bbox.from_bounds(left, y + (0.6 * side - 0.5) * height, width, height)
             for left, side in sides
-            for box in [
-                Bbox.from_bounds(left, y + side * (0.6 + lift) * height - height / 2, width, height)
-            ]
-            if _fits(box, frame) and not box.count_overlaps(taken)
         ]
+        free = [box for box in boxes if _fits(box, frame) and not box.count_overlaps(taken)]
         if not free:
             continue
-        lift, _, box = min(free, key=lambda known: known[:2])
+        box = min(free, key=lambda box: box.count_overlaps(steps))
         taken.append(box)
-        place = axes.transAxes.inverted()
         axes.annotate(
             name,
-            tuple(place.transform(box.get_points().mean(axis=0))),
+            tuple(axes.transAxes.inverted().transform(box.get_points().mean(axis=0))),
             xycoords="axes fraction",
             ha="center",
             va="center",
@@ -301,12 +296,6 @@ def _name_points(axes: Axes, points: Sequence[Point], best: Sequence[Point]) -> 
             bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 0.2},
             zorder=5,
         )
-        if lift:
-            # A line leads to a name that is not beside its point.
-            end = (box.x0 if box.x0 > x else box.x1, (box.y0 + box.y1) / 2)
-            line = {"arrowstyle": "-", "linewidth": 0.5, "color": GREY, "shrinkA": 0, "shrinkB": 3}
-            to = tuple(place.transform(end))
-            axes.annotate("", _price(point), to, textcoords="axes fraction", arrowprops=line)
 
 
 def _price(point: Point) -> tuple[float, float]:
@@ -314,12 +303,7 @@ def _price(point: Point) -> tuple[float, float]:
 
 
 def _fits(box: Bbox, frame: Bbox) -> bool:
-    return bool(
-        frame.containsx(box.x0)
-        and frame.containsx(box.x1)
-        and frame.containsy(box.y0)
-        and frame.containsy(box.y1)
-    )
+    return all(frame.contains(*corner) for corner in (box.min, box.max))
 
 
 def key(axes: Axes, label: str, **style: Any) -> None:
@@ -365,10 +349,7 @@ def legend(figure: Figure, title: str = "") -> None:
 
 def legend_label(text: str) -> str:
     """Return a name on one line, with the middle cut out if it is too long for a legend."""
-    text = one_line(text)
-    if len(text) > _MAX_LABEL_LENGTH:
-        half = _MAX_LABEL_LENGTH // 2
-        text = f"{text[:half]}…{text[1 - half :]}"
+    text = fit_text(one_line(text), _MAX_LABEL_WIDTH)
     # matplotlib omits labels that start with an underscore from legends.
     return f" {text}" if text.startswith("_") else text
 

@@ -89,7 +89,7 @@ def _failures(data: ReportData) -> Drawn:
         name = legend_label(run_label(data, run))
         fewer = "" if run.completeness.is_complete else f", {run.completeness} questions"
         labels.append(fit_text(name + fewer, _BAR_LABEL_WIDTH))
-        value, low, high = data.mean(run, "exact_match") or Estimate(100.0)
+        value, low, high = data.estimate(run, "exact_match") or Estimate(100.0)
         if low is None or high is None:
             totals.append(Estimate(0.0))
         else:

@@ -58,7 +58,7 @@ def _pareto(
         points = []
         for index in group.members:
             one = data.configurations[index]
-            score, known = data.mean(one), price(one)
+            score, known = data.estimate(one), price(one)
             # Means over different tasks cannot be compared.
             if score and known and set(one.tasks) >= set(group.tasks):
                 label = f"{one.label}*" if data.is_published(one) else one.label
@@ -83,7 +83,7 @@ def _pareto(
 
 def _tokens(data: ReportData) -> Drawn:
     def price(one: Configuration) -> Estimate | None:
-        return data.mean(one, "generated_tokens")
+        return data.estimate(one, "generated_tokens")
 
     return _pareto(data, "pareto_tokens", "token counts", "generated tokens per answer", price)
 
@@ -165,7 +165,7 @@ def _polygon(
 
     Without a marker, it is a dashed line without intervals.
     """
-    estimates = [data.score(one, task) for task in tasks]
+    estimates = [data.estimate(one, "score", task) for task in tasks]
     scores = [estimate.value if estimate else math.nan for estimate in estimates]
     angles = [_angle(index, tasks) for index in range(len(tasks) + 1)]
     style: dict[str, Any] = {"color": colour, "clip_on": False}

@@ -1,1 +1,171 @@
-"""`report.html`: one self-contained page with the answer, tables, figures and all items."""
+"""Rendering of `report.html`: the answer first, then tables, figures and all items."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+
+from numbench._version import __version__
+from numbench.reporting.answer import answers, how_to_compare
+from numbench.reporting.data import ReportData
+from numbench.reporting.figures import RenderedFigure
+from numbench.reporting.page.escape import escape_invisible, json_block
+from numbench.reporting.page.items import MAX_REASONING_LENGTH, MAX_TEXT_LENGTH, item_data
+from numbench.reporting.tables.model import BuiltTable
+from numbench.reporting.tables.render import format_bounds, format_value, sort_key
+from numbench.reporting.warnings import HEADINGS
+from numbench.scoring import signature
+from numbench.scoring.taxonomy import CATEGORIES
+from numbench.tasks import TASKS
+
+PAPER_URL = "https://arxiv.org/abs/2510.06824"
+"""The paper whose benchmark this is."""
+
+WEB = Path(__file__).parent / "web"
+STYLES = ("page.css", "items.css")
+_SCRIPTS = ("dom.js", "tables.js", "items.js")
+_LEAD_FIGURES = ("horizons", "pareto_tokens", "radar")
+"""Names of the figures that the page begins with, below the summary."""
+
+_SECTIONS: Mapping[str, tuple[str, ...]] = {
+    "Tasks": ("log_smape", "exact_match", "tokens", "results", "difficulty"),
+    "Comparisons and prices": (
+        "comparisons",
+        "price",
+        "pareto_cost",
+        "variants",
+        "samples",
+        "pass_at_k",
+    ),
+    "Errors": ("failures", "correct_digits", "findings", "memory_tests"),
+    "Problem sizes": ("horizons", "horizon_curves"),
+}
+"""Heading → names of tables and figures, in the order of the page. Coverage is only a file."""
+
+
+def render_page(
+    data: ReportData,
+    tables: Mapping[str, BuiltTable],
+    figures: Sequence[RenderedFigure],
+    omitted: Mapping[str, str],
+) -> str:
+    """Return the page. omitted: name of each figure that does not apply, and the reason.
+
+    All untrusted text is escaped by jinja2, or added as text by the script.
+    """
+    style, script = read_web(STYLES), script_text()
+    sections: dict[str, list[BuiltTable | list[RenderedFigure]]] = {}
+    for heading, names in _SECTIONS.items():
+        for name in names:
+            images = [one for one in figures if one.spec.name == name not in _LEAD_FIGURES]
+            parts = [tables[name]] if name in tables else []
+            sections.setdefault(heading, []).extend([*parts, *([images] if images else [])])
+    items = item_data([run.scored for run in data.runs if run.scored])
+    return (
+        environment(WEB)
+        .get_template("page.html.j2")
+        .render(
+            version=__version__,
+            heading=dict(zip(("title", "dates"), page_heading(data), strict=True)),
+            paper_url=PAPER_URL,
+            style=Markup(style),
+            script=Markup(script),
+            policy=content_security_policy(style, script),
+            answers=answers(data),
+            how_to_compare=how_to_compare(data),
+            summary=tables.get("summary"),
+            lead=[one for name in _LEAD_FIGURES for one in figures if one.spec.name == name],
+            sections={heading: parts for heading, parts in sections.items() if parts},
+            warnings=warnings_by_heading(data),
+            omitted=omitted,
+            items=items,
+            limits=(MAX_TEXT_LENGTH, MAX_REASONING_LENGTH),
+            page_data=json_block(_page_data(data, items.responses)),
+            signatures=list(dict.fromkeys(_signatures(data))),
+        )
+    )
+
+
+def environment(*folders: Path) -> Environment:
+    """Return what renders the templates of the folders, with everything escaped."""
+    templates = Environment(
+        loader=FileSystemLoader(folders),
+        autoescape=True,
+        undefined=StrictUndefined,
+        finalize=escape_invisible,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    templates.globals |= {"value": format_value, "bounds": format_bounds, "sort_key": sort_key}
+    return templates
+
+
+def warnings_by_heading(data: ReportData) -> dict[str, list[str]]:
+    """Return heading → warnings, without empty headings."""
+    texts = {
+        heading: [warning.text for warning in data.warnings if warning.severity == severity]
+        for severity, heading in HEADINGS.items()
+    }
+    return {heading: listed for heading, listed in texts.items() if listed}
+
+
+def script_text() -> str:
+    """Return the script of the page, as one strict function."""
+    return f"(() => {{\n'use strict';\n{read_web(_SCRIPTS)}}})();\n"
+
+
+def read_web(names: Sequence[str], folder: Path = WEB) -> str:
+    """Return the contents of files of the page, one after the other."""
+    return "".join((folder / name).read_text("utf-8") for name in names)
+
+
+def content_security_policy(style: str, script: str) -> str:
+    """Return a policy that allows this style and script, and images in the page, only."""
+    return (
+        f"default-src 'none'; img-src data:; style-src '{_content_hash(style)}'; "
+        f"script-src '{_content_hash(script)}'; base-uri 'none'; form-action 'none'"
+    )
+
+
+def _content_hash(text: str) -> str:
+    return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
+
+
+def _page_data(data: ReportData, responses: int) -> dict[str, object]:
+    """Return what the script needs before the items are decompressed."""
+    several = len(data.datasets) > 1
+    return {
+        "tasks": {task: TASKS[task].display for task in data.tasks},
+        "kinds": {kind.name: f"{kind.display}. {kind.definition}" for kind in CATEGORIES},
+        "responses": responses,
+        "runs": [
+            {
+                "label": escape_invisible(f"{run.label}, {run.dataset}" if several else run.label),
+                "samples": run.scored.info.samples if run.scored else 1,
+            }
+            for run in data.runs
+        ],
+    }
+
+
+def _signatures(data: ReportData) -> Iterator[str]:
+    for run in data.runs:
+        for task in run.cells:
+            assert run.scored
+            yield signature(run.scored, task)
+    yield from (run.signature for run in data.horizons)
+
+
+def page_heading(data: ReportData) -> tuple[str, str]:
+    """Return the title of the page, and the dates of its runs: `2026-11-20 to 2026-11-23`."""
+    labels = [run.label for run in data.runs] + [run.label for run in data.horizons]
+    created = [run.scored.info.created for run in data.runs if run.scored]
+    created += [run.created for run in data.horizons]
+    days = sorted({time[:10] for time in created if time})
+    more = f" and {len(labels) - 1} more" if len(labels) > 1 else ""
+    return f"numbench: {labels[0]}{more}", " to ".join(dict.fromkeys(days[:1] + days[-1:]))

@@ -1,11 +1,15 @@
-"""The table of differences between runs, and between runs and references."""
+"""Differences between runs and with references, and the price of a score in tokens and dollars."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from statistics import fmean
 
-from numbench.reporting.comparisons import ALL
-from numbench.reporting.data import ReportData
+import numpy as np
+
+from numbench.reporting.comparisons import ALL, PairDifference
+from numbench.reporting.data import ReportData, amount_estimate
 from numbench.reporting.tables.model import (
     TASK_COLUMNS,
     Cell,
@@ -15,6 +19,16 @@ from numbench.reporting.tables.model import (
     Table,
     task_row,
 )
+from numbench.reporting.values import TaskValues, common_items, make_stratum
+from numbench.scoring.scored_run import few_shot_count
+from numbench.stats.design import Stratum
+from numbench.stats.intervals import ratio_of_means
+from numbench.tasks import TASKS
+
+MIN_QUESTIONS = 10
+"""With fewer common questions, a task has no step."""
+
+_MIN_KNOWN = 0.99
 
 
 def _rows(data: ReportData) -> Iterator[Row]:
@@ -52,7 +66,7 @@ def _notes(data: ReportData) -> Sequence[str]:
     )
 
 
-TABLE = Table(
+COMPARISONS = Table(
     "comparisons",
     "Comparisons",
     "Score of a run minus that of another run or reference, on the questions that both "
@@ -71,4 +85,113 @@ TABLE = Table(
     ),
     _rows,
     _notes,
+)
+
+
+def _price_rows(data: ReportData) -> Iterator[Row]:
+    groups: dict[object, list[int]] = {}
+    for index, run in enumerate(data.runs):
+        assert run.scored
+        info = run.scored.info
+        asked = (run.values.dataset, info.transform, info.prompt.sha256, few_shot_count(info))
+        groups.setdefault((info.model, info.display, *asked), []).append(index)
+    for members in groups.values():
+        if len({data.runs[index].level for index in members}) > 1:
+            yield from _steps(data, members)
+
+
+def _steps(data: ReportData, members: Sequence[int]) -> Iterator[Row]:
+    """Yield the steps over the questions that all runs of a model answer, by rising tokens."""
+    values = [data.runs[index].values.tasks for index in members]
+    tasks = {}
+    for task in TASKS:
+        if all(task in known for known in values):
+            # Questions with an unknown number of tokens are left out.
+            common = common_items(
+                [known[task].select(~np.isnan(known[task].generated_tokens)) for known in values]
+            )
+            if len(common[0].score) >= MIN_QUESTIONS:
+                tasks[task] = common
+    if not tasks:
+        return
+    spent = [
+        fmean(float(common[column].generated_tokens.mean()) for common in tasks.values())
+        for column in range(len(members))
+    ]
+    order = sorted(range(len(members)), key=spent.__getitem__)
+    for task in (ALL, *tasks):
+        chosen = list(tasks.values()) if task == ALL else [tasks[task]]
+        for low, high in pairwise(order):
+            first, second = data.runs[members[low]], data.runs[members[high]]
+            difference = data.difference(second, first, task)
+            # The comparison of means is over all common tasks of the pair.
+            if difference is not None and difference.task == task:
+                levels = [" ".join(filter(None, (run.level, run.note))) for run in (first, second)]
+                cells: dict[str, Cell] = {
+                    "model": first.model, "from": levels[0], "to": levels[1],
+                }  # fmt: skip
+                cells |= _step(difference, [(c[low], c[high]) for c in chosen])
+                yield task_row(data, members[high], task, cells)
+
+
+def _step(
+    result: PairDifference, pairs: Sequence[tuple[TaskValues, TaskValues]]
+) -> dict[str, Cell]:
+    """Return what the second values of each pair have more than the first, and its price."""
+    scores = [_difference(pair, "score") for pair in pairs]
+    tokens = [_difference(pair, "generated_tokens") for pair in pairs]
+    costs = [_difference(pair, "cost", 1000.0) for pair in pairs]
+    has_costs = all(np.mean(~np.isnan(one.values)) >= _MIN_KNOWN for one in costs)
+    is_gain = result.verdict == "better"
+    known = [_known(cost, cost) for cost in costs]
+    known_scores = [_known(score, cost) for score, cost in zip(scores, costs, strict=True)]
+    return {
+        "questions": result.items,
+        "points": Estimate(result.difference, result.low, result.high),
+        "tokens": amount_estimate(tokens, signed=True),
+        "dollars": amount_estimate(known, signed=True) if has_costs else None,
+        "tokens_per_point": _ratio(tokens, scores) if is_gain else None,
+        "dollars_per_point": _ratio(known, known_scores) if is_gain and has_costs else None,
+        "p": result.p_adjusted,
+    }
+
+
+def _difference(pair: tuple[TaskValues, TaskValues], name: str, factor: float = 1.0) -> Stratum:
+    low, high = pair
+    values = factor * (getattr(high, name) - getattr(low, name))
+    return make_stratum(low.task, values[:, None], low.difficulty, low.operands, low.share_per_item)
+
+
+def _known(values: Stratum, costs: Stratum) -> Stratum:
+    """Return the questions with known costs; if any are missing, as independent ones."""
+    known = ~np.isnan(costs.values[:, 0])
+    return values if known.all() else Stratum(values.name, values.values[known])
+
+
+def _ratio(above: Sequence[Stratum], below: Sequence[Stratum]) -> Estimate | None:
+    ratio = ratio_of_means(above, below)
+    return ratio and Estimate(*ratio)
+
+
+PRICE = Table(
+    "price",
+    "Price of reasoning",
+    "What the next more expensive reasoning level of a model gains and costs, on the questions "
+    "that all its levels answer: points of the score, more generated tokens per question, more "
+    "US dollars per 1,000 questions, each with its 95% interval. The price of a point is given "
+    "where the gain is significant (Holm p).",
+    (
+        Column("model", "Model"),
+        Column("from", "From"),
+        Column("to", "To"),
+        Column("task", "Task"),
+        Column("questions", "Questions", "count"),
+        Column("points", "Points", "+.1f"),
+        Column("tokens", "Tokens", "+,.0f"),
+        Column("dollars", "USD per 1,000", "+,.2f"),
+        Column("tokens_per_point", "Tokens per point", "price"),
+        Column("dollars_per_point", "USD per 1,000 per point", "price"),
+        Column("p", "Holm p", "p"),
+    ),
+    _price_rows,
 )

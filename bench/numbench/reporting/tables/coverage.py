@@ -3,64 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from statistics import fmean
-from typing import NamedTuple, get_args
+from typing import get_args
 
 from numbench.records import Status
 from numbench.reporting.data import ReportData
 from numbench.reporting.tables.model import TASK_COLUMNS, Cell, Column, Row, Table, task_row
-from numbench.scoring import score_lenient
-from numbench.scoring.scored_run import (
-    ScoredItem,
-    ScoredRun,
-    counted_rows,
-    item_groups,
-    item_means,
-)
 
 STATUSES: tuple[Status, ...] = get_args(Status)
-
-
-class FormatScores(NamedTuple):
-    """Exact match of one run on one task under the protocols `exact` and `lenient`, 0 to 100.
-
-    only_lenient: answers that only `lenient` reads.
-    """
-
-    exact: float
-    lenient: float
-    only_lenient: int
-
-
-def format_scores(run: ScoredRun, task: str) -> FormatScores | None:
-    """Return the exact match under both protocols; None under `paper` and without counted items."""
-    rows = counted_rows(run, task)
-    if run.protocol == "paper" or not rows:
-        return None
-    groups = item_groups(rows)
-    lenient = {
-        id(row): score_lenient(row.item, row.response)
-        for row in rows
-        if row.score.rule in (None, "lenient")
-    }
-
-    def is_exact(row: ScoredItem) -> bool:
-        return id(row) not in lenient and row.score.exact_match
-
-    def is_lenient(row: ScoredItem) -> bool:
-        return lenient.get(id(row), row.score).exact_match
-
-    return FormatScores(
-        100 * fmean(item_means(groups, is_exact)),
-        100 * fmean(item_means(groups, is_lenient)),
-        sum(score.status == "ok" for score in lenient.values()),
-    )
 
 
 def _rows(data: ReportData) -> Iterator[Row]:
     for index, run in enumerate(data.runs):
         for task, cell in run.cells.items():
-            formats = data.formats(run).get(task)
+            formats = run.formats.get(task)
             cells: dict[str, Cell] = {
                 "questions": cell.n,
                 "counted": cell.counted,
@@ -68,7 +23,7 @@ def _rows(data: ReportData) -> Iterator[Row]:
                 "compliance": cell.compliance,
                 "lenient": formats and formats.lenient,
                 "tokens_unknown": cell.tokens_unknown,
-                "tool_mentioned": data.tool_mentions(run)[task],
+                "tool_mentioned": run.tool_mentions[task],
             }
             yield task_row(data, index, task, cells)
 
@@ -91,5 +46,4 @@ TABLE = Table(
         Column("tool_mentioned", "Tool mentioned", "count"),
     ),
     _rows,
-    on_page=False,
 )

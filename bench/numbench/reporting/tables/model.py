@@ -83,8 +83,8 @@ class Table:
     """The declaration of a table.
 
     name: stem of its files. caption: below the title. rows: none if the table does not apply to
-    the data. notes: sentences below the caption. on_page: whether the page shows it. latex:
-    whether it is also written as LaTeX. needs: the kind of runs that it is about.
+    the data. notes: sentences below the caption. latex: whether it is also written as LaTeX.
+    needs: the kind of runs that it is about.
     """
 
     name: str
@@ -93,7 +93,6 @@ class Table:
     columns: Columns | Callable[[ReportData], Columns]
     rows: Callable[[ReportData], Iterable[Row]]
     notes: Callable[[ReportData], Iterable[str]] = lambda data: ()
-    on_page: bool = True
     latex: bool = False
     needs: RunKind = "scores"
 

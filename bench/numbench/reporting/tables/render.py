@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from html import escape
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from numbench.csv_files import encode_csv
 from numbench.reporting.tables.model import BuiltTable, Cell, Column, Estimate, Row
@@ -40,15 +39,6 @@ _LATEX = str.maketrans(
 _MARKDOWN = str.maketrans(
     {"&": "&amp;", "<": "&lt;", ">": "&gt;"} | {c: f"\\{c}" for c in "\\`*_[]#|~!$"}
 )
-
-
-class HtmlCell(NamedTuple):
-    """A cell of an HTML table. sort: the number to sort by. bounds: `[85.4, 89.3]`, or empty."""
-
-    text: str
-    sort: float | None = None
-    bounds: str = ""
-    is_published: bool = False
 
 
 def escape_latex(text: str) -> str:
@@ -148,36 +138,14 @@ def json_rows(built: BuiltTable) -> list[dict[str, object]]:
     return rows
 
 
-def html_cells(built: BuiltTable) -> list[list[HtmlCell]]:
-    """Return the cells of each row for an HTML table."""
-    rows = []
-    for row in built.rows:
-        cells = []
-        for column in built.columns:
-            cell = row.cells.get(column.field)
-            number = cell[0] if isinstance(cell, Estimate | RankSet) else cell
-            sort = float(number) if isinstance(number, int | float) else None
-            texts = format_value(column, cell), sort, format_bounds(column, cell)
-            cells.append(HtmlCell(*texts, column.field in row.published))
-        rows.append(cells)
-    return rows
-
-
-def plain_html(built: BuiltTable) -> str:
-    """Return a table as HTML without style; its texts are escaped."""
-    header = "".join(f"<th>{escape(column.title)}</th>" for column in built.columns)
-    rows = []
-    for heading, group in built.groups.items():
-        if heading:
-            rows.append(f'<tr><th colspan="{len(built.columns)}">{escape(heading)}</th></tr>')
-        for row in group:
-            cells = (escape(format_cell(column, row)) for column in built.columns)
-            rows.append("<tr>" + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>")
-    return f"<table><thead><tr>{header}</tr></thead><tbody>{''.join(rows)}</tbody></table>"
+def sort_key(cell: Cell) -> float | None:
+    """Return the number by which a cell is sorted; None for text and unknown values."""
+    number = cell[0] if isinstance(cell, Estimate | RankSet) else cell
+    return float(number) if isinstance(number, int | float) else None
 
 
 def markdown(built: BuiltTable) -> str:
-    """Return title, caption, notes, and one aligned Markdown table per group of rows."""
+    """Return title, caption, notes, and one Markdown table per group of rows."""
     table = built.table
     parts = [f"# {escape_markdown(table.title)}", escape_markdown(table.caption)]
     parts += map(escape_markdown, built.notes)
@@ -189,28 +157,15 @@ def markdown(built: BuiltTable) -> str:
             for column in built.columns
             if not column.task or any(row.cells.get(column.field) is not None for row in rows)
         ]
-        lines = [[column.title for column in columns]]
-        lines += [[format_cell(column, row) for column in columns] for row in rows]
-        parts.append(_markdown_rows([column.is_text for column in columns], lines))
+        lines = [_markdown_row([column.title for column in columns])]
+        lines.append(f"|{'|'.join('---' if column.is_text else '---:' for column in columns)}|")
+        lines += [_markdown_row([format_cell(column, row) for column in columns]) for row in rows]
+        parts.append("\n".join(lines))
     return "\n\n".join(parts) + "\n"
 
 
-def _markdown_rows(is_text: Sequence[bool], lines: Sequence[Sequence[str]]) -> str:
-    """Return the lines of a table, its header first, with numbers aligned right."""
-    escaped = [list(map(escape_markdown, cells)) for cells in lines]
-    widths = [max(3, *map(len, cells)) for cells in zip(*escaped, strict=True)]
-    rules = [
-        "-" * (w - (not left)) + ":" * (not left) for w, left in zip(widths, is_text, strict=True)
-    ]
-    return "\n".join(
-        "| {} |".format(
-            " | ".join(
-                cell.ljust(width) if left else cell.rjust(width)
-                for cell, width, left in zip(cells, widths, is_text, strict=True)
-            )
-        )
-        for cells in (escaped[0], rules, *escaped[1:])
-    )
+def _markdown_row(cells: Sequence[str]) -> str:
+    return f"| {' | '.join(map(escape_markdown, cells))} |"
 
 
 def latex(built: BuiltTable) -> str:

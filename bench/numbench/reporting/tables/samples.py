@@ -1,25 +1,20 @@
-"""Runs with several samples per question: pass@k and the majority vote."""
+"""Runs with several samples per question: pass@k."""
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from decimal import Decimal, InvalidOperation
 
 import numpy as np
 
 from numbench.dataset.settings import strata_share_per_item
-from numbench.records import Answer, Item
 from numbench.reporting.data import ReportData
 from numbench.reporting.tables.model import TASK_COLUMNS, Cell, Column, Row, Table, task_row
 from numbench.reporting.values import make_stratum
 from numbench.scoring import ScoredItem, ScoredRun, headline_percent
-from numbench.scoring.metrics import comparison_key
 from numbench.scoring.scored_run import counted_rows, item_groups
 from numbench.stats.design import Matrix
 from numbench.stats.planning import ItemVariance, item_variance
-from numbench.stats.samples import VoteCounts, majority_accuracy, pass_at_k
-from numbench.tasks import TASKS
+from numbench.stats.samples import pass_at_k
 
 _LARGE_K = (20, 50, 100, 200, 500, 1000)
 
@@ -34,7 +29,6 @@ def _columns(data: ReportData) -> Sequence[Column]:
         Column("samples", "Samples", "count"),
         Column("complete", "Complete", "count"),
         *(Column(f"pass_at_{k}", f"pass@{k}", ".1f") for k in shown),
-        *(Column(f"majority_at_{k}", f"maj@{k}", ".1f") for k in shown),
     )
 
 
@@ -46,19 +40,15 @@ def _rows(data: ReportData) -> Iterator[Row]:
 
 
 def _cells(run: ScoredRun, task: str) -> dict[str, Cell]:
-    """Return the statistics of a task, with both percentages for every k."""
+    """Return the statistics of a task, with the percentage for every k."""
     groups = item_groups(counted_rows(run, task))
     samples = run.info.samples
     correct = _matrix(run, groups, lambda row: float(row.score.exact_match))
-    votes = [_vote_counts(run, group) for group in groups]
     complete = sum(len(group) == samples for group in groups)
     cells: dict[str, Cell] = {"questions": len(groups), "samples": samples, "complete": complete}
     for k in range(1, samples + 1):
-        for name, share in (
-            ("pass", pass_at_k(correct, k)),
-            ("majority", majority_accuracy(votes, k)),
-        ):
-            cells[f"{name}_at_{k}"] = None if share is None else 100 * share
+        share = pass_at_k(correct, k)
+        cells[f"pass_at_{k}"] = None if share is None else 100 * share
     return cells
 
 
@@ -82,40 +72,12 @@ def _matrix(
     return matrix
 
 
-def _vote_counts(run: ScoredRun, samples: Sequence[ScoredItem]) -> VoteCounts:
-    """Count the answers to a question. Numbers are the same if they would match each other."""
-    others: Counter[object] = Counter()
-    correct = blank = 0
-    for row in samples:
-        if row.score.exact_match:
-            correct += 1
-        elif row.score.parsed is None:
-            blank += 1
-        else:
-            others[answer_value(run, row.item, row.score.parsed)] += 1
-    return VoteCounts(correct, tuple(sorted(others.values())), blank)
-
-
-def answer_value(run: ScoredRun, item: Item, answer: Answer) -> object:
-    """Return a value that is equal for answers that are compared with the truth alike."""
-    if run.protocol == "paper" or TASKS[item.task].answer_kind == "letter":
-        return answer
-    key = comparison_key(item)
-    try:
-        if isinstance(answer, str):
-            return key(Decimal(answer))
-        return tuple(key(Decimal(number)) for number in answer)
-    except InvalidOperation:
-        return answer
-
-
 def _notes(data: ReportData) -> Sequence[str]:
     if all(row.cells["complete"] == row.cells["questions"] for row in data.rows(TABLE)):
         return ()
     return (
-        "Some samples are missing. pass@k and maj@k are over the questions with at least k "
-        "samples, so they may fall where k grows; numbench run with the same options requests the "
-        "others.",
+        "Some samples are missing. pass@k is over the questions with at least k samples, so it may "
+        "fall where k grows; numbench run with the same options requests the others.",
     )
 
 
@@ -123,9 +85,8 @@ TABLE = Table(
     "samples",
     "Repeated samples",
     "Runs with several samples per question. Complete: questions with all of them. pass@k: "
-    "questions with a correct answer among k samples; maj@k: with a correct most frequent answer "
-    "among k samples, chosen at random if several are equally frequent. Both are expected values "
-    "over all choices of k samples, in percent.",
+    "questions with a correct answer among k samples, the expected value over all choices of k "
+    "samples, in percent.",
     _columns,
     _rows,
     _notes,

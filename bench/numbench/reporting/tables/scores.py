@@ -5,17 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from numbench.reporting.comparisons import ALL, task_name
-from numbench.reporting.configurations import Configuration, Measure
 from numbench.reporting.data import ReportData
 from numbench.reporting.tables.model import NAME_COLUMNS, Cell, Column, Row, RowKind, Table
-from numbench.reporting.tables.price import tokens_per_digit
+from numbench.reporting.values import Configuration, Measure
 from numbench.tasks import TASKS
 
 REFERENCES_HEADING = "Published configurations on the same questions"
 
 _PUBLISHED_NOTE = (
     "Published: the value in the paper, for tasks whose responses were not published; it is "
-    "not re-scored, and a mean with it has no interval."
+    "not re-scored, and a mean with it has no interval and no rank."
 )
 
 
@@ -33,36 +32,20 @@ def _score_rows(data: ReportData) -> Iterator[tuple[int, Configuration, Row]]:
             yield index, one, Row(names, heading, kind, index if is_run else None)
 
 
-def _summary_columns(data: ReportData) -> Sequence[Column]:
-    median = [Column("median_tokens", "Median tokens", ",.0f")] if data.has_runaways else []
-    return (
-        *NAME_COLUMNS,
-        Column("score", "All", ".1f"),
-        Column("ranks", "Possible ranks", "ranks"),
-        Column("tokens", "Tokens", ",.0f"),
-        *median,
-        Column("cost", "USD per 1,000", ",.2f"),
-        Column("tokens_per_digit", "Tokens per correct digit", "price"),
-        Column("answered", "Answered", "count"),
-        Column("questions", "Questions", "count"),
-    )
-
-
 def _summary(data: ReportData) -> Iterator[Row]:
-    ranks = data.ranks()
+    ranks = data.ranks[ALL]
     for index, one, row in _score_rows(data):
         cells: dict[str, Cell] = {
             **row.cells,
-            "score": data.mean(one),
+            "score": data.estimate(one),
             "ranks": ranks.get(index),
-            "tokens": data.mean(one, "generated_tokens"),
-            "median_tokens": data.median_tokens(one) if data.has_runaways else None,
+            "tokens": data.estimate(one, "generated_tokens"),
+            "median_tokens": one.median_tokens,
             "cost": data.cost(one),
         }
         if one.scored:
             cells["answered"] = one.completeness.answered
             cells["questions"] = one.completeness.total
-            cells["tokens_per_digit"] = tokens_per_digit(one)
         published = frozenset({"score", "tokens"} if data.is_published(one) else ())
         yield row._replace(cells=cells, published=published)
 
@@ -109,9 +92,18 @@ SUMMARY = Table(
     "All: mean score over a run's tasks, 0 to 100, with its 95% interval. Possible ranks: those "
     "that the run may have among all rows on the same dataset (95% confidence for all runs "
     "together); runs that are not significantly different may share a rank. Tokens: generated per "
-    "answer, mean over the tasks. USD per 1,000 questions. Tokens per correct digit: over the "
-    "tasks with numeric answers. Answered: samples with an answer, of all in the dataset.",
-    _summary_columns,
+    "answer, mean over the tasks; median: of all answers. USD per 1,000 questions. Answered: "
+    "samples with an answer, of all in the dataset.",
+    (
+        *NAME_COLUMNS,
+        Column("score", "All", ".1f"),
+        Column("ranks", "Possible ranks", "ranks"),
+        Column("tokens", "Tokens", ",.0f"),
+        Column("median_tokens", "Median tokens", ",.0f"),
+        Column("cost", "USD per 1,000", ",.2f"),
+        Column("answered", "Answered", "count"),
+        Column("questions", "Questions", "count"),
+    ),
     _summary,
     _summary_notes,
     latex=True,

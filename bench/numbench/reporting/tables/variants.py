@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
+from decimal import Decimal, InvalidOperation
 from typing import Literal
 
 import numpy as np
 
-from numbench.records import PAPER, RunInfo
+from numbench.records import PAPER, Answer, Item, RunInfo
 from numbench.reporting.comparisons import ALL, PairDifference, compare_runs
 from numbench.reporting.data import ReportData, score_estimate
 from numbench.reporting.names import one_line
@@ -21,9 +22,9 @@ from numbench.reporting.tables.model import (
     Table,
     task_row,
 )
-from numbench.reporting.tables.samples import answer_value
 from numbench.reporting.values import common_items, make_stratum, task_values
 from numbench.scoring import ScoredItem, ScoredRun
+from numbench.scoring.metrics import comparison_key
 from numbench.scoring.scored_run import item_groups
 from numbench.stats.design import Stratum
 from numbench.stats.multiple_testing import holm
@@ -232,7 +233,20 @@ def _agreement(
         return 100.0
     if isinstance(given, str) != isinstance(expected, str):
         return 0.0
-    return 100.0 * (answer_value(run, row.item, given) == answer_value(run, row.item, expected))
+    return 100.0 * (_answer_value(run, row.item, given) == _answer_value(run, row.item, expected))
+
+
+def _answer_value(run: ScoredRun, item: Item, answer: Answer) -> object:
+    """Return a value that is equal for answers that are compared with the truth alike."""
+    if run.protocol == "paper" or TASKS[item.task].answer_kind == "letter":
+        return answer
+    key = comparison_key(item)
+    try:
+        if isinstance(answer, str):
+            return key(Decimal(answer))
+        return tuple(key(Decimal(number)) for number in answer)
+    except InvalidOperation:
+        return answer
 
 
 def _notes(data: ReportData) -> list[str]:
