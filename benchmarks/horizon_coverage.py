@@ -23,6 +23,7 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from benchmarks.horizon_simulation import Array, Simulated, Tokens, simulate
+from numbench.horizon import Limits
 from numbench.horizon.adaptive import round_size
 from numbench.horizon.goodness_of_fit import (
     DOUBTFUL,
@@ -34,7 +35,6 @@ from numbench.horizon.goodness_of_fit import (
 )
 from numbench.horizon.psychometric import DESIGN, RESULT, Grid, Posterior, probabilities
 from numbench.horizon.sizes import task_sizes
-from numbench.horizon.stopping import Limits
 from numbench.tasks import SCALED_TASKS
 
 SAMPLES = 1000

@@ -14,13 +14,13 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from numbench.horizon import CERTAINTY, Limits
 from numbench.horizon.adaptive import TokenCosts, is_about_curve, round_size
 from numbench.horizon.psychometric import (
     LOG2_HORIZONS,
     NEGLIGIBLE_WEIGHT,
     Posterior,
 )
-from numbench.horizon.stopping import CERTAINTY, Limits
 
 Array = npt.NDArray[np.float64]
 Singles = npt.NDArray[np.float32]

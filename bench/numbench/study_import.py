@@ -22,17 +22,19 @@ import msgspec
 from numbench._version import __version__
 from numbench.csv_files import read_csv
 from numbench.dataset.audit import check_label, parse_label
-from numbench.dataset.store import Dataset, released_dataset, write_dataset
+from numbench.dataset.store import (
+    Dataset,
+    PublishedLabel,
+    read_published_labels,
+    released_dataset,
+    write_dataset,
+    write_published_labels,
+)
 from numbench.errors import BadInput
 from numbench.journal import write_run
 from numbench.records import Failure, Item, Response, RunInfo, Scalar, Usage
 from numbench.resources import PACKAGE
 from numbench.scoring.paper_protocol import STUDY_LABEL_KEY
-from numbench.scoring.published_labels import (
-    PublishedLabel,
-    read_published_labels,
-    write_published_labels,
-)
 from numbench.tasks import TASKS
 from numbench.tasks.items import make_item
 from numbench.tasks.prompts import load_prompt_set

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from enum import Enum
+from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from numbench.dataset.audit import audit
-from numbench.dataset.store import RELEASED_DATASETS, Dataset, dataset_hash, released_dataset
+from numbench.dataset.store import (
+    MANIFEST,
+    RELEASED_DATASETS,
+    Dataset,
+    dataset_hash,
+    released_dataset,
+)
 from numbench.errors import BadInput
 from numbench.forensics.answers import numeric_answers, read_questions
 from numbench.forensics.findings import find
@@ -27,12 +33,11 @@ _SPARE_TOKENS = 16
 """Tokens around a text, such as its start and end."""
 
 
-class Severity(Enum):
-    """ok: the check passed. warning: a person should look. error: the run is not valid."""
+Severity = Literal["ok", "warning", "error"]
+"""ok: the check passed. warning: a person should look. error: the run is not valid."""
 
-    OK = "ok"
-    WARNING = "warning"
-    ERROR = "error"
+Results = Iterator[tuple[Severity, str]]
+"""What a check finds: what, where, and what to do."""
 
 
 class Finding(NamedTuple):
@@ -52,17 +57,14 @@ class Verification(NamedTuple):
     @property
     def is_valid(self) -> bool:
         """Whether there is no error. Warnings do not make a run invalid."""
-        return all(finding.severity is not Severity.ERROR for finding in self.findings)
+        return all(finding.severity != "error" for finding in self.findings)
 
     def as_json(self) -> dict[str, object]:
         """Return the object that `numbench verify --json` prints for the run."""
         return {
             "run": self.path.as_posix(),
             "valid": self.is_valid,
-            "findings": [
-                {"severity": severity.value, "check": check, "text": text}
-                for severity, check, text in self.findings
-            ],
+            "findings": [finding._asdict() for finding in self.findings],
         }
 
 
@@ -79,62 +81,42 @@ def verify(
     folders = list(dict.fromkeys(folder for path in runs for folder in find_runs([path])))
     findings: dict[Path, list[Finding]] = {}
     scored_runs = []
+    checks = _CHECKS | {"complete": partial(_completeness, is_required=require_complete)}
     for number, folder in enumerate(folders, 1):
         on_progress(f"verifying run {number} of {len(folders)}: {folder}")
-        findings[folder] = list(_check_files(folder))
-        if findings[folder][0].severity is Severity.ERROR:
+        findings[folder] = [Finding(severity, "journal", text) for severity, text in _files(folder)]
+        if findings[folder][0].severity == "error":
             continue
         try:
             scored = score_run(folder, dataset=_trusted_dataset(read_info(folder)))
-            findings[folder] += _check_scored(scored, require_complete)
+            for check, results in checks.items():
+                if scored.info.horizon is None or check not in _OF_DATASETS:
+                    findings[folder] += [
+                        Finding(each[0], check, each[1]) for each in results(scored)
+                    ]
             scored_runs.append(scored)
         except BadInput as fault:
-            findings[folder].append(_error("content", str(fault)))
+            findings[folder].append(Finding("error", "content", str(fault)))
     for outcome in find_outcomes(scored_runs):
-        is_equivalent = outcome.verdict == "equivalent"
+        severity: Severity = "ok" if outcome.verdict == "equivalent" else "warning"
         text = f"verdict: {outcome.verdict}" if outcome.verdict else f"no verdict: {outcome.reason}"
         for folder in folders:
             if folder.parent == outcome.folder:
-                findings[folder].append((_ok if is_equivalent else _warning)("memory test", text))
+                findings[folder].append(Finding(severity, "memory test", text))
     return [Verification(folder, tuple(findings[folder])) for folder in folders]
 
 
-def _ok(check: str, text: str) -> Finding:
-    return Finding(Severity.OK, check, text)
-
-
-def _warning(check: str, text: str) -> Finding:
-    return Finding(Severity.WARNING, check, text)
-
-
-def _error(check: str, text: str) -> Finding:
-    return Finding(Severity.ERROR, check, text)
-
-
-def _check_files(folder: Path) -> Iterator[Finding]:
+def _files(folder: Path) -> Results:
     state = verify_run(folder)
     for damage in state.damage:
         item = f" (item {damage.item_id})" if damage.item_id else ""
-        yield _error(
-            "journal",
+        yield (
+            "error",
             f"{damage.path}, line {damage.line}{item}: {damage.reason}; "
             "`numbench verify --repair` keeps the readable lines",
         )
     if not state.damage:
-        yield _ok("journal", f"{state.responses:,} responses, every line is readable")
-
-
-def _check_scored(scored: ScoredRun, require_complete: bool) -> Iterator[Finding]:
-    is_measurement = scored.info.horizon is not None
-    if not is_measurement:
-        yield from _check_dataset(scored)
-    yield _check_prompts(scored.info)
-    yield from _check_answers(scored)
-    if not is_measurement:
-        yield _check_completeness(scored, require_complete)
-    yield from _check_responses(scored)
-    if not is_measurement:
-        yield from _check_computations(scored)
+        yield "ok", f"{state.responses:,} responses, every line is readable"
 
 
 def _trusted_dataset(info: RunInfo) -> Dataset | None:
@@ -147,65 +129,59 @@ def _trusted_dataset(info: RunInfo) -> Dataset | None:
     return released_dataset(name) if name else None
 
 
-def _check_dataset(scored: ScoredRun) -> Iterator[Finding]:
-    """Yield whether the dataset is a released one, or else whether it is intact and correct."""
-    dataset, ref, info = scored.dataset, scored.info.dataset, scored.info
+def _dataset(scored: ScoredRun) -> Results:
+    """Yield whether the dataset is a released one, or else whether it is intact."""
+    dataset, ref = scored.dataset, scored.info.dataset
     label = f"{ref.name}@{ref.sha256[:6]}"
     released = RELEASED_DATASETS.get(ref.name)
     if released == ref.sha256:
-        yield _ok("dataset", f"{label} is the released dataset")
+        yield "ok", f"{label} is the released dataset"
     elif released is not None:
-        yield _error(
-            "dataset",
+        yield (
+            "error",
             f"run.json: {label} is not the released {ref.name} ({released[:6]}); give a dataset "
             "of your own another name",
         )
     elif dataset_hash(dataset.manifest.files) != dataset.manifest.sha256:
-        yield _error(
-            "dataset",
-            f"{dataset.path / 'manifest.json'}: sha256 is not the hash of its files; restore it",
-        )
+        manifest = dataset.path / MANIFEST
+        yield "error", f"{manifest}: sha256 is not the hash of its files; restore it"
     else:
-        yield _warning("dataset", f"{label} is not a released dataset; its questions are its own")
-        yield from _check_labels(dataset)
-    if missing := [task for task in dataset.tasks if task not in scored.rows]:
-        yield _warning("dataset", f"no results for {', '.join(missing)}: the run has no mean rank")
-    if info.limit is not None or info.shard is not None:
-        part = "a shard" if info.shard else f"--limit {info.limit}"
-        yield _warning("dataset", f"the run asks only a part of the questions ({part})")
+        yield "warning", f"{label} is not a released dataset; its questions are its own"
 
 
-def _check_labels(dataset: Dataset) -> Iterator[Finding]:
-    result = audit(dataset.path)
-    wrong = [errors for errors in result.wrong.values() if errors]
-    for errors in wrong:
-        label = errors[0].label
-        yield _error(
-            "labels",
-            f"{label.location}: the answer is not exact ({len(errors)} such labels of "
-            f"{label.task}); `numbench audit` lists them",
+def _labels(scored: ScoredRun) -> Results:
+    """Yield whether the answers of a dataset that is not released are exact."""
+    if scored.info.dataset.name in RELEASED_DATASETS:
+        return
+    result = audit(scored.dataset.path)
+    for task, errors in result.wrong.items():
+        yield (
+            "error",
+            f"{errors[0].label.location}: the answer is not exact ({len(errors)} such labels of "
+            f"{task}); `numbench audit` lists them",
         )
-    if not wrong:
-        yield _ok("labels", f"{sum(result.checked.values()):,} answers recomputed, all exact")
+    if not result.wrong:
+        yield "ok", f"{sum(result.checked.values()):,} answers recomputed, all exact"
 
 
-def _check_prompts(info: RunInfo) -> Finding:
-    """Return whether the prompts are bundled ones with the recorded hashes."""
+def _prompts(scored: ScoredRun) -> Results:
+    """Yield whether the prompts are bundled ones with the recorded hashes."""
+    info = scored.info
     if info.source == "imported":
-        return _warning("prompts", "imported run: how the model was asked is not recorded")
-    if info.prompt.name not in bundled_sets():
-        return _warning("prompts", f"prompt set {info.prompt.label} is not a bundled one")
-    known = load_prompt_set(info.prompt.name).ref(info.tasks)
-    if changed := changed_prompts(known, info.prompt):
-        return _error(
-            "prompts",
+        yield "warning", "imported run: how the model was asked is not recorded"
+    elif info.prompt.name not in bundled_sets():
+        yield "warning", f"prompt set {info.prompt.label} is not a bundled one"
+    elif changed := changed_prompts(load_prompt_set(info.prompt.name).ref(info.tasks), info.prompt):
+        yield (
+            "error",
             f"run.json: the prompts of {', '.join(changed)} are not those of the bundled set "
             f"{info.prompt.name!r}; run again, or name another prompt set with --prompts",
         )
-    return _ok("prompts", f"{info.prompt.label} has the hashes of the bundled set")
+    else:
+        yield "ok", f"{info.prompt.label} has the hashes of the bundled set"
 
 
-def _check_answers(scored: ScoredRun) -> Iterator[Finding]:
+def _answers(scored: ScoredRun) -> Results:
     """Yield which responses are missing, failed, repeated or unrelated, or that all is well.
 
     Missing and failed ones are only a warning in a run that answers 99% of each task that it asks.
@@ -226,21 +202,22 @@ def _check_answers(scored: ScoredRun) -> Iterator[Finding]:
             latest[key] = response
     unanswered = {request_id(row.item.id, row.sample) for row in rows if not row.is_answered}
     asked = {task: [row.item.id for row in of_task] for task, of_task in scored.rows.items()}
-    judge = _warning if completeness(scored, asked).is_complete else _error
-    findings = (
-        (judge, unanswered, f"of {len(expected):,} samples have no answer", _way_to_answers(rows)),
-        (_error, repeated, "samples have several answers", "submit the run as it was written"),
-        (_warning, retried, "samples have an answer in place of one that was truncated, refused or "
-         "empty", "as with --retry"),
-        (_error, unrelated, "responses to questions that the run does not ask", "remove them"),
-    )  # fmt: skip
+    missing = f"of {len(expected):,} samples have no answer"
+    of_missing: Severity = "warning" if completeness(scored, asked).is_complete else "error"
+    again = "samples have an answer in place of one that was truncated, refused or empty"
+    findings: list[tuple[Severity, set[str], str, str]] = [
+        (of_missing, unanswered, missing, _way_to_answers(rows)),
+        ("error", repeated, "samples have several answers", "submit the run as it was written"),
+        ("warning", retried, again, "as with --retry"),
+        ("error", unrelated, "responses to questions that the run does not ask", "remove them"),
+    ]
     for severity, keys, what, note in findings:
         if keys:
             shown = ", ".join(sorted(keys)[:_MAX_EXAMPLES])
             more = ", …" if len(keys) > _MAX_EXAMPLES else ""
-            yield severity("answers", f"{len(keys):,} {what} ({shown}{more}); {note}")
+            yield severity, f"{len(keys):,} {what} ({shown}{more}); {note}"
     if not (unanswered or repeated or retried or unrelated):
-        yield _ok("answers", f"{len(expected):,} samples, each answered once")
+        yield "ok", f"{len(expected):,} samples, each answered once"
 
 
 def _all_rows(scored: ScoredRun) -> list[ScoredItem]:
@@ -252,11 +229,12 @@ def _may_be_retried(answer: Response) -> bool:
     return answer.finish_reason in ("length", "refusal") or not answer.text.strip()
 
 
-def _check_completeness(scored: ScoredRun, require_complete: bool) -> Finding:
-    """Return whether a run answers its whole dataset: an error if that is required."""
+def _completeness(scored: ScoredRun, is_required: bool = False) -> Results:
+    """Yield whether a run answers its whole dataset: an error if that is required."""
     known = completeness(scored)
     if known.is_complete:
-        return _ok("complete", f"{known} samples of the dataset are answered")
+        yield "ok", f"{known} samples of the dataset are answered"
+        return
     rows = _all_rows(scored)
     if scored.info.shard is not None:
         way = "join the shards with `numbench merge`"
@@ -265,7 +243,7 @@ def _check_completeness(scored: ScoredRun, require_complete: bool) -> Finding:
     else:
         way = _way_to_answers(rows)
     text = f"{known} samples of the dataset are answered: leaderboards do not rank the run; {way}"
-    return (_error if require_complete else _warning)("complete", text)
+    yield "error" if is_required else "warning", text
 
 
 def _way_to_answers(rows: Sequence[ScoredItem]) -> str:
@@ -276,23 +254,22 @@ def _way_to_answers(rows: Sequence[ScoredItem]) -> str:
     return "resume the run with its command"
 
 
-def _check_responses(scored: ScoredRun) -> Iterator[Finding]:
-    """Yield whether the usage fits the texts, and how often the reasoning mentions a tool."""
-    given = [row.response for row in _all_rows(scored) if row.response is not None]
-    responses = [response for response in given if response.error is None]
-    if not scored.info.model.startswith("baseline/"):
-        counts = {name: sum(map(is_odd, responses)) for name, is_odd in _ODD_USAGE.items()}
-        for name, count in counts.items():
-            if count:
-                yield _warning("usage", f"{count:,} of {len(responses):,} responses {name}")
-        if not any(counts.values()):
-            yield _ok("usage", "token counts fit the texts")
-    if mentions := sum(bool(find_tool_mentions(each.reasoning_text)) for each in responses):
-        yield _warning(
-            "tools",
-            f"{mentions:,} of {len(responses):,} responses mention a calculator, code or search "
-            "in their reasoning; read them with `numbench show`",
-        )
+def _usage(scored: ScoredRun) -> Results:
+    """Yield whether the token counts of a model fit each other and the texts."""
+    if scored.info.model.startswith("baseline/"):
+        return
+    responses = _given(scored)
+    counts = {what: sum(map(is_odd, responses)) for what, is_odd in _ODD_USAGE.items()}
+    for what, count in counts.items():
+        if count:
+            yield "warning", f"{count:,} of {len(responses):,} responses {what}"
+    if not any(counts.values()):
+        yield "ok", "token counts fit the texts"
+
+
+def _given(scored: ScoredRun) -> list[Response]:
+    rows = _all_rows(scored)
+    return [row.response for row in rows if row.response and row.response.error is None]
 
 
 def _has_negative_count(response: Response) -> bool:
@@ -321,10 +298,34 @@ _ODD_USAGE: dict[str, Callable[[Response], bool]] = {
 }
 
 
-def _check_computations(scored: ScoredRun) -> Iterator[Finding]:
+def _tools(scored: ScoredRun) -> Results:
+    responses = _given(scored)
+    if mentions := sum(bool(find_tool_mentions(each.reasoning_text)) for each in responses):
+        yield (
+            "warning",
+            f"{mentions:,} of {len(responses):,} responses mention a calculator, code or search "
+            "in their reasoning; read them with `numbench show`",
+        )
+
+
+def _computations(scored: ScoredRun) -> Results:
     answers = numeric_answers(scored, read_questions(scored))
     [known] = find([(scored, answers)])
     if known.evidence.is_flagged:
-        yield _warning("float64", f"{known.sentence} See `numbench report {scored.path}`")
+        yield "warning", f"{known.sentence} See `numbench report {scored.path}`"
     elif known.wrong:
-        yield _ok("float64", known.sentence)
+        yield "ok", known.sentence
+
+
+_CHECKS: dict[str, Callable[[ScoredRun], Results]] = {
+    "dataset": _dataset,
+    "labels": _labels,
+    "prompts": _prompts,
+    "answers": _answers,
+    "complete": _completeness,
+    "usage": _usage,
+    "tools": _tools,
+    "float64": _computations,
+}
+_OF_DATASETS = {"dataset", "labels", "complete", "float64"}
+"""The checks of runs on a dataset; a horizon measurement has none."""

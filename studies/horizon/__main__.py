@@ -14,6 +14,7 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
+from numbench.horizon import Limits
 from numbench.horizon.adaptive import AdaptiveDesign
 from numbench.horizon.goodness_of_fit import (
     DOUBTFUL,
@@ -24,7 +25,6 @@ from numbench.horizon.goodness_of_fit import (
     isotonic_rates,
 )
 from numbench.horizon.psychometric import Estimate, Posterior
-from numbench.horizon.stopping import Limits
 from numbench.plot_style import BLACK, FULL_WIDTH, GREY, PALETTE
 from numbench.reporting.references import published_means
 from numbench.scoring import score_run
@@ -168,7 +168,7 @@ def replay(responses: pd.DataFrame) -> tuple[Estimate, int, float]:
                 used += PROMPT_TOKENS + tokens
             if not unseen[size]:
                 design.exhaust(size)
-    return design.horizon(), design.completed, used
+    return design.posterior.horizon(), design.completed, used
 
 
 def render(responses: pd.DataFrame, replays: int = REPLAYS) -> dict[str, bytes]:

@@ -17,6 +17,7 @@ import pandas as pd
 
 import numbench as nb
 from numbench.dataset.audit import AuditResult
+from numbench.dataset.store import read_published_labels
 from numbench.reporting.comparisons import (
     ALL,
     NOT_SIGNIFICANT,
@@ -28,7 +29,6 @@ from numbench.reporting.data import ReportData
 from numbench.reporting.references import published_means
 from numbench.reporting.values import make_stratum, run_values
 from numbench.scoring import headline_score, score_exact, score_paper
-from numbench.scoring.published_labels import read_published_labels
 from numbench.stats.multiple_testing import holm
 from numbench.stats.paired import Comparison, compare
 

@@ -158,7 +158,7 @@ def verify(
     for result in () if json_ else results:
         print_lines(f"{result.path}: {'valid' if result.is_valid else 'NOT VALID'}")
         for severity, check, text in result.findings:
-            print_lines(f"  {severity.value:<8} {check:<12} {text}")
+            print_lines(f"  {severity:<8} {check:<12} {text}")
     if invalid := sum(not result.is_valid for result in results):
         verb = "is" if invalid == 1 else "are"
         raise NumbenchError(f"{invalid} of {_count(len(results), 'run')} {verb} not valid")

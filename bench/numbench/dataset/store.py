@@ -7,13 +7,14 @@ import os
 from collections.abc import Iterable, Mapping
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any
 
 import msgspec
+from msgspec import Struct
 
 from numbench import jsonl
 from numbench.errors import BadInput, MissingTask
-from numbench.records import DatasetRef, FileEntry, Item, Manifest, Scalar
+from numbench.records import DatasetRef, FileEntry, Item, Manifest
 from numbench.resources import resource_folder
 from numbench.tasks import TASKS
 
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     import pyarrow.dataset
 
 
-MANIFEST = "manifest.json"
+MANIFEST, PUBLISHED_LABELS = "manifest.json", "published_labels.jsonl"
 
 RELEASED_DATASETS = {
     "v1": "acae8c0c5780fd1c9dcb67a5b0b058be0d258118e3ac8f3d7d96229039fb6b77",
@@ -173,20 +174,11 @@ def released_dataset(name: str) -> Dataset:
     return dataset
 
 
-class ManifestFields(TypedDict):
-    """What a manifest says of a dataset in addition to its files."""
+def write_dataset(path: Path, items: Mapping[str, Iterable[Item]], **fields: Any) -> Dataset:
+    """Write items per task as JSONL, then the manifest, each atomically; return the dataset.
 
-    name: str
-    generator: str
-    seed: int | None
-    split: str
-    settings: dict[str, Scalar]
-
-
-def write_dataset(
-    path: Path, items: Mapping[str, Iterable[Item]], **fields: Unpack[ManifestFields]
-) -> Dataset:
-    """Write items per task as JSONL, then the manifest, each atomically; return the dataset."""
+    fields: what the manifest says in addition to its files.
+    """
     entries = []
     for task, source in items.items():
         rows = list(source)
@@ -205,14 +197,38 @@ def write_dataset(
     return write_manifest(path, entries, **fields)
 
 
-def write_manifest(
-    path: Path, entries: Iterable[FileEntry], **fields: Unpack[ManifestFields]
-) -> Dataset:
+def write_manifest(path: Path, entries: Iterable[FileEntry], **fields: Any) -> Dataset:
     """Write the manifest of the files in `path`, the last step of writing a dataset."""
     files = tuple(entries)
     manifest = Manifest(files=files, sha256=dataset_hash(files), **fields)
     jsonl.write_json(path / MANIFEST, manifest)
     return Dataset(path)
+
+
+class PublishedLabel(Struct, frozen=True):
+    """The answer that the authors of a dataset published to one item, verbatim; it may be wrong.
+
+    Only the protocol `paper` scores against it.
+
+    correct: whether its value is the exact answer; None if that is not recorded.
+    """
+
+    item_id: str
+    answer: str
+    correct: bool | None = None
+
+
+def read_published_labels(dataset: Path) -> dict[str, str]:
+    """Return the published answers in a dataset folder by item id; empty if there are none."""
+    path = dataset / PUBLISHED_LABELS
+    if not path.is_file():
+        return {}
+    return {label.item_id: label.answer for label in jsonl.read_lines(path, PublishedLabel)}
+
+
+def write_published_labels(dataset: Path, labels: Iterable[PublishedLabel]) -> None:
+    """Write the published answers to a dataset folder, atomically."""
+    jsonl.write_atomically(dataset / PUBLISHED_LABELS, b"".join(map(jsonl.encode, labels)))
 
 
 def sha256_of(path: Path) -> str:

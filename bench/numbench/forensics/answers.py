@@ -6,10 +6,10 @@ from collections.abc import Iterable, Mapping
 from decimal import Decimal, InvalidOperation
 from typing import NamedTuple
 
+from numbench.dataset.store import read_published_labels
 from numbench.forensics.agreement import ANSWER_DIGITS, GivenAnswer, digits_given, round_to
 from numbench.forensics.computations import Question
 from numbench.scoring import ScoredRun
-from numbench.scoring.published_labels import read_published_labels
 from numbench.tasks import PAPER_TASKS
 
 NUMERIC_TASKS = tuple(name for name, task in PAPER_TASKS.items() if task.metric == "log_smape")

@@ -12,8 +12,8 @@ from itertools import pairwise
 
 import numpy as np
 
-from numbench.horizon.psychometric import Estimate, Floats, Posterior
-from numbench.horizon.stopping import CERTAINTY, Limits, StopReason
+from numbench.horizon import CERTAINTY, Limits, StopReason
+from numbench.horizon.psychometric import Floats, Posterior
 
 SMALLEST_ROUND, ROUND_SHARE = 4, 4
 """A round has a quarter as many items as all rounds before it, and at least four."""
@@ -128,14 +128,6 @@ class AdaptiveDesign:
             return reason
         return "exhausted"
 
-    def horizon(self, level: float = 0.5) -> Estimate:
-        """Return the estimate of the size at which p without guessing is `level`."""
-        return self.posterior.horizon(level)
-
-    def expected_tokens(self) -> Floats:
-        """Return the expected tokens of a question and its answer, by size."""
-        return self._prompt_tokens + self._costs.expected()
-
     def _may_be_rejected(self, chosen: Sequence[int]) -> Sequence[int]:
         """Return the sizes that are asked no more in a round, lest all of it is rejected.
 
@@ -153,7 +145,7 @@ class AdaptiveDesign:
 
     def _best_size(self, information: Floats, excluded: Sequence[int]) -> int | None:
         """Return the permitted size with the most information per token; None: there is none."""
-        value = information / self.expected_tokens()
+        value = information / (self._prompt_tokens + self._costs.expected())
         for size in {*self._exhausted, *excluded}:
             value[self.sizes.index(size)] = -1
         best = int(np.argmax(value))

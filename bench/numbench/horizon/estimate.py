@@ -1,4 +1,4 @@
-"""The horizon of a model on a task, from its answers."""
+"""The horizon of a model on a task, from its answers, and whether it moved."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from numbench.horizon import StopReason
 from numbench.horizon.goodness_of_fit import (
     DOUBTFUL,
     MISFIT,
@@ -17,9 +18,14 @@ from numbench.horizon.goodness_of_fit import (
     isotonic_crossing,
     largest_rate,
 )
-from numbench.horizon.psychometric import RESULT, Curve, Estimate, Posterior
+from numbench.horizon.psychometric import (
+    LOG2_HORIZONS,
+    RESULT,
+    Estimate,
+    Floats,
+    Posterior,
+)
 from numbench.horizon.sizes import guess_rates, size_text, task_sizes
-from numbench.horizon.stopping import StopReason
 from numbench.tasks import TASKS
 from numbench.tasks.base import Task
 
@@ -68,8 +74,8 @@ class TaskHorizon:
     h50 is beyond it; None: not known. items: answered items. truncated: answers that the token
     limit cut off. stop: why the measurement is complete; None: it is not. fit_p: posterior
     predictive p-value of the curve. isotonic: where the isotonic regression crosses the level of
-    h50; None: it does not. counts: the answers by size. curve: the parameters' posterior means.
-    band: the curve at every size. log2_h50_weights: posterior probabilities of
+    h50; None: it does not. counts: the answers by size. band: the curve at every
+    size. log2_h50_weights: posterior probabilities of
     `psychometric.LOG2_HORIZONS`. largest, smallest: the sizes that can be asked.
     """
 
@@ -84,7 +90,6 @@ class TaskHorizon:
     fit_p: float
     isotonic: float | None
     counts: tuple[SizeCount, ...]
-    curve: Curve
     band: tuple[BandPoint, ...]
     log2_h50_weights: tuple[float, ...]
     largest: int
@@ -166,7 +171,6 @@ def estimate_horizon(
         fit_p=fit_p_value(posterior, counts),
         isotonic=isotonic_crossing(counts),
         counts=counts,
-        curve=posterior.curve(),
         band=tuple(map(BandPoint, posterior.sizes, median, low, high)),
         log2_h50_weights=tuple(posterior.horizon_weights().tolist()),
         largest=sizes[-1],
@@ -188,7 +192,6 @@ def _count_by_size(task: Task, outcomes: Sequence[SizeOutcome]) -> tuple[SizeCou
                 size,
                 right=float(sum(outcome.right for outcome in known)),
                 total=len(known),
-                truncated=sum(outcome.truncated for outcome in known),
                 tokens=float(np.mean(tokens)) if tokens else None,
                 guess=guess_rates(task, [size])[0],
             )
@@ -221,3 +224,51 @@ def tokens_at(size: float, counts: Sequence[SizeCount]) -> float | None:
         if np.abs(step).max() < 1e-9:
             break
     return float(np.exp(beta[0]))
+
+
+class HorizonShift(NamedTuple):
+    """The horizon of a new measurement compared with that of an old one.
+
+    ratio: new h50 over old h50, median and 95 % interval. larger: the posterior probability that
+    the new one is larger. smallest, largest: the sizes that both measurements could ask; a horizon
+    beyond counts as if it were at their end, so that the ratio is then a bound.
+    """
+
+    ratio: Estimate
+    larger: float
+    smallest: int
+    largest: int
+
+    @property
+    def p(self) -> float:
+        """The two-sided p-value: twice the smaller of the probabilities of the two directions."""
+        return min(1.0, 2 * min(self.larger, 1 - self.larger))
+
+
+def compare_horizons(old: TaskHorizon, new: TaskHorizon) -> HorizonShift:
+    """Return how far a horizon moved, from the posteriors of both as if they were independent.
+
+    Both may have asked the same items. What these have in common makes the answers of two runs
+    more alike, so the difference varies less than is assumed here: the test is conservative.
+    """
+    smallest, largest = max(old.smallest, new.smallest), min(old.largest, new.largest)
+    return shift(old.log2_h50_weights, new.log2_h50_weights, smallest, largest)
+
+
+def shift(old: Sequence[float], new: Sequence[float], smallest: int, largest: int) -> HorizonShift:
+    """Return how far a horizon moved, from the posterior probabilities of `LOG2_HORIZONS`."""
+    placed = np.clip(LOG2_HORIZONS, np.log2(smallest), np.log2(largest))
+    old_values, old_weights = _grouped(placed, np.asarray(old))
+    new_values, new_weights = _grouped(placed, np.asarray(new))
+    pairs = np.outer(new_weights, old_weights).ravel()
+    values, weights = _grouped((new_values[:, None] - old_values).ravel(), pairs)
+    middle = np.cumsum(weights) - weights / 2
+    low, value, high = np.interp((0.025, 0.5, 0.975), middle, values)
+    larger = float(weights[values > 0].sum() + weights[values == 0].sum() / 2)
+    return HorizonShift(Estimate(2**value, 2**low, 2**high), larger, smallest, largest)
+
+
+def _grouped(values: Floats, weights: Floats) -> tuple[Floats, Floats]:
+    """Return the different values, increasing, with the sum of their weights."""
+    different, group = np.unique(values, return_inverse=True)
+    return different, np.asarray(np.bincount(group, weights), np.float64)

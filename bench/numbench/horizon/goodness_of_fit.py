@@ -26,14 +26,13 @@ class SizeCount(NamedTuple):
     """The answers at a size.
 
     right: the number of right answers; not an integer if items have several samples. total: the
-    number of items. truncated: the number of answers that the token limit cut off. tokens: their
-    mean number of generated tokens; None: not known. guess: the probability of a right guess.
+    number of items. tokens: their mean number of generated tokens; None: not known. guess: the
+    probability of a right guess.
     """
 
     size: int
     right: float
     total: int
-    truncated: int = 0
     tokens: float | None = None
     guess: float = 0.0
 

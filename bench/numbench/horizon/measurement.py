@@ -6,12 +6,11 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+from numbench.horizon import Limits, StopReason
 from numbench.horizon.adaptive import AdaptiveDesign
 from numbench.horizon.estimate import SizeOutcome
 from numbench.horizon.items import ItemAddress, ItemSequences, parse_id
-from numbench.horizon.psychometric import Estimate
 from numbench.horizon.sizes import answer_tokens, guess_rates, prompt_tokens
-from numbench.horizon.stopping import Limits, StopReason
 from numbench.records import Completion, Item
 from numbench.tasks.base import Task
 
@@ -54,7 +53,8 @@ def outcome_of(
 class TaskMeasurement:
     """The rounds of one task. An item belongs to a round before it is asked.
 
-    sizes: those that may be asked. prefix_characters: of the messages before a question.
+    sizes: those that may be asked. prefix_characters: of the messages before a question. estimate:
+    of h50, from the complete rounds.
     """
 
     def __init__(
@@ -78,12 +78,7 @@ class TaskMeasurement:
         self._next_number: Counter[int] = Counter()
         self._outcomes: dict[str, Outcome] = {}
         self._is_round_recorded = True
-        self._summary: tuple[Estimate, StopReason | None] | None = None
-
-    @property
-    def estimate(self) -> Estimate:
-        """The estimate of h50 from the complete rounds."""
-        return self._summarize()[0]
+        self._summarize()
 
     @property
     def stop_reason(self) -> StopReason | None:
@@ -92,13 +87,7 @@ class TaskMeasurement:
             # Of the last round, only as much is asked as the limit allows.
             is_cut = self._allowed < len(self.rounds[-1])
             return "items" if is_cut and not self.open_items else None
-        return self._summarize()[1]
-
-    def _summarize(self) -> tuple[Estimate, StopReason | None]:
-        """Return estimate and stop reason after the complete rounds, computed once for each."""
-        if self._summary is None:
-            self._summary = self.design.horizon(), self.design.stop_reason(self.limits)
-        return self._summary
+        return self._reason
 
     @property
     def open_items(self) -> list[str]:
@@ -142,7 +131,7 @@ class TaskMeasurement:
             for size in self.design.next_round():
                 if self._items.item(self.task, size, number[size]) is None:
                     self.design.exhaust(size)
-                    self._summary = None
+                    self._summarize()
                     break
                 ids.append(ItemAddress(self.task, size, number[size]).id)
                 number[size] += 1
@@ -167,4 +156,10 @@ class TaskMeasurement:
                 self.design.reject(size)
             else:
                 self.design.record(size, outcome.right, outcome.tokens)
-        self._is_round_recorded, self._summary = True, None
+        self._is_round_recorded = True
+        self._summarize()
+
+    def _summarize(self) -> None:
+        """Keep the estimate of h50 and the reason to stop, from the complete rounds."""
+        self.estimate = self.design.posterior.horizon()
+        self._reason = self.design.stop_reason(self.limits)

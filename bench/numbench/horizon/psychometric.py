@@ -11,6 +11,7 @@ the logistic curve that crosses 50 % at h. The posterior is computed on a grid, 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
 from functools import cached_property, lru_cache
 from typing import NamedTuple, TypeVar
 
@@ -144,9 +145,7 @@ class _Likelihood:
         return self._of_answer[index]
 
 
-@lru_cache(maxsize=32)
-def _likelihood(sizes: tuple[int, ...], guess: tuple[float, ...], grid: Grid) -> _Likelihood:
-    return _Likelihood(sizes, guess, grid)
+_likelihood = lru_cache(maxsize=32)(_Likelihood)
 
 
 class Posterior:
@@ -191,9 +190,8 @@ class Posterior:
 
     def copy(self) -> Posterior:
         """Return a posterior that further answers change independently of this one."""
-        other = Posterior.__new__(Posterior)
-        other.sizes, other.grid, other._likelihood = self.sizes, self.grid, self._likelihood
-        other._log_weights, other._normalized = self._log_weights.copy(), self._normalized
+        other = copy(self)
+        other._log_weights = self._log_weights.copy()
         return other
 
     def predicted(self) -> Floats:

@@ -20,7 +20,7 @@ from numbench import jsonl
 from numbench._version import __version__
 from numbench.dataset.fresh_items import fresh_items, write_fresh_items
 from numbench.dataset.settings import GENERATOR_VERSION
-from numbench.dataset.store import MANIFEST, Dataset, dataset_hash
+from numbench.dataset.store import Dataset, dataset_hash
 from numbench.errors import BadInput
 from numbench.memory_test.rule import PairedDesign, Rule, register_rule, shared_weights
 from numbench.records import DatasetRef
@@ -93,7 +93,6 @@ def register(test: MemoryTest) -> Registration:
     folder, frozen = test.folder, test.frozen
     if stored := read_registration(folder):
         check_same(test, stored)
-        _restore_fresh_items(test, stored)
         return stored
     if any((folder / name).exists() for name in (FROZEN_RUN, FRESH_RUN)):
         raise BadInput(f"{folder} holds runs without {CERTIFICATE}; choose another --out")
@@ -172,21 +171,6 @@ def find_fault(registration: Registration, frozen: Dataset, fresh: Dataset) -> s
 def seed_hash(seed: str) -> str:
     """Return the SHA-256 of a seed's hexadecimal digits."""
     return hashlib.sha256(seed.encode()).hexdigest()
-
-
-def _restore_fresh_items(test: MemoryTest, stored: Registration) -> None:
-    """Write the fresh items again if they are missing; opening them checks their hashes."""
-    folder = test.folder / FRESH_ITEMS
-    if (folder / MANIFEST).is_file():
-        return
-    seed = stored.seed or _read_secret(test.folder / SECRET, stored.seed_sha256)
-    items = fresh_items(test.frozen, stored.tasks, int(seed, 16))
-    fresh = write_fresh_items(folder, stored.fresh_name, test.frozen, items)
-    if fresh.manifest.sha256 != stored.fresh_sha256:
-        raise BadInput(
-            f"{folder}: this version generates other fresh questions than were registered; restore "
-            "the folder, or continue with the version in certificate.json"
-        )
 
 
 def _write_secret(path: Path, seed: str) -> None:

@@ -21,9 +21,6 @@ from numbench.stats.planning import POWER
 
 Verdict = Literal["memory", "equivalent", "inconclusive", "frozen harder"]
 
-MARGIN = 3.0
-"""Default equivalence margin, in points of the mean over the tasks."""
-
 _NORMAL = NormalDist()
 
 

@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from numbench.errors import BadInput
-from numbench.horizon.comparison import HorizonShift, compare_horizons
-from numbench.horizon.estimate import TaskHorizon
+from numbench.horizon.estimate import HorizonShift, TaskHorizon, compare_horizons
 from numbench.journal import find_runs, read_info
 from numbench.records import ProtocolName
 from numbench.reporting.comparisons import (

@@ -10,8 +10,8 @@ from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple
 
 from numbench.errors import printable
+from numbench.horizon import StopReason
 from numbench.horizon.sizes import size_text
-from numbench.horizon.stopping import StopReason
 from numbench.runner.progress import HorizonProgress, ProgressCallback, RunProgress, TaskProgress
 from numbench.tasks import TASKS
 

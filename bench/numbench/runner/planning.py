@@ -7,9 +7,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from numbench.horizon import Limits
 from numbench.horizon.items import AskedItems
 from numbench.horizon.sizes import answer_tokens, prompt_tokens
-from numbench.horizon.stopping import Limits
 from numbench.journal import read_jobs
 from numbench.models.facts import USER_CATALOGUE
 from numbench.models.model_map import load_model_map

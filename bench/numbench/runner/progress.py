@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from functools import reduce
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from numbench.horizon.stopping import StopReason
+from numbench.horizon import StopReason
 from numbench.records import Completion, Item, possibly_billed_attempts
 
 if TYPE_CHECKING:

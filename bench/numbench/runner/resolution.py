@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, TypeVar
 from numbench._version import __version__
 from numbench.dataset.store import Dataset, open_dataset
 from numbench.errors import BadInput
+from numbench.horizon import DESIGN_VERSION, Limits
 from numbench.horizon.items import (
     DATASET_NAME,
     GENERATOR_VERSION,
@@ -24,7 +25,6 @@ from numbench.horizon.items import (
     ItemSequences,
 )
 from numbench.horizon.sizes import answer_tokens, prompt_tokens, task_sizes
-from numbench.horizon.stopping import DESIGN_VERSION, Limits
 from numbench.models import Message, ModelDescription, Request, RequestSettings, describe_model
 from numbench.models.model_map import token_limits
 from numbench.models.prices import find_price

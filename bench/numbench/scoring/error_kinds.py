@@ -67,15 +67,6 @@ def list_error(answer: Sequence[Decimal], truth: Sequence[Decimal]) -> ErrorKind
     return "altered"
 
 
-def follows_convention(answer: Decimal, alternative: Decimal, truth: Decimal) -> bool:
-    """Return whether an answer is within 0.1% of an alternative, and closer to it than to truth."""
-    return (
-        bool(alternative)
-        and _is_near(round_significant(answer), round_significant(alternative), _CONVENTION)
-        and abs(answer - alternative) < abs(answer - truth)
-    )
-
-
 def convention_error(item: Item, answer: Decimal) -> ErrorKind | None:
     """Return the error kind of the convention that a wrong number follows, None if there is none.
 
@@ -86,7 +77,8 @@ def convention_error(item: Item, answer: Decimal) -> ErrorKind | None:
         return None
     truth = Decimal(str(item.answer))
     for convention, alternative in _alternatives(item.task, item.operator, item.operands):
-        if follows_convention(answer, alternative, truth):
+        is_near = _is_near(round_significant(answer), alternative, _CONVENTION)
+        if alternative and is_near and abs(answer - alternative) < abs(answer - truth):
             return convention.error_kind
     return None
 

@@ -123,8 +123,7 @@ def _score_parsed(item: Item, task: Task, protocol: ReadingProtocol, parsed: Par
     smape, digits = None, None
     answer: Answer
     if isinstance(value, Decimal):
-        error, digits, smape = _compare_numbers(item, task, value)
-        answer = format_number(value, task.every_digit)
+        error, digits, smape, answer = _compare_numbers(item, task, value)
     elif isinstance(value, str):
         error, answer = None if value == item.answer else "choice", value
     else:
@@ -144,24 +143,27 @@ def _score_parsed(item: Item, task: Task, protocol: ReadingProtocol, parsed: Par
 
 def _compare_numbers(
     item: Item, task: Task, value: Decimal
-) -> tuple[ErrorKind | None, int, float | None]:
-    """Return how a number is wrong (None if it is correct), its correct digits and log-sMAPE."""
-    truth, rounded_truth = _truth(str(item.answer))
-    rounded = round_significant(value)
-    if task.metric != "log_smape":
-        error = _copy_error(item, value, truth)
-        return error, correct_digits(rounded, rounded_truth), None
+) -> tuple[ErrorKind | None, int, float | None, str]:
+    """Return how a number is wrong (None if it is correct), correct digits, log-sMAPE, and text."""
+    truth, rounded_truth, text = _truth(str(item.answer), task.every_digit)
+    is_graded = task.metric == "log_smape"
+    if value == truth:
+        return None, SIGNIFICANT_DIGITS, 1.0 if is_graded else None, text
+    rounded, text = round_significant(value), format_number(value, task.every_digit)
+    digits = correct_digits(rounded, rounded_truth)
+    if not is_graded:
+        return _copy_error(item, value, truth), digits, None, text
     if rounded == rounded_truth:
-        return None, SIGNIFICANT_DIGITS, 1.0
+        return None, digits, 1.0, text
     error = convention_error(item, rounded) or number_error(rounded, rounded_truth)
-    return error, correct_digits(rounded, rounded_truth), log_smape(rounded, rounded_truth)
+    return error, digits, log_smape(rounded, rounded_truth), text
 
 
 @lru_cache(1 << 16)
-def _truth(answer: str) -> tuple[Decimal, Decimal]:
-    """Return the value of a true number, exact and rounded."""
+def _truth(answer: str, every_digit: bool) -> tuple[Decimal, Decimal, str]:
+    """Return the value of a true number, exact and rounded, and how it is reported."""
     value = Decimal(answer)
-    return value, round_significant(value)
+    return value, round_significant(value), format_number(value, every_digit)
 
 
 def _copy_error(item: Item, value: Decimal, truth: Decimal) -> ErrorKind | None:

@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 from numbench.errors import BadInput
+from numbench.horizon import Limits
 from numbench.horizon.estimate import SizeOutcome, TaskHorizon, estimate_horizon
 from numbench.horizon.items import ItemSequences, parse_id
 from numbench.horizon.measurement import Outcome, Rejected, TaskMeasurement, outcome_of
 from numbench.horizon.sizes import task_sizes
-from numbench.horizon.stopping import Limits
 from numbench.journal import ROUNDS, Run, read_rounds, read_run
 from numbench.records import HorizonInfo, request_id
 from numbench.scoring.exact_protocol import is_correct

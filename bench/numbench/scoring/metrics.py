@@ -10,7 +10,6 @@ import math
 from collections.abc import Callable
 from decimal import MAX_EMAX, MIN_EMIN, ROUND_HALF_EVEN, Context, Decimal
 from functools import lru_cache
-from itertools import takewhile
 
 from numbench.records import Item
 from numbench.tasks import TASKS
@@ -60,8 +59,12 @@ def correct_digits(predicted: Decimal, truth: Decimal) -> int:
     given, wanted = (f"{value:.{SIGNIFICANT_DIGITS - 1}e}" for value in (predicted, truth))
     if given.partition("e")[2] != wanted.partition("e")[2]:
         return 0
-    pairs = takewhile(lambda pair: pair[0] == pair[1], zip(given, wanted, strict=False))
-    return sum(sign.isdigit() for sign, _ in pairs)
+    count = 0
+    for one, other in zip(given, wanted, strict=False):
+        if one != other:
+            break
+        count += one.isdigit()
+    return count
 
 
 def comparison_key(item: Item) -> Callable[[Decimal], Decimal]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from html import escape
 from itertools import groupby
 from pathlib import Path
 from statistics import fmean
@@ -13,7 +12,7 @@ from typing import NamedTuple
 import msgspec
 
 from numbench._version import __version__
-from numbench.dataset.store import Dataset, open_run_dataset
+from numbench.dataset.store import Dataset, open_run_dataset, read_published_labels
 from numbench.errors import BadInput, MissingTask
 from numbench.horizon.items import asked_items
 from numbench.journal import Run, read_info, read_run
@@ -28,7 +27,6 @@ from numbench.records import (
 )
 from numbench.scoring import paper_protocol
 from numbench.scoring.exact_protocol import score_exact, score_lenient
-from numbench.scoring.published_labels import read_published_labels
 from numbench.scoring.taxonomy import UNANSWERED_STATUSES
 from numbench.tasks import TASKS
 from numbench.transforms import variant_of_run
@@ -71,18 +69,6 @@ class ScoredRun(NamedTuple):
         counts = ", ".join(f"{task}: {len(rows)}" for task, rows in self.rows.items())
         name = f"{self.info.model}, {self.info.reasoning}, {self.protocol}"
         return f"ScoredRun({str(self.path)!r}, {name}, {counts})"
-
-    def _repr_html_(self) -> str:
-        header = "<tr><th>Task<th>Counted<th>Score<th>Exact match<th>Tokens"
-        rows = [
-            f"<tr><td>{escape(TASKS[task].display)}<td>{cell.counted:,}"
-            + "".join(
-                f"<td>{'–' if value is None else f'{value:,.1f}'}"
-                for value in (cell.score, cell.exact_match, cell.tokens)
-            )
-            for task, cell in summarize(self).items()
-        ]
-        return f"<p>{escape(repr(self))}</p><table>{header}{''.join(rows)}</table>"
 
 
 class TaskSummary(NamedTuple):

@@ -13,8 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from numbench.stats.design import Column, Design, Matrix, Stratum
-from numbench.stats.intervals import variance_of_mean
+from numbench.stats.design import Matrix
 
 
 class VoteCounts(NamedTuple):
@@ -32,27 +31,6 @@ class VoteCounts(NamedTuple):
     def responses(self) -> int:
         """The number of responses."""
         return self.correct + sum(self.others) + self.blank
-
-    @property
-    def differ(self) -> bool:
-        """Whether the responses have different answers; having none counts as one of them."""
-        return (self.correct > 0) + len(self.others) + (self.blank > 0) > 1
-
-
-def item_means(values: Matrix) -> Column:
-    """Return the mean of each item, NaN if none of its samples counts."""
-    return Stratum("", values.T).means
-
-
-def standard_error(values: Matrix, design: Design | None = None) -> float | None:
-    """Return the standard error of the mean of the items' means; None for fewer than two items.
-
-    design: of the rows of `values`. The items' means include the noise of the samples, so their
-    variance needs no addition for it.
-    """
-    stratum = Stratum("", item_means(values)[:, None], design)
-    variance = float(variance_of_mean([stratum], math.nan)[0])
-    return None if stratum.n[0] < 2 else math.sqrt(variance)
 
 
 def pass_at_k(correct: Matrix, k: int) -> float | None:
@@ -116,24 +94,3 @@ def _choices_of_others(others: Sequence[int], most: int) -> dict[tuple[int, int]
                 extended[key] = extended.get(key, 0) + ways * math.comb(count, chosen)
         choices = extended
     return choices
-
-
-def sometimes_correct_share(correct: Matrix) -> float | None:
-    """Return the share of items that are correct in some of their samples and wrong in others.
-
-    Over the items with at least two samples; None if there is none.
-    """
-    repeated = correct[np.count_nonzero(~np.isnan(correct), axis=1) >= 2]
-    if not len(repeated):
-        return None
-    means = item_means(repeated)
-    return float(np.mean((means > 0) & (means < 1)))
-
-
-def inconsistent_share(votes: Sequence[VoteCounts]) -> float | None:
-    """Return the share of items whose responses have different answers.
-
-    Over the items with at least two responses; None if there is none.
-    """
-    repeated = [item.differ for item in votes if item.responses >= 2]
-    return sum(repeated) / len(repeated) if repeated else None

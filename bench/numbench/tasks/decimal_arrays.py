@@ -142,15 +142,6 @@ def slices_to_strings(matrix: np.ndarray, first: IntArray, end: IntArray) -> pa.
     return pa.StringArray.from_buffers(len(lengths), pa.py_buffer(offsets), pa.py_buffer(data))
 
 
-def rows_to_strings(matrix: np.ndarray) -> pa.Array:
-    """Return the rows of a byte matrix as strings."""
-    rows, width = matrix.shape
-    offsets = np.arange(rows + 1, dtype=np.int32) * width
-    return pa.StringArray.from_buffers(
-        rows, pa.py_buffer(offsets), pa.py_buffer(np.ascontiguousarray(matrix))
-    )
-
-
 def base_1000_digits(values: IntArray) -> np.ndarray:
     """Return the six digits in base 1000 of non-negative integers below 10¹⁸, largest first."""
     thousand = np.uint32(1000)

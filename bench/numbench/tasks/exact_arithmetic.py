@@ -32,27 +32,12 @@ _ZIV_PRECISIONS = (30, 60, 120, 240, 480)
 _LARGEST_POWER = 100
 
 
-def add(a: str, b: str) -> str:
-    """Return a + b."""
-    return _to_text(_ROUNDED.add(_decimal(a), _decimal(b)))
-
-
-def subtract(a: str, b: str) -> str:
-    """Return a − b."""
-    return _to_text(_ROUNDED.subtract(_decimal(a), _decimal(b)))
-
-
-def multiply(a: str, b: str) -> str:
-    """Return a · b."""
-    return _to_text(_ROUNDED.multiply(_decimal(a), _decimal(b)))
-
-
 def divide(a: str, b: str) -> str:
     """Return a / b. Raises ValueError if b is 0."""
-    divisor = _decimal(b)
+    divisor = to_decimal(b)
     if not divisor:
         raise ValueError(f"division by zero: {a} / {b}")
-    return _to_text(_ROUNDED.divide(_decimal(a), divisor))
+    return _to_text(_ROUNDED.divide(to_decimal(a), divisor))
 
 
 def power(base: str, exponent: str) -> str:
@@ -60,7 +45,7 @@ def power(base: str, exponent: str) -> str:
 
     Raises ValueError if it is undefined or the exponent is above 100 in magnitude.
     """
-    b, e = _decimal(base), _decimal(exponent)
+    b, e = to_decimal(base), to_decimal(exponent)
     if not b and e <= 0:
         raise ValueError(f"undefined power: {base} ^ {exponent}")
     if e == e.to_integral_value():
@@ -80,7 +65,7 @@ def mean(numbers: Sequence[str]) -> str:
     """Return the arithmetic mean."""
     total = Decimal(0)
     for number in numbers:
-        total = _EXACT.add(total, _decimal(number))
+        total = _EXACT.add(total, to_decimal(number))
     return _to_text(_ROUNDED.divide(total, Decimal(len(numbers))))
 
 
@@ -113,7 +98,8 @@ def _deviation(numbers: Sequence[str], divisor: int) -> str:
     return _to_text(_ROUNDED.create_decimal(value))
 
 
-_PAIR = {"+": add, "-": subtract, "*": multiply, "/": divide, "^": power}
+_ROUNDED_ONCE = {"+": _ROUNDED.add, "-": _ROUNDED.subtract, "*": _ROUNDED.multiply}
+_PAIR = {"/": divide, "^": power}
 _LIST = {"mean": mean, "std": std}
 
 
@@ -122,7 +108,12 @@ def evaluate(operator: str, operands: Sequence[str]) -> str:
 
     Raises ValueError if an operand is malformed or the value is undefined.
     """
-    return _LIST[operator](operands) if operator in _LIST else _PAIR[operator](*operands)
+    if operator in _LIST:
+        return _LIST[operator](operands)
+    a, b = operands
+    if operator in _PAIR:
+        return _PAIR[operator](a, b)
+    return _to_text(_ROUNDED_ONCE[operator](to_decimal(a), to_decimal(b)))
 
 
 def in_range(answer: str) -> bool:
@@ -171,7 +162,8 @@ def _exact_power(base: Decimal, exponent: Decimal, value: Decimal) -> Decimal | 
     return None
 
 
-def _decimal(text: str) -> Decimal:
+def to_decimal(text: str) -> Decimal:
+    """Return the exact value of an operand. Raises ValueError for other text."""
     number = parse_decimal(text)
     if abs(number.exponent) > 400:
         raise ValueError(f"{text!r} is out of range")

@@ -31,7 +31,6 @@ from numbench.tasks.decimal_arrays import (
     format_decimals,
     normalize,
     round_to_digits,
-    rows_to_strings,
     scaled,
 )
 from numbench.tasks.exact_arithmetic import DIGITS
@@ -43,8 +42,6 @@ _SAME_LISTS_TASK = {"mean": "std", "std": "mean"}
 
 _LIST_PROMPT_TASKS = (*_SAME_LISTS_TASK, "minmax", "sorting")
 """Tasks with all operands in one field of the prompt."""
-
-_HEX = np.array([list(b"%02x" % byte) for byte in range(256)], np.uint8)
 
 
 def build_item_table(questions: Questions, hashes: Hashes) -> pa.Table:
@@ -66,7 +63,7 @@ def build_item_table(questions: Questions, hashes: Hashes) -> pa.Table:
     return pa.table(
         {
             "id": _ids(questions.task, hashes),
-            "task": _repeat(questions.task, len(questions)),
+            "task": pa.repeat(questions.task, len(questions)),
             "prompt": _prompts(questions, operands),
             "answer": answer,
             "operands": operands,
@@ -136,12 +133,10 @@ def _format_prompts(task: str, operator: str, operands: pa.ListArray) -> pa.Arra
 
 
 def _ids(task: str, hashes: Hashes) -> pa.Array:
-    digits = _HEX[hashes.astype(">u8").view(np.uint8).reshape(len(hashes), 8)]
-    return pc.binary_join_element_wise(f"{task}-", rows_to_strings(digits.reshape(-1, 16)), "")
-
-
-def _repeat(text: str, rows: int) -> pa.Array:
-    return pa.array([text]).take(pa.array(np.zeros(rows, np.int64)))
+    digits = pa.py_buffer(hashes.astype(">u8").tobytes().hex().encode())
+    offsets = pa.py_buffer(np.arange(len(hashes) + 1, dtype=np.int32) * 16)
+    texts = pa.StringArray.from_buffers(len(hashes), offsets, digits)
+    return pc.binary_join_element_wise(f"{task}-", texts, "")
 
 
 def _struct_array(**columns: IntArray) -> pa.StructArray:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from fractions import Fraction
 from math import factorial
 from typing import Any
 
-from numbench.decimal_numbers import parse_decimal
 from numbench.tasks import difficulty, exact_arithmetic
 from numbench.tasks.base import LETTERS, Convention, Task
+from numbench.tasks.exact_arithmetic import to_decimal
 
 _PAIR = ("operand 1", "operand 2")
 _WORDS_PER_LIST = 10
@@ -17,25 +16,20 @@ _WORDS_PER_LIST = 10
 
 def _extremum(operator: str, operands: Sequence[str]) -> str:
     """Return the smallest or largest element as printed."""
-    return {"minimum": min, "maximum": max}[operator](operands, key=_value)
+    return {"minimum": min, "maximum": max}[operator](operands, key=to_decimal)
 
 
 def _ordered(operator: str, operands: Sequence[str]) -> tuple[str, ...]:
     """Return all elements in order, as printed."""
-    return tuple(sorted(operands, key=_value, reverse=operator == "descending"))
+    return tuple(sorted(operands, key=to_decimal, reverse=operator == "descending"))
 
 
 def _interval_letter(_operator: str, operands: Sequence[str]) -> str:
     """Return the letter of the reference's interval. Raises ValueError for unsorted boundaries."""
-    reference, *bounds = map(_value, operands)
+    reference, *bounds = map(to_decimal, operands)
     if sorted(set(bounds)) != bounds:
         raise ValueError(f"boundaries are not in ascending order: {', '.join(operands[1:])}")
     return LETTERS[sum(bound <= reference for bound in bounds)]
-
-
-def _value(text: str) -> Fraction:
-    number = parse_decimal(text)
-    return Fraction(number.significand) * Fraction(10) ** number.exponent
 
 
 def _sample_std(_operator: str, operands: Sequence[str]) -> str:

@@ -26,6 +26,10 @@ from pathlib import Path
 from string import Formatter, ascii_lowercase
 from typing import Any, NamedTuple
 
+import msgspec
+from msgspec import Struct
+
+from numbench import jsonl
 from numbench.errors import BadInput
 from numbench.records import PAPER, PromptRef
 from numbench.resources import resource_folder
@@ -36,9 +40,6 @@ ALL_PARAPHRASES = "paraphrases"
 """The name that stands for all bundled paraphrases of the paper's questions."""
 
 QUESTIONS, NO_SYSTEM_PROMPT = "questions.toml", "none"
-_OPTIONS = {"description": "", "questions": "", "system": "", "working": False, "paraphrase_of": ""}
-"""The options of a set and their defaults."""
-
 _SCALED = "scaled"
 """The folder with the prompts of the scaled tasks, which is no set."""
 
@@ -53,6 +54,16 @@ _BOUNDARY = re.compile(rf"x < ({_NUMBER})")
 
 Templates = dict[str, dict[str, str]]
 """Task → operator → wording."""
+
+
+class SetOptions(Struct, frozen=True):
+    """The options of `questions.toml`; see above."""
+
+    description: str = ""
+    questions: str = ""
+    system: str = ""
+    working: bool = False
+    paraphrase_of: str = ""
 
 
 class Question(NamedTuple):
@@ -74,7 +85,7 @@ class PromptSet:
         """Load the set in `folder`. Raises BadInput, naming file and field, if it is malformed."""
         self.name = name
         self.folder = folder
-        self._options, tables = _read_questions(folder / QUESTIONS)
+        self.options, tables = _read_questions(folder / QUESTIONS)
         self._templates = tables if name == PAPER else self._check_wordings(tables)
         self._systems = {task: self._read_system_prompt(task) for task in self._templates}
         for task in TASKS.values() if name == PAPER else ():
@@ -92,7 +103,7 @@ class PromptSet:
 
     def _check_wordings(self, tables: dict[str, Any]) -> Templates:
         """Return the wordings of another set than `paper`."""
-        path, source = self.folder / QUESTIONS, self._options["questions"]
+        path, source = self.folder / QUESTIONS, self.options.questions
         paper = load_prompt_set()._templates
         if not source:
             if not tables:
@@ -108,7 +119,7 @@ class PromptSet:
 
     def _read_system_prompt(self, task: str) -> str | None:
         """Return the system prompt of a task, without the final newline of its file."""
-        source = self._options["system"]
+        source = self.options.system
         if source == NO_SYSTEM_PROMPT:
             return None
         if source == PAPER:
@@ -137,11 +148,6 @@ class PromptSet:
         """The tasks that the set has prompts for, in the order of the registry."""
         return tuple(task for task in TASKS if task in self._templates)
 
-    @property
-    def description(self) -> str:
-        """What the set is for."""
-        return str(self._options["description"])
-
     def ref(self, tasks: Iterable[str]) -> PromptRef:
         """Return the reference that a run of `tasks` records.
 
@@ -157,8 +163,8 @@ class PromptSet:
             name=self.name,
             sha256=self.sha256,
             tasks={task: self._task_hash(task) for task in tasks},
-            working=self._options["working"],
-            paraphrase_of=self._options["paraphrase_of"],
+            working=self.options.working,
+            paraphrase_of=self.options.paraphrase_of,
         )
 
     def _task_hash(self, task: str) -> str:
@@ -278,26 +284,24 @@ def changed_prompts(before: PromptRef, now: PromptRef) -> list[str]:
     return [task for task, sha256 in before.tasks.items() if now.tasks.get(task, sha256) != sha256]
 
 
-def _read_questions(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
+def _read_questions(path: Path) -> tuple[SetOptions, dict[str, Any]]:
     """Return the options of a set and its tables. Raises BadInput, naming file and field."""
     try:
         tables = tomllib.loads(_read_text(path))
     except tomllib.TOMLDecodeError as error:
         raise BadInput(f"{path}: {error}") from error
-    options: dict[str, Any] = dict(_OPTIONS)
-    for name, default in _OPTIONS.items():
-        if not isinstance(tables.get(name, {}), dict):
-            options[name] = tables.pop(name)
-            if type(options[name]) is not type(default):
-                kind = "text" if default == "" else "true/false"
-                raise BadInput(f"{path}: {name} is not a {kind}")
-    return options, tables
+    names = [name for name in SetOptions.__struct_fields__ if name in tables]
+    options = {name: tables.pop(name) for name in names if not isinstance(tables[name], dict)}
+    try:
+        return msgspec.convert(options, SetOptions), tables
+    except msgspec.ValidationError as error:
+        raise BadInput(f"{path}: {jsonl.decode_error_message(error)}") from error
 
 
 def _check_table(path: Path, task: str, table: object, model: dict[str, str]) -> None:
     """Raise BadInput unless the wordings of a task have the operators and fields of `model`."""
     if not isinstance(table, dict):
-        names = ", ".join(_OPTIONS)
+        names = ", ".join(SetOptions.__struct_fields__)
         raise BadInput(f"{path}: {task} is neither an option ({names}) nor the table of a task")
     if task not in TASKS:
         raise BadInput(f"{path}: unknown task {task!r}; use {', '.join(TASKS)}")

@@ -10,12 +10,12 @@ from typing import NamedTuple
 import msgspec
 from markupsafe import Markup
 
+from numbench.dataset.store import read_published_labels
 from numbench.records import Answer, Item, Response, Score
 from numbench.reporting.digit_alignment import align_digits
 from numbench.reporting.page.escape import truncate_middle
 from numbench.scoring import ScoredItem, ScoredRun
 from numbench.scoring.paper_protocol import STUDY_NUMBER, expected_answer
-from numbench.scoring.published_labels import read_published_labels
 from numbench.tasks import TASKS
 
 MAX_TEXT_LENGTH = 500

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from numbench.horizon import StopReason
 from numbench.horizon.estimate import TaskHorizon
 from numbench.horizon.goodness_of_fit import DOUBTFUL, MISFIT
 from numbench.horizon.psychometric import Estimate as SizeEstimate
-from numbench.horizon.stopping import StopReason
 from numbench.reporting.comparisons import task_name
 from numbench.reporting.data import ReportData
 from numbench.reporting.horizon_runs import HorizonRun

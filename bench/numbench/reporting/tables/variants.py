@@ -28,7 +28,7 @@ from numbench.scoring.metrics import comparison_key
 from numbench.scoring.scored_run import item_groups
 from numbench.stats.design import Stratum
 from numbench.stats.multiple_testing import holm
-from numbench.stats.spread import spread_of_means
+from numbench.stats.paired import spread_of_means
 from numbench.tasks import TASKS
 from numbench.transforms import Transform, find_transform, variant_of_run
 
@@ -258,7 +258,7 @@ def _notes(data: ReportData) -> list[str]:
             variant = variant_of_run(scored.path, scored.info)
             if name == one_line(scored.info.transform or ""):
                 described[name] = find_transform(scored.info.transform or "").description
-            elif text := variant.prompts.description:
+            elif text := variant.prompts.options.description:
                 described[name] = text
     return [f"{name}: {one_line(text)}" for name, text in described.items()]
 
