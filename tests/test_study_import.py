@@ -12,13 +12,18 @@ import pytest
 import numbench as nb
 from numbench.csv_files import read_csv
 from numbench.dataset.audit import audit
-from numbench.dataset.store import RELEASED_DATASETS, Dataset, open_dataset
+from numbench.dataset.store import (
+    RELEASED_DATASETS,
+    Dataset,
+    PublishedLabel,
+    open_dataset,
+    read_published_labels,
+)
 from numbench.errors import BadInput
 from numbench.journal import read_run
 from numbench.jsonl import read_lines
 from numbench.records import Response, Usage
 from numbench.scoring import score_run, summarize
-from numbench.scoring.published_labels import PublishedLabel, read_published_labels
 from numbench.study_import import import_study
 
 BENCHMARK = "{}_decimal_uniform_test_500_shuffle.csv"

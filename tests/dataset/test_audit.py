@@ -83,17 +83,6 @@ def test_a_row_that_cannot_be_audited_is_named(tmp_path: Path, text: str, messag
         audit(path)
 
 
-def test_a_name_that_does_not_exist_is_refused() -> None:
-    with pytest.raises(BadInput, match="no dataset 'nowhere'"):
-        audit("nowhere")
-
-
-def test_a_byte_order_mark_is_ignored(tmp_path: Path) -> None:
-    path = tmp_path / "labels.csv"
-    path.write_bytes(b"\xef\xbb\xbf" + HEADER.encode() + b"What is 1 + 2?,3\n")
-    assert audit(str(path)).checked == {"addition": 1}
-
-
 def test_a_folder_without_labels_is_refused(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match="no dataset, CSV file"):
         audit(tmp_path)

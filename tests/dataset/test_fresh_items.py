@@ -13,8 +13,7 @@ from numbench.dataset.store import Dataset, open_dataset, write_dataset
 from numbench.errors import BadInput
 from numbench.records import Item
 from numbench.tasks.items import content_hash, split_of
-from numbench.tasks.shards import Shard
-from tests.tasks import oracle
+from numbench.tasks.shards import Shard, generate_items
 
 SEED = 2**255 + 17
 QUICK_TASKS = ("interval", "addition", "multiplication", "division", "mean", "std")
@@ -52,7 +51,7 @@ def test_they_are_the_first_of_their_strata_by_the_definition_of_the_items(
     v1: Dataset, fresh: dict[str, list[Item]]
 ) -> None:
     known, by_stratum = frozen_contents(v1), defaultdict(list)
-    source = oracle.items(Shard("division", seed=SEED))
+    source = generate_items(Shard("division", seed=SEED))
     wanted = [item_stratum(item) for item in v1.by_task["division"]]
     while any(len(by_stratum[key]) < wanted.count(key) for key in set(wanted)):
         item = next(source)

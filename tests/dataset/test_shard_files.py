@@ -17,8 +17,6 @@ import pytest
 from numbench.dataset.generate import generate
 from numbench.dataset.settings import DatasetSettings, plan_shard_files
 from numbench.errors import BadInput, NumbenchError
-from numbench.records import Item
-from numbench.tasks import PAPER_TASKS
 
 pytestmark = pytest.mark.slow
 
@@ -47,15 +45,6 @@ def test_the_plan_covers_the_size_in_even_files() -> None:
 def test_workers_change_nothing(tmp_path: Path, whole: dict[str, bytes]) -> None:
     generate(LARGE, tmp_path / "d", workers=3, shard_rows=ROWS)
     assert contents(tmp_path / "d") == whole
-
-
-def test_parquet_holds_the_same_items(tmp_path: Path) -> None:
-    settings = DatasetSettings("p", tuple(PAPER_TASKS), "val", 12_000, 8)
-    jsonl = generate(settings, tmp_path / "j").dataset
-    parquet = generate(settings._replace(format="parquet"), tmp_path / "p").dataset
-    assert [e.ids for e in jsonl.manifest.files] == [e.ids for e in parquet.manifest.files]
-    assert jsonl.by_task == parquet.by_task
-    assert all(isinstance(item, Item) for item in parquet.by_task["sorting"])
 
 
 def test_row_groups_have_one_size(tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ from numbench.dataset.store import (
     write_dataset,
 )
 from numbench.errors import BadInput
-from numbench.records import DatasetRef, Item, Manifest
+from numbench.records import DatasetRef
 from numbench.resources import resource_folder
 from numbench.tasks.items import make_item
 
@@ -193,10 +193,3 @@ def test_a_run_finds_its_dataset_by_its_hash_whatever_its_name(cwd: Path) -> Non
     ):
         ref = DatasetRef(name="v1", path="../elsewhere", sha256=sha256)
         assert open_run_dataset(ref, cwd / "run").path == path
-
-
-def test_records_are_written_as_they_are_read(tmp_path: Path) -> None:
-    dataset = Dataset(small_dataset(tmp_path / "d"))
-    assert isinstance(dataset.manifest, Manifest)
-    assert [type(item) for item in dataset.by_task["addition"]] == [Item, Item]
-    assert [item.answer for item in dataset.by_task["addition"]] == ["3", "4"]

@@ -13,6 +13,7 @@ from numbench.dataset.settings import DatasetSettings
 CARD = Path(__file__).parents[2] / "datasets" / "README.md"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("workers", [0, 2])
 def test_the_cards_loader_reads_every_row_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, workers: int

@@ -7,7 +7,7 @@ import pytest
 from scipy.special import expit
 from scipy.stats import binomtest
 
-from numbench.horizon.comparison import HorizonShift, shift
+from numbench.horizon.estimate import HorizonShift, shift
 from numbench.horizon.psychometric import Posterior
 
 pytestmark = pytest.mark.heavy

@@ -8,19 +8,18 @@ import numpy as np
 import pytest
 
 from numbench.stats.design import Column
+from numbench.stats.intervals import score_interval
 from numbench.stats.planning import item_variance
 from numbench.stats.samples import (
     VoteCounts,
     majority_accuracy,
     pass_at_k,
-    standard_error,
 )
 
 pytestmark = pytest.mark.heavy
 
 ITEMS = 500
 RUNS = 4000
-Z = 1.959964
 STEEPNESS = 10.0
 
 
@@ -47,20 +46,18 @@ def simulate(generator: np.random.Generator, samples: int, missing: float = 0.0)
 @pytest.mark.parametrize(
     ("samples", "missing"), [(1, 0.0), (2, 0.0), (5, 0.0), (20, 0.0), (5, 0.2)]
 )
-def test_the_standard_error_covers_the_true_mean(samples: int, missing: float) -> None:
+def test_the_interval_covers_the_true_mean(samples: int, missing: float) -> None:
     generator = np.random.default_rng(samples)
     truth = 100 * known().mean()
     covered = covered_by_responses = 0
     for _ in range(RUNS):
         values = simulate(generator, samples, missing)
         counts = (~np.isnan(values)).sum(axis=1)
-        mean = float((np.nansum(values, axis=1)[counts > 0] / counts[counts > 0]).mean())
-        error = standard_error(values)
-        assert error is not None
-        covered += abs(mean - truth) <= Z * error
+        low, high = score_interval(np.nansum(values, axis=1)[counts > 0] / counts[counts > 0])
+        covered += low <= truth <= high
         # What treating the responses as independent would give.
-        pooled = float(np.nanstd(values, ddof=1)) / math.sqrt(counts.sum())
-        covered_by_responses += abs(mean - truth) <= Z * pooled
+        low, high = score_interval(values[~np.isnan(values)])
+        covered_by_responses += low <= truth <= high
     print(f"{samples} samples, {missing:.0%} missing: coverage {covered / RUNS:.1%}, with")
     print(f"    responses as the unit {covered_by_responses / RUNS:.1%}")
     assert 0.94 <= covered / RUNS <= 0.96

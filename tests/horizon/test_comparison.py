@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from numbench.horizon.comparison import compare_horizons
-from numbench.horizon.estimate import TaskHorizon, estimate_horizon
+from numbench.horizon.estimate import TaskHorizon, compare_horizons, estimate_horizon
 from numbench.horizon.psychometric import LOG2_HORIZONS, Curve
 from numbench.tasks import SCALED_TASKS
 from tests.horizon.outcomes import invented_outcomes

@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from numbench.horizon import Limits
 from numbench.horizon.adaptive import MAX_REJECTIONS, round_size
 from numbench.horizon.estimate import SizeOutcome
 from numbench.horizon.items import ItemSequences, parse_id
 from numbench.horizon.measurement import Outcome, Rejected, TaskMeasurement
 from numbench.horizon.sizes import task_sizes
-from numbench.horizon.stopping import Limits
 from numbench.tasks import SCALED_TASKS
 
 ITEMS = ItemSequences()

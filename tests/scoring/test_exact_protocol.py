@@ -5,7 +5,6 @@ from __future__ import annotations
 from decimal import Decimal
 from fractions import Fraction
 
-import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -14,7 +13,7 @@ from numbench.dataset.store import open_dataset
 from numbench.records import Completion, ErrorKind, Failure, FinishReason, Item, Response
 from numbench.scoring import is_correct, score_exact
 from numbench.tasks.items import make_item
-from tests.scoring.items import LARGEST, LETTER, ORDER, SEVENTH, SUM, answer_response, text_response
+from tests.scoring.items import LARGEST, LETTER, ORDER, SEVENTH, SUM, answer_response
 
 Case = tuple[Item, str, bool, ErrorKind | None]
 NEAR = ("563687326.3220608", "563687326.3220606")
@@ -83,23 +82,6 @@ def test_a_wrong_number_has_a_partial_score() -> None:
     assert (near.log_smape, near.correct_digits) == (pytest.approx(0.3250, abs=1e-4), 4)
 
 
-def test_answer_of_another_kind_is_unparseable() -> None:
-    for item in (SUM, LETTER, ORDER, LARGEST):
-        wrong = '{"answer": "B"}' if item is not LETTER else '{"answer": 5}'
-        assert score_exact(item, text_response(item, wrong)).status == "unparseable"
-
-
-@given(st.decimals(allow_nan=False, allow_infinity=False))
-def test_more_correct_digits_never_lower_the_score(noise: Decimal) -> None:
-    truth = Decimal(1) / Decimal(7)
-    tail = "".join(map(str, noise.as_tuple().digits))
-    short, long = "0.142857142857143", f"{truth:.20f}{tail}"
-    one, other = (score_exact(SEVENTH, answer_response(SEVENTH, value)) for value in (short, long))
-    assert one.exact_match
-    assert other.exact_match
-    assert one.log_smape == other.log_smape == 1
-
-
 @pytest.mark.parametrize(
     ("text", "reason", "failed", "status", "kind"),
     [
@@ -122,26 +104,6 @@ def test_status_gives_the_reason_for_a_missing_answer(
     assert score.log_smape == (1.0 if status == "ok" else 0.0)
     assert score.exact_match == (status == "ok")
     assert is_correct(SUM, response) is (None if failed else status == "ok")
-
-
-def test_item_without_a_response_is_missing() -> None:
-    score = score_exact(LETTER, None)
-    assert (score.status, score.exact_match, score.log_smape) == ("missing", False, None)
-
-
-@given(st.text(), st.sampled_from([SUM, LETTER, ORDER, LARGEST]))
-def test_score_of_any_text_is_within_bounds(text: str, item: Item) -> None:
-    score = score_exact(item, text_response(item, text))
-    assert score.log_smape is None or 0 <= score.log_smape <= 1
-    assert score.exact_match <= (score.status == "ok")
-    assert msgspec.json.decode(msgspec.json.encode(score), type=type(score)) == score
-
-
-ITEMS = [
-    make_item("addition", "+", ("1", "1.5"), {}),
-    make_item("minmax", "minimum", ("1", "2"), {}),
-    make_item("sorting", "ascending", ("2", "1"), {}),
-]
 
 
 def _rounded(value: Fraction) -> Fraction:
@@ -170,12 +132,6 @@ def test_number_is_correct_if_it_rounds_to_the_truth(
     assert is_correct(item, Completion(text=text)) is expected
 
 
-@given(st.text(alphabet='{}[]"answer:.eE-+×^⁰², \n`Zz'), st.sampled_from(ITEMS))
-def test_text_without_a_digit_is_never_a_correct_number(text: str, item: Item) -> None:
-    for completion in (Completion(text=text), Completion(text=f'{{"answer": {text}}}')):
-        assert is_correct(item, completion) is False
-
-
 PARSED = {
     "3.75": "3.75", "-0.0": "0", "0e5": "0", "007": "7", "+5": "5", ".5": "0.5", "5.": "5",
     "5e-1": "0.5", "-1E-5": "-0.00001", "1e40": "1" + "0" * 40,
@@ -191,15 +147,6 @@ def test_parsed_number_is_reported_in_plain_notation() -> None:
         rule = "object" if literal in ("007", "+5", ".5", "5.") else "json"
         assert (score.rule, score.parsed) == (rule, parsed)
     assert score_exact(ORDER, answer_response(ORDER, "[-1.0, 3]")).parsed == ("-1", "3")
-
-
-def test_truth_in_unusual_notation_matches_itself() -> None:
-    """Datasets from other sources may write numbers in other ways."""
-    for answer in ("5e0", "1e45", "0.5000", "-0"):
-        number = msgspec.structs.replace(SUM, answer=answer)
-        numbers = msgspec.structs.replace(ORDER, answer=(answer, "1"))
-        assert score_exact(number, answer_response(number, answer)).log_smape == 1.0
-        assert score_exact(numbers, answer_response(numbers, f"[{answer}, 1]")).exact_match
 
 
 def test_truth_of_every_benchmark_item_is_correct_and_a_changed_digit_is_not() -> None:

@@ -45,17 +45,6 @@ def test_log_smape_of_near_misses_agrees_with_the_formula(
     assert metrics.log_smape(predicted, truth) == pytest.approx(expected, abs=1e-12)
 
 
-@given(rounded_numbers, rounded_numbers)
-def test_log_smape_is_symmetric_and_within_bounds(one: Decimal, other: Decimal) -> None:
-    score = metrics.log_smape(one, other)
-    assert 0 <= score <= 1
-    assert score == metrics.log_smape(other, one)
-    assert metrics.log_smape(one, one) == 1
-    assert not one or metrics.log_smape(-one, one) == 0
-    enormous = metrics.round_significant(Decimal("1e999999999999999000"))
-    assert metrics.log_smape(enormous, Decimal(1)) == 0
-
-
 def test_correct_digits_require_the_same_sign_and_magnitude() -> None:
     cases = {("-3.75", "3.75"): 0, ("37.5", "3.75"): 0, ("3.75000000000001", "3.75"): 14,
              ("3.74999999999999", "3.75"): 2, ("0.142857142857", "0.142857142857143"): 12,

@@ -7,10 +7,8 @@ from dataclasses import replace
 
 import msgspec
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from numbench.records import Answer, Item
+from numbench.records import Answer
 from numbench.scoring import score_paper
 from numbench.scoring.paper_protocol import parse_paper
 from numbench.tasks import TASKS
@@ -107,13 +105,6 @@ def test_hostile_text_is_scored_in_linear_time() -> None:
     for text in ("<think>" * 150_000, "{" * 10**6, '{"answer":' * 10**5, "0" * 10**6):
         score_paper(LETTER, text_response(LETTER, text))
         score_paper(SUM, text_response(SUM, text))
-
-
-@given(st.text(), st.sampled_from([SUM, LETTER, ORDER, LARGEST]))
-def test_score_of_any_text_is_within_bounds(text: str, item: Item) -> None:
-    for whole in (text, f'{{"answer": {text}}}', f'{{"answer": "{text}"}}'):
-        score = score_paper(item, text_response(item, whole))
-        assert score.log_smape is None or 0 <= score.log_smape <= 1
 
 
 def test_task_outside_the_study_is_scored_by_its_kind_of_answer(

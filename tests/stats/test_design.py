@@ -13,7 +13,6 @@ from numbench.stats.design import (
     Design,
     Stratum,
     drawn_together,
-    residual_products,
     residual_squares,
 )
 
@@ -41,14 +40,6 @@ def test_part_of_a_sample_is_interpolated() -> None:
     neighbours = np.sum(np.diff(rest) ** 2) / 2
     independent = np.sum((rest - rest.mean()) ** 2)
     assert part == pytest.approx(0.25 * neighbours + 0.75 * independent)
-
-
-def test_products_are_those_of_the_polarisation_identity() -> None:
-    rng = np.random.default_rng(2)
-    a, b = rng.random((30, 4)), rng.random((30, 4))
-    design = Design(rng.permutation(30), 1 / 40)
-    squares = [residual_products(x, x, design) for x in (a + b, a - b)]
-    assert residual_products(a, b, design) == pytest.approx((squares[0] - squares[1]) / 4)
 
 
 def test_pairs_are_items_with_the_same_unique_key() -> None:

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import beta
 
-from numbench.stats.design import Design, Stratum
+from numbench.stats.design import Stratum
 from numbench.stats.one_sided_bounds import one_sided_bounds
 
 
@@ -47,17 +47,6 @@ def test_items_that_do_not_count_change_nothing_and_no_items_have_no_bound() -> 
     assert np.isnan(empty.at_least[0]) and np.isnan(empty.at_most[0])
     with pytest.raises(ValueError, match="no questions"):
         one_sided_bounds([])
-
-
-def test_mean_of_strata_is_that_of_all_items_and_design_narrows_the_bounds() -> None:
-    rng = np.random.default_rng(7)
-    values = rng.choice([-1.0, 0.0, 0.0, 0.5], size=(400, 1))
-    whole = one_sided_bounds([Stratum("", values)], 1.0)
-    halves = one_sided_bounds([Stratum("a", values[:200]), Stratum("b", values[200:])], 1.0)
-    assert halves.at_least[0] == pytest.approx(whole.at_least[0], abs=0.003)
-    ordered = np.sort(values, axis=0)
-    narrow = one_sided_bounds([Stratum("", ordered, Design(np.arange(400), 1 / 400))], 1.0)
-    assert narrow.at_most[0] - narrow.at_least[0] < 0.3 * (whole.at_most[0] - whole.at_least[0])
 
 
 @pytest.mark.parametrize(

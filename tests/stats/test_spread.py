@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from numbench.stats.design import Matrix, Stratum
-from numbench.stats.spread import spread_of_means
+from numbench.stats.paired import spread_of_means
 
 REPETITIONS = 400
 

@@ -9,9 +9,7 @@ import pytest
 
 from numbench.dataset.store import open_dataset
 from numbench.errors import BadInput
-from numbench.scoring.answer_parser import parse_answer
-from numbench.scoring.notation import read_value
-from numbench.tasks import PAPER_TASKS, TASKS
+from numbench.tasks import PAPER_TASKS
 from numbench.tasks.prompts import (
     bundled_sets,
     expand_prompt_names,
@@ -21,8 +19,6 @@ from numbench.tasks.prompts import (
 
 PARAPHRASES = tuple(f"paraphrase-{number}" for number in range(1, 6))
 SETS = ("paper", "chinese", "explicit", "german", "minimal", *PARAPHRASES, "steps")
-RIGHT = {"number": "-1234.5", "letter": "B", "list": "[-2.5, 0, 12]"}
-JSON_VALUES = RIGHT | {"letter": '"B"'}
 
 
 def test_the_bundled_sets() -> None:
@@ -45,17 +41,6 @@ def test_questions_contain_the_numbers_as_they_are_and_are_read_back(name: str) 
             assert all(operand in prompt for operand in item.operands)
 
 
-def test_every_wording_of_a_question_is_another_text() -> None:
-    names = [name for name in SETS if name not in ("explicit", "steps")]
-    for task in PAPER_TASKS.values():
-        for operator in task.operators:
-            operands = ("1", "2", "3", "4") if task.name == "interval" else ("1", "2")
-            texts = {
-                load_prompt_set(n).format_question(task.name, operator, operands) for n in names
-            }
-            assert len(texts) == len(names)
-
-
 @pytest.mark.parametrize("name", SETS)
 def test_the_prompts_of_every_task_ask_for_the_key_answer(name: str) -> None:
     prompts = load_prompt_set(name)
@@ -67,39 +52,10 @@ def test_the_prompts_of_every_task_ask_for_the_key_answer(name: str) -> None:
         assert (system is None) == (name == "minimal")
 
 
-def test_paraphrases_change_the_questions_only_and_explicit_and_steps_the_system_prompts() -> None:
-    paper = load_prompt_set()
-    for task in PAPER_TASKS:
-        for name in (*PARAPHRASES, "explicit", "steps"):
-            same = load_prompt_set(name).system_prompt(task) == paper.system_prompt(task)
-            assert same == (name in PARAPHRASES)
-
-
-def test_explicit_states_population_deviation_and_rounding() -> None:
-    system = load_prompt_set("explicit").system_prompt("std") or ""
-    assert "population standard deviation" in system
-    assert "15 significant digits" in system
-    assert "n - 1" in system
-
-
 def test_only_steps_allows_working_and_only_paraphrases_count_for_the_spread() -> None:
     refs = {name: load_prompt_set(name).ref(PAPER_TASKS) for name in SETS}
     assert [name for name in SETS if refs[name].working] == ["steps"]
     assert tuple(name for name in SETS if refs[name].paraphrase_of == "paper") == PARAPHRASES
-
-
-@pytest.mark.parametrize("name", ["german", "chinese", "minimal"])
-@pytest.mark.parametrize("task", PAPER_TASKS)
-def test_an_answer_after_the_repeated_question_is_read(name: str, task: str) -> None:
-    kind, operator = TASKS[task].answer_kind, TASKS[task].operators[0]
-    prompt = load_prompt_set(name).format_question(task, operator, ("7", "8", "9"))
-    for text in (
-        f'{{"answer": {JSON_VALUES[kind]}}}',
-        f'{prompt}\n{{"answer": {JSON_VALUES[kind]}}}',
-    ):
-        parsed = parse_answer(text, kind)
-        assert parsed is not None, text
-        assert parsed.value == read_value(RIGHT[kind], kind)
 
 
 VALID = 'system = "paper"\n[addition]\n"+" = "Add {a} and {b}."\n"-" = "{a} minus {b}?"\n'
@@ -150,8 +106,8 @@ def test_a_prompt_of_a_task_precedes_that_of_its_group(tmp_path: Path) -> None:
         ("", "questions.toml: no wordings; add a table per task"),
         ('questions = "steps"\n', "questions.toml: questions is 'steps'; give 'paper'"),
         (VALID.replace('"paper"', '"mine"'), "questions.toml: system is 'mine'"),
-        (VALID.replace('"paper"', "1"), "questions.toml: system is not a text"),
-        ("working = 1\n" + VALID, "questions.toml: working is not a true/false"),
+        (VALID.replace('"paper"', "1"), "questions.toml: field system: expected text"),
+        ("working = 1\n" + VALID, "questions.toml: field working: expected true or false"),
         ('typo = "x"\n' + VALID, "questions.toml: typo is neither an option"),
         (VALID + '[sum]\n"+" = "{a}"\n', "questions.toml: unknown task 'sum'"),
         (VALID.replace('"-" = "{a} minus {b}?"\n', ""), r"addition\.-: the wording is missing"),

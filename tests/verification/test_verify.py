@@ -53,7 +53,7 @@ def run(original: Path, tmp_path: Path) -> Path:
 
 def findings(run: Path, severity: Severity) -> list[str]:
     (result,) = verify([run])
-    return [f"{check}: {text}" for found, check, text in result.findings if found is severity]
+    return [f"{check}: {text}" for found, check, text in result.findings if found == severity]
 
 
 def rewrite(run: Path, change: Callable[[list[Response]], list[Response]]) -> None:
@@ -70,9 +70,9 @@ def edit_json(path: Path, change: Callable[[Any], object]) -> None:
 
 
 def test_a_run_as_written_is_valid(run: Path) -> None:
-    assert findings(run, Severity.ERROR) == []
-    assert "answers: 8 samples, each answered once" in findings(run, Severity.OK)
-    assert any("not a released dataset" in text for text in findings(run, Severity.WARNING))
+    assert findings(run, "error") == []
+    assert "answers: 8 samples, each answered once" in findings(run, "ok")
+    assert any("not a released dataset" in text for text in findings(run, "warning"))
 
 
 def test_a_run_with_a_limit_is_valid_unless_it_must_be_complete(run: Path) -> None:
@@ -81,11 +81,11 @@ def test_a_run_with_a_limit_is_valid_unless_it_must_be_complete(run: Path) -> No
     edit_json(run / "run.json", lambda info: info.update(limit=3))
     asked = {row.item.id for rows in score_run(run).rows.values() for row in rows}
     rewrite(run, lambda responses: [one for one in responses if one.item_id in asked])
-    warnings = " ".join(findings(run, Severity.WARNING))
+    warnings = " ".join(findings(run, "warning"))
     assert "complete: 6 of 8 samples of the dataset are answered" in warnings
     assert "run all tasks without --limit" in warnings
     (result,) = verify([run], require_complete=True)
-    errors = [finding.text for finding in result.findings if finding.severity is Severity.ERROR]
+    errors = [finding.text for finding in result.findings if finding.severity == "error"]
     assert len(errors) == 1 and errors[0].startswith("6 of 8 samples")
 
 
@@ -113,7 +113,7 @@ def test_only_permanent_failures_need_an_option(run: Path, kind: FailureKind, wa
 
 def test_a_shard_is_to_be_merged(run: Path) -> None:
     edit_json(run / "run.json", lambda info: info.update(shard={"index": 1, "count": 2}))
-    warnings = " ".join(findings(run, Severity.WARNING))
+    warnings = " ".join(findings(run, "warning"))
     assert "join the shards with `numbench merge`" in warnings
 
 
@@ -123,7 +123,7 @@ def test_missing_repeated_and_unrelated_answers_are_errors(run: Path) -> None:
         return [*responses[1:], responses[1], other]
 
     rewrite(run, change)
-    errors = " ".join(findings(run, Severity.ERROR))
+    errors = " ".join(findings(run, "error"))
     assert "1 of 8 samples have no answer" in errors
     assert "1 samples have several answers" in errors
     assert "1 responses to questions that the run does not ask" in errors
@@ -147,10 +147,10 @@ def test_changed_items_and_prompts_are_errors(run: Path) -> None:
         info["prompt"]["tasks"]["addition"] = "0" * 64
 
     edit_json(run / "run.json", rename)
-    assert "prompts of addition" in " ".join(findings(run, Severity.ERROR))
+    assert "prompts of addition" in " ".join(findings(run, "error"))
     items = run.parent / "own" / "addition.jsonl"
     items.write_bytes(items.read_bytes().replace(b'"answer":"', b'"answer":"1', 1))
-    assert "content differs from the hash" in " ".join(findings(run, Severity.ERROR))
+    assert "content differs from the hash" in " ".join(findings(run, "error"))
 
 
 def test_items_beside_a_run_never_stand_for_a_released_dataset(run: Path) -> None:
@@ -158,13 +158,13 @@ def test_items_beside_a_run_never_stand_for_a_released_dataset(run: Path) -> Non
     v1 = nb.load_dataset("v1").manifest.sha256
     edit_json(run.parent / "own" / "manifest.json", lambda m: m.update(name="v1", sha256=v1))
     edit_json(run / "run.json", lambda info: info["dataset"].update(name="v1", sha256=v1))
-    assert "samples have no answer" in " ".join(findings(run, Severity.ERROR))
+    assert "samples have no answer" in " ".join(findings(run, "error"))
 
 
 def test_a_manifest_with_another_hash_is_an_error(run: Path) -> None:
     edit_json(run.parent / "own" / "manifest.json", lambda m: m.update(sha256="1" * 64))
     edit_json(run / "run.json", lambda info: info["dataset"].update(sha256="1" * 64))
-    assert "sha256 is not the hash of its files" in " ".join(findings(run, Severity.ERROR))
+    assert "sha256 is not the hash of its files" in " ".join(findings(run, "error"))
 
 
 @pytest.fixture(scope="module")
@@ -179,10 +179,10 @@ def original_horizon(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_changed_prompts_of_a_horizon_are_errors(original_horizon: Path, tmp_path: Path) -> None:
     run = shutil.copytree(original_horizon, tmp_path / "run")
-    assert findings(run, Severity.ERROR) == []
-    assert any(text.startswith("prompts: ") for text in findings(run, Severity.OK))
+    assert findings(run, "error") == []
+    assert any(text.startswith("prompts: ") for text in findings(run, "ok"))
     edit_json(run / "run.json", lambda info: info["prompt"]["tasks"].update(copy="0" * 64))
-    (changed,) = findings(run, Severity.ERROR)
+    (changed,) = findings(run, "error")
     assert changed.startswith("prompts: ") and "the prompts of copy are not those" in changed
 
 
@@ -212,14 +212,14 @@ def test_both_runs_of_a_memory_test_have_its_verdict(
         return [msgspec.structs.replace(one, text='{"answer": 0}') for one in responses]
 
     folder = shutil.copytree(original_memory_test, tmp_path / "c")
-    expected = [(Severity.OK, "verdict: equivalent")]
+    expected = [("ok", "verdict: equivalent")]
     assert memory_findings(folder) == {"fresh": expected, "frozen": expected}
     rewrite(folder / "fresh", forget)
-    expected = [(Severity.WARNING, "verdict: memory")]
+    expected = [("warning", "verdict: memory")]
     assert memory_findings(folder) == {"fresh": expected, "frozen": expected}
     edit_json(folder / "certificate.json", lambda content: content.update(seed="0" * 64))
     text = "no verdict: the revealed seed is not the registered one"
-    expected = [(Severity.WARNING, text)]
+    expected = [("warning", text)]
     assert memory_findings(folder) == {"fresh": expected, "frozen": expected}
 
 
@@ -256,7 +256,7 @@ def test_implausible_usage_and_tool_mentions_are_warnings(run: Path) -> None:
     changes = {"usage": usage, "reasoning_text": reasoning}
     rewrite(run, lambda responses: [msgspec.structs.replace(one, **changes) for one in responses])
     (run / "run.json").write_bytes(msgspec.json.encode(info))
-    warnings = " ".join(findings(run, Severity.WARNING))
+    warnings = " ".join(findings(run, "warning"))
     assert "more visible tokens than their text has bytes" in warnings
     assert "fewer generated tokens" in warnings
     assert "tools: 8 of 8 responses mention" in warnings
