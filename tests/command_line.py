@@ -1,12 +1,17 @@
-"""`python -m numbench` in a process of its own, with or without plugin packages."""
+"""The command `numbench`, with or without plugin packages."""
 
 from __future__ import annotations
 
+import io
 import os
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+
+import pytest
+
+from numbench.cli import main
 
 
 def install(source: Path, target: Path) -> Path:
@@ -18,7 +23,10 @@ def install(source: Path, target: Path) -> Path:
 
 
 class CommandLine:
-    """`python -m numbench` in a folder, with the packages installed in another one or without."""
+    """The command `numbench` in a folder.
+
+    It runs in this process, or in one of its own with the packages that are installed in a folder.
+    """
 
     def __init__(self, folder: Path, packages: Path | None) -> None:
         self.folder = folder
@@ -28,16 +36,38 @@ class CommandLine:
         self, *arguments: str, code: int = 0, environment: Mapping[str, str] | None = None
     ) -> str:
         """Standard output and standard error of a command; its exit code must be `code`."""
-        paths = [str(self._packages)] if self._packages else []
-        paths += [path for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path]
-        own = {"PYTHONPATH": os.pathsep.join(paths), "COLUMNS": "80"}
+        own = {"COLUMNS": "80"} | dict(environment or {})
+        if self._packages is None:
+            actual, output = self._call(arguments, own)
+        else:
+            actual, output = self._start(self._packages, arguments, own)
+        assert actual == code, output
+        return output
+
+    def _call(self, arguments: Sequence[str], environment: Mapping[str, str]) -> tuple[int, str]:
+        out, err = io.StringIO(), io.StringIO()
+        with pytest.MonkeyPatch.context() as patch, pytest.raises(SystemExit) as end:
+            patch.chdir(self.folder)
+            patch.setattr(sys, "argv", ["numbench", *arguments])
+            patch.setattr(sys, "stdout", out)
+            patch.setattr(sys, "stderr", err)
+            for name, value in environment.items():
+                patch.setenv(name, value)
+            main()
+        return int(end.value.code or 0), out.getvalue() + err.getvalue()
+
+    def _start(
+        self, packages: Path, arguments: Sequence[str], environment: Mapping[str, str]
+    ) -> tuple[int, str]:
+        paths = [str(packages), *os.environ.get("PYTHONPATH", "").split(os.pathsep)]
         done = subprocess.run(
             [sys.executable, "-m", "numbench", *arguments],
             cwd=self.folder,
-            env=os.environ | own | (environment or {}),
+            env=os.environ
+            | {"PYTHONPATH": os.pathsep.join(filter(None, paths))}
+            | dict(environment),
             capture_output=True,
             text=True,
             timeout=600,
         )
-        assert done.returncode == code, done.stdout + done.stderr
-        return done.stdout + done.stderr
+        return done.returncode, done.stdout + done.stderr

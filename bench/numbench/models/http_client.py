@@ -8,7 +8,9 @@ from __future__ import annotations
 import asyncio
 import os
 import socket
+import ssl
 from collections.abc import Mapping
+from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.request import getproxies, proxy_bypass
 
@@ -187,12 +189,16 @@ def _create_session() -> aiohttp.ClientSession:
     It does not read proxies and passwords of the environment itself: it would do so in a thread for
     every request, and refuse a request to a host for which `.netrc` has a password.
     """
-    import httpx
-
     return aiohttp.ClientSession(
-        connector=aiohttp.TCPConnector(
-            limit=0, ssl=httpx.create_ssl_context(), socket_factory=_create_socket
-        ),
+        connector=aiohttp.TCPConnector(limit=0, ssl=_certificates(), socket_factory=_create_socket),
         timeout=aiohttp.ClientTimeout(total=None, sock_connect=_CONNECT_SECONDS),
         cookie_jar=aiohttp.DummyCookieJar(),
     )
+
+
+@cache
+def _certificates() -> ssl.SSLContext:
+    """Return the trusted certificates. Reading them takes longer than a session's other parts."""
+    import httpx
+
+    return httpx.create_ssl_context()
