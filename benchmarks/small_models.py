@@ -22,7 +22,7 @@ import torch
 from torch.nn import functional
 
 from bittoken.data import Batch, TrainingData
-from bittoken.loss import NUMBER_LOSS
+from bittoken.evaluation import NUMBER_LOSS
 from bittoken.mixture import Mixture
 from bittoken.network import Network
 from bittoken.recipe import Recipe, load_recipe

@@ -8,7 +8,6 @@ never mixed. A network that reads text also has `tokenizer.json`.
 from __future__ import annotations
 
 import hashlib
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,7 +22,7 @@ from bittoken.network import ModelConfig, Network
 from bittoken.tokens import Vocabulary, read_text_tokens
 from numbench._version import __version__
 from numbench.errors import BadInput, NumbenchError
-from numbench.jsonl import read_json
+from numbench.jsonl import read_json, write_atomically
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -102,15 +101,9 @@ def save_checkpoint(
     )
     files[CONFIG] = msgspec.json.format(msgspec.json.encode(config), indent=2) + b"\n"
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        # A full disk leaves the previous checkpoint intact.
+        # The weights first: a disk without room for them leaves the previous checkpoint intact.
         for name, data in files.items():
-            with (folder / f"{name}.new").open("wb") as file:
-                file.write(data)
-                file.flush()
-                os.fsync(file.fileno())
-        for name in files:
-            (folder / f"{name}.new").replace(folder / name)
+            write_atomically(folder / name, data)
     except OSError as error:
         raise NumbenchError(f"{folder}: cannot write the checkpoint: {error.strerror}") from error
 

@@ -6,17 +6,15 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal, NoReturn
+from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import msgspec
 import typer
 
-from bittoken.bundled import checkpoint_folder
 from numbench.cli import run_app
 from numbench.cli.options import print_to_stderr
-from numbench.errors import BadInput
+from numbench.models.local_inference import require_local_extra
 
 if TYPE_CHECKING:
     from bittoken.recipe import Recipe
@@ -61,10 +59,6 @@ def train(
             min=0, metavar="MINUTES", help="Save and stop after this time. [default: no limit]"
         ),
     ] = None,
-    threads: Annotated[
-        int | None,
-        typer.Option(min=1, metavar="N", help="Number of CPU threads. [default: the recipe's]"),
-    ] = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Only show what would be trained.")
     ] = False,
@@ -82,7 +76,7 @@ def train(
     state.pt (to resume from). Ctrl-C finishes the step and saves; a second Ctrl-C exits at once.
     docs/bittoken.md describes recipes. Needs pip install 'numbench[local]'.
     """
-    _require_packages("train", "torch", "safetensors", "tokenizers")
+    require_local_extra("bittoken train", ("torch", "safetensors", "tokenizers"))
     from bittoken.recipe import bundled_recipes, load_recipe
 
     if recipe is None:
@@ -95,8 +89,8 @@ def train(
         return
     import torch
 
-    if threads or settings.training.threads:
-        torch.set_num_threads(threads or settings.training.threads)
+    if settings.training.threads:
+        torch.set_num_threads(settings.training.threads)
     _train(settings, out or TRAINING_FOLDER / settings.name, minutes)
 
 
@@ -214,13 +208,9 @@ def perplexity(
         int | None,
         typer.Option(min=1, metavar="N", help="Use at most this many tokens. [default: all]"),
     ] = None,
-    split: Annotated[
-        Literal["val", "train"],
-        typer.Option(help="Documents to use; one in a hundred is val and never trained on."),
-    ] = "val",
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
-    """Measure how well a small model predicts text.
+    """Measure how well a small model predicts the documents that are never trained on.
 
     \b
     Examples:
@@ -231,12 +221,12 @@ def perplexity(
     one. A number token counts as one token, whatever its value. Encodings differ in their tokens,
     so compare models by the second figure. Writes no files. Needs pip install 'numbench[local]'.
     """
-    _require_packages("perplexity", "torch", "safetensors", "tokenizers")
+    require_local_extra("bittoken perplexity", ("torch", "safetensors", "tokenizers"))
     from bittoken.evaluation import text_perplexity
 
-    result = text_perplexity(checkpoint_folder(model), text, split, tokens)
+    result = text_perplexity(model, text, tokens)
     if json:
-        content = {"model": model, "text": str(text), "split": split, **result._asdict()}
+        content = {"model": model, "text": str(text), **result._asdict()}
         print(msgspec.json.encode(content).decode())
         return
     both, of_text = (
@@ -244,7 +234,7 @@ def perplexity(
         for value in (result.perplexity, result.text_perplexity)
     )
     print(
-        f"{model} on {text} ({split}): perplexity {both} over {result.tokens:,} tokens; "
+        f"{model} on {text}: perplexity {both} over {result.tokens:,} tokens; "
         f"{of_text} over the {result.text_tokens:,} that are not part of a number"
     )
 
@@ -270,7 +260,7 @@ def convert(
 
     Needs pip install 'numbench[local]'.
     """
-    _require_packages("convert", "torch", "safetensors")
+    require_local_extra("bittoken convert", ("torch", "safetensors"))
     from bittoken.study_checkpoint import convert_checkpoint
 
     convert_checkpoint(
@@ -278,8 +268,3 @@ def convert(
     )
     print(out)
     print_to_stderr(f"next: numbench run --model checkpoint/{out}")
-
-
-def _require_packages(command: str, *packages: str) -> None:
-    if any(find_spec(package) is None for package in packages):
-        raise BadInput(f"bittoken {command} needs an extra: pip install 'numbench[local]'")

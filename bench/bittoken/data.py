@@ -19,7 +19,7 @@ from torch.utils.data import DataLoader, Dataset
 from bittoken.encodings.base import FloatArray, IntArray
 from bittoken.mixture import Mixture
 from bittoken.recipe import TEXT, Recipe
-from bittoken.text import TextData
+from bittoken.text import Split, TextData
 from bittoken.tokens import Samples, Vocabulary, encode_batch
 from numbench.tasks.decimal_arrays import (
     POWERS_OF_TEN,
@@ -39,8 +39,6 @@ from numbench.tasks.questions import (
 from numbench.tasks.random_words import RandomStream
 from numbench.tasks.samplers import SIGN_WEIGHTS, SIGNS
 from numbench.tasks.shards import MIN_BITS, Shard, sample_questions
-
-Split = Literal["train", "val"]
 
 MAX_LEVELS = 64
 """Maximum number of difficulty levels of a task."""
@@ -270,11 +268,10 @@ def _is_printable(values: DecimalArray, max_digits: int) -> BoolArray:
 
 
 class Batch(NamedTuple):
-    """Samples of several tasks, with the task index and difficulty level of each."""
+    """Samples of several tasks, with the task index of each."""
 
     samples: Samples
     task: IntArray
-    level: IntArray
 
 
 class TrainingData:
@@ -328,7 +325,8 @@ class TrainingData:
                 parts.append(self._text_batch("train", key, count))
             elif count:
                 questions, shares = self._questions(task), _level_shares(mixture, task)
-                parts.append(self._batch(task, *questions.draw("train", key, count, shares)))
+                samples = questions.draw("train", key, count, shares)[0]
+                parts.append(self._batch(task, samples))
         # Every step gets the same share of every task.
         position = np.concatenate([(np.arange(len(p.task)) + 0.5) / len(p.task) for p in parts])
         order, limit = np.argsort(position, kind="stable"), self._recipe.training.micro_tokens
@@ -354,23 +352,26 @@ class TrainingData:
         items = self._recipe.training.validation_items
         if task == TEXT:
             return self._text_batch("val", number, TEXT_TOKENS_PER_QUESTION * items)
-        return self._batch(task, *self._full[task].draw("val", 2 * number, items, np.ones(1)))
+        return self._batch(task, self._full[task].draw("val", 2 * number, items, np.ones(1))[0])
 
-    def leveled_validation(self, number: int, task: str, shares: FloatArray) -> Batch:
-        """Return the questions of a task in a validation, drawn by level."""
+    def leveled_validation(
+        self, number: int, task: str, shares: FloatArray
+    ) -> tuple[Batch, IntArray]:
+        """Return the questions of a task in a validation, drawn by level, and their levels."""
         items = self._recipe.training.validation_items
-        return self._batch(task, *self._leveled[task].draw("val", 2 * number + 1, items, shares))
+        samples, level = self._leveled[task].draw("val", 2 * number + 1, items, shares)
+        return self._batch(task, samples), level
 
     def _questions(self, task: str) -> TaskQuestions:
         return self._leveled.get(task, self._full[task])
 
     def _text_batch(self, split: Split, key: int, tokens: int) -> Batch:
         assert self._text is not None
-        samples = self._text.draw(split, key, tokens)
-        return self._batch(TEXT, samples, np.zeros(len(samples.lengths), np.int64))
+        return self._batch(TEXT, self._text.draw(split, key, tokens))
 
-    def _batch(self, task: str, samples: Samples, level: IntArray) -> Batch:
-        return Batch(samples, np.full(len(level), self._recipe.data.tasks.index(task)), level)
+    def _batch(self, task: str, samples: Samples) -> Batch:
+        index = self._recipe.data.tasks.index(task)
+        return Batch(samples, np.full(len(samples.lengths), index))
 
 
 def _level_shares(mixture: Mixture, task: str) -> FloatArray:
@@ -407,13 +408,13 @@ def _gather(
     """Return the rows `row_of` of the parts `part_of`, padded to the longest."""
     shape = len(lengths), int(lengths.max())
     padded = [np.zeros((*shape, *array.shape[2:]), array.dtype) for array in parts[0].samples[:-1]]
-    task, level = np.empty_like(part_of), np.empty_like(part_of)
+    task = np.empty_like(part_of)
     for number in np.unique(part_of):
         mine = part_of == number
         rows, part = row_of[mine], parts[number]
         for target, array in zip(padded, part.samples[:-1], strict=True):
             width = min(shape[1], array.shape[1])
             target[mine, :width] = array[rows, :width]
-        task[mine], level[mine] = part.task[rows], part.level[rows]
+        task[mine] = part.task[rows]
     tokens, values, codes, is_target = padded
-    return Batch(Samples(tokens, values, codes, is_target, lengths), task, level)
+    return Batch(Samples(tokens, values, codes, is_target, lengths), task)

@@ -1,7 +1,8 @@
-"""How well a network predicts: scores during a training, and the perplexity of text.
+"""How well a network predicts: losses and scores during a training, and the perplexity of text.
 
-Scores are teacher-forced: every token is predicted from the tokens of the correct answer before it.
-They control the training; reported scores come from `numbench run`.
+The loss is the cross-entropy of the next token + 10 × the number loss, on answers only. Scores are
+teacher-forced: every token is predicted from the tokens of the correct answer before it. They
+control the training; reported scores come from `numbench run`.
 """
 
 from __future__ import annotations
@@ -17,17 +18,58 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from bittoken.bundled import checkpoint_folder
 from bittoken.checkpoint import TOKENIZER, load_checkpoint
 from bittoken.encodings.base import FloatArray, NumberEncoding
-from bittoken.loss import Predictions, predict
+from bittoken.network import Network
 from bittoken.recipe import TEXT
-from bittoken.text import Split, TextData
-from bittoken.tokens import MINUS, NUM, POINT, Vocabulary, answer_text
+from bittoken.text import TextData
+from bittoken.tokens import MINUS, NUM, POINT, Samples, Vocabulary, answer_text
 from numbench.errors import BadInput, NumbenchError
 from numbench.scoring.metrics import log_smape, round_significant
 from numbench.tasks import TASKS
 
+NUMBER_LOSS = 10.0
+"""The weight of the number loss relative to the cross-entropy of the token (paper)."""
+
 _DECIMAL = re.compile(r"-?[0-9]+(\.[0-9]+)?")
+
+
+class Predictions(NamedTuple):
+    """The targets of P predictions and both heads' outputs for them.
+
+    tokens: the correct tokens, (P,). codes: their number codes, (P, columns). row: the sample of
+    each target, (P,). logits: float32 (P, vocabulary). outputs: those of the number head, float32
+    (P, outputs); None if numbers are written as text.
+    """
+
+    tokens: Tensor
+    codes: Tensor
+    row: Tensor
+    logits: Tensor
+    outputs: Tensor | None
+
+
+def predict(network: Network, samples: Samples, device: torch.device) -> Predictions:
+    """Return the predictions of all tokens that have a loss, each from the tokens before it."""
+    tokens, codes = (torch.from_numpy(part).to(device) for part in (samples.tokens, samples.codes))
+    row, column = (torch.from_numpy(index).to(device) for index in samples.is_target.nonzero())
+    # The last token predicts nothing.
+    hidden = network(tokens[:, :-1], codes[:, :-1])[row, column - 1]
+    outputs = network.number_outputs(hidden).float() if network.encoding is not None else None
+    return Predictions(
+        tokens[row, column], codes[row, column], row, network.logits(hidden).float(), outputs
+    )
+
+
+def token_losses(network: Network, predictions: Predictions, vocabulary: Vocabulary) -> Tensor:
+    """Return ℒ of each target, shape (P,): CE, plus 10 · ℒ_num if the target is a number."""
+    loss = functional.cross_entropy(predictions.logits, predictions.tokens, reduction="none")
+    if network.encoding is None or predictions.outputs is None:
+        return loss
+    rows = torch.nonzero(predictions.tokens == vocabulary.ids[NUM]).squeeze(1)
+    number_loss = network.encoding.loss(predictions.outputs[rows], predictions.codes[rows])
+    return loss.index_add(0, rows, number_loss.to(loss.dtype), alpha=NUMBER_LOSS)
 
 
 def teacher_forced_scores(
@@ -75,12 +117,9 @@ def _values(
 
 
 def _equal_to_15_digits(values: FloatArray, truths: FloatArray) -> np.ndarray:
-    """Return which values are equal when rounded to 15 significant digits."""
-    equal: np.ndarray = values == truths
-    with np.errstate(invalid="ignore"):
-        near = np.flatnonzero(~equal & (np.abs(values - truths) <= 1e-14 * np.abs(truths)))
-    for index in near:
-        equal[index] = f"{values[index]:.14e}" == f"{truths[index]:.14e}"
+    """Return which values are equal when rounded to 15 significant digits; −0 equals 0."""
+    texts = [[f"{value:.14e}" for value in (part + 0.0).tolist()] for part in (values, truths)]
+    equal: np.ndarray = np.array(texts[0]) == np.array(texts[1])
     return equal
 
 
@@ -104,21 +143,20 @@ class Perplexity(NamedTuple):
     text_tokens: int
 
 
-def text_perplexity(
-    folder: Path, text: Path, split: Split, max_tokens: int | None = None
-) -> Perplexity:
-    """Return the perplexity of the checkpoint in `folder` on a split of the documents in `text`.
+def text_perplexity(name: str | Path, text: Path, max_tokens: int | None = None) -> Perplexity:
+    """Return the perplexity of a checkpoint on the validation documents in `text`.
 
-    max_tokens: end after this number of tokens. Computed in float32, on the GPU if there is one.
+    name: as for `load_checkpoint`. max_tokens: end after this number of tokens. Computed in
+    float32, on the GPU if there is one.
 
-    Raises BadInput if the checkpoint has no text vocabulary or `text` has no documents of the
-    split; NumbenchError if an output of the network is not finite.
+    Raises BadInput if the checkpoint has no text vocabulary or `text` has no validation
+    documents; NumbenchError if an output of the network is not finite.
     """
-    loaded = load_checkpoint(folder)
+    loaded = load_checkpoint(name)
     vocabulary, context = loaded.vocabulary, loaded.network.config.context
     if len(vocabulary) == len(vocabulary.base_tokens):
         raise BadInput(
-            f"{folder} has no text vocabulary: it was trained on numbers only; use a checkpoint "
+            f"{name} has no text vocabulary: it was trained on numbers only; use a checkpoint "
             'whose recipe has the task "text"'
         )
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
@@ -129,14 +167,14 @@ def text_perplexity(
         if token in (NUM, MINUS, POINT) or token.isdecimal()
     ]
     loss, tokens = np.zeros(2), np.zeros(2, np.int64)
-    data = TextData(text, folder / TOKENIZER, vocabulary, context)
-    for samples in data.single_pass(split):
+    data = TextData(text, checkpoint_folder(name) / TOKENIZER, vocabulary, context)
+    for samples in data.single_pass("val"):
         with torch.no_grad():
             predictions = predict(network, samples, device)
         losses = functional.cross_entropy(predictions.logits, predictions.tokens, reduction="none")
         nats = losses.double().cpu().numpy()
         if not np.isfinite(nats).all():
-            raise NumbenchError(f"{folder}: its outputs are not finite: its training has failed")
+            raise NumbenchError(f"{name}: its outputs are not finite: its training has failed")
         if max_tokens is not None:
             nats = nats[: max_tokens - int(tokens[0])]
         is_text = ~np.isin(predictions.tokens.cpu().numpy()[: len(nats)], of_numbers)
@@ -145,7 +183,7 @@ def text_perplexity(
         if tokens[0] == max_tokens:
             break
     if not tokens[0]:
-        raise BadInput(f"{text} contains too little text: no {split} document (one in 100 is val)")
+        raise BadInput(f"{text} contains too little text: no val document (one in 100 is val)")
     of_all, of_text = (
         math.exp(min(total / count, 700.0)) if count else None
         for total, count in zip(loss.tolist(), tokens.tolist(), strict=True)

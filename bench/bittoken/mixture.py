@@ -1,4 +1,4 @@
-"""Shares of tasks and difficulty levels in the training data.
+"""Shares of tasks and difficulty levels in the training data, and weights of the tasks' losses.
 
 Sources: paper, appendices "Curriculum learning" and "Multitask learning".
 """
@@ -29,6 +29,12 @@ MOMENTUM = 0.5
 THRESHOLD_DECAY_START = 0.5
 """The share of the training after which ζ of the hardest level starts to fall."""
 
+LOSS_SCALE = 10.0
+"""The value to which each task's loss is normalized after the warm-up (paper)."""
+
+_LOSS_DECAY = 0.9
+"""The decay per step of the running means that determine the normalization."""
+
 _PRIOR_ITEMS = 8.0
 """The number of items that have the same weight as all earlier measurements of a level."""
 
@@ -36,24 +42,18 @@ _MIN_FRONTIER_ITEMS = 8.0
 """The number of items of the frontier that must be measured before it advances."""
 
 
-def advance_threshold(
-    level: int,
-    hardest: int,
-    *,
-    step: int,
-    total_steps: int,
-    rate: float,
-    decay_start_rate: float,
-) -> float:
-    """Return ζ(level, step, rate): the performance that unlocks the next level.
+def advance_threshold(recipe: Recipe, level: int, hardest: int, step: int) -> float:
+    """Return ζ(level, step): the performance that unlocks the next level.
 
     ζ = min(S / step, L / (1 − rate)) · ζ₀ · level / hardest, and at most ζ₀. S is
-    THRESHOLD_DECAY_START · `total_steps`, the step at which ζ of the hardest level starts to fall
-    (earlier for easier levels). L is `decay_start_rate`, the learning rate at step S. Rates are
-    shares of the peak; during the warm-up, pass 1: the threshold does not fall yet.
+    THRESHOLD_DECAY_START of all steps, the step at which ζ of the hardest level starts to fall
+    (earlier for easier levels). L is the learning rate at step S. Rates are shares of the peak;
+    during the warm-up, the threshold does not fall yet.
     """
-    by_step = THRESHOLD_DECAY_START * total_steps / step if step else float("inf")
-    by_rate = decay_start_rate / (1 - rate) if rate < 1 else float("inf")
+    start = THRESHOLD_DECAY_START * recipe.training.steps
+    rate = 1.0 if step < recipe.warmup_steps else recipe.rate_share(step)
+    by_step = start / step if step else float("inf")
+    by_rate = recipe.rate_share(round(start)) / (1 - rate) if rate < 1 else float("inf")
     return MAX_THRESHOLD * min(1.0, min(by_step, by_rate) * level / max(hardest, 1))
 
 
@@ -176,15 +176,7 @@ class Mixture:
     def _threshold(self, curriculum: Curriculum, step: int) -> float:
         if not self._recipe.data.falling_threshold:
             return MAX_THRESHOLD
-        steps = self._recipe.training.steps
-        return advance_threshold(
-            curriculum.frontier,
-            curriculum.levels - 1,
-            step=step,
-            total_steps=steps,
-            rate=1.0 if step < self._recipe.warmup_steps else self._recipe.rate_share(step),
-            decay_start_rate=self._recipe.rate_share(round(THRESHOLD_DECAY_START * steps)),
-        )
+        return advance_threshold(self._recipe, curriculum.frontier, curriculum.levels - 1, step)
 
     def _unlocked_share(self, step: int) -> float:
         """Return the minimum unlocked share of levels: it rises linearly to 1 at the end."""
@@ -203,6 +195,28 @@ class Mixture:
         self.ratios = np.array(state["ratios"])
         for task, curriculum in self.curricula.items():
             restore_plain(curriculum, state["curricula"][task])
+
+
+class LossScale:
+    """Factors that equalize the tasks' losses after the warm-up (appendix "Multitask learning").
+
+    They are 1 during the warm-up. After it, each is fixed to LOSS_SCALE / the running mean of the
+    task's loss.
+    """
+
+    def __init__(self, tasks: int) -> None:
+        self.factors = np.ones(tasks)
+        self.means = np.full(tasks, np.nan)
+
+    def observe(self, means: FloatArray, counts: FloatArray) -> None:
+        """Update the running means with the mean losses of a step of the warm-up."""
+        old = np.where(np.isnan(self.means), means, self.means)
+        self.means = np.where(counts > 0, _LOSS_DECAY * old + (1 - _LOSS_DECAY) * means, self.means)
+
+    def freeze(self) -> None:
+        """Fix the factors at the end of the warm-up."""
+        is_known = self.means > 0
+        self.factors = np.where(is_known, LOSS_SCALE / np.where(is_known, self.means, 1), 1.0)
 
 
 def to_plain(record: object) -> dict[str, Any]:

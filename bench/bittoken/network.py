@@ -43,7 +43,8 @@ PositiveInt = Annotated[int, Meta(ge=1)]
 class ModelShape(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The configuration of a network except its vocabulary size.
 
-    Defaults are the paper's (appendix "Architecture"). encoding: a name in `ENCODING_NAMES`.
+    Defaults are the paper's (appendix "Architecture"). encoding: a name in `ENCODINGS`, "digit" or
+    "subword".
     combination, head: ignored for the encodings "digit" and "subword". mlp: the width of the MLP
     as a multiple of `width`. context: the maximum number of tokens of a sample.
     """

@@ -6,7 +6,6 @@ from typing import Any
 
 import torch
 from torch import nn
-from torch.optim.lr_scheduler import LambdaLR
 
 from bittoken.network import Network
 from bittoken.recipe import Recipe
@@ -37,29 +36,27 @@ class Optimizers:
             betas=(0.9, 0.95),
         )
         self._optimizers: tuple[torch.optim.Optimizer, ...] = (self._muon, adam)
-        self._schedules = [LambdaLR(o, recipe.rate_share) for o in self._optimizers]
+        self._peaks = [[g["lr"] for g in o.param_groups] for o in self._optimizers]
+        self._rate_share = recipe.rate_share
 
-    def step(self) -> None:
-        """Update the parameters with their gradients, then clear the gradients."""
+    def step(self, step: int) -> None:
+        """Update the parameters with the gradients of a step, then clear the gradients."""
         for group in self._muon.param_groups:
-            group["momentum"] = muon_momentum(self._schedules[0].last_epoch)
-        for optimizer, schedule in zip(self._optimizers, self._schedules, strict=True):
+            group["momentum"] = muon_momentum(step)
+        for optimizer, peaks in zip(self._optimizers, self._peaks, strict=True):
+            for group, peak in zip(optimizer.param_groups, peaks, strict=True):
+                group["lr"] = peak * self._rate_share(step)
             optimizer.step()
             optimizer.zero_grad(set_to_none=True)
-            schedule.step()
-
-    @property
-    def _parts(self) -> tuple[Any, ...]:
-        return (*self._optimizers, *self._schedules)
 
     def state_dict(self) -> list[dict[str, Any]]:
-        """Return the state of both optimizers and their schedules."""
-        return [part.state_dict() for part in self._parts]
+        """Return the state of both optimizers."""
+        return [optimizer.state_dict() for optimizer in self._optimizers]
 
     def load_state_dict(self, state: list[dict[str, Any]]) -> None:
         """Continue from the state of the optimizers of the same recipe."""
-        for part, saved in zip(self._parts, state, strict=True):
-            part.load_state_dict(saved)
+        for optimizer, saved in zip(self._optimizers, state, strict=True):
+            optimizer.load_state_dict(saved)
 
 
 def parameter_groups(network: Network) -> dict[str, list[nn.Parameter]]:

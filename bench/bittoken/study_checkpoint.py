@@ -10,8 +10,9 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, cast, get_args
+from typing import TYPE_CHECKING, get_args
 
+import msgspec
 import torch
 from msgspec import Struct
 
@@ -23,7 +24,7 @@ from bittoken.checkpoint import (
     read_file,
     save_checkpoint,
 )
-from bittoken.network import Combination, Head, ModelConfig, rotary_cos_sin
+from bittoken.network import Combination, ModelConfig, PositiveInt
 from bittoken.tokens import (
     BOS,
     CHOICE_LETTERS,
@@ -35,6 +36,7 @@ from bittoken.tokens import (
     MINUS,
     NUM,
     POINT,
+    TokenizerFile,
     Vocabulary,
 )
 from numbench.errors import BadInput
@@ -44,46 +46,30 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 
-class _Variant(NamedTuple):
-    """What the paper's code builds for an encoding.
-
-    combination, head: None if they are as configured for the training; otherwise the paper's code
-    ignores that configuration. unsupported: combinations with which the paper's code fails.
-    """
-
-    encoding: str
-    combination: Combination | None = None
-    head: Head | None = None
-    unsupported: tuple[Combination, ...] = ()
-
-
-_VARIANTS = {
-    "bittoken": _Variant("bittoken"),
-    "bittoken-no-reciprocal": _Variant("bittoken-no-reciprocal"),
-    "base10": _Variant(
-        "base10-study", head="linear", unsupported=("concat", "weighted", "weighted-sum")
-    ),
-    "fone": _Variant("fone-study", "sum", "layer-norm"),
-    "xval": _Variant("xval", "product", "gelu-mlp"),
-    "digit": _Variant("digit", "sum", "none"),
-    "subword": _Variant("subword", "sum", "none"),
+_VARIANTS: dict[str, dict[str, str]] = {
+    "bittoken": {},
+    "bittoken-no-reciprocal": {},
+    "base10": {"encoding": "base10-study", "head": "linear"},
+    "fone": {"encoding": "fone-study", "combination": "sum", "head": "layer-norm"},
+    "xval": {"head": "gelu-mlp"},
+    "digit": {},
+    "subword": {},
 }
+"""What the paper's code builds for an encoding, whatever combination and head are configured."""
 
-_COMBINATIONS: dict[str, Combination] = {
-    **{name: name for name in get_args(Combination)},
-    "prod": "product",
-    "zero_pad": "zero-pad",
-    "weighted_sum": "weighted-sum",
-}
-"""The names of `ModelConfig`, and those of the paper's code."""
+_COMBINATIONS = get_args(Combination)
+_HEADS = ("none", "linear", "mlp")
 
-_HEADS: tuple[Head, ...] = ("none", "linear", "mlp")
-
-_ROPE = "transformer.rotary_emb."
 _NUMBER = "num_embedding_module."
-_DIGIT_POINTS = f"{_NUMBER}precomputed_cos_sin_matrix"
+_FREQUENCIES = "transformer.rotary_emb.inv_freq"
+_RECOMPUTED = (
+    "transformer.rotary_emb.cos_cached",
+    "transformer.rotary_emb.sin_cached",
+    f"{_NUMBER}precomputed_cos_sin_matrix",
+)
+"""Stored constants: the first two follow from the frequencies."""
+
 _TRANSPOSED = re.compile(r"transformer\.h\.\d+\.(?:attn|mlp)\.c_\w+\.weight")
-_LAYER = re.compile(r"transformer\.h\.(\d+)\.")
 _RENAMED = {
     f"{_NUMBER}bit_weight_matrix.": f"{_NUMBER}input.bit_weight_matrix.",
     f"{_NUMBER}layer_norm.": f"{_NUMBER}num_head.0.",
@@ -94,30 +80,12 @@ _RENAMED = {
 
 
 class _StudyConfig(Struct, frozen=True, kw_only=True):
-    """The fields of `config.json` that are read, with GPT-2's names; all but one are optional."""
+    """The fields of `config.json` that are read, with GPT-2's names."""
 
-    n_head: int
-    n_layer: int | None = None
-    n_embd: int | None = None
-    vocab_size: int | None = None
-    n_positions: int = 1024
+    n_head: PositiveInt
+    n_layer: PositiveInt
+    n_positions: PositiveInt = 1024
     rope_theta: float = 10_000.0
-
-
-class _AddedToken(Struct, frozen=True):
-    content: str
-    id: int
-
-
-class _TokenizerModel(Struct, frozen=True):
-    vocab: dict[str, int] = {}
-
-
-class _Tokenizer(Struct, frozen=True):
-    """The parts of a Hugging Face `tokenizer.json` that define token ids."""
-
-    model: _TokenizerModel = _TokenizerModel()
-    added_tokens: list[_AddedToken] = []
 
 
 def convert_checkpoint(
@@ -139,19 +107,26 @@ def convert_checkpoint(
     """
     path = folder / WEIGHTS
     weights = parse_weights(read_file(path), path)
-    constants = [name for name in weights if name.startswith((_ROPE, _DIGIT_POINTS))]
-    buffers = {name: weights.pop(name) for name in constants}
+    for name in _RECOMPUTED:
+        weights.pop(name, None)
+    frequencies = weights.pop(_FREQUENCIES, None)
     config = _model_config(folder, weights, _variant(encoding, combination, head))
-    _check_buffers(buffers, config, path)
     vocabulary = _read_vocabulary(tokenizer, config)
     native = _native_weights(weights)
     network = build_network(config, vocabulary, native, path)
+    if frequencies is not None:
+        _check_frequencies(frequencies, config, path)
     training = {"converted": {"encoding": encoding, "combination": combination, "head": head}}
     save_checkpoint(out, network, training, weights=native, study_tokens=vocabulary.base_tokens)
 
 
-def _variant(encoding: str, combination: str, head: str) -> _Variant:
-    """Return the network that the paper's code builds. Raises BadInput if there is none."""
+def _variant(encoding: str, combination: str, head: str) -> dict[str, str]:
+    """Return the fields of the configuration of the network that the paper's code builds.
+
+    combination: also as the paper's code calls it: prod, zero_pad, weighted_sum. Raises BadInput
+    for an unknown name.
+    """
+    combination = "product" if combination == "prod" else combination.replace("_", "-")
     for value, known, name in (
         (encoding, _VARIANTS, "encoding"),
         (combination, _COMBINATIONS, "combination"),
@@ -159,48 +134,37 @@ def _variant(encoding: str, combination: str, head: str) -> _Variant:
     ):
         if value not in known:
             raise BadInput(f"unknown {name} {value!r}; use one of {', '.join(known)}")
-    variant, configured = _VARIANTS[encoding], _COMBINATIONS[combination]
-    if configured in variant.unsupported:
-        raise BadInput(
-            f"the paper's code has no network with encoding {encoding!r} and combination "
-            f"{combination!r}"
-        )
-    return variant._replace(
-        combination=variant.combination or configured, head=variant.head or cast(Head, head)
-    )
+    configured = {"encoding": encoding, "combination": combination, "head": head}
+    return configured | _VARIANTS[encoding]
 
 
-def _model_config(folder: Path, weights: Mapping[str, Tensor], variant: _Variant) -> ModelConfig:
-    """Return the configuration of the tensors. Raises BadInput if `config.json` contradicts it."""
-    path, study = folder / WEIGHTS, read_json(folder / CONFIG, _StudyConfig)
+def _model_config(
+    folder: Path, weights: Mapping[str, Tensor], variant: Mapping[str, str]
+) -> ModelConfig:
+    """Return the configuration of the tensors. Raises BadInput if no network can have it."""
+    study = read_json(folder / CONFIG, _StudyConfig)
+    shapes = []
     for name in ("transformer.wte.weight", "transformer.h.0.mlp.c_fc.weight"):
         if name not in weights or weights[name].dim() != 2:
-            raise BadInput(f"{path}: no matrix {name}; not a checkpoint of the paper's code")
-    vocabulary, width = weights["transformer.wte.weight"].shape
-    layers = 1 + max(int(match[1]) for name in weights if (match := _LAYER.match(name)))
-    for field, actual in (("n_layer", layers), ("n_embd", width), ("vocab_size", vocabulary)):
-        value = getattr(study, field)
-        if value is not None and value != actual:
-            raise BadInput(f"{folder / CONFIG}: {field} is {value}, but {path} has {actual}")
-    assert variant.combination is not None and variant.head is not None
-    config = ModelConfig(
-        encoding=variant.encoding,
-        combination=variant.combination,
-        head=variant.head,
-        norm="layer" if "transformer.ln_f.bias" in weights else "rms",
-        layers=layers,
-        heads=study.n_head,
-        width=width,
-        mlp=weights["transformer.h.0.mlp.c_fc.weight"].shape[1] // width,
-        context=study.n_positions,
-        vocabulary=vocabulary,
-        rope_base=study.rope_theta,
+            raise BadInput(
+                f"{folder / WEIGHTS}: no matrix {name}; not a checkpoint of the paper's code"
+            )
+        shapes.append(weights[name].shape)
+    (vocabulary, width), (_, hidden) = shapes
+    return msgspec.convert(
+        {
+            **variant,
+            "norm": "layer" if "transformer.ln_f.bias" in weights else "rms",
+            "layers": study.n_layer,
+            "heads": study.n_head,
+            "width": width,
+            "mlp": max(hidden // width, 1),
+            "context": study.n_positions,
+            "vocabulary": vocabulary,
+            "rope_base": study.rope_theta,
+        },
+        ModelConfig,
     )
-    try:
-        config.check()
-    except BadInput as error:
-        raise BadInput(f"{folder / CONFIG}: {error}") from None
-    return config
 
 
 def _native_weights(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
@@ -216,29 +180,18 @@ def _native_weights(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
     return native
 
 
-def _check_buffers(buffers: Mapping[str, Tensor], config: ModelConfig, path: Path) -> None:
-    """Raise BadInput if stored constants differ from those that `Network` computes."""
-    channels, turns = config.width // config.heads, torch.arange(10, dtype=torch.float64) / 10
-    for name, tensor in buffers.items():
-        positions = torch.arange(tensor.shape[0])[None]
-        cos, sin = rotary_cos_sin(positions, channels, config.rope_base, torch.float64)
-        exponents = torch.arange(0, channels, 2, dtype=torch.float64) / channels
-        angles = 2 * torch.pi * turns
-        expected = {
-            f"{_ROPE}inv_freq": config.rope_base**-exponents,
-            f"{_ROPE}cos_cached": cos[0, 0],
-            f"{_ROPE}sin_cached": sin[0, 0],
-            _DIGIT_POINTS: torch.stack([angles.cos(), angles.sin()]),
-        }.get(name)
-        if expected is None:
-            raise BadInput(f"{path}: unknown tensor {name}")
-        # 16-bit buffers are rounded to multiples of up to 2^-8.
-        tolerance = 1e-3 if tensor.dtype in (torch.float32, torch.float64) else 1e-2
-        if tensor.shape != expected.shape or (tensor.double() - expected).abs().max() > tolerance:
-            raise BadInput(
-                f"{path}: {name} is not that of a network with rope_theta={config.rope_base:g}, "
-                f"{channels} channels per head and digits of base 10"
-            )
+def _check_frequencies(stored: Tensor, config: ModelConfig, path: Path) -> None:
+    """Raise BadInput if the frequencies of rotary positions are not those of `config`."""
+    channels = config.width // config.heads
+    exponents = torch.arange(0, channels, 2, dtype=torch.float64) / channels
+    expected = config.rope_base**-exponents
+    # Frequencies of 16 bits are rounded to multiples of up to 2^-9.
+    tolerance = 1e-5 if stored.dtype in (torch.float32, torch.float64) else 4e-3
+    if stored.shape != expected.shape or (stored.double() - expected).abs().max() > tolerance:
+        raise BadInput(
+            f"{path}: {_FREQUENCIES} is not that of a network with "
+            f"rope_theta={config.rope_base:g} and {channels} channels per head"
+        )
 
 
 def _read_vocabulary(path: Path, config: ModelConfig) -> Vocabulary:
@@ -246,7 +199,7 @@ def _read_vocabulary(path: Path, config: ModelConfig) -> Vocabulary:
 
     Raises BadInput if one that questions or answers need is missing, or an id is out of range.
     """
-    file = read_json(path, _Tokenizer)
+    file = read_json(path, TokenizerFile)
     ids = {token.replace("Ġ", " "): token_id for token, token_id in file.model.vocab.items()}
     ids |= {token.content: token.id for token in file.added_tokens}
     tokens = [""] * config.vocabulary

@@ -31,7 +31,7 @@ import pyarrow as pa
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from bittoken.encodings import DIGITS_PER_TOKEN, ENCODINGS, find_encoding
+from bittoken.encodings import DIGITS_PER_TOKEN, find_encoding
 from bittoken.encodings.base import FloatArray, IntArray
 from numbench.decimal_numbers import format_decimal, from_decimal, parse_decimal
 from numbench.errors import BadInput
@@ -67,9 +67,6 @@ LIST_OPERATOR_TOKENS = {
 INFIX_OPERATOR_TOKENS = {operator: f" {operator} " for operator in "+-*/^"}
 OPEN_BRACKET, COMMA, CLOSE_BRACKET, MINUS, POINT = "[", ", ", "]", "-", "."
 CHOICE_LETTERS = LETTERS[:6]
-
-ENCODING_NAMES = (*ENCODINGS, *DIGITS_PER_TOKEN)
-"""The encodings that a network can be trained with."""
 
 
 class Vocabulary:
@@ -142,19 +139,29 @@ class Vocabulary:
         return re.compile("|".join([r"<\|\w+\|>", *tokens, "."]), re.DOTALL)
 
 
-class _TokenizerModel(Struct, frozen=True):
+class AddedToken(Struct, frozen=True):
+    """A token that is not part of the model of a tokenizer."""
+
+    content: str
+    id: int
+
+
+class TokenizerModel(Struct, frozen=True):
+    """The ids of the other tokens."""
+
     vocab: dict[str, int]
 
 
-class _TokenizerFile(Struct, frozen=True):
-    """The part of `tokenizer.json` that has the tokens."""
+class TokenizerFile(Struct, frozen=True):
+    """The parts of a Hugging Face `tokenizer.json` that define token ids."""
 
-    model: _TokenizerModel
+    model: TokenizerModel
+    added_tokens: list[AddedToken] = []
 
 
 def read_text_tokens(path: Path) -> list[str]:
     """Return the tokens of a text vocabulary, a `tokenizer.json`, in the order of their ids."""
-    vocabulary = read_json(path, _TokenizerFile).model.vocab
+    vocabulary = read_json(path, TokenizerFile).model.vocab
     return sorted(vocabulary, key=vocabulary.__getitem__)
 
 

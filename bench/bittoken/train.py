@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import io
 import os
 import platform
 import time
-from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from pickle import UnpicklingError
@@ -21,9 +22,8 @@ from matplotlib.figure import Figure
 from bittoken.checkpoint import save_checkpoint
 from bittoken.data import Batch, TrainingData
 from bittoken.encodings.base import FloatArray
-from bittoken.evaluation import teacher_forced_scores
-from bittoken.loss import LossScale, predict, token_losses
-from bittoken.mixture import Mixture, harmonic_mean, restore_plain, to_plain
+from bittoken.evaluation import predict, teacher_forced_scores, token_losses
+from bittoken.mixture import LossScale, Mixture, harmonic_mean, restore_plain, to_plain
 from bittoken.network import Network
 from bittoken.optimizer import Optimizers
 from bittoken.recipe import Recipe
@@ -31,7 +31,7 @@ from bittoken.text import TextData, make_tokenizer
 from bittoken.tokens import Vocabulary, read_text_tokens
 from numbench._version import __version__
 from numbench.errors import BadInput, NumbenchError
-from numbench.jsonl import encode, read_json, read_lines, sync_folder, write_atomically, write_json
+from numbench.jsonl import encode, read_json, read_lines, write_atomically, write_json
 from numbench.plot_style import FULL_WIDTH, PALETTE, plot_style, render_figure
 
 RECIPE_FILE, METRICS_FILE, FIGURE_FILE = "recipe.json", "metrics.jsonl", "scores.png"
@@ -192,7 +192,7 @@ class Training:
                 sums.index_add_(0, task, losses.detach().double())
                 counts += torch.bincount(task, minlength=tasks)
             loss.backward()  # type: ignore[no-untyped-call]
-        self._optimizers.step()
+        self._optimizers.step(progress.step)
         loss_sums, targets = sums.cpu().numpy(), counts.cpu().numpy()
         if progress.step < self._recipe.warmup_steps:
             self._loss_scale.observe(loss_sums / np.maximum(targets, 1), targets)
@@ -246,9 +246,9 @@ class Training:
             }  # fmt: skip
         mixture.update_ratios(scores)
         for task, curriculum in mixture.curricula.items():
-            batch = self._data.leveled_validation(number, task, curriculum.shares())
+            batch, level = self._data.leveled_validation(number, task, curriculum.shares())
             score, exact = self._score(batch)
-            mixture.update_curriculum(task, batch.level, score, progress.step)
+            mixture.update_curriculum(task, level, score, progress.step)
             entry["tasks"][task] |= {
                 "frontier": curriculum.frontier,
                 "levels": curriculum.levels,
@@ -290,7 +290,10 @@ class Training:
             "mixture": self._mixture.state(),
             "loss_scale": to_plain(self._loss_scale),
         }
-        _write_state(self._folder / STATE_FILE, state)
+        with _disk_errors(self._folder / STATE_FILE):
+            content = io.BytesIO()
+            torch.save(state, content)
+            write_atomically(self._folder / STATE_FILE, content.getvalue())
         self._saved_step = progress.step
 
     def _restore(self, path: Path) -> None:
@@ -327,16 +330,22 @@ class Training:
 
     def _write_log(self, entry: LogEntry) -> None:
         path = self._folder / METRICS_FILE
-        try:
-            with path.open("ab") as file:
-                file.write(encode(entry))
-                file.flush()
-                os.fsync(file.fileno())
-        except OSError as error:
-            raise NumbenchError(
-                f"{path}: {error.strerror}; free disk space and run the same command again"
-            ) from error
+        with _disk_errors(path), path.open("ab") as file:
+            file.write(encode(entry))
+            file.flush()
+            os.fsync(file.fileno())
         self._on_log_entry(entry)
+
+
+@contextmanager
+def _disk_errors(path: Path) -> Iterator[None]:
+    """Raise NumbenchError, with the way out, if writing a file fails."""
+    try:
+        yield
+    except OSError as error:
+        raise NumbenchError(
+            f"{path}: {error.strerror}; free disk space and run the same command again"
+        ) from error
 
 
 def _check_recipe(recipe: Recipe, folder: Path) -> None:
@@ -372,20 +381,6 @@ def _rounded_mean(values: FloatArray) -> float:
 
 def _copied(weights: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
     return {name: tensor.detach().cpu().clone() for name, tensor in weights.items()}
-
-
-def _write_state(path: Path, state: dict[str, Any]) -> None:
-    """Replace the state at once: an interrupted write leaves the previous one."""
-    temporary = path.with_name(f"{path.name}.new")
-    try:
-        with temporary.open("wb") as file:
-            torch.save(state, file)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(path)
-        sync_folder(path.parent)
-    except (OSError, RuntimeError) as error:
-        raise NumbenchError(f"{path}: {error}; fix this and run the same command again") from error
 
 
 def _cut_log(path: Path, step: int) -> None:

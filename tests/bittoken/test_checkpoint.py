@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 import torch
-from safetensors.torch import load, save
 
 from bittoken.bundled import bundled_checkpoint_names, checkpoint_folder
 from bittoken.checkpoint import load_checkpoint, save_checkpoint
@@ -149,20 +148,6 @@ def test_invalid_config_is_bad_input(folder: Path, changes: dict[str, Any], mess
         load_checkpoint(folder)
     assert "\n" not in str(caught.value)
     assert str(folder) in str(caught.value)
-
-
-def test_missing_unknown_or_misshapen_tensors_are_bad_input(folder: Path) -> None:
-    weights = load((folder / "model.safetensors").read_bytes())
-    head = weights["lm_head.weight"]
-    for changed, message in (
-        ({"surprise": torch.zeros(1)}, "does not match config.json: .*Unexpected key.*surprise"),
-        ({"lm_head.weight": None}, r"Missing key.*lm_head\.weight"),
-        ({"lm_head.weight": head.T.contiguous()}, r"size mismatch for lm_head\.weight"),
-    ):
-        tensors = {k: v for k, v in (weights | changed).items() if v is not None}
-        replace_file(folder, "model.safetensors", save(tensors))
-        with pytest.raises(BadInput, match=message):
-            load_checkpoint(folder)
 
 
 @pytest.mark.parametrize("file", ["config.json", "model.safetensors"])

@@ -24,7 +24,13 @@ from numbench.tasks import PAPER_TASKS
 from numbench.tasks.items import split_of
 
 SIX_TASKS = "data.tasks=['minmax', 'interval', 'sorting', 'addition', 'multiplication', 'division']"
-SIZES = ("training.batch_tokens=1500", "training.validate_every=48")
+SIZES = ("training.batch_tokens=1500", "training.validate_every=12")
+
+
+@pytest.fixture(autouse=True)
+def small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An interval of twelve steps has two chunks."""
+    monkeypatch.setattr("bittoken.data._CHUNK_TOKENS", 12_000)
 
 
 def recipe(*overrides: str, encoding: str = "bittoken") -> Recipe:
@@ -39,12 +45,12 @@ def training_data(settings: Recipe) -> tuple[TrainingData, Mixture]:
 def all_rows(step: list[Batch]) -> list[tuple[object, ...]]:
     """Return the samples of a step as sorted tuples."""
     rows = []
-    for samples, task, level in step:
+    for samples, task in step:
         for row, length in enumerate(samples.lengths.tolist()):
             values = samples.values[row, :length].tolist()
             tokens = samples.tokens[row, :length].tolist()
             assert not samples.is_target[row, length:].any()
-            rows.append((int(task[row]), int(level[row]), *tokens, *values))
+            rows.append((int(task[row]), *tokens, *values))
     return sorted(rows)
 
 
@@ -100,22 +106,22 @@ def test_integers_have_few_bits() -> None:
 def test_the_steps_of_an_interval_do_not_depend_on_where_it_is_resumed() -> None:
     settings = recipe()
     data, mixture = training_data(settings)
-    steps = [all_rows(step) for step in data.steps(mixture, 48, 96)]
-    assert len(steps) == 48
+    steps = [all_rows(step) for step in data.steps(mixture, 12, 24)]
+    assert len(set(map(str, steps))) == len(steps) == 12
     again, same = training_data(settings)
-    for first in (49, 95):
-        resumed = [all_rows(step) for step in again.steps(same, first, 96)]
-        assert resumed == steps[first - 48 :]
+    for first in (13, 23):
+        resumed = [all_rows(step) for step in again.steps(same, first, 24)]
+        assert resumed == steps[first - 12 :]
     assert [all_rows(step) for step in data.steps(mixture, 0, 2)] != steps[:2]
     other, shares = training_data(recipe("training.seed=2"))
-    assert all_rows(next(other.steps(shares, 48, 96))) != steps[0]
+    assert all_rows(next(other.steps(shares, 12, 24))) != steps[0]
 
 
 def test_processes_prepare_the_same_batches() -> None:
     data, mixture = training_data(recipe())
     others, _ = training_data(recipe("training.data_workers=2"))
-    assert [all_rows(step) for step in data.steps(mixture, 0, 48)] == [
-        all_rows(step) for step in others.steps(mixture, 0, 48)
+    assert [all_rows(step) for step in data.steps(mixture, 0, 12)] == [
+        all_rows(step) for step in others.steps(mixture, 0, 12)
     ]
 
 
@@ -124,12 +130,12 @@ def test_tasks_get_their_shares_of_the_tokens(encoding: str) -> None:
     data, mixture = training_data(recipe("data.curriculum=['addition']", encoding=encoding))
     mixture.ratios = np.array([0.3, 0.2, 0.1, 0.2, 0.2, 0.0])
     tokens, per_step = np.zeros(6), []
-    for step in data.steps(mixture, 0, 48):
+    for step in data.steps(mixture, 0, 12):
         before = tokens.sum()
-        for samples, task, _ in step:
+        for samples, task in step:
             tokens += np.bincount(task, samples.lengths, 6)
         per_step.append(tokens.sum() - before)
-    assert tokens / (48 * 1500) == pytest.approx(mixture.ratios, abs=0.02)
+    assert tokens / (12 * 1500) == pytest.approx(mixture.ratios, abs=0.02)
     assert max(per_step) < 1.25 * 1500
 
 
@@ -137,7 +143,7 @@ def test_a_step_has_its_number_of_questions() -> None:
     settings = recipe("training.questions=960", "training.batch_questions=20")
     data, mixture = training_data(settings)
     mixture.ratios = np.array([0.35, 0.05, 0.15, 0.1, 0.1, 0.25])
-    for step in islice(data.steps(mixture, 0, 48), 9):
+    for step in islice(data.steps(mixture, 0, 12), 9):
         for samples, *_ in step:
             padding = samples.tokens.size - samples.lengths.sum()
             assert padding <= 0.05 * sum(batch.samples.lengths.sum() for batch in step)
@@ -149,7 +155,7 @@ def test_a_step_has_its_number_of_questions() -> None:
 def test_micro_batches_have_the_questions_of_the_step_and_at_most_their_tokens() -> None:
     whole, mixture = training_data(recipe())
     parts, _ = training_data(recipe("training.micro_tokens=90"))
-    steps = zip(whole.steps(mixture, 0, 48), parts.steps(mixture, 0, 48), strict=True)
+    steps = zip(whole.steps(mixture, 0, 12), parts.steps(mixture, 0, 12), strict=True)
     for one, several in islice(steps, 9):
         assert all_rows(several) == all_rows(one)
         sizes = [batch.samples.tokens.shape for batch in several]

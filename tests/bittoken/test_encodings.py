@@ -12,14 +12,11 @@ import mpmath
 import numpy as np
 import pytest
 import torch
-from hypothesis import given
-from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from bittoken import encodings
 from bittoken.encodings import ENCODINGS
 from bittoken.encodings.base import NumberEncoding
-from bittoken.encodings.digits import int_to_digits, parse_decimals
 from bittoken.encodings.xval import XVal
 from numbench.errors import BadInput
 
@@ -119,14 +116,6 @@ def test_bittokens_are_the_bits_of_a_float64_and_of_its_reciprocal(name: str) ->
     assert one == "1" + "10000000000" + "01" + "0" * 50
 
 
-def test_the_loss_of_bittokens_is_the_mean_cross_entropy_of_the_bits() -> None:
-    codes = torch.from_numpy(BITTOKEN.encode(np.array([-2.5])))
-    assert BITTOKEN.loss(torch.zeros(1, 64), codes).item() == pytest.approx(math.log(2))
-    outputs = torch.full((1, 64), -1.0)  # three of the bits are 1
-    expected = (61 * math.log1p(math.exp(-1)) + 3 * math.log1p(math.e)) / 64
-    assert BITTOKEN.loss(outputs, codes).item() == pytest.approx(expected)
-
-
 def fone_digits(value: float) -> str:
     """Return 49 digits of the shortest decimal, rounded to the last digit."""
     with localcontext() as context:
@@ -157,21 +146,6 @@ def test_vectors_of_fone_are_the_nearest_float32() -> None:
                 for actual, value in zip(point, exact, strict=True):
                     half_spacing = float(np.spacing(np.abs(actual))) / 2
                     assert abs(mpmath.mpf(float(actual)) - value) <= half_spacing + 7e-12
-
-
-def test_vectors_of_fone_multiply_when_numbers_are_added() -> None:
-    """The paper's lemma, for sums of decimals with 6 fraction digits; products have no such law."""
-    first, second = np.random.default_rng(7).integers(0, 10**14, (2, 500))
-
-    def points(values: NDArray[np.float64]) -> NDArray[np.complex128]:
-        pairs = vector(FONE, values).astype(np.float64).reshape(len(values), 49, 2)
-        result: NDArray[np.complex128] = pairs[..., 0] + 1j * pairs[..., 1]
-        return result
-
-    product = points(first / 1e6) * points(second / 1e6)
-    assert np.abs(product - points((first + second) / 1e6)).max() < 3e-7
-    three, seven, both = (points(np.array([value])) for value in (3.0, 7.0, 21.0))
-    assert np.abs(three * seven - both).max() > 0.5
 
 
 def test_the_nearest_point_determines_a_predicted_digit_of_fone() -> None:
@@ -220,18 +194,6 @@ def test_digits_of_base10_are_those_of_the_shortest_decimal() -> None:
     assert BASE10.decode(codes.numpy()).tobytes() == decimals().tobytes()
 
 
-@given(st.lists(st.integers(0, 10**30 - 1), min_size=1, max_size=10), st.integers(-340, 320))
-def test_decimals_are_rounded_as_float_does(values: list[int], exponent: int) -> None:
-    """Thirty digits, so that ties and near ties occur."""
-    texts = [f"{number:030d}e{exponent:+04d}" for number in values]
-    rows = np.array([list(text.encode()) for text in texts], np.uint8)
-    assert parse_decimals(rows).tolist() == [float(text) for text in texts]
-    digits = int_to_digits(np.array([n % 10**17 for n in values]), 17)
-    assert ["".join(map(str, row)) for row in digits.tolist()] == [
-        f"{n % 10**17:017d}" for n in values
-    ]
-
-
 class Named(XVal):
     def __init__(self, name: str) -> None:
         self.name = name
@@ -263,7 +225,7 @@ def test_a_plugin_can_be_imported_before_the_package(tmp_path: Path) -> None:
     (info / "entry_points.txt").write_text("[bittoken.encodings]\nearly = early:EARLY\n")
     program = (
         f"import sys; sys.path.insert(0, {str(tmp_path)!r}); import early; "
-        "from bittoken.tokens import ENCODING_NAMES; print('early' in ENCODING_NAMES)"
+        "from bittoken import ENCODINGS; print('early' in ENCODINGS)"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert (done.stdout, done.stderr) == ("True\n", "")

@@ -17,29 +17,34 @@ from bittoken.recipe import load_recipe
 
 
 @pytest.mark.parametrize(
-    ("level", "step", "rate", "expected"),
+    ("level", "step", "expected"),
     [
-        # S = 500. At step 100 and level 20: 500 / 100 · 20 / 20 = 5, cut to 1.
-        (20, 0, 1.0, 0.9),
-        (20, 100, 1.0, 0.9),
-        (20, 500, 1.0, 0.9),
+        # 1000 steps, 400 of them warm-up: S = 500, L = (1 + cos(π/6)) / 2 = 0.9330127.
+        # At step 100 and level 20: 500 / 100 · 20 / 20 = 5, cut to 1.
+        (20, 0, 0.9),
+        (20, 100, 0.9),
+        (20, 500, 0.9),
         # 500 / 625 = 0.8; 0.8 · 0.9 = 0.72. At the end 500 / 1000 · 0.9 = 0.45.
-        (20, 625, 1.0, 0.72),
-        (20, 1000, 1.0, 0.45),
+        (20, 625, 0.72),
+        (20, 1000, 0.45),
         # The easiest levels fall first. Level 5 of 20: 500 / 250 · 5 / 20 = 0.5, times 0.9.
-        (5, 125, 1.0, 0.9),
-        (5, 250, 1.0, 0.45),
-        # L / (1 − rate) = 0.6 / 0.8 = 0.75, below 500 / 600 = 0.83: 0.75 · 0.9 = 0.675.
-        (20, 600, 0.2, 0.675),
-        # 0.6 / 0.5 = 1.2 is not: 500 / 600 · 0.9 = 0.75.
-        (20, 600, 0.5, 0.75),
+        (5, 125, 0.9),
+        (5, 250, 0.45),
     ],
 )
-def test_threshold_of_a_level(level: int, step: int, rate: float, expected: float) -> None:
-    threshold = advance_threshold(
-        level, 20, step=step, total_steps=1000, rate=rate, decay_start_rate=0.6
+def test_threshold_of_a_level(level: int, step: int, expected: float) -> None:
+    settings = ["training.tokens=1000", "training.batch_tokens=1", "optimizer.warmup=0.4"]
+    assert advance_threshold(load_recipe("cpu", settings), level, 20, step) == pytest.approx(
+        expected
     )
-    assert threshold == pytest.approx(expected)
+
+
+def test_the_learning_rate_limits_the_threshold() -> None:
+    """Without warm-up, S = 500 and L = 0.5. At step 510, L / (1 − rate) is below 500 / 510."""
+    settings = ["training.tokens=1000", "training.batch_tokens=1", "optimizer.warmup=0"]
+    recipe = load_recipe("cpu", settings)
+    # rate = (1 + cos(0.51 π)) / 2 = 0.4842946; 0.5 / 0.5157054 = 0.9695458, times 0.9.
+    assert advance_threshold(recipe, 20, 20, 510) == pytest.approx(0.8725912)
 
 
 def test_preview_has_a_fifth_and_decays_by_0_8() -> None:

@@ -227,35 +227,33 @@ def test_perplexity_is_that_of_separate_windows(
             following = alone.tokens[0, 1:length]
             nats += (-log_probabilities[np.arange(length - 1), following]).tolist()
             is_text += [words.tokens[token] not in NUMBERS for token in following]
-    result = text_perplexity(saved(folder, tmp_path / "m", encoding), folder / "text", "val")
+    result = text_perplexity(saved(folder, tmp_path / "m", encoding), folder / "text")
     assert result.perplexity == pytest.approx(math.exp(np.mean(nats)), rel=1e-5)
     assert result.text_perplexity == pytest.approx(
         math.exp(np.mean(np.array(nats)[is_text])), rel=1e-5
     )
     assert (result.tokens, result.text_tokens) == (len(nats), sum(is_text))
     assert len(nats) > sum(is_text) > 50
-    few = text_perplexity(tmp_path / "m", folder / "text", "val", 30)
+    few = text_perplexity(tmp_path / "m", folder / "text", 30)
     assert few.perplexity == pytest.approx(math.exp(np.mean(nats[:30])), rel=1e-5)
     command = ("perplexity", str(tmp_path / "m"), str(folder / "text"))
     assert small.call(monkeypatch, *command, "--tokens", "30", "--json") == 0
     printed = json.loads(capsys.readouterr().out)
-    assert printed == {
-        "model": command[1], "text": command[2], "split": "val", **few._asdict()
-    }  # fmt: skip
+    assert printed == {"model": command[1], "text": command[2], **few._asdict()}
     assert small.call(monkeypatch, *command) == 0
     assert (
-        f"(val): perplexity {result.perplexity:,.4g} over {result.tokens:,} tokens; "
+        f"perplexity {result.perplexity:,.4g} over {result.tokens:,} tokens; "
         f"{result.text_perplexity:,.4g} over the {result.text_tokens:,} that"
     ) in capsys.readouterr().out
 
 
 def test_perplexity_without_a_usable_model_is_an_error(folder: Path, tmp_path: Path) -> None:
     with pytest.raises(BadInput, match="has no text vocabulary"):
-        text_perplexity(saved(folder, tmp_path / "m", "digit", text=False), folder / "text", "val")
+        text_perplexity(saved(folder, tmp_path / "m", "digit", text=False), folder / "text")
     parquet(tmp_path / "few" / "a.parquet", [t for t in documents(99) if split_of(t) == "train"])
     model = saved(folder, tmp_path / "text", "digit")
     with pytest.raises(BadInput, match="too little text: no val document"):
-        text_perplexity(model, tmp_path / "few", "val")
+        text_perplexity(model, tmp_path / "few")
     data = TextData(tmp_path / "few", folder / "tokenizer.json", vocabulary(folder), CONTEXT)
     with pytest.raises(BadInput, match="too little text: no val document"):
         data.draw("val", 0, 10)
@@ -265,4 +263,4 @@ def test_perplexity_without_a_usable_model_is_an_error(folder: Path, tmp_path: P
         network.lm_head.weight[3] = math.nan
     save_checkpoint(tmp_path / "nan", network, {}, folder / "tokenizer.json")
     with pytest.raises(NumbenchError, match=re.escape("not finite")):
-        text_perplexity(tmp_path / "nan", folder / "text", "val")
+        text_perplexity(tmp_path / "nan", folder / "text")

@@ -9,8 +9,7 @@ import pytest
 import torch
 
 from bittoken.encodings.bittoken import BitToken
-from bittoken.evaluation import teacher_forced_scores
-from bittoken.loss import Predictions
+from bittoken.evaluation import Predictions, teacher_forced_scores
 from bittoken.tokens import Vocabulary
 from numbench.scoring import metrics
 from tests.bittoken.small import unsigned_vocabulary

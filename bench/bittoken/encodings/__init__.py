@@ -5,7 +5,8 @@ Any other package registers an encoding as an entry point in the group `bittoken
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections import UserDict
+from collections.abc import Mapping
 from functools import cached_property
 
 from bittoken.encodings.base import NumberEncoding
@@ -22,11 +23,15 @@ DIGITS_PER_TOKEN = {"digit": 1, "subword": 3}
 """Encodings that write a number as text: the maximum number of digits per token."""
 
 
-class _EncodingRegistry(Mapping[str, NumberEncoding]):
+class _EncodingRegistry(UserDict[str, NumberEncoding]):
     """Encodings by name. Plugins are loaded on first use, so that they can import this package."""
 
+    def __init__(self) -> None:
+        """Create the registry without loading the plugins."""
+
     @cached_property
-    def _encodings(self) -> dict[str, NumberEncoding]:
+    def data(self) -> dict[str, NumberEncoding]:  # type: ignore[override]
+        """Load the encodings. Raises BadInput for a broken plugin."""
         built_in = (BitToken(), BitToken(reciprocal=False), FoNE(), XVal(), Base10())
         encodings: dict[str, NumberEncoding] = {encoding.name: encoding for encoding in built_in}
         for entry, encoding in load_plugins(ENTRY_POINTS, NumberEncoding):  # type: ignore[type-abstract]
@@ -37,15 +42,6 @@ class _EncodingRegistry(Mapping[str, NumberEncoding]):
                 )
             encodings[encoding.name] = encoding
         return encodings
-
-    def __getitem__(self, name: str) -> NumberEncoding:
-        return self._encodings[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._encodings)
-
-    def __len__(self) -> int:
-        return len(self._encodings)
 
 
 ENCODINGS: Mapping[str, NumberEncoding] = _EncodingRegistry()
@@ -66,9 +62,7 @@ def find_encoding(name: str) -> NumberEncoding | None:
     """
     if name in DIGITS_PER_TOKEN:
         return None
-    if name in ENCODINGS:
-        return ENCODINGS[name]
-    if name in STUDY_ENCODINGS:
-        return STUDY_ENCODINGS[name]
+    if encoding := ENCODINGS.get(name) or STUDY_ENCODINGS.get(name):
+        return encoding
     known = ", ".join((*ENCODINGS, *DIGITS_PER_TOKEN))
     raise BadInput(f"unknown encoding {name!r}; use one of {known}")

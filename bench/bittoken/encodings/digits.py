@@ -17,9 +17,7 @@ Text = NDArray[np.uint8]
 DIGITS = 17
 """Significant digits that distinguish any two float64."""
 
-_MAX_TEXT_WIDTH = 24
-_BLOCK_SIZE = 1 << 14
-"""Numbers processed at a time, so that all their digits fit into the CPU cache."""
+_LITERAL = r"^(?P<whole>[0-9]+)\.?(?P<fraction>[0-9]*)e?\+?(?P<power>-?[0-9]*)$"
 
 
 class ShortestDecimals(NamedTuple):
@@ -35,13 +33,16 @@ class ShortestDecimals(NamedTuple):
 
 def shortest_decimals(values: FloatArray) -> ShortestDecimals:
     """Return the shortest decimals of n finite, nonnegative values."""
-    blocks = [
-        _shortest_block(values[start : start + _BLOCK_SIZE])
-        for start in range(0, len(values), _BLOCK_SIZE)
-    ]
-    if not blocks:
-        return ShortestDecimals(np.zeros(0, np.int64), np.zeros(0, np.int64))
-    return ShortestDecimals(*map(np.concatenate, zip(*blocks, strict=True)))
+    literals = pa.array(np.ascontiguousarray(values, np.float64)).cast(pa.string())
+    whole, fraction, power = pc.extract_regex(literals, _LITERAL).flatten()
+    power = pc.if_else(pc.equal(power, ""), "0", power).cast(pa.int64()).to_numpy()
+    exponent = power - pc.binary_length(fraction).to_numpy()
+    significand = pc.binary_join_element_wise(whole, fraction, "").cast(pa.int64()).to_numpy()
+    length = np.searchsorted(POWERS_OF_TEN, significand, side="right")
+    leading = np.where(significand > 0, exponent + length - 1, 0)
+    return ShortestDecimals(
+        significand * POWERS_OF_TEN[np.minimum(DIGITS - length, DIGITS)], leading
+    )
 
 
 def int_to_digits(numbers: IntArray, count: int) -> NDArray[np.int8]:
@@ -101,36 +102,3 @@ def _round_half_even(significand: IntArray, dropped: IntArray) -> IntArray:
         (2 * remainder == unit) & (quotient % 2 == 1)
     )
     return quotient + round_up
-
-
-def _shortest_block(values: FloatArray) -> ShortestDecimals:
-    significand, exponent = _parse_columns(_to_text(values))
-    length = np.searchsorted(POWERS_OF_TEN, significand, side="right")
-    leading = np.where(significand > 0, exponent + length - 1, 0)
-    return ShortestDecimals(
-        significand * POWERS_OF_TEN[np.minimum(DIGITS - length, DIGITS)], leading
-    )
-
-
-def _to_text(values: FloatArray) -> Text:
-    """Return the shortest literals (`0.1`, `5e-324`) as columns of ASCII, padded with spaces."""
-    literals = pa.array(np.ascontiguousarray(values, np.float64)).cast(pa.string())
-    padded = pc.ascii_rpad(literals, _MAX_TEXT_WIDTH).buffers()[2]
-    return np.ascontiguousarray(np.frombuffer(padded, np.uint8).reshape(-1, _MAX_TEXT_WIDTH).T)
-
-
-def _parse_columns(text: Text) -> tuple[IntArray, IntArray]:
-    """Parse columns of ASCII into significands and exponents of ten."""
-    n = text.shape[1]
-    significand, exponent, fraction = (np.zeros(n, np.int64) for _ in range(3))
-    point, power, negative = (np.zeros(n, bool) for _ in range(3))
-    for characters in text:
-        digit = characters - np.uint8(ord("0"))
-        is_digit = digit < 10
-        np.copyto(significand, significand * 10 + digit, where=is_digit & ~power)
-        np.copyto(exponent, exponent * 10 + digit, where=is_digit & power)
-        fraction += is_digit & point & ~power
-        point |= characters == ord(".")
-        power |= characters == ord("e")
-        negative |= characters == ord("-")
-    return significand, np.where(negative, -exponent, exponent) - fraction
