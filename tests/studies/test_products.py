@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 from pathlib import Path
 
 import pytest
@@ -16,16 +15,6 @@ ROOT = Path(__file__).parents[2]
 
 def test_the_committed_page_comes_out_of_the_stored_logs() -> None:
     assert_is_committed(render(ROOT / RESULTS), ROOT / RESULTS)
-
-
-def test_a_tenth_of_the_validations_gives_a_page(tmp_path: Path) -> None:
-    shutil.copytree(ROOT / RESULTS, tmp_path, dirs_exist_ok=True)
-    for path in tmp_path.glob("*/*/metrics.jsonl"):
-        lines = path.read_text().splitlines()
-        path.write_text("\n".join([lines[0], *lines[10::10]]) + "\n")
-    page = render(tmp_path)["README.md"].decode()
-    assert "BitTokens need the fewest questions" in page or "have a lower bound above 1" in page
-    assert "nan" not in page
 
 
 def plant(folder: Path, encoding: str, seed: int, reached: int | None) -> None:
