@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from numbench.models import Api, Message, open_model
+from numbench.models import Api, Message, Server, open_model
 from numbench.models.base import RequestSettings
 from numbench.records import Completion
 from tests import servers
@@ -30,7 +30,7 @@ def call_adapter(
     """Return the completion of `model` at a server that follows `script`, and its request."""
 
     async def once(url: str) -> Completion:
-        opened = open_model(model, reasoning, url, api, stream=stream)
+        opened = open_model(model, reasoning, Server(url, api, stream=stream))
         merged = RequestSettings(**(vars(opened.description.settings) | settings))
         completion = await opened.model.answer(MESSAGES, merged)
         await opened.model.close()

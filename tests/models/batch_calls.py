@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 
-from numbench.models import Api, Message, open_batch, open_model
+from numbench.models import Api, Message, Server, open_batch, open_model
 from numbench.models.base import BatchRequest, BatchService
 from numbench.records import Completion
 from tests.models.batch_servers import IDS, submitted
@@ -25,7 +25,7 @@ def run_at(
     """Return the result of `work` with the batch API of a server that follows `script`."""
 
     async def once(url: str) -> T:
-        service = open_batch(model, level, url, api)
+        service = open_batch(model, level, Server(url, api))
         try:
             return await work(service)
         finally:
@@ -39,7 +39,7 @@ def batch_requests(
     model: str, level: str, question: str = "What is {}?", **settings: Any
 ) -> list[BatchRequest]:
     """Return a request for each id of `IDS`, with the settings of the model."""
-    base = open_model(model, level, "http://127.0.0.1").description.settings
+    base = open_model(model, level, Server("http://127.0.0.1")).description.settings
     merged = type(base)(**(vars(base) | settings))
     system = Message("system", "Answer in JSON.")
     return [BatchRequest(i, (system, Message("user", question.format(i))), merged) for i in IDS]

@@ -12,13 +12,15 @@ import asyncio
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
+from unittest.mock import patch
 
-from numbench.models import RequestSettings, open_model
+from numbench.models import Api, RequestSettings, Server, open_model
 from numbench.models.catalogue import bundled_models, levels_of_model
+from numbench.models.facts import bundled_tables
+from numbench.models.http_client import HttpClient, Reply
 from numbench.models.providers import find_provider
-from tests.models.adapter_calls import MESSAGES, valid_reply
-from tests.servers import serve
+from tests.models.adapter_calls import MESSAGES
 
 GOLDEN_FILE = Path(__file__).with_suffix(".jsonl")
 
@@ -82,17 +84,8 @@ def _apis(route: str) -> tuple[str, ...]:
 
 
 def sent_requests() -> list[dict[str, Any]]:
-    """Return what a server receives for each configuration: path and body."""
-    requests = []
-    with serve(valid_reply) as server:
-        for model, level, api, options in configurations():
-            asyncio.run(_request(model, level, server.url, api, options))
-            (received,) = server.received
-            server.received.clear()
-            configuration = {"model": model, "level": level, "api": api}
-            configuration |= {"options": options} if options else {}
-            requests.append(configuration | {"path": received.path, "body": received.body})
-    return requests
+    """Return what a provider receives for each configuration: path, below its own URL, and body."""
+    return asyncio.run(_sent_requests())
 
 
 def read_golden_file() -> list[dict[str, Any]]:
@@ -100,13 +93,29 @@ def read_golden_file() -> list[dict[str, Any]]:
     return [json.loads(line) for line in GOLDEN_FILE.read_text(encoding="utf-8").splitlines()]
 
 
-async def _request(
-    model: str, level: str | None, url: str, api: Any, options: dict[str, Any]
-) -> None:
-    opened = open_model(model, level, url, api, stream=not options)
-    settings = RequestSettings(**(vars(opened.description.settings) | options))
-    await opened.model.answer(MESSAGES, settings)
-    await opened.model.close()
+async def _sent_requests() -> list[dict[str, Any]]:
+    requests = []
+    for name, level, api, options in configurations():
+        sent: list[tuple[str, bytes]] = []
+
+        async def record(
+            client: object, method: str, url: str, headers: object, body: bytes, seconds: float
+        ) -> Reply:
+            sent.append((url, body))  # noqa: B023
+            return Reply(200, {}, b"{}")
+
+        server = Server(api=cast(Api, api), stream=not options)
+        opened = open_model(name, level, server, needs_key=False)
+        settings = RequestSettings(**(vars(opened.description.settings) | options))
+        with patch.object(HttpClient, "request", record):
+            await opened.model.answer(MESSAGES, settings)
+        ((url, body),) = sent
+        rows = {row.name: row for row in bundled_tables().provider}
+        path = url.partition("?")[0].removeprefix(rows[opened.description.provider.name].url)
+        configuration = {"model": name, "level": level, "api": api}
+        configuration |= {"options": options} if options else {}
+        requests.append(configuration | {"path": path, "body": json.loads(body)})
+    return requests
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from numbench.models import open_batch
+from numbench.models import Server, open_batch
 from numbench.models.base import BatchService
 from numbench.models.failures import ProviderError
 from tests import servers
@@ -142,7 +142,7 @@ def test_a_header_of_the_user_replaces_the_key(model: str, level: str, header: s
         return web.json_response({"id": "file", "name": "batches/0"})
 
     async def once(url: str) -> None:
-        service = open_batch(model, level, url, headers={header: "own-header-0123456789"})
+        service = open_batch(model, level, Server(url, headers={header: "own-header-0123456789"}))
         await submit(service, model, level)
         await service.status("batches/0")
         await service.close()

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import pytest
 from aiohttp import web
 
-from numbench.models import open_batch, open_model
+from numbench.models import Server, open_batch, open_model
 from numbench.models.base import BatchRequest
 from numbench.records import Completion
 from tests import servers
@@ -309,7 +309,7 @@ def live_completion(case: Case, model: str, mode: str) -> Completion:
 
     async def once(url: str) -> Completion:
         stream = mode == "streamed"
-        opened = open_model(name, None, url, api or "chat", stream=stream)  # type: ignore[arg-type]
+        opened = open_model(name, None, Server(url, api or "chat", stream=stream))  # type: ignore[arg-type]
         settings = opened.description.settings
         completion = await opened.model.answer(MESSAGES, settings)
         await opened.model.close()
@@ -338,8 +338,8 @@ def batched_completion(case: Case, model: str) -> Completion:
             jobs.end(json_line({"custom_id": "a", "response": response, "error": None}))
 
     async def once(url: str) -> Completion:
-        service = open_batch(name, None, url, api or "chat")  # type: ignore[arg-type]
-        settings = open_model(name, None, url).description.settings
+        service = open_batch(name, None, Server(url, api or "chat"))  # type: ignore[arg-type]
+        settings = open_model(name, None, Server(url)).description.settings
         job = await service.submit([BatchRequest("a", MESSAGES, settings)], "key")
         end()
         results = dict([each async for each in service.results(submitted(job))])

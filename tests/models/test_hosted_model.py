@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from numbench.errors import BadInput
-from numbench.models import Api, RequestSettings, describe_model, open_model
+from numbench.models import Api, RequestSettings, Server, describe_model, open_model
 from numbench.records import Completion, Usage
 from tests import servers
 from tests.models.adapter_calls import (
@@ -27,7 +27,7 @@ EVERY = pytest.mark.parametrize("model", [CHAT_MODEL, GEMINI_MODEL, ANTHROPIC_MO
 
 
 async def answer_at(url: str, model: str, settings: RequestSettings | None = None) -> Completion:
-    opened = open_model(model, None, url)
+    opened = open_model(model, None, Server(url))
     completion = await opened.model.answer(MESSAGES, settings or opened.description.settings)
     await opened.model.close()
     return completion
@@ -131,19 +131,19 @@ def test_a_provider_without_the_responses_api_is_rejected() -> None:
         for function in (open_model, describe_model):
             level = None if name.startswith("litellm") else "maximal"
             with pytest.raises(BadInput, match=r"from openai only, not from .*: leave out --api"):
-                function(name, level, None, "responses")
+                function(name, level, Server(api="responses"))
     with pytest.raises(BadInput, match="runs in this process: leave out --api"):
-        open_model("baseline/float64", None, None, "responses")
+        open_model("baseline/float64", None, Server(None, "responses"))
     unknown: Any = "completions"
     with pytest.raises(BadInput, match="unknown --api 'completions': use chat or responses"):
-        open_model("gpt-5", "low", None, unknown)
+        open_model("gpt-5", "low", Server(None, unknown))
 
 
 @pytest.mark.parametrize(("api", "more"), [("chat", {}), ("responses", {"api": "responses"})])
 def test_the_api_format_is_part_of_the_identity_unless_it_is_chat(
     api: Api, more: dict[str, str]
 ) -> None:
-    description = open_model("gpt-5", "low", "http://127.0.0.1", api).description
+    description = open_model("gpt-5", "low", Server("http://127.0.0.1", api)).description
     assert description.identity == {"route": "openai/gpt-5", "base_url": "http://127.0.0.1"} | more
 
 

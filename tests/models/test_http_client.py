@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from numbench.models import http_client, open_model
+from numbench.models import Server, http_client, open_model
 from numbench.models.base import Message, RequestSettings
 from numbench.models.facts import HostedProvider
 from numbench.models.failures import ProviderError
@@ -81,7 +81,7 @@ def test_a_request_takes_no_thread(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(asyncio.BaseEventLoop, "run_in_executor", count)
     with serve(fine) as server:
-        model = open_model(CHAT_MODEL, None, server.url).model
+        model = open_model(CHAT_MODEL, None, Server(server.url)).model
 
         async def ask() -> None:
             for _ in range(3):

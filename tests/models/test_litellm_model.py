@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from numbench.models import open_model
+from numbench.models import Server, open_model
 from numbench.models.formats.answer_fields import parse_cost
 from numbench.models.formats.chat import usage as parse_usage
 from numbench.records import Completion
@@ -105,7 +105,7 @@ def test_only_counts_that_a_server_reports_are_known(
         return reply_with(model, counts)
 
     async def once(url: str) -> Completion:
-        opened = open_model(model, None, url)
+        opened = open_model(model, None, Server(url))
         completion = await opened.model.answer(MESSAGES, opened.description.settings)
         await opened.model.close()
         return completion
@@ -163,7 +163,7 @@ def test_importing_litellm_uses_no_network_and_prints_nothing() -> None:
         "socket.socket.connect = connect\n"
         "socket.getaddrinfo = connect\n"
         "import numbench.models as models\n"
-        "models.open_model('litellm/ollama_chat/x', None, 'http://127.0.0.1:1')\n"
+        "models.open_model('litellm/ollama_chat/x', None, models.Server('http://127.0.0.1:1'))\n"
         "import litellm\n"
         "assert litellm.model_cost\n"
     )
@@ -175,6 +175,6 @@ def test_importing_litellm_uses_no_network_and_prints_nothing() -> None:
 
 
 def test_the_record_says_that_litellm_may_rewrite_requests() -> None:
-    description = open_model(CHAT, "low", "http://127.0.0.1:1").description
+    description = open_model(CHAT, "low", Server("http://127.0.0.1:1")).description
     assert description.identity["note"] == "litellm may rewrite messages and parameters"
     assert description.provider.sdk == "litellm"

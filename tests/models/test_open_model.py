@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from numbench.errors import BadInput
-from numbench.models import describe_model, open_batch, open_model
+from numbench.models import Server, describe_model, open_batch, open_model
 from numbench.models.catalogue import list_models
 from numbench.models.hosted_model import HostedModel
 from numbench.models.providers import all_providers
@@ -124,7 +124,7 @@ def test_the_error_for_an_impossible_model_says_in_one_line_what_is_possible(
 def test_the_error_for_a_malformed_base_url_does_not_contain_it(url: str) -> None:
     for function in (open_model, describe_model):
         with pytest.raises(BadInput) as caught:
-            function("openai/x", None, url)
+            function("openai/x", None, Server(url))
         assert str(caught.value) == "--base-url: not a URL such as http://127.0.0.1:8000/v1"
         assert caught.value.__context__ is None or caught.value.__suppress_context__
 
@@ -142,11 +142,11 @@ def test_the_error_for_a_malformed_base_url_does_not_contain_it(url: str) -> Non
 def test_a_base_url_with_a_password_is_rejected(model: str, url: str, message: str) -> None:
     for function in (open_model, describe_model):
         with pytest.raises(BadInput, match=f"--base-url.*{message}") as caught:
-            function(model, None, url)
+            function(model, None, Server(url))
         assert "PASSWORD" not in str(caught.value)
     if not model.startswith("litellm"):
         with pytest.raises(BadInput, match="--base-url"):
-            open_batch(model, None, url)
+            open_batch(model, None, Server(url))
 
 
 @pytest.mark.parametrize(
@@ -154,7 +154,7 @@ def test_a_base_url_with_a_password_is_rejected(model: str, url: str, message: s
 )
 def test_the_path_of_a_request_is_refused_before_any_is_sent(path: str) -> None:
     with pytest.raises(BadInput, match=f"omit '{path.rstrip('/')}' at its end"):
-        describe_model("openai/x", None, f"http://127.0.0.1:1/v1{path}")
+        describe_model("openai/x", None, Server(f"http://127.0.0.1:1/v1{path}"))
 
 
 @pytest.mark.parametrize(
@@ -166,10 +166,10 @@ def test_the_path_of_a_request_is_refused_before_any_is_sent(path: str) -> None:
     ],
 )
 def test_a_base_url_is_normalized_and_part_of_the_identity(url: str, written: str) -> None:
-    opened = open_model("gpt-5", "low", url)
+    opened = open_model("gpt-5", "low", Server(url))
     assert opened.description.identity == {"route": "openai/gpt-5", "base_url": written}
     with pytest.raises(BadInput, match="leave out --base-url"):
-        open_model("baseline/float64", None, "http://x")
+        open_model("baseline/float64", None, Server("http://x"))
 
 
 @pytest.mark.parametrize(
@@ -187,7 +187,7 @@ def test_the_error_for_a_malformed_key_names_its_variable_only(
 ) -> None:
     monkeypatch.setenv(variable, key)
     with pytest.raises(BadInput, match=f"^{variable} contains a character") as caught:
-        open_model(model, None, "http://x")
+        open_model(model, None, Server("http://x"))
     assert "PLANTED" not in str(caught.value)
 
 
@@ -204,7 +204,7 @@ def test_the_error_for_a_malformed_env_file_names_it(
     monkeypatch.chdir(tmp_path)
     (tmp_path / ".env").write_bytes(content)
     with pytest.raises(BadInput, match=message) as caught:
-        open_model("openai/x", None, "http://x")
+        open_model("openai/x", None, Server("http://x"))
     assert str(tmp_path / ".env") in str(caught.value)
     assert "PLANTED" not in str(caught.value)
 
@@ -219,10 +219,10 @@ def test_a_blank_key_counts_as_not_set(monkeypatch: pytest.MonkeyPatch, blank: s
 
 
 def test_levels_and_display_names_of_routes_and_named_models() -> None:
-    opened = open_model("openai/some", None, "http://x")
+    opened = open_model("openai/some", None, Server("http://x"))
     assert (opened.description.level, opened.description.display) == ("default", "some")
-    assert open_model("kimi-k2-0905", None, "http://x").description.level == "none"
-    qwen = open_model("qwen3-235b-2507", "maximal", "http://x").description
+    assert describe_model("kimi-k2-0905").level == "none"
+    qwen = open_model("qwen3-235b-2507", "maximal", Server("http://x")).description
     assert qwen.display == PAPER["qwen3-235b-2507"]
 
 
@@ -235,7 +235,7 @@ def test_heavy_packages_are_imported_only_by_the_model_that_needs_them() -> None
         "assert not loaded, loaded\n"
         "numbench.models.open_model('baseline/float64')\n"
         "assert not heavy & set(sys.modules)\n"
-        "numbench.models.open_model('openai/x', None, 'http://x')\n"
+        "numbench.models.open_model('openai/x', None, numbench.models.Server('http://x'))\n"
         "assert 'aiohttp' in sys.modules and 'openai' not in sys.modules\n"
     )
     root = Path(__file__).parents[2]
@@ -273,7 +273,7 @@ def test_a_providers_key_goes_to_its_own_hosts_only(
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     monkeypatch.setenv("OTHER_KEY", KEY_OF_OTHERS)
-    opened = open_model("openai/x", None, url, "chat", variable).model
+    opened = open_model("openai/x", None, Server(url, "chat", variable)).model
     assert isinstance(opened, HostedModel)
     assert opened._target.key == key
 
@@ -282,12 +282,49 @@ def test_a_providers_key_goes_to_its_own_hosts_only(
     "url",
     ["http://llm.example.com/v1", "http://8.8.8.8/v1", "http://134744072/", "http://0x08080808/"],
 )
-def test_plain_http_on_the_internet_must_be_allowed(url: str) -> None:
-    with pytest.raises(BadInput, match="use https://, or leave out"):
-        open_model("openai/x", None, url)
-    assert open_model("openai/x", None, url, allow_http=True)
+def test_secrets_do_not_go_to_the_internet_in_plain_text(
+    monkeypatch: pytest.MonkeyPatch, url: str
+) -> None:
+    monkeypatch.setenv("OTHER_KEY", KEY_OF_OTHERS)
+    for server in (Server(url, api_key_env="OTHER_KEY"), Server(url, headers={"a": "b"})):
+        with pytest.raises(BadInput, match="use https://, or leave out"):
+            open_model("openai/x", None, server)
+    assert open_model("openai/x", None, Server(url))
 
 
 def test_a_named_key_must_be_set() -> None:
-    with pytest.raises(BadInput, match="set MISSING_KEY in the environment"):
-        open_model("openai/x", None, "https://llm.example.com/v1", api_key_env="MISSING_KEY")
+    elsewhere = Server("https://llm.example.com/v1", api_key_env="MISSING_KEY")
+    with pytest.raises(BadInput, match=r"set MISSING_KEY in the environment or in \.env$"):
+        open_model("openai/x", None, elsewhere)
+
+
+@pytest.mark.parametrize(
+    ("model", "level", "at_provider", "elsewhere"),
+    [
+        ("gpt-5", None, "several reasoning levels", {}),
+        ("gpt-5", "low", {"reasoning_effort": "low"}, {"reasoning_effort": "low"}),
+        ("openai/gpt-5", "none", "no reasoning level", {"reasoning_effort": "none"}),
+        ("kimi-k2-0905", None, {}, {}),
+    ],
+)
+def test_another_server_gets_only_what_options_say(
+    monkeypatch: pytest.MonkeyPatch,
+    model: str,
+    level: str | None,
+    at_provider: dict[str, object] | str,
+    elsewhere: dict[str, object],
+) -> None:
+    for url in ("http://127.0.0.1:1/v1", "https://llm.example.com/v1"):
+        description = describe_model(model, level, Server(url))
+        settings = description.settings
+        assert description.level_request == elsewhere
+        assert description.level == (level or "default")
+        assert (settings.structured, settings.seed, settings.max_tokens) == (False, None, None)
+    for host in (None, "https://eu.api.openai.com/v1", "https://openrouter.ai/api/v1"):
+        if host and (host[8:10] == "op") != model.startswith("kimi"):
+            continue
+        if isinstance(at_provider, str):
+            with pytest.raises(BadInput, match=at_provider):
+                describe_model(model, level, Server(host))
+        else:
+            assert describe_model(model, level, Server(host)).settings.structured

@@ -27,6 +27,7 @@ from numbench.models import (
     ProviderPlugin,
     ReasoningLevel,
     RequestSettings,
+    Server,
     describe_model,
     open_batch,
     open_model,
@@ -124,7 +125,7 @@ def test_a_minimal_plugin_in_this_process_answers(install: Callable[..., None]) 
         ("--api", (None, "responses")),
     ):
         with pytest.raises(BadInput, match=f"runs in this process: leave out {option}"):
-            open_model("echo/x", None, *arguments)
+            open_model("echo/x", None, Server(*arguments))
     with pytest.raises(BadInput, match="leave out --batch"):
         open_batch("echo/x")
     with pytest.raises(BadInput, match="no reasoning level 'high'; possible: default"):
@@ -183,7 +184,7 @@ def test_a_hosted_plugin_gets_key_server_and_name(
         open_model("acme/large")
     assert not describe_model("acme/large").key_is_set
     monkeypatch.setenv("ACME_TOKEN", " secret ")
-    model: Any = open_model("acme/large", "high", "http://127.0.0.1:1/v1").model
+    model: Any = open_model("acme/large", "high", Server("http://127.0.0.1:1/v1")).model
     assert model.target == ModelTarget(
         "acme/large", "large", key="secret", base_url="http://127.0.0.1:1/v1"
     )
@@ -192,7 +193,7 @@ def test_a_hosted_plugin_gets_key_server_and_name(
     assert description.route == "acme/large"
     assert description.settings.request == {"tier": "flex", "depth": 9}
     with pytest.raises(BadInput, match="--api responses is available from openai only, not from a"):
-        describe_model("acme/large", None, None, "responses")
+        describe_model("acme/large", None, Server(None, "responses"))
 
 
 def test_a_plugin_whose_requests_cannot_be_stopped_gets_no_preview(
@@ -289,7 +290,7 @@ def test_a_plugin_may_have_a_batch_api(
         return gemini.open_batch(target)
 
     async def find(url: str) -> str | None:
-        service = open_batch("acme/large", "low", url)
+        service = open_batch("acme/large", "low", Server(url))
         try:
             return await service.find(planned("key"))
         finally:
@@ -305,7 +306,7 @@ def test_a_plugin_may_have_a_batch_api(
     with pytest.raises(
         BadInput, match=r"acme has no batch API \(openai, gemini and anthropic have one\)"
     ):
-        open_batch("acme/large", "low", "http://127.0.0.1:1")
+        open_batch("acme/large", "low", Server("http://127.0.0.1:1"))
 
 
 def test_names_that_exist_twice_are_rejected(install: Callable[..., None]) -> None:

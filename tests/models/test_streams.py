@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from numbench.errors import BadInput
-from numbench.models import Api, open_model
+from numbench.models import Api, Server, open_model
 from numbench.models.formats import FORMATS
 from numbench.models.formats.event_streams import IncompleteStream, is_event_stream
 from numbench.models.json_fields import InvalidJson
@@ -246,8 +246,8 @@ def test_other_servers_stream_only_on_request(
 @pytest.mark.parametrize("model", ["litellm/openai/any", "baseline/float64"])
 def test_models_that_do_not_stream_say_so(model: str) -> None:
     with pytest.raises(BadInput, match=f"{model}.*--stream"):
-        open_model(model, stream=True)
-    asyncio.run(open_model(model, stream=False).model.close())
+        open_model(model, server=Server(stream=True))
+    asyncio.run(open_model(model, server=Server(stream=False)).model.close())
 
 
 def test_a_text_that_is_streamed_both_in_parts_and_as_text_is_whole() -> None:

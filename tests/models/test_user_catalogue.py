@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from numbench.errors import BadInput
-from numbench.models import describe_model, open_model
+from numbench.models import Server, describe_model, open_model
 from numbench.models.catalogue import list_models
 from numbench.models.prices import find_price
 from numbench.models.providers import all_providers
@@ -104,7 +104,7 @@ def test_a_table_is_a_provider_of_chat_completions(monkeypatch: pytest.MonkeyPat
     monkeypatch.setenv("ACME_API_KEY", "sk-acme-0123456789")
 
     async def ask(name: str, level: str | None) -> Completion:
-        opened = open_model(name, level, stream=False)
+        opened = open_model(name, level, Server(stream=False))
         completion = await opened.model.answer(MESSAGES, opened.description.settings)
         await opened.model.close()
         return completion

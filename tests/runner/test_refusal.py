@@ -139,3 +139,14 @@ def test_a_server_without_a_list_of_models_gives_no_names(
         f"{model}: HTTP 404: No such model; check the name of the model and --base-url"
     )
     assert not (tmp_path / "run").exists()
+
+
+def test_a_rejected_key_of_another_server_names_the_option_for_it(
+    dataset: Path, tmp_path: Path
+) -> None:
+    async def script(received: ReceivedRequest) -> Reply:
+        return servers.error(401, "no key")
+
+    message = "401: no key; .*the key of http://127.0.0.1:.* is that of --api-key-env VARIABLE"
+    with serve(script) as server, pytest.raises(NumbenchError, match=message):
+        go(server, dataset, tmp_path / "run")

@@ -7,6 +7,7 @@ from numbench.models.base import (
     Model,
     Request,
     RequestSettings,
+    Server,
     last_user_message,
 )
 from numbench.models.catalogue import ModelDescription
@@ -29,6 +30,7 @@ __all__ = [
     "ReasoningLevel",
     "Request",
     "RequestSettings",
+    "Server",
     "describe_model",
     "last_user_message",
     "open_batch",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from types import MappingProxyType
 from typing import Literal, NamedTuple, Protocol, runtime_checkable
 
 from numbench.records import Completion, Failure, Job
@@ -20,7 +19,25 @@ PLACEHOLDER_KEY = "none"
 """The key that is sent to a server that needs none, because the SDKs require one."""
 
 
-NO_HEADERS: Mapping[str, str] = MappingProxyType({})
+@dataclass(frozen=True)
+class Server:
+    """How the user wants a model to be reached.
+
+    base_url: another server than the provider's own. api: the format of OpenAI's protocol.
+    api_key_env: the environment variable with the key of `base_url`. headers: added to every
+    request; their values may be secrets. stream: whether to stream answers; None for the default
+    of the provider.
+    """
+
+    base_url: str | None = None
+    api: Api = "chat"
+    api_key_env: str | None = None
+    headers: Mapping[str, str] = field(default_factory=dict)
+    stream: bool | None = None
+
+
+PROVIDERS_OWN = Server()
+"""The provider's own server, with its defaults."""
 
 
 class Message(NamedTuple):

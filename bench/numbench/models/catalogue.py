@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
 from typing import NamedTuple
@@ -17,9 +17,9 @@ from numbench.models.facts import (
     Facts,
     NamedModel,
     ReasoningLevel,
+    Rule,
     bundled_tables,
     catalogue_path,
-    combined,
     fill,
     user_tables,
 )
@@ -33,7 +33,7 @@ from numbench.models.providers import (
     plugin_providers,
     provider_names,
 )
-from numbench.models.servers import normalize_base_url
+from numbench.models.servers import is_host_of, normalize_base_url
 from numbench.secrets import key_from_environment, load_env_file
 
 _MAX_SUGGESTIONS = 3
@@ -57,7 +57,6 @@ class ModelDescription(NamedTuple):
     identity: what else identifies the requests of a run: route, server, and the API format if it
         is not Chat Completions; for models in this process, for example a hash of the weights.
     provider, served_name: who serves it, under which name.
-    is_named: whether the name is that of a named model, not a route.
     takes_seed: whether requests may contain a seed.
     level_request: the part of the settings' `request` that is due to the reasoning level.
     facts: prices and limits according to the model map, None if it lacks the model or another
@@ -71,7 +70,6 @@ class ModelDescription(NamedTuple):
     identity: dict[str, object]
     provider: ProviderPlugin
     served_name: str
-    is_named: bool = False
     takes_seed: bool = True
     level_request: Mapping[str, object] = {}
     facts: ModelFacts | None = None
@@ -175,6 +173,8 @@ def describe_hosted(
 ) -> ModelDescription:
     """Return the description of a model behind a server at a reasoning level.
 
+    On another server than the provider's, a model has a level only if one is given, and no settings
+    but those of the provider's format, the level and the user's catalogue.
     Raises BadInput, with suggestions, for an unknown model, or a level or API that it lacks.
     """
     provider, model = find_model_provider(name, base_url), find_named_model(name)
@@ -186,29 +186,33 @@ def describe_hosted(
         )
     if provider.sdk is not None and not is_installed(provider.sdk):
         raise BadInput(f"{name} needs the package {provider.sdk}: pip install {provider.sdk}")
+    server = normalize_base_url(base_url, provider.key_variables) if base_url else None
+    is_elsewhere = server is not None and not is_host_of(provider.hosts, server)
     route = model.route if model else name
-    levels = model.all_levels() if model else _levels_of_route(name, provider)
+    levels = model.all_levels() if model else _levels_of_route(name, provider, is_elsewhere)
+    # Only the user knows a model of that name on another server.
+    is_users = any(each.name == name for each in user_tables().model)
+    defaults = model if is_users or not is_elsewhere else None
     if tokens := TOKENS_LEVEL.fullmatch(reasoning or ""):
         level, chosen = tokens[0], _budget_level(name, route, provider, int(tokens[1]), levels)
-    elif reasoning is None and model is None:
+    elif reasoning is None and defaults is None:
         level, chosen = DEFAULT_LEVEL, ReasoningLevel()
     else:
         level = select_level(name, reasoning, levels)
         chosen = levels[level]
     route = chosen.route or route
-    facts = _facts(route, provider, level)
+    facts = _facts(route, provider, level, is_elsewhere)
     base = facts.request or {}
-    if model:
-        facts = facts.updated(msgspec.structs.replace(model, levels=None, none=None))
+    if defaults:
+        facts = facts.updated(msgspec.structs.replace(defaults, levels=None, none=None))
     given = Facts(
-        structured=chosen.structured,
+        structured=None if is_elsewhere and defaults is None else chosen.structured,
         max_tokens=chosen.max_tokens,
         temperature=chosen.temperature,
         request={**(facts.request or {}), **chosen.request},
     )
-    settings = _settings(facts.updated(given), model)
+    settings = _settings(facts.updated(given), defaults)
     takes_seed = facts.takes_seed is not False and api == "chat"
-    server = normalize_base_url(base_url, provider.key_variables) if base_url else None
     identity: dict[str, object] = {"route": route, "base_url": server}
     identity |= {"api": api} if api != "chat" else {}
     identity |= {"note": provider.note} if provider.note else {}
@@ -220,7 +224,6 @@ def describe_hosted(
         identity=identity,
         provider=provider,
         served_name=served_name,
-        is_named=model is not None,
         takes_seed=takes_seed,
         level_request={k: v for k, v in settings.request.items() if base.get(k) != v},
         facts=None if base_url else find_facts(route) or find_vendor_facts(route),
@@ -244,18 +247,28 @@ def select_level(name: str, reasoning: str | None, levels: Mapping[str, Reasonin
     return reasoning
 
 
-def _facts(route: str, provider: ProviderPlugin, level: str) -> Facts:
+def _facts(route: str, provider: ProviderPlugin, level: str, is_elsewhere: bool = False) -> Facts:
     """Return the facts about the model of a route at a level: later sources take precedence.
 
     These are the model map, the provider, and the rules of the bundled files, plugins and the user.
+    Whether another server takes a schema only the user knows.
     """
     mapped = find_facts(route)
     facts = Facts(structured=True if mapped and mapped.has_schema else None)
     facts = facts.updated(provider.facts)
     if provider.levels:
         facts = facts.updated(Facts(levels=dict(provider.levels)))
-    rules = (*bundled_tables().rule, *provider.rules, *user_tables().rule)
-    return combined(facts, route, level, rules)
+    facts = _with_rules(facts, (*bundled_tables().rule, *provider.rules), route, level)
+    if is_elsewhere:
+        facts = msgspec.structs.replace(facts, structured=None)
+    return _with_rules(facts, user_tables().rule, route, level)
+
+
+def _with_rules(facts: Facts, rules: Sequence[Rule], route: str, level: str) -> Facts:
+    for rule in rules:
+        if rule.applies(route, level):
+            facts = facts.updated(rule)
+    return facts
 
 
 def _settings(facts: Facts, model: NamedModel | None) -> RequestSettings:
@@ -291,13 +304,15 @@ def _with_levels(model: NamedModel) -> NamedModel:
     return msgspec.structs.replace(model, levels=levels, none=None)
 
 
-def _levels_of_route(name: str, provider: ProviderPlugin) -> dict[str, ReasoningLevel]:
+def _levels_of_route(
+    name: str, provider: ProviderPlugin, is_elsewhere: bool = False
+) -> dict[str, ReasoningLevel]:
     """Return the levels of a model by its route, without those that the model map says it lacks.
 
-    A router adapts levels to the models behind it.
+    A router adapts levels to the models behind it, and another server may have another model.
     """
     levels = _facts(name, provider, DEFAULT_LEVEL).all_levels()
-    mapped = None if provider.is_router else find_facts(name)
+    mapped = None if provider.is_router or is_elsewhere else find_facts(name)
     lacks = mapped.lacks if mapped else ()
     return {level: settings for level, settings in levels.items() if level not in lacks}
 

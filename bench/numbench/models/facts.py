@@ -11,7 +11,7 @@ import os
 import re
 import tomllib
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from fnmatch import fnmatchcase
 from functools import cache, lru_cache
 from pathlib import Path
@@ -203,6 +203,11 @@ class HostedProvider(Facts, frozen=True, kw_only=True, forbid_unknown_fields=Tru
                 f"provider {self.name!r}: url: the key would go in plain text; use https://"
             )
 
+    @property
+    def own_hosts(self) -> tuple[str, ...]:
+        """The provider's hosts."""
+        return self.hosts or (urlsplit(self.url).hostname or "",)
+
 
 class NamedModel(Facts, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A named model: an alias of `route` (`PROVIDER/NAME`), with facts that go before the route's.
@@ -341,14 +346,6 @@ def _read(path: str, *texts: str) -> Tables:
         return msgspec.convert(merged, Tables)
     except (tomllib.TOMLDecodeError, msgspec.ValidationError) as error:
         raise BadInput(f"{path}: {str(error).replace(' - at `$.', ', in `')}") from error
-
-
-def combined(facts: Facts, route: str, level: str, rules: Sequence[Rule]) -> Facts:
-    """Return facts with those of the rules that apply to the model of a route at a level."""
-    for rule in rules:
-        if rule.applies(route, level):
-            facts = facts.updated(rule)
-    return facts
 
 
 def fill(template: Mapping[str, object], mark: str, value: object) -> dict[str, object]:

@@ -25,6 +25,7 @@ from numbench.models.formats import FORMATS
 from numbench.models.http_client import MAX_RESPONSE_BYTES, HttpClient, Reply
 from numbench.models.json_fields import InvalidJson, decode_json, objects_at
 from numbench.models.providers import ModelTarget
+from numbench.models.servers import is_host_of
 from numbench.records import Completion, Failure
 from numbench.secrets import known_secrets
 
@@ -49,7 +50,7 @@ class HostedServer:
         self._provider, self._target = provider, target
         self._format = FORMATS["responses" if target.api == "responses" else provider.formats[0]]
         # Other servers than OpenAI's know the older name of the token limit only.
-        is_elsewhere = target.base_url is not None and not target.is_in_catalogue
+        is_elsewhere = target.base_url and not is_host_of(provider.own_hosts, target.base_url)
         elsewhere = provider.token_limit_elsewhere if is_elsewhere else None
         self._limit_field = elsewhere or provider.token_limit
         self._base_url = str(URL(target.base_url or provider.url)).rstrip("/")

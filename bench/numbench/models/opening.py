@@ -10,13 +10,14 @@ from weakref import WeakSet, WeakValueDictionary
 
 from numbench.errors import BadInput
 from numbench.models.base import (
-    NO_HEADERS,
     PLACEHOLDER_KEY,
+    PROVIDERS_OWN,
     Api,
     BatchService,
     Message,
     Model,
     RequestSettings,
+    Server,
 )
 from numbench.models.catalogue import (
     ModelDescription,
@@ -32,7 +33,7 @@ from numbench.models.providers import (
     ProviderPlugin,
     provider_names,
 )
-from numbench.models.servers import check_transport, is_own_host
+from numbench.models.servers import check_transport, is_host_of, is_loopback
 from numbench.records import Completion
 from numbench.secrets import check_api_key, key_from_environment, load_env_file
 
@@ -45,79 +46,65 @@ class OpenedModel(NamedTuple):
 
 
 def describe_model(
-    name: str, reasoning: str | None = None, base_url: str | None = None, api: Api = "chat"
+    name: str, reasoning: str | None = None, server: Server = PROVIDERS_OWN
 ) -> ModelDescription:
     """Return the description of the model that `open_model` would open; no key is needed.
 
     Raises BadInput as `open_model` does, except for a missing key.
     """
     load_env_file()
-    if api not in get_args(Api):
-        raise BadInput(f"unknown --api {api!r}: use {' or '.join(get_args(Api))}")
-    provider = find_model_provider(name, base_url)
+    if server.api not in get_args(Api):
+        raise BadInput(f"unknown --api {server.api!r}: use {' or '.join(get_args(Api))}")
+    provider = find_model_provider(name, server.base_url)
     if not provider.in_process:
-        return describe_hosted(name, reasoning, base_url, api)
-    _refuse(name, {"--base-url": base_url is not None, "--api": api != "chat"})
+        return describe_hosted(name, reasoning, server.base_url, server.api)
+    _refuse(name, {"--base-url": server.base_url is not None, "--api": server.api != "chat"})
     return _describe_in_process(provider, name, reasoning)
 
 
 def open_model(
     name: str,
     reasoning: str | None = None,
-    base_url: str | None = None,
-    api: Api = "chat",
-    api_key_env: str | None = None,
-    allow_http: bool = False,
-    headers: Mapping[str, str] = NO_HEADERS,
+    server: Server = PROVIDERS_OWN,
     needs_key: bool = True,
-    stream: bool | None = None,
 ) -> OpenedModel:
-    """Open the model `name` at the level `reasoning`, on the server `base_url` if one is given.
+    """Open the model `name` at the level `reasoning`, on the user's server if there is one.
 
     Raises BadInput, saying what is possible, for an unknown model, a level that it does not have,
     a level that has to be named, an API format that its provider does not have, a missing key or
     a malformed URL.
 
-    The provider's own key is sent to the provider's hosts and to this machine only; for another
-    `base_url`, `api_key_env` names the environment variable with its key. Plain HTTP beyond
-    private networks needs `allow_http`. `headers` are added to every request. Without `needs_key`
-    a model can be opened that has no key, to see its requests. `stream`: whether to stream answers;
-    None for the provider's default.
+    The provider's own key is sent to the provider's hosts and to this machine only; another server
+    gets that of `server.api_key_env`. A key or headers need https beyond private networks. Without
+    `needs_key` a model can be opened that has no key, to see its requests.
     """
-    description = describe_model(name, reasoning, base_url, api)
+    description = describe_model(name, reasoning, server)
     if description.model is not None:
-        _refuse(name, {"--header": bool(headers), "--stream": bool(stream)})
+        _refuse(name, {"--header": bool(server.headers), "--stream": bool(server.stream)})
         return OpenedModel(_SharedModel(description.model), description)
-    target = _target(name, description, base_url, api, api_key_env, allow_http, headers, needs_key)
-    model = description.provider.open_model(replace(target, stream=stream))
-    return OpenedModel(model, description)
+    target = _target(name, description, server, needs_key)
+    return OpenedModel(description.provider.open_model(target), description)
 
 
 def open_batch(
     name: str,
     reasoning: str | None = None,
-    base_url: str | None = None,
-    api: Api = "chat",
-    api_key_env: str | None = None,
-    allow_http: bool = False,
-    headers: Mapping[str, str] = NO_HEADERS,
+    server: Server = PROVIDERS_OWN,
     needs_key: bool = True,
 ) -> BatchService:
     """Open the batch API of the provider of the model that `open_model` would open.
 
     Raises BadInput as `open_model` does, and if the provider has no batch API.
     """
-    provider = find_model_provider(name, base_url)
+    provider = find_model_provider(name, server.base_url)
     _refuse(name, {"--batch": provider.in_process})
-    description = describe_model(name, reasoning, base_url, api)
+    description = describe_model(name, reasoning, server)
     if provider.open_batch is None:
         able = provider_names(lambda plugin: plugin.open_batch is not None)
         raise BadInput(
             f"{name}: {provider.name} has no batch API ({able} have one): leave out --batch"
         )
-    return provider.open_batch(
-        _target(name, description, base_url, api, api_key_env, allow_http, headers, needs_key)
-    )
+    return provider.open_batch(_target(name, description, server, needs_key))
 
 
 def _refuse(name: str, options: Mapping[str, bool]) -> None:
@@ -197,27 +184,21 @@ class _SharedModel:
 
 
 def _target(
-    name: str,
-    description: ModelDescription,
-    base_url: str | None,
-    api: Api,
-    api_key_env: str | None,
-    allow_http: bool,
-    headers: Mapping[str, str],
-    needs_key: bool,
+    name: str, description: ModelDescription, server: Server, needs_key: bool
 ) -> ModelTarget:
     """Return the target of a hosted model. Raises BadInput for a missing or malformed key."""
-    provider = description.provider
-    if base_url and not allow_http:
+    provider, base_url, variable = description.provider, server.base_url, server.api_key_env
+    if base_url and (variable or server.headers):
         check_transport(base_url)
-    variables = provider.key_variables if api_key_env is None else (api_key_env,)
+    variables = (variable,) if variable else provider.key_variables
     key = None if needs_key else PLACEHOLDER_KEY
     if environment_key := key_from_environment(variables):
         check_api_key(environment_key.variable, environment_key.key)
-        is_sent = api_key_env is not None or not base_url or is_own_host(base_url, provider.hosts)
-        key = environment_key.key if is_sent else None
-    elif needs_key and variables and (not base_url or api_key_env):
-        own = ", or give --base-url for your own server" if name.startswith("openai/") else ""
+        is_known = not base_url or is_loopback(base_url) or is_host_of(provider.hosts, base_url)
+        key = environment_key.key if is_known or variable else None
+    elif needs_key and variables and (variable or not base_url):
+        is_openai = name.startswith("openai/") and not base_url
+        own = ", or give --base-url for your own server" if is_openai else ""
         raise BadInput(
             f"{name} needs a key: set {' or '.join(variables)} in the environment or in .env{own}"
         )
@@ -226,7 +207,7 @@ def _target(
         served_name=description.served_name,
         key=key,
         base_url=base_url or None,
-        api=api,
-        is_in_catalogue=description.is_named,
-        headers=headers,
+        api=server.api,
+        headers=server.headers,
+        stream=server.stream,
     )

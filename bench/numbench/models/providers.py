@@ -15,7 +15,6 @@ from functools import cache, partial
 from importlib.metadata import PackageNotFoundError, version
 from pkgutil import resolve_name
 from typing import NamedTuple, Protocol, cast, get_args, runtime_checkable
-from urllib.parse import urlsplit
 
 from numbench.errors import BadInput
 from numbench.models.base import Api, BatchService, Model, RequestSettings
@@ -44,7 +43,6 @@ class ModelTarget:
     key: the API key; None if the provider needs none, or for a `base_url` without one.
     base_url: the server that the user gave; None for the provider's own.
     api: the format of OpenAI's protocol.
-    is_in_catalogue: whether the user gave the name of a named model.
     headers: HTTP headers that the user adds to every request; their values may be secrets.
     stream: whether to stream answers, as the user says; None if it is up to the provider.
     """
@@ -54,7 +52,6 @@ class ModelTarget:
     key: str | None = None
     base_url: str | None = None
     api: Api = "chat"
-    is_in_catalogue: bool = False
     headers: Mapping[str, str] = field(default_factory=dict)
     stream: bool | None = None
 
@@ -236,7 +233,7 @@ def _hosted(row: HostedProvider) -> ProviderPlugin:
         open_model=partial(_open_hosted, row),
         examples=row.examples,
         key_variables=row.keys,
-        hosts=row.hosts or (urlsplit(row.url).hostname or "",),
+        hosts=row.own_hosts,
         reports_cost=row.reports_cost,
         open_batch=partial(_open_batch, row) if row.batch else None,
         batch_discount=row.batch_discount,

@@ -22,11 +22,11 @@ def is_loopback(base_url: str) -> bool:
     return host == "localhost" if address is None else address.is_loopback
 
 
-def is_own_host(base_url: str, hosts: Sequence[str]) -> bool:
-    """Return whether a server may see a provider's key: one of its hosts, or this machine."""
+def is_host_of(hosts: Sequence[str], base_url: str) -> bool:
+    """Return whether a server is one of a provider's hosts, or below one, through https."""
     host = _host(base_url)
     is_own = any(host == each or host.endswith(f".{each}") for each in hosts)
-    return (is_own and urlsplit(base_url).scheme == "https") or is_loopback(base_url)
+    return is_own and urlsplit(base_url).scheme == "https"
 
 
 def is_plain_text_on_the_internet(base_url: str) -> bool:

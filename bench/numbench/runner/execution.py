@@ -27,7 +27,7 @@ from numbench.runner.progress import ScoreCallback
 from numbench.runner.recorded_requests import record_requests, with_requests
 from numbench.runner.refusal import Refusal, explain_refusal
 from numbench.runner.request_source import DatasetRequests, HorizonRequests, RequestSource
-from numbench.runner.resolution import ResolvedRun, describe, interleave, resolve
+from numbench.runner.resolution import ResolvedRun, describe, interleave, resolve, server_of
 from numbench.runner.run_context import RetryPolicy, RunContext
 from numbench.runner.run_state import (
     RunState,
@@ -118,16 +118,14 @@ def prepare_run(spec: RunSpec, needs_key: bool = True) -> PreparedRun:
 
     Raises BadInput for every option that does not suit the model or the run in the folder.
     """
-    # Without a key and headers, plain HTTP carries no secret.
-    allow_http = spec.api_key_env is None and not spec.headers
-    server = (spec.base_url, spec.api, spec.api_key_env, allow_http, spec.headers, needs_key)
-    service = open_batch(spec.model, spec.reasoning, *server) if spec.batch else None
+    target = (spec.model, spec.reasoning, server_of(spec), needs_key)
+    service = open_batch(*target) if spec.batch else None
     if spec.params and not getattr(service, "takes_parameters", True):
         raise BadInput(f"{spec.model}: its batch API takes no --param: omit --batch or --param")
     model, description = None, None
     provider = find_model_provider(spec.model, spec.base_url)
     if needs_key or provider.in_process or provider.inspects_requests:
-        model, description = open_model(spec.model, spec.reasoning, *server, stream=spec.stream)
+        model, description = open_model(*target)
     description = description or describe(spec)
     resolved = with_stored_token_limit(resolve(spec, description))
     requests: Mapping[str, RecordedRequest] = {}

@@ -43,6 +43,11 @@ async def explain_refusal(
     reason = connection_error(refusal.failure)
     if reason is not None:
         return _connection_error(refusal, base_url, reason)
+    if refusal.failure.status == 401 and base_url and not refusal.had_answers:
+        return NumbenchError(
+            f"{refusal}; the environment variable with the key of {base_url} is that of "
+            "--api-key-env VARIABLE"
+        )
     if refusal.failure.status != 404 or refusal.had_answers:
         return refusal
     server = client if isinstance(client, ModelOnListingServer) else None

@@ -25,7 +25,14 @@ from numbench.horizon.items import (
     ItemSequences,
 )
 from numbench.horizon.sizes import answer_tokens, prompt_tokens, task_sizes
-from numbench.models import Message, ModelDescription, Request, RequestSettings, describe_model
+from numbench.models import (
+    Message,
+    ModelDescription,
+    Request,
+    RequestSettings,
+    Server,
+    describe_model,
+)
 from numbench.models.model_map import token_limits
 from numbench.models.prices import find_price
 from numbench.records import PAPER, HorizonInfo, Item, ItemSample, RunInfo, parse_shard
@@ -149,9 +156,14 @@ class ResolvedRun:
         }
 
 
+def server_of(spec: RunSpec) -> Server:
+    """Return how to reach the model of a run."""
+    return Server(spec.base_url, spec.api, spec.api_key_env, spec.headers, spec.stream)
+
+
 def describe(spec: RunSpec) -> ModelDescription:
     """Return the description of the model. Raises BadInput for an unknown model or level."""
-    return describe_model(spec.model, spec.reasoning, spec.base_url, spec.api)
+    return describe_model(spec.model, spec.reasoning, server_of(spec))
 
 
 def resolve(spec: RunSpec, description: ModelDescription) -> ResolvedRun:
