@@ -22,7 +22,7 @@ from numbench.cli import _COMMANDS, app, main
 from numbench.dataset.generate import generate
 from numbench.dataset.settings import DatasetSettings
 from numbench.demo import INTEGERS, demo
-from numbench.models.model_map import load_model_map
+from numbench.models.prices import load_model_map
 
 ROOT = Path(__file__).parents[1]
 NUMBENCH = (sys.executable, "-m", "numbench")

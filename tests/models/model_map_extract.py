@@ -15,7 +15,7 @@ from zipfile import ZipFile
 
 import msgspec
 
-from numbench.models.model_map import EXTRACT, ModelFacts, ModelMap
+from numbench.models.prices import EXTRACT, ModelFacts, ModelMap
 
 MAP_FILE = "litellm/model_prices_and_context_window_backup.json"
 """The map in litellm's distributions."""

@@ -11,8 +11,8 @@ from aiohttp import web
 from pydantic import TypeAdapter
 
 from numbench.models import Message, describe_model, open_batch
-from numbench.models.anthropic_batch import AnthropicBatchService
 from numbench.models.base import BatchRequest
+from numbench.models.batch_services import AnthropicBatchService
 from numbench.models.formats.messages import API_VERSION
 from tests import servers
 from tests.models.adapter_calls import MESSAGES

@@ -11,19 +11,12 @@ from pathlib import Path
 from typing import Any
 from weakref import WeakValueDictionary
 
-import msgspec
 import pytest
 
-from numbench.dataset.store import write_dataset
 from numbench.errors import BadInput
-from numbench.journal import read_run
 from numbench.models import Message, open_model, opening
 from numbench.models.base import RequestSettings
 from numbench.records import Completion
-from numbench.runner import run
-from numbench.runner.spec import RunSpec
-from numbench.scoring.scored_run import score_run
-from numbench.tasks.items import make_item
 from tests.models import tiny_transformers
 
 pytestmark = pytest.mark.slow
@@ -294,50 +287,6 @@ def test_closing_stops_a_running_batch(
     stopped = asyncio.run(go())
     assert stopped.error is not None
     assert stopped.error.kind == "transient"
-
-
-@local
-def test_a_run_is_recorded_resumed_and_scored(
-    folders: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    items = {
-        "addition": [make_item("addition", "+", (str(n), "1"), {}) for n in range(1, 6)],
-        "minmax": [make_item("minmax", "minimum", (str(n), "5.5"), {}) for n in range(1, 6)],
-    }
-    write_dataset(
-        tmp_path / "data",
-        items,
-        name="small",
-        generator="test",
-        seed=None,
-        split="test",
-        settings={},
-    )
-    name = f"hf/{folders['llama']}"
-    out = tmp_path / "run"
-    spec = RunSpec(
-        name,
-        dataset=tmp_path / "data",
-        out=out,
-        concurrency=4,
-        on_progress=lambda now: None,
-    )
-    done = run(spec)
-    assert (done.answered, done.errors) == (10, 0)
-    recorded = read_run(out)
-    assert recorded.info.reasoning == "default"
-    assert recorded.info.settings["max_tokens"] == 4096
-    assert len(str(recorded.info.settings["model_sha256"])) == 64
-    assert recorded.info.settings["precision"] == "float32"
-    assert "transformers" in recorded.info.versions
-    responses = recorded.responses.values()
-    assert done.generated_tokens == sum(r.usage.generated or 0 for r in responses)
-    assert max(int(str(r.extra["batch"])) for r in responses) > 1
-    again = run(spec)
-    assert (again.completed, again.skipped) == (0, 10)
-    assert msgspec.json.decode((out / "run.json").read_bytes())["model"] == name
-    rows = [row for task in score_run(out).rows.values() for row in task]
-    assert {row.score.item_id for row in rows} == set(recorded.responses)
 
 
 @local

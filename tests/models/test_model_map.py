@@ -12,8 +12,8 @@ from zipfile import ZipFile
 
 import pytest
 
-from numbench.models import model_map
-from numbench.models.model_map import (
+from numbench.models import prices
+from numbench.models.prices import (
     ModelFacts,
     find_facts,
     find_vendor_facts,
@@ -129,7 +129,7 @@ def test_the_extract_keeps_every_fact(tmp_path: Path) -> None:
         wheel.writestr(MAP_FILE, json.dumps(entries))
     written = write_extract(tmp_path / "litellm-9.9-py3.whl", tmp_path / "map.csv")
     assert written.version == "9.9"
-    assert model_map.load_model_map(tmp_path / "map.csv") == written
+    assert prices.load_model_map(tmp_path / "map.csv") == written
     # An independent reading of OpenAI's prices.
     names = [
         k for k, v in entries.items() if v.get("litellm_provider") == "openai" and "/" not in k

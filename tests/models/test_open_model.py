@@ -228,7 +228,7 @@ def test_levels_and_display_names_of_routes_and_named_models() -> None:
 
 def test_heavy_packages_are_imported_only_by_the_model_that_needs_them() -> None:
     code = (
-        "import sys, numbench.cli, numbench.runner, numbench.models.huggingface_model\n"
+        "import sys, numbench.cli, numbench.runner, numbench.models.local_inference\n"
         "heavy = {'openai', 'google.genai', 'litellm', 'pandas', 'httpx', 'aiohttp'}\n"
         "heavy |= {'numpy', 'torch', 'transformers', 'safetensors'}\n"
         "loaded = heavy & set(sys.modules)\n"

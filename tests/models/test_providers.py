@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import gc
-import os
-import subprocess
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -219,22 +216,6 @@ def test_a_plugin_whose_requests_cannot_be_stopped_gets_no_preview(
             plan(replace(spec, **changes))
 
 
-@pytest.mark.parametrize(
-    ("model", "level", "temperature"),
-    [
-        ("acme/any", "low", 0.0),
-        ("acme/cold-1", None, None),
-        ("acme/warm-1", None, 0.0),
-        ("acme/warm-1", "low", None),
-    ],
-)
-def test_a_plugin_declares_which_models_reject_a_temperature(
-    install: Callable[..., None], model: str, level: str | None, temperature: float | None
-) -> None:
-    install(hosted())
-    assert describe_model(model, level).settings.temperature == temperature
-
-
 def test_a_plugin_without_levels_rejects_reasoning(install: Callable[..., None]) -> None:
     install(hosted(levels={}, models=()))
     assert describe_model("acme/large").level == "default"
@@ -337,74 +318,3 @@ def test_the_sdk_of_a_plugin_has_to_be_installed(install: Callable[..., None]) -
 def test_an_inconsistent_plugin_cannot_be_created(fields: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         hosted(**fields)
-
-
-ECHO = """
-from numbench.models import Price, ProviderPlugin
-from numbench.records import Completion, Usage
-
-class EchoModel:
-    def __init__(self, target):
-        self.name = target.name
-
-    async def answer(self, messages, settings):
-        return Completion(text='{"answer": 1}', usage=Usage(input=10, generated=5), cost=None)
-
-    async def close(self):
-        pass
-
-PROVIDER = ProviderPlugin(
-    name="echo",
-    open_model=EchoModel,
-    prices=(Price(route="echo/one", input=1.0, output=2.0, date="2030", source="test"),),
-    sdk="numbench-echo",
-)
-"""
-
-
-@pytest.fixture
-def site(tmp_path: Path) -> Path:
-    """A folder with the installed distribution numbench-echo."""
-    folder = tmp_path / "site"
-    info = folder / "numbench_echo-1.2.dist-info"
-    info.mkdir(parents=True)
-    (folder / "numbench_echo.py").write_text(ECHO)
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: numbench-echo\nVersion: 1.2\n")
-    (info / "entry_points.txt").write_text("[numbench.providers]\necho = numbench_echo:PROVIDER\n")
-    return folder
-
-
-def numbench(site: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    path = os.pathsep.join([str(site), *sys.path])
-    return subprocess.run(
-        [sys.executable, "-c", "from numbench.cli import main; main()", *arguments],
-        capture_output=True,
-        text=True,
-        cwd=site.parent,
-        env=os.environ | {"PYTHONPATH": path},
-    )
-
-
-def test_an_installed_plugin_is_run_from_the_command_line(site: Path) -> None:
-    done = numbench(
-        site, "run", "--model", "echo/one", "--limit", "1", "--tasks", "addition", "--out", "run"
-    )
-    assert done.returncode == 0, done.stderr
-    assert "1 answered now" in done.stdout
-    recorded = (site.parent / "run" / "run.json").read_text()
-    assert '"numbench-echo":"1.2"' in "".join(recorded.split())
-    response = (site.parent / "run" / "responses.jsonl").read_text()
-    assert '"cost":0.00002' in response or '"cost":2e-5' in response.replace("2e-05", "2e-5")
-    listed = numbench(site, "models")
-    assert listed.returncode == 0, listed.stderr
-    assert "echo/NAME" in listed.stdout
-
-
-def test_a_broken_plugin_affects_only_names_that_need_plugins(site: Path) -> None:
-    (site / "numbench_echo.py").write_text("import no_such_module")
-    done = numbench(site, "run", "--model", "echo/one", "--dry-run")
-    assert done.returncode == 2
-    assert len(done.stderr.splitlines()) == 1
-    assert "numbench_echo:PROVIDER" in done.stderr and "uninstall it" in done.stderr
-    done = numbench(site, "run", "--model", "gpt-5", "--reasoning", "low", "--dry-run")
-    assert done.returncode == 0, done.stderr

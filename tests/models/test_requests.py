@@ -12,31 +12,6 @@ from numbench.models.catalogue import (
 )
 from tests.models.adapter_calls import call_adapter, valid_reply
 
-ROUTER: dict[str, object] = {"usage": {"include": True}, "provider": {"require_parameters": True}}
-ZERO: dict[str, object] = {"temperature": 0.0}
-
-
-@pytest.mark.parametrize(
-    ("model", "level", "sent"),
-    [
-        ("openai/x", "none", {"reasoning_effort": "none"}),
-        ("openai/x", None, {}),
-        ("openrouter/a/b", "medium", {"reasoning": {"effort": "medium"}} | ROUTER),
-        ("openrouter/a/b", None, ROUTER),
-        ("litellm/openai/x", None, {}),
-        *(
-            ("litellm/openai/x", level, {"reasoning_effort": level})
-            for level in ("none", "minimal", "low", "medium", "high")
-        ),
-    ],
-)
-def test_routes_send_the_parameters_of_a_level_only_if_one_is_given(
-    model: str, level: str | None, sent: dict[str, object]
-) -> None:
-    _, received = call_adapter(valid_reply, model, level)
-    parameters = {k: v for k, v in received.body.items() if k not in ("model", "messages")}
-    assert parameters == ZERO | sent
-
 
 @pytest.mark.parametrize(
     ("name", "temperature"),

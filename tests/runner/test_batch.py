@@ -17,8 +17,7 @@ from aiohttp import web
 
 from numbench.errors import BadInput, NumbenchError
 from numbench.journal import iter_responses, read_jobs, read_run
-from numbench.models.anthropic_batch import AnthropicBatchService
-from numbench.models.openai_batch import OpenAIBatchService
+from numbench.models.batch_services import AnthropicBatchService, OpenAIBatchService
 from numbench.runner import CostLimitReached, TimeLimitReached
 from numbench.runner.planning import plan
 from numbench.runner.progress import RunProgress

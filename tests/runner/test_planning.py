@@ -14,7 +14,7 @@ from rich.console import Console
 
 import numbench as nb
 from numbench.errors import BadInput, NumbenchError
-from numbench.models.model_map import load_model_map
+from numbench.models.prices import load_model_map
 from numbench.runner import RunReport, run
 from numbench.runner.estimates import published_tokens
 from numbench.runner.planning import Plan, plan, plan_table

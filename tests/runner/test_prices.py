@@ -15,8 +15,7 @@ from rich.console import Console
 from numbench.errors import BadInput
 from numbench.models import describe_model, prices
 from numbench.models.catalogue import bundled_models
-from numbench.models.model_map import load_model_map
-from numbench.models.prices import Price, cost, find_price, with_cost
+from numbench.models.prices import Price, cost, find_price, load_model_map, with_cost
 from numbench.records import Completion, Usage
 from numbench.runner import RunSpec, plan
 from numbench.runner.estimates import price_for

@@ -14,7 +14,7 @@ from numbench.runner.spec import RunSpec, parse_tasks
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from numbench.models.model_map import ModelFacts
+    from numbench.models.prices import ModelFacts
 
 _PRICE_NOTE = "$: US dollars per million tokens, in and out; ≈: of other providers; ?: unknown."
 _MAP_COLUMNS = ("$ in", "$ out", "Input", "Output", "Schema", "Reasoning", "Route")
@@ -107,7 +107,7 @@ def _catalogue_table(pattern: str = "") -> RenderableType:
 
     from numbench.models.catalogue import list_models
     from numbench.models.facts import USER_CATALOGUE
-    from numbench.models.model_map import load_model_map
+    from numbench.models.prices import load_model_map
     from numbench.models.providers import all_providers
 
     listed = [entry for entry in list_models() if _matches(entry.name, pattern)]
@@ -145,7 +145,7 @@ def _map_table(pattern: str, limit: int) -> RenderableType:
     from rich.console import Group
     from rich.text import Text
 
-    from numbench.models.model_map import load_model_map
+    from numbench.models.prices import load_model_map
     from numbench.models.providers import find_provider
 
     source, routes = load_model_map().source, {}

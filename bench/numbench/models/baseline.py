@@ -8,6 +8,7 @@ computed in binary64 first; for types of at most 25 bits this equals a single ro
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 from itertools import takewhile
@@ -80,10 +81,10 @@ FLOAT_FORMATS = {
 }
 
 _BINARY_OPERATIONS: dict[str, Callable[[float, float], float]] = {
-    "+": lambda a, b: a + b,
-    "-": lambda a, b: a - b,
-    "*": lambda a, b: a * b,
-    "/": lambda a, b: a / b,
+    "+": operator.add,
+    "-": operator.sub,
+    "*": operator.mul,
+    "/": operator.truediv,
     "^": math.pow,
 }
 
@@ -157,8 +158,8 @@ def _evaluate(
 ) -> float:
     """Return the value of an expression, with every result rounded."""
 
-    def operate(operator: str, a: float, b: float) -> float:
-        return float_format.round(_BINARY_OPERATIONS[operator](a, b))
+    def operate(symbol: str, a: float, b: float) -> float:
+        return float_format.round(_BINARY_OPERATIONS[symbol](a, b))
 
     return float(expression.evaluate(operands, float_format.parse, operate))
 

@@ -23,7 +23,7 @@ from numbench.models.facts import (
     fill,
     user_tables,
 )
-from numbench.models.model_map import ModelFacts, find_facts, find_vendor_facts, load_model_map
+from numbench.models.prices import ModelFacts, find_facts, find_vendor_facts, load_model_map
 from numbench.models.providers import (
     ProviderPlugin,
     all_providers,

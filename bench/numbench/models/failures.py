@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 
@@ -41,7 +41,7 @@ _SETTING_REJECTED = re.compile(r"max_\w*tokens\W.{0,60}too (large|high|big)", re
 """Words that mention the context too, but reject a setting that all requests share."""
 
 _SPENT_ACCOUNT_CODES = frozenset(
-    {
+    [
         "insufficient_quota",
         "billing_not_active",
         "billing_hard_limit_reached",
@@ -49,7 +49,7 @@ _SPENT_ACCOUNT_CODES = frozenset(
         "enforced_spend_limit_reached",
         "contract_spend_limit_reached",
         "linked_organization_spend_limit_reached",
-    }
+    ]
 )
 """Error codes of an account without credit. Messages do not tell it from a limit per minute."""
 
@@ -62,6 +62,15 @@ _STATUS_BY_CODE = {"rate_limit_exceeded": 429, "insufficient_quota": 429, "inval
 _DURATION = re.compile(r"(?:\d+(?:\.\d+)?(?:ms|s|m|h|d))+", re.ASCII)
 _DURATION_PART = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h|d)", re.ASCII)
 _SECONDS_PER_UNIT = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
+_FIRST_TIMESTAMP, _FIRST_MILLISECONDS = 1e9, 1e11
+"""From these numbers on, a number is one of seconds, and of milliseconds, since 1970."""
+
+_WAITS = {"retry-after": 1.0, "retry-after-ms": 0.001}
+"""The headers with the time to wait, and their units in seconds."""
+
+_RESET = re.compile("(x|anthropic)-ratelimit-(.+-)?reset(-.+)?")
+"""The headers with the reset of a limit; what remains of it is in the one with `remaining`."""
+
 _LIMIT_PER_DAY = re.compile(r"\bper[ -]day\b", re.IGNORECASE)
 
 _CONNECTION_FAILED = "connection failed: "
@@ -164,7 +173,7 @@ def _wait(body: object, headers: Mapping[str, str]) -> float | None:
     if wait is not None:
         return wait
     delays = (text_or_repr(each.get("retryDelay")) for each in objects_at(error, "details"))
-    return next((_seconds_of_duration(delay) for delay in delays if delay), None)
+    return next((_seconds(delay) for delay in delays if delay), None)
 
 
 def _dated(failure: Failure, body: object) -> Failure:
@@ -190,75 +199,49 @@ def retry_after(headers: Mapping[str, object]) -> float | None:
     may be, exhausted. Malformed headers count as absent.
     """
     fields = {str(name).lower(): str(value).strip() for name, value in headers.items()}
-    for name, parse in _WAITS.items():
-        if (seconds := parse(fields.get(name, ""))) is not None:
+    for name, unit in _WAITS.items():
+        if (seconds := _seconds(fields.get(name, ""), unit)) is not None:
             return seconds
     resets = [
-        parse(fields.get(reset, ""))
-        for remaining, (reset, parse) in _LIMITS.items()
-        if _seconds(fields.get(remaining, "0")) == 0
+        _seconds(fields[name])
+        for name in filter(_RESET.fullmatch, fields)
+        if _seconds(fields.get(name.replace("reset", "remaining"), "0")) == 0
     ]
     return max((seconds for seconds in resets if seconds is not None), default=None)
 
 
 def _seconds(text: str, unit: float = 1.0) -> float | None:
-    """Return a number of seconds, None if the text is not a finite number of 0 or more."""
+    """Return a number of seconds of 0 or more, None if the text has no such meaning.
+
+    That is a number, a duration (`6m0s`, `20ms`, `1h2m`), or a moment that is still to come: a
+    date, or seconds or milliseconds since 1970.
+    """
     try:
-        seconds = float(text) * unit
+        if _DURATION.fullmatch(text):
+            parts = _DURATION_PART.findall(text)
+            seconds = sum(float(number) * _SECONDS_PER_UNIT[name] for number, name in parts)
+        else:
+            seconds = float(text) * unit
     except ValueError:
-        return None
-    return seconds if math.isfinite(seconds) and seconds >= 0 else None
+        seconds = _timestamp(text)
+    if seconds >= _FIRST_MILLISECONDS:
+        seconds /= 1000
+    if seconds >= _FIRST_TIMESTAMP:
+        seconds -= time.time()
+    return seconds if 0 <= seconds < math.inf else None
 
 
-def _seconds_of_duration(text: str) -> float | None:
-    """Return the seconds of `6m0s`, `20ms`, `1h2m`, or of a plain number."""
-    if not _DURATION.fullmatch(text):
-        return _seconds(text)
-    parts = _DURATION_PART.findall(text)
-    return _seconds(str(sum(float(number) * _SECONDS_PER_UNIT[unit] for number, unit in parts)))
-
-
-def _seconds_until(text: str, parse: Callable[[str], datetime]) -> float | None:
-    """Return the seconds until a moment, None for one in the past, which says nothing."""
-    try:
-        moment = parse(text)
-        aware = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-        seconds = (aware - datetime.now(UTC)).total_seconds()
-    except (ValueError, OverflowError):
-        return None
-    return seconds if seconds > 0 else None
-
-
-def _seconds_or_date(text: str) -> float | None:
-    seconds = _seconds(text)
-    return _seconds_until(text, parsedate_to_datetime) if seconds is None else seconds
-
-
-def _seconds_until_timestamp(text: str) -> float | None:
-    """Return the seconds until a number of milliseconds since 1970."""
-    moment = _seconds(text, 0.001)
-    return None if moment is None or moment <= time.time() else moment - time.time()
-
-
-def _seconds_until_iso_time(text: str) -> float | None:
-    return _seconds_until(text, datetime.fromisoformat)
-
-
-_WAITS: dict[str, Callable[[str], float | None]] = {
-    "retry-after": _seconds_or_date,
-    "retry-after-ms": lambda text: _seconds(text, 0.001),
-}
-"""The headers with the time to wait."""
-
-_LIMITS: dict[str, tuple[str, Callable[[str], float | None]]] = {
-    "x-ratelimit-remaining-requests": ("x-ratelimit-reset-requests", _seconds_of_duration),
-    "x-ratelimit-remaining-tokens": ("x-ratelimit-reset-tokens", _seconds_of_duration),
-    "x-ratelimit-remaining": ("x-ratelimit-reset", _seconds_until_timestamp),
-}
-for _what in ("requests", "tokens", "input-tokens", "output-tokens"):
-    _name = f"anthropic-ratelimit-{_what}"
-    _LIMITS[f"{_name}-remaining"] = (f"{_name}-reset", _seconds_until_iso_time)
-"""The headers of limits: what remains, and the reset."""
+def _timestamp(text: str) -> float:
+    """Return the seconds from 1970 to an ISO 8601 or HTTP date, NaN for another text."""
+    for parse in (datetime.fromisoformat, parsedate_to_datetime):
+        try:
+            moment = parse(text)
+            aware = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+            seconds = aware.timestamp()
+        except (ValueError, OverflowError):
+            continue
+        return seconds if seconds >= _FIRST_TIMESTAMP else math.nan
+    return math.nan
 
 
 def _status_of(code: object) -> int | None:

@@ -4,35 +4,36 @@ from __future__ import annotations
 
 import asyncio
 import os
-import re
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from itertools import combinations
+from functools import partial
 from logging import CRITICAL, getLogger
 from typing import Any
+
+import msgspec
 
 from numbench.errors import BadInput
 from numbench.models import failures
 from numbench.models.base import PLACEHOLDER_KEY, Message, Model, RequestSettings
 from numbench.models.formats import FORMATS
-from numbench.models.json_fields import InvalidJson, decode_json, object_at, text_or_repr, tokens_at
-from numbench.models.model_map import find_facts
+from numbench.models.formats.answer_fields import UsageFields, parse_cost, parse_usage
+from numbench.models.json_fields import InvalidJson, decode_json, object_at, text_or_repr
+from numbench.models.prices import find_facts
 from numbench.models.providers import ModelTarget, ProviderPlugin
 from numbench.models.servers import is_loopback
-from numbench.records import Completion
+from numbench.records import Completion, Usage
 from numbench.secrets import known_secrets
 
-_FIELDS = ("usage", "usageMetadata", "usage_metadata", "meta", "prompt_eval_count", "eval_count")
-"""The fields of a response with its counts, or with objects that contain them."""
+_WIRES = {"choices": "chat", "output": "responses", "content": "messages", "candidates": "gemini"}
+"""The field of a provider's response that tells its format."""
 
-_MEANINGS = (
-    re.compile("prompt|input|cache", re.IGNORECASE),
-    re.compile("completion|output|candidates|^eval_count", re.IGNORECASE),
-    re.compile("reasoning|thinking|thought", re.IGNORECASE),
-    re.compile("^total", re.IGNORECASE),
+_COUNTS = (
+    UsageFields(("prompt_eval_count",), "eval_count"),  # Ollama
+    UsageFields(("usage.inputTokens",), "usage.outputTokens"),  # Bedrock
+    UsageFields(("usage.tokens.input_tokens",), "usage.tokens.output_tokens"),  # Cohere
 )
-"""The names of fields with counts of the input, the output, the reasoning, and of all tokens."""
+"""Where other formats have their counts."""
 
 
 class LiteLLMModel:
@@ -82,11 +83,12 @@ class LiteLLMModel:
                     extra_headers=dict(self._target.headers) or None,
                     logger_fn=details.update,
                 )
-            answer = {"provider": self._provider} | response.model_dump()
-            answer["usage"] = reported_usage(answer.get("usage"), details.get("original_response"))
-            completion = FORMATS["chat"].parse(answer)
+            answer = FORMATS["chat"].parse({"provider": self._provider} | response.model_dump())
+            usage, cost = reported_usage(details.get("original_response"))
+            completion = msgspec.structs.replace(answer, usage=usage, cost=cost)
+            return failures.sanitize_completion(completion, self._secrets)
         except TimeoutError:
-            completion = failures.failed_completion(failures.timeout_failure(settings.timeout))
+            failure = failures.timeout_failure(settings.timeout)
         except openai.APIError as error:
             status = getattr(error, "status_code", None)
             headers = getattr(error, "litellm_response_headers", None) or {}
@@ -96,52 +98,31 @@ class LiteLLMModel:
                 code=text_or_repr(error.code),
                 retry_after=failures.retry_after(headers),
             )
-            completion = failures.failed_completion(failure)
         except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
             # Without a response it is an error in this program.
             if not details:
                 raise
             failure = failures.unreadable_failure(f"litellm cannot read the response: {error}")
-            completion = failures.failed_completion(failure)
-        return failures.sanitize_completion(completion, self._secrets)
+        return failures.sanitize_completion(failures.failed_completion(failure), self._secrets)
 
     async def close(self) -> None:
         """Close litellm's connections."""
         await self._litellm.close_litellm_async_clients()
 
 
-def reported_usage(usage: object, original: object) -> dict[str, object]:
-    """Return litellm's `usage` without the counts that it estimates itself.
+def reported_usage(original: object) -> tuple[Usage, float | None]:
+    """Return usage and cost in a provider's `original` response.
 
-    A count is kept if the provider's `original` response has it under a name of the same meaning,
-    or as a sum: of the input and what a cache holds, or of the output and the reasoning.
+    litellm's own usage has counts that it estimates itself.
     """
     try:
         response = object_at(decode_json(str(original).encode("utf-8", "replace")))
     except InvalidJson:
         response = {}
-    counts = list(_counts({name: response[name] for name in _FIELDS if name in response}))
-    inputs, outputs, thoughts, totals = (
-        [count for name, count in counts if meaning.search(name)] for meaning in _MEANINGS
-    )
-    confirmed = {
-        "prompt_tokens": {sum(each) for n in (1, 2, 3) for each in combinations(inputs, n)},
-        "completion_tokens": {*outputs, *(a + b for a in outputs for b in thoughts)},
-        "total_tokens": {*totals},
-        "reasoning_tokens": {*thoughts},
-    }
-    numbers = {**object_at(usage, "completion_tokens_details"), **object_at(usage)}
-    kept = {name: numbers[name] for name in confirmed if numbers.get(name) in confirmed[name]}
-    billed = object_at(response, "usage")
-    cost = {name: billed[name] for name in billed if "cost" in name or name == "is_byok"}
-    return {**cost, **kept, "completion_tokens_details": kept}
-
-
-def _counts(fields: Mapping[str, object]) -> Iterator[tuple[str, int]]:
-    for name, value in fields.items():
-        yield from _counts(object_at(value))
-        if (number := tokens_at(value)) is not None:
-            yield name, number
+    readers = [FORMATS[wire].usage for field, wire in _WIRES.items() if field in response]
+    readers += [partial(parse_usage, fields=fields) for fields in _COUNTS]
+    usages = (read(response) for read in readers)
+    return next((each for each in usages if each.source), Usage()), parse_cost(response)
 
 
 def _open(target: ModelTarget) -> Model:

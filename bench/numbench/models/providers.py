@@ -163,14 +163,14 @@ _NAME_CHARACTERS = frozenset("abcdefghijklmnopqrstuvwxyz0123456789-_")
 _BUILT_IN = {
     "litellm": "numbench.models.litellm_model:PROVIDER",
     "baseline": "numbench.models.baseline:PROVIDER",
-    "hf": "numbench.models.huggingface_model:PROVIDER",
+    "hf": "numbench.models.local_inference:PROVIDER",
 }
 """The providers of this package without a row of `providers.toml`."""
 
 _BATCH_SERVICES = {
-    "openai": "numbench.models.openai_batch:OpenAIBatchService",
-    "anthropic": "numbench.models.anthropic_batch:AnthropicBatchService",
-    "gemini": "numbench.models.gemini_batch:GeminiBatchService",
+    "openai": "numbench.models.batch_services:OpenAIBatchService",
+    "anthropic": "numbench.models.batch_services:AnthropicBatchService",
+    "gemini": "numbench.models.batch_services:GeminiBatchService",
 }
 
 

@@ -12,8 +12,7 @@ from numbench.horizon.items import AskedItems
 from numbench.horizon.sizes import answer_tokens, prompt_tokens
 from numbench.journal import read_jobs
 from numbench.models.facts import USER_CATALOGUE
-from numbench.models.model_map import load_model_map
-from numbench.models.prices import Price, fee_parameters
+from numbench.models.prices import Price, fee_parameters, load_model_map
 from numbench.runner.budget import Budget, open_costs
 from numbench.runner.estimates import (
     CHARACTERS_PER_TOKEN,

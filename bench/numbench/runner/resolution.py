@@ -33,8 +33,7 @@ from numbench.models import (
     Server,
     describe_model,
 )
-from numbench.models.model_map import token_limits
-from numbench.models.prices import find_price
+from numbench.models.prices import find_price, token_limits
 from numbench.records import PAPER, HorizonInfo, Item, ItemSample, RunInfo, parse_shard
 from numbench.runner.few_shot import Examples, examples, examples_sha256, messages_before
 from numbench.runner.spec import (

@@ -7,6 +7,7 @@ whole one, and reads a completion from that. Nothing here sends anything.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import NamedTuple
 
 import msgspec
@@ -14,9 +15,8 @@ import msgspec
 from numbench.models.base import Message, RequestSettings
 from numbench.models.failures import failed_completion, failure_in_answer, unreadable_failure
 from numbench.models.formats import chat, gemini, messages, responses
-from numbench.models.formats.answer_fields import parse_cost
-from numbench.models.formats.event_streams import is_event_stream, iter_events
-from numbench.models.json_fields import decode_json, text_or_repr
+from numbench.models.formats.answer_fields import parse_cost, parse_usage
+from numbench.models.json_fields import decode_json, is_event_stream, iter_events, text_or_repr
 from numbench.records import Completion, Failure, Usage
 
 
@@ -81,7 +81,7 @@ FORMATS = {
         chat.build_request,
         {"stream": True, "stream_options": {"include_usage": True}},
         chat.merge,
-        chat.usage,
+        partial(parse_usage, fields=chat.USAGE),
         chat.read_answer,
     ),
     "responses": Format(
@@ -90,7 +90,7 @@ FORMATS = {
         responses.build_request,
         {"stream": True},
         responses.merge,
-        responses.usage,
+        partial(parse_usage, fields=responses.USAGE),
         responses.read_answer,
     ),
     "messages": Format(
@@ -99,7 +99,7 @@ FORMATS = {
         messages.build_request,
         {"stream": True},
         messages.merge,
-        messages.usage,
+        partial(parse_usage, fields=messages.USAGE),
         messages.read_answer,
         messages.failure_in_body,
         messages.token_limit_problem,

@@ -19,28 +19,13 @@ _TICKS_PER_DOLLAR = 10**10
 FINISH_REASON = "finish_reason"
 """The field of `extra` with a reason that the records have no word for."""
 
-_FINISH_REASONS: dict[str, FinishReason] = {
-    "stop": "stop",
-    "length": "length",
-    "content_filter": "refusal",
-    # Responses
-    "completed": "stop",
-    "max_output_tokens": "length",
-    # Anthropic
-    "end_turn": "stop",
-    "stop_sequence": "stop",
-    "max_tokens": "length",
-    "model_context_window_exceeded": "length",
-    "refusal": "refusal",
-    # Google
-    "STOP": "stop",
-    "MAX_TOKENS": "length",
-    "SAFETY": "refusal",
-    "RECITATION": "refusal",
-    "BLOCKLIST": "refusal",
-    "PROHIBITED_CONTENT": "refusal",
-    "SPII": "refusal",
+_WORDS: dict[FinishReason, str] = {
+    # Chat Completions, Responses, Anthropic, Google
+    "stop": "stop completed end_turn stop_sequence STOP",
+    "length": "length max_output_tokens max_tokens model_context_window_exceeded MAX_TOKENS",
+    "refusal": "content_filter refusal SAFETY RECITATION BLOCKLIST PROHIBITED_CONTENT SPII",
 }
+_FINISH_REASONS = {word: reason for reason, words in _WORDS.items() for word in words.split()}
 
 
 def finish_reason(reason: object, extra: dict[str, Scalar]) -> FinishReason | None:
@@ -69,7 +54,7 @@ class UsageFields(NamedTuple):
 
     inputs: tuple[str, ...]
     output: str
-    reasoning: str
+    reasoning: str = ""
     total: str = ""
 
 

@@ -9,14 +9,12 @@ from numbench.models.failures import failure_in_answer, unreadable_failure
 from numbench.models.formats.answer_fields import (
     UsageFields,
     finish_reason,
-    parse_usage,
     text_fields,
 )
-from numbench.models.formats.event_streams import IncompleteStream
-from numbench.models.json_fields import object_at, objects_at, text_at
-from numbench.records import Completion, Failure, Usage
+from numbench.models.json_fields import IncompleteStream, object_at, objects_at, text_at
+from numbench.records import Completion, Failure
 
-_USAGE = UsageFields(
+USAGE = UsageFields(
     ("usage.prompt_tokens",),
     "usage.completion_tokens",
     "usage.completion_tokens_details.reasoning_tokens",
@@ -75,11 +73,6 @@ def merge(events: Iterable[Mapping[str, object] | None]) -> Mapping[str, object]
         raise IncompleteStream(end)
     message = {key: _joined(values) for key, values in parts.items()}
     return body | {"choices": [choice | {"message": message}]}
-
-
-def usage(body: Mapping[str, object]) -> Usage:
-    """Return the usage in the body of an answer; completion tokens include the reasoning."""
-    return parse_usage(body, _USAGE)
 
 
 def read_answer(body: Mapping[str, object]) -> Completion | Failure:

@@ -15,8 +15,7 @@ from numbench.models.base import (
 )
 from numbench.models.failures import unreadable_failure
 from numbench.models.formats.answer_fields import finish_reason, reported_usage, text_fields
-from numbench.models.formats.event_streams import IncompleteStream
-from numbench.models.json_fields import object_at, objects_at, text_at, tokens_at
+from numbench.models.json_fields import IncompleteStream, object_at, objects_at, text_at, tokens_at
 from numbench.records import Completion, Failure, Usage
 
 API_VERSION = "v1beta"

@@ -17,12 +17,16 @@ from numbench.models.failures import failure_in_answer, unreadable_failure
 from numbench.models.formats.answer_fields import (
     UsageFields,
     finish_reason,
-    parse_usage,
     text_fields,
 )
-from numbench.models.formats.event_streams import IncompleteStream
-from numbench.models.json_fields import object_at, objects_at, text_at, text_or_repr
-from numbench.records import Completion, Failure, Usage
+from numbench.models.json_fields import (
+    IncompleteStream,
+    object_at,
+    objects_at,
+    text_at,
+    text_or_repr,
+)
+from numbench.records import Completion, Failure
 
 API_VERSION = "2026-10-21"
 SAMPLING_API_VERSION = "2023-06-01"
@@ -46,7 +50,7 @@ _STATUS_BY_TYPE = {
 """The HTTP status of each type of error, for errors in streams and in the results of batches."""
 
 _INPUTS = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
-_USAGE = UsageFields(
+USAGE = UsageFields(
     tuple(f"usage.{name}" for name in _INPUTS),
     "usage.output_tokens",
     "usage.output_tokens_details.thinking_tokens",
@@ -136,11 +140,6 @@ def merge(events: Iterable[Mapping[str, object] | None]) -> Mapping[str, object]
         start = blocks[index].get(field)
         blocks[index][field] = (start if isinstance(start, str) else "") + "".join(texts)
     return body | {"content": [blocks[index] for index in sorted(blocks)], "usage": usage}
-
-
-def usage(body: Mapping[str, object]) -> Usage:
-    """Return the usage. The output includes the thinking, and the input what a cache holds."""
-    return parse_usage(body, _USAGE)
 
 
 def read_answer(body: Mapping[str, object]) -> Completion | Failure:

@@ -9,14 +9,19 @@ from numbench.models.failures import unreadable_failure
 from numbench.models.formats.answer_fields import (
     UsageFields,
     finish_reason,
-    parse_usage,
     text_fields,
 )
-from numbench.models.formats.event_streams import IncompleteStream
-from numbench.models.json_fields import object_at, objects_at, text_at, text_or_repr, value_at
-from numbench.records import Completion, Failure, Usage
+from numbench.models.json_fields import (
+    IncompleteStream,
+    object_at,
+    objects_at,
+    text_at,
+    text_or_repr,
+    value_at,
+)
+from numbench.records import Completion, Failure
 
-_USAGE = UsageFields(
+USAGE = UsageFields(
     ("usage.input_tokens",),
     "usage.output_tokens",
     "usage.output_tokens_details.reasoning_tokens",
@@ -101,11 +106,6 @@ def _complete_output(output: object, streamed: Iterable[list[Mapping[str, object
         kinds = [item.get("type") for item in filled]
         items += [item for item in added if item.get("type") not in kinds]
     return items if items or output is not None else None
-
-
-def usage(body: Mapping[str, object]) -> Usage:
-    """Return the usage in the body of an answer; output tokens include the reasoning."""
-    return parse_usage(body, _USAGE)
 
 
 def read_answer(body: Mapping[str, object]) -> Completion | Failure:

@@ -1,0 +1,367 @@
+"""The batch APIs of OpenAI, Anthropic and Google: how each starts, finds and reads its jobs."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
+from urllib.parse import quote
+
+import msgspec
+
+from numbench.models.base import PLACEHOLDER_KEY, BatchRequest, BatchStatus
+from numbench.models.batch_client import BatchClient, Entries
+from numbench.models.facts import HostedProvider
+from numbench.models.failures import (
+    error_code_and_message,
+    failed_completion,
+    failure_from_reply,
+    failure_from_status,
+    failure_in_answer,
+    provider_error,
+    transient_failure,
+)
+from numbench.models.formats import gemini, messages
+from numbench.models.http_client import sdk_client
+from numbench.models.json_fields import (
+    object_at,
+    objects_at,
+    text_at,
+    text_or_repr,
+    tokens_at,
+    value_at,
+)
+from numbench.models.providers import ModelTarget
+from numbench.records import Completion, Failure, Job
+
+if TYPE_CHECKING:
+    from google.genai.types import InlinedRequest
+
+_UNPROCESSED_CODES = ("batch_expired", "batch_cancelled")
+"""Error codes of requests that were not processed before the job ended."""
+
+_OPENAI_METADATA_KEY = "numbench"
+
+
+class OpenAIBatchService(BatchClient):
+    """Batch jobs for one model in one of OpenAI's formats."""
+
+    max_requests = 50_000
+    max_bytes = 200_000_000
+    state = "status"
+    final = ("completed", "failed", "expired", "cancelled")
+    succeeded = "completed"
+    failed = ("failed",)
+    total = "total"
+
+    def __init__(self, provider: HostedProvider, target: ModelTarget) -> None:
+        """Connect to the provider's server, or to `target.base_url`."""
+        import openai
+
+        super().__init__(provider, target)
+        self._endpoint = "/v1" + self._format.url("", target.served_name, False)
+        # The SDK replaces a header of its own only by one whose name has the same case.
+        headers = {
+            "Authorization" if name.lower() == "authorization" else name: value
+            for name, value in target.headers.items()
+        }
+        self._sdk = openai.AsyncOpenAI(
+            api_key=target.key or PLACEHOLDER_KEY,
+            base_url=self._base_url,
+            max_retries=0,
+            default_headers=headers,
+            http_client=sdk_client(self._http),
+        )
+
+    async def submit(self, requests: Sequence[BatchRequest], key: str) -> str:
+        """Start a job and return its id."""
+        file = (f"{key}.jsonl", b"".join(map(self._line, requests)), "application/jsonl")
+        job = self._sdk.batches.create(
+            input_file_id=await self._created(self._sdk.files.create(file=file, purpose="batch")),
+            endpoint=self._endpoint,  # type: ignore[arg-type]
+            completion_window="24h",
+            metadata={_OPENAI_METADATA_KEY: key},
+        )
+        return await self._created(job)
+
+    async def find(self, job: Job, other_ids: Collection[str] = ()) -> str | None:
+        """Return the id of the newest job with the key of `job` in its metadata."""
+        # The newest job is listed first.
+        async for listed in self._jobs():
+            if value_at(listed, f"metadata.{_OPENAI_METADATA_KEY}") == job.key:
+                return self._id(listed)
+        return None
+
+    async def _pages_of_results(self, job: Job) -> AsyncIterator[Entries]:
+        response = await self._object("GET", self._job_path(job.id or ""))
+        for kind in ("output_file_id", "error_file_id"):
+            if file := text_at(response, kind):
+                path = f"files/{quote(file, safe='')}/content"
+                yield self._result_lines(await self._content("GET", path))
+
+    def _line(self, request: BatchRequest) -> bytes:
+        line = {
+            "custom_id": request.id,
+            "method": "POST",
+            "url": self._endpoint,
+            "body": self._request_body(request),
+        }
+        return msgspec.json.encode(line) + b"\n"
+
+    def _completion(self, result: Mapping[str, object]) -> Completion:
+        response = object_at(result, "response")
+        status = response.get("status_code")
+        if not response or type(status) is not int:
+            return failed_completion(_failure_without_response(result.get("error")))
+        completion = self._format.parse(response.get("body"))
+        if status == 200:
+            return completion
+        content = msgspec.json.encode(response.get("body"))
+        failure = failure_from_reply(status, {}, content)
+        return failed_completion(failure, completion.usage, completion.cost)
+
+    def _job_failure(self, job: Mapping[str, object]) -> Failure | None:
+        """Return the first error of a job that failed as a whole."""
+        errors = objects_at(job, "errors.data")
+        if not errors:
+            return None
+        code, message = error_code_and_message(errors[0])
+        if "token_limit_exceeded" in code:
+            # Too many tokens are enqueued; the limit is free again when other jobs end.
+            return Failure(kind="rate_limit", message=message or code)
+        return failure_from_status(400, message or code, code=code)
+
+
+def _failure_without_response(error: object) -> Failure:
+    """Return the failure of a request in a job that has no response."""
+    code, message = error_code_and_message(error)
+    if code in _UNPROCESSED_CODES or not (code or message):
+        text = message or code or "the server sent neither a response nor an error"
+        return transient_failure(text)
+    return failure_in_answer(error)
+
+
+_CLOCK_TOLERANCE = timedelta(hours=1)
+"""How much earlier than planned a job may have started, by the provider's clock."""
+
+_ENDINGS = {
+    "canceled": "the request was canceled",
+    "expired": "the request expired before it was processed",
+}
+
+
+class AnthropicBatchService(BatchClient):
+    """Batch jobs for one Claude model.
+
+    A job at Anthropic has no name: its key is part of the ids of its requests, which only the
+    results show.
+    """
+
+    max_requests = 100_000
+    max_bytes = 250_000_000
+    path = "messages/batches"
+    after = "after_id"
+    state = "processing_status"
+    final = ("ended",)
+    succeeded = "succeeded"
+    failed = ("errored", "canceled", "expired")
+
+    @property
+    def _api_url(self) -> str:
+        return messages.api_root(self._base_url)
+
+    async def submit(self, requests: Sequence[BatchRequest], key: str) -> str:
+        """Start a job and return its id."""
+        entries = [
+            {"custom_id": _custom_id(key, position), "params": self._request_body(request)}
+            for position, request in enumerate(requests)
+        ]
+        return self._id(await self._object("POST", self.path, {"requests": entries}))
+
+    async def find(self, job: Job, other_ids: Collection[str] = ()) -> str | None:
+        """Return the id of the newest job with the key of `job`.
+
+        A job that has not ended does not show its key. If it is the only one of its size since
+        `job` was planned, `other_ids` aside, it counts as found; `results` yields nothing if it is
+        another.
+        Raises ProviderError if there are several.
+        """
+        unfinished: list[str] = []
+        async for listed in self._jobs():
+            if _is_older(listed, job):
+                break
+            identity = self._id(listed)
+            if identity in other_ids or self._total(listed) != len(job.items):
+                continue
+            if listed.get(self.state) not in self.final:
+                unfinished.append(identity)
+            elif [each async for each in self.results(msgspec.structs.replace(job, id=identity))]:
+                return identity
+        if len(unfinished) > 1:
+            message = (
+                "the submission of a job was cut off, and each of these may be it: "
+                f"{', '.join(unfinished)}; run the same command again when they have ended"
+            )
+            raise provider_error(Failure(kind="run", message=message), self._secrets)
+        return unfinished[0] if unfinished else None
+
+    async def status(self, job: str) -> BatchStatus:
+        """Return the state of the job, without counts until it has ended."""
+        status = await super().status(job)
+        return status if status.is_finished else status._replace(succeeded=None, failed=None)
+
+    async def _pages_of_results(self, job: Job) -> AsyncIterator[Entries]:
+        content = await self._content("GET", f"{self._job_path(job.id or '')}/results")
+        ids = {_custom_id(job.key, position): each for position, each in enumerate(job.items)}
+        yield ((ids.get(custom_id, ""), line) for custom_id, line in self._result_lines(content))
+
+    def _completion(self, result: Mapping[str, object]) -> Completion:
+        """Return the completion in a line; requests without an answer are not billed."""
+        ending = text_or_repr(value_at(result, "result.type"))
+        if ending == "succeeded":
+            return self._format.parse(value_at(result, "result.message"))
+        if ending == "errored":
+            error = object_at(result, "result.error")
+            failure = messages.failure_from_error(error.get("error") or error)
+            return failed_completion(msgspec.structs.replace(failure, possibly_billed=False))
+        unknown = "the server sent neither a response nor an error"
+        return failed_completion(transient_failure(_ENDINGS.get(ending, unknown)))
+
+
+def _is_older(listed: Mapping[str, object], job: Job) -> bool:
+    """Return whether a job was created before `job` was planned."""
+    try:
+        created = datetime.fromisoformat(text_or_repr(listed.get("created_at")))
+        planned = datetime.fromisoformat(job.at or "")
+    except ValueError:
+        return False
+    created, planned = (t if t.tzinfo else t.replace(tzinfo=UTC) for t in (created, planned))
+    return created < planned - _CLOCK_TOLERANCE
+
+
+def _custom_id(key: str, position: int) -> str:
+    return f"{key}-{position}"
+
+
+_GEMINI_METADATA_KEY = "key"
+
+_HTTP_STATUS_BY_RPC_CODE = (
+    *(200, 499, 500, 400, 504, 404, 409, 403, 429),
+    *(400, 409, 400, 501, 500, 503, 500, 401),
+)
+"""The HTTP status of each code of google.rpc.Code, from 0."""
+
+
+class GeminiBatchService(BatchClient):
+    """Batch jobs for one Gemini model."""
+
+    # Google limits the bytes of a job to 20 MB, and not the number of its requests.
+    max_requests = 50_000
+    max_bytes = 19_900_000
+    takes_parameters = False
+    query = "pageSize=100"
+    after = "pageToken"
+    cancel_path = ":cancel"
+    jobs = "operations"
+    id_field = "name"
+    state = "metadata.state"
+    final = ("SUCCEEDED", "PARTIALLY_SUCCEEDED", "FAILED", "CANCELLED", "EXPIRED")
+    counts = "metadata.batchStats"
+    succeeded = "successfulRequestCount"
+    failed = ("failedRequestCount",)
+    total = "requestCount"
+
+    def __init__(self, provider: HostedProvider, target: ModelTarget) -> None:
+        """Connect to the provider's server, or to `target.base_url`."""
+        from google import genai
+        from google.genai import types
+
+        super().__init__(provider, target)
+        # The SDK would replace the user's header by the key.
+        headers = {name.lower(): value for name, value in target.headers.items()}
+        key = headers.pop(gemini.KEY_HEADER, None) or target.key or PLACEHOLDER_KEY
+        options = types.HttpOptions(
+            base_url=self._base_url,
+            api_version=gemini.API_VERSION,
+            headers=headers or None,
+            httpx_async_client=sdk_client(self._http),
+            # Without an explicit number of attempts the SDK retries broken connections.
+            retry_options=types.HttpRetryOptions(attempts=1),
+        )
+        self._sdk = genai.Client(api_key=key, vertexai=False, http_options=options).aio
+
+    @property
+    def _api_url(self) -> str:
+        return f"{self._base_url}/{gemini.API_VERSION}"
+
+    async def submit(self, requests: Sequence[BatchRequest], key: str) -> str:
+        """Start a job and return its id."""
+        job = self._sdk.batches.create(
+            model=self._target.served_name,
+            src=list(map(self._inlined, requests)),
+            config={"display_name": key},
+        )
+        return await self._created(job)
+
+    async def find(self, job: Job, other_ids: Collection[str] = ()) -> str | None:
+        """Return the id of the newest job whose display name is the key of `job`."""
+        created = [
+            (text_or_repr(value_at(listed, "metadata.createTime")), name)
+            async for listed in self._jobs()
+            if value_at(listed, "metadata.displayName") == job.key
+            and (name := text_at(listed, "name"))
+        ]
+        return max(created)[1] if created else None
+
+    async def _pages_of_results(self, job: Job) -> AsyncIterator[Entries]:
+        """Yield the results of a job with the ids of their requests.
+
+        If the server omits ids, results are matched by position, provided that there are as many
+        as requests and no id contradicts its position.
+        """
+        response = await self._object("GET", self._job_path(job.id or ""))
+        outputs = (
+            objects_at(response, f"{output}.inlinedResponses.inlinedResponses")
+            for output in ("metadata.output", "response")
+        )
+        results = next(filter(None, outputs), [])
+        ids = [value_at(result, f"metadata.{_GEMINI_METADATA_KEY}") for result in results]
+        if len(ids) == len(job.items) and all(
+            identity in (None, item) for identity, item in zip(ids, job.items, strict=True)
+        ):
+            ids = list(job.items)
+        yield [(text_or_repr(each), result) for each, result in zip(ids, results, strict=True)]
+
+    def _inlined(self, request: BatchRequest) -> InlinedRequest:
+        """Return the SDK's form of a request: its settings are one object."""
+        from google.genai.types import InlinedRequest
+
+        body = self._request_body(request)
+        config = {**object_at(body, "generationConfig")}
+        system = objects_at(body, "systemInstruction.parts")
+        config["systemInstruction"] = "".join(str(part["text"]) for part in system) or None
+        return InlinedRequest.model_validate(
+            {
+                "contents": body["contents"],
+                "config": config,
+                "metadata": {_GEMINI_METADATA_KEY: request.id},
+            }
+        )
+
+    def _completion(self, result: Mapping[str, object]) -> Completion:
+        if error := result.get("error"):
+            return failed_completion(_failure_from_rpc_status(error))
+        return self._format.parse(result.get("response"))
+
+    def _job_failure(self, job: Mapping[str, object]) -> Failure | None:
+        error = job.get("error") or value_at(job, "metadata.error")
+        return _failure_from_rpc_status(error) if error else None
+
+
+def _failure_from_rpc_status(error: object) -> Failure:
+    """Return the failure for a google.rpc.Status."""
+    code = tokens_at(error, "code")
+    known = range(len(_HTTP_STATUS_BY_RPC_CODE))
+    status = 500 if code is None else _HTTP_STATUS_BY_RPC_CODE[code] if code in known else code
+    message = text_at(error, "message") or f"error {code}"
+    return failure_in_answer({**object_at(error), "message": message, "code": None}, status)
