@@ -158,6 +158,8 @@ LOCAL = ("--model", "openai/x", "--base-url", "http://127.0.0.1:1/v1")
         ("run BASELINE --dataset v0", "no dataset 'v0'"),
         ("run BASELINE --tasks sum", "unknown task 'sum'"),
         ("run BASELINE --limit 0", "--limit 0: give 1 or more"),
+        ("run BASELINE --limit two", "Invalid value for '--limit': give a whole number (see"),
+        ("run BASELINE --temperature warm", "'--temperature': give a number (see"),
         ("run BASELINE --concurrency 0", "--concurrency 0"),
         ("run BASELINE --few-shot 99", "omit --few-shot"),
         ("run BASELINE --batch", "leave out --batch"),

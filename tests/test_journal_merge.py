@@ -18,6 +18,7 @@ import numbench as nb
 from numbench import jsonl
 from numbench.errors import BadInput
 from numbench.journal import (
+    SENT,
     Journal,
     find_runs,
     iter_responses,
@@ -40,7 +41,6 @@ from numbench.reporting.data import ReportData
 from numbench.runner import RunSpec, plan
 from numbench.runner.resolution import describe, resolve
 from numbench.scoring import score_run, signature
-from numbench.sent_requests import SentRequests
 from tests.runner.batch_provider import Provider
 from tests.runner.test_run import (
     MODEL,
@@ -192,10 +192,11 @@ def test_requests_that_a_killed_run_left_in_flight_are_counted_after_a_merge(
     tmp_path: Path, halves: tuple[Path, Path]
 ) -> None:
     first, _ = halves
-    log = SentRequests(first, (first / "responses.jsonl").stat().st_size)
-    for _ in range(2):
-        log.add(ItemSample(questions(5)["addition"][0]), 1)
-    log.close(is_settled=False)
+    with Journal(first, read_run(first).info, max_in_flight=1) as journal:
+        for _ in range(2):
+            journal.record_sent(ItemSample(questions(5)["addition"][0]))
+        log = (first / SENT).read_bytes()
+    (first / SENT).write_bytes(log)
     merge_runs(halves, tmp_path / "merged")
     assert sum(map(possibly_billed_attempts, iter_responses(tmp_path / "merged"))) == 2
 

@@ -8,9 +8,8 @@ from pathlib import Path
 import pytest
 
 from numbench.errors import NumbenchError
-from numbench.journal import Journal, iter_responses
+from numbench.journal import SENT, Journal, iter_responses, lost_requests
 from numbench.records import ItemSample, Response, possibly_billed_attempts
-from numbench.sent_requests import SENT, lost_requests
 from numbench.tasks.items import make_item
 from tests.test_journal import INFO
 
@@ -70,7 +69,7 @@ def test_a_log_that_was_cut_anywhere_loses_nothing_before_the_cut(tmp_path: Path
     whole = (tmp_path / SENT).read_bytes()
     for cut in range(len(whole) + 1):
         (tmp_path / SENT).write_bytes(whole[:cut])
-        found = lost_requests(tmp_path, tmp_path / "responses.jsonl")
+        found = lost_requests(tmp_path)
         sent = [line for line in whole[:cut].split(b"\n")[1:] if line.endswith(b"}")]
         assert [r.item_id for r in found] == [ITEMS[n].id for n in (0, 2)[: (len(sent) + 1) // 2]]
 
@@ -81,7 +80,7 @@ def test_responses_are_still_found_after_a_repair_of_their_file(tmp_path: Path) 
     path = tmp_path / "responses.jsonl"
     lines = path.read_bytes().splitlines(keepends=True)
     path.write_bytes(lines[1])
-    assert [r.item_id for r in lost_requests(tmp_path, path)] == [ITEMS[2].id]
+    assert [r.item_id for r in lost_requests(tmp_path)] == [ITEMS[2].id]
 
 
 def test_the_log_of_a_call_that_could_not_store_everything_stays(

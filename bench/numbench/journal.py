@@ -10,29 +10,41 @@ import asyncio
 import errno
 import os
 import shutil
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple, Self, TypeVar
 
 import msgspec
 from filelock import FileLock, Timeout
+from msgspec import Struct
 
 from numbench import jsonl
 from numbench.errors import BadInput, NumbenchError
 from numbench.jsonl import AppendOnlyFile
-from numbench.records import ItemSample, Job, Response, Round, RunInfo
+from numbench.records import (
+    POSSIBLY_BILLED,
+    Failure,
+    ItemSample,
+    Job,
+    Response,
+    Round,
+    RunInfo,
+    request_id,
+)
 from numbench.run_identity import check_resumable, merge_run_info
-from numbench.sent_requests import SENT, SentRequests, lost_requests
 
 INFO = "run.json"
 RESPONSES = "responses.jsonl"
 JOBS = "jobs.jsonl"
 REQUESTS = "requests.jsonl"
 ROUNDS = "rounds.jsonl"
+SENT = ".sent-requests.jsonl"
+"""The requests that the current call has sent, for what a killed process leaves in flight."""
 LOCK = ".lock"
-WRITER = ".writer"
 UNFINISHED = ".unfinished"
 """The suffix of a folder in which a run is being assembled."""
 
@@ -140,12 +152,82 @@ def read_rounds(folder: Path) -> list[Round]:
     return [round_ for _, round_ in iter_lines(folder, ROUNDS, Round)]
 
 
-def check_compatible(folder: Path, info: RunInfo) -> None:
-    """Raise BadInput if `folder` holds a run that `info` cannot resume. Writes nothing."""
+class _SentLine(Struct, frozen=True, omit_defaults=True):
+    """One line: in the first, the size of `responses.jsonl` when the call began.
+
+    change: 1 if an attempt is sent, -1 if one has ended and is not billed.
+    """
+
+    item_id: str = ""
+    sample: int = 0
+    change: int = 0
+    responses_bytes: int = 0
+
+
+def lost_requests(folder: Path) -> list[Response]:
+    """Return a response for each request that a killed call left without one.
+
+    It counts the attempts that may have been billed.
+    """
+    start, counts = 0, Counter[tuple[str, int]]()
+    for line in _readable_lines(folder / SENT, _SentLine):
+        start += line.responses_bytes
+        counts[line.item_id, line.sample] += line.change
+    failure = Failure(
+        kind="transient",
+        message="the process was killed before the answer arrived",
+        possibly_billed=True,
+    )
+    lost = {
+        request_id(item_id, sample): Response(
+            item_id=item_id,
+            sample=sample,
+            attempts=attempts,
+            at=timestamp(),
+            error=failure,
+            extra={POSSIBLY_BILLED: attempts},
+        )
+        for (item_id, sample), attempts in counts.items()
+        if attempts > 0
+    }
+    for response in _readable_lines(folder / RESPONSES, Response, start) if lost else ():
+        lost.pop(response.request_id, None)
+    return list(lost.values())
+
+
+def _readable_lines(path: Path, kind: type[T], start: int = 0) -> Iterator[T]:
+    """Yield the records from an offset that can be read; all if the file was rewritten since."""
+    if not path.exists():
+        return
+    with path.open("rb") as file:
+        file.seek(max(0, start - 1))
+        if start and file.read(1) != b"\n":
+            file.seek(0)
+        for line in file:
+            with suppress(msgspec.DecodeError, UnicodeDecodeError):
+                yield msgspec.json.decode(line, type=kind)
+
+
+def timestamp() -> str:
+    """Return the current time in ISO format, in UTC with milliseconds."""
+    return datetime.now(UTC).isoformat(timespec="milliseconds")
+
+
+def resumed_info(folder: Path, info: RunInfo) -> RunInfo:
+    """Return the description of the run in `folder` once `info` resumes it. Writes nothing.
+
+    Raises BadInput if the folder holds a run that `info` cannot resume.
+    """
     if (folder / INFO).is_file():
         stored = jsonl.read_json(folder / INFO, RunInfo)
         check_resumable(folder, stored, info)
-        merge_run_info(folder, stored, info)
+        return merge_run_info(folder, stored, info)
+    if (folder / RESPONSES).exists():
+        raise BadInput(
+            f"{folder}: {RESPONSES} without {INFO}, so the model of these answers is unknown; "
+            "choose another --out"
+        )
+    return info
 
 
 _RESPONSE_BYTES = 1 << 16
@@ -168,23 +250,25 @@ class Journal:
         self.folder = folder
         self._is_new = not os.path.lexists(folder)
         self._is_discarded = False
-        self._waiting: list[tuple[bytes, asyncio.Future[None]]] = []
-        self._committing: asyncio.Task[None] | None = None
+        self._waiting: list[bytes] = []
+        self._appended = self._synced = 0
+        self._sync = asyncio.Lock()
         self._needed_bytes = max_in_flight * _RESPONSE_BYTES
         with ExitStack() as stack:
             stack.enter_context(run_lock(folder))
             stack.callback(self._discard)
             try:
-                self.info = self._write_run_info(info)
+                self.info = resumed_info(folder, info)
+                jsonl.write_json(folder / INFO, self.info)
                 if self.is_full:
                     raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
                 self._file = AppendOnlyFile(folder / RESPONSES, Response)
                 stack.callback(self._file.close)
-                lost = lost_requests(folder, self.path)
+                lost = lost_requests(folder)
                 if lost:
                     self._file.append(b"".join(map(jsonl.encode, lost)))
                 self.lost_attempts = sum(response.attempts for response in lost)
-                self._sent = SentRequests(folder, self._file.size) if max_in_flight else None
+                self._sent = self._open_sent() if max_in_flight else None
             except OSError as error:
                 raise _folder_error(folder, error) from error
             self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="journal")
@@ -207,10 +291,20 @@ class Journal:
     def record_sent(self, requested: ItemSample, change: int = 1) -> None:
         """Log an attempt that is about to be sent, or with -1 that one has ended and is not billed.
 
-        Raises NumbenchError if there is no space.
+        A line costs one system call and no sync: the log survives the process, but not always a
+        power cut. Raises NumbenchError if there is no space.
         """
-        if self._sent is not None:
-            self._sent.add(requested, change)
+        if self._sent is None:
+            return
+        try:
+            os.write(
+                self._sent, jsonl.encode(_SentLine(requested.item.id, requested.sample, change))
+            )
+        except OSError as error:
+            raise NumbenchError(
+                f"{self.folder / SENT}: {error.strerror}; all answers are saved: make room and run "
+                "the same command again"
+            ) from error
 
     @property
     def path(self) -> Path:
@@ -244,11 +338,17 @@ class Journal:
 
         All lines that arrive during a sync share the next one.
         """
-        done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._waiting.append((jsonl.encode(response), done))
-        if self._committing is None:
-            self._committing = asyncio.create_task(self._commit())
-        await done
+        self._waiting.append(jsonl.encode(response))
+        self._appended += 1
+        number = self._appended
+        async with self._sync:
+            if self._synced < number:
+                lines, last, self._waiting = b"".join(self._waiting), self._appended, []
+                loop = asyncio.get_running_loop()
+                # It ends even if this task is cancelled. Those that wait then append nothing more,
+                # and learn in the same thread whether it failed.
+                await asyncio.shield(loop.run_in_executor(self._thread, self._file.append, lines))
+                self._synced = last
 
     def close(self) -> None:
         """Write the waiting lines, close the file and release the lock."""
@@ -256,10 +356,12 @@ class Journal:
             self._thread.shutdown(wait=True)
             try:
                 if self._waiting and not self.failed:
-                    self._file.append(b"".join(line for line, _ in self._waiting))
+                    self._file.append(b"".join(self._waiting))
             finally:
                 if self._sent is not None:
-                    self._sent.close(is_settled=not self.failed)
+                    os.close(self._sent)
+                    if not self.failed:
+                        (self.folder / SENT).unlink(missing_ok=True)
 
     def _discard(self) -> None:
         """Remove the folder if that was asked for. No other process writes here yet."""
@@ -278,41 +380,11 @@ class Journal:
         finally:
             file.close()
 
-    async def _commit(self) -> None:
-        loop = asyncio.get_running_loop()
-        while self._waiting:
-            batch, self._waiting = self._waiting, []
-            lines = b"".join(line for line, _ in batch)
-            failure: NumbenchError | None = None
-            try:
-                await loop.run_in_executor(self._thread, self._file.append, lines)
-            except NumbenchError as error:
-                failure = error
-            for _, done in batch:
-                if done.done():
-                    continue
-                if failure is None:
-                    done.set_result(None)
-                else:
-                    done.set_exception(failure)
-        self._committing = None
-
-    def _write_run_info(self, info: RunInfo) -> RunInfo:
-        """Merge `info` with an existing `run.json`, write the result and return it."""
-        path = self.folder / INFO
-        if path.is_file():
-            stored = jsonl.read_json(path, RunInfo)
-            check_resumable(self.folder, stored, info)
-            info = merge_run_info(self.folder, stored, info)
-            if info == stored:
-                return stored
-        elif (self.folder / RESPONSES).exists():
-            raise BadInput(
-                f"{self.folder}: {RESPONSES} without {INFO}, so the model of these answers is "
-                "unknown; choose another --out"
-            )
-        jsonl.write_json(path, info)
-        return info
+    def _open_sent(self) -> int:
+        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND
+        log = os.open(self.folder / SENT, flags, 0o644)
+        os.write(log, jsonl.encode(_SentLine(responses_bytes=self._file.size)))
+        return log
 
 
 @contextmanager
@@ -322,10 +394,6 @@ def run_lock(folder: Path) -> Iterator[None]:
         try:
             folder.mkdir(parents=True, exist_ok=True)
             stack.enter_context(exclude_writers(folder, creates_lock=True))
-            # Not in the lock file itself: acquiring the lock may truncate it.
-            writer = folder / WRITER
-            stack.callback(writer.unlink, missing_ok=True)
-            writer.write_text(str(os.getpid()))
         except OSError as error:
             raise _folder_error(folder, error) from error
         yield
@@ -338,26 +406,16 @@ def exclude_writers(folder: Path, creates_lock: bool = False) -> Iterator[None]:
     Unless `creates_lock`, it changes no file: a folder that was never locked, or that is read-only,
     has no writer.
     """
-    lock = FileLock(folder / LOCK)
-    is_locked = creates_lock or (folder / LOCK).exists()
-    try:
-        if is_locked:
-            lock.acquire(timeout=0)
-    except Timeout as error:
+    with ExitStack() as stack:
         try:
-            pid = f"pid {(folder / WRITER).read_text().strip()}"
+            if creates_lock or (folder / LOCK).exists():
+                stack.enter_context(FileLock(folder / LOCK, timeout=0))
+        except Timeout as error:
+            raise BadInput(f"{folder}: another process is writing this run") from error
         except OSError:
-            pid = "of unknown pid"
-        raise BadInput(f"{folder}: another process ({pid}) is writing this run") from error
-    except OSError:
-        if creates_lock:
-            raise
-        is_locked = False
-    try:
+            if creates_lock:
+                raise
         yield
-    finally:
-        if is_locked:
-            lock.release()
 
 
 def _folder_error(folder: Path, error: OSError) -> NumbenchError:

@@ -22,16 +22,15 @@ from numbench.journal import (
     REQUESTS,
     RESPONSES,
     UNFINISHED,
-    WRITER,
     exclude_writers,
     iter_lines,
+    lost_requests,
     read_info,
     read_jobs,
     run_lock,
 )
 from numbench.records import Job, RecordedRequest, Response, RunInfo, request_id
 from numbench.run_identity import find_difference, merge_run_info
-from numbench.sent_requests import lost_requests
 from numbench.transforms import store_prompts, variant_of_run
 
 
@@ -149,10 +148,9 @@ def _new_folder(out: Path) -> Iterator[Path]:
             for path in folder.iterdir():
                 if path.is_dir():
                     shutil.rmtree(path)
-                elif path.name not in (LOCK, WRITER):
+                elif path.name != LOCK:
                     path.unlink()
             yield folder
-            (folder / WRITER).unlink()
             jsonl.sync_folder(folder)
             if out.is_dir():
                 out.rmdir()
@@ -192,7 +190,7 @@ def _write_responses(
                     present.add(response.request_id)
                 file.write(line)
             # What a killed process left in flight: it may have been billed.
-            for lost in lost_requests(folder, folder / RESPONSES):
+            for lost in lost_requests(folder):
                 file.write(jsonl.encode(lost))
         file.flush()
         os.fsync(file.fileno())

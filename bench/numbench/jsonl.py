@@ -132,6 +132,15 @@ def _describe_type(names: str) -> str:
     return " or ".join(_TYPE_NAMES.get(name, name) for name in names.split(" | "))
 
 
+def check_output_folder(out: Path) -> None:
+    """Raise BadInput if `out` cannot be a folder, because it or a folder above it is a file."""
+    for path in (out, *out.parents):
+        if path.is_dir():
+            return
+        if path.exists():
+            raise BadInput(f"{path} is a file; --out names a folder")
+
+
 DISK_FULL = (errno.ENOSPC, errno.EDQUOT)
 """The errors of a disk, or of a user's share of it, without space."""
 

@@ -104,6 +104,14 @@ class Failure(Struct, frozen=True, kw_only=True):
     retry_after: float | None = None
     possibly_billed: bool = False
 
+    @property
+    def text(self) -> str:
+        """The message after the HTTP status, with which some messages begin themselves."""
+        if self.status is None:
+            return self.message
+        rest = re.sub(rf"^(HTTP )?{self.status}\b[\s:.-]*", "", self.message)
+        return ": ".join(filter(None, (f"HTTP {self.status}", rest)))
+
 
 FinishReason = Literal["stop", "length", "refusal", "other"]
 

@@ -45,35 +45,35 @@ def find_difference(
 ) -> Difference | None:
     """Return the first difference in something that shapes an answer, or in `more_fields`."""
     first, second = _identity(stored), _identity(info)
-    pairs = {name: (first.get(name), second.get(name)) for name in (first | second)}
-    pairs |= {name: (getattr(stored, name), getattr(info, name)) for name in more_fields}
-    # Runs may have different tasks.
-    first, second = _identity_of_tasks(stored), _identity_of_tasks(info)
-    pairs |= {name: (first[name], second[name]) for name in sorted(first.keys() & second.keys())}
+    # Runs may have different tasks, but no different settings.
+    names = [
+        name for name in first | second if "settings." in name or name in first.keys() & second
+    ]
+    pairs = [(name, first.get(name), second.get(name)) for name in names]
+    pairs += [(name, getattr(stored, name), getattr(info, name)) for name in more_fields]
     for task in changed_prompts(stored.prompt, info.prompt):
         hashes = [each.tasks.get(task, each.sha256) for each in (stored.prompt, info.prompt)]
-        pairs[f"prompts for {task}"] = (hashes[0], hashes[1])
-    for field, (before, now) in pairs.items():
+        pairs.append((f"prompts for {task}", hashes[0], hashes[1]))
+    for field, before, now in pairs:
         if before != now:
             return Difference(field, _shortened(before), _shortened(now))
     return None
 
 
 def _identity(info: RunInfo) -> dict[str, object]:
-    """Return what all answers of a run depend on, by the names that messages use.
+    """Return what the answers of a run depend on, by the names that messages use.
 
     The precision of a measurement and its limit of items may change, but not what decides which
     items are asked. Of prompts only name and content of the set.
     """
-    questions = "a horizon measurement" if info.horizon else "a dataset"
-    identity: dict[str, object] = {"questions of": questions}
-    if info.horizon:
-        identity |= {
-            "--question-seed": info.horizon.question_seed,
-            "--samples": info.samples,
-            "generator": info.horizon.generator,
-            "design": info.horizon.design,
-        }
+    horizon = info.horizon
+    identity: dict[str, object] = {
+        "questions of": "a horizon measurement" if horizon else "a dataset"
+    }
+    if horizon:
+        identity["--question-seed"] = horizon.question_seed
+        identity["--samples"] = info.samples
+        identity["generator"], identity["design"] = horizon.generator, horizon.design
     identity |= {
         "source": info.source,
         "model": info.model,
@@ -82,21 +82,17 @@ def _identity(info: RunInfo) -> dict[str, object]:
         "prompts": info.prompt.label,
         "transform": info.transform,
     }
-    settings = msgspec.json.decode(msgspec.json.encode(info.settings))
+    settings = msgspec.to_builtins(info.settings)
     if isinstance(url := settings.get("base_url"), str):
         # A user may have changed it in the file.
         settings["base_url"] = mask_secret_segments(url.rstrip("/"))
     for name in sorted(settings.keys() - {"samples", "stream"}):
         identity[f"settings.{name}"] = settings[name]
+    for task, size in sorted(horizon.largest.items()) if horizon else ():
+        identity[f"largest size of {task}"] = size
+    for task, sha256 in sorted(info.requests.items()):
+        identity[f"requests (see requests.jsonl) for {task}"] = sha256
     return identity
-
-
-def _identity_of_tasks(info: RunInfo) -> dict[str, object]:
-    """Return what the answers to each task depend on."""
-    largest = info.horizon.largest if info.horizon else {}
-    return {f"largest size of {task}": size for task, size in largest.items()} | {
-        f"requests (see requests.jsonl) for {task}": hash_ for task, hash_ in info.requests.items()
-    }
 
 
 def _shortened(value: object) -> str:

@@ -36,7 +36,7 @@ from numbench.reporting.tables.memory import memory_sentence
 from numbench.reporting.terminal import terminal_report
 from numbench.reporting.warnings import ReportWarning
 from numbench.runner.execution import CostLimitReached
-from numbench.runner.run_context import RetryPolicy
+from numbench.runner.run_state import RetryPolicy
 from numbench.runner.spec import RunSpec
 from numbench.scoring import score_run
 from numbench.tasks import TASKS

@@ -29,7 +29,7 @@ from numbench.records import (
 from numbench.runner.budget import Budget, RunCosts
 from numbench.runner.progress import RunStats
 from numbench.runner.request_source import DatasetRequests
-from numbench.runner.run_context import RetryPolicy, RunContext
+from numbench.runner.run_state import RetryPolicy, RunContext
 from numbench.runner.scheduler import RequestScheduler
 from tests.runner.test_run import questions
 

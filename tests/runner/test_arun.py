@@ -17,6 +17,7 @@ from numbench.errors import NumbenchError
 from numbench.journal import read_run
 from numbench.records import possibly_billed_attempts
 from numbench.runner import RunInterrupted, RunReport, RunSpec, arun, run
+from numbench.runner.execution import Execution
 from tests import servers
 from tests.runner.test_run import MODEL, _quick, dataset, good
 from tests.servers import ReceivedRequest, Reply, serve
@@ -66,16 +67,25 @@ def test_several_runs_can_be_awaited_together(dataset: Path, tmp_path: Path) -> 
 @EVERY
 @pytest.mark.parametrize("interrupts", [1, 2])
 def test_an_interrupt_ends_a_run_within_an_event_loop(
-    dataset: Path, tmp_path: Path, call: Call, interrupts: int
+    dataset: Path, tmp_path: Path, call: Call, interrupts: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    noticed, interrupt_run = threading.Event(), Execution.interrupt
+
+    def notice(execution: Execution) -> None:
+        interrupt_run(execution)
+        noticed.set()
+
     async def interrupt(received: ReceivedRequest) -> Reply:
         if len(server.received) == 4:
             os.kill(os.getpid(), signal.SIGINT)
+            while not noticed.is_set():
+                await asyncio.sleep(0.01)
             if interrupts == 2:
-                await asyncio.sleep(0.2)
                 os.kill(os.getpid(), signal.SIGINT)
                 await asyncio.sleep(servers.FOR_EVER)
         return await good(received)
+
+    monkeypatch.setattr(Execution, "interrupt", notice)
 
     before = signal.getsignal(signal.SIGINT)
     with serve(interrupt) as server, pytest.raises(RunInterrupted) as caught:

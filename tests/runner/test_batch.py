@@ -353,7 +353,7 @@ def test_a_job_that_is_listed_late_is_not_submitted_twice(
 CALL = (
     "import importlib, sys; from pathlib import Path\n"
     "runner = importlib.import_module('numbench.runner.execution')\n"
-    "from numbench.runner.run_context import RetryPolicy\n"
+    "from numbench.runner.run_state import RetryPolicy\n"
     "from numbench.runner.spec import RunSpec\n"
     "runner.RetryPolicy = lambda **changes: RetryPolicy(poll_interval=0.01, **changes)\n"
     "model, url, data, out = sys.argv[1:]\n"

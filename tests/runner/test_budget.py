@@ -7,13 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from numbench.journal import Journal
+from numbench.journal import SENT, Journal
 from numbench.records import ItemSample, Response
-from numbench.runner.budget import Budget, RunCosts, open_costs
+from numbench.runner.budget import Budget, RunCosts
 from numbench.runner.resolution import describe, resolve
-from numbench.runner.run_state import read_state
+from numbench.runner.run_state import open_costs, read_state
 from numbench.runner.spec import RunSpec
-from numbench.sent_requests import SENT
 from numbench.tasks.items import make_item
 from tests.runner.test_run import dataset
 
@@ -100,6 +99,6 @@ def test_what_a_killed_call_left_counts_before_its_run_is_opened_again(
     journal.close()
     (run.folder / SENT).write_bytes(log)
     for _ in range(2):
-        costs = open_costs(Budget(5.0), run, None, read_state(run, None))
+        costs = open_costs(Budget(5.0), run, read_state(run))
         assert costs.committed == 1.0
         Journal(run.folder, run.info).close()

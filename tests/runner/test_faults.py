@@ -245,31 +245,6 @@ async def compressed(received: ReceivedRequest) -> Reply:
     )
 
 
-async def in_parts(received: ReceivedRequest) -> Reply:
-    body = plain(received)
-    parts = [{"type": "text", "text": '{"answer"'}, {"type": "text", "text": ": 1}"}]
-    match servers.api_of(received):
-        case "gemini":
-            body["candidates"][0]["content"]["parts"] = [{"text": '{"answer"'}, {"text": ": 1}"}]
-        case "anthropic":
-            body["content"] = parts
-        case _:
-            body["choices"][0]["message"]["content"] = parts
-    return web.json_response(body)
-
-
-async def without_content(received: ReceivedRequest) -> Reply:
-    body = plain(received)
-    match servers.api_of(received):
-        case "gemini":
-            body["candidates"][0]["content"] = {"role": "model"}
-        case "anthropic":
-            body["content"] = []
-        case _:
-            body["choices"][0]["message"]["content"] = None
-    return web.json_response(body)
-
-
 async def under_another_type(received: ReceivedRequest) -> Reply:
     return web.Response(text=json.dumps(plain(received)), content_type="text/plain")
 
@@ -292,8 +267,6 @@ async def huge(received: ReceivedRequest) -> Reply:
         (plainly, '{"answer": 1}'),
         (trickling, '{"answer": 1}'),
         (compressed, '{"answer": 1}'),
-        (in_parts, '{"answer": 1}'),
-        (without_content, ""),
         (under_another_type, '{"answer": 1}'),
         (huge, HUGE),
     ],

@@ -77,16 +77,3 @@ def test_examples_precede_every_question(
             go(server, dataset, report.path, few_shot=3)
         with pytest.raises(BadInput, match=r"few_shot 2, this one has None"):
             go(server, dataset, report.path)
-
-
-@pytest.mark.parametrize(
-    ("count", "message"), [(-1, "--few-shot -1: give 0 to 64"), (65, "--few-shot 65")]
-)
-def test_an_invalid_number_of_examples_is_refused(count: int, message: str) -> None:
-    with pytest.raises(BadInput, match=message):
-        examples(open_dataset("v1"), ("addition",), count)
-
-
-def test_baselines_take_no_examples(dataset: Path, tmp_path: Path) -> None:
-    with serve(servers.garbage) as server, pytest.raises(BadInput, match="omit --few-shot"):
-        go(server, dataset, tmp_path / "r", model="baseline/float64", base_url=None, few_shot=1)

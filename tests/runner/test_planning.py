@@ -16,7 +16,7 @@ import numbench as nb
 from numbench.errors import BadInput, NumbenchError
 from numbench.models.prices import load_model_map
 from numbench.runner import RunReport, run
-from numbench.runner.estimates import published_tokens
+from numbench.runner.budget import published_tokens
 from numbench.runner.planning import Plan, plan, plan_table
 from numbench.runner.spec import RunSpec
 from numbench.runner.suite import paper_suite, plan_suite, run_suite
@@ -51,6 +51,8 @@ def test_a_plan_has_requests_tokens_and_cost(dataset: Path, tmp_path: Path) -> N
     assert planned.requests == 10
     expected = (planned.totals[0].input_tokens * 1.25 + 205 * 10) / 1e6
     assert planned.cost == pytest.approx(expected)
+    batch = plan(RunSpec("gpt-5", reasoning="minimal", dataset=dataset, batch=True))
+    assert batch.cost == pytest.approx(expected / 2)
     # Input is a third of the characters.
     one = RunSpec("gpt-5", reasoning="minimal", dataset=dataset, tasks=["addition"], limit=1)
     system = Path(__file__).parents[2] / "prompts/paper/system/arithmetic.txt"
@@ -98,7 +100,6 @@ def test_a_dry_run_needs_no_key_and_writes_nothing(dataset: Path, tmp_path: Path
     assert "price table (2025)" in done.stdout
     source = f"1,048,576 tokens in, 65,536 out;\n{load_model_map().source}."
     assert f"Limits: {source}" in done.stdout
-    assert "Requests: temperature 0, JSON schema, " in done.stdout
 
 
 def test_a_reached_cost_limit_is_one_line_and_exit_code_3(dataset: Path, tmp_path: Path) -> None:

@@ -8,19 +8,20 @@ from dataclasses import replace
 from datetime import date
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
+from msgspec import structs
 from rich.console import Console
 
 from numbench.errors import BadInput
-from numbench.models import describe_model, prices
+from numbench.models import prices
 from numbench.models.catalogue import bundled_models
 from numbench.models.prices import Price, cost, find_price, load_model_map, with_cost
 from numbench.records import Completion, Usage
 from numbench.runner import RunSpec, plan
-from numbench.runner.estimates import price_for
 from numbench.runner.planning import plan_table
-from numbench.runner.resolution import resolve
+from numbench.runner.resolution import describe, resolve
 
 PRICE = Price(route="openai/some", input=2.0, output=8.0, date="2025")
 USAGE = Usage(input=100, generated=50)
@@ -33,37 +34,24 @@ def _nowhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("NUMBENCH_CATALOGUE", raising=False)
 
 
-def test_a_cost_is_tokens_times_price_per_million() -> None:
-    assert cost(USAGE, PRICE) == pytest.approx((100 * 2 + 50 * 8) / 1e6)
-
-
-@pytest.mark.parametrize("usage", [Usage(), Usage(input=1), Usage(generated=1, visible=1)])
-def test_unknown_usage_has_no_cost(usage: Usage) -> None:
-    assert cost(usage, PRICE) is None
-
-
-def test_a_cost_reported_by_the_provider_is_kept() -> None:
-    completion = with_cost(Completion(usage=USAGE, cost=0.25), PRICE)
-    assert (completion.cost, completion.extra) == (0.25, {"cost_source": "provider"})
-
-
-def test_an_unreported_cost_is_computed_from_the_price_table() -> None:
-    completion = with_cost(Completion(usage=USAGE, extra={"id": "a"}), PRICE)
-    assert completion.cost == pytest.approx(0.0006)
-    assert completion.extra == {"id": "a", "cost_source": "price table (2025)"}
-
-
 @pytest.mark.parametrize(
-    ("usage", "price"),
+    ("completion", "price", "expected", "source"),
     [
-        (USAGE, None),
-        (Usage(), PRICE),
-        (USAGE, Price(route="openrouter/some", input=2.0, output=8.0, varies=True)),
+        (Completion(usage=USAGE, cost=0.25), PRICE, 0.25, "provider"),
+        (Completion(usage=USAGE), PRICE, (100 * 2 + 50 * 8) / 1e6, "price table (2025)"),
+        (Completion(usage=USAGE), None, None, None),
+        (Completion(usage=Usage()), PRICE, None, None),
+        (Completion(usage=Usage(input=1)), PRICE, None, None),
+        (Completion(usage=Usage(generated=1, visible=1)), PRICE, None, None),
+        (Completion(usage=USAGE), structs.replace(PRICE, varies=True), None, None),
     ],
 )
-def test_an_unknown_cost_stays_unknown(usage: Usage, price: Price | None) -> None:
-    completion = Completion(usage=usage)
-    assert with_cost(completion, price) is completion
+def test_a_cost_is_the_providers_or_tokens_times_price_or_unknown(
+    completion: Completion, price: Price | None, expected: float | None, source: str | None
+) -> None:
+    priced = with_cost(completion, price)
+    assert priced.cost == (None if expected is None else pytest.approx(expected))
+    assert priced.extra.get("cost_source") == source
 
 
 def test_unknown_routes_have_no_price_and_every_row_names_its_date_and_source() -> None:
@@ -159,24 +147,27 @@ def test_a_request_beyond_the_first_tier_has_no_known_cost() -> None:
     assert cost(Usage(input=200_001, generated=1), price) is None
 
 
+def price_of(model: str, **options: Any) -> Price | None:
+    spec = RunSpec(model, **options)
+    return resolve(spec, describe(spec)).price
+
+
 def test_a_batch_without_a_known_price_has_no_price() -> None:
-    luna, codex = describe_model("gpt-6-luna", "low"), describe_model("openai/gpt-5-chat-latest")
-    assert price_for(luna, batch=True) is not None
-    assert price_for(codex) is not None
-    assert price_for(codex, batch=True) is None
+    assert price_of("gpt-6-luna", reasoning="low", batch=True) is not None
+    assert price_of("openai/gpt-5-chat-latest") is not None
+    assert price_of("openai/gpt-5-chat-latest", batch=True) is None
 
 
 def test_a_service_tier_has_no_price_but_the_users_own(tmp_path: Path) -> None:
     """A priority tier costs more than the list price, which would exceed a cost limit unseen."""
     flex, standard = {"service_tier": "flex"}, {"service_tier": "default"}
-    description = describe_model("openai/gpt-5")
-    assert price_for(description, params=standard) == price_for(description) is not None
-    assert price_for(description, params=flex) is None
+    assert price_of("openai/gpt-5", params=standard) == price_of("openai/gpt-5") is not None
+    assert price_of("openai/gpt-5", params=flex) is None
     spec = RunSpec("openai/gpt-5", params=flex, out=tmp_path / "run")
     assert (plan(spec).price, plan(spec).cost) == (None, None)
-    assert resolve(spec, description).info.price is None
+    assert resolve(spec, describe(spec)).info.price is None
     (tmp_path / "numbench-catalogue.toml").write_text(ROW)
-    price = price_for(description, params=flex)
+    price = price_of("openai/gpt-5", params=flex)
     assert price is not None and price.own
 
 
@@ -192,9 +183,8 @@ def test_tools_have_fees_so_that_no_price_of_tokens_applies(
 ) -> None:
     """Not even the user's own: what a tool costs is not a price of tokens."""
     (tmp_path / "numbench-catalogue.toml").write_text(ROW)
-    description = describe_model("openai/gpt-5")
-    assert price_for(description, params=params) is None
-    assert price_for(description, params={"tools": []}) == price_for(description) is not None
+    assert price_of("openai/gpt-5", params=params) is None
+    assert price_of("openai/gpt-5", params={"tools": []}) == price_of("openai/gpt-5") is not None
     spec = RunSpec("openai/gpt-5", params=params, out=tmp_path / "run")
     assert plan(spec).price is None
     console = Console(width=80, record=True, file=io.StringIO())

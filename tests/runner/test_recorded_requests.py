@@ -8,11 +8,9 @@ from typing import Any
 
 import pytest
 
-from numbench.dataset.store import write_dataset
 from numbench.errors import BadInput
 from numbench.journal import REQUESTS, read_run
 from numbench.runner.recorded_requests import read_requests
-from numbench.tasks.items import make_item
 from tests.runner.test_run import _quick, dataset, go, good, questions
 from tests.servers import serve
 
@@ -80,25 +78,3 @@ def test_secrets_in_parameters_are_masked(
         assert server.received[0].body["gateway"]["token"] == "planted-secret-0123456789"
     assert "planted-secret" not in (out / REQUESTS).read_text()
     assert read_requests(out)[0].body["gateway"] == {"token": "[key]"}
-
-
-def test_a_question_that_is_part_of_a_prompt_is_masked_only_as_a_question(
-    tmp_path: Path,
-) -> None:
-    """The digit is part of the prompt; the hash of the request is that of any question."""
-    hashes = set()
-    with serve(good) as server:
-        for number in ("5", "1"):
-            item = make_item("addition", "+", (number, "1"), {})
-            write_dataset(
-                tmp_path / number,
-                {"addition": [item]},
-                name="one",
-                generator="test",
-                seed=None,
-                split="test",
-                settings={},
-            )
-            go(server, tmp_path / number, tmp_path / f"run-{number}")
-            hashes.add(read_requests(tmp_path / f"run-{number}")[0].sha256)
-    assert len(hashes) == 1

@@ -98,7 +98,8 @@ def test_a_folder_that_existed_before_or_holds_a_response_is_kept(
     ("path", "model", "message"),
     [
         ("/v1", "mymodle", "the server at {url}/v1 has no model 'mymodle'; it has mymodel, other"),
-        ("", "mymodel", "Not Found; check the name of the model, or try --base-url {url}/v1"),
+        # The server's message begins with the status: "404: Not Found".
+        ("", "mymodel", "HTTP 404: Not Found; check the name of the model, or try --base-url"),
         ("/v2/x", "mymodel", "Not Found; check the name of the model and --base-url"),
         (
             "/v1/chat/completions",

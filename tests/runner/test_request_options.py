@@ -125,6 +125,8 @@ def test_parameters_are_merged_into_the_body(
         ({"model": "gpt-5", "base_url": None, "reasoning": "none"}, "no reasoning level"),
         ({"model": "gpt-5", "base_url": None}, "give --reasoning"),
         ({"model": "gtp-5", "base_url": None}, "unknown model"),
+        ({"tasks": ["std"]}, "task 'std' is not in dataset small; use minmax, addition"),
+        ({"tasks": []}, "no task given"),
     ],
 )
 def test_a_plan_and_a_run_refuse_wrong_options_in_the_same_words(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import importlib
-import time
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -17,7 +16,7 @@ from numbench.journal import read_run
 from numbench.records import Item
 from numbench.runner import RunReport, run
 from numbench.runner.progress import RunProgress, ScoreCallback
-from numbench.runner.run_context import RetryPolicy
+from numbench.runner.run_state import RetryPolicy
 from numbench.runner.spec import RunSpec
 from numbench.tasks.items import make_item
 from tests import servers
@@ -147,32 +146,6 @@ def test_limit_and_tasks_select_items_in_turn(dataset: Path, tmp_path: Path) -> 
     assert read_run(tmp_path / "run").info.limit == 3
 
 
-def test_each_task_gets_its_system_prompt(dataset: Path, tmp_path: Path) -> None:
-    with serve(good) as server:
-        go(server, dataset, tmp_path / "run")
-        systems = {
-            "minimum" in received.prompt: received.body["messages"][0]["content"]
-            for received in server.received
-        }
-    prompts = ROOT / "prompts" / "paper" / "system"
-    assert systems[True] == (prompts / "minmax.txt").read_text().rstrip("\n")
-    assert systems[False] == (prompts / "arithmetic.txt").read_text().rstrip("\n")
-
-
-def test_retry_after_is_honoured(dataset: Path, tmp_path: Path) -> None:
-    times: dict[str, list[float]] = {}
-
-    async def script(received: ReceivedRequest) -> Reply:
-        times.setdefault(received.prompt, []).append(time.monotonic())
-        if received.number == 0:
-            return servers.error(429, headers={"Retry-After": "0.7"})
-        return servers.chat()
-
-    with serve(script) as server:
-        go(server, dataset, tmp_path / "run")
-    assert all(second - first >= 0.69 for first, second in times.values())
-
-
 def test_a_lasting_failure_is_recorded_and_retried_by_the_next_call(
     dataset: Path, tmp_path: Path
 ) -> None:
@@ -190,20 +163,6 @@ def test_a_lasting_failure_is_recorded_and_retried_by_the_next_call(
         report = go(server, dataset, tmp_path / "run")
         assert (report.answered, report.skipped, report.errors) == (5, 5, 0)
     assert not [r for r in read_run(tmp_path / "run").responses.values() if r.error]
-
-
-def test_a_permanent_failure_is_retried_only_on_request(dataset: Path, tmp_path: Path) -> None:
-    async def script(received: ReceivedRequest) -> Reply:
-        if "minimum" in received.prompt:
-            return servers.error(400, "content_filter")
-        return servers.chat()
-
-    with serve(script) as server:
-        report = go(server, dataset, tmp_path / "run")
-        assert (report.answered, report.errors, report.retries) == (5, 5, 0)
-        assert go(server, dataset, tmp_path / "run").completed == 0
-        assert go(server, dataset, tmp_path / "run", retry=("error",)).errors == 5
-        assert len(server.received) == 15
 
 
 @pytest.mark.parametrize("model", [MODEL, "gemini/some"])
@@ -241,19 +200,6 @@ def test_answers_that_arrive_while_a_run_fails_are_stored(tmp_path: Path) -> Non
     assert len(read_run(tmp_path / "run").responses) == 1
 
 
-def test_progress_counts_up_to_the_total(dataset: Path, tmp_path: Path) -> None:
-    seen: list[RunProgress] = []
-    with serve(good) as server:
-        go(server, dataset, tmp_path / "run", on_progress=seen.append)
-    assert (seen[0].done, seen[0].total, seen[0].overall.cost) == (0, 10, None)
-    assert (seen[-1].done, seen[-1].overall.generated_tokens, seen[-1].overall.cost) == (
-        10,
-        40,
-        5.0,
-    )
-    assert [now.done for now in seen] == sorted(now.done for now in seen)
-
-
 def test_a_resumed_run_shows_the_progress_of_earlier_calls(dataset: Path, tmp_path: Path) -> None:
     async def script(received: ReceivedRequest) -> Reply:
         return servers.error(401) if len(server.received) == 5 else await good(received)
@@ -285,28 +231,6 @@ def test_without_a_callback_progress_is_shown_on_stderr(
     assert "$5.0000" in output.err
 
 
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"tasks": ["adition"]}, "unknown task 'adition'; use 'addition'"),
-        ({"tasks": ["std"]}, "task 'std' is not in dataset small; use minmax, addition"),
-        ({"tasks": []}, "no task given"),
-        ({"limit": 0}, "--limit 0: give 1 or more"),
-        ({"concurrency": 0}, "--concurrency 0"),
-        ({"dataset": "nowhere"}, "no dataset 'nowhere'"),
-        ({"model": "nobody"}, "unknown model"),
-    ],
-)
-def test_wrong_arguments_are_bad_input_and_leave_nothing_behind(
-    dataset: Path, tmp_path: Path, changes: dict[str, Any], message: str
-) -> None:
-    out = tmp_path / "run"
-    arguments: dict[str, Any] = {"model": "baseline/float64", "dataset": dataset, "out": out}
-    with pytest.raises(BadInput, match=message):
-        run_with(**(arguments | changes))
-    assert not out.exists()
-
-
 def test_a_malformed_journal_line_is_reported_before_any_request(
     dataset: Path, tmp_path: Path
 ) -> None:
@@ -318,15 +242,6 @@ def test_a_malformed_journal_line_is_reported_before_any_request(
         with pytest.raises(BadInput, match=r"responses\.jsonl, line 1: "):
             go(server, dataset, out)
         assert len(server.received) == 2
-
-
-def test_the_default_folder_is_named_after_the_run(
-    dataset: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    report = run(RunSpec("baseline/float64", dataset=dataset))
-    assert report.path == Path("results/baseline-float64_none_small")
-    assert (report.answered, report.cost, report.generated_tokens) == (10, None, None)
 
 
 def test_a_key_in_the_path_of_a_url_is_not_stored_and_the_run_is_resumed(

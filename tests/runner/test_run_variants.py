@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import json
+import re
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -10,6 +12,7 @@ from typing import Any
 
 import pytest
 from aiohttp import web
+from rich.console import Console
 
 from numbench.dataset.store import open_dataset, write_dataset
 from numbench.errors import BadInput
@@ -18,7 +21,7 @@ from numbench.journal_merge import merge_runs
 from numbench.records import Item
 from numbench.runner import run
 from numbench.runner.few_shot import _answer_json
-from numbench.runner.planning import plan
+from numbench.runner.planning import plan, plan_table
 from numbench.runner.spec import RunSpec
 from numbench.runner.suite import expand, plan_suite, run_suite, suite_file
 from numbench.scoring import is_correct, score_run
@@ -182,6 +185,11 @@ def test_lists_make_one_run_per_combination(dataset: Path) -> None:
             Path("all") / f"openai-x_default_small{suffix}"
             for suffix in ("", "_swap", "_prompts-steps", "_prompts-steps_swap")
         ]
+        # Nothing is known of what one's own server costs, so nothing is said of it.
+        console = Console(width=80, record=True, file=io.StringIO())
+        console.print(plan_table(members))
+        assert not re.search(r"\$|unknown cost", console.export_text(clear=False))
+        assert "Total: 12 requests." in console.export_text()
         reports = run_suite(members)
         assert [report.answered for report in reports] == [3] * 4
         assert run_suite(plan_suite(specs)) == ()

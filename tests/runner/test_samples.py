@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from itertools import product
 from pathlib import Path
@@ -137,11 +136,7 @@ def test_a_cost_limit_counts_each_sample(dataset: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"samples": 0}, "--samples 0: give 1 or more"),
-        ({"samples": 1001, "temperature": 1.0}, "--samples 1001: give at most 1,000"),
         ({"samples": 2}, r"temperature 0 the answers hardly differ; add --temperature T"),
-        ({"temperature": -1.0}, "--temperature -1: give 0 or more"),
-        ({"temperature": math.nan}, "--temperature nan: give 0 or more"),
         (
             {"model": "baseline/float64", "samples": 2, "temperature": 1.0},
             "gives the same answer every time: omit --samples and --temperature",

@@ -21,7 +21,7 @@ from numbench.records import Completion, Failure, ItemSample
 from numbench.runner import RunInterrupted, TimeLimitReached
 from numbench.runner.progress import RunProgress, RunStats
 from numbench.runner.request_source import DatasetRequests
-from numbench.runner.run_context import RetryPolicy, RunContext
+from numbench.runner.run_state import RetryPolicy, RunContext
 from numbench.runner.scheduler import RATE_LIMIT_ATTEMPTS_FACTOR, RequestScheduler
 from numbench.runner.suite import paper_suite, plan_suite, run_suite
 from numbench.runner.throttle import RequestPacer, Throttle

@@ -95,6 +95,9 @@ def test_the_python_api_has_the_options_and_explains_them(
     ("options", "message"),
     [
         ({"limit": 0}, "--limit 0: give 1 or more"),
+        ({"samples": 0}, "--samples 0: give 1 or more"),
+        ({"concurrency": 0}, "--concurrency 0: give 1 or more"),
+        ({"temperature": float("nan")}, "--temperature nan: give 0 or more"),
         ({"max_cost": float("nan")}, "--max-cost nan: give a number above 0"),
         ({"time_limit": float("inf")}, "--time-limit inf: give a number above 0"),
         ({"temperature": -1.0}, "--temperature -1: give 0 or more"),

@@ -84,8 +84,11 @@ def test_every_option_of_a_run_can_be_in_a_suite(dataset: Path) -> None:
         ('[[matrix]]\nmodels = "gpt-6-luna"\n', "unknown option 'models': use model, reasoning"),
         ('[[matrix]]\nreasoning = "low"\n', "model is missing"),
         ("[[matrix\n", "suite.toml: "),
-        ("[[matrix]]\nmodel = []\n", "model: Expected `str`"),
-        ('[[matrix]]\nmodel = "x"\nlimit = "many"\n', "limit: Expected `int | null`, got `str`"),
+        ("[[matrix]]\nmodel = []\n", "model: expected text"),
+        (
+            '[[matrix]]\nmodel = "x"\nlimit = "many"\n',
+            "limit: expected a whole number or null, got text",
+        ),
         (
             '[[matrix]]\nmodel = "gpt-6-luna"\nreasoning = ["low", "low"]\n',
             "two runs have",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Callable
 from io import TextIOWrapper
@@ -136,6 +137,8 @@ def _usage_message(error: Exception, program: str) -> str:
     context = getattr(error, "ctx", None)
     command = context.command_path if context else program
     message: str = error.format_message()  # type: ignore[attr-defined]
+    for expected, advice in (("integer", "a whole number"), ("number", "a number")):
+        message = re.sub(rf"Input should be a valid {expected}.*", f"give {advice}", message)
     return f"{' '.join(message.split()).rstrip('.')} (see {command} --help)"
 
 

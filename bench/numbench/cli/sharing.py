@@ -44,7 +44,7 @@ def export(
       source_ (URL): eval-results: where the report or responses are.
     """
     from numbench.dataset.store import open_dataset
-    from numbench.output_folders import check_output_folder
+    from numbench.jsonl import check_output_folder
 
     check_output_folder(out)
     if to != "eval-results" and (benchmark or revision or source_):

@@ -14,7 +14,6 @@ from numbench._version import __version__
 from numbench.errors import BadInput
 from numbench.journal import INFO
 from numbench.leaderboard import run_tables
-from numbench.output_folders import check_output_folder
 from numbench.reporting.answer import answers
 from numbench.reporting.build import build_tables, report_json
 from numbench.reporting.data import ReportData
@@ -152,7 +151,7 @@ def _check_folder(out: Path) -> None:
 
     Hidden files, such as those of Git, do not count.
     """
-    check_output_folder(out)
+    jsonl.check_output_folder(out)
     files = [path for path in out.iterdir() if path.name[0] != "."] if out.is_dir() else []
     if files and not all(_is_own_page(out / name) for name in ("index.html", "about.html")):
         raise BadInput(f"{out} has files that numbench did not write; choose another --out")

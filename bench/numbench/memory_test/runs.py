@@ -23,9 +23,8 @@ from numbench.memory_test.registration import (
     reveal,
 )
 from numbench.memory_test.rule import Rule, register_rule
-from numbench.runner.execution import RunReport
 from numbench.runner.planning import Plan, plan
-from numbench.runner.progress import ScoreCallback
+from numbench.runner.progress import RunReport, ScoreCallback
 from numbench.runner.resolution import describe, folder_name, select_tasks
 from numbench.runner.spec import RunSpec
 from numbench.runner.suite import run_suite

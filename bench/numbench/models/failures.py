@@ -86,8 +86,7 @@ class ProviderError(NumbenchError):
     """
 
     def __init__(self, failure: Failure) -> None:
-        status = f"HTTP {failure.status}: " if failure.status else ""
-        super().__init__(f"{status}{failure.message}")
+        super().__init__(failure.text)
         self.failure = failure
 
 

@@ -12,7 +12,6 @@ from pathlib import Path
 
 from numbench import jsonl
 from numbench._version import __version__
-from numbench.output_folders import check_output_folder
 from numbench.plot_style import check_formats
 from numbench.records import ProtocolName
 from numbench.reporting.answer import answers
@@ -100,7 +99,7 @@ def report(
 
     Raises BadInput if there is no run, if one cannot be read, or for another format.
     """
-    check_output_folder(out)
+    jsonl.check_output_folder(out)
     figure_formats = check_formats(formats)
     with _without_collection():
         data = read_report_data(runs, protocol, references, on_progress)

@@ -20,9 +20,9 @@ from numbench.records import ItemSample
 from numbench.reporting.references import published_scores
 from numbench.reporting.tables.samples import run_variance
 from numbench.reporting.values import run_values
-from numbench.runner.estimates import discount_for, plan_task, price_for, published_tokens
-from numbench.runner.live import NO_VALUE
+from numbench.runner.budget import plan_task, published_tokens
 from numbench.runner.planning import UNKNOWN, format_dollars
+from numbench.runner.progress import NO_VALUE
 from numbench.runner.resolution import describe, resolve
 from numbench.runner.spec import RunSpec
 from numbench.scoring import ScoredRun, score_dataset_run
@@ -134,9 +134,9 @@ def plan_precision(
         if scored is None:
             raise BadInput("give --model NAME, or --pilot RUN")
         spec = replace(spec, model=scored.info.model, reasoning=scored.info.reasoning)
+    spec = replace(spec, batch=batch)
     description = describe(spec)
     resolved = resolve(spec, description)
-    price, discount = price_for(description, batch), discount_for(description, batch)
     pool = POOL_SIZE if strata_share_per_item(resolved.dataset.manifest) else None
     known = dict(_published(spec.model, description.display, description.level))
     known |= dict(_pilot(scored)) if scored else {}
@@ -152,7 +152,7 @@ def plan_precision(
             of_pair = ItemVariance(2 * variance.between, 2 * variance.within)
             needed.append(items_for_difference(of_pair, difference, samples))
         tokens = {task: generated} if generated else {}
-        one = plan_task(resolved, task, list(map(ItemSample, items)), tokens, price, discount)
+        one = plan_task(resolved, task, list(map(ItemSample, items)), tokens)
         scale = max(needed) * samples / len(items)
         amounts = (
             amount and amount * scale
@@ -171,7 +171,7 @@ def plan_precision(
         samples,
         tuple(tasks),
         min(len(items) for items in resolved.items_by_task.values()),
-        price,
+        resolved.price,
         description.route is None,
     )
 

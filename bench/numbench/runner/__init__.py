@@ -3,6 +3,7 @@
 Names load on first use: the command line reads the options of `RunSpec`, and nothing else.
 """
 
+# ruff: noqa: I001 - a module is named once
 from __future__ import annotations
 
 from importlib import import_module
@@ -10,42 +11,25 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from numbench.runner.execution import (
-        CostLimitReached,
-        RunInterrupted,
-        RunReport,
-        TimeLimitReached,
-        arun,
-        run,
+        CostLimitReached as CostLimitReached,
+        RunInterrupted as RunInterrupted,
+        TimeLimitReached as TimeLimitReached,
+        arun as arun,
+        run as run,
     )
-    from numbench.runner.planning import Plan, plan
-    from numbench.runner.spec import HorizonSpec, RunSpec
-
-__all__ = [
-    "CostLimitReached",
-    "HorizonSpec",
-    "Plan",
-    "RunInterrupted",
-    "RunReport",
-    "RunSpec",
-    "TimeLimitReached",
-    "arun",
-    "plan",
-    "run",
-]
+    from numbench.runner.planning import Plan as Plan, plan as plan
+    from numbench.runner.progress import RunReport as RunReport
+    from numbench.runner.spec import HorizonSpec as HorizonSpec, RunSpec as RunSpec
 
 _MODULES = {
-    "execution": (
-        "CostLimitReached",
-        "RunInterrupted",
-        "RunReport",
-        "TimeLimitReached",
-        "arun",
-        "run",
-    ),
-    "planning": ("Plan", "plan"),
-    "spec": ("HorizonSpec", "RunSpec"),
+    "execution": "CostLimitReached RunInterrupted TimeLimitReached arun run",
+    "planning": "Plan plan",
+    "progress": "RunReport",
+    "spec": "HorizonSpec RunSpec",
 }
-_MODULE_OF = {name: module for module, names in _MODULES.items() for name in names}
+_MODULE_OF = {name: module for module, names in _MODULES.items() for name in names.split()}
+
+__all__ = sorted(_MODULE_OF)
 
 
 def __getattr__(name: str) -> object:

@@ -15,12 +15,12 @@ from msgspec.structs import replace
 from tenacity import AsyncRetrying, retry_if_exception, stop_after_attempt, wait_random_exponential
 
 from numbench.errors import NumbenchError
-from numbench.journal import JOBS, read_jobs
+from numbench.journal import JOBS, read_jobs, timestamp
 from numbench.models.base import BatchRequest, BatchService, BatchStatus
 from numbench.models.failures import ProviderError, transient_failure
-from numbench.records import Completion, ItemSample, Job
+from numbench.records import Completion, ItemSample, Job, JobState
 from numbench.runner.progress import RunProgress
-from numbench.runner.run_context import RunContext, is_retryable, timestamp
+from numbench.runner.run_state import RunContext, is_retryable
 
 _T = TypeVar("_T")
 
@@ -40,7 +40,6 @@ class BatchScheduler:
     ) -> None:
         """Jobs of earlier calls are read from the run folder of the context's journal."""
         self.stats = context.stats
-        self.retries = 0
         self.reached_time_limit = False
         self._service, self._context = service, context
         self._journal, self._policy, self._costs = context.journal, context.policy, context.costs
@@ -78,15 +77,14 @@ class BatchScheduler:
     @property
     def progress(self) -> RunProgress:
         """The progress of the run."""
-        return self.stats.progress(retries=self.retries, note=self._note())
+        return self.stats.progress(note=self._note())
 
     async def _complete_all(self) -> None:
         self._report_progress()
         await self._resume_jobs()
         await self._submit_open()
         while self._active_jobs:
-            job = await self._wait_for_one()
-            await self._collect(job)
+            await self._collect(await self._wait_for_one())
             await self._submit_open()
 
     async def _resume_jobs(self) -> None:
@@ -94,13 +92,17 @@ class BatchScheduler:
         for job in read_jobs(self._journal.folder).values():
             if job.state in ("planned", "lost"):
                 job_id = await self._find(job)
-                if job_id is None:
-                    if job.state == "planned":
-                        self._journal.record_job(Job(key=job.key, state="lost", at=timestamp()))
-                    continue
-                job = self._submitted(job, job_id)
+                if job_id is not None:
+                    job = self._record(job, "submitted", job_id)
+                elif job.state == "planned":
+                    self._record(job, "lost")
             if job.state == "submitted":
                 self._track(job)
+
+    def _record(self, job: Job, state: JobState, job_id: str | None = None) -> Job:
+        """Return a job in a new state, which is on disk."""
+        self._journal.record_job(Job(key=job.key, state=state, id=job_id, at=timestamp()))
+        return replace(job, state=state, id=job_id)
 
     async def _find(self, job: Job) -> str | None:
         """Return the id of a job whose submission was cut off, None if the provider has none.
@@ -127,16 +129,16 @@ class BatchScheduler:
         if self._costs is not None and waiting and not affordable and not self._active_jobs:
             self._costs.budget.exhausted = True
         for requests in self._split_into_jobs(affordable):
-            ids = tuple(request.id for request in requests)
             job = Job(
                 key=uuid.uuid4().hex,
                 state="planned",
-                items=ids,
+                items=tuple(request.id for request in requests),
                 at=timestamp(),
                 max_tokens=self._context.new_token_limit,
             )
             self._journal.record_job(job)
-            self._track(self._submitted(job, await self._submit(requests, job)))
+            job_id = await self._submit(requests, job)
+            self._track(self._record(job, "submitted", job_id))
             if self._one_job_at_a_time:
                 return
 
@@ -155,10 +157,6 @@ class BatchScheduler:
     def _recorded_ids(self) -> set[str]:
         return {job.id for job in read_jobs(self._journal.folder).values() if job.id}
 
-    def _submitted(self, job: Job, job_id: str) -> Job:
-        self._journal.record_job(Job(key=job.key, state="submitted", id=job_id, at=timestamp()))
-        return replace(job, state="submitted", id=job_id)
-
     def _track(self, job: Job) -> None:
         self._active_jobs[job.key] = job
         for request_id in job.items:
@@ -172,7 +170,7 @@ class BatchScheduler:
         pause = self._policy.poll_interval
         while True:
             for job in list(self._active_jobs.values()):
-                status = await self._with_retries(partial(self._service.status, _job_id(job)))
+                status = await self._with_retries(partial(self._service.status, str(job.id)))
                 self._status[job.key] = status
                 self._report_progress()
                 if status.is_finished:
@@ -188,7 +186,7 @@ class BatchScheduler:
             self._reduce_load(job)
         elif not results and error is not None and error.kind != "transient":
             self._close(job)
-            raise NumbenchError(f"the batch job {_job_id(job)} failed: {error.message}")
+            raise NumbenchError(f"the batch job {job.id} failed: {error.message}")
         for request_id in job.items:
             if request_id in self._open:
                 await self._complete(request_id, results.get(request_id), job)
@@ -207,7 +205,7 @@ class BatchScheduler:
         }
 
     def _close(self, job: Job) -> None:
-        self._journal.record_job(Job(key=job.key, state="collected", id=job.id, at=timestamp()))
+        self._record(job, "collected", job.id)
         del self._active_jobs[job.key]
         if self._costs is not None:
             for request_id in job.items:
@@ -221,7 +219,7 @@ class BatchScheduler:
             )
         attempts = self._attempts[request_id]
         if is_retryable(result.error) and attempts < self._policy.max_batch_attempts:
-            self.retries += 1
+            self.stats.report.retries += 1
             return
         requested, completion = self._open[request_id], self._context.with_cost(result)
         await self._context.store(requested, completion, attempts, job=job)
@@ -254,7 +252,9 @@ class BatchScheduler:
             wait=wait_random_exponential(
                 multiplier=self._policy.backoff, max=self._policy.max_backoff
             ),
-            retry=retry_if_exception(_is_retryable_error),
+            retry=retry_if_exception(
+                lambda error: isinstance(error, ProviderError) and is_retryable(error.failure)
+            ),
             reraise=True,
         )
         try:
@@ -290,18 +290,8 @@ class BatchScheduler:
         self._context.report(self.progress)
 
 
-def _is_retryable_error(error: BaseException) -> bool:
-    return isinstance(error, ProviderError) and is_retryable(error.failure)
-
-
 def _age_seconds(job: Job) -> float:
     """Return the seconds since the last record of a job."""
     if job.at is None:
         return math.inf
     return (datetime.now(UTC) - datetime.fromisoformat(job.at)).total_seconds()
-
-
-def _job_id(job: Job) -> str:
-    if job.id is None:
-        raise AssertionError("an active job has an id")
-    return job.id

@@ -1,20 +1,31 @@
-"""Cost limits: no request is sent whose cost might exceed the limit of its command."""
+"""What requests are expected to cost, and cost limits.
+
+Tokens are those of the paper's averages. No request is sent whose cost might exceed the limit of
+its command.
+"""
 
 from __future__ import annotations
 
+import csv
 from collections import defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 
 from numbench.errors import BadInput
+from numbench.models.catalogue import bundled_model, bundled_models
 from numbench.models.facts import USER_CATALOGUE
-from numbench.models.prices import NO_PARAMETERS, Price, fee_parameters
+from numbench.models.prices import fee_parameters
 from numbench.models.providers import find_provider
 from numbench.records import Completion, ItemSample
-from numbench.runner.estimates import discount_for, has_cost_bound, plan_task, published_tokens
+from numbench.resources import resource_folder
 from numbench.runner.resolution import ResolvedRun
-from numbench.runner.run_state import RunState
+from numbench.tasks import PAPER_TASKS
+
+CHARACTERS_PER_TOKEN = 3
+"""A rough figure for prompts full of digits; no tokenizer is used."""
 
 _ROUNDING_TOLERANCE = 1 + 1e-9
 """Sums of dollars are binary fractions: a limit of 1 allows ten times 0.1."""
@@ -30,6 +41,80 @@ _MESSAGE_OVERHEAD_TOKENS = 100
 
 _MAX_UNPRICED_ATTEMPTS = 3
 """Attempts that may have been billed before any cost is known, in one call."""
+
+
+class TaskPlan(NamedTuple):
+    """What the open requests of one task take in total; None if unknown.
+
+    input_tokens: estimated from the number of characters. generated_tokens: from the study's
+    published average for this model and level. cost: of both, in US dollars. case: what is assumed,
+    such as `h50 10`; empty for a run on a dataset.
+    """
+
+    task: str
+    requests: int
+    input_tokens: float
+    generated_tokens: float | None
+    cost: float | None
+    case: str = ""
+
+
+def plan_task(
+    resolved: ResolvedRun,
+    task: str,
+    requests: Sequence[ItemSample],
+    averages: Mapping[str, float],
+) -> TaskPlan:
+    """Return what `requests` of one task take. averages: generated tokens per request, by task."""
+    prefix = resolved.prefix_characters(task)
+    characters = sum(prefix + len(request.item.prompt) for request in requests)
+    input_tokens = characters / CHARACTERS_PER_TOKEN
+    generated = averages[task] * len(requests) if task in averages else None
+    cost = None if generated is None else resolved.expected_cost(input_tokens, generated)
+    return TaskPlan(task, len(requests), input_tokens, generated, cost)
+
+
+def missing_for_cost_bound(resolved: ResolvedRun) -> list[str]:
+    """Return what the user has to give so that the most that one answer can cost is known."""
+    missing = ["--max-tokens"] if resolved.settings.max_tokens is None else []
+    if resolved.price is None or resolved.price.varies:
+        missing.append(f"an exact price in {USER_CATALOGUE}")
+    return missing
+
+
+def published_tokens(model: str, level: str) -> dict[str, float]:
+    """Return the mean generated tokens per task of a catalogue model; empty if unpublished.
+
+    Levels that send the same request share their averages: GPT-5's high is its maximal.
+    """
+    entry = bundled_model(model)
+    levels = entry.all_levels() if entry else {}
+    if entry is None or level not in levels:
+        return {}
+    for other, request in levels.items():
+        if request == levels[level] and (entry.display, other) in _published():
+            return _published()[entry.display, other]
+    return {}
+
+
+def published_configurations() -> tuple[tuple[str, str], ...]:
+    """Return the paper's configurations as catalogue names and levels, in the paper's order."""
+    names = {entry.display: entry.name for entry in bundled_models()}
+    return tuple((names[display], level) for display, level in _published())
+
+
+@cache
+def _published() -> dict[tuple[str, str], dict[str, float]]:
+    """Return mean generated tokens by (display name, level), then by task."""
+    names = {task.display: task.name for task in PAPER_TASKS.values()}
+    path = resource_folder("published") / "frontier_tokens.csv"
+    with path.open(encoding="utf-8", newline="") as file:
+        return {
+            (row.pop("Model"), row.pop("Reasoning")): {
+                names[header]: float(value) for header, value in row.items() if value
+            }
+            for row in csv.DictReader(file)
+        }
 
 
 @dataclass
@@ -250,48 +335,10 @@ class RunCosts:
         return self.budget.highest_cost if estimate is None else estimate
 
 
-def open_costs(
-    budget: Budget, resolved: ResolvedRun, price: Price | None, state: RunState
-) -> RunCosts:
-    """Return the share of a run in a budget, with the cost of its earlier calls.
-
-    Raises BadInput if an earlier answer has no known cost, or if a batch job, whose requests are
-    sent all at once, has a task of unknown cost.
-    """
-    if state.unpriced is not None:
-        raise BadInput(
-            f"the run contains an answer of unknown cost ({state.unpriced}), so --max-cost cannot "
-            "be enforced; choose another --out"
-        )
-    batch = resolved.spec.batch
-    share = 1 - discount_for(resolved.description, batch)
-    budget.recorded.pop(resolved.folder, None)
-    costs = RunCosts(
-        budget,
-        {task: cost * share for task, cost in _expected_costs(resolved, price).items()},
-        {task: cost * share for task, cost in _highest_costs(resolved, price).items()},
-    )
-    for item_id, dollars in state.costs:
-        costs.add_cost(resolved.dataset.task_of(item_id), dollars)
-    for item_id, attempts in state.possibly_billed.items():
-        task = resolved.dataset.task_of(item_id)
-        costs.add_possibly_billed(task, attempts, is_earlier=True)
-    unknown = [task for task in resolved.tasks if costs.tasks[task].estimate is None]
-    if batch and unknown:
-        raise BadInput(
-            f"the cost per item of {', '.join(unknown)} is unknown for {resolved.spec.model}, so "
-            "--max-cost cannot be enforced for a batch: omit --batch or --max-cost"
-        )
-    return costs
-
-
-def check_cost_limit(
-    model: str,
-    route: str | None,
-    price: Price | None,
-    params: Mapping[str, object] = NO_PARAMETERS,
-) -> None:
-    """Raise BadInput if no cost limit can be enforced. `params`: those that the user adds."""
+def check_cost_limit(resolved: ResolvedRun) -> None:
+    """Raise BadInput if no cost limit can be enforced."""
+    model, route = resolved.spec.model, resolved.description.route
+    params, price = resolved.spec.params, resolved.price
     if route is None:
         raise BadInput(f"{model} runs in this process and costs nothing: omit --max-cost")
     provider = route.partition("/")[0]
@@ -309,23 +356,23 @@ def check_cost_limit(
         )
 
 
-def _expected_costs(resolved: ResolvedRun, price: Price | None) -> dict[str, float]:
+def expected_costs(resolved: ResolvedRun) -> dict[str, float]:
     """Return the expected US dollars per request of each task, as far as they are known."""
     averages = published_tokens(resolved.spec.model, resolved.description.level)
     plans = [
-        plan_task(resolved, task, requests, averages, price)
+        plan_task(resolved, task, requests, averages)
         for task, requests in resolved.requests_by_task.items()
     ]
     return {plan.task: plan.cost / plan.requests for plan in plans if plan.cost and plan.requests}
 
 
-def _highest_costs(resolved: ResolvedRun, price: Price | None) -> dict[str, float]:
+def highest_costs(resolved: ResolvedRun) -> dict[str, float]:
     """Return the most US dollars that a request of each task can cost, as far as they are known.
 
     That takes a token limit and a price. A token has at least one character.
     """
-    limit = resolved.settings.max_tokens
-    if limit is None or price is None or not has_cost_bound(resolved, price):
+    limit, price = resolved.settings.max_tokens, resolved.price
+    if limit is None or price is None or missing_for_cost_bound(resolved):
         return {}
     highest = {}
     for task, requests in resolved.requests_by_task.items():
@@ -334,5 +381,5 @@ def _highest_costs(resolved: ResolvedRun, price: Price | None) -> dict[str, floa
         longest = max((len(request.item.prompt) for request in requests), default=0)
         input_tokens = prefix + longest + 2 * _MESSAGE_OVERHEAD_TOKENS
         if price.priced_up_to is None or input_tokens <= price.priced_up_to:
-            highest[task] = (input_tokens * price.input + limit * price.output) / 1e6
+            highest[task] = resolved.expected_cost(input_tokens, limit) or 0.0
     return highest

@@ -7,33 +7,32 @@ import sys
 from collections.abc import Callable, Coroutine, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager, nullcontext, suppress
+from dataclasses import replace
 from functools import partial
-from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from numbench.errors import BadInput, NumbenchError
 from numbench.horizon.items import AskedItems
-from numbench.journal import Journal, check_compatible, read_jobs
+from numbench.journal import Journal, read_jobs, resumed_info
 from numbench.models import Model, open_batch, open_model
 from numbench.models.base import BatchService
 from numbench.models.catalogue import find_model_provider
-from numbench.models.prices import Price, with_cost
+from numbench.models.prices import with_cost
 from numbench.records import RecordedRequest
 from numbench.runner.batch_scheduler import BatchScheduler
-from numbench.runner.budget import Budget, check_cost_limit, open_costs
-from numbench.runner.estimates import discount_for, missing_for_cost_bound, price_for
-from numbench.runner.live import show_progress
-from numbench.runner.progress import ScoreCallback
+from numbench.runner.budget import Budget, check_cost_limit, missing_for_cost_bound
+from numbench.runner.progress import RunReport, ScoreCallback, show_progress
 from numbench.runner.recorded_requests import record_requests, with_requests
 from numbench.runner.refusal import Refusal, explain_refusal
 from numbench.runner.request_source import DatasetRequests, HorizonRequests, RequestSource
 from numbench.runner.resolution import ResolvedRun, describe, interleave, resolve, server_of
-from numbench.runner.run_context import RetryPolicy, RunContext
 from numbench.runner.run_state import (
+    RetryPolicy,
+    RunContext,
     RunState,
+    open_costs,
     open_requests,
     read_state,
-    retry_notes,
     with_stored_token_limit,
 )
 from numbench.runner.scheduler import RequestScheduler
@@ -97,14 +96,13 @@ class PreparedRun(NamedTuple):
     """A run whose arguments are checked; nothing is sent or written.
 
     model: None in a plan of a run whose requests cannot be seen without a key. service: the batch
-    API, None without `--batch`. requests: the first one of each task. price: None if unknown.
+    API, None without `--batch`. requests: the first one of each task.
     """
 
     model: Model | None
     service: BatchService | None
     resolved: ResolvedRun
     requests: Mapping[str, RecordedRequest]
-    price: Price | None
 
     async def close(self) -> None:
         """Close the model and the batch API."""
@@ -131,11 +129,10 @@ def prepare_run(spec: RunSpec, needs_key: bool = True) -> PreparedRun:
     requests: Mapping[str, RecordedRequest] = {}
     if model is not None:
         resolved, requests = with_requests(model, resolved)
-    check_compatible(resolved.folder, resolved.info)
-    price = price_for(description, spec.batch, spec.params)
+    resumed_info(resolved.folder, resolved.info)
     if spec.max_cost is not None:
-        check_cost_limit(spec.model, description.route, price, spec.params)
-    return PreparedRun(model, service, resolved, requests, price)
+        check_cost_limit(resolved)
+    return PreparedRun(model, service, resolved, requests)
 
 
 def check_jobs(resolved: ResolvedRun) -> None:
@@ -159,50 +156,45 @@ def open_run(
 
     budget, pacer: those of several runs, None for one of this run alone.
     """
-    model, service, resolved, recorded, price = prepare_run(spec)
+    model, service, resolved, recorded = prepare_run(spec)
     assert model is not None
-    description, info, folder = resolved.description, resolved.info, resolved.folder
     display: Any = nullcontext(spec.on_progress)
     if spec.on_progress is None:
-        _print_cost_limit_note(resolved, price)
+        _print_cost_limit_note(resolved)
         display = show_progress(resolved.title)
     policy = RetryPolicy(
-        concurrency=spec.concurrency or description.provider.concurrency,
+        concurrency=spec.concurrency or resolved.description.provider.concurrency,
         timeout=spec.timeout,
         time_limit=spec.time_limit,
     )
-    is_paid_per_request = service is None and description.route is not None
+    is_paid_per_request = service is None and resolved.description.route is not None
     max_in_flight = policy.concurrency if is_paid_per_request else 0
-    with Journal(folder, info, max_in_flight) as journal, display as on_progress:
-        store_prompts(folder, resolved.variant.prompts)
-        record_requests(folder, recorded)
+    with (
+        Journal(resolved.folder, resolved.info, max_in_flight) as journal,
+        display as on_progress,
+    ):
+        store_prompts(resolved.folder, resolved.variant.prompts)
+        record_requests(resolved.folder, recorded)
         check_jobs(resolved)
-        state = read_state(resolved, price, judge)
+        state = read_state(resolved, judge)
         costs = None
         if spec.max_cost is not None:
-            costs = open_costs(budget or Budget(spec.max_cost), resolved, price, state)
+            costs = open_costs(budget or Budget(spec.max_cost), resolved, state)
         source = _open_source(resolved, judge, journal, state)
         requests = source.start()
         stats = state.statistics(source.requests_so_far(), requests, judge)
-        stats.possibly_billed += journal.lost_attempts
-        to_replace = {each.id: state.outcomes.get(each.id) for each in requests}
-        new_limit = resolved.settings.max_tokens if resolved.has_new_token_limit else None
+        stats.report.possibly_billed += journal.lost_attempts
         context = RunContext(
             source=source,
             build_request=partial(resolved.request, timeout=spec.timeout),
             journal=journal,
             policy=policy,
             on_progress=on_progress,
-            with_cost=partial(
-                with_cost, price=price, discount=discount_for(description, spec.batch)
-            ),
+            with_cost=partial(with_cost, price=resolved.price, discount=resolved.discount),
             costs=costs,
             stats=stats,
-            served=state.served,
-            notes_on_retry=lambda request, job: retry_notes(
-                to_replace.get(request.id), new_limit, job
-            ),
-            new_token_limit=new_limit,
+            state=state,
+            new_token_limit=resolved.new_token_limit,
             pacer=pacer or (RequestPacer(spec.rpm) if spec.rpm else None),
         )
         if service is None:
@@ -211,9 +203,9 @@ def open_run(
             yield Execution(BatchScheduler(service, context, requests), service, resolved, context)
 
 
-def _print_cost_limit_note(resolved: ResolvedRun, price: Price | None) -> None:
+def _print_cost_limit_note(resolved: ResolvedRun) -> None:
     """Print what a cost limit does not promise, if it can be exceeded."""
-    max_cost, missing = resolved.spec.max_cost, missing_for_cost_bound(resolved, price)
+    max_cost, missing = resolved.spec.max_cost, missing_for_cost_bound(resolved)
     if max_cost is not None and missing:
         print(
             f"--max-cost {max_cost:g} is best effort: the most that one answer can cost is "
@@ -306,28 +298,18 @@ class Execution:
         return report
 
     def _report(self) -> RunReport:
-        stats, costs = self._scheduler.stats, self._context.costs
-        progress = stats.progress()
-        return RunReport(
+        context = self._context
+        stats, costs, progress = context.stats, context.costs, context.stats.progress()
+        possibly_billed_cost = stats.report.possibly_billed * stats.highest_cost
+        return replace(
+            stats.report,
             path=self._resolved.folder,
-            completed=stats.answered + stats.errors,
-            answered=stats.answered,
-            skipped=self._context.source.skipped,
-            errors=stats.errors,
-            permanent_errors=stats.permanent_errors,
-            last_error=stats.last_error,
-            retries=self._scheduler.retries,
-            input_tokens=stats.input_tokens,
-            generated_tokens=stats.generated_tokens,
-            cost=stats.cost,
+            skipped=context.source.skipped,
             seconds=progress.seconds,
             interrupted=self._interrupted,
-            possibly_billed=stats.possibly_billed,
-            possibly_billed_cost=costs.possibly_billed
-            if costs
-            else stats.possibly_billed * stats.highest_cost,
+            possibly_billed_cost=costs.possibly_billed if costs else possibly_billed_cost,
             unanswered=progress.total - progress.overall.answered,
-            warnings=tuple(self._context.served.warnings),
+            warnings=tuple(context.state.served.warnings),
         )
 
     def _call_in_loop(self, function: Callable[[], object]) -> None:
@@ -335,55 +317,6 @@ class Execution:
             # The loop is closed if the run has just ended.
             with suppress(RuntimeError):
                 self._loop.call_soon_threadsafe(function)
-
-
-class RunReport(NamedTuple):
-    """The result of one call of `run`.
-
-    Counts are of requests, one per item and sample.
-
-    completed: results stored by this call: answered + errors. skipped: requests that earlier calls
-    completed. permanent_errors: errors that only `retry` requests again. last_error:
-    message of the latest error. input_tokens, generated_tokens, cost (US dollars): sums over the
-    reported values, None if none was reported. seconds: elapsed time of this call. interrupted:
-    whether a signal ended it early; the same call resumes the run. possibly_billed: attempts
-    without an answer, such as timeouts, that may have been billed and are not part of `cost`;
-    possibly_billed_cost: US dollars for those of all calls, None if unknown. unanswered: requests
-    of the run, those of earlier calls included, without an answer.
-    warnings: what the user should know about the answers, of earlier calls too.
-    """
-
-    path: Path
-    completed: int
-    answered: int
-    skipped: int
-    errors: int
-    permanent_errors: int
-    last_error: str | None
-    retries: int
-    input_tokens: int | None
-    generated_tokens: int | None
-    cost: float | None
-    seconds: float
-    interrupted: bool
-    possibly_billed: int = 0
-    possibly_billed_cost: float | None = None
-    unanswered: int = 0
-    warnings: tuple[str, ...] = ()
-
-    @property
-    def state(self) -> str:
-        """What is on disk, what else may be billed, and how to continue."""
-        parts = [
-            f"{self.answered:,} answered now, {self.unanswered:,} still open",
-            f"saved in {self.path}",
-        ]
-        lost = f"{self.possibly_billed:,} lost answer{'s' * (self.possibly_billed > 1)}"
-        if self.possibly_billed_cost:
-            parts.append(f"up to ${self.possibly_billed_cost:.4f} more may be billed")
-        elif self.possibly_billed:
-            parts.append(f"{lost} may be billed")
-        return "; ".join((", ".join(parts), "the same command continues"))
 
 
 class RunInterrupted(KeyboardInterrupt):

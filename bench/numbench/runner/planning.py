@@ -10,23 +10,21 @@ from typing import TYPE_CHECKING, NamedTuple
 from numbench.horizon import Limits
 from numbench.horizon.items import AskedItems
 from numbench.horizon.sizes import answer_tokens, prompt_tokens
-from numbench.journal import read_jobs
 from numbench.models.facts import USER_CATALOGUE
 from numbench.models.prices import Price, fee_parameters, load_model_map
-from numbench.runner.budget import Budget, open_costs
-from numbench.runner.estimates import (
+from numbench.runner.budget import (
     CHARACTERS_PER_TOKEN,
+    Budget,
     TaskPlan,
-    discount_for,
-    has_cost_bound,
+    missing_for_cost_bound,
     plan_task,
     published_tokens,
 )
 from numbench.runner.execution import PreparedRun, check_jobs, prepare_run, run_to_end
-from numbench.runner.live import NO_VALUE
+from numbench.runner.progress import NO_VALUE
 from numbench.runner.recorded_requests import parameters_of
 from numbench.runner.resolution import ResolvedRun
-from numbench.runner.run_state import open_requests, read_state
+from numbench.runner.run_state import open_costs, open_requests, read_state
 from numbench.runner.spec import HorizonSpec, RunSpec
 from numbench.tasks import TASKS
 
@@ -45,18 +43,15 @@ _TYPICAL_ITEMS = 110
 class Plan(NamedTuple):
     """What a run would do.
 
-    price: None if unknown. items_in_jobs: number of requests that active batch jobs contain
-    already. discount: the share of the price that a batch job saves. spent: US dollars that the run
-    folder has cost so far, as far as they are known; committed: with what may have been billed
-    besides. request: the body of the first one without its messages, None if it is not known.
-    notes: further bases of the estimates.
+    items_in_jobs: number of requests that active batch jobs contain already. spent: US dollars that
+    the run folder has cost so far, as far as they are known; committed: with what may have been
+    billed besides. request: the body of the first one without its messages, None if it is not
+    known. notes: further bases of the estimates.
     """
 
     resolved: ResolvedRun
     tasks: tuple[TaskPlan, ...]
-    price: Price | None
     items_in_jobs: int
-    discount: float
     spent: float
     committed: float
     request: Mapping[str, object] | None = None
@@ -78,9 +73,20 @@ class Plan(NamedTuple):
         return self.resolved.description.level
 
     @property
+    def price(self) -> Price | None:
+        """The price of the requests, None if it is unknown."""
+        return self.resolved.price
+
+    @property
     def is_local(self) -> bool:
         """Whether the model runs in this process."""
         return self.resolved.description.route is None
+
+    @property
+    def has_cost(self) -> bool:
+        """Whether requests may cost money, as far as numbench can say: not on one's own server."""
+        is_own_server = self.spec.base_url is not None and self.price is None
+        return not self.is_local and not is_own_server
 
     @property
     def is_open(self) -> bool:
@@ -124,49 +130,32 @@ def plan(spec: RunSpec) -> Plan:
 
 
 def _plan(prepared: PreparedRun) -> Plan:
-    resolved, price = prepared.resolved, prepared.price
-    description, spec = resolved.description, resolved.spec
-    discount = discount_for(description, spec.batch)
+    resolved, spec = prepared.resolved, prepared.resolved.spec
     check_jobs(resolved)
-    stored = read_state(resolved, price)
+    stored = read_state(resolved)
     committed = stored.spent
     if spec.max_cost is not None:
-        committed = open_costs(Budget(spec.max_cost), resolved, price, stored).committed
-    published = published_tokens(spec.model, description.level)
-    tasks: Sequence[TaskPlan]
+        committed = open_costs(Budget(spec.max_cost), resolved, stored).committed
+    published = published_tokens(spec.model, resolved.description.level)
     if isinstance(spec, HorizonSpec):
         answered = sum(kind is None for kind in stored.outcomes.values())
-        tasks, notes = _plan_measurement(resolved, spec, price, published, answered)
+        tasks, notes = _plan_measurement(resolved, spec, published, answered)
     else:
         # The paper's prompts allow no working; with it, answers are longer.
         averages = {} if resolved.info.prompt.working else published
         notes = ["Generated tokens: the paper's published means, unknown for other models."]
-        jobs = [job for job in read_jobs(resolved.folder).values() if job.is_active]
-        ids_in_jobs = {item_id for job in jobs for item_id in job.items}
         tasks = []
         for task, requests in resolved.requests_by_task.items():
             remaining = open_requests(resolved, requests, stored.outcomes, spec.retry)
-            remaining = [request for request in remaining if request.id not in ids_in_jobs]
-            tasks.append(plan_task(resolved, task, remaining, averages, price, discount))
-    return Plan(
-        resolved,
-        tuple(tasks),
-        price,
-        len(stored.in_progress),
-        discount,
-        stored.spent,
-        committed,
-        next((parameters_of(each.body) for each in prepared.requests.values()), None),
-        tuple(notes),
-    )
+            remaining = [each for each in remaining if each.id not in stored.in_progress]
+            tasks.append(plan_task(resolved, task, remaining, averages))
+    body = next((parameters_of(each.body) for each in prepared.requests.values()), None)
+    in_jobs = len(stored.in_progress)
+    return Plan(resolved, tuple(tasks), in_jobs, stored.spent, committed, body, tuple(notes))
 
 
 def _plan_measurement(
-    resolved: ResolvedRun,
-    spec: HorizonSpec,
-    price: Price | None,
-    published: Mapping[str, float],
-    answered: int,
+    resolved: ResolvedRun, spec: HorizonSpec, published: Mapping[str, float], answered: int
 ) -> tuple[list[TaskPlan], list[str]]:
     """Return what each task takes if its h50 has some values, and on what that is based.
 
@@ -183,9 +172,9 @@ def _plan_measurement(
             prefix = resolved.prefix_characters(name)
             (prompt,) = prompt_tokens(task, size, resolved.dataset.items, prefix)
             (answer,) = answer_tokens(task, size)
-            read, generated = requests * prompt, requests * (answer + reasoning)
-            cost = None if price is None else (read * price.input + generated * price.output) / 1e6
-            plans.append(TaskPlan(name, requests, read, generated, cost, f"h50 {horizon}"))
+            tokens = requests * prompt, requests * (answer + reasoning)
+            cost = resolved.expected_cost(*tokens)
+            plans.append(TaskPlan(name, requests, *tokens, cost, f"h50 {horizon}"))
     notes = [
         f"Requests: typical for this precision; at most {spec.max_items:,} questions per task.",
         "Generated tokens: those of the answers, and the paper's mean reasoning for this\n"
@@ -237,11 +226,11 @@ def plan_table(plans: Sequence[Plan], max_cost: float | None = None) -> Renderab
                 f"{row.requests:,}",
                 _format_count(row.input_tokens),
                 _format_count(row.generated_tokens),
-                NO_VALUE if plan.is_local else format_dollars(row.cost),
+                format_dollars(row.cost) if plan.has_cost else NO_VALUE,
             )
     notes = [f"Input: tokens, estimated at {CHARACTERS_PER_TOKEN} characters per token."]
     notes += _run_notes(*plans) if is_single else _suite_notes(plans)
-    if max_cost is not None and not all(plan.is_local for plan in plans):
+    if max_cost is not None:
         notes.append(_cost_limit_note(plans, max_cost))
     heading = f"{plans[0].resolved.title}\n{plans[0].path}\n" if is_single else ""
     return Group(*([Text(heading)] if heading else []), table, Text("\n" + "\n".join(notes)))
@@ -249,16 +238,16 @@ def plan_table(plans: Sequence[Plan], max_cost: float | None = None) -> Renderab
 
 def _suite_notes(plans: Sequence[Plan]) -> list[str]:
     """Return the total of several runs, and what their estimates are based on."""
-    costs = [plan.cost for plan in plans if not plan.is_local]
+    costs = [plan.cost for plan in plans if plan.has_cost]
     unknown = sum(cost is None for cost in costs)
+    dollars = f", {format_dollars(sum(cost or 0.0 for cost in costs))}" if costs else ""
     more = f", plus {unknown} run{'s' * (unknown > 1)} of unknown cost" if unknown else ""
-    dollars = format_dollars(sum(cost or 0.0 for cost in costs))
     prices = [plan.price for plan in plans if plan.price is not None]
     sources = sorted({price.basis if price.date else price.source for price in prices})
     models = [plan.resolved.description for plan in plans if not plan.spec.base_url]
     missing = {" or ".join(m.provider.key_variables) for m in models if not m.key_is_set}
     return [
-        f"Total: {sum(plan.requests for plan in plans):,} requests, {dollars}{more}.",
+        f"Total: {sum(plan.requests for plan in plans):,} requests{dollars}{more}.",
         *dict.fromkeys(note for plan in plans for note in plan.notes),
         *([f"Prices: {'; '.join(sources)}."] if sources else []),
         *([f"API keys not set: {'; '.join(sorted(missing))}."] if missing else []),
@@ -267,18 +256,18 @@ def _suite_notes(plans: Sequence[Plan]) -> list[str]:
 
 def _run_notes(plan: Plan) -> list[str]:
     """Return what the requests of a run contain, and what its estimates are based on."""
-    resolved, settings, notes = plan.resolved, plan.resolved.settings, list(plan.notes)
+    resolved, notes = plan.resolved, list(plan.notes)
     if plan.spec.samples > 1:
         notes.append(f"Samples per question: {plan.spec.samples}.")
     if resolved.info.shard:
         notes.append(f"Shard {resolved.info.shard} of each task; --max-cost is per shard.")
     if plan.is_local:
         return [*notes, "Cost: none; the model runs in this process."]
-    if names := fee_parameters(settings.params):
+    if names := fee_parameters(plan.spec.params):
         notes.append(f"Cost: unknown; {', '.join(names)} may have fees besides those for tokens.")
-    elif plan.price is None:
+    elif plan.price is None and plan.has_cost:
         notes.append(f"Cost: unknown; add the price to {USER_CATALOGUE} to get an estimate.")
-    else:
+    elif plan.price is not None:
         notes += _price_notes(plan, plan.price)
     facts = resolved.description.facts
     if facts and facts.context and facts.max_output:
@@ -292,14 +281,6 @@ def _run_notes(plan: Plan) -> list[str]:
             f"{plan.items_in_jobs:,} further requests are in progress at the provider; the run "
             "collects them."
         )
-    temperature, seed, limit = settings.temperature, settings.seed, settings.max_tokens
-    parts = (
-        "no temperature" if temperature is None else f"temperature {temperature:g}",
-        "JSON schema" if settings.structured else "no JSON schema",
-        "no seed" if seed is None else f"seed {seed}",
-        f"at most {limit:,} tokens" if limit else "no token limit",
-    )
-    notes.append(f"Requests: {', '.join(parts)}.")
     if plan.request is not None:
         notes.append(f"Sent: {json.dumps(_without_schema(plan.request), ensure_ascii=False)}")
     return notes
@@ -318,8 +299,8 @@ def _price_notes(plan: Plan, price: Price) -> list[str]:
         notes.append(
             f"Cost: about {read} for the input, and {generated} for each 1,000 tokens per answer."
         )
-    if plan.discount:
-        notes.append(f"Batch discount: {plan.discount:.0%}.")
+    if plan.resolved.discount:
+        notes.append(f"Batch discount: {plan.resolved.discount:.0%}.")
     return notes
 
 
@@ -335,7 +316,7 @@ def _cost_limit_note(plans: Sequence[Plan], max_cost: float) -> str:
         )
     elif None in costs:
         note = f"--max-cost {max_cost:g}: it is unknown whether this suffices{after}."
-    if all(has_cost_bound(plan.resolved, plan.price) for plan in plans):
+    if not any(missing_for_cost_bound(plan.resolved) for plan in plans):
         return note
     return (
         f"{note}\nIt is best effort: expensive answers can exceed it, because the most that\n"

@@ -1,22 +1,42 @@
-"""Progress of a run as values, and the statistics that they are computed from."""
+"""Progress of a run: its statistics, and their display on stderr.
+
+A live table on a terminal, a line every 30 seconds in a log.
+"""
 
 from __future__ import annotations
 
+import os
+import sys
 import time
-from collections import Counter, deque
-from collections.abc import Callable, Iterable
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from datetime import datetime
 from functools import reduce
+from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from numbench.horizon import StopReason
+from numbench.errors import printable
 from numbench.records import Completion, Item, possibly_billed_attempts
+from numbench.tasks import TASKS
 
 if TYPE_CHECKING:
-    from numbench.horizon.psychometric import Estimate
+    from rich.console import Console, RenderableType
 
-RATE_WINDOW_SECONDS = 60
-RATE_MIN_ITEMS = 20
-"""With fewer results in the window, the rate is that of the whole call."""
+SEPARATOR, NO_VALUE = " · ", "–"
+
+REDRAW_INTERVAL_SECONDS = 0.25
+LOG_INTERVAL_SECONDS = 30.0
+
+FIRST_LINE_DELAY_SECONDS = 2.0
+"""Seconds without results after which the progress is first shown."""
+
+SLOW_ITEMS_PER_SECOND = 0.1
+"""Below this rate, in items per second, the rate is shown per minute."""
+
+_MAX_FAILURE_CHARACTERS = 150
 
 
 class TaskProgress(NamedTuple):
@@ -61,44 +81,28 @@ class TaskProgress(NamedTuple):
         return TaskProgress(self.task, *map(_sum, self[1:], other[1:]))
 
 
-class HorizonProgress(NamedTuple):
-    """The measurement of the horizon of one task.
-
-    h50: the estimate from the complete rounds, in units of the size. largest: the largest size
-    that may be asked. stop: why the measurement is complete, None if it is not.
-    """
-
-    task: str
-    h50: Estimate
-    smallest: int
-    largest: int
-    stop: StopReason | None
-
-
 class RunProgress(NamedTuple):
     """Progress of a run: of the whole run in `tasks`, of this call in the other fields.
 
     Counts are of requests: one per item, or per sample of an item. previously_done: requests that
-    earlier calls completed. rate: recent requests per second. seconds:
-    elapsed seconds. in_flight, concurrency_limit, max_concurrency: requests in flight, their
-    present limit and the requested one (0 if there is no limit to report). pause_seconds: seconds
+    earlier calls completed. seconds: elapsed seconds. in_flight, concurrency_limit: requests in
+    flight, and their present limit (0 if there is none to report). pause_seconds: seconds
     for which the provider still accepts no requests. note: a message for the user. last_failure:
     why the latest attempt failed, empty once a question is answered. horizons: of a measurement,
-    what is known of each task.
+    what is known of each task. complete: number of its tasks that are.
     """
 
     tasks: tuple[TaskProgress, ...]
     previously_done: int = 0
     retries: int = 0
     seconds: float = 0.0
-    rate: float = 0.0
     in_flight: int = 0
     concurrency_limit: int = 0
-    max_concurrency: int = 0
     pause_seconds: float = 0.0
     note: str = ""
     last_failure: str = ""
-    horizons: tuple[HorizonProgress, ...] = ()
+    horizons: Mapping[str, str] = MappingProxyType({})
+    complete: int = 0
 
     @property
     def overall(self) -> TaskProgress:
@@ -116,14 +120,14 @@ class RunProgress(NamedTuple):
         return sum(task.done for task in self.tasks)
 
     @property
-    def remaining_seconds(self) -> float | None:
-        """Seconds to the end at the recent rate, None if there is no rate."""
-        return (self.total - self.done) / self.rate if self.rate > 0 else None
+    def rate(self) -> float:
+        """Requests per second over the whole of this call."""
+        return (self.done - self.previously_done) / self.seconds if self.seconds > 0 else 0.0
 
     @property
-    def mean_rate(self) -> float:
-        """Items per second over the whole of this call."""
-        return (self.done - self.previously_done) / self.seconds if self.seconds > 0 else 0.0
+    def remaining_seconds(self) -> float | None:
+        """Seconds to the end at this rate, None if there is no rate."""
+        return (self.total - self.done) / self.rate if self.rate > 0 else None
 
 
 ProgressCallback = Callable[[RunProgress], None]
@@ -150,13 +154,65 @@ def judged(item: Item, completion: Completion, judge: ScoreCallback | None) -> T
     )
 
 
+@dataclass(kw_only=True)
+class RunReport:
+    """The result of one call of `run`.
+
+    Counts are of requests, one per item and sample.
+
+    answered, errors: results stored by this call. skipped: requests that earlier calls completed.
+    permanent_errors: errors that only `retry` requests again. last_error: message of the latest
+    error. input_tokens, generated_tokens, cost (US dollars): sums over the reported values, None if
+    none was reported. seconds: elapsed time of this call. interrupted: whether a signal ended it
+    early; the same call resumes the run. possibly_billed: attempts without an answer, such as
+    timeouts, that may have been billed and are not part of `cost`; possibly_billed_cost: US dollars
+    for those of all calls, None if unknown. unanswered: requests of the run, those of earlier calls
+    included, without an answer. warnings: what the user should know about the answers, of earlier
+    calls too.
+    """
+
+    path: Path = Path()
+    answered: int = 0
+    skipped: int = 0
+    errors: int = 0
+    permanent_errors: int = 0
+    last_error: str | None = None
+    retries: int = 0
+    input_tokens: int | None = None
+    generated_tokens: int | None = None
+    cost: float | None = None
+    seconds: float = 0.0
+    interrupted: bool = False
+    possibly_billed: int = 0
+    possibly_billed_cost: float | None = None
+    unanswered: int = 0
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def completed(self) -> int:
+        """Results stored by this call."""
+        return self.answered + self.errors
+
+    @property
+    def state(self) -> str:
+        """What is on disk, what else may be billed, and how to continue."""
+        parts = [
+            f"{self.answered:,} answered now, {self.unanswered:,} still open",
+            f"saved in {self.path}",
+        ]
+        if self.possibly_billed_cost:
+            parts.append(f"up to ${self.possibly_billed_cost:.4f} more may be billed")
+        elif self.possibly_billed:
+            answers = f"lost answer{'s' * (self.possibly_billed > 1)}"
+            parts.append(f"{self.possibly_billed:,} {answers} may be billed")
+        return "; ".join((", ".join(parts), "the same command continues"))
+
+
 class RunStats:
     """Counts the results of a run, those of earlier calls included.
 
-    answered, errors, permanent_errors (errors that only --retry error repeats), last_error,
-    possibly_billed (attempts of unknown cost that may have been billed), input_tokens,
-    generated_tokens, cost (US dollars): of this call alone; sums over the reported values, None if
-    none was reported. highest_cost: of an answer of this call, 0 if unknown.
+    report: counts of this call alone, and sums over the reported values. highest_cost: US dollars
+    of the most expensive answer, 0 if unknown.
     """
 
     def __init__(
@@ -166,18 +222,13 @@ class RunStats:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """`items`: all of the run. Without `judge` there is no accuracy."""
+        self.report = RunReport()
+        self.highest_cost = 0.0
         self._tasks: dict[str, TaskProgress] = {}
         self.expect(items)
         self._judge, self._clock = judge, clock
         self._previously_done = 0
-        self.answered = self.errors = self.permanent_errors = self.possibly_billed = 0
-        self.last_error: str | None = None
-        self.input_tokens: int | None = None
-        self.generated_tokens: int | None = None
-        self.cost: float | None = None
-        self.highest_cost = 0.0
         self._start = clock()
-        self._counts: deque[tuple[float, int]] = deque(maxlen=RATE_WINDOW_SECONDS)
 
     def expect(self, items: Iterable[Item]) -> None:
         """Count items that are going to be requested, or were in an earlier call."""
@@ -186,22 +237,22 @@ class RunStats:
 
     def count(self, item: Item, completion: Completion) -> None:
         """Count the result of `item` in this call."""
-        result = judged(item, completion, self._judge)
+        result, report = judged(item, completion, self._judge), self.report
         self._add(result._replace(cost=completion.cost))
-        self.answered += result.answered
-        self.errors += result.errors
+        report.answered += result.answered
+        report.errors += result.errors
         if completion.error is not None:
-            self.permanent_errors += completion.error.kind == "item"
-            self.last_error = completion.error.message
-        self.input_tokens = _sum(self.input_tokens, completion.usage.input)
-        self.generated_tokens = _sum(self.generated_tokens, completion.usage.generated)
+            report.permanent_errors += completion.error.kind == "item"
+            report.last_error = completion.error.message
+        report.input_tokens = _sum(report.input_tokens, completion.usage.input)
+        report.generated_tokens = _sum(report.generated_tokens, completion.usage.generated)
         self.highest_cost = max(self.highest_cost, completion.cost or 0.0)
         self.count_abandoned(completion)
 
     def count_abandoned(self, completion: Completion) -> None:
         """Count the cost of a request, which the end of the run may have cut off."""
-        self.possibly_billed += possibly_billed_attempts(completion)
-        self.cost = _sum(self.cost, completion.cost)
+        self.report.possibly_billed += possibly_billed_attempts(completion)
+        self.report.cost = _sum(self.report.cost, completion.cost)
 
     def count_previous(self, result: TaskProgress) -> None:
         """Count the result of a request in an earlier call, without its cost."""
@@ -218,19 +269,10 @@ class RunStats:
         return RunProgress(
             tasks=tuple(self._tasks.values()),
             previously_done=self._previously_done,
+            retries=self.report.retries,
             seconds=self._clock() - self._start,
-            rate=self._rate(),
             **of_scheduler,
         )
-
-    def _rate(self) -> float:
-        now, done = self._clock(), self.answered + self.errors
-        if not self._counts or now - self._counts[-1][0] >= 1.0:
-            self._counts.append((now, done))
-        since, before = self._counts[0]
-        if done - before < RATE_MIN_ITEMS:
-            since, before = self._start, 0
-        return (done - before) / (now - since) if now > since else 0.0
 
     def _add(self, result: TaskProgress) -> None:
         self._tasks[result.task] = self._tasks.get(result.task, TaskProgress(result.task)).plus(
@@ -243,3 +285,174 @@ def _sum(total: Any, value: Any) -> Any:
     if value is None:
         return total
     return value if total is None else total + value
+
+
+@contextmanager
+def show_progress(name: str, as_lines: bool = False) -> Iterator[ProgressCallback]:
+    """Yield a callback that shows the progress of the run `name` on stderr.
+
+    as_lines: lines of text also on a terminal, where only one table can be shown at a time.
+    """
+    console = None
+    if not as_lines and sys.stderr.isatty() and os.environ.get("TERM") not in ("dumb", "unknown"):
+        from numbench.safe_console import SafeConsole
+
+        console = SafeConsole(stderr=True)
+    display = ProgressDisplay(name, console)
+    try:
+        yield display.update
+    finally:
+        display.close()
+
+
+class ProgressDisplay:
+    """A table on a terminal, redrawn a few times per second, or lines at intervals, and the end."""
+
+    def __init__(self, name: str, console: Console | None = None) -> None:
+        """Show nothing yet. console: that of the terminal, None for lines on stderr."""
+        self._name, self._live = printable(name), None
+        self._latest: RunProgress | None = None
+        self._shown: RunProgress | None = None
+        self._interval = LOG_INTERVAL_SECONDS
+        if console is not None:
+            from rich.live import Live
+
+            # stdout may be redirected to a file, so it is left alone.
+            self._live = Live(console=console, auto_refresh=False, redirect_stdout=False)
+            self._interval = REDRAW_INTERVAL_SECONDS
+
+    def update(self, progress: RunProgress) -> None:
+        """Show the progress if it is time to."""
+        self._latest = progress
+        if self._shown is None or progress.seconds - self._shown.seconds >= self._interval:
+            self._show(progress)
+
+    def close(self) -> None:
+        """Show the final state, and restore the terminal."""
+        if self._latest is not None and (self._live or self._latest is not self._shown):
+            self._show(self._latest, ended=True)
+        if self._live is not None:
+            with suppress(OSError):
+                self._live.stop()
+
+    def _show(self, progress: RunProgress, ended: bool = False) -> None:
+        # A run that is refused ends within the delay, and prints nothing but its error.
+        has_results = progress.done > progress.previously_done
+        if not has_results and progress.seconds < FIRST_LINE_DELAY_SECONDS:
+            return
+        self._shown = progress
+        if self._live is None:
+            now = datetime.now().astimezone().isoformat(" ", timespec="seconds")
+            line = printable(progress_line(progress, ended))
+            print(f"{now} {self._name}: {line}", file=sys.stderr, flush=True)
+            return
+        # The terminal may have been closed; the work continues without it.
+        with suppress(OSError):
+            self._live.start()
+            self._live.update(run_view(self._name, progress, ended), refresh=True)
+
+
+def run_view(name: str, progress: RunProgress, ended: bool = False) -> RenderableType:
+    """Return what a terminal shows of a run: the heading, a row per task, and the footer."""
+    from rich.console import Group
+    from rich.text import Text
+
+    # Each part stays whole.
+    footer = (part.replace(" ", "\N{NO-BREAK SPACE}") for part in _footer(progress, ended))
+    return Group(Text(name, style="bold"), _table(progress, ended), Text(SEPARATOR.join(footer)))
+
+
+def _table(progress: RunProgress, ended: bool) -> RenderableType:
+    """Return a row per task and one for all.
+
+    How many items a measurement takes is not known before its end.
+    """
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+
+    table = Progress(
+        TextColumn("{task.description}"),
+        MofNCompleteColumn(),
+        *([] if progress.horizons else [BarColumn(bar_width=16)]),
+        TextColumn("{task.fields[values]}"),
+        auto_refresh=False,
+    )
+    is_open = bool(progress.horizons) and not ended
+    counts = {task.task: task for task in (*progress.tasks, progress.overall)}
+    for name in dict.fromkeys((*progress.horizons, *counts)):
+        task = counts.get(name, TaskProgress(name))
+        table.add_task(
+            TASKS[name].display if name in TASKS else "All",
+            total=None if is_open else task.total,
+            completed=task.done,
+            start=not is_open,
+            values=progress.horizons.get(name) or SEPARATOR.join(_values(task)),
+        )
+    return table.get_renderable()
+
+
+def progress_line(progress: RunProgress, ended: bool = False) -> str:
+    """Return the progress as one line of text; estimates are omitted once the run has ended."""
+    overall = progress.overall
+    count = f"{overall.done:,}/{overall.total:,} done"
+    parts = [f"{overall.answered:,} answered" if progress.horizons else count]
+    return SEPARATOR.join((*parts, *_values(overall), *_footer(progress, ended)))
+
+
+def _values(task: TaskProgress) -> list[str]:
+    """Return what is known of the answers to a task."""
+    values = []
+    if task.scored:
+        values.append(f"{_percent(task)} correct")
+    if task.tokens_per_answer is not None:
+        values.append(f"{task.tokens_per_answer:,.0f} tokens each")
+    if task.cost is not None:
+        digits = 4 if task.cost < 10 else 2
+        values.append(f"{'≥ ' if task.unknown_costs else ''}${task.cost:,.{digits}f}")
+    return values
+
+
+def _footer(progress: RunProgress, ended: bool) -> list[str]:
+    """Return what concerns all tasks together, the most important first."""
+    horizons = progress.horizons
+    ended = ended or (progress.done == progress.total and not horizons)
+    remaining = progress.remaining_seconds
+    parts = [f"{progress.complete} of {len(horizons)} tasks complete"] if horizons else []
+    parts += [progress.note] if progress.note else []
+    parts += [_format_rate(progress.rate)] if progress.rate else []
+    parts.append(f"{format_duration(progress.seconds)} elapsed")
+    if not ended and not horizons and remaining is not None:
+        parts.append(f"{format_duration(remaining)} remaining")
+    parts.append(f"{progress.retries:,} {'retry' if progress.retries == 1 else 'retries'}")
+    if progress.overall.errors:
+        parts.append(f"{progress.overall.errors:,} failed")
+    if not ended and progress.concurrency_limit:
+        parts.append(f"{progress.in_flight} of {progress.concurrency_limit} in flight")
+    if not ended and progress.pause_seconds:
+        pause = format_duration(max(progress.pause_seconds, 1.0))
+        parts.append(f"paused by the provider for {pause}")
+    if progress.previously_done:
+        parts.append(f"{progress.previously_done:,} done earlier")
+    if progress.last_failure:
+        failure = printable(" ".join(progress.last_failure.split()))
+        is_long = len(failure) > _MAX_FAILURE_CHARACTERS
+        parts.append(f"last failure: {failure[:_MAX_FAILURE_CHARACTERS]}{'…' * is_long}")
+    return parts
+
+
+def _percent(task: TaskProgress) -> str:
+    """Return the accuracy; `100%` only if all scored answers are correct, `0%` if none is."""
+    accuracy = task.accuracy or 0.0
+    if accuracy in (0.0, 1.0):
+        return f"{accuracy:.0%}"
+    return f"{min(max(100 * accuracy, 0.1), 99.9):.1f}%"
+
+
+def _format_rate(rate: float) -> str:
+    return f"{rate:,.1f} items/s" if rate >= SLOW_ITEMS_PER_SECOND else f"{rate * 60:.1f} items/min"
+
+
+def format_duration(seconds: float) -> str:
+    """Return seconds as `0:05`, `12:30` or `4:00:12`."""
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"

@@ -7,7 +7,7 @@ run whose requests have another hash does not resume.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ from numbench.errors import BadInput
 from numbench.journal import REQUESTS
 from numbench.models import Model
 from numbench.models.base import ModelWithBodies
-from numbench.records import ItemSample, RecordedRequest
+from numbench.records import Item, ItemSample, RecordedRequest
 from numbench.runner.resolution import ResolvedRun
 from numbench.secrets import known_secrets, mask_secrets
 
@@ -53,18 +53,20 @@ def with_requests(
     # Truncated answers may be requested again with another limit than that of the run.
     limit: Any = resolved.info.settings["max_tokens"]
     previewed = replace(resolved, settings=replace(resolved.settings, max_tokens=limit))
+
+    def body_of(item: Item) -> dict[str, object]:
+        return dict(model.request_body(*previewed.request(ItemSample(item), 0.0)))
+
     requests = {}
     for task, items in resolved.items_by_task.items():
         if items:
             try:
-                body = model.request_body(*previewed.request(ItemSample(items[0]), 0.0))
+                body = body_of(items[0])
+                shape = body_of(msgspec.structs.replace(items[0], prompt=_QUESTION))
             except BadInput as error:
                 raise BadInput(f"{model.name}: {error}") from None
             requests[task] = RecordedRequest(
-                task=task,
-                item_id=items[0].id,
-                sha256=_sha256(body, items[0].prompt),
-                body=_masked(body),
+                task=task, item_id=items[0].id, sha256=_sha256(shape), body=_masked(body)
             )
     hashes = {task: request.sha256 for task, request in requests.items()}
     info = msgspec.structs.replace(resolved.info, requests=hashes)
@@ -95,38 +97,19 @@ def parameters_of(body: Mapping[str, object]) -> dict[str, object]:
     return {name: value for name, value in body.items() if name not in _MESSAGE_FIELDS}
 
 
-def _sha256(body: object, question: str) -> str:
-    """Return the hash of a body without its question, seeds and stream parameters.
-
-    The strings that are the question itself count, or else those that end in it, or contain it: a
-    short question may also be part of a prompt.
-    """
-    leaves: set[str] = set()
-
-    def without_question(leaf: str) -> str:
-        leaves.add(leaf)
-        if question in leaves:
-            return _QUESTION if leaf == question else leaf
-        if any(each.endswith(question) for each in leaves):
-            has_question = leaf.endswith(question)
-            return leaf.removesuffix(question) + _QUESTION if has_question else leaf
-        return leaf.replace(question, _QUESTION)
-
-    # The first pass finds all strings.
-    _map_strings(body, without_question)
-    shape = _map_strings(body, without_question)
-    return hashlib.sha256(msgspec.json.encode(shape, order="sorted")).hexdigest()
+def _sha256(shape: object) -> str:
+    """Return the hash of a body without seeds and stream parameters."""
+    encoded = msgspec.json.encode(_without_varying(shape), order="sorted")
+    return hashlib.sha256(encoded).hexdigest()
 
 
-def _map_strings(node: object, change: Callable[[str], str]) -> Any:
-    """Return a JSON value with changed strings and without the fields that vary."""
-    if isinstance(node, str):
-        return change(node)
+def _without_varying(node: object) -> Any:
+    """Return a JSON value without the fields that vary."""
     if isinstance(node, Mapping):
         kept = {name: value for name, value in node.items() if name not in _VARYING_FIELDS}
-        return {name: _map_strings(value, change) for name, value in kept.items()}
+        return {name: _without_varying(value) for name, value in kept.items()}
     if isinstance(node, list | tuple):
-        return [_map_strings(value, change) for value in node]
+        return [_without_varying(value) for value in node]
     return node
 
 

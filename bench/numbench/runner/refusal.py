@@ -25,8 +25,7 @@ class Refusal(NumbenchError):
     """
 
     def __init__(self, model: str, failure: Failure, had_answers: bool) -> None:
-        status = f"HTTP {failure.status}: " if failure.status else ""
-        self.reason = f"{status}{failure.message.rstrip('.')}"
+        self.reason = failure.text.rstrip(".")
         super().__init__(f"{model}: {self.reason}; no further requests were sent")
         self.model, self.failure, self.had_answers = model, failure, had_answers
 

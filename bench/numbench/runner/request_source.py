@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 
 from numbench.errors import BadInput
 from numbench.horizon.items import ItemSequences, parse_id
+from numbench.horizon.sizes import size_text
 from numbench.journal import Journal, read_rounds, read_run
 from numbench.records import Completion, Item, ItemSample, Round, request_id
-from numbench.runner.progress import HorizonProgress
+from numbench.runner.progress import NO_VALUE, SEPARATOR
 from numbench.runner.resolution import interleave
 
 if TYPE_CHECKING:
@@ -32,6 +33,7 @@ class DatasetRequests:
 
     rejection_hint = "add --retry error to send them again"
     max_rejections = MAX_REJECTIONS
+    complete = 0
 
     def __init__(self, requests: Sequence[ItemSample], open_requests: Sequence[ItemSample]) -> None:
         self._requests, self._open = requests, list(open_requests)
@@ -51,9 +53,9 @@ class DatasetRequests:
         self.open_count -= 1
         return []
 
-    def horizons(self) -> tuple[HorizonProgress, ...]:
+    def horizons(self) -> dict[str, str]:
         """Return nothing."""
-        return ()
+        return {}
 
 
 class HorizonRequests:
@@ -93,6 +95,11 @@ class HorizonRequests:
         )
 
     @property
+    def complete(self) -> int:
+        """The number of tasks whose measurement is complete."""
+        return sum(each.stop_reason is not None for each in self._measurements.values())
+
+    @property
     def max_rejections(self) -> int:
         """Some for each task, of which a model may answer one late; none if nothing is open."""
         if not self.open_count:
@@ -120,14 +127,9 @@ class HorizonRequests:
         self._complete_item(requested.item.id, requested.task)
         return self._advance(requested.task)
 
-    def horizons(self) -> tuple[HorizonProgress, ...]:
-        """Return the estimates from the complete rounds."""
-        return tuple(
-            HorizonProgress(
-                task, each.estimate, each.design.sizes[0], each.design.sizes[-1], each.stop_reason
-            )
-            for task, each in self._measurements.items()
-        )
+    def horizons(self) -> dict[str, str]:
+        """Return the estimate of each task from its complete rounds, and why it is complete."""
+        return {task: _describe(each) for task, each in self._measurements.items()}
 
     def _resume(self) -> None:
         """Take earlier calls into account. Raises ValueError for an id that names no item."""
@@ -186,6 +188,14 @@ class HorizonRequests:
     def _requests_for(self, item_id: str) -> list[ItemSample]:
         item = self._items.by_id(item_id)
         return [ItemSample(item, sample) for sample in range(self._samples)]
+
+
+def _describe(measurement: TaskMeasurement) -> str:
+    sizes = measurement.design.sizes
+    h50, low, high = (size_text(size, sizes[0], sizes[-1]) for size in measurement.estimate)
+    estimate = f"h50 {h50} [{low}, {high}]" if measurement.design.completed else f"h50 {NO_VALUE}"
+    stop = measurement.stop_reason
+    return SEPARATOR.join((estimate, f"complete ({stop})")) if stop else estimate
 
 
 RequestSource = DatasetRequests | HorizonRequests

@@ -33,7 +33,7 @@ from numbench.models import (
     Server,
     describe_model,
 )
-from numbench.models.prices import find_price, token_limits
+from numbench.models.prices import Price, find_price, token_limits
 from numbench.records import PAPER, HorizonInfo, Item, ItemSample, RunInfo, parse_shard
 from numbench.runner.few_shot import Examples, examples, examples_sha256, messages_before
 from numbench.runner.spec import (
@@ -66,8 +66,9 @@ class ResolvedRun:
     """A RunSpec with its dataset, model and folder looked up.
 
     settings: a template for the settings of the requests. examples, items: as they are asked. info:
-    the content of `run.json`. variant: prompts and transformation. sizes: those that a horizon
-    measurement may ask, by task; its dataset has only examples of the questions.
+    the content of `run.json`. variant: prompts and transformation. price: that of a request, with
+    `discount` in a batch job; None if it is unknown or the model runs in this process. sizes: those
+    that a horizon measurement may ask, by task; its dataset has only examples of the questions.
     """
 
     spec: RunSpec
@@ -79,7 +80,20 @@ class ResolvedRun:
     folder: Path
     info: RunInfo
     variant: Variant
+    price: Price | None
     sizes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+
+    @property
+    def discount(self) -> float:
+        """The share of the price that the requests of the run save, in batch jobs."""
+        return (self.description.batch_discount or 0.0) if self.spec.batch else 0.0
+
+    def expected_cost(self, input_tokens: float, generated_tokens: float) -> float | None:
+        """Return the US dollars for some tokens, None if the price is unknown."""
+        if self.price is None:
+            return None
+        full = input_tokens * self.price.input + generated_tokens * self.price.output
+        return full / 1e6 * (1 - self.discount)
 
     @cached_property
     def items_by_task(self) -> dict[str, list[Item]]:
@@ -108,9 +122,10 @@ class ResolvedRun:
         return " · ".join(filter(None, parts))
 
     @property
-    def has_new_token_limit(self) -> bool:
-        """Whether the requests have another token limit than the run, to retry truncated ones."""
-        return self.info.settings["max_tokens"] != self.settings.max_tokens
+    def new_token_limit(self) -> int | None:
+        """The token limit of truncated answers that are retried, None if it is that of the run."""
+        limit = self.settings.max_tokens
+        return None if self.info.settings["max_tokens"] == limit else limit
 
     def prompt_prefix(self, task: str) -> tuple[Message, ...]:
         """Return the messages before a question of `task`: system prompt and examples."""
@@ -194,7 +209,10 @@ def resolve(spec: RunSpec, description: ModelDescription) -> ResolvedRun:
         for task, items in examples(dataset, tasks, spec.few_shot).items()
     }
     folder = spec.folder or Path("results") / folder_name(spec, description.level, dataset.name)
-    price = find_price(description.route, spec.base_url, spec.params) if description.route else None
+    price = None
+    if description.route is not None:
+        base_url = description.identity["base_url"]
+        price = find_price(description.route, str(base_url) if base_url else None, spec.params)
     versions = {"numbench": __version__, "python": platform.python_version()}
     if description.provider.sdk is not None:
         versions[description.provider.sdk] = version(description.provider.sdk)
@@ -214,8 +232,10 @@ def resolve(spec: RunSpec, description: ModelDescription) -> ResolvedRun:
         transform=variant.transform.name if variant.transform else None,
         horizon=_horizon_info(spec, sizes) if isinstance(spec, HorizonSpec) else None,
     )
+    if price and spec.batch and not price.has_batch_price:
+        price = None
     return ResolvedRun(
-        spec, description, dataset, tasks, settings, shown, folder, info, variant, sizes
+        spec, description, dataset, tasks, settings, shown, folder, info, variant, price, sizes
     )
 
 

@@ -17,7 +17,7 @@ from numbench.models.failures import connection_error
 from numbench.records import POSSIBLY_BILLED, Completion, Failure, ItemSample
 from numbench.runner.progress import RunProgress
 from numbench.runner.refusal import Refusal
-from numbench.runner.run_context import RunContext, is_retryable, make_response
+from numbench.runner.run_state import RunContext, is_retryable, make_response
 from numbench.runner.throttle import Throttle
 
 MAX_CONSECUTIVE_FAILURES = 10
@@ -84,7 +84,6 @@ class RequestScheduler:
     def __init__(self, model: Model, context: RunContext, requests: Iterable[ItemSample]) -> None:
         """`requests`: those that may be sent now."""
         self.stats = context.stats
-        self.retries = 0
         self.reached_time_limit = False
         self._model, self._context = model, context
         self._policy, self._costs, self._source = context.policy, context.costs, context.source
@@ -155,10 +154,8 @@ class RequestScheduler:
         if not note and seconds >= PROGRESS_INTERVAL_SECONDS:
             note = f"next request in {seconds:.0f} s (--rpm)"
         return self.stats.progress(
-            retries=self.retries,
             in_flight=in_flight,
             concurrency_limit=self._throttle.limit,
-            max_concurrency=self._policy.concurrency,
             pause_seconds=0.0 if self._stop.is_set() else self._throttle.pause_seconds(now),
             note=note,
             last_failure=self._last_failure,
@@ -212,7 +209,7 @@ class RequestScheduler:
             if error is None or not self._is_repeated(attempts, error):
                 await self._finish(attempts, attempts.final(completion))
             elif not self._stop.is_set():
-                self.retries += 1
+                self.stats.report.retries += 1
                 due = _now() + self._wait_seconds(attempts, error)
                 heapq.heappush(self._due, (due, attempts.requested.id, attempts))
                 self._report_progress()
@@ -250,7 +247,7 @@ class RequestScheduler:
             self._last_failure = ""
             return completion
         self._failing.add(requested.id)
-        self._last_failure = f"HTTP {error.status}: " * bool(error.status) + error.message
+        self._last_failure = error.text
         if completion.cost is not None:
             attempts.failed_cost += completion.cost
             if self._costs:
@@ -289,11 +286,11 @@ class RequestScheduler:
                 f"{self._model.name}: {MAX_CONSECUTIVE_FAILURES} items in a row failed, the last "
                 f"with: {error.message}"
             )
-        is_enough = self.stats.permanent_errors >= self._source.max_rejections
+        is_enough = self.stats.report.permanent_errors >= self._source.max_rejections
         if is_enough and not self.stats.progress().overall.answered:
             raise NumbenchError(
-                f"{self._model.name}: all of the first {self.stats.errors} items were rejected, "
-                f"the last with: {error.message}; {self._source.rejection_hint}"
+                f"{self._model.name}: all of the first {self.stats.report.errors} items were "
+                f"rejected, the last with: {error.message}; {self._source.rejection_hint}"
             )
 
     def _is_repeated(self, attempts: _Attempts, error: Failure) -> bool:

@@ -17,22 +17,20 @@ import msgspec
 
 from numbench.dataset.store import open_dataset
 from numbench.errors import BadInput, NumbenchError
+from numbench.jsonl import decode_error_message
 from numbench.models.catalogue import bundled_model, levels_of_model
 from numbench.models.facts import catalogue_path
-from numbench.runner.budget import Budget, check_cost_limit
-from numbench.runner.estimates import published_configurations
+from numbench.runner.budget import Budget, published_configurations
 from numbench.runner.execution import (
     CostLimitReached,
     Execution,
     RunInterrupted,
-    RunReport,
     TimeLimitReached,
     open_run,
     run_to_end,
 )
-from numbench.runner.live import show_progress
 from numbench.runner.planning import Plan, plan
-from numbench.runner.progress import ScoreCallback
+from numbench.runner.progress import RunReport, ScoreCallback, show_progress
 from numbench.runner.resolution import describe, folder_name
 from numbench.runner.spec import RunSpec, convert_option, options_of
 from numbench.runner.throttle import RequestPacer
@@ -153,7 +151,7 @@ def _values(key: str, value: object) -> list[Any]:
                 raise
             return [convert_option(fields[key], each) for each in value]
     except msgspec.ValidationError as error:
-        raise BadInput(f"{key}: {error}") from error
+        raise BadInput(f"{key}: {decode_error_message(error)}") from error
 
 
 def _check_folders(specs: Sequence[RunSpec]) -> None:
@@ -180,7 +178,6 @@ def plan_suite(specs: Sequence[RunSpec]) -> tuple[Plan, ...]:
             raise BadInput(
                 f"{spec.model} {spec.reasoning or ''}".rstrip() + f": {error}"
             ) from error
-    _open_budget(plans)
     return tuple(plans)
 
 
@@ -203,7 +200,10 @@ def run_suite(
     """
     pending = [each for each in plans if each.is_open]
     _check_keys(pending)
-    suite = _Suite(pending, judge, _open_budget(plans), on_done, on_failed)
+    limit = next((each.spec.max_cost for each in plans if each.spec.max_cost is not None), None)
+    recorded = {each.path: each.committed for each in plans}
+    budget = None if limit is None else Budget(limit, recorded)
+    suite = _Suite(pending, judge, budget, on_done, on_failed)
     with stop_on_signals(suite.interrupt, suite.cancel):
         run_to_end(suite.run)
     return suite.result()
@@ -311,15 +311,3 @@ def _check_keys(plans: Sequence[Plan]) -> None:
             f"the suite needs more API keys: set {', '.join(missing)} in the environment "
             "(--dry-run shows which keys are set)"
         )
-
-
-def _open_budget(plans: Sequence[Plan]) -> Budget | None:
-    """Return the budget of a suite. Raises BadInput if its limit cannot be enforced."""
-    budget = None
-    for each in plans:
-        if each.spec.max_cost is not None:
-            if each.requests:
-                check_cost_limit(each.spec.model, each.resolved.description.route, each.price)
-            budget = budget or Budget(each.spec.max_cost)
-            budget.recorded[each.path] = each.committed
-    return budget
