@@ -1,8 +1,7 @@
-"""Import of the study's raw files as a dataset and one run per model and reasoning level.
+"""Import of the paper's raw files: one run per model and reasoning level, on the dataset `paper`.
 
-The dataset has the study's prompts verbatim and recomputed exact answers; the published labels are
-stored in addition, for the `paper` protocol. It is the released dataset `paper` unless the files
-have other questions. A run has every raw response verbatim.
+A run has every raw response verbatim. The files are one closed body of data, so a file of another
+model or with other questions is refused or skipped.
 """
 
 from __future__ import annotations
@@ -11,8 +10,7 @@ import math
 import re
 import sys
 import tomllib
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from functools import cache, partial
 from pathlib import Path
 from typing import NamedTuple
@@ -21,49 +19,38 @@ import msgspec
 
 from numbench._version import __version__
 from numbench.csv_files import read_csv
-from numbench.dataset.audit import check_label, parse_label
-from numbench.dataset.store import (
-    Dataset,
-    PublishedLabel,
-    read_published_labels,
-    released_dataset,
-    write_dataset,
-    write_published_labels,
-)
+from numbench.dataset.store import Dataset, read_published_labels, released_dataset
 from numbench.errors import BadInput
 from numbench.journal import write_run
-from numbench.records import Failure, Item, Response, RunInfo, Scalar, Usage
+from numbench.records import PAPER, Failure, Item, Response, RunInfo, Scalar, Usage
 from numbench.resources import PACKAGE
-from numbench.scoring.paper_protocol import STUDY_LABEL_KEY
 from numbench.tasks import TASKS
-from numbench.tasks.items import make_item
 from numbench.tasks.prompts import load_prompt_set
 
 STUDY_FILES = "*_decimal_uniform_test_500_shuffle*.csv"
-"""The names of the study's files, as a pattern."""
+"""The names of the paper's files, as a pattern."""
 
 _FILE_NAME = re.compile(
     r"(?P<task>[A-Za-z]+)_decimal_uniform_test_500_shuffle"
     r"(?:_(?P<model>.+)_re_(?P<effort>[A-Za-z]+))?\.csv"
 )
-_QUESTION_COLUMNS = ("text_prompt", "answer")
 
 _TOKEN_LIMIT = "Token limit reached"
-"""The study's text in place of a truncated response."""
+"""The paper's text in place of a truncated response."""
 
 _OUTPUT_LIMITS = (4096, 8000, 65535)
-"""Output limits that responses of the study reached, in tokens: Qwen3 the first two at different
+"""Output limits that responses of the paper reached, in tokens: Qwen3 the first two at different
 providers, Gemini 2.5 the third."""
 
 _LIMIT_TOLERANCE = 15
-# The study's script writes -1 if a reply reports no usage, as one that breaks off does.
+# The paper's script writes -1 if a reply reports no usage, as one that breaks off does.
 _NO_USAGE = -1
 _PUNCTUATION = re.compile(r'[\s{"\[:]+')
 _COMPLETE_OBJECT = re.compile(r"\}\s*(?:```)?\s*\Z")
 
 
 class _StudyModel(msgspec.Struct, frozen=True):
-    """A model of the study. level: set if the checkpoint determines the reasoning level."""
+    """A model of the paper. level: set if the checkpoint determines the reasoning level."""
 
     name: str
     display: str
@@ -78,17 +65,8 @@ class _StudyNames(msgspec.Struct, frozen=True):
     models: dict[str, _StudyModel]
 
 
-class _File(NamedTuple):
-    """One file of a task; for responses also the model and its reasoning effort."""
-
-    path: Path
-    task: str
-    vendor: str | None
-    effort: str
-
-
 class _RunFiles(NamedTuple):
-    """The files of one run, by task."""
+    """The response files of one run, by task. vendor, effort: model and level in their names."""
 
     model: _StudyModel
     level: str
@@ -102,23 +80,16 @@ def import_study(
     out: Path = Path("results/study"),
     on_message: Callable[[str], None] | None = None,
 ) -> list[Path]:
-    """Import the study's CSV files in `folder`; return the run folders written below `out`.
+    """Import the paper's CSV files in `folder`; return the run folders written below `out`.
 
-    Writes `out/<model>_<level>/`, and `out/dataset/` if the questions are not those of the released
-    dataset `paper`; a repeated import writes the same bytes.
-    on_message: receives warnings (models that are not in the catalogue, labels that differ between
-    files), by default printed to stderr. Raises BadInput if the folder has no such files, or if a
-    file cannot be read or does not match the others.
+    Writes `out/<model>_<level>/`; a repeated import writes the same bytes. on_message: receives a
+    line for each CSV file that is skipped, by default printed to stderr. Raises BadInput if the
+    folder has no responses of the paper, or if a file cannot be read or has other questions.
     """
-    if on_message is None:
-        on_message = partial(print, file=sys.stderr)
-    files = _find_files(folder, on_message)
-    present = {file.task for file in files}
-    questions = {task: _read_questions(task, files) for task in TASKS if task in present}
-    dataset = _find_or_write_dataset(out / "dataset", questions)
+    runs = _find_files(folder, on_message or partial(print, file=sys.stderr))
+    dataset = released_dataset(PAPER)
     labels = read_published_labels(dataset.path)
-    runs = _group_by_run(files, on_message)
-    return [_import_run(run, dataset, labels, out, on_message) for run in runs]
+    return [_import_run(runs[key], dataset, labels, out) for key in sorted(runs)]
 
 
 @cache
@@ -126,129 +97,54 @@ def _study_names() -> _StudyNames:
     return msgspec.convert(tomllib.loads((PACKAGE / "study_models.toml").read_text()), _StudyNames)
 
 
-def _find_files(folder: Path, on_message: Callable[[str], None]) -> list[_File]:
-    """Return the study's files in `folder`, sorted by name.
+def _find_files(
+    folder: Path, on_message: Callable[[str], None]
+) -> dict[tuple[str, str], _RunFiles]:
+    """Return the response files in `folder`, by model and level.
 
-    on_message: receives a warning for every other CSV file. Raises BadInput if there are none.
+    on_message: receives a line for every CSV file that is none of the paper's. Raises BadInput if
+    there are no response files, or if those of two models would be one run.
     """
     if not folder.is_dir():
         raise BadInput(f"{folder}: no such folder")
-    files = []
-    for path in sorted(folder.glob("*.csv")):
-        match = _FILE_NAME.fullmatch(path.name)
-        task = _study_names().tasks.get(match["task"]) if match else None
-        if match and task:
-            files.append(_File(path, task, match["model"], match["effort"] or ""))
-        else:
-            on_message(f"{path.name}: not one of the study's decimal test files, skipped")
-    if not files:
-        raise BadInput(
-            f"{folder}: none of the study's files here (<Task>_decimal_uniform_test_500_shuffle"
-            "[_<model>_re_<effort>].csv); they are in the history of its repository"
-        )
-    return files
-
-
-def _read_questions(task: str, files: list[_File]) -> list[tuple[Item, PublishedLabel]]:
-    """Return the questions of a task: its benchmark file, otherwise its longest response file.
-
-    The id of a repeated question ends in `-2`, `-3`, …
-    """
-    paths = [file.path for file in files if file.task == task and file.vendor is None]
-    paths = paths or [file.path for file in files if file.task == task]
-    tables = [(path, list(read_csv(path, _QUESTION_COLUMNS))) for path in paths]
-    path, rows = max(tables, key=lambda table: len(table[1]))
-    seen: Counter[str] = Counter()
-    questions = []
-    for line, cells in rows:
-        location, prompt = f"{path}, line {line}", cells["text_prompt"]
-        label = parse_label(location, "text_prompt", prompt, cells["answer"])
-        if label.task != task:
-            raise BadInput(
-                f"{location}, field text_prompt: a question of the task {label.task}, "
-                f"expected {task}"
-            )
-        try:
-            item = make_item(task, label.operator, label.operands, {}, prompt=prompt)
-        except ValueError as error:
-            raise BadInput(f"{location}, field text_prompt: {error}") from error
-        seen[item.id] += 1
-        if seen[item.id] > 1:
-            item = msgspec.structs.replace(item, id=f"{item.id}-{seen[item.id]}")
-        is_correct = check_label(label) is None
-        questions.append((item, PublishedLabel(item.id, cells["answer"], is_correct)))
-    return questions
-
-
-def _find_or_write_dataset(
-    path: Path, questions: dict[str, list[tuple[Item, PublishedLabel]]]
-) -> Dataset:
-    """Return the released dataset if it has all of these questions; otherwise write them."""
-
-    def ids_and_prompts(items: Iterable[Item]) -> list[tuple[str, str]]:
-        return [(item.id, item.prompt) for item in items]
-
-    released = released_dataset("paper")
-    items = {task: [item for item, _ in rows] for task, rows in questions.items()}
-    if all(
-        ids_and_prompts(of_task) == ids_and_prompts(released.by_task[task])
-        for task, of_task in items.items()
-    ):
-        return released
-    generator = "the paper's own; answers recomputed exactly"
-    dataset = write_dataset(
-        path, items, name="study", generator=generator, seed=None, split="test", settings={}
-    )
-    write_published_labels(path, (label for rows in questions.values() for _, label in rows))
-    return dataset
-
-
-def _group_by_run(files: list[_File], on_message: Callable[[str], None]) -> list[_RunFiles]:
-    """Return the response files by model and level, with catalogue names if they exist."""
     names = _study_names()
     runs: dict[tuple[str, str], _RunFiles] = {}
-    unnamed: set[tuple[str, str]] = set()
-    for path, task, vendor, effort in files:
-        if vendor is None:
+    for path in sorted(folder.glob("*.csv")):
+        match = _FILE_NAME.fullmatch(path.name)
+        task = names.tasks.get(match["task"]) if match else None
+        if match and task and match["model"] is None:
+            continue  # Questions and labels without responses.
+        model = names.models.get(match["model"]) if match else None
+        level = names.levels.get(match["effort"]) if match else None
+        if not (match and task and model and level):
+            on_message(f"{path.name}: not a file of the paper's decimal test, skipped")
             continue
-        model = names.models.get(vendor, _StudyModel(vendor, vendor))
-        level = model.level or names.levels.get(effort, effort)
-        other = runs.get((model.name, level))
-        is_taken = other is not None and (other.vendor, other.effort) != (vendor, effort)
-        if is_taken:
-            model, level = _StudyModel(vendor, vendor), effort
-        if is_taken or vendor not in names.models:
-            unnamed.add((vendor, effort))
-        key = (model.name, level)
-        runs.setdefault(key, _RunFiles(model, level, vendor, effort, {})).files[task] = path
-    for vendor, effort in sorted(unnamed):
-        on_message(
-            f"{vendor} with effort {effort}: not in the catalogue (or its name is used by another "
-            "file), imported under the name in the file"
+        run = _RunFiles(model, model.level or level, match["model"], match["effort"], {})
+        known = runs.setdefault((model.name, run.level), run)
+        if known[:4] != run[:4]:
+            raise BadInput(
+                f"{path}: {run.vendor} and {known.vendor} are both {model.name} ({run.level}); "
+                "import the files of each from a folder of its own"
+            )
+        known.files[task] = path
+    if not runs:
+        raise BadInput(
+            f"{folder}: none of the paper's responses here (<Task>_decimal_uniform_test_500_shuffle"
+            "_<model>_re_<effort>.csv); they are in the history of its repository"
         )
-    return [runs[key] for key in sorted(runs)]
+    return runs
 
 
-def _import_run(
-    run: _RunFiles,
-    dataset: Dataset,
-    labels: dict[str, str],
-    out: Path,
-    on_message: Callable[[str], None],
-) -> Path:
+def _import_run(run: _RunFiles, dataset: Dataset, labels: dict[str, str], out: Path) -> Path:
     """Write one run folder and return its path."""
     folder = out / f"{run.model.name}_{run.level}"
     tasks = tuple(task for task in TASKS if task in run.files)
     served = run.vendor.replace("__", "/", 1)
-    responses: list[Response] = []
-    for task in tasks:
-        answers = list(_responses(run.files[task], dataset.by_task[task], labels, served))
-        if differing := sum(STUDY_LABEL_KEY in answer.extra for answer in answers):
-            on_message(
-                f"{run.files[task].name}: {differing} labels differ from the benchmark's; the "
-                "paper protocol uses the labels of this file"
-            )
-        responses += answers
+    responses = [
+        response
+        for task in tasks
+        for response in _responses(run.files[task], dataset.by_task[task], labels, served)
+    ]
     info = RunInfo(
         model=run.model.name,
         display=run.model.display,
@@ -275,27 +171,27 @@ def _responses(
     that is not complete and has the number of tokens of an output limit is truncated.
     `extra["study_tokens"]` is the file's `tokens` column, whose unit differs between providers.
 
-    Raises BadInput if its questions are not those of the task.
+    Raises BadInput if its questions or labels are not those of the task.
     """
-    rows = read_csv(path, (*_QUESTION_COLUMNS, "raw_response"))
+    rows = read_csv(path, ("text_prompt", "answer", "raw_response"))
     for number, (line, cells) in enumerate(rows, 1):
         location = f"{path}, line {line}"
         if number > len(items):
-            raise BadInput(f"{location}: more rows than the benchmark's {len(items)}")
-        item, prompt, text = items[number - 1], cells["text_prompt"], cells["raw_response"]
-        if prompt != item.prompt:
-            raise BadInput(
-                f"{location} (row {number}): the question is {prompt[:60]!r}, but "
-                f"{item.prompt[:60]!r} in the benchmark; these files do not belong together"
-            )
+            raise BadInput(f"{location}: more rows than the {len(items)} questions of the task")
+        item, text = items[number - 1], cells["raw_response"]
+        known = {"text_prompt": item.prompt, "answer": labels[item.id]}
+        for column, value in known.items():
+            if cells[column] != value:
+                raise BadInput(
+                    f"{location} (row {number}): {column} is {cells[column][:60]!r}, but "
+                    f"{value[:60]!r} in the dataset {PAPER}; this is another file"
+                )
         extra: dict[str, Scalar] = {}
         tokens = _number(location, cells, "tokens")
         if tokens is not None:
             extra["study_tokens"] = int(tokens) if tokens.is_integer() else tokens
-        if cells["answer"] != labels[item.id]:
-            extra[STUDY_LABEL_KEY] = cells["answer"]
         usage = _usage(location, cells)
-        # For requests with the study's own provider key (BYOK), `usage.cost` is only the router's
+        # For requests with the paper's own provider key (BYOK), `usage.cost` is only the router's
         # fee, and the upstream cost is the price.
         own_key = cells.get("usage.is_byok", "").strip().lower() == "true"
         column = "usage.cost_details.upstream_inference_cost" if own_key else "usage.cost"

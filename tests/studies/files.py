@@ -1,73 +1,46 @@
-"""A small study in the format of the paper's files, and the check of committed pages."""
+"""Responses in the format of the paper's files, and the check of committed pages."""
 
 from __future__ import annotations
 
 import csv
 import re
 from collections.abc import Mapping, Sequence
+from itertools import zip_longest
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 
-
-class Row(NamedTuple):
-    """A question, its published label and a model's response."""
-
-    prompt: str
-    label: str
-    text: str
-
-
-ADDITION = (
-    # The label is wrong, the answer is correct.
-    Row("What is 1.5 + 2.25?", "3.7499", '{"answer": 3.75}'),
-    # Rounded to 15 digits the answer equals the label; truncated it does not.
-    Row("What is 1234.5 + 0.0678901234567?", "1234.56789012346", '{"answer": 1234.5678901234567}'),
-    # The study takes the first number, which is not the answer.
-    Row("What is 2 - 0.5?", "1.5", '2 - 0.5 = {"answer": 1.5} {}'),
-    # Only in the benchmark: there is no response.
-    Row("What is 7 + 1?", "8", ""),
-)
-MINMAX = (
-    Row("What is the maximum of the list [5, 3.5]?", "5", '{"answer": 5.0}'),
-    Row("What is the minimum of the list [5, 3.5]?", "3.5", '{"answer": 3.5}'),
-)
-
-
-def write_benchmark(folder: Path, task: str, rows: Sequence[Row]) -> None:
-    """Write the benchmark file of a task."""
-    lines = [{"text_prompt": row.prompt, "answer": row.label} for row in rows]
-    _write(folder / f"{task}_decimal_uniform_test_500_shuffle.csv", lines)
+from numbench.dataset.store import open_dataset
+from numbench.scoring.published_labels import read_published_labels
 
 
 def write_responses(
-    folder: Path, task: str, rows: Sequence[Row], model: str = "openai__gpt-5", effort: str = "high"
-) -> None:
-    """Write the response file of a model."""
-    lines = [
-        {"text_prompt": row.prompt, "answer": row.label, "raw_response": row.text, "tokens": "7"}
-        for row in rows
+    folder: Path,
+    texts: Sequence[str],
+    task: str = "addition",
+    vendor: str = "openai__gpt-5",
+    effort: str = "high",
+    cells: Sequence[Mapping[str, str]] = (),
+) -> Path:
+    """Write a file of responses to the first questions of a task as the paper did; return it.
+
+    cells: further cells of each row, or other ones.
+    """
+    dataset = open_dataset("paper")
+    labels = read_published_labels(dataset.path)
+    rows = [
+        {"text_prompt": item.prompt, "answer": labels[item.id], "raw_response": text, "tokens": "7"}
+        for item, text in zip(dataset.by_task[task], texts, strict=False)
     ]
-    name = f"{task}_decimal_uniform_test_500_shuffle_{model}_re_{effort}.csv"
-    _write(folder / name, lines)
-
-
-def small_study(folder: Path) -> Path:
-    """Write a study with two tasks and one model."""
-    write_benchmark(folder, "Addition", ADDITION)
-    write_benchmark(folder, "MinMax", MINMAX)
-    write_responses(folder, "Addition", ADDITION[:3])
-    write_responses(folder, "MinMax", MINMAX)
-    return folder
-
-
-def _write(path: Path, lines: Sequence[dict[str, str]]) -> None:
+    rows = [{**row, **own} for row, own in zip_longest(rows, cells, fillvalue={})]
+    path = folder / f"{task.title()}_decimal_uniform_test_500_shuffle_{vendor}_re_{effort}.csv"
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, list(lines[0]))
+        columns = list(dict.fromkeys(column for row in rows for column in row))
+        writer = csv.DictWriter(file, columns, restval="")
         writer.writeheader()
-        writer.writerows(lines)
+        writer.writerows(rows)
+    return path
 
 
 def assert_is_committed(files: Mapping[str, bytes], folder: Path) -> None:

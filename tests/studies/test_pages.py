@@ -1,4 +1,4 @@
-"""The studies of the paper's responses give the committed tables and pages."""
+"""The studies of the paper's responses give the committed pages."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ import pytest
 
 import numbench as nb
 from studies import references
-from tests.studies.files import small_study
+from tests.studies.files import write_responses
 
 ROOT = Path(__file__).parents[2]
 BUNDLED = ROOT / references.FOLDER / "scores.parquet"
@@ -56,13 +56,12 @@ def test_the_bundled_scores_have_the_means_of_the_rescored_study() -> None:
 def test_the_command_scores_the_responses_of_any_folder(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    study = small_study(tmp_path / "raw")
+    study = write_responses(tmp_path / "raw", ['{"answer": 522579999.999991}', "no"]).parent
     assert references.main([str(study), "--out", str(tmp_path)]) == 0
     scores = pd.read_parquet(tmp_path / "scores.parquet")
     assert scores[["model", "level"]].drop_duplicates().values.tolist() == [["gpt-5", "maximal"]]
-    # The last question has no response.
-    assert scores["exact_match"].tolist() == [True, True, True, True, True, None]
-    assert scores["error_kind"].tolist()[-1] == "missing"
+    assert scores["exact_match"].tolist() == [True, False, *[None] * 498]
+    assert scores["error_kind"].tolist()[2:] == ["missing"] * 498
     assert references.main([str(tmp_path / "none")]) == 2
     assert capsys.readouterr().err.endswith("none: no such folder\n")
 

@@ -2,29 +2,57 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pandas as pd
 import pytest
 
 import numbench as nb
-from numbench.study_import import import_study
+from numbench.dataset.store import write_dataset
+from numbench.scoring.published_labels import PublishedLabel, write_published_labels
+from numbench.tasks.items import make_item
 from studies.rescored.tables import EFFECTS, effects
-from tests.studies.files import ADDITION, small_study, write_benchmark, write_responses
+from tests.report import runs
+
+Case = tuple[str, str, tuple[str, ...], str, str | None]
+
+WRONG_LABEL = ("addition", "+", ("1.5", "2.25"), "3.7499")
+CASES: tuple[Case, ...] = (
+    (*WRONG_LABEL, '{"answer": 3.75}'),
+    # Rounded to 15 digits the answer equals the label; truncated it does not.
+    ("addition", "+", ("1234.5", "0.0678901234567"), "1234.56789012346",
+     '{"answer": 1234.5678901234567}'),
+    # The paper takes the first number, which is not the answer.
+    ("addition", "-", ("2", "0.5"), "1.5", '2 - 0.5 = {"answer": 1.5} {}'),
+    # There is no response.
+    ("addition", "+", ("7", "1"), "8", None),
+    ("minmax", "maximum", ("5", "3.5"), "5", '{"answer": 5.0}'),
+    ("minmax", "minimum", ("5", "3.5"), "3.5", '{"answer": 3.5}'),
+)  # fmt: skip
 
 
-def changes(folder: Path) -> pd.DataFrame:
+def changes(folder: Path, cases: Sequence[Case]) -> pd.DataFrame:
     """Return the effects of the causes on exact match by task."""
-    (run,) = import_study(folder / "csv", folder / "runs", lambda _: None)
-    wrong = nb.audit(folder / "csv").wrong
-    prompts = {error.label.prompt for errors in wrong.values() for error in errors}
-    table = effects(nb.score(run), nb.score(run, protocol="paper"), prompts)
+    items: dict[str, list[nb.Item]] = {}
+    labels, responses = [], {}
+    for task, operator, operands, label, text in cases:
+        item = make_item(task, operator, operands, {})
+        items.setdefault(task, []).append(item)
+        labels.append(PublishedLabel(item.id, label))
+        if text is not None:
+            responses[item.id] = nb.Response(item_id=item.id, text=text)
+    about = {"name": "d", "generator": "test", "seed": 1, "split": "test", "settings": {}}
+    data = write_dataset(folder / "d", items, **about)  # type: ignore[arg-type]
+    write_published_labels(data.path, labels)
+    run = runs.run(folder / "run", data, responses, tasks=tuple(items))
+    wrong = {items["addition"][0].prompt}
+    table = effects(nb.score(run), nb.score(run, protocol="paper"), wrong)
     return table[table["metric"] == "exact_match"].set_index("task")
 
 
 def test_each_cause_has_its_own_effect(tmp_path: Path) -> None:
-    small_study(tmp_path / "csv")
-    table = changes(tmp_path)
+    table = changes(tmp_path, CASES)
     assert table["paper_scoring"].to_dict() == {"addition": 0, "minmax": 50}
     assert table.loc["addition", list(EFFECTS)].to_dict() == {
         "labels": 25, "digits": 25, "notation": 0, "parsing": 25, "failed": 25,
@@ -40,9 +68,6 @@ def test_each_cause_has_its_own_effect(tmp_path: Path) -> None:
 def test_a_corrected_label_raises_or_lowers_the_score(
     tmp_path: Path, text: float, before: float, effect: float
 ) -> None:
-    row = ADDITION[0]._replace(text=f'{{"answer": {text}}}')
-    write_benchmark(tmp_path / "csv", "Addition", [row])
-    write_responses(tmp_path / "csv", "Addition", [row])
-    found = changes(tmp_path).loc["addition"]
-    assert (found["paper_scoring"], found["labels"]) == (before, effect)
-    assert found[list(EFFECTS)].sum() == effect
+    known = changes(tmp_path, [(*WRONG_LABEL, f'{{"answer": {text}}}')]).loc["addition"]
+    assert (known["paper_scoring"], known["labels"]) == (before, effect)
+    assert known[list(EFFECTS)].sum() == effect

@@ -95,8 +95,7 @@ def import_(paths: list[Path], *, dataset: str | None = None, out: Path | None =
       numbench report results/imported
 
     Logs must be of numbench's own task. What a log does not hold is unknown in the run. Writes to
-    --out one run folder per log, or of the paper one per model and reasoning level, on the released
-    dataset paper. Files with other questions become a dataset of their own in --out.
+    --out one run folder per log; of the paper, one per model and reasoning level.
 
     Options:
       paths: Logs, folders of logs, or the folder of the paper's files.

@@ -21,9 +21,6 @@ from numbench.tasks import TASKS
 ITEMS_PER_TASK = 500
 """Number of items per task that the study averaged over."""
 
-STUDY_LABEL_KEY = "study_label"
-"""Key of `Response.extra` with the label that the study scored an imported response against."""
-
 STUDY_NUMBER = re.compile(
     r"[-+]?(?:0(?!\.[0-9])|[0-9]*\.[0-9]+|[1-9][0-9]*)(?:[eE][-+]?[0-9]+)?", re.ASCII
 )
@@ -49,28 +46,17 @@ _LONE_LETTER = re.compile(r"(?<![A-Z])[A-F](?![A-Z])")
 def score_paper(item: Item, response: Response | None, label: Answer | None = None) -> Score:
     """Return the study's score of one response.
 
-    label: the dataset's published label; see `expected_answer`.
+    label: the dataset's published label; without one, the exact answer counts.
     """
     if response is None:
         return _score(item, "missing", None, False, 0.0)
-    truth = _as_text(expected_answer(item, response, label))
+    truth = _as_text(item.answer if label is None else label)
     parsed = parse_paper(response.text, item.task)
     if parsed is None:
         return _score(item, unparsed_status(response), None, False, 0.0)
     if _has_log_smape(item.task):
         return _score(item, "ok", parsed, _same_digits(parsed, truth), _log_smape(parsed, truth))
     return _score(item, "ok", parsed, _comparison_task_match(item.task, parsed, truth), 0.0)
-
-
-def expected_answer(item: Item, response: Response | None, label: Answer | None) -> Answer:
-    """Return the answer that `paper` compares with.
-
-    The first of: the label stored with an imported response, the dataset's published label, the
-    exact answer.
-    """
-    if response is not None and isinstance(own := response.extra.get(STUDY_LABEL_KEY), str):
-        return own
-    return item.answer if label is None else label
 
 
 def study_token_counts(info: RunInfo, responses: Iterable[Response]) -> list[float]:

@@ -15,7 +15,7 @@ from numbench.records import Answer, Item, Response, Score
 from numbench.reporting.digit_alignment import align_digits
 from numbench.reporting.page.escape import truncate_middle
 from numbench.scoring import ScoredItem, ScoredRun
-from numbench.scoring.paper_protocol import STUDY_NUMBER, expected_answer
+from numbench.scoring.paper_protocol import STUDY_NUMBER
 from numbench.tasks import TASKS
 
 MAX_TEXT_LENGTH = 500
@@ -78,7 +78,7 @@ def _rows(run: ScoredRun, indices: dict[tuple[str, str], int]) -> list[_Row]:
         if not is_paper:
             return row.item.answer
         # The paper protocol compares with the label of the study, if it has one.
-        label = expected_answer(row.item, row.response, labels.get(row.item.id))
+        label: Answer = labels.get(row.item.id, row.item.answer)
         return _as_answer_kind(label, row.item)
 
     return [
