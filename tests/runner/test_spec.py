@@ -67,7 +67,7 @@ def test_the_help_has_at_most_30_options_in_panels() -> None:
     panels = text[text.index("\nModel:") :].split("\n\n")
     names = [panel.strip().partition(":")[0] for panel in panels]
     assert names == [
-        "Model", "Questions", "Sampling", "Limits", "Server", "Experimental", "Options",
+        "Model", "Questions", "Sampling", "Limits", "Server", "Options",
     ]  # fmt: skip
     options = [line for panel in panels for line in panel.splitlines() if line[:3] == "  -"]
     assert len(options) - 1 <= 30  # without --help

@@ -46,12 +46,12 @@ def generate(
     Writes to --out: one or more files per task and manifest.json (settings and SHA-256 hashes).
 
     Options:
-      name: Name of the dataset.
-      tasks (A,B|all): Tasks, separated by commas, or all nine of the paper (with --numbers in bits
-        or a size: all that have such questions).
-      split: Split; no question is in two splits.
+      name (NAME): Name of the dataset.
+      tasks (A,B|all): Tasks, separated by commas. `all` are the nine of the paper, or with
+        --numbers in bits or a size all that have such questions.
+      split: Split of the questions; no question is in two splits.
       size (N): Questions per task.
-      seed: Random seed; equal seeds give equal files.
+      seed (N): Seed of the questions; equal seeds give equal files.
       numbers (TEXT): How large the numbers are: 'N digits' (significant digits per operand, 3 to
         17); 'N bits' (operands are integers from 1 to 2^N - 1, N from 2 to 24); 'N bits / 10^J'
         (divided by powers of ten up to 10^J); for scaled tasks like long_addition or chain 'size N'

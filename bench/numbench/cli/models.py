@@ -44,16 +44,16 @@ def plan_precision(
     the paper published for the model. Writes no files. Needs no API key.
 
     Options:
-      model: A name from `numbench models`, or a route. [default: the pilot's]
+      model (NAME): A name from `numbench models`, or a route. [default: the pilot's]
       reasoning (LEVEL): Reasoning level; needed if the model has more than one.
       precision (POINTS): Half-width of each task's 95% interval.
-      difference (POINTS): Difference to detect with 80% power.
+      difference (POINTS): Also plan for detecting this difference with 80% power.
       samples (K): Samples per question.
       pilot (RUN): Run with the scores to expect. [default: published]
-      dataset: Name or folder of a dataset.
-      tasks (A,B|all): Tasks, separated by commas, or all of the dataset.
+      dataset (NAME|FOLDER): Name or folder of a dataset.
+      tasks (A,B|all): Tasks, separated by commas.
       few_shot (N): Worked examples before each question.
-      batch: Prices of the batch API.
+      batch: Use the prices of the batch API.
     """
     from numbench.reporting.precision_plan import plan_precision as plan_items
     from numbench.reporting.precision_plan import precision_table

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable, Container, Mapping
 from dataclasses import MISSING, Field
@@ -29,22 +30,23 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
-TASKS_HELP = "Tasks, separated by commas. [default: all]"
-
-
 _SEVERAL = " Several: one run each."
 
 
 class CommandWithPanels(TyperCommand):
     """A command whose help shows the options under the headings of their panels."""
 
+    def collect_usage_pieces(self, ctx: Any) -> list[str]:
+        """Return the arguments as `OLD [NEW]`, without typer's braces."""
+        return [re.sub("[{}]", "", piece) for piece in super().collect_usage_pieces(ctx)]
+
     def format_options(self, ctx: Any, formatter: Any) -> None:
         """Write a list of options for each panel."""
-        parameters = self.get_params(ctx)
-        records = [
-            (getattr(each, "rich_help_panel", None) or "Options", each.get_help_record(ctx))
-            for each in parameters
-        ]
+        records = []
+        for each in self.get_params(ctx):
+            name, text = each.get_help_record(ctx) or ("", "")
+            name = name.partition(" <")[0] if each.param_type_name == "argument" else name
+            records.append((getattr(each, "rich_help_panel", None) or "Options", (name, text)))
         _write_sections(formatter, get_args(Panel), records)
 
 
@@ -67,7 +69,7 @@ class CommandGroups(TyperGroup):
 
 def _write_sections(formatter: Any, panels: Any, records: Any) -> None:
     for panel in panels:
-        if rows := [record for of_panel, record in records if of_panel == panel and record]:
+        if rows := [record for of_panel, record in records if of_panel == panel and record[0]]:
             with formatter.section(panel):
                 formatter.write_dl(rows)
 
@@ -127,6 +129,7 @@ def _parameter(each: Parameter, help_: Help) -> Parameter:
         "show_default": _is_shown(each.default),
     }
     if _is_argument(each):
+        about["metavar"] = each.name.upper()
         return each.replace(annotation=Annotated[each.annotation, typer.Argument(**about)])
     name = f"--{each.name.strip('_').replace('_', '-')}"
     names = f"{name}/--no-{name[2:]}" if each.default is True else name
@@ -143,7 +146,6 @@ def _parameter_of_field(each: Field[Any], help_: Help, default: object) -> Param
         help=help_.text,
         metavar=help_.metavar or None,
         rich_help_panel=each.metadata["panel"],
-        autocompletion=_complete_levels if each.name == "reasoning" else None,
         show_default=_is_shown(default),
     )
     return Parameter(
@@ -152,7 +154,7 @@ def _parameter_of_field(each: Field[Any], help_: Help, default: object) -> Param
 
 
 def _is_shown(default: object) -> bool:
-    return default is not None and default is not False and default not in (Parameter.empty, "")
+    return not isinstance(default, bool) and default not in (None, Parameter.empty, "")
 
 
 def _default(each: Field[Any]) -> Any:
@@ -184,19 +186,6 @@ def swept_values(kind: type[RunSpec], values: dict[str, Any]) -> dict[str, list[
                 name = option_name(each.name)
                 raise BadInput(f"{name} {text!r}: give a value, or several separated by commas")
     return swept
-
-
-def _complete_levels(ctx: typer.Context, incomplete: str) -> list[str]:
-    """Return the levels of the model of the command, or of all named models, for a list too."""
-    from numbench.models.catalogue import bundled_models, levels_of_model
-
-    try:
-        levels = levels_of_model(ctx.params.get("model") or "")
-    except BadInput:
-        levels = tuple(level for model in bundled_models() for level in model.all_levels())
-    earlier, comma, last = incomplete.rpartition(",")
-    found = [level for level in dict.fromkeys(levels) if level.startswith(last)]
-    return [f"{earlier}{comma}{level}" for level in found]
 
 
 def print_to_stderr(message: str) -> None:

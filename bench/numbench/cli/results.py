@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from numbench.cli.options import console, plain_table, print_to_stderr
-from numbench.errors import NumbenchError
+from numbench.cli.options import console, plain_table, print_lines, print_to_stderr
+from numbench.errors import BadInput, NumbenchError
 from numbench.records import ProtocolName
 from numbench.runner.spec import listed_values, parse_tasks
 
@@ -48,7 +48,7 @@ def report(
       runs: Run folders, or folders of runs. [default: results/, without the demo's]
       protocol: exact: exact truth and a strict parser. lenient: the same, and answers in other
         formats are read too. paper: the paper's scoring.
-      references: Compare runs on the dataset paper with published models.
+      references: Compare runs on the dataset paper with the published models. [default: yes]
       out (FOLDER): Folder to write.
       formats (LIST): Formats of the figures: svg, png, pdf.
     """
@@ -137,13 +137,14 @@ def show(
       numbench show results/RUN --wrong --tasks mean --limit 5
       numbench show results/RUN --kind carry --kind swap
       numbench show results/RUN --item addition-9d0c
+      numbench show results                              the runs in a folder
 
     Prints to the terminal and writes no files.
 
     Options:
-      run: Run folder.
+      run: Run folder. For a folder of runs, their names are listed.
       wrong: Only wrong answers.
-      tasks (A,B|all): Tasks, separated by commas, or all of the dataset.
+      tasks (A,B|all): Tasks, separated by commas.
       kind (KIND): Only this kind of error (see docs/scoring.md). Repeatable.
       difficulty (MIN MAX): Only questions with a difficulty δ in this range.
       item (PREFIX): Only questions whose id starts with this. Repeatable.
@@ -152,7 +153,12 @@ def show(
         formats are read too. paper: the paper's scoring.
     """
     from numbench.item_view import ItemFilter, show_items
+    from numbench.journal import find_runs
 
+    runs = find_runs([run])
+    if run not in runs:
+        print_lines(*runs, f"next: numbench show {runs[0]}")
+        return
     item_filter = ItemFilter(parse_tasks(tasks), wrong, kind, difficulty, item, limit)
     terminal = console()
     for text in show_items(run, item_filter, protocol):
@@ -204,7 +210,7 @@ def demo(*, dataset: str = "v1", out: Path = Path("results/demo")) -> None:
     report-integers/ (see numbench report --help).
 
     Options:
-      dataset: Name or folder of a dataset.
+      dataset (NAME|FOLDER): Name or folder of a dataset.
       out (FOLDER): Folder to write.
     """
     from numbench.demo import demo as run_demo

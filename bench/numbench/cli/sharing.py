@@ -197,8 +197,9 @@ def leaderboard(
     Options:
       runs: Run folders, or folders of runs.
       published: Also show the paper's published scores, if all runs are on its questions or v1.
+        [default: yes]
       out (FOLDER): Folder to write: new, or an earlier site.
-      title: Heading of the first page.
+      title (TEXT): Heading of the first page.
       repository (URL): Where runs are submitted; linked.
     """
     from numbench.leaderboard import DEFAULT_TITLE, write_leaderboard

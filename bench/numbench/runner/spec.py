@@ -24,7 +24,7 @@ from numbench.records import PAPER
 if TYPE_CHECKING:
     from numbench.runner.progress import ProgressCallback
 
-Panel = Literal["Model", "Questions", "Sampling", "Limits", "Server", "Experimental", "Options"]
+Panel = Literal["Model", "Questions", "Sampling", "Limits", "Server", "Options"]
 """The headings of the options in the help of a command."""
 
 RetryKind = Literal["empty", "truncated", "refused", "error"]
@@ -162,11 +162,11 @@ class RunSpec:
     """A run of a model on a dataset, as the user specifies it.
 
     Options:
-      model: A name from `numbench models`, or a route like openai/NAME.
+      model (NAME): A name from `numbench models`, or a route like openai/NAME.
       reasoning (LEVEL,…): Reasoning level, such as none, low or max, or a number of reasoning
         tokens; needed if the model has more than one level. Several: one run each.
-      dataset: Name or folder of a dataset. With `paper`, the paper's questions, reports compare the
-        run question by question with thirteen published configurations.
+      dataset (NAME|FOLDER): Name or folder of a dataset. With `paper`, the paper's questions,
+        reports compare the run question by question with thirteen published configurations.
       tasks (A,B|all): Tasks, separated by commas. [default: all]
       limit (N): Only the first N questions per task. [default: all]
       shard (I/N): Only part I of N of each task's questions, to share a run between machines. Join
@@ -180,7 +180,8 @@ class RunSpec:
       samples (K): Ask for K answers to each question, to measure how they vary.
       temperature (T): Sampling temperature. [default: 0, if the model accepts one]
       max_tokens (TOKENS): Maximum length of an answer. [default: the model's limit]
-      seed: Sampling seed, if the API has one. [default: the catalogue's]
+      seed (N): Seed of the model's sampling, if the API has one; the questions do not depend on
+        it. [default: the catalogue's]
       structured: Send the JSON schema of the answer. [default: the catalogue's; else only to models
         known to accept it]
       params (KEY=VALUE): Add a parameter to every request, nested by dots, the value in JSON:
@@ -191,14 +192,14 @@ class RunSpec:
       timeout (SECONDS|30m|8h): Maximum time per request. [default: 30m]
       concurrency (N): Maximum number of requests in flight. [default: 16; checkpoints 256]
       rpm (N): Maximum number of requests per minute. [default: no cap]
-      retry (KIND,…): Request again what is empty, truncated (--max-tokens may differ), refused, or
-        a permanent error. [default: nothing]
+      retry (KIND,…): Ask again where the stored answer is of such a kind: empty, truncated
+        (--max-tokens may differ), refused, error (a permanent failure). [default: none]
       base_url (URL): Another server with the same API, like vLLM or Ollama.
       api_key_env (VARIABLE): Environment variable with the key for --base-url, which needs https://
         beyond private networks then.
       headers (NAME=VALUE): Add an HTTP header to every request. Its value is not stored. May be
         repeated.
-      api: OpenAI's API: Chat Completions or Responses.
+      api: Which of OpenAI's APIs: Chat Completions or Responses.
       stream: Stream answers, so that long ones survive networks that drop idle connections.
         [default: yes, except with --base-url]
       batch: Use the provider's batch API: half the price, answers within 24 hours.
@@ -213,15 +214,15 @@ class RunSpec:
     tasks: Sequence[str] | None = option(None, "Questions", parse=parse_tasks)
     limit: int | None = option(None, "Questions", at_least=1)
     shard: str | None = option(None, "Questions")
-    prompts: str | Path = option(PAPER, "Experimental", is_swept=True)
-    transform: str | None = option(None, "Experimental", is_swept=True)
-    few_shot: int = option(0, "Experimental", is_recorded=True)
+    prompts: str | Path = option(PAPER, "Questions", is_swept=True)
+    transform: str | None = option(None, "Questions", is_swept=True)
+    few_shot: int = option(0, "Questions", is_recorded=True)
     samples: int = option(1, "Sampling", at_least=1, is_recorded=True)
     temperature: float | None = option(None, "Sampling", at_least=0, is_setting=True)
     max_tokens: int | None = option(None, "Sampling", at_least=1, is_setting=True)
     seed: int | None = option(None, "Sampling", is_setting=True)
-    structured: bool | None = option(None, "Experimental", is_setting=True)
-    params: Mapping[str, object] = option(dict, "Experimental", parse=parse_params, is_setting=True)
+    structured: bool | None = option(None, "Server", is_setting=True)
+    params: Mapping[str, object] = option(dict, "Server", parse=parse_params, is_setting=True)
     max_cost: float | None = option(None, "Limits", above=0)
     time_limit: float | None = option(None, "Limits", parse=parse_duration, above=0)
     timeout: float = option(1800.0, "Limits", parse=parse_duration, above=0)
@@ -274,7 +275,7 @@ class HorizonSpec(RunSpec):
         means that the 95% interval is about 20% wide on either side.
       max_items (N): Maximum number of questions per task.
       max_size (N): Largest size to ask, 8 or more. [default: 4096]
-      question_seed (N): Random seed of the questions.
+      question_seed (N): Seed of the questions; --seed is that of the model's sampling.
       out (FOLDER): Run folder. [default: results/MODEL_LEVEL_horizon]
     """
 
