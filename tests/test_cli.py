@@ -110,7 +110,7 @@ def test_help_names_units_and_defaults() -> None:
     assert "Usage: numbench report [OPTIONS] [RUNS]..." in text
     assert "RUNS Run folders, or folders of runs." in text
     assert "--references / --no-references" in text and "[default: yes]" in text
-    assert "Usage: numbench compare [OPTIONS] OLD [NEW] " in " ".join(help_of("compare").split())
+    assert "Usage: numbench compare [OPTIONS] OLD NEW " in " ".join(help_of("compare").split())
 
 
 def test_the_overview_lists_the_commands_in_groups() -> None:

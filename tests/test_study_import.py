@@ -10,7 +10,12 @@ import pytest
 
 import numbench as nb
 from numbench.csv_files import read_csv
-from numbench.dataset.store import RELEASED_DATASETS, open_dataset
+from numbench.dataset.store import (
+    RELEASED_DATASETS,
+    PublishedLabel,
+    open_dataset,
+    read_published_labels,
+)
 from numbench.errors import BadInput
 from numbench.journal import read_run
 from numbench.jsonl import read_lines

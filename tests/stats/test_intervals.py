@@ -37,6 +37,25 @@ def test_wilson_bounds_are_the_critical_values_of_the_score_test(
     assert 0 <= low <= p <= high <= 1
 
 
+@pytest.mark.parametrize(
+    ("successes", "n", "interval"),
+    [
+        # The example of Newcombe (1998).
+        (81, 263, (0.2553, 0.3662)),
+        (0, 500, (0.0, 0.0076)),
+        (1, 500, (0.0004, 0.0112)),
+        (500, 500, (0.9924, 1.0)),
+        (0.5, 1, (0.0546, 0.9454)),
+    ],
+)
+def test_wilson_reproduces_known_intervals(
+    successes: float, n: int, interval: tuple[float, float]
+) -> None:
+    low, high = wilson(successes, n)
+    assert (round(low, 4), round(high, 4)) == interval
+    assert (low == 0, high == 1) == (successes == 0, successes == n)
+
+
 @pytest.mark.parametrize(("successes", "n"), [(0, 0), (3, 2), (-1, 2)])
 def test_wilson_rejects_impossible_counts(successes: int, n: int) -> None:
     with pytest.raises(ValueError, match="observations"):
@@ -99,6 +118,23 @@ def test_bounds_of_few_errors_are_those_of_a_poisson_number() -> None:
         expected = 500 * (1 - high)
         fewer = sum(math.exp(-expected) * expected**k / math.factorial(k) for k in range(errors))
         assert 1 - fewer == pytest.approx(0.05, abs=1e-5)
+
+
+SCORES = st.lists(st.floats(0, 1), min_size=1, max_size=40)
+
+
+@given(SCORES, st.booleans())
+def test_score_interval_includes_the_mean_and_has_a_width(
+    scores: list[float], stratified: bool
+) -> None:
+    column = np.array(scores)
+    design = Design(np.arange(len(scores)), 1 / len(scores)) if stratified else None
+    low, high = score_interval(column, 1.0, design)
+    assert -1e-12 <= low <= column.mean() + 1e-12
+    assert column.mean() - 1e-12 <= high <= 1 + 1e-12
+    assert high - low > 1e-3
+    mirrored = score_interval(1 - column, 1.0, design)
+    assert (1 - mirrored.high, 1 - mirrored.low) == pytest.approx((low, high), abs=1e-9)
 
 
 def test_difference_interval_of_matches_has_the_standard_error_of_bonett_and_price() -> None:

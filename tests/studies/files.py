@@ -10,8 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from numbench.dataset.store import open_dataset
-from numbench.scoring.published_labels import read_published_labels
+from numbench.dataset.store import open_dataset, read_published_labels
 
 
 def write_responses(

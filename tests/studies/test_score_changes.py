@@ -9,8 +9,7 @@ import pandas as pd
 import pytest
 
 import numbench as nb
-from numbench.dataset.store import write_dataset
-from numbench.scoring.published_labels import PublishedLabel, write_published_labels
+from numbench.dataset.store import PublishedLabel, write_dataset, write_published_labels
 from numbench.tasks.items import make_item
 from studies.rescored.tables import EFFECTS, effects
 from tests.report import runs

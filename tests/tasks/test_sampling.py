@@ -1,8 +1,9 @@
-"""Sampled questions: the scalar definitions hold for the arrays; splits, shards, ids, rounding."""
+"""Sampled questions: equal to those of the scalar oracle; range, digits, splits, shards, ids."""
 
 from __future__ import annotations
 
 from collections import Counter
+from decimal import Decimal
 from fractions import Fraction
 from itertools import islice
 
@@ -12,19 +13,21 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from numbench.records import Item
-from numbench.tasks import PAPER_TASKS
+from numbench.tasks import PAPER_TASKS, RandomWords
 from numbench.tasks.decimal_arrays import round_to_digits
-from numbench.tasks.items import SPLIT_BUCKETS, item_id, make_item, shard_of, split_of
+from numbench.tasks.exact_arithmetic import in_range
+from numbench.tasks.items import SPLIT_BUCKETS, item_id, shard_of, split_of
 from numbench.tasks.questions import SeenHashes
 from numbench.tasks.shards import INTEGER_TASKS, ItemsExhausted, Shard, generate_items
 from tests import reference_answers
+from tests.tasks import oracle
 
 
 def sample(task: str, count: int, digits: int = 15, seed: int = 7) -> list[Item]:
     return list(islice(generate_items(Shard(task, seed, "train", max_digits=digits)), count))
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=60)
 @given(
     task=st.sampled_from(list(PAPER_TASKS)),
     seed=st.integers(0, 2**64),
@@ -34,18 +37,36 @@ def sample(task: str, count: int, digits: int = 15, seed: int = 7) -> list[Item]
     shift=st.integers(0, 6),
     count=st.integers(1, 3),
 )
-def test_items_made_in_arrays_follow_the_scalar_definitions(
+def test_questions_are_those_of_the_scalar_oracle(
     task: str, seed: int, split: str, digits: int, bits: int | None, shift: int, count: int
 ) -> None:
-    """Prompts, exact answers, difficulties, ids, splits and shards; which numbers is pinned."""
-    bits = bits if task in INTEGER_TASKS else None
+    """Words, prompts, exact answers, difficulties, ids, splits and shards are the same, too."""
+    if task not in INTEGER_TASKS:
+        bits = None
     shard = Shard(task, seed, split, count - 1, count, digits, bits, shift if bits else 0)
     try:
-        for item in islice(generate_items(shard), 60):
-            assert item == make_item(task, item.operator, item.operands, item.params)
-            assert (split_of(item.operands), shard_of(item.operands, count)) == (split, count - 1)
+        drawn = list(islice(generate_items(shard), 60))
     except ItemsExhausted:
         return
+    assert drawn == list(islice(oracle.items(shard), len(drawn)))
+
+
+@pytest.mark.parametrize("digits", [3, 15, 17])
+@pytest.mark.parametrize("task", PAPER_TASKS)
+def test_operands_and_answers_respect_the_rules(task: str, digits: int) -> None:
+    def digits_of(number: str) -> int:
+        return len(number.lstrip("-").replace(".", "").strip("0"))
+
+    for item in sample(task, 400, digits):
+        for operand in item.operands:
+            assert in_range(operand) and digits_of(operand) <= digits, item
+        if PAPER_TASKS[task].metric == "log_smape":
+            assert in_range(str(item.answer)) and digits_of(str(item.answer)) <= 15
+        if "length" in item.params:
+            elements = [Decimal(n) for n in item.operands[task == "interval" :]]
+            assert 2 <= len(elements) <= 5 and len(set(elements)) > 1
+            assert task != "interval" or elements == sorted(set(elements))
+            assert task not in ("mean", "std") or sum(elements)
 
 
 def test_mean_and_std_share_their_lists() -> None:
@@ -76,6 +97,18 @@ def test_the_item_id_is_fixed_and_ignores_notation() -> None:
     assert item_id("addition", "+", ("1.0", "20e-1")) == "addition-5e77a7fcdb92e703"
     others = [("-", ("1", "2")), ("+", ("2", "1")), ("+", ("1", "-2")), ("+", ("1", "20"))]
     assert len({item_id("addition", *question) for question in others}) == 4
+
+
+@given(st.integers(0, 2**64 - 1), st.integers(1, 10**18))
+def test_words_are_mapped_evenly_and_monotonically(word: int, bound: int) -> None:
+    value = RandomWords([word]).randbelow(bound)
+    assert 0 <= value < bound
+    assert value * 2**64 <= word * bound < (value + 1) * 2**64
+
+
+def test_weights_are_proportions() -> None:
+    hits = [RandomWords([i << 61]).weighted_index([1, 0, 2, 5]) for i in range(8)]
+    assert hits == [0, 2, 2, 3, 3, 3, 3, 3]
 
 
 @given(st.lists(st.lists(st.integers(0, 300), max_size=30), max_size=12), st.integers(0, 4))

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from numbench.cli.options import console, plain_table, print_lines, print_to_stderr
-from numbench.errors import BadInput, NumbenchError
+from numbench.errors import NumbenchError
 from numbench.records import ProtocolName
 from numbench.runner.spec import listed_values, parse_tasks
 
