@@ -152,10 +152,11 @@ def test_a_lasting_failure_is_recorded_and_retried_by_the_next_call(
     broken = True
 
     async def script(received: ReceivedRequest) -> Reply:
-        return servers.error(503) if broken and "minimum" in received.prompt else servers.chat()
+        return servers.error(500) if broken and "minimum" in received.prompt else servers.chat()
 
+    # One at a time: several that fail with no answer in between would be an outage.
     with serve(script) as server:
-        report = go(server, dataset, tmp_path / "run", max_attempts=3)
+        report = go(server, dataset, tmp_path / "run", max_attempts=3, concurrency=1)
         assert (report.answered, report.errors, report.retries) == (5, 5, 10)
         errors = [r.error for r in read_run(tmp_path / "run").responses.values() if r.error]
         assert [error.kind for error in errors] == ["transient"] * 5
