@@ -127,9 +127,10 @@ def _partial_folder(folder: Path) -> Iterator[Path]:
     if is_existing and any(path != partial for path in folder.iterdir()):
         raise BadInput(f"{folder} holds other files; choose another --out")
     lock = partial / "lock"
+    held = FileLock(lock, timeout=0)
     try:
         partial.mkdir(parents=True, exist_ok=True)
-        with FileLock(lock, timeout=0):
+        with held:
             try:
                 for path in partial.iterdir():
                     # Left by a process that was killed.
@@ -147,8 +148,11 @@ def _partial_folder(folder: Path) -> Iterator[Path]:
         else:
             partial.rename(folder)
     except KeyboardInterrupt:
-        with suppress(OSError):
-            partial.rmdir()  # It was interrupted before the lock.
+        if partial.exists():
+            # It was interrupted while it took the lock, which another process may have.
+            held.release(force=True)
+            with suppress(OSError, Timeout), held:
+                shutil.rmtree(partial, ignore_errors=True)
         raise
     except Timeout:
         raise BadInput(f"{folder}: another process is generating this dataset") from None
