@@ -282,7 +282,8 @@ def test_an_interrupted_generation_leaves_nothing(tmp_path: Path) -> None:
         with suppress(subprocess.TimeoutExpired):
             _, errors = process.communicate(timeout=30)
             break
-    assert process.returncode == 130
+    # Python ends itself by the signal if it came while a library was being imported.
+    assert process.returncode in (130, -signal.SIGINT)
     assert errors.endswith("interrupted; no dataset written\n")
     assert not list((tmp_path / "datasets").iterdir())
 
