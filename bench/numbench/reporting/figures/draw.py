@@ -265,8 +265,8 @@ def _name_points(axes: Axes, points: Sequence[Point], best: Sequence[Point]) -> 
     scale = axes.figure.dpi / 72
     frame = axes.get_window_extent()
     height = 1.25 * SMALL_FONT_SIZE * scale
-    half = (_MARKER_SIZE / 2 + 0.5) * scale
     centres = {p: axes.transData.transform((p.price.value, p.score.value)) for p in points}
+    half = (_MARKER_SIZE / 2 + 0.5) * scale
     taken = [Bbox([[x - half, y - half], [x + half, y + half]]) for x, y in centres.values()]
     steps = []
     for (x, y), (right, top) in pairwise(centres[point] for point in best):
@@ -276,18 +276,23 @@ def _name_points(axes: Axes, points: Sequence[Point], best: Sequence[Point]) -> 
         width = text_width(name) * axes.figure.dpi
         x, y = centres[point]
         sides = [(x - width - half, 1), (x + half, -1), (x + half, 1), (x - width - half, -1)]
-        boxes = [
-            Bbox.from_bounds(left, y + (0.6 * side - 0.5) * height, width, height)
+        free = [
+            (lift, box.count_overlaps(steps), box)
+            for lift in (0.0, 1.0, 2.0, 3.0)
             for left, side in sides
+            for box in [
+                Bbox.from_bounds(left, y + side * (0.6 + lift) * height - height / 2, width, height)
+            ]
+            if _fits(box, frame) and not box.count_overlaps(taken)
         ]
-        free = [box for box in boxes if _fits(box, frame) and not box.count_overlaps(taken)]
         if not free:
             continue
-        box = min(free, key=lambda box: box.count_overlaps(steps))
+        lift, _, box = min(free, key=lambda known: known[:2])
         taken.append(box)
+        place = axes.transAxes.inverted()
         axes.annotate(
             name,
-            tuple(axes.transAxes.inverted().transform(box.get_points().mean(axis=0))),
+            tuple(place.transform(box.get_points().mean(axis=0))),
             xycoords="axes fraction",
             ha="center",
             va="center",
@@ -296,6 +301,12 @@ def _name_points(axes: Axes, points: Sequence[Point], best: Sequence[Point]) -> 
             bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 0.2},
             zorder=5,
         )
+        if lift:
+            # A line leads to a name that is not beside its point.
+            end = (box.x0 if box.x0 > x else box.x1, (box.y0 + box.y1) / 2)
+            line = {"arrowstyle": "-", "linewidth": 0.5, "color": GREY, "shrinkA": 0, "shrinkB": 3}
+            to = tuple(place.transform(end))
+            axes.annotate("", _price(point), to, textcoords="axes fraction", arrowprops=line)
 
 
 def _price(point: Point) -> tuple[float, float]:
