@@ -1,12 +1,15 @@
 """Write results/multitask from the stored trainings: python -m studies.multitask.
 
-A training has a folder ENCODING-SEED with `metrics.jsonl` and, once evaluated, `scores.json`.
+A training has a folder ENCODING-SEED with `metrics.jsonl` and, once it is complete, `scores.json`.
 """
 
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Mapping
+from fractions import Fraction
+from math import comb
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -34,11 +37,11 @@ TASK_TITLES = {
 
 
 class Training(NamedTuple):
-    """A declared training.
+    """A complete training.
 
     log: its validations, in questions and the harmonic mean in percent. exact: exact match of each
-    task and of their minimum, in percent; empty if it has not been evaluated. margin: the largest
-    distance of a value from its 95% bounds.
+    task and of their minimum, in percent. margin: the largest distance of a value from its 95%
+    bounds.
     """
 
     encoding: str
@@ -47,85 +50,78 @@ class Training(NamedTuple):
     exact: Mapping[str, float]
     margin: float
 
-    @property
-    def name(self) -> str:
-        """What the table calls it."""
-        return f"{TITLES[self.encoding]}, seed {self.seed}"
 
-    @property
-    def state(self) -> str | None:
-        """Why it cannot be compared; None: it can."""
-        if not self.log:
-            return "not trained yet"
-        if self.log[-1][0] < BUDGET:
-            return f"only {self.log[-1][0]:,} questions"
-        return None if self.exact else "not evaluated yet"
+def name_of(encoding: str, seed: int) -> str:
+    """Return what the table calls a training."""
+    return f"{TITLES[encoding]}, seed {seed}"
 
 
-def read_training(folder: Path, encoding: str, seed: int) -> Training:
-    """Return a training and its scores, as far as they are in the folder of all trainings."""
+def read_training(folder: Path, encoding: str, seed: int) -> Training | None:
+    """Return a training in the folder of all of them, None if it is not complete."""
     run = folder / f"{encoding}-{seed}"
-    entries: list[dict[str, Any]] = []
-    if (run / "metrics.jsonl").is_file():
-        lines = (run / "metrics.jsonl").read_text(encoding="utf-8").splitlines()
-        entries = [entry for entry in map(json.loads, lines) if "tasks" in entry]
+    if not (run / "scores.json").is_file():
+        return None
+    lines = (run / "metrics.jsonl").read_text(encoding="utf-8").splitlines()
+    entries: list[dict[str, Any]] = [entry for entry in map(json.loads, lines) if "tasks" in entry]
     log = [(entry["questions"], 100 * float(entry["harmonic_mean"] or 0)) for entry in entries]
+    if log[-1][0] < BUDGET:
+        return None
+    scores = json.loads((run / "scores.json").read_text(encoding="utf-8"))["tasks"]
     exact, margin = {}, 0.0
-    if (run / "scores.json").is_file():
-        scores = json.loads((run / "scores.json").read_text(encoding="utf-8"))["tasks"]
-        for task in TASKS:
-            correct, questions = scores[task]["correct"], scores[task]["questions"]
-            exact[task] = 100 * correct / questions
-            *_, low, high = wilson(correct, questions)
-            margin = max(margin, exact[task] - 100 * low, 100 * high - exact[task])
-        exact[MINIMUM] = min(exact.values())
-    return Training(encoding, seed, log, exact, margin)
+    for task in TASKS:
+        correct, questions = scores[task]["correct"], scores[task]["questions"]
+        exact[task] = 100 * correct / questions
+        *_, low, high = wilson(correct, questions)
+        margin = max(margin, exact[task] - 100 * low, 100 * high - exact[task])
+    return Training(encoding, seed, log, {**exact, MINIMUM: min(exact.values())}, margin)
 
 
 def compare(trainings: list[Training], rival: str, measure: str) -> str:
     """Return the verdict of the plan about BitTokens and a rival."""
-    values = {
-        encoding: [t.exact[measure] for t in trainings if t.encoding == encoding and not t.state]
+    own, others = (
+        [training.exact[measure] for training in trainings if training.encoding == encoding]
         for encoding in ("bittoken", rival)
-    }
-    if any(len(values[encoding]) < len(SEEDS[encoding]) for encoding in values):
-        return "undecided (a training is missing)"
-    if min(values["bittoken"]) > max(values[rival]):
+    )
+    if min(own) > max(others):
         return "BitTokens lead"
-    if max(values["bittoken"]) < min(values[rival]):
-        return "BitTokens trail"
-    return "not separated"
+    return "BitTokens trail" if max(own) < min(others) else "not separated"
+
+
+def chance(trainings: list[Training], rival: str) -> str:
+    """Return how likely equal encodings would lead or trail with these numbers of seeds."""
+    seeds = Counter(training.encoding for training in trainings)
+    return str(Fraction(2, comb(seeds["bittoken"] + seeds[rival], seeds[rival])))
 
 
 def render(folder: Path) -> dict[str, bytes]:
     """Return the page and its figure, by name."""
-    trainings = [
-        read_training(folder, encoding, seed) for encoding in SEEDS for seed in SEEDS[encoding]
-    ]
-    missing = [f"{training.name} ({training.state})" for training in trainings if training.state]
+    found = {
+        (encoding, seed): read_training(folder, encoding, seed)
+        for encoding in SEEDS
+        for seed in SEEDS[encoding]
+    }
+    trainings = [training for training in found.values() if training is not None]
+    missing = [name_of(*run) for run, training in found.items() if training is None]
     measures = {MINIMUM: "minimum of the five tasks", **TASK_TITLES}
     verdicts = pd.DataFrame(
         {
             TITLES[rival]: {title: compare(trainings, rival, m) for m, title in measures.items()}
+            | {"probability that either leads if equal": chance(trainings, rival)}
             for rival in RIVALS
         }
     )
     files: dict[str, bytes] = {}
-    if any(training.log for training in trainings):
-        draw(files, trainings)
+    draw(files, trainings)
     values = {
         "headline": "; ".join(
             f"{TITLES[rival]}: {compare(trainings, rival, MINIMUM)}" for rival in RIVALS
         ),
-        "figure": "![Exact match per task, and validations during training](scores.svg)"
-        if files
-        else "",
         "table": markdown_table(score_table(trainings)),
         "verdicts": markdown_table(verdicts),
         "margin": f"{max(training.margin for training in trainings):.1f}",
-        "missing": f"**Missing:** {'; '.join(missing)}."
+        "missing": f"Declared, but not trained for lack of time: {'; '.join(missing)}."
         if missing
-        else "All trainings are complete.",
+        else "All declared trainings are complete.",
     }
     return {"README.md": fill(Path(__file__).with_name("page.md"), values), **files}
 
@@ -134,12 +130,11 @@ def score_table(trainings: list[Training]) -> pd.DataFrame:
     """Return a row per training."""
     rows = {}
     for training in trainings:
-        exact = training.exact
-        row = [f"{exact[m]:.1f}" if exact else "–" for m in (MINIMUM, *TASKS)]
+        row = [f"{training.exact[measure]:.1f}" for measure in (MINIMUM, *TASKS)]
         for target in (50, 90):
             reached = next((n for n, mean in training.log if mean >= target), None)
-            row.append(f"{reached:,}" if reached else "not reached" if training.log else "–")
-        rows[training.name + (f" ({training.state})" if training.state else "")] = row
+            row.append(f"{reached:,}" if reached else "not reached")
+        rows[name_of(training.encoding, training.seed)] = row
     titles = ["Minimum", *TASK_TITLES.values(), "Questions to 50%", "to 90%"]
     return pd.DataFrame.from_dict(rows, orient="index", columns=titles)
 
@@ -153,13 +148,11 @@ def draw(files: dict[str, bytes], trainings: list[Training]) -> None:
             of = [training for training in trainings if training.encoding == encoding]
             for training in of:
                 x = [index + 0.16 * (number - 1.5) for index in range(len(columns))]
-                if training.exact:
-                    y = [training.exact[column] for column in columns]
-                    scores.plot(x, y, "o", color=PALETTE[number], markersize=3.5, alpha=0.8)
-                if training.log:
-                    questions = [n / 1e6 for n, _ in training.log]
-                    means = [mean for _, mean in training.log]
-                    curves.plot(questions, means, color=PALETTE[number], linewidth=0.8)
+                y = [training.exact[column] for column in columns]
+                scores.plot(x, y, "o", color=PALETTE[number], markersize=3.5, alpha=0.8)
+                questions = [n / 1e6 for n, _ in training.log]
+                means = [mean for _, mean in training.log]
+                curves.plot(questions, means, color=PALETTE[number], linewidth=0.8)
         scores.set_xticks(range(len(columns)), ["minimum", *TASK_TITLES.values()])
         scores.set_ylabel("exact match, %")
         curves.set(xlabel="questions seen, millions", ylabel="harmonic mean of validation, %")

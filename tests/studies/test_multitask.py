@@ -1,4 +1,4 @@
-"""The page about five tasks near the ceiling, from invented trainings; and one evaluation."""
+"""The page about five tasks at once, from invented trainings; and one evaluation."""
 
 from __future__ import annotations
 
@@ -55,7 +55,8 @@ def test_verdicts_need_every_seed_to_be_above(tmp_path: Path) -> None:
     assert "| Add | not separated | not separated |" in text
     assert "| BitTokens, seed 3 | 94.0 | 99.5 | 99.5 | 99.5 | 99.5 | 94.0 |" in text
     assert "599,961 | 999,936 |" in text  # 50% and 90% of the harmonic mean
-    assert "All trainings are complete." in text
+    assert "All declared trainings are complete." in text
+    assert "| probability that either leads if equal | 1/10 | 1/5 |" in text
 
 
 def test_other_encodings_may_lead(tmp_path: Path) -> None:
@@ -64,26 +65,18 @@ def test_other_encodings_may_lead(tmp_path: Path) -> None:
     assert "compared with FoNE: BitTokens trail; digits: BitTokens lead.**" in page(tmp_path)
 
 
-def test_missing_trainings_are_named_and_decide_nothing(tmp_path: Path) -> None:
-    minimum = {"bittoken": [1900, 1920, 1880], "fone": [1700, 1800, 1850], "digit": [1500, 1600]}
+def test_trainings_that_are_not_complete_are_named_and_do_not_count(tmp_path: Path) -> None:
+    minimum = {"bittoken": [1900, 1920, 1880], "fone": [1700, 1950, 1850], "digit": [1500, 1900]}
     store_all(tmp_path, {**minimum, "xval": [3]})
     shutil.rmtree(tmp_path / "fone-2")
     (tmp_path / "digit-2" / "scores.json").unlink()
-    shutil.rmtree(tmp_path / "xval-1")
-    store(tmp_path, "xval-1", end=500_000, correct=dict.fromkeys(TASKS, 3))
+    shutil.rmtree(tmp_path / "bittoken-3")
+    store(tmp_path, "bittoken-3", end=500_000, correct=dict.fromkeys(TASKS, 3))
     text = page(tmp_path)
-    assert (
-        "**Missing:** FoNE, seed 2 (not trained yet); digits, seed 2 (not evaluated yet); "
-        "xVal, seed 1 (only 500,000 questions)." in text
-    )
-    assert text.count("undecided (a training is missing)") == 2 + 2 * 6
-    assert "| xVal, seed 1 (only 500,000 questions) | 0.1 |" in text
-
-
-def test_nothing_is_claimed_before_the_first_training(tmp_path: Path) -> None:
-    files = render(tmp_path)
-    assert set(files) == {"README.md"}
-    assert files["README.md"].decode().count("(not trained yet)") == 2 * 9
+    missing = "BitTokens, seed 3; FoNE, seed 2; digits, seed 2."
+    assert f"Declared, but not trained for lack of time: {missing}" in text
+    assert "| minimum of the five tasks | BitTokens lead | BitTokens lead |" in text
+    assert "| probability that either leads if equal | 1/3 | 2/3 |" in text
 
 
 @pytest.mark.slow
