@@ -102,14 +102,9 @@ def load_env_file() -> None:
 
     try:
         load_dotenv(path, override=False)
-    except OSError as error:
-        raise BadInput(f"{path.absolute()}: {error.strerror}") from None
-    except UnicodeDecodeError:
-        raise BadInput(f"{path.absolute()} is not UTF-8 text: save it as UTF-8") from None
-    except ValueError:
-        raise BadInput(
-            f"{path.absolute()} sets a variable to a value that the environment cannot hold"
-        ) from None
+    except (OSError, ValueError) as error:
+        # Text that is not UTF-8, or a value that the environment cannot hold.
+        raise BadInput(f"{path.absolute()} cannot be read: {error}") from None
 
 
 def check_api_key(variable: str, key: str) -> None:

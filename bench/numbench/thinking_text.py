@@ -7,6 +7,8 @@ it in the text, between tags or in the channels of OpenAI's harmony format.
 from __future__ import annotations
 
 import re
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import msgspec
@@ -127,6 +129,31 @@ def move_thinking(completion: Completion) -> Completion:
     return msgspec.structs.replace(
         completion, text=answer, reasoning_text="\n\n".join(parts) or None
     )
+
+
+def split_tokens(
+    tokens: Sequence[int], decode: Callable[[Sequence[int]], str], is_open: bool
+) -> tuple[list[int], str | None]:
+    """Return the tokens of the answer, and the reasoning without its tags, None without any.
+
+    Tags count as reasoning. `decode` must keep special tokens, because the tags are such in some
+    tokenizers. `is_open`: the prompt ends in an opening tag, so that only the closing one is
+    generated.
+    """
+    text = decode(tokens)
+    spans = find_thinking(text, is_open)
+    if spans is None:
+        return list(tokens), None
+
+    def decoded_length(count: int) -> int:
+        return len(decode(tokens[:count]))
+
+    counts = range(len(tokens) + 1)
+    answer: list[int] = []
+    for start, end in spans.answer:
+        first = bisect_left(counts, start, key=decoded_length)
+        answer += tokens[first : bisect_right(counts, end, key=decoded_length) - 1]
+    return answer, separate_spans(text, spans).thinking
 
 
 class _Tag(NamedTuple):

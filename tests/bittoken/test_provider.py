@@ -19,7 +19,7 @@ from numbench.dataset.settings import DatasetSettings
 from numbench.dataset.store import write_dataset
 from numbench.errors import BadInput
 from numbench.journal import read_run
-from numbench.models import Message, Server, describe_model, open_batch, open_model
+from numbench.models import Message, describe_model, open_batch, open_model
 from numbench.models.base import RequestSettings
 from numbench.records import Completion
 from numbench.reporting.build import report
@@ -205,11 +205,15 @@ def test_the_identity_depends_on_the_weights(folder: Path, tmp_path: Path) -> No
 def test_options_without_effect_are_rejected(folder: Path) -> None:
     name = f"checkpoint/{folder}"
     description = describe_model(name)
-    assert (description.level, description.route, description.key_is_set) == ("none", None, True)
+    assert (description.level, description.route, description.provider.key_is_set) == (
+        "none",
+        None,
+        True,
+    )
     with pytest.raises(BadInput, match="no reasoning level 'high'; possible: none"):
         open_model(name, "high")
-    with pytest.raises(BadInput, match="leave out --base-url"):
-        open_model(name, None, Server("http://127.0.0.1:1/v1"))
+    with pytest.raises(BadInput, match="omit --base-url"):
+        run(RunSpec(name, base_url="http://127.0.0.1:1/v1"))
     with pytest.raises(BadInput, match="leave out --batch"):
         open_batch(name)
     with pytest.raises(BadInput, match="few-shot"):

@@ -7,7 +7,8 @@ from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 
 from numbench.models import Api, Message, Server, open_batch, open_model
-from numbench.models.base import BatchRequest, BatchService
+from numbench.models.base import BatchRequest
+from numbench.models.batch_client import BatchService
 from numbench.records import Completion
 from tests.models.batch_servers import IDS, submitted
 from tests.servers import Script, serve

@@ -10,7 +10,7 @@ import pytest
 from aiohttp import web
 
 from numbench.models import Server, open_batch
-from numbench.models.base import BatchService
+from numbench.models.batch_client import BatchService
 from numbench.models.failures import ProviderError
 from tests import servers
 from tests.models import batch_calls

@@ -12,7 +12,8 @@ from aiohttp import web
 
 from numbench.errors import BadInput
 from numbench.models import Api, Server, open_batch, open_model
-from numbench.models.base import BatchRequest, BatchService, BatchStatus
+from numbench.models.base import BatchRequest, BatchStatus
+from numbench.models.batch_client import BatchService
 from numbench.models.failures import ProviderError
 from numbench.records import Completion
 from tests import servers
@@ -273,6 +274,7 @@ def test_the_failure_of_a_request_has_its_kind_and_no_key(provider: Provider) ->
             openai_result("a", {"error": {"message": "context_length_exceeded"}}, 400),
             "item",
         ),
+        (OPENAI, openai_result("a", {"error": {"message": "oh \ud800"}}, 500), "transient"),
         (OPENAI, openai_error("a", "batch_expired"), "transient"),
         (OPENAI, openai_error("a", "server_error"), "transient"),
         (OPENAI, openai_error("a", "content_filter"), "item"),
@@ -425,10 +427,10 @@ def test_the_status_of_a_job_in_each_state() -> None:
 
     async def of_openai(service: BatchService) -> None:
         name = await service.submit(requests(OPENAI), "key")
-        assert await service.status(name) == BatchStatus(False, None, None, None, "validating")
+        assert await service.status(name) == BatchStatus(False, 0, "validating")
         job = openai.jobs[0]
         job |= {"status": "in_progress", "request_counts": COUNTS["counts"]}
-        assert await service.status(name) == BatchStatus(False, 1, 1, 3, "in_progress")
+        assert await service.status(name) == BatchStatus(False, 2, "in_progress")
         await service.cancel(name)
         assert (await service.status(name)).state == "cancelling"
         for state in ("completed", "failed", "expired", "cancelled"):
@@ -443,12 +445,12 @@ def test_the_status_of_a_job_in_each_state() -> None:
 
     async def of_gemini(service: BatchService) -> None:
         name = await service.submit(requests(GEMINI), "key")
-        assert await service.status(name) == BatchStatus(False, None, None, 3, "PENDING")
+        assert await service.status(name) == BatchStatus(False, 0, "PENDING")
         job = gemini.jobs[0]
         job["metadata"] |= {"state": "BATCH_STATE_RUNNING", "batchStats": COUNTS["google"]}
-        assert await service.status(name) == BatchStatus(False, 1, 1, 3, "RUNNING")
+        assert await service.status(name) == BatchStatus(False, 2, "RUNNING")
         await service.cancel(name)
-        assert await service.status(name) == BatchStatus(True, 1, 1, 3, "CANCELLED")
+        assert await service.status(name) == BatchStatus(True, 2, "CANCELLED")
         for state in ("SUCCEEDED", "FAILED", "EXPIRED"):
             job["metadata"]["state"] = f"BATCH_STATE_{state}"
             assert (await service.status(name)).is_finished
@@ -456,20 +458,19 @@ def test_the_status_of_a_job_in_each_state() -> None:
             job["error"] = {"code": code, "message": "x" * 290 + KEY}
             error = (await service.status(name)).error
             assert error is not None and error.kind == kind and KEY[:3] not in error.message
-        job["metadata"] |= {"state": "X\x1b[2J", "batchStats": {"requestCount": "9" * 5000}}
-        status = await service.status(name)
-        assert (status.state, status.total) == (r"X\x1b[2J", None)
+        job["metadata"] |= {"state": "X\x1b[2J", "batchStats": {"failedRequestCount": "9" * 5000}}
+        assert (await service.status(name))[:3] == (False, 0, r"X\x1b[2J")
 
     async def of_claude(service: BatchService) -> None:
         name = await service.submit(requests(CLAUDE), "key")
         # Anthropic counts only when a job has ended.
-        assert await service.status(name) == BatchStatus(False, None, None, 3, "in_progress")
+        assert await service.status(name) == BatchStatus(False, 0, "in_progress")
         await service.cancel(name)
-        assert await service.status(name) == BatchStatus(False, None, None, 3, "canceling")
+        assert await service.status(name) == BatchStatus(False, 0, "canceling")
         claude.end(name, [], succeeded=1, canceled=1, expired=1)
-        assert await service.status(name) == BatchStatus(True, 1, 2, 3, "ended")
+        assert await service.status(name) == BatchStatus(True, 3, "ended")
         claude.jobs[0] |= {"processing_status": "\x1b[2J", "request_counts": {"x": -1}}
-        assert await service.status(name) == BatchStatus(False, None, None, None, r"\x1b[2J")
+        assert await service.status(name) == BatchStatus(False, 0, r"\x1b[2J")
 
     at(OPENAI, openai, of_openai)
     at(GEMINI, gemini, of_gemini)
@@ -500,7 +501,7 @@ def test_a_batch_that_is_impossible_is_rejected(monkeypatch: pytest.MonkeyPatch)
         (("kimi-k2-0905",), no_batch),
         (("litellm/openai/x",), no_batch),
         (("baseline/float64",), "leave out --batch"),
-        (("gemini-2.5-pro", "minimal", Server(api="responses")), "available from openai only"),
+        (("gemini-2.5-pro", "minimal", Server(api="responses")), "gemini has chat only"),
         (("gpt-5", "low", Server("nowhere")), "--base-url"),
     ]
     for arguments, message in cases:

@@ -13,9 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from numbench.models import Message, RequestSettings
-from numbench.models.failures import failure_from_reply, retry_after
+from numbench.models.failures import failure_from_reply, failure_in_answer, retry_after
 from numbench.models.formats import FORMATS
-from numbench.models.formats.messages import failure_from_error, headers
+from numbench.models.formats.messages import headers
 from numbench.models.json_fields import decode_json
 from numbench.records import Completion
 from tests import servers
@@ -451,7 +451,7 @@ def test_an_error_of_claude_is_the_same_in_a_response_a_stream_and_a_job(
         assert (failure.kind, failure.status, failure.message) == (kind, status, "why")
         # Nothing was generated; only a failure within the server may have been billed.
         assert failure.possibly_billed == (status in (500, 504))
-    assert failure_from_error({"type": error, "message": "why"}).kind == kind
+    assert failure_in_answer({"type": error, "message": "why"}).kind == kind
 
 
 RESET, LEFT = "x-ratelimit-reset-{}".format, "x-ratelimit-remaining-{}".format

@@ -5,12 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from anthropic import _constants
 from anthropic.types import message_create_params
 from google.genai import types
 from openai.types.chat import ChatCompletionMessageParam, completion_create_params
 from openai.types.responses import ResponseInputItemParam, response_create_params
 from pydantic import TypeAdapter, ValidationError
 
+from numbench.models.formats.messages import API_VERSION
 from tests.models.golden_requests import read_golden_file, sent_requests
 
 EXTENSIONS = {
@@ -72,6 +74,7 @@ def validate(request: dict[str, Any]) -> None:
 
 @pytest.mark.slow
 def test_requests_validate_against_the_types_of_the_sdks() -> None:
+    assert _constants.ANTHROPIC_API_VERSION == API_VERSION
     for request in read_golden_file():
         is_own = "/" not in request["model"] or request["model"].startswith("anthropic/claude-")
         # The fields of `--param` are the user's, whatever the type says.

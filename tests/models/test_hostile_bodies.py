@@ -89,7 +89,7 @@ def test_a_header_that_is_not_ascii_loses_no_answer(model: str, api: Api) -> Non
 
 
 @everywhere
-@pytest.mark.parametrize("status", [200, 400, 500])
+@pytest.mark.parametrize("status", [200, 500])
 @pytest.mark.parametrize(
     "start", [b"", b'{"error": ', b'{"candidates": ', b'{"content": ', b'{"error": {"message": ']
 )
@@ -117,17 +117,19 @@ def test_malformed_gemini_bodies_are_empty_answers(body: object) -> None:
 
 
 @everywhere
-@pytest.mark.parametrize("before", range(270, 320, 3))
+@pytest.mark.parametrize("before", [271, 280, 290, 297])
 def test_a_truncated_message_contains_no_part_of_a_key(model: str, api: Api, before: int) -> None:
     message = refusal(model, api, "x" * before + KEY + "y" * 99)
     assert len(message) <= 301
     assert KEY[:4] not in message
 
 
-@everywhere
 @pytest.mark.parametrize(
-    "variable",
-    ["HF_TOKEN", "TOGETHER_AI_TOKEN", "AWS_SECRET_ACCESS_KEY", "DB_PASSWORD", "MY_SECRET"],
+    ("model", "api", "variable"),
+    [
+        *((*route, "HF_TOKEN") for route in ROUTES),
+        *((*ROUTES[0], name) for name in ("AWS_SECRET_ACCESS_KEY", "DB_PASSWORD", "MY_SECRET")),
+    ],
 )
 def test_every_secret_of_the_environment_is_masked(
     monkeypatch: pytest.MonkeyPatch, model: str, api: Api, variable: str

@@ -13,8 +13,9 @@ from weakref import WeakValueDictionary
 
 import pytest
 
+from numbench import models
 from numbench.errors import BadInput
-from numbench.models import Message, open_model, opening
+from numbench.models import Message, open_model
 from numbench.models.base import RequestSettings
 from numbench.records import Completion
 from tests.models import tiny_transformers
@@ -68,16 +69,15 @@ def ask(
     return asyncio.run(go())
 
 
-def unshared(name: str) -> Any:
-    """Return a model without the wrapper that counts its uses, for tests that change it."""
-    shared: Any = open_model(name).model
-    return shared._model
+def opened(name: str) -> Any:
+    """Return a model that a test may change."""
+    return open_model(name).model
 
 
 @pytest.fixture(autouse=True)
 def forget_models(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let no test use a model that another one has changed."""
-    monkeypatch.setattr(opening, "_open_models", WeakValueDictionary())
+    monkeypatch.setattr(models, "_open_models", WeakValueDictionary())
 
 
 def says(model: Any, text: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -146,7 +146,7 @@ def test_reasoning_is_split_from_the_answer_and_counted(
     answer: str,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    model = unshared(f"hf/{folders[kind]}")
+    model = opened(f"hf/{folders[kind]}")
     says(model, reasoning + answer, monkeypatch)
     (completion,) = ask(model, QUESTIONS[:1], max_tokens=400)
     assert completion.text == '{"answer": 3}'
@@ -163,11 +163,11 @@ def test_reasoning_is_split_from_the_answer_and_counted(
 def test_truncated_reasoning_has_an_empty_answer(
     folders: dict[str, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    model = unshared(f"hf/{folders['opened']}")
+    model = opened(f"hf/{folders['opened']}")
     reasoning = "so 1 + 2 = 3"
     tokens = model._tokenizer(reasoning)["input_ids"]
     says(model, reasoning, monkeypatch)
-    monkeypatch.setattr(model, "_end_token_ids", frozenset())
+    monkeypatch.setattr(model, "end_token_ids", frozenset())
     (completion,) = ask(model, QUESTIONS[:1], max_tokens=len(tokens) + 3)
     assert (completion.text, completion.finish_reason) == ("", "length")
     assert (completion.usage.visible, completion.usage.reasoning) == (0, len(tokens) + 3)
@@ -197,13 +197,12 @@ def test_a_template_with_a_reasoning_switch_has_two_levels(folders: dict[str, Pa
         open_model(name)
     prompts = {}
     for level in ("none", "maximal"):
-        opened = open_model(name, level)
-        assert opened.description.settings.request == {"enable_thinking": level == "maximal"}
-        model: Any = opened.model
-        tokens, _ = model._encode(
-            [SYSTEM, Message("user", "1")], opened.description.settings.request
-        )
-        prompts[level] = model._decode_with_special_tokens(tokens)
+        model: Any
+        model, description = open_model(name, level)
+        request = description.settings.request
+        assert request == {"enable_thinking": level == "maximal"}
+        tokens, _ = model._encode([SYSTEM, Message("user", "1")], request)
+        prompts[level] = model._decode(tokens)
     assert prompts["none"] == prompts["maximal"] + "<think></think>"
     with pytest.raises(BadInput, match="no reasoning level 'none'; possible: default"):
         open_model(f"hf/{folders['chat']}", "none")
@@ -213,20 +212,17 @@ def test_a_template_with_a_reasoning_switch_has_two_levels(folders: dict[str, Pa
 def test_a_template_without_system_prompts_gets_it_in_the_question(
     folders: dict[str, Path],
 ) -> None:
-    model = unshared(f"hf/{folders['no_system']}")
+    model = opened(f"hf/{folders['no_system']}")
     tokens, _ = model._encode([SYSTEM, Message("user", "1")], {})
-    assert (
-        model._decode_with_special_tokens(tokens)
-        == f"<|user|>{SYSTEM.content}\n\n1<|end|><|assistant|>"
-    )
+    assert model._decode(tokens) == f"<|user|>{SYSTEM.content}\n\n1<|end|><|assistant|>"
 
 
 @local
 def test_the_context_limits_the_answer_and_a_prompt_that_fills_it_fails(
     folders: dict[str, Path],
 ) -> None:
-    model = unshared(f"hf/{folders['gpt2']}")
-    model._end_token_ids = frozenset()
+    model = opened(f"hf/{folders['gpt2']}")
+    model.end_token_ids = frozenset()
     model._network.generation_config.eos_token_id = None
     *short, long = ask(model, [*QUESTIONS, "7 " * 300], max_tokens=4096)
     assert {completion.finish_reason for completion in short} == {"length"}
@@ -245,7 +241,7 @@ def test_a_batch_out_of_time_fails_and_one_out_of_memory_is_halved(
 ) -> None:
     import torch
 
-    model = unshared(f"hf/{folders['llama']}")
+    model = opened(f"hf/{folders['llama']}")
     expected = [c.text for c in ask(model, QUESTIONS)]
     late = ask(model, QUESTIONS, timeout=0.0)
     assert [c.error.kind for c in late if c.error] == ["item"] * len(QUESTIONS)
@@ -264,8 +260,8 @@ def test_a_batch_out_of_time_fails_and_one_out_of_memory_is_halved(
 def test_closing_stops_a_running_batch(
     folders: dict[str, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    model = unshared(f"hf/{folders['llama']}")
-    model._end_token_ids = frozenset()
+    model = opened(f"hf/{folders['llama']}")
+    model.end_token_ids = frozenset()
     model._network.generation_config.eos_token_id = None
     monkeypatch.setattr(type(model), "_context", 10**9)
     begun = threading.Event()
@@ -343,7 +339,7 @@ def test_only_a_prompt_without_template_gets_the_start_token(
 ) -> None:
     from tokenizers.processors import TemplateProcessing
 
-    model = unshared(f"hf/{folders[kind]}")
+    model = opened(f"hf/{folders[kind]}")
     start = model._tokenizer.eos_token_id
     model._tokenizer.backend_tokenizer.post_processor = TemplateProcessing(
         single="<|end|> $A", special_tokens=[("<|end|>", start)]

@@ -5,23 +5,23 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
 
 import pytest
 
 from numbench.errors import NumbenchError
-from numbench.models.local_inference import BatchTiming, LocalModel, split_reasoning
-from numbench.records import Completion
+from numbench.models import ModelProperties, RequestSettings
+from numbench.models.local_inference import (
+    BatchItem,
+    LocalAnswer,
+    LocalModel,
+)
+from numbench.thinking_text import split_tokens
 
 
-class Number(NamedTuple):
-    value: int
-    limit: int = 1
-    timeout: float = 60.0
-
-
-class Doubler(LocalModel[Number, int]):
+class Doubler(LocalModel):
     """Doubles numbers; fails for 0, and waits for `released` where a test sets it."""
+
+    properties, device, end_token_ids = ModelProperties(), "cpu", frozenset([0])
 
     def __init__(self, max_batch_size: int = 3) -> None:
         super().__init__("doubler", max_batch_size)
@@ -29,19 +29,21 @@ class Doubler(LocalModel[Number, int]):
         self.begun, self.released = threading.Event(), threading.Event()
         self.released.set()
 
-    def _generate(self, items: Sequence[Number], is_stopped: Callable[[], bool]) -> Sequence[int]:
-        self.batches.append([item.value for item in items])
+    def _generate(
+        self, items: Sequence[BatchItem], is_stopped: Callable[[], bool]
+    ) -> list[tuple[list[int], int]]:
+        self.batches.append([item.prompt for item in items])
         self.begun.set()
         assert self.released.wait(120)
         if 0 in self.batches[-1]:
             raise RuntimeError("zero")
-        return [2 * item.value for item in items]
+        return [([0], 2 * item.prompt) for item in items]
 
-    def _completion(self, item: Number, output: int, timing: BatchTiming) -> Completion:
-        return Completion(text=str(output))
+    def _read(self, item: BatchItem, tokens: list[int], details: int) -> LocalAnswer:
+        return LocalAnswer(str(details), len(tokens))
 
     async def double(self, value: int) -> str:
-        return (await self._batches(Number(value))).text
+        return (await self._complete(value, 1, 9, RequestSettings())).text
 
 
 def test_concurrent_requests_make_batches_of_limited_size() -> None:
@@ -76,7 +78,7 @@ def test_a_failed_batch_raises_for_its_own_requests_only() -> None:
     assert answer == "2"
 
 
-def test_cancelled_requests_are_dropped_and_closing_cancels_those_that_wait() -> None:
+def test_cancelled_requests_are_dropped_and_closing_ends_those_that_wait() -> None:
     async def go() -> None:
         first, second = (asyncio.create_task(model.double(n)) for n in (1, 2))
         await asyncio.sleep(0)
@@ -85,12 +87,11 @@ def test_cancelled_requests_are_dropped_and_closing_cancels_those_that_wait() ->
         last = asyncio.create_task(model.double(3))
         await asyncio.sleep(0)
         await model.close()
-        with pytest.raises(asyncio.CancelledError):
-            await last
+        assert model.batches == [[2], [3]]
+        assert await last == "6"
 
     model = Doubler()
     asyncio.run(go())
-    assert model.batches == [[2]]
 
 
 def characters(tokens: Sequence[int]) -> str:
@@ -99,8 +100,8 @@ def characters(tokens: Sequence[int]) -> str:
 
 def split_text(text: str, opened: bool = False) -> tuple[str, str | None]:
     """Return the answer and the reasoning in `text`, with one token per character."""
-    split = split_reasoning([ord(letter) for letter in text], characters, opened)
-    return characters(split.answer), split.reasoning_text
+    answer, reasoning = split_tokens([ord(letter) for letter in text], characters, opened)
+    return characters(answer), reasoning
 
 
 @pytest.mark.parametrize(
@@ -127,4 +128,4 @@ def test_a_token_with_the_closing_tag_counts_as_reasoning() -> None:
     def decode(tokens: Sequence[int]) -> str:
         return "".join(pieces[token] for token in tokens)
 
-    assert split_reasoning(range(4), decode, False) == ([3], "a")
+    assert split_tokens(range(4), decode, False) == ([3], "a")

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from numbench.models import describe_model
 from numbench.models.catalogue import (
-    bundled_models,
     describe_hosted,
-    levels_of_model,
 )
 from tests.models.adapter_calls import call_adapter, valid_reply
 
@@ -56,24 +53,6 @@ def test_claude_gets_a_temperature_only_without_reasoning(model: str) -> None:
     assert (temperature(None), temperature("none")) == (0.0, 0.0)
     assert (temperature("minimal"), temperature("low"), temperature("high")) == (None, None, None)
     assert describe_hosted("litellm/mistral/any", "low").settings.temperature == 0.0
-
-
-def test_routes_omit_what_their_provider_rejects() -> None:
-    """Mistral rejects unknown fields, and its seed is not named `seed`."""
-    assert not describe_model("mistral/any").takes_seed
-    for level in (None, "low"):
-        assert describe_hosted("meta/muse-wonder-1.0", level).settings.temperature is None
-
-
-def test_a_named_model_and_its_route_send_the_same_temperature() -> None:
-    compared = set()
-    for model in bundled_models():
-        for level in levels_of_model(model.name):
-            if level in levels_of_model(model.route):
-                named, direct = (describe_hosted(n, level) for n in (model.name, model.route))
-                assert named.settings.temperature == direct.settings.temperature, model.route
-                compared.add((model.name, level, named.settings.temperature))
-    assert ("gpt-6-luna", "none", 0.0) in compared and ("gpt-6-luna", "low", None) in compared
 
 
 @pytest.mark.parametrize(

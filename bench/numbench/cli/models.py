@@ -105,23 +105,30 @@ def _catalogue_table(pattern: str = "") -> RenderableType:
     from rich.console import Group
     from rich.text import Text
 
-    from numbench.models.catalogue import list_models
+    from numbench.models.catalogue import find_model_provider, named_models
     from numbench.models.facts import USER_CATALOGUE
     from numbench.models.prices import load_model_map
     from numbench.models.providers import all_providers
+    from numbench.secrets import key_from_environment, load_env_file
 
-    listed = [entry for entry in list_models() if _matches(entry.name, pattern)]
+    load_env_file()
+    listed = [model for model in named_models().values() if _matches(model.name, pattern)]
     if not listed:
         raise BadInput(f"no named model matches {pattern!r}: try numbench models --all {pattern}")
     columns = ("Model", "Levels", "Provider", "$ in", "$ out")
     table = plain_table("<<<>>", *columns, overflow="fold")
-    for entry in listed:
-        provider = entry.route.partition("/")[0]
-        table.add_row(entry.name, ", ".join(entry.levels), provider, *_prices(entry.route))
-    keys = {entry.key: "set" if entry.key_is_set else "not set" for entry in listed if entry.key}
+    keys = {}
+    for model in listed:
+        provider = find_model_provider(model.route)
+        table.add_row(
+            model.name, ", ".join(model.all_levels()), provider.name, *_prices(model.route)
+        )
+        for variable in provider.key_variables[:1]:
+            key = key_from_environment(provider.key_variables)
+            keys[key.variable if key else variable] = "set" if key else "not set"
     routes: dict[bool, list[str]] = {False: [], True: []}
-    for provider_ in all_providers():
-        routes[provider_.in_process] += provider_.routes
+    for provider in all_providers():
+        routes[provider.in_process] += provider.routes
     key_lines = "".join(f"\n  {key} ({state})" for key, state in keys.items())
     notes = (
         f"{_PRICE_NOTE}\n"

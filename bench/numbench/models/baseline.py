@@ -40,30 +40,20 @@ class FloatFormat(NamedTuple):
     min_exponent: int
     max_value: float
 
-    def round(self, value: float) -> float:
+    def round(self, value: float | Fraction) -> float:
         """Return the nearest number of the type, ties to even; infinite beyond its range."""
-        if not math.isfinite(value):
-            return value
-        if abs(value) > 2 * self.max_value:
-            return math.copysign(math.inf, value)
-        place = self._place(value)
-        # Scaling by a power of two is exact here, so that the only rounding is to an integer.
-        rounded = math.ldexp(round(math.ldexp(value, -place)), place)
-        return rounded if abs(rounded) <= self.max_value else math.copysign(math.inf, value)
+        try:
+            place = max(math.frexp(value)[1] - self.bits, self.min_exponent)
+            is_binary = isinstance(value, float)
+            steps = math.ldexp(value, -place) if is_binary else value / Fraction(2) ** place
+            rounded = math.ldexp(round(steps), place)
+        except OverflowError:
+            rounded = math.inf if value > 0 else -math.inf
+        return rounded if abs(rounded) <= self.max_value else math.copysign(math.inf, rounded)
 
     def parse(self, text: str) -> float:
         """Return the number of the type nearest to a decimal or a fraction such as 1/3."""
-        value = float(Fraction(text)) if "/" in text else float(text)
-        # The first rounding, to binary64, changes the second one only if it made a tie.
-        if math.isfinite(value) and math.ldexp(value, -self._place(value)) % 1 == 0.5:
-            error = Fraction(text) - Fraction(value)
-            if error:
-                value = math.nextafter(value, math.copysign(math.inf, error))
-        return self.round(value)
-
-    def _place(self, value: float) -> int:
-        """Return the exponent of the smallest step between numbers of a value's magnitude."""
-        return max(math.frexp(value)[1] - self.bits, self.min_exponent)
+        return self.round(Fraction(text))
 
     def format(self, value: float) -> str:
         """Return the shortest decimal that `parse` maps to `value`, as JSON."""
@@ -138,15 +128,18 @@ def calculate(question: Question, float_format: FloatFormat) -> str:
             f"no floating-point rule for {question.operator!r}: the task {question.task} has no "
             "`approximate`"
         )
+    in_full = task.expression is not None
     try:
         if task.expression is not None:
-            value = _evaluate(task.expression, question.operands, float_format)
-            return _json(value, float_format, in_full=True)
-        values = [float_format.parse(operand) for operand in question.operands]
-        if task.approximate is None:
-            return _calculate_paper_task(question.operator, values, float_format)
-        result = task.approximate(question.operator, values, float_format.round)
-        return _json(result, float_format, in_full=task.sizes is not None)
+            result: Approximation = _evaluate(task.expression, question.operands, float_format)
+        else:
+            values = [float_format.parse(operand) for operand in question.operands]
+            if task.approximate is None:
+                result = _calculate_paper_task(question.operator, values, float_format)
+            else:
+                result = task.approximate(question.operator, values, float_format.round)
+                in_full = task.sizes is not None
+        return _json(result, float_format, in_full)
     except NotImplementedError:
         raise UnsupportedOperator(f"no floating-point rule for {question.operator!r}") from None
     except (OverflowError, ValueError, ZeroDivisionError):
@@ -164,31 +157,30 @@ def _evaluate(
     return float(expression.evaluate(operands, float_format.parse, operate))
 
 
-def _json(result: Approximation, float_format: FloatFormat, in_full: bool = False) -> str:
+def _json(result: Approximation, float_format: FloatFormat, in_full: bool) -> str:
     """Return an answer as JSON. in_full: all digits of integers, not the shortest decimal."""
     if isinstance(result, str):
         return f'"{result}"'
     if isinstance(result, Sequence):
         return f"[{', '.join(_json(value, float_format, in_full) for value in result)}]"
     value = float_format.round(result)
+    if not math.isfinite(value):
+        return "null"
     if in_full and value.is_integer():
         return format_integer(int(value))
-    return _json_number(value, float_format)
+    return float_format.format(value)
 
 
-def _calculate_paper_task(operator: str, values: Sequence[float], float_format: FloatFormat) -> str:
+def _calculate_paper_task(
+    operator: str, values: Sequence[float], float_format: FloatFormat
+) -> Approximation:
+    """Return the result of an operator. Raises what `math` raises if there is none."""
     if operator == "interval":
         reference, *boundaries = values
         below = takewhile(lambda boundary: reference >= boundary, boundaries)
-        return f'"{LETTERS[sum(1 for _ in below)]}"'
+        return LETTERS[sum(1 for _ in below)]
     if operator in ("ascending", "descending"):
-        ordered = sorted(values, reverse=operator == "descending")
-        return "[" + ", ".join(_json_number(value, float_format) for value in ordered) + "]"
-    return _json_number(_calculate_number(operator, values, float_format), float_format)
-
-
-def _calculate_number(operator: str, values: Sequence[float], float_format: FloatFormat) -> float:
-    """Return the result of an operator on numbers. Raises what `math` raises if there is none."""
+        return sorted(values, reverse=operator == "descending")
     if operator == "minimum":
         return min(values)
     if operator == "maximum":
@@ -199,10 +191,10 @@ def _calculate_number(operator: str, values: Sequence[float], float_format: Floa
         mean = _mean(values, float_format)
         deviations = [float_format.round(value - mean) for value in values]
         squares = [float_format.round(deviation * deviation) for deviation in deviations]
-        return float_format.round(math.sqrt(_mean(squares, float_format)))
+        return math.sqrt(_mean(squares, float_format))
     if operator not in _BINARY_OPERATIONS:
         raise NotImplementedError
-    return float_format.round(_BINARY_OPERATIONS[operator](*values))
+    return _BINARY_OPERATIONS[operator](*values)
 
 
 def _mean(values: Sequence[float], float_format: FloatFormat) -> float:
@@ -210,10 +202,6 @@ def _mean(values: Sequence[float], float_format: FloatFormat) -> float:
     for value in values:
         total = float_format.round(total + value)
     return float_format.round(total / float_format.round(float(len(values))))
-
-
-def _json_number(value: float, float_format: FloatFormat) -> str:
-    return float_format.format(value) if math.isfinite(value) else "null"
 
 
 PROVIDER = ProviderPlugin(

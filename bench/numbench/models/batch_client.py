@@ -5,7 +5,15 @@ from __future__ import annotations
 import json
 import re
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator, Awaitable, Iterable, Iterator, Mapping
+from collections.abc import (
+    AsyncIterator,
+    Awaitable,
+    Collection,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from urllib.parse import quote
 
 import msgspec
@@ -35,15 +43,17 @@ Entries = Iterable[tuple[str, Mapping[str, object]]]
 """Results with the ids of their requests."""
 
 
-class BatchClient(HostedServer, ABC):
-    """Batch jobs for one model. A subclass starts jobs, finds lost ones, and reads results.
+class BatchService(HostedServer, ABC):
+    """A provider's batch API: jobs of many requests, answered within a day at a lower price.
 
-    These say where an API keeps what about jobs: paths of URLs, and names of fields (`a.b`:
+    Methods that contact the provider do so once and raise `failures.ProviderError` if that
+    fails. One job takes at most `max_requests` requests, whose sizes sum to at most `max_bytes`.
+
+    The others say where an API keeps what about jobs: paths of URLs, and names of fields (`a.b`:
     nested). path: of the list of jobs; a job is below it if its id is no path itself. query: of a
-    page of the list; after: its parameter for the next one. cancel: the end of the path that
+    page of the list; after: its parameter for the next one. cancel_path: the end of the path that
     cancels a job. jobs: the field with the jobs of a page. id_field, state: of a job; final: the
-    states of jobs that have ended. counts: of requests, with the fields of those with and without
-    an answer, and of all (empty: the sum).
+    states of jobs that have ended. counts: of requests; done: of those that ended.
     """
 
     max_response_bytes = MAX_BATCH_RESPONSE_BYTES
@@ -58,9 +68,19 @@ class BatchClient(HostedServer, ABC):
     state: str
     final: tuple[str, ...]
     counts = "request_counts"
-    succeeded: str
-    failed: tuple[str, ...]
-    total = ""
+    done: tuple[str, ...]
+
+    @abstractmethod
+    async def submit(self, requests: Sequence[BatchRequest], key: str) -> str:
+        """Start a job that `find` can find by `key`. Returns its id."""
+
+    @abstractmethod
+    async def find(self, job: Job, other_ids: Collection[str] = ()) -> str | None:
+        """Return the id of the newest job that was submitted with the key of `job`.
+
+        `job` is planned or lost: the provider may not have received it. `other_ids` are those of
+        the other jobs of its run, for providers that do not show the key of every job.
+        """
 
     @abstractmethod
     def _pages_of_results(self, job: Job) -> AsyncIterator[Entries]:
@@ -76,9 +96,10 @@ class BatchClient(HostedServer, ABC):
         return len(json.dumps(self._request_body(request))) + names + _OVERHEAD_BYTES
 
     async def results(self, job: Job) -> AsyncIterator[tuple[str, Completion]]:
-        """Yield the results, also of a job that failed, expired or was cancelled.
+        """Yield the results by the id of their request, in any order; failures are values.
 
-        Of several for one request the first with an answer counts.
+        Each id is yielded at most once: of several results the first with an answer counts. One
+        that is not yielded is still open, also if the job has failed, expired or was cancelled.
         """
         open_ids = set(job.items)
         async for entries in self._pages_of_results(job):
@@ -97,19 +118,17 @@ class BatchClient(HostedServer, ABC):
         response = await self._object("GET", self._job_path(job))
         state = _STATE_PREFIX.sub("", text_or_repr(value_at(response, self.state)), count=1)
         state = failures.sanitize_line(state, self._secrets)
-        counts = _counts(object_at(response, self.counts))
+        counts = self._counts(response)
         failure = self._job_failure(response)
         return BatchStatus(
             is_finished=state in self.final or response.get("done") is True,
-            succeeded=counts.get(self.succeeded),
-            failed=_sum(counts[name] for name in self.failed if name in counts),
-            total=self._total(response),
+            done=sum(counts.get(name, 0) for name in self.done),
             state=state,
             error=failure and failures.sanitize_failure(failure, self._secrets),
         )
 
     async def cancel(self, job: str) -> None:
-        """Request the end of the job."""
+        """Request the end of the job. Requests answered by then are billed and can be fetched."""
         await self._object("POST", f"{self._job_path(job)}{self.cancel_path}", {})
 
     def _request_body(self, request: BatchRequest) -> dict[str, object]:
@@ -120,10 +139,15 @@ class BatchClient(HostedServer, ABC):
         """Return why a job failed as a whole, None if it did not."""
         return None
 
-    def _total(self, job: Mapping[str, object]) -> int | None:
-        """Return the number of requests of a job."""
-        counts = _counts(object_at(job, self.counts))
-        return counts.get(self.total) if self.total else _sum(counts.values())
+    def _counts(self, job: Mapping[str, object]) -> dict[str, int]:
+        """Return the known counts of requests, which Google's JSON represents as strings."""
+        numbers = {
+            name: int(value)
+            if isinstance(value, str) and value.isdecimal() and len(value) < 20
+            else value
+            for name, value in object_at(job, self.counts).items()
+        }
+        return {name: n for name in numbers if (n := tokens_at(numbers[name])) is not None}
 
     def _job_path(self, job: str) -> str:
         is_path = job.startswith(f"{self.path}/")
@@ -217,19 +241,3 @@ class BatchClient(HostedServer, ABC):
             yield text_or_repr(result.get("custom_id")), result
         if not is_readable:
             raise self._error("the server sent no results")
-
-
-def _counts(counts: Mapping[str, object]) -> dict[str, int]:
-    """Return the known counts, which Google's JSON represents as strings."""
-    numbers = {
-        name: int(value)
-        if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 20
-        else value
-        for name, value in counts.items()
-    }
-    return {name: count for name in numbers if (count := tokens_at(numbers[name])) is not None}
-
-
-def _sum(counts: Iterable[int]) -> int | None:
-    known = list(counts)
-    return sum(known) if known else None

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Collection, Mapping, Sequence
-from datetime import UTC, datetime, timedelta
+from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 import msgspec
 
-from numbench.models.base import PLACEHOLDER_KEY, BatchRequest, BatchStatus
-from numbench.models.batch_client import BatchClient, Entries
+from numbench.models.base import PLACEHOLDER_KEY, BatchRequest
+from numbench.models.batch_client import BatchService, Entries
 from numbench.models.facts import HostedProvider
 from numbench.models.failures import (
     error_code_and_message,
     failed_completion,
-    failure_from_reply,
+    failure_from_body,
     failure_from_status,
     failure_in_answer,
     provider_error,
@@ -43,16 +43,14 @@ _UNPROCESSED_CODES = ("batch_expired", "batch_cancelled")
 _OPENAI_METADATA_KEY = "numbench"
 
 
-class OpenAIBatchService(BatchClient):
+class OpenAIBatchService(BatchService):
     """Batch jobs for one model in one of OpenAI's formats."""
 
     max_requests = 50_000
     max_bytes = 200_000_000
     state = "status"
     final = ("completed", "failed", "expired", "cancelled")
-    succeeded = "completed"
-    failed = ("failed",)
-    total = "total"
+    done = ("completed", "failed")
 
     def __init__(self, provider: HostedProvider, target: ModelTarget) -> None:
         """Connect to the provider's server, or to `target.base_url`."""
@@ -60,16 +58,12 @@ class OpenAIBatchService(BatchClient):
 
         super().__init__(provider, target)
         self._endpoint = "/v1" + self._format.url("", target.served_name, False)
-        # The SDK replaces a header of its own only by one whose name has the same case.
-        headers = {
-            "Authorization" if name.lower() == "authorization" else name: value
-            for name, value in target.headers.items()
-        }
         self._sdk = openai.AsyncOpenAI(
             api_key=target.key or PLACEHOLDER_KEY,
             base_url=self._base_url,
             max_retries=0,
-            default_headers=headers,
+            # The SDK replaces a header of its own only by one whose name has the same case.
+            default_headers={name.title(): value for name, value in target.headers.items()},
             http_client=sdk_client(self._http),
         )
 
@@ -116,8 +110,7 @@ class OpenAIBatchService(BatchClient):
         completion = self._format.parse(response.get("body"))
         if status == 200:
             return completion
-        content = msgspec.json.encode(response.get("body"))
-        failure = failure_from_reply(status, {}, content)
+        failure = failure_from_body(status, {}, response.get("body"))
         return failed_completion(failure, completion.usage, completion.cost)
 
     def _job_failure(self, job: Mapping[str, object]) -> Failure | None:
@@ -144,13 +137,8 @@ def _failure_without_response(error: object) -> Failure:
 _CLOCK_TOLERANCE = timedelta(hours=1)
 """How much earlier than planned a job may have started, by the provider's clock."""
 
-_ENDINGS = {
-    "canceled": "the request was canceled",
-    "expired": "the request expired before it was processed",
-}
 
-
-class AnthropicBatchService(BatchClient):
+class AnthropicBatchService(BatchService):
     """Batch jobs for one Claude model.
 
     A job at Anthropic has no name: its key is part of the ids of its requests, which only the
@@ -163,8 +151,7 @@ class AnthropicBatchService(BatchClient):
     after = "after_id"
     state = "processing_status"
     final = ("ended",)
-    succeeded = "succeeded"
-    failed = ("errored", "canceled", "expired")
+    done = ("succeeded", "errored", "canceled", "expired")
 
     @property
     def _api_url(self) -> str:
@@ -191,7 +178,7 @@ class AnthropicBatchService(BatchClient):
             if _is_older(listed, job):
                 break
             identity = self._id(listed)
-            if identity in other_ids or self._total(listed) != len(job.items):
+            if identity in other_ids or sum(self._counts(listed).values()) != len(job.items):
                 continue
             if listed.get(self.state) not in self.final:
                 unfinished.append(identity)
@@ -205,11 +192,6 @@ class AnthropicBatchService(BatchClient):
             raise provider_error(Failure(kind="run", message=message), self._secrets)
         return unfinished[0] if unfinished else None
 
-    async def status(self, job: str) -> BatchStatus:
-        """Return the state of the job, without counts until it has ended."""
-        status = await super().status(job)
-        return status if status.is_finished else status._replace(succeeded=None, failed=None)
-
     async def _pages_of_results(self, job: Job) -> AsyncIterator[Entries]:
         content = await self._content("GET", f"{self._job_path(job.id or '')}/results")
         ids = {_custom_id(job.key, position): each for position, each in enumerate(job.items)}
@@ -222,21 +204,18 @@ class AnthropicBatchService(BatchClient):
             return self._format.parse(value_at(result, "result.message"))
         if ending == "errored":
             error = object_at(result, "result.error")
-            failure = messages.failure_from_error(error.get("error") or error)
+            failure = failure_in_answer(error.get("error") or error)
             return failed_completion(msgspec.structs.replace(failure, possibly_billed=False))
-        unknown = "the server sent neither a response nor an error"
-        return failed_completion(transient_failure(_ENDINGS.get(ending, unknown)))
+        return failed_completion(transient_failure(f"the request ended as {ending!r}"))
 
 
 def _is_older(listed: Mapping[str, object], job: Job) -> bool:
     """Return whether a job was created before `job` was planned."""
     try:
         created = datetime.fromisoformat(text_or_repr(listed.get("created_at")))
-        planned = datetime.fromisoformat(job.at or "")
-    except ValueError:
+        return created < datetime.fromisoformat(job.at or "") - _CLOCK_TOLERANCE
+    except (TypeError, ValueError):
         return False
-    created, planned = (t if t.tzinfo else t.replace(tzinfo=UTC) for t in (created, planned))
-    return created < planned - _CLOCK_TOLERANCE
 
 
 def _custom_id(key: str, position: int) -> str:
@@ -252,7 +231,7 @@ _HTTP_STATUS_BY_RPC_CODE = (
 """The HTTP status of each code of google.rpc.Code, from 0."""
 
 
-class GeminiBatchService(BatchClient):
+class GeminiBatchService(BatchService):
     """Batch jobs for one Gemini model."""
 
     # Google limits the bytes of a job to 20 MB, and not the number of its requests.
@@ -267,9 +246,7 @@ class GeminiBatchService(BatchClient):
     state = "metadata.state"
     final = ("SUCCEEDED", "PARTIALLY_SUCCEEDED", "FAILED", "CANCELLED", "EXPIRED")
     counts = "metadata.batchStats"
-    succeeded = "successfulRequestCount"
-    failed = ("failedRequestCount",)
-    total = "requestCount"
+    done = ("successfulRequestCount", "failedRequestCount")
 
     def __init__(self, provider: HostedProvider, target: ModelTarget) -> None:
         """Connect to the provider's server, or to `target.base_url`."""
@@ -365,3 +342,10 @@ def _failure_from_rpc_status(error: object) -> Failure:
     status = 500 if code is None else _HTTP_STATUS_BY_RPC_CODE[code] if code in known else code
     message = text_at(error, "message") or f"error {code}"
     return failure_in_answer({**object_at(error), "message": message, "code": None}, status)
+
+
+BATCH_SERVICES: dict[str, Callable[[HostedProvider, ModelTarget], BatchService]] = {
+    "openai": OpenAIBatchService,
+    "anthropic": AnthropicBatchService,
+    "gemini": GeminiBatchService,
+}

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import msgspec
 
 from numbench.errors import BadInput
-from numbench.models.base import Api, Model, RequestSettings
+from numbench.models.base import Api, Model, RequestSettings, is_host_of, normalize_base_url
 from numbench.models.facts import (
     DEFAULT_LEVEL,
     TOKENS_LEVEL,
@@ -28,26 +28,11 @@ from numbench.models.providers import (
     ProviderPlugin,
     all_providers,
     find_provider,
-    is_installed,
     join_names,
     plugin_providers,
-    provider_names,
 )
-from numbench.models.servers import is_host_of, normalize_base_url
-from numbench.secrets import key_from_environment, load_env_file
 
 _MAX_SUGGESTIONS = 3
-
-
-class CatalogueEntry(NamedTuple):
-    """One row of `numbench models`. key: the variable of the API key; None if none is needed."""
-
-    name: str
-    display: str
-    route: str
-    levels: tuple[str, ...]
-    key: str | None
-    key_is_set: bool
 
 
 class ModelDescription(NamedTuple):
@@ -81,17 +66,6 @@ class ModelDescription(NamedTuple):
         route = self.identity.get("route")
         return None if route is None else str(route)
 
-    @property
-    def key_is_set(self) -> bool:
-        """Whether a variable of the environment has the API key, if one is needed."""
-        variables = self.provider.key_variables
-        return not variables or key_from_environment(variables) is not None
-
-    @property
-    def batch_discount(self) -> float | None:
-        """The share of the price that the batch API takes off, None if there is none."""
-        return self.provider.batch_discount if self.provider.open_batch else None
-
 
 def bundled_models() -> tuple[NamedModel, ...]:
     """Return the named models of this package, with the settings of their levels."""
@@ -110,7 +84,7 @@ def named_models() -> dict[str, NamedModel]:
             if model.name in models:
                 raise BadInput(
                     f"the plugin provider {provider.name!r} names a model {model.name!r}, which "
-                    f"exists already ({models[model.name].route}); rename it"
+                    "exists already; rename it"
                 )
             models[model.name] = model
     models |= {model.name: model for model in user_tables().model}
@@ -130,20 +104,6 @@ def find_named_model(name: str) -> NamedModel | None:
         if model.name == name:
             return _with_levels(model)
     return None if "/" in name else named_models().get(name)
-
-
-def list_models() -> tuple[CatalogueEntry, ...]:
-    """Return the named models with their levels and whether their API keys are set."""
-    load_env_file()
-    entries = []
-    for model in named_models().values():
-        variables = find_model_provider(model.route).key_variables
-        environment_key = key_from_environment(variables)
-        key = environment_key.variable if environment_key else next(iter(variables), None)
-        is_set = environment_key is not None or not variables
-        levels = tuple(model.all_levels())
-        entries.append(CatalogueEntry(model.name, model.display, model.route, levels, key, is_set))
-    return tuple(entries)
 
 
 def levels_of_model(name: str) -> tuple[str, ...]:
@@ -179,13 +139,8 @@ def describe_hosted(
     """
     provider, model = find_model_provider(name, base_url), find_named_model(name)
     if api not in provider.apis:
-        able = provider_names(lambda plugin: api in plugin.apis)
-        raise BadInput(
-            f"{name}: --api {api} is available from {able} only, not from {provider.name}: "
-            "leave out --api"
-        )
-    if provider.sdk is not None and not is_installed(provider.sdk):
-        raise BadInput(f"{name} needs the package {provider.sdk}: pip install {provider.sdk}")
+        choices = " or ".join(provider.apis)
+        raise BadInput(f"{name}: --api {api}: {provider.name} has {choices} only: leave out --api")
     server = normalize_base_url(base_url, provider.key_variables) if base_url else None
     is_elsewhere = server is not None and not is_host_of(provider.hosts, server)
     route = model.route if model else name
@@ -202,16 +157,12 @@ def describe_hosted(
         chosen = levels[level]
     route = chosen.route or route
     facts = _facts(route, provider, level, is_elsewhere)
-    base = facts.request or {}
+    base = facts.request
     if defaults:
         facts = facts.updated(msgspec.structs.replace(defaults, levels=None, none=None))
-    given = Facts(
-        structured=None if is_elsewhere and defaults is None else chosen.structured,
-        max_tokens=chosen.max_tokens,
-        temperature=chosen.temperature,
-        request={**(facts.request or {}), **chosen.request},
-    )
-    settings = _settings(facts.updated(given), defaults)
+    elif is_elsewhere:
+        chosen = msgspec.structs.replace(chosen, structured=None)
+    settings = _settings(facts.updated(chosen), defaults)
     takes_seed = facts.takes_seed is not False and api == "chat"
     identity: dict[str, object] = {"route": route, "base_url": server}
     identity |= {"api": api} if api != "chat" else {}
@@ -255,9 +206,7 @@ def _facts(route: str, provider: ProviderPlugin, level: str, is_elsewhere: bool 
     """
     mapped = find_facts(route)
     facts = Facts(structured=True if mapped and mapped.has_schema else None)
-    facts = facts.updated(provider.facts)
-    if provider.levels:
-        facts = facts.updated(Facts(levels=dict(provider.levels)))
+    facts = facts.updated(provider.facts).updated(Facts(levels=dict(provider.levels) or None))
     facts = _with_rules(facts, (*bundled_tables().rule, *provider.rules), route, level)
     if is_elsewhere:
         facts = msgspec.structs.replace(facts, structured=None)
@@ -277,7 +226,7 @@ def _settings(facts: Facts, model: NamedModel | None) -> RequestSettings:
     Models get temperature 0 unless they are known to reject it, and the JSON schema of the answer
     if they, or those who named them, are known to take it.
     """
-    request = dict(facts.request or {})
+    request = dict(facts.request)
     temperature = None if facts.temperature is False else 0.0
     if isinstance(request.get("temperature"), int | float):
         # So that --temperature replaces it, and the record has the one that is sent.
@@ -344,34 +293,31 @@ def _budget_level(
 
 def _unknown_model_error(name: str) -> BadInput:
     """Return the error for an unknown model, with at most three suggestions."""
-    if suggestions := _suggest_models(name):
-        return BadInput(
-            f"unknown model {name!r}: did you mean {join_names(suggestions, 'or')}? "
-            "(`numbench models` and `numbench models --all` list them)"
-        )
-    routes = [route for plugin in all_providers() if plugin.is_router for route in plugin.routes]
+    routers = [plugin for plugin in all_providers() if plugin.is_router]
+    suggestions = _suggest_models(name) or [route for each in routers for route in each.routes]
     return BadInput(
-        f"unknown model {name!r}: use a name that `numbench models` lists, or a route such as "
-        f"{join_names(routes, 'or')}"
+        f"unknown model {name!r}: did you mean {join_names(suggestions, 'or')}? "
+        "(`numbench models` and `numbench models --all` list them)"
     )
 
 
 def _suggest_models(name: str) -> list[str]:
-    """Return valid names that the user may have meant: first the routes of models of that name."""
+    """Return valid names that the user may have meant: first models of a similar name."""
     provider_name, _, rest = name.partition("/")
     providers = {plugin.name: plugin for plugin in all_providers()}
     if provider_name in providers:
         return list(providers[provider_name].routes[:_MAX_SUGGESTIONS])
     routers = [plugin.name for plugin in providers.values() if plugin.is_router]
-    suggestions = [
-        f"{vendor}/{served_name}"
-        for vendor, _, served_name in (route.partition("/") for route in load_model_map().models)
-        if served_name == (rest or name).lower() and vendor in providers and vendor not in routers
-    ]
-    if not suggestions:
-        routes = [route for each in providers.values() for route in each.routes if route.islower()]
-        suggestions = get_close_matches(name.lower(), [*named_models(), *routes], n=1)
+    routes = [route for plugin in providers.values() for route in plugin.routes]
+    known = {}
+    for route in (*load_model_map().models, *routes):
+        vendor, _, served_name = route.partition("/")
+        if vendor in providers and vendor not in routers:
+            known[served_name] = route
+    known |= {each: each for each in named_models()}
+    similar = get_close_matches((rest or name).lower(), known, n=1, cutoff=0.75)
+    suggestions = [known[each] for each in similar]
     if rest:
-        similar = get_close_matches(provider_name.lower(), [*providers], n=1, cutoff=0.75)
+        similar = get_close_matches(provider_name.lower(), providers, n=1, cutoff=0.75)
         suggestions += [f"{each}/{rest}" for each in similar] or [f"{r}/{name}" for r in routers]
     return list(dict.fromkeys(suggestions))[:_MAX_SUGGESTIONS]

@@ -6,7 +6,6 @@ the same tables.
 
 from __future__ import annotations
 
-import math
 import os
 import re
 import tomllib
@@ -22,7 +21,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from numbench.errors import BadInput
-from numbench.models.servers import is_plain_text_on_the_internet
+from numbench.models.base import may_see_keys
 
 USER_CATALOGUE = "numbench-catalogue.toml"
 """The user's catalogue in the working directory."""
@@ -40,13 +39,11 @@ TOKENS_LEVEL = re.compile(r"([0-9]{1,9})-tokens")
 """The names of levels with a number of reasoning tokens."""
 
 _LEVEL = re.compile(r"[a-z0-9][a-z0-9.-]*")
-_FIELD_OF = {"model": "route", "seed": "seed"} | dict.fromkeys(
-    ("max_tokens", "max_completion_tokens", "max_output_tokens", "maxOutputTokens"), "max_tokens"
-)
-"""The fields that set a parameter: records and cost limits rely on them."""
-
-_OWN_PARAMETERS = frozenset({"messages", "input", "contents", "system", "stream"})
-"""Parameters that the wire formats set."""
+_OWN_PARAMETERS = {
+    *("messages", "input", "contents", "system", "stream", "model", "seed"),
+    *("max_tokens", "max_completion_tokens", "max_output_tokens", "maxOutputTokens"),
+}
+"""Parameters that the wire formats set: records and cost limits rely on them."""
 
 _DATE_SUFFIX = re.compile(r"-\d{8}$")
 
@@ -54,28 +51,33 @@ _Tokens = Annotated[int, Meta(ge=1)]
 _Dollars = Annotated[float, Meta(ge=0, le=1e9)]
 
 
-class ReasoningLevel(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The settings of one reasoning level.
+class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What requests contain; None is not known.
 
-    request: parameters that are added to `RequestSettings.request`, in the provider's own terms.
-    The other fields override those of a `NamedModel` and have no effect elsewhere.
+    request: parameters in the provider's own terms. temperature: whether the models accept one;
+    requests then set it to 0. structured: whether they take the JSON schema of the answer.
+    max_tokens: the token limit to send.
     """
 
     request: dict[str, object] = {}
-    route: str | None = None
+    temperature: bool | None = None
     structured: bool | None = None
     max_tokens: _Tokens | None = None
-    temperature: bool | None = None
 
     def __post_init__(self) -> None:
-        for name in self.request:
-            if name in _OWN_PARAMETERS:
-                raise ValueError(f"request.{name}: numbench sets it; omit it")
-            if name in _FIELD_OF:
-                raise ValueError(f"request.{name}: use the field {_FIELD_OF[name]}")
-        value = self.request.get("temperature", 0.0)
-        if type(value) not in (int, float) or not 0 <= msgspec.convert(value, float) < math.inf:
-            raise ValueError(f"request.temperature: {value!r}: give a number, 0 or more")
+        for name in _OWN_PARAMETERS.intersection(self.request):
+            raise ValueError(
+                f"request.{name}: numbench sets it; use the fields route, seed and max_tokens"
+            )
+
+
+class ReasoningLevel(Settings, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The settings of one reasoning level, which take precedence over those of its model.
+
+    route: of another model, which reasons at this level.
+    """
+
+    route: str | None = None
 
 
 class ReasoningBudget(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -91,45 +93,40 @@ class ReasoningBudget(Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     zero: dict[str, object] | None = None
 
 
-class Facts(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class Facts(Settings, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Facts about some models; None is not known.
 
     levels: the reasoning levels: names, whose parameters are those of `level_request` with the name
     in place of `"{level}"`, or names with their settings. none: the parameters of the level `none`,
-    if it has others. budget: numbers of reasoning tokens.
-    request: parameters of every request. temperature: whether the models accept one; requests then
-    set it to 0. structured: whether they take the JSON schema of the answer. max_tokens: the token
-    limit to send. takes_seed: whether they take a seed.
+    if it has others. budget: numbers of reasoning tokens. takes_seed: whether the models take a
+    seed.
     """
 
     levels: tuple[str, ...] | dict[str, ReasoningLevel] | None = None
     level_request: dict[str, object] | None = None
     none: dict[str, object] | None = None
     budget: ReasoningBudget | None = None
-    request: dict[str, object] | None = None
-    temperature: bool | None = None
-    structured: bool | None = None
-    max_tokens: _Tokens | None = None
     takes_seed: bool | None = None
 
     def __post_init__(self) -> None:
+        Settings.__post_init__(self)
         for level in self.all_levels():
             if not _LEVEL.fullmatch(level) or TOKENS_LEVEL.fullmatch(level):
                 raise ValueError(
                     f"level {level!r}: use a-z, 0-9, '-' and '.', and no number of tokens"
                 )
 
-    def updated(self, other: Facts) -> Facts:
+    def updated(self, other: Settings) -> Facts:
         """Return these facts with those of `other`, which take precedence."""
         changes = {
             name: value
             for name in Facts.__struct_fields__
-            if (value := getattr(other, name)) is not None
+            if (value := getattr(other, name, None)) is not None
         }
         if "levels" in changes:
             # The level none belongs to the others.
             changes.setdefault("none", None)
-        return msgspec.structs.replace(self, **changes)
+        return msgspec.structs.replace(self, **changes | {"request": self.request | other.request})
 
     def all_levels(self) -> dict[str, ReasoningLevel]:
         """Return the reasoning levels with their settings."""
@@ -195,13 +192,8 @@ class HostedProvider(Facts, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
     def __post_init__(self) -> None:
         Facts.__post_init__(self)
-        parts = urlsplit(self.url)
-        if not parts.hostname or parts.scheme not in ("http", "https"):
+        if not urlsplit(self.url).hostname or not may_see_keys(self.url):
             raise ValueError(f"provider {self.name!r}: url {self.url!r}: use https://HOST/PATH")
-        if is_plain_text_on_the_internet(self.url):
-            raise ValueError(
-                f"provider {self.name!r}: url: the key would go in plain text; use https://"
-            )
 
     @property
     def own_hosts(self) -> tuple[str, ...]:
@@ -229,19 +221,10 @@ class NamedModel(Facts, frozen=True, kw_only=True, forbid_unknown_fields=True):
             raise ValueError(
                 f"model {self.name!r}: give a name without slashes and control characters"
             )
-        levels = self.all_levels()
-        if self.levels is not None and not levels:
-            raise ValueError(f"model {self.name!r}: levels: give at least one, such as default")
         provider = provider_of(self.route)
-        for level, settings in levels.items():
+        for level, settings in self.all_levels().items():
             if settings.route and provider_of(settings.route) != provider:
                 raise ValueError(f"level {level}: all routes of a model need the same provider")
-            accepts = self.temperature if settings.temperature is None else settings.temperature
-            if "temperature" in settings.request and accepts is False:
-                raise ValueError(
-                    f"level {level}: request.temperature: temperature = false says that the model "
-                    "accepts none; omit one of them"
-                )
 
 
 class Price(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -324,12 +307,11 @@ def user_tables() -> Tables:
         return Tables()
     try:
         return _read(str(path), path.read_text(encoding="utf-8"))
-    except OSError as error:
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else error
         raise BadInput(
-            f"{path}: {error.strerror}; correct {CATALOGUE_VARIABLE}, the path of the catalogue"
+            f"{path}: {reason}; correct {CATALOGUE_VARIABLE}, the path of the catalogue"
         ) from error
-    except UnicodeDecodeError as error:
-        raise BadInput(f"{path}: {error}") from error
 
 
 def catalogue_path() -> Path | None:

@@ -56,8 +56,24 @@ _SPENT_ACCOUNT_CODES = frozenset(
 _UNPROCESSED_STATUSES = frozenset({409, 501, 503, 505, 529})
 """Statuses of temporary errors that say that the request was not processed."""
 
-_STATUS_BY_CODE = {"rate_limit_exceeded": 429, "insufficient_quota": 429, "invalid_prompt": 400}
-"""HTTP statuses of error codes that some servers report in a successful response."""
+_STATUS_BY_WORD = {
+    "rate_limit_exceeded": 429,
+    "insufficient_quota": 429,
+    "invalid_prompt": 400,
+    # Anthropic's types
+    "invalid_request_error": 400,
+    "authentication_error": 401,
+    "billing_error": 402,
+    "permission_error": 403,
+    "not_found_error": 404,
+    "conflict_error": 409,
+    "request_too_large": 413,
+    "rate_limit_error": 429,
+    "api_error": 500,
+    "timeout_error": 504,
+    "overloaded_error": 529,
+}
+"""HTTP statuses of codes and types of errors in successful responses, streams and batches."""
 
 _DURATION = re.compile(r"(?:\d+(?:\.\d+)?(?:ms|s|m|h|d))+", re.ASCII)
 _DURATION_PART = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h|d)", re.ASCII)
@@ -65,8 +81,8 @@ _SECONDS_PER_UNIT = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0
 _FIRST_TIMESTAMP, _FIRST_MILLISECONDS = 1e9, 1e11
 """From these numbers on, a number is one of seconds, and of milliseconds, since 1970."""
 
-_WAITS = {"retry-after": 1.0, "retry-after-ms": 0.001}
-"""The headers with the time to wait, and their units in seconds."""
+_WAITS = {"retry-after": "s", "retry-after-ms": "ms"}
+"""The headers with the time to wait, and their units."""
 
 _RESET = re.compile("(x|anthropic)-ratelimit-(.+-)?reset(-.+)?")
 """The headers with the reset of a limit; what remains of it is in the one with `remaining`."""
@@ -114,28 +130,31 @@ def failure_from_reply(status: int, headers: Mapping[str, str], content: bytes) 
         body = decode_json(content)
     except InvalidJson:
         body = content.decode("utf-8", "replace").strip()
-    code, message = error_code_and_message(body)
     # Google reports a bad key as a bad request.
-    return _dated(
-        failure_from_status(
-            401 if b"API_KEY_INVALID" in content else status,
-            message or ("" if isinstance(body, str) else text_or_repr(body)),
-            code=code,
-            retry_after=_wait(body, headers),
-        ),
-        body,
+    return failure_from_body(401 if b"API_KEY_INVALID" in content else status, headers, body)
+
+
+def failure_from_body(status: int, headers: Mapping[str, str], body: object) -> Failure:
+    """Return the failure for the decoded body of an unsuccessful response, or its text."""
+    code, message = error_code_and_message(body)
+    failure = failure_from_status(
+        status,
+        message or ("" if isinstance(body, str) else text_or_repr(body)),
+        code=code,
+        retry_after=_wait(body, headers),
     )
+    return _dated(failure, body)
 
 
 def failure_in_answer(error: object, status: int | None = None) -> Failure:
-    """Return the failure for an error in a successful response; its code stands for a status.
+    """Return the failure for an error in a successful response; code or type stand for a status.
 
     Without one the failure is transient, unless the message says that the prompt is rejected.
     status: what the format says of such errors.
     """
     code, message = error_code_and_message(error)
     text = message or code or "the server reported an error"
-    status = status or _status_of(value_at(error, "code"))
+    status = status or _status_of(value_at(error, "code")) or _status_of(value_at(error, "type"))
     failure = failure_from_status(status or 400, text, code=code, retry_after=_wait(error, {}))
     if not status and failure.kind != "item":
         return unreadable_failure(text)
@@ -209,44 +228,41 @@ def retry_after(headers: Mapping[str, object]) -> float | None:
     return max((seconds for seconds in resets if seconds is not None), default=None)
 
 
-def _seconds(text: str, unit: float = 1.0) -> float | None:
+def _seconds(text: str, unit: str = "s") -> float | None:
     """Return a number of seconds of 0 or more, None if the text has no such meaning.
 
     That is a number, a duration (`6m0s`, `20ms`, `1h2m`), or a moment that is still to come: a
     date, or seconds or milliseconds since 1970.
     """
-    try:
-        if _DURATION.fullmatch(text):
-            parts = _DURATION_PART.findall(text)
-            seconds = sum(float(number) * _SECONDS_PER_UNIT[name] for number, name in parts)
-        else:
-            seconds = float(text) * unit
-    except ValueError:
-        seconds = _timestamp(text)
-    if seconds >= _FIRST_MILLISECONDS:
-        seconds /= 1000
-    if seconds >= _FIRST_TIMESTAMP:
-        seconds -= time.time()
+    number = text + (unit if text[-1:].isdigit() else "")
+    if not _DURATION.fullmatch(number):
+        seconds = _seconds_until(text)
+    else:
+        parts = _DURATION_PART.findall(number)
+        seconds = sum(float(value) * _SECONDS_PER_UNIT[name] for value, name in parts)
+        if seconds >= _FIRST_MILLISECONDS:
+            seconds /= 1000
+        if seconds >= _FIRST_TIMESTAMP:
+            seconds -= time.time()
     return seconds if 0 <= seconds < math.inf else None
 
 
-def _timestamp(text: str) -> float:
-    """Return the seconds from 1970 to an ISO 8601 or HTTP date, NaN for another text."""
+def _seconds_until(text: str) -> float:
+    """Return the seconds from now to an ISO 8601 or HTTP date, NaN for another text."""
     for parse in (datetime.fromisoformat, parsedate_to_datetime):
         try:
             moment = parse(text)
             aware = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-            seconds = aware.timestamp()
+            return aware.timestamp() - time.time()
         except (ValueError, OverflowError):
             continue
-        return seconds if seconds >= _FIRST_TIMESTAMP else math.nan
     return math.nan
 
 
 def _status_of(code: object) -> int | None:
     """Return the HTTP status that an error code is or stands for."""
     if isinstance(code, str):
-        status = int(code) if len(code) == 3 and code.isdecimal() else _STATUS_BY_CODE.get(code, 0)
+        status = int(code) if len(code) == 3 and code.isdecimal() else _STATUS_BY_WORD.get(code, 0)
     else:
         status = code if type(code) is int else 0
     return status if 400 <= status < 600 else None
@@ -309,7 +325,7 @@ def sanitize_completion(completion: Completion, secrets: Sequence[str]) -> Compl
     texts = {
         name: sanitize_text(value, secrets)
         for name in ("text", "reasoning_text", "served_model", "provider")
-        if isinstance(value := getattr(completion, name), str)
+        if (value := getattr(completion, name))
     }
     extra = {
         key: sanitize_text(value, secrets) if isinstance(value, str) else value

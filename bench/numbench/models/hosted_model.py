@@ -10,8 +10,7 @@ import msgspec
 from yarl import URL
 
 from numbench._version import __version__
-from numbench.errors import BadInput
-from numbench.models.base import PLACEHOLDER_KEY, Message, RequestSettings
+from numbench.models.base import PLACEHOLDER_KEY, Message, RequestSettings, is_host_of
 from numbench.models.facts import HostedProvider
 from numbench.models.failures import (
     ProviderError,
@@ -25,8 +24,7 @@ from numbench.models.formats import FORMATS
 from numbench.models.http_client import MAX_RESPONSE_BYTES, HttpClient, Reply
 from numbench.models.json_fields import InvalidJson, decode_json, objects_at
 from numbench.models.providers import ModelTarget
-from numbench.models.servers import is_host_of
-from numbench.records import Completion, Failure
+from numbench.records import Completion
 from numbench.secrets import known_secrets
 
 _MODELS_TIMEOUT_SECONDS = 5.0
@@ -92,10 +90,8 @@ class HostedModel(HostedServer):
     def request_body(
         self, messages: Sequence[Message], settings: RequestSettings
     ) -> dict[str, object]:
-        """Return the body that `answer` sends. Raises BadInput for one that would be rejected."""
+        """Return the body that `answer` sends."""
         body = self._body(messages, settings)
-        if problem := self._format.problem(body):
-            raise BadInput(problem)
         return body | self._stream_fields if self._streams else body
 
     async def answer(self, messages: Sequence[Message], settings: RequestSettings) -> Completion:
@@ -110,8 +106,6 @@ class HostedModel(HostedServer):
             if error and error.status == 429 and self._provider.quota_recovers:
                 limited = msgspec.structs.replace(error, kind="rate_limit")
                 completion = msgspec.structs.replace(completion, error=limited)
-        except BadInput as problem:
-            completion = failed_completion(Failure(kind="run", message=str(problem), status=400))
         except ProviderError as problem:
             completion = failed_completion(problem.failure)
         except (InvalidJson, RecursionError) as problem:
@@ -123,7 +117,8 @@ class HostedModel(HostedServer):
         if reply.is_success:
             return self._format.parse(self._format.decode(reply.content))
         failure = failure_from_reply(reply.status, reply.headers, reply.content)
-        if self._streams and _refuses_streaming(reply):
+        is_refusal = reply.status in _REFUSING_STATUSES and _STREAM_WORD.search(reply.content)
+        if self._streams and is_refusal:
             message = f"the server does not stream (add --no-stream): {failure.message}"
             failure = msgspec.structs.replace(failure, kind="run", message=message)
         try:
@@ -132,25 +127,15 @@ class HostedModel(HostedServer):
             return failed_completion(failure)
         return failed_completion(failure, known.usage, known.cost)
 
-
-class ListingModel(HostedModel):
-    """A model on a server of OpenAI's protocol, which can list its models."""
-
-    async def served_models(self, path: str = "") -> Sequence[str]:
+    async def served_models(self) -> Sequence[str]:
         """Return the names in the server's list of models, empty if it sends none in time."""
         headers = self._headers({})
         try:
             reply = await self._http.request(
-                "GET", f"{self._base_url}{path}/models", headers, None, _MODELS_TIMEOUT_SECONDS
+                "GET", f"{self._base_url}/models", headers, None, _MODELS_TIMEOUT_SECONDS
             )
             entries = objects_at(decode_json(reply.content), "data")
         except (ProviderError, InvalidJson, RecursionError):
             return []
         names = [entry.get("id") for entry in entries[:_MAX_MODELS]]
         return [sanitize_line(name, self._secrets) for name in names if isinstance(name, str)]
-
-
-def _refuses_streaming(reply: Reply) -> bool:
-    """Return whether an error says that the server, or this account, does not stream."""
-    is_refusal = reply.status in _REFUSING_STATUSES
-    return is_refusal and _STREAM_WORD.search(reply.content) is not None

@@ -8,6 +8,7 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
+from importlib.util import find_spec
 from logging import CRITICAL, getLogger
 from typing import Any
 
@@ -15,13 +16,19 @@ import msgspec
 
 from numbench.errors import BadInput
 from numbench.models import failures
-from numbench.models.base import PLACEHOLDER_KEY, Message, Model, RequestSettings
+from numbench.models.base import PLACEHOLDER_KEY, Message, Model, RequestSettings, is_loopback
 from numbench.models.formats import FORMATS
-from numbench.models.formats.answer_fields import UsageFields, parse_cost, parse_usage
-from numbench.models.json_fields import InvalidJson, decode_json, object_at, text_or_repr
+from numbench.models.json_fields import (
+    InvalidJson,
+    UsageFields,
+    decode_json,
+    object_at,
+    parse_cost,
+    parse_usage,
+    text_or_repr,
+)
 from numbench.models.prices import find_facts
 from numbench.models.providers import ModelTarget, ProviderPlugin
-from numbench.models.servers import is_loopback
 from numbench.records import Completion, Usage
 from numbench.secrets import known_secrets
 
@@ -126,6 +133,8 @@ def reported_usage(original: object) -> tuple[Usage, float | None]:
 
 
 def _open(target: ModelTarget) -> Model:
+    if find_spec("litellm") is None:
+        raise BadInput(f"{target.name} needs the package litellm: pip install litellm")
     if target.stream:
         raise BadInput(f"{target.name}: models of litellm/ do not stream: omit --stream")
     # Without these it downloads a price table and a list of headers.

@@ -16,55 +16,51 @@ import hashlib
 import threading
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Generic, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import msgspec
 
 from numbench.errors import BadInput, NumbenchError
-from numbench.models.base import RequestSettings
+from numbench.models.base import Message, RequestSettings
+from numbench.models.facts import ReasoningLevel
 from numbench.models.failures import failed_completion
-from numbench.records import Completion, Failure
+from numbench.models.providers import ModelProperties, ModelTarget, ProviderPlugin
+from numbench.records import Completion, Failure, Usage
+from numbench.thinking_text import split_tokens
 
 if TYPE_CHECKING:
     import torch
-from bisect import bisect_left, bisect_right
-from typing import Any
-
-from numbench.models.base import Message
-from numbench.models.facts import DEFAULT_LEVEL, ReasoningLevel
-from numbench.models.providers import ModelProperties, ModelTarget, ProviderPlugin
-from numbench.records import Usage
-from numbench.thinking_text import find_thinking, separate_spans
 
 _BATCH_WINDOW_SECONDS = 0.02
 """How long a batch waits for further calls: short compared with the time that a batch takes."""
 
-_MAX_ERROR_LENGTH = 300
+
+class BatchItem(NamedTuple):
+    """One prompt of a batch.
+
+    prompt: what `_generate` reads. token_count: of the prompt. limit: maximum number of new tokens.
+    timeout: seconds.
+    """
+
+    prompt: Any
+    token_count: int
+    limit: int
+    timeout: float
 
 
-class BatchItem(Protocol):
-    """One prompt of a batch. limit: maximum number of new tokens. timeout: seconds."""
+class LocalAnswer(NamedTuple):
+    """The text of new tokens, and the number of those that are not reasoning."""
 
-    @property
-    def limit(self) -> int: ...
-    @property
-    def timeout(self) -> float: ...
-
-
-ItemT = TypeVar("ItemT", bound=BatchItem)
-OutputT = TypeVar("OutputT")
+    text: str
+    visible_tokens: int
+    reasoning_text: str | None = None
 
 
-class BatchTiming(NamedTuple):
-    """How long a batch took, in seconds, and how many prompts it contained."""
-
-    seconds: float
-    size: int
-
-
-class LocalModel(ABC, Generic[ItemT, OutputT]):
+class LocalModel(ABC):
     """Base class of networks in this process: greedy decoding of concurrent requests in batches.
 
     The requests that wait when a batch is finished make up the next one, of at most
@@ -72,17 +68,46 @@ class LocalModel(ABC, Generic[ItemT, OutputT]):
     the longest time limit of its prompts is over, or at the next token after `close`.
     """
 
+    properties: ModelProperties
+    device: str
+    end_token_ids: frozenset[int]
+
     def __init__(self, name: str, max_batch_size: int) -> None:
         self.name = name
         self._max_batch_size = self._batch_size = max_batch_size
         self._stop = threading.Event()
-        self._queue: list[tuple[ItemT, asyncio.Future[Completion]]] = []
+        self._queue: list[tuple[BatchItem, asyncio.Future[Completion]]] = []
         self._worker: asyncio.Task[None] | None = None
 
-    async def _batches(self, item: ItemT) -> Completion:
-        """Return the completion of a prompt, from a batch. Raises what a batch raises."""
+    @abstractmethod
+    def _generate(
+        self, items: Sequence[BatchItem], is_stopped: Callable[[], bool]
+    ) -> Sequence[tuple[list[int], Any]]:
+        """Return the new tokens of each item, and what else `_read` needs.
+
+        Ends early, with what there is, once `is_stopped()`.
+        """
+
+    @abstractmethod
+    def _read(self, item: BatchItem, tokens: list[int], details: Any) -> LocalAnswer:
+        """Return the answer in the new tokens of an item."""
+
+    async def _complete(
+        self, prompt: Any, token_count: int, context: int, settings: RequestSettings
+    ) -> Completion:
+        """Return the completion of a prompt, from a batch. Raises what a batch raises.
+
+        context: maximum number of tokens of prompt and answer together.
+        """
+        if settings.temperature:
+            message = "models in this process support temperature 0 only"
+            return failed_completion(Failure(kind="run", message=message))
+        longest = settings.max_tokens or self.properties.settings.max_tokens or context
+        limit = min(longest, context - token_count)
+        if limit < 1:
+            return item_failure(f"the prompt's {token_count} tokens fill the context of {context}")
         future: asyncio.Future[Completion] = asyncio.get_running_loop().create_future()
-        self._queue.append((item, future))
+        self._queue.append((BatchItem(prompt, token_count, limit, settings.timeout), future))
         if self._worker is None or self._worker.done():
             self._worker = asyncio.create_task(self._run_batches())
         return await future
@@ -104,28 +129,16 @@ class LocalModel(ABC, Generic[ItemT, OutputT]):
                 else:
                     future.set_result(outcome[number])
 
-    @abstractmethod
-    def _generate(
-        self, items: Sequence[ItemT], is_stopped: Callable[[], bool]
-    ) -> Sequence[OutputT]:
-        """Generate one output per item; end early, with what there is, once `is_stopped()`."""
-
-    @abstractmethod
-    def _completion(self, item: ItemT, output: OutputT, timing: BatchTiming) -> Completion:
-        """Return the completion for the output of one item."""
-
     async def close(self) -> None:
-        """Stop the running batch at its next token; the next one may be of full size again."""
+        """Stop the batches of the waiting requests; the next one may be of full size again."""
         self._stop.set()
-        for _, future in self._queue:
-            future.cancel()
         if self._worker is not None and not self._worker.done():
             await asyncio.wait([self._worker])
         self._worker = None
         self._stop.clear()
         self._batch_size = self._max_batch_size
 
-    def _answer_batch(self, items: Sequence[ItemT]) -> list[Completion]:
+    def _answer_batch(self, items: Sequence[BatchItem]) -> list[Completion]:
         """Return one completion per item. Raises NumbenchError for a failure of the machine."""
         import torch
 
@@ -136,14 +149,16 @@ class LocalModel(ABC, Generic[ItemT, OutputT]):
                 items, lambda: self._stop.is_set() or time.monotonic() > deadline
             )
         except torch.OutOfMemoryError:
-            # The error refers to the batch's tensors: handle it after the except block.
-            outputs = None
+            # It refers to the batch's tensors, which only the end of this block frees.
+            pass
         except RuntimeError as error:
             raise NumbenchError(f"{self.name}: {one_line(error)}") from error
-        if outputs is not None:
-            timing = BatchTiming(round(time.monotonic() - start, 6), len(items))
+        else:
+            seconds, extra = time.monotonic() - start, {"batch": len(items), "device": self.device}
             return [
-                self._completion(item, output, timing)
+                msgspec.structs.replace(
+                    self._completion(item, *output), latency=round(seconds, 6), extra=extra
+                )
                 for item, output in zip(items, outputs, strict=True)
             ]
         torch.cuda.empty_cache()
@@ -152,27 +167,27 @@ class LocalModel(ABC, Generic[ItemT, OutputT]):
         self._batch_size = half = len(items) // 2
         return self._answer_batch(items[:half]) + self._answer_batch(items[half:])
 
-    def _unfinished(self, item: ItemT, token_count: int) -> Completion:
-        """Return the completion of an output that ended before its end token and its limit."""
-        message = f"timed out after {item.timeout:g} s and {token_count} tokens"
-        if self._stop.is_set():
-            message = f"stopped after {token_count} tokens"
-        return failed_completion(
-            Failure(kind="transient" if self._stop.is_set() else "item", message=message)
+    def _completion(self, item: BatchItem, tokens: list[int], details: Any) -> Completion:
+        count, ended = len(tokens), bool(tokens) and tokens[-1] in self.end_token_ids
+        if not ended and count < item.limit:
+            if self._stop.is_set():
+                message = f"stopped after {count} tokens"
+                return failed_completion(Failure(kind="transient", message=message))
+            return item_failure(f"timed out after {item.timeout:g} s and {count} tokens")
+        answer = self._read(item, tokens, details)
+        return Completion(
+            text=answer.text,
+            reasoning_text=answer.reasoning_text,
+            finish_reason="stop" if ended else "length",
+            usage=Usage(
+                input=item.token_count,
+                reasoning=count - answer.visible_tokens,
+                visible=answer.visible_tokens,
+                generated=count,
+                source="counted",
+            ),
+            served_model=self.properties.display,
         )
-
-
-def unsupported_temperature(settings: RequestSettings) -> Completion | None:
-    """Return the failure of a request with a temperature above 0, None for any other."""
-    if not settings.temperature:
-        return None
-    message = "models in this process support temperature 0 only"
-    return failed_completion(Failure(kind="run", message=message))
-
-
-def context_failure(token_count: int, context: int) -> Completion:
-    """Return the failure of a prompt that leaves no room for an answer."""
-    return item_failure(f"the prompt's {token_count} tokens fill the context of {context}")
 
 
 def item_failure(message: str) -> Completion:
@@ -182,7 +197,7 @@ def item_failure(message: str) -> Completion:
 
 def one_line(error: BaseException) -> str:
     """Return the message of an error as one short line."""
-    return " ".join(str(error).split())[:_MAX_ERROR_LENGTH]
+    return " ".join(str(error).split())[:300]
 
 
 def require_local_extra(name: str, packages: Iterable[str]) -> None:
@@ -217,24 +232,21 @@ DEFAULT_MAX_TOKENS = 4096
 MAX_BATCH_SIZE = 64
 """Maximum number of questions in a batch; it is halved if a batch runs out of memory."""
 
-_TOKENIZER_FILES = ("tokenizer.json", "tokenizer.model", "vocab.json", "vocab.txt")
+_NEEDED_FILES = {
+    "config.json": ("config.json",),
+    "weights (*.safetensors)": ("*.safetensors",),
+    "a tokenizer (tokenizer.json)": ("tokenizer.*", "vocab.json", "vocab.txt"),
+}
+"""The files of a model, with patterns, each for one of several forms."""
+
+_MODEL_FILES = (".safetensors", ".json", ".jinja", ".model", ".txt")
+"""Suffixes of the files that determine the model's output."""
+
 _THINKING_SWITCH = "enable_thinking"
+_OPENING_TAG = "<think>"
 
 
-class _BatchItem(NamedTuple):
-    """One prompt.
-
-    limit: maximum number of new tokens. opened: the prompt ends in an opening reasoning tag.
-    timeout: seconds.
-    """
-
-    tokens: list[int]
-    limit: int
-    opened: bool
-    timeout: float
-
-
-class HuggingFaceModel(LocalModel[_BatchItem, list[int]]):
+class HuggingFaceModel(LocalModel):
     """A causal language model and its tokenizer, on the GPU if there is one."""
 
     def __init__(self, target: ModelTarget) -> None:
@@ -242,12 +254,13 @@ class HuggingFaceModel(LocalModel[_BatchItem, list[int]]):
         super().__init__(target.name, MAX_BATCH_SIZE)
         folder = Path(target.served_name).expanduser()
         _check_folder(self.name, folder)
-        model_sha256 = hash_files(_model_files(folder))
-        self._folder = folder.resolve()
-        self._tokenizer, self._network, self._end_token_ids = _load(self.name, folder)
+        model_sha256 = hash_files(p for p in folder.iterdir() if p.suffix in _MODEL_FILES)
+        self._tokenizer, self._network = _load(self.name, folder)
+        self.device = str(self._network.device)
+        self.end_token_ids = frozenset(self._network.generation_config.eos_token_id or ())
         self._system = self._tokenizer.chat_template is not None and self._supports_system_prompt()
         self.properties = ModelProperties(
-            display=folder.name,
+            display=folder.absolute().name,
             levels=self._levels(),
             settings=RequestSettings(temperature=0.0, max_tokens=DEFAULT_MAX_TOKENS),
             identity={
@@ -262,13 +275,8 @@ class HuggingFaceModel(LocalModel[_BatchItem, list[int]]):
         The completion has a failure of kind `item` if the prompt fills the model's context, or
         the answer takes longer than `settings.timeout` or more memory than there is.
         """
-        if failure := unsupported_temperature(settings):
-            return failure
-        tokens, opened = self._encode(messages, settings.request)
-        limit = min(settings.max_tokens or DEFAULT_MAX_TOKENS, self._context - len(tokens))
-        if limit < 1:
-            return context_failure(len(tokens), self._context)
-        return await self._batches(_BatchItem(tokens, limit, opened, settings.timeout))
+        tokens, is_open = self._encode(messages, settings.request)
+        return await self._complete((tokens, is_open), len(tokens), self._context, settings)
 
     @property
     def _context(self) -> int:
@@ -279,29 +287,28 @@ class HuggingFaceModel(LocalModel[_BatchItem, list[int]]):
 
     def _levels(self) -> dict[str, ReasoningLevel]:
         """Return none and maximal if the chat template has a switch for reasoning."""
-        if self._tokenizer.chat_template is not None:
-            question = [Message("user", "1")]
-            if self._render(question, {_THINKING_SWITCH: True}) != self._render(
-                question, {_THINKING_SWITCH: False}
-            ):
-                return {
-                    "none": ReasoningLevel(request={_THINKING_SWITCH: False}),
-                    "maximal": ReasoningLevel(request={_THINKING_SWITCH: True}),
-                }
-        return {DEFAULT_LEVEL: ReasoningLevel()}
+        if self._tokenizer.chat_template is None:
+            return {}
+        levels = {
+            "none": ReasoningLevel(request={_THINKING_SWITCH: False}),
+            "maximal": ReasoningLevel(request={_THINKING_SWITCH: True}),
+        }
+        prompts = {self._render([Message("user", "1")], each.request) for each in levels.values()}
+        return levels if len(prompts) > 1 else {}
 
     def _encode(
-        self, messages: Sequence[Message], request: dict[str, object]
+        self, messages: Sequence[Message], request: Mapping[str, object]
     ) -> tuple[list[int], bool]:
         """Return the tokens of the prompt, and whether it ends in an opening reasoning tag."""
+        merged = _merge_system_prompt(messages)
         if self._tokenizer.chat_template is None:
-            prompt = _plain_prompt(messages)
+            prompt = "".join(f"{message.content}\n" for message in merged)
             return list(self._tokenizer(prompt)["input_ids"]), False
-        prompt = self._render(messages if self._system else _merge_system_prompt(messages), request)
+        prompt = self._render(messages if self._system else merged, request)
         tokens = self._tokenizer(prompt, add_special_tokens=False)["input_ids"]
-        return list(tokens), prompt.rstrip().endswith(OPENING_TAG)
+        return list(tokens), prompt.rstrip().endswith(_OPENING_TAG)
 
-    def _render(self, messages: Sequence[Message], request: dict[str, object]) -> str:
+    def _render(self, messages: Sequence[Message], request: Mapping[str, object]) -> str:
         turns = [message._asdict() for message in messages]
         rendered: str = self._tokenizer.apply_chat_template(
             turns, tokenize=False, add_generation_prompt=True, **request
@@ -319,16 +326,16 @@ class HuggingFaceModel(LocalModel[_BatchItem, list[int]]):
             return False
 
     def _generate(
-        self, items: Sequence[_BatchItem], is_stopped: Callable[[], bool]
-    ) -> list[list[int]]:
+        self, items: Sequence[BatchItem], is_stopped: Callable[[], bool]
+    ) -> list[tuple[list[int], None]]:
         """Return the new tokens of each prompt up to its end token, without padding.
 
         Generation runs in rounds. A round is as long as every unfinished answer may still grow:
         near the end of the context long prompts leave less room than short ones, and no row may
         exceed its own limit.
         """
-        texts = [list(item.tokens) for item in items]
-        max_lengths = [len(item.tokens) + item.limit for item in items]
+        texts = [list(item.prompt[0]) for item in items]
+        max_lengths = [item.token_count + item.limit for item in items]
         rows = list(range(len(items)))
         while rows and not is_stopped():
             room = min(max_lengths[row] - len(texts[row]) for row in rows)
@@ -338,9 +345,9 @@ class HuggingFaceModel(LocalModel[_BatchItem, list[int]]):
             rows = [
                 row
                 for row in rows
-                if len(texts[row]) < max_lengths[row] and texts[row][-1] not in self._end_token_ids
+                if len(texts[row]) < max_lengths[row] and texts[row][-1] not in self.end_token_ids
             ]
-        return [text[len(item.tokens) :] for item, text in zip(items, texts, strict=True)]
+        return [(text[item.token_count :], None) for item, text in zip(items, texts, strict=True)]
 
     def _extend(
         self, texts: Sequence[list[int]], room: int, is_stopped: Callable[[], bool]
@@ -366,48 +373,24 @@ class HuggingFaceModel(LocalModel[_BatchItem, list[int]]):
             max_new_tokens=room,
             stopping_criteria=StoppingCriteriaList([stopped]),
         )
-        return [self._truncate_at_end_token(row) for row in output[:, width:].tolist()]
+        return [self._until_end(tokens) for tokens in output[:, width:].tolist()]
 
-    def _truncate_at_end_token(self, tokens: list[int]) -> list[int]:
-        end = next((n for n, token in enumerate(tokens) if token in self._end_token_ids), None)
-        return tokens if end is None else tokens[: end + 1]
+    def _until_end(self, tokens: list[int]) -> list[int]:
+        ends = (n for n, token in enumerate(tokens, 1) if token in self.end_token_ids)
+        return tokens[: next(ends, len(tokens))]
 
-    def _completion(self, item: _BatchItem, output: list[int], timing: BatchTiming) -> Completion:
-        ended = bool(output) and output[-1] in self._end_token_ids
-        if not ended and len(output) < item.limit:
-            return self._unfinished(item, len(output))
-        answer, reasoning_text = split_reasoning(
-            output, self._decode_with_special_tokens, item.opened
-        )
-        text = self._tokenizer.decode(
-            answer, skip_special_tokens=True, clean_up_tokenization_spaces=False
-        )
-        return Completion(
-            text=text if reasoning_text is None else text.strip(),
-            reasoning_text=reasoning_text,
-            finish_reason="stop" if ended else "length",
-            usage=Usage(
-                input=len(item.tokens),
-                reasoning=len(output) - len(answer),
-                visible=len(answer),
-                generated=len(output),
-                source="counted",
-            ),
-            latency=timing.seconds,
-            served_model=self._folder.name,
-            extra={"batch": timing.size, "device": str(self._network.device)},
-        )
+    def _read(self, item: BatchItem, tokens: list[int], details: None) -> LocalAnswer:
+        answer, reasoning_text = split_tokens(tokens, self._decode, item.prompt[1])
+        text = self._decode(answer, is_answer=True)
+        text = text if reasoning_text is None else text.strip()
+        return LocalAnswer(text, len(answer), reasoning_text)
 
-    def _decode_with_special_tokens(self, tokens: Sequence[int]) -> str:
+    def _decode(self, tokens: Sequence[int], is_answer: bool = False) -> str:
+        """Return the text of tokens; that of an answer is without special tokens."""
         text: str = self._tokenizer.decode(
-            list(tokens), skip_special_tokens=False, clean_up_tokenization_spaces=False
+            list(tokens), skip_special_tokens=is_answer, clean_up_tokenization_spaces=False
         )
         return text
-
-
-def _plain_prompt(messages: Sequence[Message]) -> str:
-    system = "".join(f"{m.content}\n\n" for m in messages if m.role == "system")
-    return system + "".join(f"{m.content}\n" for m in messages if m.role != "system")
 
 
 def _merge_system_prompt(messages: Sequence[Message]) -> list[Message]:
@@ -421,20 +404,18 @@ def _check_folder(name: str, folder: Path) -> None:
     """Raise BadInput if the folder lacks a file, or the extra `local` is not installed."""
     if not folder.is_dir():
         raise BadInput(f"{name}: folder {folder} does not exist")
-    missing = []
-    if not (folder / "config.json").is_file():
-        missing.append("config.json")
-    if not any(folder.glob("*.safetensors")):
-        missing.append("weights (*.safetensors)")
-    if not any((folder / file).is_file() for file in _TOKENIZER_FILES):
-        missing.append("a tokenizer (tokenizer.json)")
+    missing = [
+        kind
+        for kind, patterns in _NEEDED_FILES.items()
+        if not any(path for pattern in patterns for path in folder.glob(pattern))
+    ]
     if missing:
         raise BadInput(f"{name}: no Hugging Face model in {folder}: missing {', '.join(missing)}")
     require_local_extra(name, ("torch", "transformers", "safetensors"))
 
 
-def _load(name: str, folder: Path) -> tuple[Any, Any, frozenset[int]]:
-    """Return tokenizer, network and end tokens. Raises BadInput if they cannot be loaded."""
+def _load(name: str, folder: Path) -> tuple[Any, Any]:
+    """Return tokenizer and network. Raises BadInput if they cannot be loaded."""
     from transformers import AutoModelForCausalLM, AutoTokenizer, GenerationConfig
 
     safely = {"local_files_only": True, "trust_remote_code": False}
@@ -444,13 +425,10 @@ def _load(name: str, folder: Path) -> tuple[Any, Any, frozenset[int]]:
             folder, torch_dtype="auto", use_safetensors=True, **safely
         )
     except (OSError, ValueError, KeyError, ImportError, RuntimeError) as error:
-        raise BadInput(
-            f"{name}: the model in {folder} cannot be loaded: {one_line(error)}"
-        ) from error
+        raise BadInput(f"{name}: {folder} cannot be loaded: {one_line(error)}") from error
     network.to(default_device()).eval()
-    ends = _end_token_ids(network.generation_config.eos_token_id) | _end_token_ids(
-        tokenizer.eos_token_id
-    )
+    tokens = network.generation_config.eos_token_id
+    ends = {*(tokens if isinstance(tokens, list) else [tokens]), tokenizer.eos_token_id} - {None}
     pad = tokenizer.pad_token_id
     # The folder's own sampling, penalties and lengths would make the decoding other than greedy.
     network.generation_config = GenerationConfig(
@@ -458,56 +436,7 @@ def _load(name: str, folder: Path) -> tuple[Any, Any, frozenset[int]]:
         eos_token_id=sorted(ends) or None,
         pad_token_id=pad if pad is not None else min(ends, default=0),
     )
-    return tokenizer, network, ends
-
-
-def _end_token_ids(token: int | list[int] | None) -> frozenset[int]:
-    if token is None:
-        return frozenset()
-    return frozenset(token) if isinstance(token, list) else frozenset([token])
-
-
-def _model_files(folder: Path) -> list[Path]:
-    """Return the files that determine the model's output."""
-    kinds = (".safetensors", ".json", ".jinja", ".model", ".txt")
-    return [path for path in folder.iterdir() if path.suffix in kinds and path.is_file()]
-
-
-OPENING_TAG = "<think>"
-
-
-class ReasoningSplit(NamedTuple):
-    """Generated tokens in two parts. answer: the tokens of the answer; the others are reasoning.
-
-    reasoning_text: without its tags; None if there is no reasoning.
-    """
-
-    answer: list[int]
-    reasoning_text: str | None
-
-
-def split_reasoning(
-    tokens: Sequence[int], decode: Callable[[Sequence[int]], str], opened: bool
-) -> ReasoningSplit:
-    """Split `tokens` where `find_thinking` splits their text; tags count as reasoning.
-
-    `decode` must keep special tokens, because the tags are such in some tokenizers. `opened`: the
-    prompt ends in an opening tag, so that only the closing one is generated.
-    """
-    text = decode(tokens)
-    spans = find_thinking(text, opened)
-    if spans is None:
-        return ReasoningSplit(list(tokens), None)
-
-    def decoded_length(count: int) -> int:
-        return len(decode(tokens[:count]))
-
-    counts = range(len(tokens) + 1)
-    answer: list[int] = []
-    for start, end in spans.answer:
-        first = bisect_left(counts, start, key=decoded_length)
-        answer += tokens[first : bisect_right(counts, end, key=decoded_length) - 1]
-    return ReasoningSplit(answer, separate_spans(text, spans).thinking)
+    return tokenizer, network
 
 
 PROVIDER = ProviderPlugin(

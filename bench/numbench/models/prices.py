@@ -19,7 +19,6 @@ from typing import NamedTuple, TypeVar
 import msgspec
 from msgspec import Struct
 
-from numbench.models.base import RequestSettings
 from numbench.models.facts import Price as Price
 from numbench.models.facts import bundled_tables, user_tables
 from numbench.models.providers import find_provider
@@ -91,45 +90,23 @@ def find_facts(route: str) -> ModelFacts | None:
 
 
 _OPENROUTER_VENDORS = {
-    "anthropic": "anthropic",
-    "deepseek": "deepseek",
     "google": "gemini",
     "mistralai": "mistral",
     "moonshotai": "moonshot",
-    "openai": "openai",
     "x-ai": "xai",
 }
-"""OpenRouter's names of vendors, and those of the map."""
+"""OpenRouter's names of vendors that have others in the map."""
 
 
 def find_vendor_facts(route: str) -> ModelFacts | None:
     """Return the facts on a model of OpenRouter at its own vendor, None if they are unknown."""
     provider, _, name = route.partition("/")
     vendor, _, name = name.partition("/")
-    if provider != "openrouter" or vendor not in _OPENROUTER_VENDORS:
+    if provider != "openrouter":
         return None
     if vendor == "anthropic":
         name = name.replace(".", "-")
-    return load_model_map().models.get(f"{_OPENROUTER_VENDORS[vendor]}/{name}")
-
-
-class TokenLimits(NamedTuple):
-    """The most tokens of an answer, and of a question with its answer; None if unknown.
-
-    output_source: where the limit of an answer is from.
-    """
-
-    output: int | None = None
-    context: int | None = None
-    output_source: str = ""
-
-
-def token_limits(facts: ModelFacts | None, settings: RequestSettings) -> TokenLimits:
-    """Return the limits of the requests with these settings."""
-    context = facts.context if facts else None
-    if settings.max_tokens is not None:
-        return TokenLimits(settings.max_tokens, context, "--max-tokens or the catalogue")
-    return TokenLimits(facts.max_output if facts else None, context, "the model's limit")
+    return load_model_map().models.get(f"{_OPENROUTER_VENDORS.get(vendor, vendor)}/{name}")
 
 
 def _facts(row: Mapping[str, str]) -> ModelFacts:
@@ -164,10 +141,11 @@ def find_price(
     """Return the price on `route` (`PROVIDER/NAME`), None if it is unknown.
 
     The user's catalogue takes precedence over the bundled table, that over the prices of a plugin,
-    and those over the model map. With `base_url`, which names another server than the provider's,
-    only the user's catalogue counts, and so it does with `params` that change the price, such as a
-    service tier. With tools there is none: no price of tokens covers their fees. Raises BadInput if
-    the catalogue cannot be read.
+    and those over the model map.
+    With `base_url`, which names another server than the provider's, only the user's catalogue
+    counts, and so it does with `params` that change the price, such as a service tier. With tools
+    there is none: no price of tokens covers their fees. Raises BadInput if the catalogue cannot be
+    read.
     """
     if fee_parameters(params):
         return None
@@ -179,8 +157,8 @@ def find_price(
         return None
     today = date.today().isoformat()
     provider = find_provider(route.partition("/")[0])
-    declared = (*(provider.prices if provider else ()), *bundled_tables().price)
-    valid = [price for price in declared if price.route == route and price.since <= today]
+    prices = (*(provider.prices if provider else ()), *bundled_tables().price)
+    valid = [price for price in prices if price.route == route and price.since <= today]
     return valid[-1] if valid else _mapped_price(route)
 
 
@@ -191,27 +169,21 @@ def fee_parameters(params: Mapping[str, object]) -> list[str]:
 
 
 def _mapped_price(route: str) -> Price | None:
-    if facts := find_facts(route):
-        return _price(route, facts)
-    if facts := find_vendor_facts(route):
-        price = _price(route, facts)
-        note = "the price of the vendor itself"
-        return price and msgspec.structs.replace(price, varies=True, note=note)
-    return None
-
-
-def _price(route: str, facts: ModelFacts) -> Price | None:
-    if facts.input is None or facts.output is None:
+    own = find_facts(route)
+    facts = own or find_vendor_facts(route)
+    if facts is None or facts.input is None or facts.output is None:
         return None
+    note = f"less is charged {facts.price_note}" if facts.price_note else ""
     return Price(
         route=route,
         input=facts.input,
         output=facts.output,
         date="",
         source=load_model_map().source,
+        varies=own is None,
         priced_up_to=facts.priced_up_to,
         has_batch_price=facts.has_batch_price,
-        note=f"less is charged {facts.price_note}" if facts.price_note else "",
+        note=note if own else "the price of the vendor itself",
     )
 
 

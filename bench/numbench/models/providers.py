@@ -9,15 +9,15 @@ this package in `_BUILT_IN`, in any other package as an entry point in the group
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cache, partial
-from importlib.metadata import PackageNotFoundError, version
 from pkgutil import resolve_name
-from typing import NamedTuple, Protocol, cast, get_args, runtime_checkable
+from typing import TYPE_CHECKING, NamedTuple, get_args
 
 from numbench.errors import BadInput
-from numbench.models.base import Api, BatchService, Model, RequestSettings
+from numbench.models.base import Api, Model, RequestSettings
 from numbench.models.facts import (
     Facts,
     HostedProvider,
@@ -30,6 +30,10 @@ from numbench.models.facts import (
     user_tables,
 )
 from numbench.plugins import load_plugins
+from numbench.secrets import key_from_environment
+
+if TYPE_CHECKING:
+    from numbench.models.batch_client import BatchService
 
 ENTRY_POINTS = "numbench.providers"
 
@@ -70,16 +74,6 @@ class ModelProperties(NamedTuple):
     levels: Mapping[str, ReasoningLevel] | None = None
     settings: RequestSettings = RequestSettings()
     identity: Mapping[str, object] = {}
-
-
-@runtime_checkable
-class ModelWithProperties(Protocol):
-    """A model in this process that has `properties`."""
-
-    @property
-    def properties(self) -> ModelProperties:
-        """The properties of the model."""
-        ...
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -141,11 +135,8 @@ class ProviderPlugin:
     facts: Facts = field(default_factory=Facts)
 
     def __post_init__(self) -> None:
-        if not self.name or not set(self.name) <= _NAME_CHARACTERS:
+        if not re.fullmatch("[a-z0-9_-]+", self.name):
             raise ValueError(f"provider name {self.name!r}: use a-z, 0-9, '-' and '_'")
-        for route in (*(each.route for each in self.models), *(each.route for each in self.prices)):
-            if not route.startswith(f"{self.name}/"):
-                raise ValueError(f"route {route!r} does not begin with '{self.name}/'")
 
     @property
     def routes(self) -> tuple[str, ...]:
@@ -153,12 +144,15 @@ class ProviderPlugin:
         return tuple(f"{self.name}/{example}" for example in self.examples)
 
     @property
+    def key_is_set(self) -> bool:
+        """Whether the environment has the API key, if one is needed."""
+        return not self.key_variables or key_from_environment(self.key_variables) is not None
+
+    @property
     def is_router(self) -> bool:
         """Whether the provider passes requests on to other vendors."""
         return any("/" in example for example in self.examples)
 
-
-_NAME_CHARACTERS = frozenset("abcdefghijklmnopqrstuvwxyz0123456789-_")
 
 _BUILT_IN = {
     "litellm": "numbench.models.litellm_model:PROVIDER",
@@ -166,12 +160,6 @@ _BUILT_IN = {
     "hf": "numbench.models.local_inference:PROVIDER",
 }
 """The providers of this package without a row of `providers.toml`."""
-
-_BATCH_SERVICES = {
-    "openai": "numbench.models.batch_services:OpenAIBatchService",
-    "anthropic": "numbench.models.batch_services:AnthropicBatchService",
-    "gemini": "numbench.models.batch_services:GeminiBatchService",
-}
 
 
 def find_provider(name: str) -> ProviderPlugin | None:
@@ -187,24 +175,10 @@ def all_providers() -> tuple[ProviderPlugin, ...]:
     return (*_own_providers().values(), *plugin_providers().values())
 
 
-def provider_names(is_able: Callable[[ProviderPlugin], bool]) -> str:
-    """Return the names of the providers that fulfil `is_able`, for a message."""
-    return join_names([plugin.name for plugin in all_providers() if is_able(plugin)], "and")
-
-
 def join_names(names: list[str], conjunction: str) -> str:
     """Return `a, b and c`."""
     *others, last = names or [""]
     return f"{', '.join(others)} {conjunction} {last}" if others else last
-
-
-def is_installed(distribution: str) -> bool:
-    """Return whether a distribution is installed, without importing it."""
-    try:
-        version(distribution)
-    except PackageNotFoundError:
-        return False
-    return True
 
 
 def _own_providers() -> dict[str, ProviderPlugin]:
@@ -220,9 +194,7 @@ def _own_providers() -> dict[str, ProviderPlugin]:
 @cache
 def _built_in_providers() -> dict[str, ProviderPlugin]:
     hosted = {row.name: _hosted(row) for row in bundled_tables().provider}
-    return hosted | {
-        name: cast(ProviderPlugin, resolve_name(_BUILT_IN[name])) for name in _BUILT_IN
-    }
+    return hosted | {name: resolve_name(path) for name, path in _BUILT_IN.items()}
 
 
 def _hosted(row: HostedProvider) -> ProviderPlugin:
@@ -244,15 +216,16 @@ def _hosted(row: HostedProvider) -> ProviderPlugin:
 
 
 def _open_hosted(row: HostedProvider, target: ModelTarget) -> Model:
-    from numbench.models.hosted_model import HostedModel, ListingModel
+    from numbench.models.hosted_model import HostedModel
 
-    lists_models = row.formats[0] in get_args(Api)
-    return ListingModel(row, target) if lists_models else HostedModel(row, target)
+    return HostedModel(row, target)
 
 
 def _open_batch(row: HostedProvider, target: ModelTarget) -> BatchService:
+    from numbench.models.batch_services import BATCH_SERVICES
+
     assert row.batch is not None
-    return cast(BatchService, resolve_name(_BATCH_SERVICES[row.batch])(row, target))
+    return BATCH_SERVICES[row.batch](row, target)
 
 
 @cache
@@ -263,7 +236,5 @@ def plugin_providers() -> dict[str, ProviderPlugin]:
         source = f"plugin provider {plugin.name!r} (entry point {entry!r} in {ENTRY_POINTS})"
         if plugin.name in _own_providers() or plugin.name in plugins:
             raise BadInput(f"{source}: a provider of this name exists already; rename it")
-        if plugin.sdk is not None and not is_installed(plugin.sdk):
-            raise BadInput(f"{source}: its sdk {plugin.sdk!r} is not installed; install it")
         plugins[plugin.name] = plugin
     return plugins

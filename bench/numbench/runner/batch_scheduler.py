@@ -9,18 +9,21 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from functools import partial
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from msgspec.structs import replace
 from tenacity import AsyncRetrying, retry_if_exception, stop_after_attempt, wait_random_exponential
 
 from numbench.errors import NumbenchError
 from numbench.journal import JOBS, read_jobs, timestamp
-from numbench.models.base import BatchRequest, BatchService, BatchStatus
+from numbench.models.base import BatchRequest, BatchStatus
 from numbench.models.failures import ProviderError, transient_failure
 from numbench.records import Completion, ItemSample, Job, JobState
 from numbench.runner.progress import RunProgress
 from numbench.runner.run_state import RunContext, is_retryable
+
+if TYPE_CHECKING:
+    from numbench.models.batch_client import BatchService
 
 _T = TypeVar("_T")
 
@@ -278,7 +281,7 @@ class BatchScheduler:
             return ""
         known = [self._status[key] for key in self._active_jobs if key in self._status]
         requests = sum(len(job.items) for job in self._active_jobs.values())
-        done = sum((status.succeeded or 0) + (status.failed or 0) for status in known)
+        done = sum(status.done for status in known)
         states = ", ".join(sorted({status.state for status in known})) or "submitted"
         count = len(self._active_jobs)
         return (

@@ -9,13 +9,12 @@ from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import replace
 from functools import partial
-from typing import Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from numbench.errors import BadInput, NumbenchError
 from numbench.horizon.items import AskedItems
 from numbench.journal import Journal, read_jobs, resumed_info
 from numbench.models import Model, open_batch, open_model
-from numbench.models.base import BatchService
 from numbench.models.catalogue import find_model_provider
 from numbench.models.prices import with_cost
 from numbench.records import RecordedRequest
@@ -40,6 +39,9 @@ from numbench.runner.spec import HorizonSpec, RunSpec
 from numbench.runner.throttle import RequestPacer
 from numbench.signals import stop_on_signals
 from numbench.transforms import store_prompts
+
+if TYPE_CHECKING:
+    from numbench.models.batch_client import BatchService
 
 T = TypeVar("T")
 

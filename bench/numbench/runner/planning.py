@@ -245,7 +245,7 @@ def _suite_notes(plans: Sequence[Plan]) -> list[str]:
     prices = [plan.price for plan in plans if plan.price is not None]
     sources = sorted({price.basis if price.date else price.source for price in prices})
     models = [plan.resolved.description for plan in plans if not plan.spec.base_url]
-    missing = {" or ".join(m.provider.key_variables) for m in models if not m.key_is_set}
+    missing = {" or ".join(m.provider.key_variables) for m in models if not m.provider.key_is_set}
     return [
         f"Total: {sum(plan.requests for plan in plans):,} requests{dollars}{more}.",
         *dict.fromkeys(note for plan in plans for note in plan.notes),

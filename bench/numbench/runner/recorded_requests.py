@@ -45,7 +45,7 @@ def with_requests(
     """Return the run with the hashes of its requests in `info`, and its first requests by task.
 
     Models in this process have none, and those of providers without `inspects_requests` are
-    unknown. Raises BadInput if a request cannot be built.
+    unknown.
     """
     if not resolved.description.provider.inspects_requests:
         return resolved, {}
@@ -60,11 +60,8 @@ def with_requests(
     requests = {}
     for task, items in resolved.items_by_task.items():
         if items:
-            try:
-                body = body_of(items[0])
-                shape = body_of(msgspec.structs.replace(items[0], prompt=_QUESTION))
-            except BadInput as error:
-                raise BadInput(f"{model.name}: {error}") from None
+            body = body_of(items[0])
+            shape = body_of(msgspec.structs.replace(items[0], prompt=_QUESTION))
             requests[task] = RecordedRequest(
                 task=task, item_id=items[0].id, sha256=_sha256(shape), body=_masked(body)
             )

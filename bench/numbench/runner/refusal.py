@@ -8,7 +8,6 @@ from difflib import get_close_matches
 
 from numbench.errors import BadInput, NumbenchError
 from numbench.models import ModelDescription
-from numbench.models.base import ModelOnListingServer
 from numbench.models.failures import connection_error
 from numbench.records import Failure
 
@@ -49,8 +48,9 @@ async def explain_refusal(
         )
     if refusal.failure.status != 404 or refusal.had_answers:
         return refusal
-    server = client if isinstance(client, ModelOnListingServer) else None
-    return await _not_found_error(refusal, description.route or refusal.model, base_url, server)
+    list_models = getattr(client, "served_models", None)
+    names = await list_models() if list_models else ()
+    return _not_found_error(refusal, description.route or refusal.model, base_url, names)
 
 
 def _connection_error(refusal: Refusal, base_url: str | None, reason: str) -> NumbenchError:
@@ -65,12 +65,11 @@ def _connection_error(refusal: Refusal, base_url: str | None, reason: str) -> Nu
     return BadInput(f"no server at {base_url} ({cause}); start it or correct --base-url")
 
 
-async def _not_found_error(
-    refusal: Refusal, route: str, base_url: str | None, server: ModelOnListingServer | None
+def _not_found_error(
+    refusal: Refusal, route: str, base_url: str | None, names: Sequence[str]
 ) -> BadInput:
     """Return the error for a server that answers 404: the model or the URL is wrong."""
     provider, _, name = route.partition("/")
-    names = await server.served_models() if server else ()
     if names and name not in names:
         place = f"the server at {base_url}" if base_url else provider
         return BadInput(

@@ -33,7 +33,7 @@ from numbench.models import (
     Server,
     describe_model,
 )
-from numbench.models.prices import Price, find_price, token_limits
+from numbench.models.prices import Price, find_price
 from numbench.records import PAPER, HorizonInfo, Item, ItemSample, RunInfo, parse_shard
 from numbench.runner.few_shot import Examples, examples, examples_sha256, messages_before
 from numbench.runner.spec import (
@@ -86,7 +86,7 @@ class ResolvedRun:
     @property
     def discount(self) -> float:
         """The share of the price that the requests of the run save, in batch jobs."""
-        return (self.description.batch_discount or 0.0) if self.spec.batch else 0.0
+        return self.description.provider.batch_discount if self.spec.batch else 0.0
 
     def expected_cost(self, input_tokens: float, generated_tokens: float) -> float | None:
         """Return the US dollars for some tokens, None if the price is unknown."""
@@ -261,7 +261,7 @@ def _check_options(spec: RunSpec, description: ModelDescription) -> None:
         (
             description.route is None,
             "runs in this process",
-            "params headers structured rpm stream",
+            "params headers structured rpm stream base_url api",
         ),
         (
             not description.provider.inspects_requests,
@@ -319,7 +319,10 @@ def _permitted_sizes(
 
     Raises BadInput if the answers to a task do not fit at small sizes.
     """
-    limits = token_limits(description.facts, settings)
+    facts, longest, source = description.facts, settings.max_tokens, "--max-tokens or the catalogue"
+    if longest is None and facts:
+        longest, source = facts.max_output, "the model's limit"
+    context = facts.context if facts else None
     permitted = {}
     for name in tasks:
         sizes = task_sizes(TASKS[name], spec.max_size)
@@ -328,13 +331,13 @@ def _permitted_sizes(
         permitted[name] = tuple(
             size
             for size, answer, prompt in zip(sizes, answers, prompts, strict=True)
-            if (limits.output is None or answer <= limits.output)
-            and (limits.context is None or prompt + answer <= limits.context)
+            if (longest is None or answer <= longest)
+            and (context is None or prompt + answer <= context)
         )
         if max(permitted[name], default=0) < SMALLEST_MAX_SIZE:
             raise BadInput(
-                f"the answers of {name} do not fit {limits.output:,} tokens "
-                f"({limits.output_source}) even at size {SMALLEST_MAX_SIZE}: raise --max-tokens, "
+                f"the answers of {name} do not fit {longest:,} tokens "
+                f"({source}) even at size {SMALLEST_MAX_SIZE}: raise --max-tokens, "
                 "or omit the task"
             )
     return permitted

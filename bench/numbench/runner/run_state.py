@@ -127,7 +127,7 @@ def read_state(resolved: ResolvedRun, judge: ScoreCallback | None = None) -> Run
     folder, state = resolved.folder, RunState()
     active = [job for job in read_jobs(folder).values() if job.is_active]
     job_of = {request_id: job.id for job in active for request_id in job.items}
-    discount = resolved.description.batch_discount or 0.0
+    discount = resolved.description.provider.batch_discount
     asked = {item.id: item for items in resolved.items_by_task.values() for item in items}
     is_horizon = isinstance(resolved.dataset, AskedItems)
     # What a killed call left in flight has no response before the journal is opened.

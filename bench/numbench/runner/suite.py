@@ -304,7 +304,7 @@ def _check_keys(plans: Sequence[Plan]) -> None:
         " or ".join(each.resolved.description.provider.key_variables): None
         for each in plans
         if not (each.spec.base_url or each.spec.api_key_env)
-        and not each.resolved.description.key_is_set
+        and not each.resolved.description.provider.key_is_set
     }
     if missing:
         raise BadInput(

@@ -15,8 +15,14 @@ import msgspec
 from numbench.models.base import Message, RequestSettings
 from numbench.models.failures import failed_completion, failure_in_answer, unreadable_failure
 from numbench.models.formats import chat, gemini, messages, responses
-from numbench.models.formats.answer_fields import parse_cost, parse_usage
-from numbench.models.json_fields import decode_json, is_event_stream, iter_events, text_or_repr
+from numbench.models.json_fields import (
+    decode_json,
+    is_event_stream,
+    iter_events,
+    parse_cost,
+    parse_usage,
+    text_or_repr,
+)
 from numbench.records import Completion, Failure, Usage
 
 
@@ -30,8 +36,6 @@ class Format(NamedTuple):
     merge: returns the body of the answer that the events of a stream make up; raises InvalidJson.
     usage: returns the usage in the body of an answer.
     answer: returns the completion in the body of an answer, or why there is none.
-    failure: returns the failure for the body of an answer with an `error`.
-    problem: returns why a server would reject a body, "" if nothing is known.
     """
 
     url: Callable[[str, str, bool], str]
@@ -41,20 +45,12 @@ class Format(NamedTuple):
     merge: Callable[[Iterable[Mapping[str, object] | None]], Mapping[str, object]]
     usage: Callable[[Mapping[str, object]], Usage]
     answer: Callable[[Mapping[str, object]], Completion | Failure]
-    failure: Callable[[Mapping[str, object]], Failure] = lambda body: failure_in_answer(
-        body["error"]
-    )
-    problem: Callable[[Mapping[str, object]], str] = lambda body: ""
 
     def decode(self, content: bytes) -> object:
         """Return the body of an answer, streamed or not. Raises InvalidJson if there is none."""
         if is_event_stream(content):
             return self.merge(iter_events(content))
-        body = decode_json(content)
-        if isinstance(body, list) and body and self.merge is gemini.merge:
-            # Without `alt=sse` Gemini streams one JSON array.
-            return gemini.merge(part for part in body if isinstance(part, dict))
-        return body
+        return decode_json(content)
 
     def parse(self, body: object) -> Completion:
         """Return the completion in the body of an answer, or the failure that it reports.
@@ -64,10 +60,18 @@ class Format(NamedTuple):
         if not isinstance(body, dict):
             text = f"the server sent no JSON object: {text_or_repr(body)}"
             return failed_completion(unreadable_failure(text))
-        answer = self.failure(body) if body.get("error") else self.answer(body)
+        answer = _failure(body) if body.get("error") else self.answer(body)
         completion = failed_completion(answer) if isinstance(answer, Failure) else answer
         usage, cost = self.usage(body), parse_cost(body)
         return msgspec.structs.replace(completion, usage=usage, cost=cost)
+
+
+def _failure(body: Mapping[str, object]) -> Failure:
+    """Return the failure in a body. What was generated before a stream broke off may be billed."""
+    failure = failure_in_answer(body["error"])
+    if not body.get("is_started") or failure.kind not in ("transient", "rate_limit"):
+        return failure
+    return msgspec.structs.replace(failure, status=None, possibly_billed=True)
 
 
 def _bearer(key: str, body: Mapping[str, object]) -> dict[str, str]:
@@ -101,8 +105,6 @@ FORMATS = {
         messages.merge,
         partial(parse_usage, fields=messages.USAGE),
         messages.read_answer,
-        messages.failure_in_body,
-        messages.token_limit_problem,
     ),
     "gemini": Format(
         gemini.url,

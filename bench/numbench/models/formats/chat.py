@@ -6,12 +6,17 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from numbench.models.base import Message, RequestSettings, answer_schema, merge_parameters
 from numbench.models.failures import failure_in_answer, unreadable_failure
-from numbench.models.formats.answer_fields import (
+from numbench.models.json_fields import (
+    IncompleteStream,
     UsageFields,
     finish_reason,
+    join_texts,
+    object_at,
+    objects_at,
+    text_at,
     text_fields,
+    without_nulls,
 )
-from numbench.models.json_fields import IncompleteStream, object_at, objects_at, text_at
 from numbench.records import Completion, Failure
 
 USAGE = UsageFields(
@@ -29,20 +34,17 @@ def build_request(
     body: dict[str, object] = {
         "model": model,
         "messages": [message._asdict() for message in messages],
+        "temperature": settings.temperature,
+        token_limit: settings.max_tokens,
+        "seed": settings.seed,
     }
-    if settings.temperature is not None:
-        body["temperature"] = settings.temperature
-    if settings.max_tokens is not None:
-        body[token_limit] = settings.max_tokens
-    if settings.seed is not None:
-        body["seed"] = settings.seed
     if settings.structured:
         schema = answer_schema(settings.answer_kind)
         body["response_format"] = {
             "type": "json_schema",
             "json_schema": {"name": "answer", "strict": True, "schema": schema},
         }
-    return merge_parameters(body | settings.request, settings.params)
+    return merge_parameters(without_nulls(body) | settings.request, settings.params)
 
 
 def merge(events: Iterable[Mapping[str, object] | None]) -> Mapping[str, object]:
@@ -88,7 +90,7 @@ def read_answer(body: Mapping[str, object]) -> Completion | Failure:
     finish = finish_reason(choice.get("finish_reason"), extra)
     content = message.get("content")
     # Some servers send the text in parts.
-    text = text_at(content) or _joined_texts(objects_at(content), "text")
+    text = text_at(content) or join_texts(objects_at(content), "text")
     return Completion(
         text=text or refusal or "",
         reasoning_text=_reasoning_text(message),
@@ -106,12 +108,7 @@ def _reasoning_text(message: Mapping[str, object]) -> str | None:
     for part in objects_at(message, "content"):
         # Mistral's reasoning is a part of the content.
         parts += objects_at(part, "thinking")
-    return _joined_texts(parts, "text", "summary") or None
-
-
-def _joined_texts(parts: Iterable[Mapping[str, object]], *names: str) -> str:
-    """Return the texts of all parts, each under the first of the names that it has."""
-    return "".join(next(filter(None, (text_at(p, name) for name in names)), "") for p in parts)
+    return join_texts(parts, "text", "summary") or None
 
 
 def _joined(values: Sequence[object]) -> str | list[object]:

@@ -14,8 +14,18 @@ from numbench.models.base import (
     system_prompt,
 )
 from numbench.models.failures import unreadable_failure
-from numbench.models.formats.answer_fields import finish_reason, reported_usage, text_fields
-from numbench.models.json_fields import IncompleteStream, object_at, objects_at, text_at, tokens_at
+from numbench.models.json_fields import (
+    IncompleteStream,
+    finish_reason,
+    join_texts,
+    object_at,
+    objects_at,
+    reported_usage,
+    text_at,
+    text_fields,
+    tokens_at,
+    without_nulls,
+)
 from numbench.records import Completion, Failure, Usage
 
 API_VERSION = "v1beta"
@@ -62,7 +72,7 @@ def build_request(
     }
     if system := system_prompt(messages):
         body["systemInstruction"] = {"role": "user", "parts": [{"text": system}]}
-    if config := {name: value for name, value in config.items() if value is not None}:
+    if config := without_nulls(config):
         body["generationConfig"] = config
     return merge_parameters(body, settings.params)
 
@@ -99,8 +109,8 @@ def read_answer(body: Mapping[str, object]) -> Completion | Failure:
     extra = text_fields(body, id="responseId")
     parts = objects_at(candidate, "content.parts")
     return Completion(
-        text=_text(part for part in parts if not part.get("thought")),
-        reasoning_text=_text(part for part in parts if part.get("thought")) or None,
+        text=join_texts((part for part in parts if not part.get("thought")), "text"),
+        reasoning_text=join_texts((p for p in parts if p.get("thought")), "text") or None,
         finish_reason=finish_reason(candidate.get("finishReason"), extra),
         served_model=text_at(body, "modelVersion"),
         provider="google",
@@ -129,10 +139,6 @@ def usage(body: Mapping[str, object]) -> Usage:
     if generated is not None and visible is None and reasoning is not None:
         visible = generated - reasoning
     return reported_usage(input_tokens, reasoning, visible, generated)
-
-
-def _text(parts: Iterable[Mapping[str, object]]) -> str:
-    return "".join(text_at(part, "text") or "" for part in parts)
 
 
 def _camel_case(name: str) -> str:

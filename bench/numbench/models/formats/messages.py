@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-import msgspec
-
 from numbench.models.base import (
     Message,
     RequestSettings,
@@ -13,18 +11,16 @@ from numbench.models.base import (
     merge_parameters,
     system_prompt,
 )
-from numbench.models.failures import failure_in_answer, unreadable_failure
-from numbench.models.formats.answer_fields import (
-    UsageFields,
-    finish_reason,
-    text_fields,
-)
+from numbench.models.failures import unreadable_failure
 from numbench.models.json_fields import (
     IncompleteStream,
+    UsageFields,
+    finish_reason,
     object_at,
     objects_at,
     text_at,
-    text_or_repr,
+    text_fields,
+    without_nulls,
 )
 from numbench.records import Completion, Failure
 
@@ -33,21 +29,6 @@ SAMPLING_API_VERSION = "2023-06-01"
 """The last version with parameters of sampling, which only models up to 4.6 accept."""
 
 _SAMPLING_PARAMETERS = frozenset({"temperature", "top_p", "top_k"})
-
-_STATUS_BY_TYPE = {
-    "invalid_request_error": 400,
-    "authentication_error": 401,
-    "billing_error": 402,
-    "permission_error": 403,
-    "not_found_error": 404,
-    "conflict_error": 409,
-    "request_too_large": 413,
-    "rate_limit_error": 429,
-    "api_error": 500,
-    "timeout_error": 504,
-    "overloaded_error": 529,
-}
-"""The HTTP status of each type of error, for errors in streams and in the results of batches."""
 
 _INPUTS = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
 USAGE = UsageFields(
@@ -81,27 +62,14 @@ def build_request(
         "model": model,
         token_limit: settings.max_tokens,
         "messages": [message._asdict() for message in messages if message.role != "system"],
+        "system": system_prompt(messages) or None,
+        "temperature": settings.temperature,
     }
-    if system := system_prompt(messages):
-        body["system"] = system
-    if settings.temperature is not None:
-        body["temperature"] = settings.temperature
-    body |= settings.request
+    body = without_nulls(body) | settings.request
     if settings.structured:
         schema = {"type": "json_schema", "schema": answer_schema(settings.answer_kind)}
         body["output_config"] = {**object_at(body, "output_config"), "format": schema}
     return merge_parameters(body, settings.params)
-
-
-def token_limit_problem(body: Mapping[str, object]) -> str:
-    """Return why the token limit of a request is too small for its thinking budget, if it is."""
-    budget, limit = object_at(body, "thinking").get("budget_tokens"), body["max_tokens"]
-    if not isinstance(budget, int) or not isinstance(limit, int) or limit > budget:
-        return ""
-    return (
-        f"the token limit of {limit:,} includes the thinking budget of {budget:,} and must exceed "
-        "it: raise --max-tokens, or choose a lower level"
-    )
 
 
 def merge(events: Iterable[Mapping[str, object] | None]) -> Mapping[str, object]:
@@ -128,8 +96,8 @@ def merge(events: Iterable[Mapping[str, object] | None]) -> Mapping[str, object]
                     if isinstance(piece := delta.get(field), str):
                         pieces.setdefault((index, field), []).append(piece)
             case {"type": "message_delta"}:
-                body |= _present(event.get("delta"))
-                usage |= _present(event.get("usage"))
+                body |= without_nulls(object_at(event, "delta"))
+                usage |= without_nulls(object_at(event, "usage"))
             case {"type": "message_stop"}:
                 is_complete = True
             case {"error": error} if error:
@@ -160,30 +128,6 @@ def read_answer(body: Mapping[str, object]) -> Completion | Failure:
     )
 
 
-def failure_from_error(error: object) -> Failure:
-    """Return the failure for an error object without a status, whose type stands for one.
-
-    Other servers with this API have other types; then the code of the error counts.
-    """
-    kind = text_or_repr(object_at(error).get("type"))
-    return failure_in_answer(error, _STATUS_BY_TYPE.get(kind))
-
-
-def failure_in_body(body: Mapping[str, object]) -> Failure:
-    """Return the failure for an error in a successful response.
-
-    What was generated before an answer broke off may be billed.
-    """
-    failure = failure_from_error(body["error"])
-    if not body.get("is_started") or failure.kind not in ("transient", "rate_limit"):
-        return failure
-    return msgspec.structs.replace(failure, status=None, possibly_billed=True)
-
-
 def _texts(blocks: Sequence[Mapping[str, object]], kind: str) -> list[str]:
     texts = (text_at(block, kind) for block in blocks if block.get("type") == kind)
     return list(filter(None, texts))
-
-
-def _present(fields: object) -> dict[str, object]:
-    return {key: value for key, value in object_at(fields).items() if value is not None}

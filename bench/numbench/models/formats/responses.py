@@ -6,18 +6,17 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from numbench.models.base import Message, RequestSettings, answer_schema, merge_parameters
 from numbench.models.failures import unreadable_failure
-from numbench.models.formats.answer_fields import (
-    UsageFields,
-    finish_reason,
-    text_fields,
-)
 from numbench.models.json_fields import (
     IncompleteStream,
+    UsageFields,
+    finish_reason,
     object_at,
     objects_at,
     text_at,
+    text_fields,
     text_or_repr,
     value_at,
+    without_nulls,
 )
 from numbench.records import Completion, Failure
 
@@ -41,11 +40,9 @@ def build_request(
         "model": model,
         "input": [message._asdict() for message in messages],
         "store": False,
+        "temperature": settings.temperature,
+        "max_output_tokens": settings.max_tokens,
     }
-    if settings.temperature is not None:
-        body["temperature"] = settings.temperature
-    if settings.max_tokens is not None:
-        body["max_output_tokens"] = settings.max_tokens
     if settings.structured:
         schema = answer_schema(settings.answer_kind)
         body["text"] = {
@@ -54,58 +51,27 @@ def build_request(
     request = dict(settings.request)
     if effort := request.pop("reasoning_effort", None):
         body["reasoning"] = {"effort": effort}
-    return merge_parameters(body | request, settings.params)
+    return merge_parameters(without_nulls(body) | request, settings.params)
 
 
 def merge(events: Iterable[Mapping[str, object] | None]) -> Mapping[str, object]:
     """Return the body of a streamed answer, which its last event contains.
 
-    Some proxies leave the output of that event empty: what it lacks is taken from the events
-    before. Raises IncompleteStream if the stream ends before the answer does.
+    Some proxies leave the output of that event empty: then it is that of the events before.
+    Raises IncompleteStream if the stream ends before the answer does.
     """
-    items: list[Mapping[str, object]] = []
-    pieces: dict[tuple[str, str], list[str]] = {}
+    items: list[object] = []
     for event in filter(None, events):
         kind = text_or_repr(event.get("type"))
         if kind in ("response.completed", "response.incomplete", "response.failed"):
             response = object_at(event, "response")
-            streamed = (items, [_item(name, texts) for (name, _), texts in pieces.items()])
-            return {**response, "output": _complete_output(response.get("output"), streamed)}
+            is_empty = items and not response.get("output")
+            return {**response, "output": items} if is_empty else response
         if kind == "error" or event.get("error"):
             return {"error": event.get("error") or event}
         if kind == "response.output_item.done":
-            items.append(object_at(event, "item"))
-        elif kind in _DELTAS and (delta := text_at(event, "delta")):
-            part = event.get("summary_index", event.get("content_index"))
-            pieces.setdefault((kind, f"{event.get('output_index')} {part}"), []).append(delta)
+            items.append(event.get("item"))
     raise IncompleteStream
-
-
-_DELTAS = {
-    "response.output_text.delta": ("message", "content", "output_text", "text"),
-    "response.refusal.delta": ("message", "content", "refusal", "refusal"),
-    "response.reasoning_summary_text.delta": ("reasoning", "summary", "summary_text", "text"),
-    "response.reasoning_text.delta": ("reasoning", "content", "reasoning_text", "text"),
-}
-"""Where the text of a kind of delta belongs: type and field of the item, those of the part."""
-
-
-def _item(kind: str, texts: Sequence[str]) -> Mapping[str, object]:
-    """Return the item of the output that the texts of one kind of delta make up."""
-    item, field, part, text = _DELTAS[kind]
-    return {"type": item, field: [{"type": part, text: "".join(texts)}]}
-
-
-def _complete_output(output: object, streamed: Iterable[list[Mapping[str, object]]]) -> object:
-    """Return the output of the last event, with the kinds of items that it lacks."""
-    if output is not None and not isinstance(output, list):
-        return output
-    items = objects_at(output)
-    for added in streamed:
-        filled = [item for item in items if item.get("content") or item.get("summary")]
-        kinds = [item.get("type") for item in filled]
-        items += [item for item in added if item.get("type") not in kinds]
-    return items if items or output is not None else None
 
 
 def read_answer(body: Mapping[str, object]) -> Completion | Failure:
