@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
+from statistics import NormalDist
 from typing import NamedTuple
 
 import numpy as np
@@ -31,15 +32,13 @@ from numbench.stats.intervals import (
     variance_of_mean,
 )
 from numbench.stats.multiple_testing import holm
-from numbench.stats.one_sided_bounds import one_sided_bounds
-from numbench.stats.paired import Difference, compare_means
+from numbench.stats.paired import Difference, compare_means, one_sided_bounds, sign_flip_test
 from numbench.stats.planning import (
+    Z_ONE_SIDED,
     detectable_difference,
     item_variance,
     items_for_precision,
-    non_inferiority_power,
 )
-from numbench.stats.sign_flips import sign_flip_test
 
 
 class Power(NamedTuple):
@@ -201,6 +200,17 @@ def excluded_margins(samples: int = SAMPLES // 10) -> Iterator[Power]:
                 for of_sample in np.array(variances).T.tolist()
             ]
             yield Power(f"{name}, planned", margin, float(np.mean(chances)))
+
+
+def non_inferiority_power(margin: float, variance: float, items: int, maximum: float) -> float:
+    """Return the chance that a regression of `margin` is excluded for two equal models.
+
+    variance: of the mean difference of `items` items. The one-sided bound allows for one further
+    item with the largest loss, in the mean and in the standard error.
+    """
+    error = math.sqrt(variance)
+    room = margin - maximum / items - Z_ONE_SIDED * math.sqrt(variance + (maximum / items) ** 2)
+    return NormalDist().cdf(room / error) if error > 0 else float(room > 0)
 
 
 def wrong_verdicts(samples: int = 1000) -> Iterator[tuple[str, float, float]]:

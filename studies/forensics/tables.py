@@ -187,7 +187,7 @@ def _computations(
 ) -> Iterator[dict[str, object]]:
     """Yield the computations that any wrong answer equals."""
     for name, known in zip(names, findings, strict=True):
-        for count in known.explanations.counts:
+        for count in known.counts:
             if count.matches:
                 yield {
                     "config": name,

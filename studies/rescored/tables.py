@@ -29,8 +29,10 @@ from numbench.reporting.data import ReportData
 from numbench.reporting.references import published_means
 from numbench.reporting.values import make_stratum, run_values
 from numbench.scoring import headline_score, score_exact, score_paper
+from numbench.stats.design import Stratum
+from numbench.stats.intervals import mean_intervals
 from numbench.stats.multiple_testing import holm
-from numbench.stats.paired import Comparison, compare
+from numbench.stats.paired import compare
 
 EFFECTS = ("labels", "digits", "notation", "parsing", "failed")
 """Causes of a change. `digits` and `notation` are the same step in different tasks."""
@@ -220,9 +222,10 @@ def _by_pair(
 ) -> dict[tuple[int, int, Metric, str], PairDifference]:
     """Return the differences of tasks, with Holm's correction over the pairs of each task."""
     known = {
-        (one.left, one.right, one.metric, one.task): one
-        for one in compare_runs(runs).differences
-        if one.task != ALL
+        (one.left, one.right, metric, one.task): one
+        for metric in METRICS
+        for one in compare_runs(runs, metric=metric).differences
+        if one.task != ALL and _is_shown(one.task, metric)
     }
     families: dict[tuple[Metric, str], list[tuple[int, int, Metric, str]]] = {}
     for key in known:
@@ -244,15 +247,16 @@ def _mean_of_eight(
     """Return means over `EIGHT_TASKS` for the configurations with all, and their differences."""
     chosen = [index for index, run in enumerate(exact) if set(EIGHT_TASKS) <= set(run.rows)]
     names = [_name(exact[index]) for index in chosen]
-    by_paper = _compare_means([paper[index] for index in chosen])
-    rescored = _compare_means([exact[index] for index in chosen])
+    strata = [_strata([runs[index] for index in chosen]) for runs in (paper, exact)]
+    by_paper, rescored = (compare(one, list(combinations(range(len(chosen)), 2))) for one in strata)
+    mean, low, high = mean_intervals(strata[1])
     means = pd.DataFrame(
         {
             "config": names,
-            "paper_scoring": by_paper.means.mean,
-            "rescored": rescored.means.mean,
-            "low": rescored.means.low,
-            "high": rescored.means.high,
+            "paper_scoring": mean_intervals(strata[0]).mean,
+            "rescored": mean,
+            "low": low,
+            "high": high,
         }
     )
     p_values = [
@@ -279,7 +283,7 @@ def _mean_of_eight(
     return means, pairs
 
 
-def _compare_means(runs: Sequence[nb.ScoredRun]) -> Comparison:
+def _strata(runs: Sequence[nb.ScoredRun]) -> list[Stratum]:
     values = [run_values(run).tasks for run in runs]
     strata = []
     for task in EIGHT_TASKS:
@@ -292,4 +296,4 @@ def _compare_means(runs: Sequence[nb.ScoredRun]) -> Comparison:
         strata.append(
             make_stratum(task, matrix, difficulty, [item.operands for item in items], share)
         )
-    return compare(strata, list(combinations(range(len(runs)), 2)))
+    return strata

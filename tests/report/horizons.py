@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 
 import msgspec
 import numpy as np
 
-from numbench.horizon import DESIGN_VERSION, StopReason
+from numbench.horizon import DESIGN_VERSION
 from numbench.horizon.estimate import SizeOutcome, TaskHorizon, estimate_horizon
 from numbench.horizon.items import GENERATOR_VERSION, AskedItems, ItemSequences
 from numbench.horizon.psychometric import Curve
@@ -18,7 +18,6 @@ from numbench.journal import ROUNDS, write_run
 from numbench.records import HorizonInfo, PromptRef, Response, Round, RunInfo, Usage
 from numbench.reporting.horizon_runs import HorizonRun
 from numbench.tasks import SCALED_TASKS, TASKS
-from numbench.tasks.base import SizeAxis
 from tests.horizon.scripted_model import answer_text
 
 H50 = {
@@ -39,37 +38,25 @@ H50 = {
 
 
 def invented_run(
-    model: str = "GPT 5",
-    reasoning: str = "minimal",
-    factor: float = 1.0,
-    tasks: Sequence[str] = tuple(H50),
-    tokens: float | None = 10.0,
+    model: str = "GPT 5", reasoning: str = "minimal", factor: float = 1.0
 ) -> HorizonRun:
     """Return a run with `factor` times the horizons of `H50`.
 
-    tokens: generated per unit of size. Two stages for chain, whose curve therefore does not fit.
+    Two stages for chain, whose curve therefore does not fit.
     """
-    horizons = {task: invented_horizon(task, H50[task] * factor, tokens) for task in tasks}
-    ordered = {task: horizons[task] for task in TASKS if task in horizons}
-    return run_of(ordered, model, reasoning)
-
-
-def run_of(
-    horizons: Mapping[str, TaskHorizon], model: str = "GPT 5", reasoning: str = "minimal"
-) -> HorizonRun:
-    """Return a run with these horizons."""
+    horizons = {task: invented_horizon(task, h50 * factor) for task, h50 in H50.items()}
     return HorizonRun(
         path=f"results/{model}_{reasoning}_horizon",
         model=model,
         level=reasoning,
         created="2025-01-01T00:00:00Z",
         signature=f"horizon|model:{model}|reasoning:{reasoning}",
-        horizons=dict(horizons),
+        horizons={task: horizons[task] for task in TASKS if task in horizons},
     )
 
 
 @cache
-def invented_horizon(task: str, h50: float, tokens: float | None = 10.0) -> TaskHorizon:
+def invented_horizon(task: str, h50: float) -> TaskHorizon:
     """Return the horizon from twelve answers at each of some sizes around `h50`."""
     axis = SCALED_TASKS[task].sizes
     assert axis is not None
@@ -89,19 +76,14 @@ def invented_horizon(task: str, h50: float, tokens: float | None = 10.0) -> Task
             size,
             float(rng.random() < probability),
             truncated=int(probability < 0.05 and task == "long_sorting"),
-            tokens=None if tokens is None else tokens * size,
+            tokens=10.0 * size,
         )
         for size, probability in zip(sizes, p.tolist(), strict=True)
         for _ in range(40 if task == "chain" else 12)
     ]
     outcomes = [o._replace(right=0.0) if o.truncated else o for o in outcomes]
-    return estimate_horizon(SCALED_TASKS[task], outcomes, stop=_stop(h50, axis))
-
-
-def _stop(h50: float, axis: SizeAxis) -> StopReason:
-    if h50 < axis.minimum:
-        return "below"
-    return "above" if h50 > axis.maximum else "precision"
+    stop = "below" if h50 < axis.minimum else "above" if h50 > axis.maximum else "precision"
+    return estimate_horizon(SCALED_TASKS[task], outcomes, stop=stop)
 
 
 def write_measurement(

@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from numbench.item_view import _comparison
 from numbench.records import Answer
 from numbench.reporting.digit_alignment import align_digits
 
@@ -62,23 +61,3 @@ def test_both_lines_are_equal_up_to_the_first_difference(answer: str, truth: str
         one, other = (line if "." in line else f"{line}." for line in lines)
         one, other = one.ljust(at + 1, "0"), other.ljust(at + 1, "0")
         assert one[:at] == other[:at] and one[at] != other[at]
-
-
-@pytest.mark.parametrize(
-    ("answer", "truth", "green", "red"),
-    [
-        ("12.6", "12.5", "12.", "6"),
-        ("1.25", "12.5", "", "1.25"),
-        ("12.5", "12.50", "12.5", ""),
-        (("1", "3", "4"), ("1", "2", "4"), "1", ", 3, 4"),
-        ("[1, 3]", ("1", "3"), "", "[1, 3]"),
-    ],
-)
-def test_the_terminal_colours_text_after_the_first_difference(
-    answer: Answer, truth: Answer, green: str, red: str
-) -> None:
-    text = _comparison(answer, truth)
-    marked = [text.plain[one.start : one.end] for one in text.spans if one.style == "bold red"]
-    assert "".join(marked).rstrip("\n") == red
-    below = text.plain.splitlines()[1].removeprefix("  answer    ")
-    assert below.lstrip(" ") == green + red

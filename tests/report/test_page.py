@@ -19,8 +19,8 @@ from numbench.reporting.answer import answers
 from numbench.reporting.build import ReportResult, build_tables, report
 from numbench.reporting.data import ReportData
 from numbench.reporting.figures import render
+from numbench.reporting.names import escape_invisible, json_block, truncate_middle
 from numbench.reporting.page import PAPER_URL, render_page
-from numbench.reporting.page.escape import escape_invisible, json_block, truncate_middle
 from numbench.reporting.page.items import MAX_REASONING_LENGTH, MAX_TEXT_LENGTH
 from numbench.reporting.tables.render import format_bounds, format_value
 from tests.report import runs
@@ -125,12 +125,6 @@ def test_every_cell_of_the_tables_is_in_the_page(synthetic_data: ReportData) -> 
                     assert " ".join(part.split()) in joined
 
 
-def test_cells_sort_by_their_unrounded_values(mixed: ReportResult, mixed_page: str) -> None:
-    (run,) = mixed.data.runs
-    mean = mixed.data.estimate(run)
-    assert mean and f'data-sort="{mean.value}"' in mixed_page
-
-
 def test_the_policy_allows_only_this_style_and_script(mixed_page: str) -> None:
     elements = _Elements(mixed_page)
     (policy,) = [a["content"] for _, a in elements.tags if a.get("http-equiv")]
@@ -186,14 +180,6 @@ def test_long_texts_are_shortened_in_the_middle(tmp_path: Path) -> None:
         assert f"… {length - limit:,} more characters …" in text and text.endswith("end")
         assert limit < len(text) < limit + 40
     assert len(by_id["mean-1"]["failure"]) < MAX_TEXT_LENGTH + 40
-
-
-def test_items_of_several_runs_are_in_the_page_once(synthetic_data: ReportData) -> None:
-    rows = responses(page_of(synthetic_data))
-    samples = {row["sample"] for row in rows if synthetic_data.runs[row["run"]].model == "Model B"}
-    assert samples == {0, 1, 2}
-    prompts = {(row["id"], row["prompt"]) for row in rows}
-    assert len(prompts) < len(rows)
 
 
 def test_the_label_of_the_paper_protocol_stands_beside_the_exact_answer(tmp_path: Path) -> None:

@@ -3,24 +3,26 @@
 from __future__ import annotations
 
 import math
+from itertools import combinations
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
 from scipy.stats import binom
 
 from numbench.stats.design import Design, Matrix, Stratum
 from numbench.stats.intervals import difference_intervals, difference_variances
+from numbench.stats.paired import sign_flip_test
 from numbench.stats.planning import (
     ItemVariance,
     detectable_difference,
     item_variance,
     items_for_difference,
     items_for_precision,
-    non_inferiority_power,
+    pass_at_k,
 )
-from numbench.stats.sign_flips import sign_flip_test
 
 Z = 1.959963984540054
 
@@ -64,16 +66,6 @@ def test_six_items_have_to_differ() -> None:
     assert np.isnan(detectable(np.zeros((5, 1)))).all()
 
 
-def test_a_margin_has_half_the_chance_where_the_bound_of_equal_models_is() -> None:
-    error = 1.2
-    at_bound = 1.6448536 * math.hypot(error, 100 / 500) + 100 / 500
-    assert non_inferiority_power(at_bound, error**2, 500) == pytest.approx(0.5)
-    assert non_inferiority_power(at_bound + 0.8416 * error, error**2, 500) == pytest.approx(
-        0.8, abs=0.001
-    )
-    assert [non_inferiority_power(margin, 0.0, 500) for margin in (0.5, 0.6)] == [0.0, 1.0]
-
-
 @pytest.mark.parametrize("samples", [1, 3])
 def test_residual_is_the_share_that_difficulty_does_not_explain(samples: int) -> None:
     rng = np.random.default_rng(2)
@@ -106,10 +98,51 @@ def test_planned_items_give_a_verdict_in_80_percent(
     assert 0.75 <= power <= most
 
 
-def test_wrong_arguments_are_rejected() -> None:
-    with pytest.raises(ValueError, match="half-width"):
-        items_for_precision(ItemVariance(1.0), 0.0)
-    with pytest.raises(ValueError, match="difference"):
-        items_for_difference(ItemVariance(1.0), -1.0)
-    with pytest.raises(ValueError, match="no scores"):
-        item_variance(np.full((2, 1), np.nan))
+NAN = math.nan
+
+answers_of_items = st.lists(st.lists(st.sampled_from("cabx-"), min_size=1, max_size=7), min_size=1)
+"""Per item the answers to it: `c` is the correct one, `-` is none."""
+
+
+def correct_matrix(answers: list[list[str]]) -> np.ndarray:
+    matrix = np.full((len(answers), max(map(len, answers))), NAN)
+    for row, item in zip(matrix, answers, strict=True):
+        row[: len(item)] = [answer == "c" for answer in item]
+    return matrix
+
+
+@given(answers_of_items, st.integers(1, 7))
+def test_pass_at_k_is_the_share_of_subsets_with_a_correct_sample(
+    answers: list[list[str]], k: int
+) -> None:
+    chances = [
+        np.mean(["c" in subset for subset in combinations(item, k)])
+        for item in answers
+        if len(item) >= k
+    ]
+    result = pass_at_k(correct_matrix(answers), k)
+    assert result == (pytest.approx(np.mean(chances)) if chances else None)
+
+
+@given(
+    arrays(np.float64, st.tuples(st.integers(2, 6), st.integers(2, 5)), elements=st.floats(0, 100))
+)
+def test_with_equal_numbers_of_samples_the_components_are_the_textbook_ones(
+    values: np.ndarray,
+) -> None:
+    items, samples = values.shape
+    components = item_variance(values)
+    within = values.var(axis=1, ddof=1).mean()
+    between = values.mean(axis=1).var(ddof=1) - within / samples
+    assert components.within == pytest.approx(within, abs=1e-6)
+    assert components.between == pytest.approx(between, abs=1e-6)
+    # The variance of the mean of these very items follows from the components.
+    if components.between >= 0:
+        of_mean = values.mean(axis=1).var(ddof=1) / items
+        assert components.of_mean(items, samples) == pytest.approx(of_mean, abs=1e-6)
+
+
+def test_what_cannot_be_computed_is_none() -> None:
+    once = np.array([[1.0], [0.0]])
+    assert pass_at_k(once, 2) is None
+    assert pass_at_k(np.full((2, 3), NAN), 1) is None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from numbench.forensics.agreement import ANSWER_DIGITS, round_to
@@ -15,10 +15,9 @@ from numbench.forensics.chance import (
     count_matches,
 )
 from numbench.forensics.choices import CHOICES, wrong_choices
-from numbench.forensics.computations import COMPUTATIONS, CONVENTION
+from numbench.forensics.computations import COMPUTATIONS
 from numbench.scoring import ScoredRun
-from numbench.scoring.error_kinds import score_with_conventions
-from numbench.scoring.scored_run import counted_rows
+from numbench.stats.intervals import Interval
 from numbench.stats.multiple_testing import holm
 from numbench.tasks import TASKS
 
@@ -32,44 +31,23 @@ _VERDICTS = {
 }
 
 
-class Explanations(NamedTuple):
-    """The counts of one run.
-
-    wrong: the number of wrong answers that are compared, by task. matched: those of them that equal
-    any alternative with a significant count. shortened: see `WrongAnswers`.
-    """
-
-    wrong: Mapping[str, int]
-    shortened: int
-    counts: Sequence[AlternativeCount]
-    matched: Mapping[str, int]
-
-
 class RunFindings(NamedTuple):
     """Which other computations the wrong answers of a run equal, and whether float64 shows.
 
-    followed: task with other conventions → wrong answers within 0.1% of the answer by one of them,
-    as in the table of conventions.
+    wrong: the number of wrong answers that are compared. shortened: see `WrongAnswers`. matched:
+    wrong answers that equal a computation which occurs more often than by chance.
     """
 
-    explanations: Explanations
-    evidence: CalculatorEvidence
-    followed: Mapping[str, int] = {}
-
-    @property
-    def wrong(self) -> int:
-        """The wrong answers that are compared."""
-        return sum(self.explanations.wrong.values())
-
-    @property
-    def matched(self) -> int:
-        """Those that equal a computation which occurs more often than by chance."""
-        return sum(self.explanations.matched.values())
+    wrong: int
+    shortened: int
+    counts: Sequence[AlternativeCount]
+    matched: int
+    evidence: CalculatorEvidence = CalculatorEvidence((), 0.0, Interval(0.0, 1.0))
 
     @property
     def significant(self) -> list[AlternativeCount]:
         """The counts above chance, strongest first."""
-        counts = (count for count in self.explanations.counts if count.is_significant)
+        counts = (count for count in self.counts if count.is_significant)
         return sorted(counts, key=lambda count: count.p_value)
 
     @property
@@ -80,17 +58,11 @@ class RunFindings(NamedTuple):
     @property
     def sentence(self) -> str:
         """All findings in plain words."""
-        return " ".join(self._sentences())
-
-    def _sentences(self) -> Iterator[str]:
-        yield self._matches()
-        yield from self._conventions()
-        if self.evidence.decisive:
-            yield self._float64()
+        return f"{self._matches()} {self._float64() if self.evidence.decisive else ''}".rstrip()
 
     def _matches(self) -> str:
         wrong = f"{self.wrong:,} wrong answers"
-        if shortened := self.explanations.shortened:
+        if shortened := self.shortened:
             wrong += f" (without {shortened:,} that are the exact value in fewer digits)"
         if not self.significant:
             return f"None of the other computations occurs more often than by chance among {wrong}."
@@ -104,22 +76,6 @@ class RunFindings(NamedTuple):
             f"{self.matched:,} of {wrong} equal another computation that occurs more often than by "
             f"chance ({parts})."
         )
-
-    def _conventions(self) -> Iterator[str]:
-        """Say how many answers follow another convention, and how many of these have no error."""
-        for task, followed in self.followed.items():
-            if followed:
-                names = " or ".join(convention.display for convention in TASKS[task].conventions)
-                equal = sum(
-                    count.matches
-                    for count in self.explanations.counts
-                    if (count.task, count.alternative) == (task, CONVENTION)
-                )
-                yield (
-                    f"{TASKS[task].display}: {followed:,} wrong answers follow the {names}: they "
-                    "are within 0.1% of it and closer to it than to the exact value; "
-                    f"{equal:,} equal it in every digit that they give."
-                )
 
     def _float64(self) -> str:
         known = self.evidence
@@ -137,17 +93,13 @@ class RunFindings(NamedTuple):
 def find(runs: Sequence[tuple[ScoredRun, AnswersByTask]]) -> list[RunFindings]:
     """Compare the answers of runs, each with its numeric ones, with other computations."""
     return [
-        RunFindings(
-            explain(answers, wrong_choices(run)),
-            calculator_evidence(answers),
-            _followed(run, answers),
-        )
+        explain(answers, wrong_choices(run))._replace(evidence=calculator_evidence(answers))
         for run, answers in runs
     ]
 
 
-def explain(run: AnswersByTask, choices: Sequence[WrongAnswers] = ()) -> Explanations:
-    """Compare the wrong answers of a run with every alternative.
+def explain(run: AnswersByTask, choices: Sequence[WrongAnswers] = ()) -> RunFindings:
+    """Compare the wrong answers of a run with every alternative; without the evidence of float64.
 
     choices: those to the comparison tasks, whose counts are corrected together with the others.
     """
@@ -155,18 +107,12 @@ def explain(run: AnswersByTask, choices: Sequence[WrongAnswers] = ()) -> Explana
     counts = [count for known in tasks for count in known.counts]
     adjusted = holm([count.p_value for count in counts])
     counts = [count._replace(adjusted=value) for count, value in zip(counts, adjusted, strict=True)]
-    significant = {(count.task, count.alternative) for count in counts if count.is_significant}
-    return Explanations(
-        {known.task: len(known.names) for known in tasks},
-        sum(known.shortened for known in tasks),
-        counts,
-        {
-            known.task: sum(
-                any((known.task, name) in significant for name in names) for names in known.names
-            )
-            for known in tasks
-        },
-    )
+    matched = 0
+    for known in tasks:
+        above = {c.alternative for c in counts if c.task == known.task and c.is_significant}
+        matched += sum(not above.isdisjoint(names) for names in known.names)
+    wrong = sum(len(known.names) for known in tasks)
+    return RunFindings(wrong, sum(known.shortened for known in tasks), counts, matched)
 
 
 def _compare(task: str, answers: Sequence[NumericAnswer]) -> WrongAnswers:
@@ -197,14 +143,3 @@ def _compare(task: str, answers: Sequence[NumericAnswer]) -> WrongAnswers:
         elif decidable:
             counts.append(AlternativeCount(task, name, len(decidable), 0))
     return WrongAnswers(task, counts, names, len(inexact) - len(compared))
-
-
-def _followed(run: ScoredRun, tasks: Iterable[str]) -> dict[str, int]:
-    """Return the answers by another convention, for the tasks that have one."""
-    return {
-        task: sum(
-            score_with_conventions(row.item, row.score).follows for row in counted_rows(run, task)
-        )
-        for task in tasks
-        if TASKS[task].conventions
-    }

@@ -1,5 +1,332 @@
 """A leaderboard: a static web site of runs, with a page per run."""
 
-from numbench.leaderboard.site import DEFAULT_TITLE, Leaderboard, write_leaderboard
+from __future__ import annotations
 
-__all__ = ["DEFAULT_TITLE", "Leaderboard", "write_leaderboard"]
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from markupsafe import Markup
+
+from numbench import jsonl
+from numbench._version import __version__
+from numbench.dataset.store import sha256_of
+from numbench.errors import BadInput
+from numbench.journal import INFO, RESPONSES
+from numbench.records import RunInfo
+from numbench.reporting.answer import answers
+from numbench.reporting.build import build_tables, report_json
+from numbench.reporting.data import ReportData
+from numbench.reporting.figures import RenderedFigure, render
+from numbench.reporting.page import (
+    PAPER_URL,
+    STYLES,
+    WEB,
+    content_security_policy,
+    environment,
+    read_web,
+)
+from numbench.reporting.read import read_report_data
+from numbench.reporting.scores_file import scores_parquet
+from numbench.reporting.tables.model import NAME_COLUMNS, BuiltTable, Cell, Column, Row, Table
+from numbench.reporting.tables.render import csv
+from numbench.scoring import signature
+from numbench.tasks import TASKS
+
+DEFAULT_TITLE = "How well do language models compute with numbers?"
+
+_WEB = Path(__file__).parent / "web"
+_FIGURES = ("horizons", "pareto_tokens", "radar", "pareto_cost", "horizon_curves")
+_TABLES = ("summary", "log_smape", "horizons")
+"""Names of what the first page shows."""
+
+_GENERATOR = "numbench leaderboard"
+"""The content of a tag of every page, by which a later build finds the pages of an earlier one."""
+
+_MAX_NAME = 80
+
+_RUN_FILES = (INFO, RESPONSES, "requests.jsonl", "rounds.jsonl")
+"""The files of a run that its scores depend on, or that show how it was made."""
+
+_COUNTS = (Column("answered", "Answered", "count"), Column("questions", "Questions", "count"))
+
+
+class Leaderboard(NamedTuple):
+    """A written site.
+
+    out: its folder. runs: shown runs, horizons included. pages: HTML files. incomplete: names of
+    the runs that have no rank, because they do not answer their whole dataset.
+    """
+
+    out: Path
+    runs: int
+    pages: int
+    incomplete: tuple[str, ...] = ()
+
+
+class _Part(NamedTuple):
+    """The ranked or the incomplete runs of a site, with the names of their pages."""
+
+    data: ReportData
+    names: list[str]
+    is_ranked: bool
+
+
+def write_leaderboard(
+    runs: Sequence[Path],
+    out: Path = Path("leaderboard"),
+    published: bool = True,
+    on_progress: Callable[[str], None] = lambda message: None,
+    title: str = DEFAULT_TITLE,
+    repository: str | None = None,
+) -> Leaderboard:
+    """Score runs under the protocol `exact` and write a site of static files to `out`.
+
+    runs: folders that are runs or contain some; an empty folder makes a site without runs.
+    published: whether the paper's values are shown too, marked as such and without a rank. title:
+    heading of the first page. repository: URL where runs are submitted.
+
+    Raises BadInput if a run cannot be read, or if `out` has files of something else.
+    """
+    _check_folder(out)
+    if repository and not repository.startswith(("https://", "http://")):
+        raise BadInput(f"--repository {repository!r} is not a URL; begin with https://")
+    folders = [path for path in runs if not path.is_dir() or any(path.rglob(INFO))]
+    parts = list(_read_parts(folders, published, on_progress)) if folders else []
+    names = [name for part in parts for name in part.names]
+    paths = [run.scored.path for part in parts for run in part.data.runs if run.scored]
+    ranked = next((part.data for part in parts if part.is_ranked), None)
+    files: dict[str, bytes] = {}
+    tables: dict[str, BuiltTable] = {}
+    figures: list[RenderedFigure] = []
+    if ranked:
+        tables = build_tables(ranked)
+        figures, omitted = render(ranked, (), on_progress, _FIGURES)
+        files |= {f"data/{name}.csv": csv(built) for name, built in tables.items()}
+        files |= {f"data/{figure.stem}.svg": figure.files["svg"] for figure in figures}
+        files["data/report.json"] = jsonl.encode(report_json(ranked, tables, omitted))
+        if ranked.runs:
+            scored = (run.scored for run in ranked.runs if run.scored)
+            files["data/scores.parquet"] = scores_parquet(scored)
+        names = page_names([*names, *(f"horizon {run.label}" for run in ranked.horizons)])
+        paths += [Path(run.path) for run in ranked.horizons]
+    checksums = (
+        f"{digest}  {name}/{file}\n"
+        for name, path in zip(names, paths, strict=True)
+        for file, digest in file_hashes(path).items()
+    )
+    files["data/checksums.txt"] = "".join(checksums).encode()
+    on_progress("writing pages")
+    pages = dict(_pages(parts, tables, figures, _renderer(title, repository)))
+    for address, page in pages.items():
+        files[address] = page.encode()
+    for address, content in files.items():
+        jsonl.write_atomically(out / address, content)
+    # Pages of runs that an earlier build wrote and this one did not.
+    for path in (out / "models").glob("*.html"):
+        if f"models/{path.name}" not in pages and _is_own_page(path):
+            path.unlink()
+    incomplete = [run.label for part in parts if not part.is_ranked for run in part.data.runs]
+    return Leaderboard(out, len(paths), len(pages), tuple(incomplete))
+
+
+def page_names(labels: Sequence[str]) -> list[str]:
+    """Return a file name without ending for each label: ASCII, lower case, and each one different.
+
+    Labels are untrusted; a name has only letters, digits and single hyphens.
+    """
+    names: list[str] = []
+    for label in labels:
+        base = re.sub(r"[^a-z0-9]+", "-", label.lower())[:_MAX_NAME].strip("-") or "run"
+        name, number = base, 2
+        while name in names:
+            name, number = f"{base}-{number}", number + 1
+        names.append(name)
+    return names
+
+
+def _check_folder(out: Path) -> None:
+    """Raise BadInput unless `out` is new, empty or an earlier leaderboard.
+
+    Hidden files, such as those of Git, do not count.
+    """
+    jsonl.check_output_folder(out)
+    files = [path for path in out.iterdir() if path.name[0] != "."] if out.is_dir() else []
+    if files and not all(_is_own_page(out / name) for name in ("index.html", "about.html")):
+        raise BadInput(f"{out} has files that numbench did not write; choose another --out")
+
+
+def _is_own_page(path: Path) -> bool:
+    return path.is_file() and f'content="{_GENERATOR}"'.encode() in path.read_bytes()
+
+
+def _read_parts(
+    folders: Sequence[Path], published: bool, on_progress: Callable[[str], None]
+) -> Iterator[_Part]:
+    """Yield the ranked runs, and those that are not complete."""
+    data = read_report_data(folders, "exact", published, on_progress)
+    groups = {
+        is_complete: [run for run in data.runs if run.completeness.is_complete == is_complete]
+        for is_complete in (True, False)
+    }
+    names = page_names([run.label for group in groups.values() for run in group])
+    for is_ranked, group in groups.items():
+        own, names = names[: len(group)], names[len(group) :]
+        scored = [run.scored for run in group if run.scored]
+        if is_ranked and (scored or data.horizons):
+            yield _Part(ReportData(scored, data.horizons, published, data.skipped), own, True)
+        elif scored:
+            yield _Part(ReportData(scored, (), False, ()), own, False)
+
+
+def _pages(
+    parts: Sequence[_Part],
+    tables: Mapping[str, BuiltTable],
+    figures: Sequence[RenderedFigure],
+    template: Callable[..., str],
+) -> Iterator[tuple[str, str]]:
+    """Yield the address and the HTML of each page."""
+    created: list[str] = []
+    index: list[tuple[BuiltTable, dict[int, str]]] = []
+    warnings: dict[str, list[str]] = {}
+    known: dict[str, object] = {"has_references": False, "has_scores": False, "has_data": False}
+    for data, names, is_ranked in parts:
+        created += [run.scored.info.created for run in data.runs if run.scored]
+        created += [run.created for run in data.horizons]
+        for heading, texts in data.warnings.items():
+            warnings.setdefault(heading, []).extend(texts)
+        shown = [tables[name] for name in _TABLES if name in tables]
+        links = {number: f"models/{name}.html" for number, name in enumerate(names)}
+        index += [(table, links) for table in (shown if is_ranked else [incomplete_table(data)])]
+        if is_ranked:
+            known = {"has_references": bool(data.references), "has_scores": bool(data.runs)}
+            known |= {"has_data": True, "answers": answers(data)}
+    newest = max(created, default="")[:10]
+    shared = {"tables": index, "images": figures, "warnings": warnings, "newest": newest}
+    yield "index.html", template("index.html.j2", **{"answers": (), **known, **shared})
+    yield "about.html", template("about.html.j2", **known)
+    for data, names, is_ranked in parts:
+        findings = {number: found.sentence for number, found in data.findings}
+        for number, run in enumerate(data.runs):
+            assert run.scored
+            start = f"{run.label}: "
+            own = {
+                heading: [text.removeprefix(start) for text in texts if text.startswith(start)]
+                for heading, texts in warnings.items()
+            }
+            page = template(
+                "model.html.j2",
+                root="../",
+                title=run.label,
+                dataset=data.group_of(run).heading,
+                unranked="" if is_ranked else str(run.completeness),
+                scores=score_table(data, number, is_ranked),
+                finding=findings.get(number),
+                warnings={heading: texts for heading, texts in own.items() if texts},
+                settings=settings(run.scored.info),
+                hashes=file_hashes(run.scored.path),
+                signatures=dict.fromkeys(signature(run.scored, task) for task in run.cells),
+            )
+            yield f"models/{names[number]}.html", page
+
+
+def _renderer(title: str, repository: str | None) -> Callable[..., str]:
+    """Return a function of template and variables."""
+    templates = environment(_WEB, WEB)
+    style = read_web(STYLES[:1]) + read_web(("site.css",), _WEB)
+    common = {
+        "root": "",
+        "generator": _GENERATOR,
+        "version": __version__,
+        "style": Markup(style),
+        "policy": content_security_policy(style, ""),
+        "heading": title,
+        "repository": repository,
+        "paper_url": PAPER_URL,
+    }
+    return lambda name, **variables: templates.get_template(name).render(common | variables)
+
+
+def incomplete_table(data: ReportData) -> BuiltTable:
+    """Return the runs that do not answer their whole dataset: without ranks, most answers first."""
+    order = sorted(range(len(data.runs)), key=lambda i: -data.runs[i].completeness.answered)
+    rows = []
+    for index in order:
+        run = data.runs[index]
+        cells: dict[str, Cell] = {"model": run.name, "level": run.level}
+        cells |= {"answered": run.completeness.answered, "questions": run.completeness.total}
+        rows.append(Row(cells, data.group_of(run).heading, run=index))
+    caption = (
+        "These runs lack more than 1% of the answers to a task. They have no rank, and are in no "
+        "comparison and no figure."
+    )
+    table = Table(
+        "incomplete", "Incomplete runs", caption, (*NAME_COLUMNS, *_COUNTS), lambda _: rows
+    )
+    return BuiltTable(table, (*NAME_COLUMNS, *_COUNTS), tuple(rows), ())
+
+
+def score_table(data: ReportData, index: int, is_ranked: bool) -> BuiltTable:
+    """Return the scores of one run, one row per task; an incomplete run has no ranks."""
+    run = data.runs[index]
+    rows = []
+    for task in run.cells:
+        answered, total = run.completeness.by_task[task]
+        cells: dict[str, Cell] = {
+            "task": TASKS[task].display,
+            "score": data.estimate(run, "score", task),
+            "exact_match": data.estimate(run, "exact_match", task),
+            "tokens": data.estimate(run, "generated_tokens", task),
+            "ranks": data.ranks[task].get(index) if is_ranked else None,
+            "answered": answered,
+            "questions": total,
+        }
+        rows.append(Row(cells))
+    caption = (
+        "Score: log-sMAPE in percent, or exact match where an answer is a letter or a list. "
+        "Possible ranks: among the runs and published configurations on the same questions (95% "
+        "confidence for all of them together). Tokens: generated per answer. Below a value: its "
+        "95% interval."
+    )
+    columns = (
+        Column("task", "Task"),
+        Column("score", "Score", ".1f"),
+        Column("exact_match", "Exact match", ".1f"),
+        Column("tokens", "Tokens", ",.0f"),
+        Column("ranks", "Possible ranks", "ranks"),
+        *_COUNTS,
+    )
+    table = Table("scores", "Scores", caption, columns, lambda _: rows)
+    return BuiltTable(table, columns, tuple(rows), ())
+
+
+def settings(info: RunInfo) -> dict[str, str]:
+    """Return what shaped the requests of a run, as pairs of name and text."""
+    known: dict[str, object] = {
+        "Model": info.model,
+        "Reasoning level": info.reasoning,
+        "Source": info.source,
+        "Created": info.created or "not recorded",
+        "Dataset": f"{info.dataset.name}, sha256 {info.dataset.sha256}",
+        "Prompts": f"{info.prompt.name}, sha256 {info.prompt.sha256}",
+        "Form of the questions": info.transform or "as in the dataset",
+        "Samples per question": info.samples,
+    }
+    for name, value in info.settings.items():
+        # An address may be of a private network.
+        is_address = name == "base_url"
+        known["Server" if is_address else f"Setting {name}"] = (
+            "chosen with --base-url" if is_address else value
+        )
+    known |= {f"Version of {name}": value for name, value in info.versions.items()}
+    return {
+        name: value if isinstance(value, str) else json.dumps(value)
+        for name, value in known.items()
+    }
+
+
+def file_hashes(folder: Path) -> dict[str, str]:
+    """Return the SHA-256 of each file of a run folder that documents its scores."""
+    return {name: sha256_of(folder / name) for name in _RUN_FILES if (folder / name).is_file()}

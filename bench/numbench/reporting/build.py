@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.metadata import version
+from itertools import chain
 from pathlib import Path
 
 from numbench import jsonl
@@ -22,7 +23,6 @@ from numbench.reporting.read import read_report_data
 from numbench.reporting.scores_file import scores_parquet
 from numbench.reporting.tables import (
     comparisons,
-    coverage,
     findings,
     horizons,
     memory,
@@ -44,7 +44,7 @@ TABLES = (
     findings.TABLE,
     memory.TABLE,
     horizons.TABLE,
-    coverage.TABLE,
+    scores.COVERAGE,
 )
 """The tables of a report, in the order in which they are shown."""
 
@@ -65,7 +65,7 @@ class ReportResult:
     @property
     def warnings(self) -> tuple[str, ...]:
         """What affects how the numbers can be read, the most severe first."""
-        return tuple(warning.text for warning in self.data.warnings)
+        return tuple(chain.from_iterable(self.data.warnings.values()))
 
     def __repr__(self) -> str:
         runs = len(self.data.runs) + len(self.data.horizons)
@@ -167,7 +167,7 @@ def report_json(
     return {
         "schema": 2,
         "protocol": data.protocol,
-        "warnings": [warning.text for warning in data.warnings],
+        "warnings": list(chain.from_iterable(data.warnings.values())),
         "figures_left_out": dict(omitted),
         "versions": {"numbench": __version__, "python": platform.python_version(), **versions},
         "runs": [_run_json(run, data) for run in data.runs],

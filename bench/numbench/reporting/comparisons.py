@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
@@ -16,7 +16,7 @@ from numbench.scoring import ScoredRun
 from numbench.stats.design import Stratum
 from numbench.stats.intervals import ALPHA
 from numbench.stats.multiple_testing import holm
-from numbench.stats.paired import Difference, compare
+from numbench.stats.paired import compare
 from numbench.tasks import TASKS
 
 ALL = "all"
@@ -32,27 +32,26 @@ _MAXIMUM = 100.0
 class PairDifference(NamedTuple):
     """The left run minus the right run on the items that count for both, in points.
 
-    left, right: indices of the runs. task: may be `ALL`. metric: `score` is the headline metric.
-    items: their number. means: of both runs over these items. low, high: 95% interval. p: of a
-    single test. p_adjusted: after Holm's correction over the tasks of this pair and metric.
-    detectable: the true difference of which 80% of samples would show a verdict, None if it is
-    unknown. at_least, at_most: one-sided 95% bounds, infinite unless they were asked for.
+    left, right: indices of the runs. task: may be `ALL`. means: of both runs over these items.
+    items: their number. low, high: 95% interval. p: of a single test. detectable: the true
+    difference of which 80% of samples would show a verdict, None if it is unknown. at_least,
+    at_most: one-sided 95% bounds, infinite unless they were asked for. p_adjusted: after Holm's
+    correction over the tasks of this pair.
     """
 
     left: int
     right: int
     task: str
-    metric: Metric
-    items: int
     means: tuple[float, float]
+    items: int
     difference: float
     low: float
     high: float
     p: float
-    p_adjusted: float
     detectable: float | None
     at_least: float
     at_most: float
+    p_adjusted: float
 
     @property
     def verdict(self) -> Verdict:
@@ -80,30 +79,28 @@ class Comparisons:
     """Comparisons of runs, which are given by their indices.
 
     differences: of every two runs on the same dataset with common items, the earlier run on the
-    left: by pair, then tasks in the order of the registry, then `ALL`, each in `score` and, for
-    number tasks, in `exact_match`. A pair with one common task has no `ALL`.
+    left: by pair, then tasks in the order of the registry, then `ALL`. A pair with one common task
+    has no `ALL`.
     """
 
     differences: tuple[PairDifference, ...]
 
-    def of(
-        self, left: int, right: int, task: str = ALL, metric: Metric = "score"
-    ) -> PairDifference | None:
+    def of(self, left: int, right: int, task: str = ALL) -> PairDifference | None:
         """Return the left run minus the right run, in whichever order they were compared.
 
         None without common items. `ALL` of a pair with one common task is that task.
         """
-        known = self._by_pair.get((min(left, right), max(left, right), metric), {})
+        known = self._by_pair.get((min(left, right), max(left, right)), {})
         if task == ALL and len(known) == 1:
             (task,) = known
         one = known.get(task)
         return one if one is None or one.left == left else one.reversed()
 
     @cached_property
-    def _by_pair(self) -> dict[tuple[int, int, Metric], dict[str, PairDifference]]:
-        pairs: dict[tuple[int, int, Metric], dict[str, PairDifference]] = {}
+    def _by_pair(self) -> dict[tuple[int, int], dict[str, PairDifference]]:
+        pairs: dict[tuple[int, int], dict[str, PairDifference]] = {}
         for one in self.differences:
-            key = min(one.left, one.right), max(one.left, one.right), one.metric
+            key = min(one.left, one.right), max(one.left, one.right)
             pairs.setdefault(key, {})[one.task] = one
         return pairs
 
@@ -113,20 +110,22 @@ def task_name(task: str) -> str:
     return "All" if task == ALL else TASKS[task].display
 
 
-def compare_runs(runs: Sequence[ScoredRun], one_sided: bool = False) -> Comparisons:
+def compare_runs(
+    runs: Sequence[ScoredRun], one_sided: bool = False, metric: Metric = "score"
+) -> Comparisons:
     """Compare every two runs on the same dataset; see `compare_values`."""
-    return compare_values([run_values(run) for run in runs], one_sided=one_sided)
+    return compare_values([run_values(run) for run in runs], None, one_sided, metric)
 
 
 def compare_values(
     runs: Sequence[RunValues],
     pairs: Sequence[tuple[int, int]] | None = None,
     one_sided: bool = False,
-    metrics: Sequence[Metric] = ("score", "exact_match"),
+    metric: Metric = "score",
 ) -> Comparisons:
     """Compare runs and references; by default every two on the same dataset, the earlier first.
 
-    pairs: the pairs to compare instead.
+    pairs: the pairs to compare instead. metric: `score` is the headline metric.
     one_sided: whether to compute the one-sided bounds, which takes longer than all the rest.
     """
     wanted = list(combinations(range(len(runs)), 2) if pairs is None else pairs)
@@ -138,8 +137,7 @@ def compare_values(
                 groups[runs[left].dataset, common].append((left, right))
     differences: list[PairDifference] = []
     for (_, tasks), members in groups.items():
-        for metric in metrics:
-            differences += _differences(runs, members, tasks, metric, one_sided)
+        differences += _differences(runs, members, tasks, metric, one_sided)
     position = {pair: number for number, pair in enumerate(wanted)}
     differences.sort(key=lambda d: position[d.left, d.right])
     return Comparisons(tuple(differences))
@@ -157,52 +155,23 @@ def _differences(
     tasks: Sequence[str],
     metric: Metric,
     one_sided: bool,
-) -> list[PairDifference]:
-    """Return the differences of pairs that have the same tasks in common."""
-    if metric == "exact_match":
-        tasks = [task for task in tasks if TASKS[task].metric == "log_smape"]
-        if not tasks:
-            return []
+) -> Iterator[PairDifference]:
+    """Yield the differences of pairs that have the same tasks in common."""
     members = sorted({index for pair in pairs for index in pair})
     columns = [(members.index(left), members.index(right)) for left, right in pairs]
     strata = [_stratum([runs[index].tasks[task] for index in members], metric) for task in tasks]
     comparison = compare(strata, columns, _MAXIMUM, one_sided)
-    results = []
     for number, (left, right) in enumerate(pairs):
+        results = [of_task[number] for of_task in comparison.strata]
         means = [_means(stratum, columns[number]) for stratum in strata]
-        of_pair = [
-            (task, difference[number])
-            for task, difference in zip(tasks, comparison.strata, strict=True)
-        ]
-        if len(tasks) > 1 and metric == "score":
-            of_pair.append((ALL, comparison.overall[number]))
+        if len(tasks) > 1:
+            results.append(comparison.overall[number])
             means.append(tuple(np.mean(means, axis=0).tolist()))
-        known = [
-            (task, result, mean)
-            for (task, result), mean in zip(of_pair, means, strict=True)
-            if result
-        ]
-        adjusted = holm([result.p for _, result, _ in known])
-        results += [
-            _pair_difference(left, right, task, metric, result, mean, p)
-            for (task, result, mean), p in zip(known, adjusted, strict=True)
-        ]
-    return results
-
-
-def _pair_difference(
-    left: int,
-    right: int,
-    task: str,
-    metric: Metric,
-    result: Difference,
-    means: tuple[float, float],
-    p_adjusted: float,
-) -> PairDifference:
-    return PairDifference(
-        left, right, task, metric, result.n, means, result.difference, result.low, result.high,
-        result.p, p_adjusted, result.minimum_detectable, result.at_least, result.at_most,
-    )  # fmt: skip
+        known = [one for one in zip((*tasks, ALL), means, results, strict=False) if one[2]]
+        adjusted = holm([result.p for _, _, result in known if result])
+        for (task, mean, result), p in zip(known, adjusted, strict=True):
+            assert result
+            yield PairDifference(left, right, task, mean, *result, p)
 
 
 def _stratum(values: Sequence[TaskValues], metric: Metric) -> Stratum:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from numbench.forensics.findings import RunFindings
     from numbench.memory_test.outcome import Outcome
     from numbench.reporting.horizon_runs import HorizonRun
-    from numbench.reporting.warnings import ReportWarning
 
 __all__ = ["Configuration", "DatasetGroup", "ReportData", "amount_estimate", "score_estimate"]
 
@@ -118,21 +117,16 @@ class ReportData:
         """The datasets of the runs, in their order."""
         groups = []
         for sha256 in dict.fromkeys(run.values.dataset for run in self.runs):
-            indices = [i for i, one in enumerate(self.runs) if one.values.dataset == sha256]
-            scored = self.runs[indices[0]].scored
-            assert scored is not None
+            indices = tuple(i for i, run in enumerate(self.runs) if run.values.dataset == sha256)
+            first = self.runs[indices[0]]
             own = {task for index in indices for task in self.runs[index].values.tasks}
             tasks = tuple(task for task in TASKS if task in own)
-            references = range(len(self.runs), len(self.configurations))
+            assert first.scored is not None
+            questions = sum(len(first.scored.dataset.by_task[task]) for task in tasks)
+            every = range(len(self.runs), len(self.configurations))
+            references = tuple(every) if has_references(sha256) else ()
             groups.append(
-                DatasetGroup(
-                    self.runs[indices[0]].dataset,
-                    sha256,
-                    tasks,
-                    sum(len(scored.dataset.by_task[task]) for task in tasks),
-                    tuple(indices),
-                    tuple(references) if has_references(sha256) else (),
-                )
+                DatasetGroup(first.dataset, sha256, tasks, questions, indices, references)
             )
         return tuple(groups)
 
@@ -187,7 +181,7 @@ class ReportData:
             if left < right
         ]
         values = [one.values for one in self.configurations]
-        return compare_values(values, pairs, metrics=("score",))
+        return compare_values(values, pairs)
 
     def difference(
         self, left: Configuration, right: Configuration, task: str = ALL
@@ -256,8 +250,8 @@ class ReportData:
         return find_outcomes([run.scored for run in self.runs if run.scored])
 
     @cached_property
-    def warnings(self) -> tuple[ReportWarning, ...]:
-        """What affects how the numbers can be read, the most severe first."""
+    def warnings(self) -> dict[str, list[str]]:
+        """Heading → what affects how the numbers can be read, the most severe first."""
         from numbench.reporting.warnings import report_warnings
 
         return report_warnings(self)
@@ -302,7 +296,7 @@ def _estimate(one: Configuration, measure: Measure, task: str) -> Estimate | Non
 
 def score_estimate(strata: Sequence[Stratum]) -> Estimate | None:
     """Return the mean over tasks of scores in percent; None if a task has no values."""
-    return _first(mean_intervals(strata)) if _has_values(strata) else None
+    return _estimate_of(strata, mean_intervals)
 
 
 def amount_estimate(strata: Sequence[Stratum], signed: bool = False) -> Estimate | None:
@@ -310,15 +304,13 @@ def amount_estimate(strata: Sequence[Stratum], signed: bool = False) -> Estimate
 
     signed: whether they are differences of amounts.
     """
-    return _first(amount_intervals(strata, signed)) if _has_values(strata) else None
+    return _estimate_of(strata, partial(amount_intervals, signed=signed))
 
 
-def _has_values(strata: Sequence[Stratum]) -> bool:
-    return bool(strata) and all(len(stratum.values) for stratum in strata)
-
-
-def _first(intervals: MeanIntervals) -> Estimate | None:
-    mean, low, high = (float(column[0]) for column in intervals)
-    if math.isnan(mean):
+def _estimate_of(
+    strata: Sequence[Stratum], intervals: Callable[[Sequence[Stratum]], MeanIntervals]
+) -> Estimate | None:
+    if not strata or not all(len(stratum.values) for stratum in strata):
         return None
+    mean, low, high = (float(column[0]) for column in intervals(strata))
     return Estimate(mean) if math.isnan(low) or math.isnan(high) else Estimate(mean, low, high)

@@ -46,11 +46,6 @@ class HorizonRun(NamedTuple):
         return control if control is not None and control.items else None
 
 
-def is_measurement(folder: Path) -> bool:
-    """Return whether a run measures horizons. Raises BadInput if there is no run."""
-    return read_info(folder).horizon is not None
-
-
 def order_runs(runs: Sequence[HorizonRun], models: Sequence[str] = ()) -> list[HorizonRun]:
     """Return the runs by model, in the order of `models` and then of appearance, and by level.
 

@@ -1,4 +1,4 @@
-"""Names of runs: on one line, and distinguishable from each other."""
+"""Names of runs, distinguishable from each other, and untrusted text: on one line, escaped."""
 
 from __future__ import annotations
 
@@ -6,12 +6,18 @@ import unicodedata
 from collections.abc import Hashable, Sequence
 from pathlib import Path
 
+import msgspec
+from markupsafe import Markup
+
 from numbench.records import PAPER, RunInfo
 from numbench.scoring import ScoredRun
 from numbench.scoring.scored_run import few_shot_count
 
 LEVELS = ("maximal", "high", "medium", "low", "minimal", "none")
 """Reasoning levels, highest first."""
+
+_MAX_LINE_LENGTH = 2000
+_UNSAFE_IN_SCRIPT = {char: f"\\u{ord(char):04x}" for char in "<>&\u2028\u2029"}
 
 
 def one_line(text: str) -> str:
@@ -45,3 +51,34 @@ def folder_notes(names: Sequence[Hashable], folders: Sequence[Path]) -> list[str
         path = folder.name if alike.count(folder.name) == 1 else folder.as_posix()
         notes.append(one_line(path) if len(alike) > 1 else "")
     return notes
+
+
+def truncate_middle(text: str, limit: int, gap: str = "\n") -> str:
+    """Return the text, or its start and end around `… N more characters …`."""
+    if len(text) <= limit:
+        return text
+    tail = limit // 4
+    omitted = len(text) - limit
+    return f"{text[: limit - tail]}{gap}… {omitted:,} more characters …{gap}{text[-tail:]}"
+
+
+def escape_invisible(value: object) -> object:
+    """Return a string on one line of bounded length, with control and format characters escaped.
+
+    Markup, which is trusted, and values that are not strings are returned unchanged.
+    """
+    if isinstance(value, Markup) or not isinstance(value, str):
+        return value
+    text = truncate_middle(value, _MAX_LINE_LENGTH, " ")
+    return text if text.isprintable() else "".join(map(_escape_character, text))
+
+
+def _escape_character(char: str) -> str:
+    hidden = unicodedata.category(char)[0] == "C" or char in "\u2028\u2029"
+    return repr(char)[1:-1] if hidden else char
+
+
+def json_block(value: object) -> Markup:
+    """Return JSON that cannot end the script element that contains it."""
+    text = msgspec.json.encode(value).decode()
+    return Markup("".join(_UNSAFE_IN_SCRIPT.get(char, char) for char in text))

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
+from statistics import fmean
 from typing import NamedTuple
 
 import numpy as np
@@ -15,7 +16,7 @@ from rich.text import Text
 
 from numbench.dataset.settings import POOL_SIZE, strata_share_per_item
 from numbench.errors import BadInput
-from numbench.models.prices import Price
+from numbench.models.catalogue import ModelDescription
 from numbench.records import ItemSample
 from numbench.reporting.references import published_scores
 from numbench.reporting.tables.samples import run_variance
@@ -42,28 +43,21 @@ MIN_PILOT_ITEMS = 10
 """Fewer items say too little about the spread of scores."""
 
 
-class _Known(NamedTuple):
-    """What is known of a task: the mean score, the variance of scores, and tokens per answer."""
-
-    score: float
-    variance: ItemVariance
-    generated_tokens: float | None
-    is_published: bool
-
-
 class TaskPrecision(NamedTuple):
     """What one task takes; None if unknown.
 
     score: the mean that the plan assumes, in percent. variance: of the scores, in squared points.
     is_published: whether both are derived from the paper's tables. items: for the half-width of
     the interval. difference_items: for the detectable difference, None if none was asked for.
-    input_tokens, generated_tokens, cost (US dollars): of all samples of the larger number of items.
+    answer_tokens: generated per answer. input_tokens, generated_tokens, cost (US dollars): of all
+    samples of the larger number of items.
     """
 
     task: str
     score: float | None = None
     variance: ItemVariance | None = None
     is_published: bool = False
+    answer_tokens: float | None = None
     items: int | None = None
     difference_items: int | None = None
     input_tokens: float | None = None
@@ -97,7 +91,6 @@ class PrecisionPlan(NamedTuple):
     samples: int
     tasks: tuple[TaskPrecision, ...]
     items_available: int
-    price: Price | None
     is_local: bool
 
     @property
@@ -138,30 +131,30 @@ def plan_precision(
     description = describe(spec)
     resolved = resolve(spec, description)
     pool = POOL_SIZE if strata_share_per_item(resolved.dataset.manifest) else None
-    known = dict(_published(spec.model, description.display, description.level))
-    known |= dict(_pilot(scored)) if scored else {}
+    known = {one.task: one for one in _published(spec.model, description)}
+    known |= {one.task: one for one in _pilot(scored)} if scored else {}
     tasks = []
     for task, items in resolved.items_by_task.items():
-        if task not in known:
+        one = known.get(task)
+        if one is None or one.score is None or one.variance is None:
             tasks.append(TaskPrecision(task))
             continue
-        score, variance, generated, is_published = known[task]
-        needed = [items_for_precision(variance, precision, samples, pool, score)]
+        needed = [items_for_precision(one.variance, precision, samples, pool, one.score)]
         if difference is not None:
             # Two models whose errors have nothing to do with each other: the largest spread.
-            of_pair = ItemVariance(2 * variance.between, 2 * variance.within)
+            of_pair = ItemVariance(2 * one.variance.between, 2 * one.variance.within)
             needed.append(items_for_difference(of_pair, difference, samples))
-        tokens = {task: generated} if generated else {}
-        one = plan_task(resolved, task, list(map(ItemSample, items)), tokens)
+        tokens = {task: one.answer_tokens} if one.answer_tokens else {}
+        planned = plan_task(resolved, task, list(map(ItemSample, items)), tokens)
         scale = max(needed) * samples / len(items)
-        amounts = (
-            amount and amount * scale
-            for amount in (one.input_tokens, one.generated_tokens, one.cost)
-        )
-        of_difference = needed[1] if difference is not None else None
-        tasks.append(
-            TaskPrecision(task, score, variance, is_published, needed[0], of_difference, *amounts)
-        )
+        amounts = {
+            name: amount and amount * scale
+            for name in ("input_tokens", "generated_tokens", "cost")
+            for amount in [getattr(planned, name)]
+        }
+        items_of_difference = needed[1] if difference is not None else None
+        one = one._replace(items=needed[0], difference_items=items_of_difference, **amounts)
+        tasks.append(one)
     return PrecisionPlan(
         spec.model,
         description.level,
@@ -171,50 +164,42 @@ def plan_precision(
         samples,
         tuple(tasks),
         min(len(items) for items in resolved.items_by_task.values()),
-        resolved.price,
         description.route is None,
     )
 
 
-def _pilot(run: ScoredRun) -> Iterator[tuple[str, _Known]]:
-    values = run_values(run).tasks
-    for task in values:
+def _pilot(run: ScoredRun) -> Iterator[TaskPrecision]:
+    for task, values in run_values(run).tasks.items():
         rows = counted_rows(run, task)
         items = len(item_groups(rows))
         if items >= MIN_PILOT_ITEMS:
-            mean = float(np.mean(values[task].score))
-            tokens = token_counts(run, rows)
+            mean, tokens = float(np.mean(values.score)), token_counts(run, rows)
             variance = run_variance(run, task).with_pseudo_items(items, mean)
-            per_answer = sum(tokens) / len(tokens) if tokens else None
-            yield task, _Known(mean, variance, per_answer, False)
+            yield TaskPrecision(task, mean, variance, False, fmean(tokens) if tokens else None)
 
 
-def _published(model: str, display: str, level: str) -> Iterator[tuple[str, _Known]]:
-    tokens = published_tokens(model, level)
-    for task, score in published_scores(display, level).items():
+def _published(model: str, description: ModelDescription) -> Iterator[TaskPrecision]:
+    tokens = published_tokens(model, description.level)
+    for task, score in published_scores(description.display, description.level).items():
         variance = largest_variance(min(max(score, _ROUNDED), 100 - _ROUNDED))
-        yield task, _Known(score, variance, tokens.get(task), True)
+        yield TaskPrecision(task, score, variance, True, tokens.get(task))
 
 
 def precision_table(plan: PrecisionPlan) -> RenderableType:
     """Return a plan as a table with the basis of its numbers. Fits 80 columns."""
-    has_difference = plan.difference is not None
-    table = Table(box=None, pad_edge=False)
-    table.add_column("Task")
     columns = ["Score", "SD", f"Items ±{plan.precision:g}"]
-    columns += [f"Items Δ{plan.difference:g}"] if has_difference else []
+    columns += [] if plan.difference is None else [f"Items Δ{plan.difference:g}"]
+    table = Table("Task", box=None, pad_edge=False)
     for column in (*columns, "Requests", "Tokens", "Cost"):
         table.add_column(column, justify="right")
     for task in plan.tasks:
-        name = TASKS[task.task].display
-        if task.score is None or task.variance is None or task.needed is None:
-            table.add_row(name, UNKNOWN)
-            continue
-        deviation = math.sqrt(task.variance.between + task.variance.within)
-        items = [task.items, task.difference_items] if has_difference else [task.items]
-        mark = "*" if task.is_published else ""
-        row = [f"{task.score:.1f}{mark}", f"{deviation:.1f}", *map(_count, items)]
-        table.add_row(name, *row, *_amounts(plan, task.needed, task.tokens, task.cost))
+        row = [TASKS[task.task].display, UNKNOWN]
+        if task.score is not None and task.variance is not None:
+            deviation = math.sqrt(task.variance.between + task.variance.within)
+            row[1:] = [f"{task.score:.1f}{'*' * task.is_published}", f"{deviation:.1f}"]
+            row += map(_count, [task.items, task.difference_items][: len(columns) - 2])
+            row += _amounts(plan, task.needed, task.tokens, task.cost)
+        table.add_row(*row)
     needed, tokens = _total([task.needed for task in plan.tasks]), [t.tokens for t in plan.tasks]
     blank = [""] * len(columns)
     table.add_row("All", *blank, *_amounts(plan, needed, _total(tokens), plan.cost))

@@ -6,10 +6,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from numbench.errors import BadInput, MissingTask
-from numbench.journal import find_runs
+from numbench.journal import find_runs, read_info
 from numbench.records import ProtocolName
 from numbench.reporting.data import ReportData
-from numbench.reporting.horizon_runs import is_measurement, order_runs, read_horizon_run
+from numbench.reporting.horizon_runs import order_runs, read_horizon_run
 from numbench.reporting.references import published_models
 from numbench.scoring import ScoredRun, score_run
 
@@ -34,7 +34,7 @@ def read_report_data(
     Runs of a task that is not installed are left out, with a warning, unless there are no others.
     """
     folders = find_run_folders(runs, on_progress)
-    measurements = [folder for folder in folders if is_measurement(folder)]
+    measurements = [folder for folder in folders if read_info(folder).horizon is not None]
     scored, skipped = score_runs(
         [folder for folder in folders if folder not in measurements], protocol, on_progress
     )

@@ -21,7 +21,7 @@ _FILES: dict[Measure, str] = {
     "exact_match": "exact_match",
     "generated_tokens": "tokens",
 }
-_COLUMNS = ("exact_match", "log_smape", "generated_tokens", "reasoning_tokens", "cost")
+_COLUMNS = ("exact_match", "log_smape", "generated_tokens", "cost")
 
 
 def has_references(dataset_sha256: str) -> bool:

@@ -127,7 +127,7 @@ def _compare_scores(
     if not any(items.answered for items in old_items.values()):
         raise BadInput(f"{old}: no answered items to compare with")
     comparisons = compare_runs([new_run, old_run], one_sided=margin is not None)
-    differences = [one for one in comparisons.differences if one.metric == "score"]
+    differences = comparisons.differences
     tasks = tuple(map(_compared_task, differences))
     failures = list(_worse(tasks) if margin is None else _not_excluded(tasks, margin))
     gaps = list(_gaps(old_items, new_run))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 import msgspec
 import pyarrow as pa
@@ -14,38 +14,6 @@ from numbench.reporting.names import dataset_label, one_line
 from numbench.scoring import ScoredItem, ScoredRun, signature
 from numbench.scoring.scored_run import token_counts
 from numbench.scoring.tool_mentions import find_tool_mentions
-
-_SCHEMA = pa.schema(
-    {
-        "run": pa.string(),
-        "model": pa.string(),
-        "reasoning": pa.string(),
-        "dataset": pa.string(),
-        "task": pa.string(),
-        "item_id": pa.string(),
-        "sample": pa.int32(),
-        "prompt": pa.string(),
-        "answer": pa.string(),
-        "parsed": pa.string(),
-        "text": pa.string(),
-        "status": pa.string(),
-        "rule": pa.string(),
-        "exact_match": pa.bool_(),
-        "log_smape": pa.float64(),
-        "error_kind": pa.string(),
-        "correct_digits": pa.int8(),
-        "reasoning_tokens": pa.int64(),
-        "visible_tokens": pa.int64(),
-        "generated_tokens": pa.int64(),
-        "input_tokens": pa.int64(),
-        "tool_mentioned": pa.bool_(),
-        "cost": pa.float64(),
-        "difficulty_base10": pa.int64(),
-        "difficulty_base2": pa.int64(),
-        "protocol": pa.string(),
-        "signature": pa.string(),
-    }
-)
 
 
 def scores_parquet(runs: Iterable[ScoredRun]) -> bytes:
@@ -74,34 +42,16 @@ def _tables(runs: Iterable[ScoredRun]) -> Iterator[pa.Table]:
                 "protocol": run.protocol,
                 "signature": signature(run, task),
             }
-            columns = {name: [value] * len(rows) for name, value in of_task.items()}
-            yield pa.table({**columns, **_row_columns(run, rows)}, schema=_SCHEMA)
-
-
-def _row_columns(run: ScoredRun, rows: Sequence[ScoredItem]) -> dict[str, list[object]]:
-    """Return the columns that differ from row to row; an unknown value is None."""
-    columns: dict[str, list[object]] = {
-        "item_id": [row.item.id for row in rows],
-        "prompt": [row.item.prompt for row in rows],
-        "answer": [_answer_text(row.item.answer) for row in rows],
-        "parsed": [_answer_text(row.score.parsed) for row in rows],
-        "difficulty_base10": [row.item.difficulty.base10 for row in rows],
-        "difficulty_base2": [row.item.difficulty.base2 for row in rows],
-        # Those that the tables average; the protocol `paper` has its own.
-        "generated_tokens": [next(map(int, token_counts(run, [row])), None) for row in rows],
-    }
-    for name in ("status", "rule", "exact_match", "log_smape", "error_kind", "correct_digits",
-                 "sample"):  # fmt: skip
-        columns[name] = [getattr(row.score, name) for row in rows]
-    responses = [row.response for row in rows]
-    columns["text"] = [known and known.text for known in responses]
-    columns["cost"] = [known and known.cost for known in responses]
-    columns["tool_mentioned"] = [
-        known and bool(find_tool_mentions(known.reasoning_text)) for known in responses
-    ]
-    for name in ("reasoning", "visible", "input"):
-        columns[f"{name}_tokens"] = [known and getattr(known.usage, name) for known in responses]
-    return columns
+            columns: dict[str, list[object]] = {
+                name: [of_task[name]] * len(rows) if value is None else [value(row) for row in rows]
+                for name, (_, value) in _COLUMNS.items()
+            }
+            if run.protocol == "paper":
+                # Those that the tables average.
+                columns["generated_tokens"] = [
+                    next(map(int, token_counts(run, [row])), None) for row in rows
+                ]
+            yield pa.table(columns, schema=_SCHEMA)
 
 
 def _answer_text(answer: Answer | None) -> str | None:
@@ -109,3 +59,46 @@ def _answer_text(answer: Answer | None) -> str | None:
     if answer is None or isinstance(answer, str):
         return answer
     return msgspec.json.encode(answer).decode()
+
+
+def _mentions_tool(row: ScoredItem) -> bool | None:
+    response = row.response
+    return None if response is None else bool(find_tool_mentions(response.reasoning_text))
+
+
+def _usage(name: str) -> Callable[[ScoredItem], object]:
+    return lambda row: row.response and getattr(row.response.usage, name)
+
+
+_COLUMNS: Mapping[str, tuple[pa.DataType, Callable[[ScoredItem], object] | None]] = {
+    "run": (pa.string(), None),
+    "model": (pa.string(), None),
+    "reasoning": (pa.string(), None),
+    "dataset": (pa.string(), None),
+    "task": (pa.string(), None),
+    "item_id": (pa.string(), lambda row: row.item.id),
+    "sample": (pa.int32(), lambda row: row.score.sample),
+    "prompt": (pa.string(), lambda row: row.item.prompt),
+    "answer": (pa.string(), lambda row: _answer_text(row.item.answer)),
+    "parsed": (pa.string(), lambda row: _answer_text(row.score.parsed)),
+    "text": (pa.string(), lambda row: row.response and row.response.text),
+    "status": (pa.string(), lambda row: row.score.status),
+    "rule": (pa.string(), lambda row: row.score.rule),
+    "exact_match": (pa.bool_(), lambda row: row.score.exact_match),
+    "log_smape": (pa.float64(), lambda row: row.score.log_smape),
+    "error_kind": (pa.string(), lambda row: row.score.error_kind),
+    "correct_digits": (pa.int8(), lambda row: row.score.correct_digits),
+    "reasoning_tokens": (pa.int64(), _usage("reasoning")),
+    "visible_tokens": (pa.int64(), _usage("visible")),
+    "generated_tokens": (pa.int64(), _usage("generated")),
+    "input_tokens": (pa.int64(), _usage("input")),
+    "tool_mentioned": (pa.bool_(), _mentions_tool),
+    "cost": (pa.float64(), lambda row: row.response and row.response.cost),
+    "difficulty_base10": (pa.int64(), lambda row: row.item.difficulty.base10),
+    "difficulty_base2": (pa.int64(), lambda row: row.item.difficulty.base2),
+    "protocol": (pa.string(), None),
+    "signature": (pa.string(), None),
+}
+"""Name → type, and value of a row; None: the same for all rows of a run and task."""
+
+_SCHEMA = pa.schema({name: kind for name, (kind, _) in _COLUMNS.items()})

@@ -18,7 +18,7 @@ from numbench.reporting.tables import horizons
 from numbench.reporting.tables.memory import memory_sentence, memory_warnings
 from numbench.reporting.tables.model import BuiltTable, Estimate, build_table
 from numbench.reporting.tables.render import rich_table
-from numbench.reporting.warnings import HEADINGS
+from numbench.reporting.warnings import AFFECTS_SCORES
 from numbench.tasks import TASKS
 
 WIDTH = 80
@@ -179,13 +179,10 @@ def _horizon_parts(built: BuiltTable) -> Iterator[RenderableType]:
 
 
 def _warning_lines(data: ReportData) -> Iterator[RenderableType]:
-    """Yield the number of warnings of each severity, and the first ones of the highest."""
-    for severity, heading in HEADINGS.items():
-        texts = [warning.text for warning in data.warnings if warning.severity == severity]
-        if not texts:
-            continue
+    """Yield the number of warnings under each heading, and the first ones about scores."""
+    for heading, texts in data.warnings.items():
         yield Text(f"! {heading} ({len(texts)})", style="bold yellow")
-        listed = texts[:_MAX_LISTED_WARNINGS] if severity == "scores" else []
+        listed = texts[:_MAX_LISTED_WARNINGS] if heading == AFFECTS_SCORES else []
         for text in listed:
             yield Padding(Text(text), (0, 0, 0, 2), style="yellow", expand=False)
         if listed and len(texts) > len(listed):

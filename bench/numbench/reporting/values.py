@@ -30,7 +30,7 @@ from numbench.scoring.tool_mentions import find_tool_mentions
 from numbench.stats.design import Column, Design, Matrix, Stratum
 from numbench.tasks import TASKS
 
-VALUES = ("score", "exact_match", "generated_tokens", "reasoning_tokens", "cost")
+VALUES = ("score", "exact_match", "generated_tokens", "cost")
 """The fields of `TaskValues` with a value of each item."""
 
 
@@ -52,7 +52,6 @@ class TaskValues:
     score: Column
     exact_match: Column
     generated_tokens: Column
-    reasoning_tokens: Column
     cost: Column
 
     def select(self, chosen: npt.NDArray[np.bool_]) -> TaskValues:
@@ -103,9 +102,6 @@ def _run_task_values(run: ScoredRun, task: str) -> TaskValues:
         "score": means(lambda row: headline_percent(task, row.score)),
         "exact_match": means(lambda row: 100 * row.score.exact_match),
         "generated_tokens": [_mean(token_counts(run, group)) for group in groups],
-        "reasoning_tokens": means(
-            lambda row: row.response.usage.reasoning if row.response else None
-        ),
         "cost": means(lambda row: row.response.cost if row.response else None),
     }
     return task_values(run.dataset, task, [group[0].item.id for group in groups], columns)
@@ -119,8 +115,8 @@ def task_values(
 ) -> TaskValues:
     """Return the values of items of one task of a dataset, given in any order; None is unknown.
 
-    columns: `score`, `exact_match`, `generated_tokens`, `reasoning_tokens` and `cost`; one that is
-    left out is unknown. Raises KeyError for an item of another dataset.
+    columns: `score`, `exact_match`, `generated_tokens` and `cost`; one that is left out is unknown.
+    Raises KeyError for an item of another dataset.
     """
     items = dataset.by_task[task]
     index_of = {item.id: index for index, item in enumerate(items)}
@@ -174,38 +170,28 @@ Measure = Literal["score", "exact_match", "generated_tokens", "cost"]
 
 
 class FormatScores(NamedTuple):
-    """Exact match of one run on one task under the protocols `exact` and `lenient`, 0 to 100.
+    """What the protocol `lenient` makes of one run on one task.
 
-    only_lenient: answers that only `lenient` reads.
+    lenient: exact match, 0 to 100. only_lenient: answers that only `lenient` reads.
     """
 
-    exact: float
     lenient: float
     only_lenient: int
 
 
 def format_scores(run: ScoredRun, task: str) -> FormatScores | None:
-    """Return the exact match under both protocols; None under `paper` and without counted items."""
+    """Return the scores if other formats are read too; None under `paper` and without answers."""
     rows = counted_rows(run, task)
     if run.protocol == "paper" or not rows:
         return None
-    groups = item_groups(rows)
     lenient = {
         id(row): score_lenient(row.item, row.response)
         for row in rows
         if row.score.rule in (None, "lenient")
     }
-
-    def is_exact(row: ScoredItem) -> bool:
-        return id(row) not in lenient and row.score.exact_match
-
-    def is_lenient(row: ScoredItem) -> bool:
-        return lenient.get(id(row), row.score).exact_match
-
+    matches = item_means(item_groups(rows), lambda row: lenient.get(id(row), row.score).exact_match)
     return FormatScores(
-        100 * fmean(item_means(groups, is_exact)),
-        100 * fmean(item_means(groups, is_lenient)),
-        sum(score.status == "ok" for score in lenient.values()),
+        100 * fmean(matches), sum(score.status == "ok" for score in lenient.values())
     )
 
 
@@ -257,7 +243,7 @@ class Configuration:
 
     @cached_property
     def formats(self) -> dict[str, FormatScores]:
-        """Task → exact match under the protocols `exact` and `lenient`; empty for a reference."""
+        """Task → scores if other formats are read too; empty for a reference."""
         known = {task: format_scores(self.scored, task) for task in self.cells if self.scored}
         return {task: scores for task, scores in known.items() if scores}
 
@@ -288,15 +274,9 @@ def run_configurations(runs: Sequence[ScoredRun]) -> list[Configuration]:
         for run in runs
     ]  # fmt: skip
     notes = folder_notes(names, [run.path for run in runs])
-    return [
-        Configuration(
-            model,
-            level,
-            ", ".join(filter(None, (variant, note))),
-            run.info.source,
-            dataset,
-            run_values(run),
-            run,
-        )
-        for run, (model, level, variant, dataset), note in zip(runs, names, notes, strict=True)
-    ]
+    configurations = []
+    for run, (model, level, variant, dataset), note in zip(runs, names, notes, strict=True):
+        note = ", ".join(filter(None, (variant, note)))
+        values, source = run_values(run), run.info.source
+        configurations.append(Configuration(model, level, note, source, dataset, values, run))
+    return configurations

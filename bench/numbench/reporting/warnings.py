@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from statistics import fmean
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING
 
 from numbench.records import Status
 from numbench.reporting.answer import BASELINE_PREFIX
@@ -22,13 +22,9 @@ from numbench.transforms import NO_TRANSFORM
 if TYPE_CHECKING:
     from numbench.reporting.data import Configuration, ReportData
 
-Severity = Literal["scores", "information"]
-"""Whether a fact changes what the scores mean, or only helps to read them."""
-
-HEADINGS: dict[Severity, str] = {
-    "scores": "What affects the scores",
-    "information": "Further information",
-}
+AFFECTS_SCORES = "What affects the scores"
+INFORMATION = "Further information"
+"""Headings of facts that change what the scores mean, and of those that only help to read them."""
 
 _MAX_CONVENTION_GAIN = 1.0
 """A score depends on a convention if accepting another adds more than this many points."""
@@ -47,26 +43,15 @@ _TO_DO = {
 }
 
 
-class ReportWarning(NamedTuple):
-    """One sentence about runs or tables."""
-
-    text: str
-    severity: Severity = "scores"
-
-
-def report_warnings(data: ReportData) -> tuple[ReportWarning, ...]:
-    """Return the warnings of a report, the most severe ones first."""
+def report_warnings(data: ReportData) -> dict[str, list[str]]:
+    """Return heading → warnings of a report, each one sentence; without empty headings."""
     scores = [*data.skipped, *_mixed_runs(data)]
     scores += [f"{run.label}: {text}" for run in data.runs for text in _score_texts(run)]
     scores += memory_warnings(data)
     scores += [f"{run.label}: {text}" for run in data.horizons for text in _horizon_texts(run)]
     information = [f"{run.label}: {text}" for run in data.runs for text in _information(run)]
-    texts: dict[Severity, list[str]] = {"scores": scores, "information": information}
-    return tuple(
-        ReportWarning(text, severity)
-        for severity in HEADINGS
-        for text in dict.fromkeys(texts[severity])
-    )
+    texts = {AFFECTS_SCORES: scores, INFORMATION: information}
+    return {heading: list(dict.fromkeys(known)) for heading, known in texts.items() if known}
 
 
 def _mixed_runs(data: ReportData) -> Iterator[str]:
@@ -138,13 +123,14 @@ def _information(run: Configuration) -> Iterator[str]:
     assert scored
     counts = {task: result.only_lenient for task, result in run.formats.items()}
     if any(counts.values()):
+        what = "scored as incorrect" if scored.protocol == "exact" else "read nevertheless"
+        exact = {task: float(run.values.tasks[task].exact_match.mean()) for task in run.formats}
         changes = ", ".join(
-            f"{TASKS[task].display} {result.lenient:.1f} instead of {result.exact:.1f}"
+            f"{TASKS[task].display} {result.lenient:.1f} instead of {exact[task]:.1f}"
             for task, result in run.formats.items()
-            if result.lenient != result.exact
+            if result.lenient > exact[task] + 1e-9
         )
         then = f"; with them, exact match is {changes}" if changes else ""
-        what = "scored as incorrect" if scored.protocol == "exact" else "read nevertheless"
         yield (
             f"answers in other formats than requested, {what}; --protocol lenient reads them "
             f"({_per_task(counts)}){then}."

@@ -169,16 +169,12 @@ def amount_intervals(strata: Sequence[Stratum], signed: bool = False) -> MeanInt
     return MeanIntervals(mean, mean / factor, mean * factor)
 
 
-class Ratio(NamedTuple):
-    """A ratio with its 95% interval."""
+def ratio_of_means(
+    numerators: Sequence[Stratum], denominators: Sequence[Stratum]
+) -> tuple[float, float, float] | None:
+    """Return the ratio of two means of the strata's means, and its 95% interval.
 
-    value: float
-    low: float
-    high: float
-
-
-def ratio_of_means(numerators: Sequence[Stratum], denominators: Sequence[Stratum]) -> Ratio | None:
-    """Return the ratio of two means of the strata's means; None unless both are positive.
+    None unless both are positive.
 
     The strata have one column each, and the same items. The standard error is that of the mean of
     numerator − ratio · denominator (linearization; Cochran 1977, section 6.4); the interval is
@@ -194,7 +190,7 @@ def ratio_of_means(numerators: Sequence[Stratum], denominators: Sequence[Stratum
     ]
     largest = max(float((s.values**2).max()) for s in residuals)
     factor = math.exp(Z_TWO_SIDED * math.sqrt(variance_of_mean(residuals, largest)[0]) / top)
-    return Ratio(value, value / factor, value * factor)
+    return value, value / factor, value * factor
 
 
 def mean_of_means(strata: Sequence[Stratum]) -> Column:

@@ -1,4 +1,18 @@
-"""Paired comparison of models: difference, interval, p-value, detectable difference, spread."""
+"""Paired comparison of models: difference, interval, p-value, one-sided bounds, spread.
+
+The test: if two models are equally good, their scores on an item are exchangeable, so the
+difference of the item is as likely positive as negative. This holds for any sampling design.
+
+The one-sided bounds are Gaffke's, whose error rate holds if large losses are rare: among all
+weightings of the items and of one further item with the worst possible difference, drawn uniformly,
+the 5% quantile of the weighted mean. For differences of 0 and the worst value this is the bound of
+Clopper and Pearson.
+
+Sources: N. Gaffke, Three test statistics for a nonparametric one-sided hypothesis on the mean of
+a nonnegative variable (2005); M. Phan, P. S. Thomas, E. Learned-Miller, Towards Practical Mean
+Bounds for Small Samples (2021). The quantile: O. E. Barndorff-Nielsen, Approximate interval
+probabilities (1990).
+"""
 
 from __future__ import annotations
 
@@ -9,23 +23,30 @@ from statistics import NormalDist
 from typing import NamedTuple
 
 import numpy as np
+from scipy import special
 
-from numbench.stats.design import Column, Stratum
+from numbench.stats.design import Column, Matrix, Stratum, sum_by_draw
 from numbench.stats.intervals import (
     ALPHA,
     CONFIDENCE_LEVEL,
     Z_TWO_SIDED,
-    MeanIntervals,
     difference_intervals,
     difference_variances,
-    mean_intervals,
+    mean_of_means,
+    variance_of_mean,
 )
-from numbench.stats.one_sided_bounds import one_sided_bounds
-from numbench.stats.planning import detectable_difference
-from numbench.stats.sign_flips import sign_flip_test
+from numbench.stats.planning import Z_ONE_SIDED, detectable_difference
+from numbench.stats.random_streams import coin_flips
 
 _ROUNDING_ERROR = 1e-10
 """Share of the largest score below which a difference of two scores counts as none."""
+RESAMPLES = 19_999
+_COLUMNS_PER_BATCH = 256
+_UNITS = 2.0**30
+"""Differences are integers of so many units for the largest one, so that sums of them are exact."""
+_BISECTION_STEPS = 32
+_LOG_RANGE = 20.0
+"""The pole is searched at distances of exp(±20) times the worst difference from it."""
 
 
 class Difference(NamedTuple):
@@ -60,12 +81,10 @@ class Comparison(NamedTuple):
     """Differences of all pairs; None for a pair without common items.
 
     strata: per stratum and pair. overall: per pair, of the unweighted mean over the strata.
-    means: mean over the strata per model, NaN if the model has no items in a stratum.
     """
 
     strata: list[list[Difference | None]]
     overall: list[Difference | None]
-    means: MeanIntervals
 
 
 def compare(
@@ -78,15 +97,11 @@ def compare(
 
     An item counts for a pair if it counts for both models. Scores are in [0, maximum]. one_sided:
     whether to compute the one-sided bounds, which takes longer than all the rest.
-
-    Raises ValueError if there is no stratum.
     """
-    if not scores:
-        raise ValueError("no questions to compare")
     differences = [subtract(stratum, pairs, maximum) for stratum in scores]
     of_strata = [compare_means([stratum], maximum, one_sided) for stratum in differences]
     overall = of_strata[0] if len(scores) == 1 else compare_means(differences, maximum, one_sided)
-    return Comparison(of_strata, overall, mean_intervals(scores, maximum))
+    return Comparison(of_strata, overall)
 
 
 def subtract(scores: Stratum, pairs: Sequence[tuple[int, int]], maximum: float = 100.0) -> Stratum:
@@ -119,22 +134,132 @@ def compare_means(
     ]
 
 
+def sign_flip_test(strata: Sequence[Stratum], weights: Sequence[Column] | None = None) -> Column:
+    """Return the two-sided p-value of each column of differences, NaN if an item does not count.
+
+    The statistic is the sum over all strata of the differences times the weights of the stratum,
+    by default 1; items that were drawn together flip together. If all differences have one size,
+    p is that of the exact sign test (for correct and incorrect answers, McNemar's test). Otherwise
+    it is Hoeffding's bound if that is below 1/20,000, or else estimated from 19,999 random sign
+    patterns and the identity. It is never 0, and 1 if no item differs.
+    """
+    values = [stratum.values for stratum in strata]
+    if weights is not None:
+        values = [matrix * weight for matrix, weight in zip(values, weights, strict=True)]
+    blocks = sum_by_draw(strata, values)
+    largest = np.max([np.abs(block).max(axis=0, initial=0.0) for block in blocks], axis=0)
+    unit = np.where(largest > 0, largest, 1.0) / _UNITS
+    blocks = [np.rint(block / unit) for block in blocks]
+    observed = np.abs(np.sum([block.sum(axis=0) for block in blocks], axis=0))
+    squares = np.sum([(block**2).sum(axis=0) for block in blocks], axis=0)
+    differing = np.sum([np.count_nonzero(block, axis=0) for block in blocks], axis=0)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        p = np.where(differing > 0, 2 * np.exp(-(observed**2) / (2 * squares)), 1.0)
+    # A rounded difference is at most one unit from the exact one.
+    sizes = [np.where(block == 0, np.inf, np.abs(block)) for block in blocks]
+    smallest = np.min([of_block.min(axis=0, initial=np.inf) for of_block in sizes], axis=0)
+    equal = (differing > 0) & (smallest >= _UNITS - 2)
+    # Twice the binomial tail of the rarer sign.
+    rarer = (differing - np.rint(observed / _UNITS)) / 2
+    p[equal] = 2 * special.bdtr(rarer[equal], differing[equal], 0.5)
+    sampled = np.flatnonzero(~equal & (differing > 0) & (p > 1 / (RESAMPLES + 1)))
+    for batch in np.array_split(
+        sampled, range(_COLUMNS_PER_BATCH, len(sampled), _COLUMNS_PER_BATCH)
+    ):
+        bound = (observed - differing)[batch]
+        reached = _count_reached([block[:, batch] for block in blocks], strata, bound)
+        p[batch] = (1 + reached) / (1 + RESAMPLES)
+    return np.asarray(np.clip(p, np.finfo(float).tiny, 1.0))
+
+
+def _count_reached(blocks: Sequence[Matrix], strata: Sequence[Stratum], bound: Column) -> Column:
+    """Count the random sign patterns whose sum is at least as far from 0 as `bound`."""
+    sums = np.tile(np.sum([block.sum(axis=0) for block in blocks], axis=0), (RESAMPLES, 1))
+    for block, stratum in zip(blocks, strata, strict=True):
+        start = 0
+        # The flips of later items do not matter.
+        items = 1 + int(np.flatnonzero(block.any(axis=1)).max(initial=-1))
+        for flips in coin_flips(items, RESAMPLES, stratum.name) if items else ():
+            sums[start : start + len(flips)] -= flips @ (2 * block[:items])
+            start += len(flips)
+    return np.asarray(np.count_nonzero(np.abs(sums) >= bound, axis=0))
+
+
+class OneSidedBounds(NamedTuple):
+    """Lower and upper 95 % bounds per column, each of which holds alone."""
+
+    at_least: Column
+    at_most: Column
+
+
+def one_sided_bounds(strata: Sequence[Stratum], maximum: float = 100.0) -> OneSidedBounds:
+    """Return bounds of the mean of the strata's mean differences, for each column.
+
+    Differences are in [−maximum, maximum]. With a sampling design, the distance of the bounds from
+    the mean has the ratio of the standard errors, each of which includes one difference of
+    `maximum`. NaN for a column without items in a stratum.
+    """
+    # What each item contributes to the mean of the strata's means.
+    contributions = np.concatenate(
+        [stratum.values / (len(strata) * np.maximum(stratum.n, 1)) for stratum in strata]
+    )
+    counted = ~np.isnan(contributions)
+    items = np.count_nonzero(counted, axis=0)
+    fewest = np.min([stratum.n for stratum in strata], axis=0)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        # The mean of the strata's means is that of `values`, as of one set of independent items.
+        values = np.where(counted, contributions * items, 0.0)
+        worst = maximum * items / (len(strata) * fewest)
+        mean = mean_of_means(strata)
+        squares = np.sum(np.where(counted, values - mean, 0.0) ** 2, axis=0)
+        of_single = maximum**2 if len(strata) > 1 else None
+        variance = variance_of_mean(strata, of_single) * items**2
+        ratio = np.sqrt((variance + worst**2) / (squares + worst**2))
+        below, above = (
+            ratio * np.asarray(mean - sign * _gaffke_bound(sign * values, counted, worst))
+            for sign in (1.0, -1.0)
+        )
+        return OneSidedBounds(np.maximum(mean - below, -maximum), np.minimum(mean - above, maximum))
+
+
+def _gaffke_bound(values: Matrix, counted: Matrix, worst: Column) -> Column:
+    """Return the lower bound of the mean of the counted values, all of which are ≥ −worst.
+
+    The weighted mean of values y is below b if Σ E·(y − b) < 0 for exponential variates E. The
+    saddlepoint of this sum is 1 / (c − b) with a pole c below all y, for b the mean of the y with
+    the weights 1 / (y − c), so that one search over c finds the quantile.
+    """
+    y = np.vstack([values, -worst])
+    weight_of = np.vstack([counted, np.ones_like(worst)])
+    items = weight_of.sum(axis=0)
+    low, high = np.full(len(worst), -_LOG_RANGE), np.full(len(worst), _LOG_RANGE)
+    bound = np.zeros_like(worst)
+    for _ in range(_BISECTION_STEPS):
+        middle = (low + high) / 2
+        distances = y + worst * (1 + np.exp(middle))
+        inverse = weight_of / distances
+        total = inverse.sum(axis=0)
+        bound = (inverse * y).sum(axis=0) / total
+        # For the sum of the exponential variates: y − b is the distance less items / total.
+        scale = items / total
+        cumulants = (weight_of * np.log(distances / scale)).sum(axis=0)
+        w = -np.sqrt(2 * np.maximum(cumulants, 0.0))
+        u = -np.sqrt((weight_of * (1 - scale / distances) ** 2).sum(axis=0))
+        is_likely = w + np.log(u / w) / w > -Z_ONE_SIDED
+        low, high = np.where(is_likely, low, middle), np.where(is_likely, middle, high)
+    return bound
+
+
 class Spread(NamedTuple):
     """The largest minus the smallest mean of several columns, over the items that count in all.
 
-    n: the items. lowest, highest: means. low, high: 95 % interval of the spread of the true means.
+    n: the items. low, high: 95% interval of the spread of the true means.
     """
 
     n: int
-    lowest: float
-    highest: float
+    value: float
     low: float
     high: float
-
-    @property
-    def value(self) -> float:
-        """The observed spread."""
-        return self.highest - self.lowest
 
 
 def spread_of_means(scores: Stratum, maximum: float = 100.0) -> Spread | None:
@@ -144,12 +269,8 @@ def spread_of_means(scores: Stratum, maximum: float = 100.0) -> Spread | None:
     interval allows for that: it is from simultaneous intervals of all differences of two columns,
     those of `difference_intervals` with Bonferroni's correction. The true spread is the largest
     true difference, so it is at least the largest lower bound and at most the largest upper bound.
-
-    Raises ValueError for fewer than two columns.
     """
     columns = scores.values.shape[1]
-    if columns < 2:
-        raise ValueError("a spread needs two columns")
     counted = np.asarray(~np.isnan(scores.values).any(axis=1))
     n = int(np.count_nonzero(counted))
     if n == 0:
@@ -163,8 +284,7 @@ def spread_of_means(scores: Stratum, maximum: float = 100.0) -> Spread | None:
     means = values[counted].mean(axis=0)
     return Spread(
         n,
-        float(means.min()),
-        float(means.max()),
+        float(np.ptp(means)),
         max(0.0, float(np.max(np.abs(mean) - half))),
         min(maximum, float(np.max(np.abs(mean) + half))),
     )

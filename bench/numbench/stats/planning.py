@@ -1,6 +1,7 @@
-"""Numbers of items that give a mean score a precision, or show a difference, and the reverse.
+"""Numbers of items that give a mean score a precision, or show a difference; repeated samples.
 
-All plans use one formula: a difference has a power of 80% if it is 1.96 + 0.84 standard errors.
+All plans use one formula: a difference has a power of 80% if it is 1.96 + 0.84 standard errors. The
+samples of one item are not independent of each other, so the item is the unit of every error.
 """
 
 from __future__ import annotations
@@ -37,19 +38,6 @@ def detectable_difference(variance: Column, pseudo: Column, size: Column, items:
         error = Z_TWO_SIDED * np.sqrt(variance + pseudo) + Z_POWER * np.sqrt(variance)
         detectable = np.maximum(error, share * size)
     return np.asarray(np.where(items >= MIN_DIFFERING, detectable, np.nan))
-
-
-def non_inferiority_power(
-    margin: float, variance: float, items: int, maximum: float = 100.0
-) -> float:
-    """Return the chance that a regression of `margin` is excluded for two equal models.
-
-    variance: of the mean difference of `items` items. The one-sided bound allows for one further
-    item with the largest loss, in the mean and in the standard error.
-    """
-    error = math.sqrt(variance)
-    room = margin - maximum / items - Z_ONE_SIDED * math.sqrt(variance + (maximum / items) ** 2)
-    return NormalDist().cdf(room / error) if error > 0 else float(room > 0)
 
 
 class ItemVariance(NamedTuple):
@@ -94,15 +82,13 @@ def item_variance(values: Matrix, design: Design | None = None) -> ItemVariance:
 
     NaN for a sample that does not count. Items with several samples show the variance within, and
     all components are unbiased; otherwise the whole variance counts as between items, so that more
-    samples promise nothing. Raises ValueError without scores.
+    samples promise nothing.
 
     Source: S. R. Searle, G. Casella, C. E. McCulloch, Variance Components (1992), section 3.6, with
     unweighted means of the items.
     """
     counts = np.count_nonzero(~np.isnan(values), axis=1)
     items = int(np.count_nonzero(counts))
-    if not items:
-        raise ValueError("no scores")
     means = Stratum("", values.T).means
     freedom = int(counts.sum()) - items
     within = float(np.nansum((values - means[:, None]) ** 2)) / freedom if freedom else 0.0
@@ -129,11 +115,7 @@ def items_for_precision(
     The half-width is that of Wilson's interval with the effective number of items of a score
     `mean`, in percent, and at least the number of items. So a variance of 0 takes items as well: at
     0 and 100% the half-width is 50 · z² / (n + z²) points.
-
-    Raises ValueError if half_width is not positive.
     """
-    if not half_width > 0:
-        raise ValueError(f"half-width {half_width}")
 
     def is_enough(items: int) -> bool:
         of_mean = variance.of_mean(items, samples, pool)
@@ -149,11 +131,7 @@ def items_for_difference(variance: ItemVariance, difference: float, samples: int
     """Return the number of items of which a mean difference gives a verdict with 80% power.
 
     variance: of the differences between two models' scores on an item, in percent.
-
-    Raises ValueError if the difference is not positive.
     """
-    if not difference > 0:
-        raise ValueError(f"difference {difference}")
 
     def is_enough(items: int) -> bool:
         of_mean = variance.of_mean(items, samples)
@@ -171,3 +149,22 @@ def items_for_difference(variance: ItemVariance, difference: float, samples: int
 def _least(is_enough: Callable[[int], bool]) -> int:
     """Return the least number from 1 that is enough, if all larger ones are too."""
     return 1 + bisect_left(range(1, 1 << 40), True, key=is_enough)
+
+
+def pass_at_k(correct: Matrix, k: int) -> float | None:
+    """Return the probability that at least one of `k` samples of an item is correct, unbiased.
+
+    correct: 1 or 0. The mean over the items with at least `k` samples; None if there is none. Of
+    the n samples of an item c are correct, and 1 - C(n - c, k) / C(n, k) of all choices of k
+    samples contain one of these.
+
+    Source: M. Chen et al., Evaluating Large Language Models Trained on Code (2021), section 2.1.
+    """
+    counts = np.count_nonzero(~np.isnan(correct), axis=1).tolist()
+    correct_counts = np.nansum(correct, axis=1).astype(int).tolist()
+    chances = [
+        1 - math.comb(n - c, k) / math.comb(n, k)
+        for n, c in zip(counts, correct_counts, strict=True)
+        if n >= k
+    ]
+    return math.fsum(chances) / len(chances) if chances else None

@@ -15,9 +15,9 @@ from numbench import jsonl, plot_style
 from numbench.plot_style import FORMATS, FigureFormat
 from numbench.reporting.data import ReportData
 from numbench.reporting.figures import curves, errors, horizons, scores
-from numbench.reporting.figures.model import FigureSpec, Skipped
+from numbench.reporting.figures.model import FigureSpec
 
-__all__ = ["FIGURES", "FigureSpec", "RenderedFigure", "Skipped", "render", "write_figures"]
+__all__ = ["FIGURES", "FigureSpec", "RenderedFigure", "render", "write_figures"]
 
 FIGURES: tuple[FigureSpec, ...] = (
     horizons.FIGURES[0],
@@ -75,8 +75,8 @@ def render(
         for number, spec in enumerate(specs, 1):
             on_progress(f"drawing figure {number} of {len(specs)}: {spec.name}")
             drawn = spec.draw(data)
-            if isinstance(drawn, Skipped):
-                omitted[spec.name] = drawn.reason
+            if isinstance(drawn, str):
+                omitted[spec.name] = drawn
                 continue
             figures = {spec.name: drawn} if isinstance(drawn, Figure) else drawn
             for stem, figure in figures.items():

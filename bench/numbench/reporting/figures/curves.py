@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -27,7 +26,6 @@ from numbench.reporting.figures.draw import (
 from numbench.reporting.figures.model import (
     Drawn,
     FigureSpec,
-    Skipped,
     by_runs,
     numbered,
     run_label,
@@ -38,7 +36,7 @@ from numbench.reporting.tables.samples import TABLE as SAMPLES
 from numbench.reporting.tables.variants import TABLE as VARIANTS
 from numbench.reporting.values import TaskValues
 from numbench.stats.design import Column
-from numbench.stats.intervals import Interval, score_interval
+from numbench.stats.intervals import score_interval
 from numbench.tasks import TASKS
 
 BINS = 8
@@ -48,24 +46,15 @@ _MIN_RANGE = 5.0
 """The horizontal axis of differences shows at least ± this many points."""
 
 
-class Curve(NamedTuple):
-    """Mean difficulty, mean score and its 95% interval, per bin."""
-
-    difficulty: list[float]
-    score: list[float]
-    bounds: list[Interval]
-
-
-def difficulty_curve(values: TaskValues) -> Curve:
-    """Return the scores of a task in up to eight bins of about equal size."""
+def difficulty_curve(values: TaskValues) -> tuple[list[float], list[Estimate]]:
+    """Return mean difficulty and mean score, in up to eight bins of about equal size."""
     known = ~np.isnan(values.score)
     difficulty, score = values.difficulty[known], values.score[known]
     bins = difficulty_bins(difficulty)
     parts = [bins == number for number in range(int(bins.max()) + 1)]
-    return Curve(
+    return (
         [float(difficulty[part].mean()) for part in parts],
-        [float(score[part].mean()) for part in parts],
-        [score_interval(score[part]) for part in parts],
+        [Estimate(float(score[part].mean()), *score_interval(score[part])) for part in parts],
     )
 
 
@@ -79,7 +68,7 @@ def difficulty_bins(difficulty: Column) -> np.ndarray:
 def _difficulty(data: ReportData) -> Drawn:
     indices = [index for index, run in enumerate(data.runs) if run.tasks]
     if not indices:
-        return Skipped("no counted answers")
+        return "no counted answers"
     return by_runs("difficulty", indices, lambda part: _difficulty_of(data, part))
 
 
@@ -91,8 +80,8 @@ def _difficulty_of(data: ReportData, indices: Sequence[int]) -> Figure:
         with_task = [index for index in indices if task in data.runs[index].tasks]
         for index in with_task:
             run = data.runs[index]
-            x, y, bounds = difficulty_curve(run.values.tasks[task])
-            lines(axes, x, y, styles[index], legend_label(run_label(data, run)), bounds)
+            x, y = difficulty_curve(run.values.tasks[task])
+            lines(axes, x, y, styles[index], legend_label(run_label(data, run)))
         difficulty = data.runs[with_task[0]].values.tasks[task].difficulty
         skewed = needs_log_scale(np.percentile(difficulty, [5, 95]).tolist())
         count_axis(axes, logarithmic=skewed and bool(difficulty.min() > 0))
@@ -110,7 +99,7 @@ def _pass_at_k(data: ReportData) -> Drawn:
         assert row.run is not None
         rows.setdefault(row.run, []).append(row)
     if not rows:
-        return Skipped("no run has several samples per question")
+        return "no run has several samples per question"
     return by_runs(
         "pass_at_k", list(rows), lambda part: _pass_at_k_of(data, {i: rows[i] for i in part})
     )
@@ -126,7 +115,7 @@ def _pass_at_k_of(data: ReportData, rows: Mapping[int, Sequence[Row]]) -> Figure
             for row in of_run:
                 if row.task == task:
                     shares = {
-                        int(field.removeprefix("pass_at_")): share
+                        int(field.removeprefix("pass_at_")): Estimate(share)
                         for field, share in row.cells.items()
                         if field.startswith("pass_at_") and isinstance(share, float)
                     }
@@ -144,7 +133,7 @@ def _variants(data: ReportData) -> Drawn:
     # Spreads over wordings have no test.
     effects = [row for row in data.rows(VARIANTS) if row.cells["p"] is not None]
     if not effects:
-        return Skipped("no runs that differ only in the wording or form of the questions")
+        return "no runs that differ only in the wording or form of the questions"
     families: dict[object, list[Row]] = {}
     for row in effects:
         families.setdefault((row.group, row.cells["reference"]), []).append(row)
@@ -171,7 +160,7 @@ def _differences(data: ReportData, rows: Sequence[Row]) -> Figure:
                 label = "significant" if is_significant else "hollow: not significant"
                 style = (PALETTE[1], "o", "") if is_significant else (PALETTE[0], "o", "white")
                 values.append(Dot(tasks.index(str(row.cells["task"])), estimate, *style, label))
-        dots(axes, values, tasks if number % _ACROSS == 0 else [""] * len(tasks))
+        dots(axes, values, tasks, are_shown=number % _ACROSS == 0)
         axes.set_xlim(-min(105.0, 1.05 * limit), min(105.0, 1.05 * limit))
         axes.set_title(fit_text(variant, 1.4, 8.0))
     interval_key(figure.axes[0])

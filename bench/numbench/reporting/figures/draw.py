@@ -32,6 +32,7 @@ _LEGEND_KEY_WIDTH = 0.43
 _LOG_SCALE_RATIO = 20
 _MAX_LABEL_WIDTH = 2.4
 _MARKER_SIZE = 5.0
+_KEY_STYLE = {"markersize": 4.0, "linestyle": ""}
 
 
 class Dot(NamedTuple):
@@ -67,6 +68,9 @@ def facets(count: int, *, across: int = 3, height: float = 1.75, share: bool = F
     for index in range(count):
         first = figure.axes[0] if share and index else None
         axes = figure.add_subplot(rows, columns, index + 1, sharey=first)
+        for axis in (axes.xaxis, axes.yaxis):
+            # Panels have no labels of their own, and the search for their position takes long.
+            axis.set_label_coords(0, 0)
         if share:
             axes.tick_params(labelleft=index % columns == 0)
     return figure
@@ -78,27 +82,21 @@ def set_title(figure: Figure, title: str) -> None:
         figure.suptitle(fit_text(one_line(title), figure.get_figwidth() - 0.2, 9.0))
 
 
-def dots(axes: Axes, values: Sequence[Dot], labels: Sequence[str]) -> None:
+def dots(
+    axes: Axes, values: Sequence[Dot], labels: Sequence[str], *, are_shown: bool = True
+) -> None:
     """Draw values with intervals in horizontal rows, the first at the top, and name the rows."""
-    bars = [
-        (dot.row, low, high, dot.colour)
-        for dot in values
-        for _, low, high in [dot.estimate]
-        if low is not None and high is not None
-    ]
-    if bars:
-        rows, lows, highs, colours = zip(*bars, strict=True)
-        axes.hlines(rows, lows, highs, colors=colours, linewidth=1.0)
     alike: dict[tuple[str, ...], list[Dot]] = {}
     for dot in values:
         alike.setdefault(dot[2:], []).append(dot)
     for (colour, marker, face, label), group in alike.items():
-        axes.plot(
+        axes.errorbar(
             [dot.estimate.value for dot in group],
             [dot.row for dot in group],
-            linestyle="",
+            xerr=_errors([dot.estimate for dot in group]),
+            fmt=marker,
             color=colour,
-            marker=marker,
+            elinewidth=1.0,
             markersize=3.4,
             markerfacecolor=face or colour,
             markeredgewidth=0.8,
@@ -106,35 +104,38 @@ def dots(axes: Axes, values: Sequence[Dot], labels: Sequence[str]) -> None:
             zorder=3,
             label=label or None,
         )
-    name_rows(axes, labels)
+    name_rows(axes, labels, are_shown=are_shown)
     axes.grid(True, axis="x")
 
 
-def name_rows(axes: Axes, labels: Sequence[str]) -> None:
-    """Name the rows of a panel from the top."""
-    axes.set_yticks(range(len(labels)), labels)
+def name_rows(axes: Axes, labels: Sequence[str], *, are_shown: bool = True) -> None:
+    """Name the rows of a panel from the top, unless the panel beside it does."""
+    axes.set_yticks(range(len(labels)) if are_shown else (), labels if are_shown else ())
     axes.set_ylim(len(labels) - 0.4, -0.6)
     axes.tick_params(axis="y", length=0)
 
 
+def _errors(estimates: Sequence[Estimate]) -> np.ndarray:
+    """Return the distances of both bounds from each value; NaN without an interval."""
+    known = [
+        (value - low, high - value) if low is not None and high is not None else (np.nan, np.nan)
+        for value, low, high in estimates
+    ]
+    return np.asarray(np.maximum(np.array(known).reshape(-1, 2).T, 0.0))
+
+
 def lines(
-    axes: Axes,
-    x: Sequence[float],
-    y: Sequence[float],
-    style: RunStyle,
-    label: str = "",
-    bounds: Sequence[tuple[float, float]] = (),
+    axes: Axes, x: Sequence[float], y: Sequence[Estimate], style: RunStyle, label: str = ""
 ) -> None:
     """Draw a line with markers, and the bounds of its points as vertical bars."""
-    if bounds:
-        low, high = zip(*bounds, strict=True)
-        axes.vlines(x, low, high, colors=style.colour, linewidth=0.7)
-    axes.plot(
+    axes.errorbar(
         x,
-        y,
+        [estimate.value for estimate in y],
+        yerr=_errors(y),
         color=style.colour,
         linestyle=style.line,
         linewidth=0.9,
+        elinewidth=0.7,
         marker=style.marker,
         markersize=2.8,
         # Markers on the edge of a panel are drawn in full.
@@ -151,7 +152,7 @@ def stacked(
     labels: Sequence[str],
 ) -> None:
     """Draw a stacked bar per row, its parts in the order of the colours, and the total's bounds."""
-    for row, (parts, total) in enumerate(zip(rows, totals, strict=True)):
+    for row, parts in enumerate(rows):
         left = 0.0
         for part, colour in colours.items():
             if width := parts.get(part, 0.0):
@@ -159,8 +160,10 @@ def stacked(
                     row, width, 0.74, left=left, color=colour, edgecolor="white", lw=0.4, label=part
                 )
                 left += width
-        if total.low is not None and total.high is not None:
-            axes.plot([total.low, total.high], [row, row], color="black", linewidth=0.8)
+    values = [total.value for total in totals]
+    axes.errorbar(
+        values, range(len(rows)), xerr=_errors(totals), fmt="none", ecolor="black", lw=0.8
+    )
     name_rows(axes, labels)
     axes.set_xlim(left=0)
     axes.grid(True, axis="x")
@@ -207,10 +210,9 @@ def front(figure: Figure, axes: Axes, points: Sequence[Point]) -> None:
         label="Pareto front",
     )
     if any(point.is_run for point in points):
-        key(axes, "filled: runs", color=GREY, marker="o", markersize=_MARKER_SIZE, linestyle="")
+        key(axes, "filled: runs")
     if not all(point.is_run for point in points):
-        hollow = {"marker": "o", "markersize": _MARKER_SIZE, "markerfacecolor": "white"}
-        key(axes, "hollow: published configurations", color=GREY, linestyle="", **hollow)
+        key(axes, "hollow: published configurations", markerfacecolor="white")
     axes.grid(True)
     scores = [value for p in points for value in p.score if value is not None]
     margin = 0.08 * (max(scores) - min(scores)) or 5.0
@@ -248,13 +250,17 @@ def _price_axis(axes: Axes, prices: Sequence[float]) -> None:
 
 
 def _draw_point(axes: Axes, point: Point, colour: str) -> None:
-    (x, left, right), (y, bottom, top) = point.price, point.score
-    if left is not None and right is not None:
-        axes.plot([left, right], [y, y], color=colour, linewidth=0.8)
-    if bottom is not None and top is not None:
-        axes.plot([x, x], [bottom, top], color=colour, linewidth=0.8)
-    face = colour if point.is_run else "white"
-    axes.plot(x, y, "o", color=colour, markersize=_MARKER_SIZE, markerfacecolor=face, zorder=3)
+    axes.errorbar(
+        *_price(point),
+        xerr=_errors([point.price]),
+        yerr=_errors([point.score]),
+        fmt="o",
+        color=colour,
+        elinewidth=0.8,
+        markersize=_MARKER_SIZE,
+        markerfacecolor=colour if point.is_run else "white",
+        zorder=3,
+    )
 
 
 def _name_points(axes: Axes, points: Sequence[Point], best: Sequence[Point]) -> None:
@@ -317,14 +323,14 @@ def _fits(box: Bbox, frame: Bbox) -> bool:
     return all(frame.contains(*corner) for corner in (box.min, box.max))
 
 
-def key(axes: Axes, label: str, **style: Any) -> None:
+def key(axes: Axes, label: str, marker: str = "o", color: str = GREY, **style: Any) -> None:
     """Add an entry to the legend for something that is drawn without a label."""
-    axes.plot([], [], label=label, **style)
+    axes.plot([], [], label=label, marker=marker, color=color, **{**_KEY_STYLE, **style})
 
 
 def interval_key(axes: Axes) -> None:
     """Add the entry of bars that are intervals to the legend."""
-    key(axes, "bars: 95% intervals", color=GREY, marker="|", markersize=6, linestyle="")
+    key(axes, "bars: 95% intervals", "|", markersize=6)
 
 
 def legend(figure: Figure, title: str = "") -> None:

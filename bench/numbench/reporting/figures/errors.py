@@ -25,7 +25,7 @@ from numbench.reporting.figures.draw import (
     legend_label,
     stacked,
 )
-from numbench.reporting.figures.model import Drawn, FigureSpec, Skipped, run_label
+from numbench.reporting.figures.model import Drawn, FigureSpec, run_label
 from numbench.reporting.tables.model import Estimate
 from numbench.scoring.scored_run import counted_rows, item_groups
 from numbench.scoring.taxonomy import categorize
@@ -78,10 +78,10 @@ def failure_shares(run: Configuration) -> dict[str, float]:
 
 def _failures(data: ReportData) -> Drawn:
     if data.protocol == "paper":
-        return Skipped("error kinds are not available under the paper protocol")
+        return "error kinds are not available under the paper protocol"
     runs = [run for run in data.runs if run.tasks]
     if not runs:
-        return Skipped("no counted answers")
+        return "no counted answers"
     figure = Figure(figsize=(FULL_WIDTH, 0.6 + _BAR_HEIGHT * len(runs)), layout="constrained")
     axes = figure.add_subplot()
     labels, totals = [], []
@@ -90,10 +90,8 @@ def _failures(data: ReportData) -> Drawn:
         fewer = "" if run.completeness.is_complete else f", {run.completeness} questions"
         labels.append(fit_text(name + fewer, _BAR_LABEL_WIDTH))
         value, low, high = data.estimate(run, "exact_match") or Estimate(100.0)
-        if low is None or high is None:
-            totals.append(Estimate(0.0))
-        else:
-            totals.append(Estimate(100 - value, 100 - high, 100 - low))
+        ends = (None if bound is None else 100 - bound for bound in (high, low))
+        totals.append(Estimate(100 - value, *ends))
     colours = dict(zip(KINDS, PALETTE, strict=False))
     stacked(axes, list(map(failure_shares, runs)), colours, totals, labels)
     axes.set_xlabel("percent of the questions, mean over the tasks")
@@ -133,7 +131,7 @@ def digit_shares(data: ReportData, run: int, task: str) -> DigitShares | None:
 
 def _digits(data: ReportData) -> Drawn:
     if data.protocol == "paper":
-        return Skipped("correct digits are not available under the paper protocol")
+        return "correct digits are not available under the paper protocol"
     known = {
         (run, task): shares
         for task in data.tasks
@@ -141,7 +139,7 @@ def _digits(data: ReportData) -> Drawn:
         if (shares := digit_shares(data, run, task)) is not None
     }
     if not known:
-        return Skipped("no counted answers")
+        return "no counted answers"
     tasks = list(dict.fromkeys(task for _, task in known))
     runs = sorted({run for run, _ in known})
     names = [fit_text(run_label(data, data.runs[run]), _LABEL_WIDTH) for run in runs]
@@ -156,7 +154,7 @@ def _digits(data: ReportData) -> Drawn:
                 table[row, 0] = of_run.shares[0]
                 table[row, 2:] = of_run.shares[1:]
                 means.append(Dot(row, of_run.mean, _MEAN_COLOUR, label="mean with 95% interval"))
-        dots(axes, means, names if number % _ACROSS == 0 else [""] * len(runs))
+        dots(axes, means, names, are_shown=number % _ACROSS == 0)
         axes.grid(False)
         heat(axes, table, np.arange(-2.5, DIGITS + 1).tolist(), _COLOURS, norm)
         axes.set_xticks([-2, 0, 5, 10, 15], ["–", "0", "5", "10", "15"])

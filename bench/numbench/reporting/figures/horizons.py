@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
@@ -54,14 +55,7 @@ def _dots(data: ReportData, indices: Sequence[int]) -> Figure:
             horizon = run.horizons.get(task)
             if horizon and horizon.items:
                 values += _sizes(horizon, row + offset, style)
-        key(
-            axes,
-            legend_label(run.label),
-            color=style.colour,
-            marker="o",
-            markersize=4,
-            linewidth=1.0,
-        )
+        key(axes, legend_label(run.label), color=style.colour, linestyle="-", linewidth=1.0)
     known = [horizon for run in runs for horizon in run.horizons.values()]
     dots(axes, values, [_row_name(task, runs) for task in tasks])
     size_axis(axes, min(h.smallest for h in known), max(h.largest for h in known))
@@ -76,9 +70,7 @@ def _dots(data: ReportData, indices: Sequence[int]) -> Figure:
         ("triangle: beyond the sizes", ">", GREY),
         ("cross: no curve fits", "x", GREY),
     ):
-        key(
-            axes, label, color=GREY, marker=marker, markerfacecolor=face, markersize=4, linestyle=""
-        )
+        key(axes, label, marker, markerfacecolor=face)
     legend(figure)
     return figure
 
@@ -159,14 +151,8 @@ def _draw_curve(axes: Axes, horizon: TaskHorizon) -> None:
     sizes = [count.size for count in horizon.counts]
     rates = [100 * count.right / count.total for count in horizon.counts]
     bounds = [wilson(count.right, count.total) for count in horizon.counts]
-    axes.vlines(
-        sizes,
-        [100 * b.low for b in bounds],
-        [100 * b.high for b in bounds],
-        GREY,
-        lw=0.4,
-        alpha=0.7,
-    )
+    low, high = 100 * np.array(bounds).T
+    axes.vlines(sizes, low, high, GREY, lw=0.4, alpha=0.7)
     areas = [4.0 * count.total**0.5 for count in horizon.counts]
     answers = axes.scatter(
         sizes, rates, areas, color=BLACK, linewidths=0, zorder=3, label="answers with 95% intervals"

@@ -17,23 +17,16 @@ MAX_RUNS_PER_FIGURE = 8
 """More lines in one panel are hard to distinguish; further runs get a further figure."""
 
 
-@dataclass(frozen=True)
-class Skipped:
-    """The reason why a figure is not drawn."""
-
-    reason: str
-
-
-Drawn = Figure | Mapping[str, Figure] | Skipped
+Drawn = Figure | Mapping[str, Figure] | str
+"""A figure, several by stem, or the reason why there is none."""
 
 
 @dataclass(frozen=True)
 class FigureSpec:
     """The declaration of a figure.
 
-    name: stem of its file. caption: what it shows, and how to read it. draw: returns the figure,
-    several by stem (`NAME_1`, `NAME_2` …), or the reason why there is none. needs: the kind of runs
-    that it is about.
+    name: stem of its file. caption: what it shows, and how to read it. draw: returns the figure, or
+    several by stem (`NAME_1`, `NAME_2` …). needs: the kind of runs that it is about.
     """
 
     name: str
@@ -47,7 +40,7 @@ class FigureSpec:
 
 
 def by_dataset(
-    data: ReportData, name: str, draw: Callable[[DatasetGroup, str], Figure | Skipped]
+    data: ReportData, name: str, draw: Callable[[DatasetGroup, str], Figure | str]
 ) -> Drawn:
     """Draw a figure per dataset; with several datasets, each has its name as the title."""
     is_single = len(data.datasets) == 1

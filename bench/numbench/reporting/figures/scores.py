@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from matplotlib.figure import Figure
@@ -27,6 +28,7 @@ from numbench.reporting.figures.draw import (
     Dot,
     Point,
     dots,
+    facets,
     fit_text,
     front,
     interval_key,
@@ -35,7 +37,7 @@ from numbench.reporting.figures.draw import (
     legend_label,
     set_title,
 )
-from numbench.reporting.figures.model import Drawn, FigureSpec, Skipped, by_dataset, styles_by_model
+from numbench.reporting.figures.model import Drawn, FigureSpec, by_dataset, styles_by_model
 from numbench.reporting.tables.model import Estimate
 from numbench.tasks import TASKS
 
@@ -54,7 +56,7 @@ def _pareto(
     axis: str,
     price: Callable[[Configuration], Estimate | None],
 ) -> Drawn:
-    def draw(group: DatasetGroup, title: str) -> Figure | Skipped:
+    def draw(group: DatasetGroup, title: str) -> Figure | str:
         points = []
         for index in group.members:
             one = data.configurations[index]
@@ -64,7 +66,7 @@ def _pareto(
                 label = f"{one.label}*" if data.is_published(one) else one.label
                 points.append(Point(label, known, score, index in group.runs))
         if len(points) < 2:
-            return Skipped(f"fewer than two configurations with {what} for every task")
+            return f"fewer than two configurations with {what} for every task"
         figure = Figure(figsize=(LEAD_WIDTH, 3.9), layout="constrained")
         set_title(figure, title)
         axes = figure.add_subplot()
@@ -82,9 +84,7 @@ def _pareto(
 
 
 def _tokens(data: ReportData) -> Drawn:
-    def price(one: Configuration) -> Estimate | None:
-        return data.estimate(one, "generated_tokens")
-
+    price = partial(data.estimate, measure="generated_tokens")
     return _pareto(data, "pareto_tokens", "token counts", "generated tokens per answer", price)
 
 
@@ -93,11 +93,11 @@ def _cost(data: ReportData) -> Drawn:
     return _pareto(data, "pareto_cost", "known costs", axis, data.cost)
 
 
-def _radar(data: ReportData, group: DatasetGroup, title: str) -> Figure | Skipped:
+def _radar(data: ReportData, group: DatasetGroup, title: str) -> Figure | str:
     """Draw a panel per model, each with the best reference in gray."""
     ones = [data.runs[index] for index in group.runs]
     if len(group.tasks) < _MIN_RADAR_TASKS:
-        return Skipped(f"fewer than {_MIN_RADAR_TASKS} tasks")
+        return f"fewer than {_MIN_RADAR_TASKS} tasks"
     models = list(dict.fromkeys(one.name for one in ones))
     is_lead = len(models) <= _MAX_LEAD_MODELS
     across = min(len(models), 2 if is_lead else 3)
@@ -110,7 +110,7 @@ def _radar(data: ReportData, group: DatasetGroup, title: str) -> Figure | Skippe
     set_title(figure, title)
     for number, model in enumerate(models, 1):
         axes = _radar_panel(figure, (rows, across, number), group.tasks)
-        axes.set_title(fit_text(legend_label(model), width / across - 0.3, 8.0))
+        axes.set_title(fit_text(legend_label(model), width / across - 0.3, 8.0), y=1.12)
         for index in group.references[:1]:
             best = data.configurations[index]
             _polygon(axes, data, best, group.tasks, GREY, "", f"{best.label}, published")
@@ -183,19 +183,16 @@ def _polygon(
         axes.fill(angles[:-1], scores, color=colour, alpha=0.07, linewidth=0)
 
 
-def _results(data: ReportData, group: DatasetGroup, title: str) -> Figure | Skipped:
+def _results(data: ReportData, group: DatasetGroup, title: str) -> Figure | str:
     members = [data.configurations[index] for index in group.members]
     if not any(data.runs[index].tasks for index in group.runs):
-        return Skipped("no counted answers")
+        return "no counted answers"
     labels = [fit_text(one.label, _LABEL_WIDTH) for one in members]
     tasks = [*([ALL] if len(group.tasks) > 1 else []), *group.tasks]
-    across = min(_ACROSS, len(tasks))
-    rows = math.ceil(len(tasks) / across)
-    height = rows * (_PANEL_FRAME + _ROW_HEIGHT * len(members)) + 0.2
-    figure = Figure(figsize=(FULL_WIDTH, height), layout="constrained")
+    height = _PANEL_FRAME + _ROW_HEIGHT * len(members)
+    figure = facets(len(tasks), across=_ACROSS, height=height)
     styles = styles_by_model(data)
-    for number, task in enumerate(tasks):
-        axes = figure.add_subplot(rows, across, number + 1)
+    for number, (axes, task) in enumerate(zip(figure.axes, tasks, strict=True)):
         values = []
         for row, one in enumerate(members):
             estimate = data.estimate(one, "score", task)
@@ -205,7 +202,7 @@ def _results(data: ReportData, group: DatasetGroup, title: str) -> Figure | Skip
             colour = styles[one.model].colour if row < len(group.runs) else GREY
             face = "white" if data.is_published(one, task) else ""
             values.append(Dot(row, estimate, colour, face=face))
-        dots(axes, values, labels if number % across == 0 else [""] * len(members))
+        dots(axes, values, labels, are_shown=number % _ACROSS == 0)
         axes.set_title("All tasks" if task == ALL else TASKS[task].display)
         axes.set_xlim(-4, 104)
         axes.set_xticks([0, 50, 100])
@@ -213,8 +210,7 @@ def _results(data: ReportData, group: DatasetGroup, title: str) -> Figure | Skip
             axes.axhline(len(group.runs) - 0.5, color=GREY, linewidth=0.6)
     interval_key(figure.axes[0])
     if any(one.published for one in members):
-        ring = {"marker": "o", "markersize": 4, "markerfacecolor": "white"}
-        key(figure.axes[0], "hollow: published, not re-scored", color=GREY, linestyle="", **ring)
+        key(figure.axes[0], "hollow: published, not re-scored", markerfacecolor="white")
     figure.supxlabel("score in percent (log-sMAPE, or exact match)")
     legend(figure, title)
     return figure

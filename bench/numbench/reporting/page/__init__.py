@@ -14,11 +14,10 @@ from numbench._version import __version__
 from numbench.reporting.answer import answers, how_to_compare
 from numbench.reporting.data import ReportData
 from numbench.reporting.figures import RenderedFigure
-from numbench.reporting.page.escape import escape_invisible, json_block
+from numbench.reporting.names import escape_invisible, json_block
 from numbench.reporting.page.items import MAX_REASONING_LENGTH, MAX_TEXT_LENGTH, item_data
 from numbench.reporting.tables.model import BuiltTable
 from numbench.reporting.tables.render import format_bounds, format_value, sort_key
-from numbench.reporting.warnings import HEADINGS
 from numbench.scoring import signature
 from numbench.scoring.taxonomy import CATEGORIES
 from numbench.tasks import TASKS
@@ -81,7 +80,7 @@ def render_page(
             summary=tables.get("summary"),
             lead=[one for name in _LEAD_FIGURES for one in figures if one.spec.name == name],
             sections={heading: parts for heading, parts in sections.items() if parts},
-            warnings=warnings_by_heading(data),
+            warnings=data.warnings,
             omitted=omitted,
             items=items,
             limits=(MAX_TEXT_LENGTH, MAX_REASONING_LENGTH),
@@ -103,15 +102,6 @@ def environment(*folders: Path) -> Environment:
     )
     templates.globals |= {"value": format_value, "bounds": format_bounds, "sort_key": sort_key}
     return templates
-
-
-def warnings_by_heading(data: ReportData) -> dict[str, list[str]]:
-    """Return heading → warnings, without empty headings."""
-    texts = {
-        heading: [warning.text for warning in data.warnings if warning.severity == severity]
-        for severity, heading in HEADINGS.items()
-    }
-    return {heading: listed for heading, listed in texts.items() if listed}
 
 
 def script_text() -> str:

@@ -13,7 +13,7 @@ from markupsafe import Markup
 from numbench.dataset.store import read_published_labels
 from numbench.records import Answer, Item, Response, Score
 from numbench.reporting.digit_alignment import align_digits
-from numbench.reporting.page.escape import truncate_middle
+from numbench.reporting.names import truncate_middle
 from numbench.scoring import ScoredItem, ScoredRun
 from numbench.scoring.paper_protocol import STUDY_NUMBER
 from numbench.tasks import TASKS

@@ -28,8 +28,6 @@ from numbench.tasks import TASKS
 MIN_QUESTIONS = 10
 """With fewer common questions, a task has no step."""
 
-_MIN_KNOWN = 0.99
-
 
 def _rows(data: ReportData) -> Iterator[Row]:
     """Yield the differences in the headline metric, those of the means first."""
@@ -141,17 +139,15 @@ def _step(
     scores = [_difference(pair, "score") for pair in pairs]
     tokens = [_difference(pair, "generated_tokens") for pair in pairs]
     costs = [_difference(pair, "cost", 1000.0) for pair in pairs]
-    has_costs = all(np.mean(~np.isnan(one.values)) >= _MIN_KNOWN for one in costs)
+    has_costs = not any(np.isnan(one.values).any() for one in costs)
     is_gain = result.verdict == "better"
-    known = [_known(cost, cost) for cost in costs]
-    known_scores = [_known(score, cost) for score, cost in zip(scores, costs, strict=True)]
     return {
         "questions": result.items,
         "points": Estimate(result.difference, result.low, result.high),
         "tokens": amount_estimate(tokens, signed=True),
-        "dollars": amount_estimate(known, signed=True) if has_costs else None,
+        "dollars": amount_estimate(costs, signed=True) if has_costs else None,
         "tokens_per_point": _ratio(tokens, scores) if is_gain else None,
-        "dollars_per_point": _ratio(known, known_scores) if is_gain and has_costs else None,
+        "dollars_per_point": _ratio(costs, scores) if is_gain and has_costs else None,
         "p": result.p_adjusted,
     }
 
@@ -160,12 +156,6 @@ def _difference(pair: tuple[TaskValues, TaskValues], name: str, factor: float = 
     low, high = pair
     values = factor * (getattr(high, name) - getattr(low, name))
     return make_stratum(low.task, values[:, None], low.difficulty, low.operands, low.share_per_item)
-
-
-def _known(values: Stratum, costs: Stratum) -> Stratum:
-    """Return the questions with known costs; if any are missing, as independent ones."""
-    known = ~np.isnan(costs.values[:, 0])
-    return values if known.all() else Stratum(values.name, values.values[known])
 
 
 def _ratio(above: Sequence[Stratum], below: Sequence[Stratum]) -> Estimate | None:

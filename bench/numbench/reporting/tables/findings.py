@@ -67,7 +67,8 @@ TABLE = Table(
     "chance (p of at most 0.05, adjusted by Holm's method over all counts of the run): another "
     "power of ten, the sample deviation, float64 arithmetic and others. Of: wrong answers that "
     "can be told from the computation; share: in percent, with its 95% interval; expected: "
-    "matches by chance. A match does not prove how a model computed.",
+    "matches by chance. A warning about another convention counts more answers than this table: "
+    "all within 0.1% of its value. A match does not prove how a model computed.",
     (
         *TASK_COLUMNS,
         Column("computation", "Equal to"),

@@ -17,23 +17,16 @@ PUBLISHED = "published"
 """Mark of a value that was published, and not scored from responses."""
 
 _LATEX = str.maketrans(
-    {
+    {c: f"\\{c}" for c in "{}$&#%_"}
+    # After the \\ of a row, a bracket would start its optional argument.
+    | {"[": "{[}", "]": "{]}"}
+    | {
         "\\": r"\textbackslash{}",
-        "{": r"\{",
-        "}": r"\}",
-        "$": r"\$",
-        "&": r"\&",
-        "#": r"\#",
-        "%": r"\%",
-        "_": r"\_",
         "~": r"\textasciitilde{}",
         "^": r"\textasciicircum{}",
         "<": r"\textless{}",
         ">": r"\textgreater{}",
         "|": r"\textbar{}",
-        # After the \\ of a row, a bracket would start its optional argument.
-        "[": "{[}",
-        "]": "{]}",
     }
 )
 _MARKDOWN = str.maketrans(

@@ -13,8 +13,7 @@ from numbench.reporting.values import make_stratum
 from numbench.scoring import ScoredItem, ScoredRun, headline_percent
 from numbench.scoring.scored_run import counted_rows, item_groups
 from numbench.stats.design import Matrix
-from numbench.stats.planning import ItemVariance, item_variance
-from numbench.stats.samples import pass_at_k
+from numbench.stats.planning import ItemVariance, item_variance, pass_at_k
 
 _LARGE_K = (20, 50, 100, 200, 500, 1000)
 

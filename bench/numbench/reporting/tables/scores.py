@@ -1,15 +1,27 @@
-"""Tables of scores: the summary, and the paper's three tables with a column per task."""
+"""Tables of scores: the summary, the paper's three tables, and the responses behind them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import get_args
 
+from numbench.records import Status
 from numbench.reporting.comparisons import ALL, task_name
 from numbench.reporting.data import ReportData
-from numbench.reporting.tables.model import NAME_COLUMNS, Cell, Column, Row, RowKind, Table
+from numbench.reporting.tables.model import (
+    NAME_COLUMNS,
+    TASK_COLUMNS,
+    Cell,
+    Column,
+    Row,
+    RowKind,
+    Table,
+    task_row,
+)
 from numbench.reporting.values import Configuration, Measure
 from numbench.tasks import TASKS
 
+STATUSES: tuple[Status, ...] = get_args(Status)
 REFERENCES_HEADING = "Published configurations on the same questions"
 
 _PUBLISHED_NOTE = (
@@ -134,4 +146,41 @@ TASK_TABLES = (
         "generated_tokens",
         ",.0f",
     ),
+)
+
+
+def _coverage(data: ReportData) -> Iterator[Row]:
+    for index, run in enumerate(data.runs):
+        for task, cell in run.cells.items():
+            formats = run.formats.get(task)
+            cells: dict[str, Cell] = {
+                "questions": cell.n,
+                "counted": cell.counted,
+                **{status: cell.statuses.get(status, 0) for status in STATUSES},
+                "compliance": cell.compliance,
+                "lenient": formats and formats.lenient,
+                "tokens_unknown": cell.tokens_unknown,
+                "tool_mentioned": run.tool_mentions[task],
+            }
+            yield task_row(data, index, task, cells)
+
+
+COVERAGE = Table(
+    "coverage",
+    "Coverage",
+    "Questions: in the run; counted: included in the means; then samples by status; answers in "
+    "the requested format, and exact match if answers in other formats are read too (protocol "
+    "lenient), in percent; responses without a token count, and responses whose reasoning "
+    "mentions a calculator, code or search.",
+    (
+        *TASK_COLUMNS,
+        Column("questions", "Questions", "count"),
+        Column("counted", "Counted", "count"),
+        *(Column(status, status.capitalize(), "count") for status in STATUSES),
+        Column("compliance", "In format", ".1f"),
+        Column("lenient", "Lenient", ".1f"),
+        Column("tokens_unknown", "Tokens unknown", "count"),
+        Column("tool_mentioned", "Tool mentioned", "count"),
+    ),
+    _coverage,
 )

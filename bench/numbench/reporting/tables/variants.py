@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal, InvalidOperation
 from typing import Literal
 
@@ -100,43 +100,39 @@ def _name(info: RunInfo, kind: _Kind) -> str | None:
     return info.prompt.label if kind == "wording" else info.transform
 
 
-def _effect(kind: _Kind, data: ReportData, run: int, reference: int, known: PairDifference) -> Row:
-    """Return the score with the variant minus the score without, with the p-value of one test."""
-    info = _scored(data, run).info
-    variant = info.prompt.name if kind == "wording" else info.transform or ""
-    estimate = Estimate(known.difference, known.low, known.high)
-    return _row(data, run, reference, variant, known.task, known.items, estimate, known.p)
-
-
-def _row(
+def _effect(
+    kind: _Kind,
     data: ReportData,
     run: int,
     reference: int,
-    variant: str,
-    task: str,
-    questions: int,
-    difference: Estimate,
-    p: float | None = None,
+    known: PairDifference,
+    consistent: Estimate | None = None,
 ) -> Row:
+    """Return the score with the variant minus the score without, with the p-value of one test."""
+    info = _scored(data, run).info
+    variant = info.prompt.name if kind == "wording" else info.transform or ""
     cells: dict[str, Cell] = {
-        "model": data.runs[run].model,
         "variant": one_line(variant),
-        "reference": data.runs[reference].label,
-        "questions": questions,
-        "difference": difference,
-        "p": p,
+        "questions": known.items,
+        "difference": Estimate(known.difference, known.low, known.high),
+        "p": known.p,
+        "consistent": consistent,
     }
-    return task_row(data, run, task, cells)
+    return _row(data, run, reference, known.task, cells)
 
 
-def _with(row: Row, **cells: Cell) -> Row:
-    return row._replace(cells={**row.cells, **cells})
+def _row(data: ReportData, run: int, reference: int, task: str, cells: Mapping[str, Cell]) -> Row:
+    runs = data.runs
+    names = {"model": runs[run].model, "reference": runs[reference].label}
+    return task_row(data, run, task, {**names, **cells})
 
 
 def _corrected(effects: Sequence[Row]) -> list[Row]:
     """Apply Holm's correction to the p-values of the effects of one model and level."""
     adjusted = holm([row.cells["p"] for row in effects])  # type: ignore[misc]
-    return [_with(row, p=p) for row, p in zip(effects, adjusted, strict=True)]
+    return [
+        row._replace(cells={**row.cells, "p": p}) for row, p in zip(effects, adjusted, strict=True)
+    ]
 
 
 def _scored(data: ReportData, index: int) -> ScoredRun:
@@ -163,7 +159,10 @@ def _spreads(data: ReportData, reference: int, others: Sequence[int]) -> Iterato
             )
             if spread:
                 estimate = Estimate(spread.value, spread.low, spread.high)
-                yield _row(data, reference, reference, name, task, spread.n, estimate)
+                cells: dict[str, Cell] = {
+                    "variant": name, "questions": spread.n, "difference": estimate, "p": None,
+                }  # fmt: skip
+                yield _row(data, reference, reference, task, cells)
 
 
 def _compare_forms(data: ReportData, run: int, reference: int) -> Iterator[Row]:
@@ -171,8 +170,7 @@ def _compare_forms(data: ReportData, run: int, reference: int) -> Iterator[Row]:
     transformed, plain = _scored(data, run), _scored(data, reference)
     transform = variant_of_run(transformed.path, transformed.info).transform
     assert transform is not None
-    changed = _changed_items(transformed, plain)
-    first, second = (_with_items(one, changed) for one in (transformed, plain))
+    first, second = _changed_items(transformed, plain), _changed_items(plain, transformed)
     agreement = {task: _consistency(task, first, second, transform) for task in first.rows}
     comparisons = compare_runs([first, second])
     tasks = [task for task in TASKS if task in agreement and comparisons.of(0, 1, task)]
@@ -180,29 +178,20 @@ def _compare_forms(data: ReportData, run: int, reference: int) -> Iterator[Row]:
         known = comparisons.of(0, 1, task)
         if known is not None:
             chosen = [agreement[each] for each in (tasks if task == ALL else [task])]
-            effect = _effect("form", data, run, reference, known)
-            yield _with(effect, consistent=score_estimate(chosen))
+            yield _effect("form", data, run, reference, known, score_estimate(chosen))
 
 
-def _changed_items(transformed: ScoredRun, plain: ScoredRun) -> dict[str, set[str]]:
-    """Return, per task of both runs, the ids of common items whose questions differ."""
-    changed = {}
-    for task in transformed.rows:
-        prompts = {row.item.id: row.item.prompt for row in plain.rows.get(task, ())}
-        changed[task] = {
-            row.item.id
-            for row in transformed.rows[task]
+def _changed_items(run: ScoredRun, other: ScoredRun) -> ScoredRun:
+    """Return a run with the questions that the other run asks differently."""
+    rows: dict[str, list[ScoredItem]] = {}
+    for task in run.rows:
+        prompts = {row.item.id: row.item.prompt for row in other.rows.get(task, ())}
+        changed = [
+            row
+            for row in run.rows[task]
             if row.item.prompt != prompts.get(row.item.id, row.item.prompt)
-        }
-    return changed
-
-
-def _with_items(run: ScoredRun, items: dict[str, set[str]]) -> ScoredRun:
-    rows = {
-        task: [row for row in run.rows[task] if row.item.id in ids]
-        for task, ids in items.items()
-        if ids
-    }
+        ]
+        rows |= {task: changed} if changed else {}
     return run._replace(rows=rows)
 
 
