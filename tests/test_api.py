@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import subprocess
 import sys
 from pathlib import Path
@@ -117,12 +116,3 @@ def test_every_function_takes_plain_arguments(
     assert (result.out / "report.html").is_file() and messages
     with pytest.raises(nb.BadInput, match="addition"):
         nb.generate("other", tasks=["Add"])
-
-
-def test_runs_work_inside_an_event_loop(dataset: nb.Dataset, tmp_path: Path) -> None:
-    async def notebook_cell() -> list[nb.RunReport]:
-        done = nb.run(MODELS[0], dataset=dataset.path, out=tmp_path / "sync")
-        both = (nb.arun(each, dataset=dataset.path, out=tmp_path / each) for each in MODELS)
-        return [done, *await asyncio.gather(*both)]
-
-    assert [report.answered for report in asyncio.run(notebook_cell())] == [12, 12, 12]

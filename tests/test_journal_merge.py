@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import math
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -44,7 +43,6 @@ from numbench.scoring import score_run, signature
 from tests.runner.batch_provider import Provider
 from tests.runner.test_run import (
     MODEL,
-    ROOT,
     _quick,
     dataset,
     go,
@@ -311,69 +309,21 @@ def test_batch_jobs_of_shards_are_collected_before_and_stay_known_after_a_merge(
     assert len(jobs[2]) == 3
 
 
-KILLED_MERGE = """
-import os, shutil, signal, sys
-from pathlib import Path
-from numbench.journal_merge import merge_runs
-*sources, out = map(Path, sys.argv[1:])
-
-def snapshot():
-    return {p: p.read_bytes() for f in sources for p in sorted(f.rglob("*")) if p.is_file()}
-
-def fork(kill_at):
-    child = os.fork()
-    if child == 0:
-        count = 0
-        def kill(event, arguments):
-            nonlocal count
-            if event.partition(".")[0] in ("open", "os", "shutil", "fcntl"):
-                count += 1
-                if count == kill_at:
-                    os.kill(os.getpid(), signal.SIGKILL)
-        sys.addaudithook(kill)
-        merge_runs(sources, out)
-        os._exit(0)
-    status = os.waitpid(child, 0)[1]
-    assert status == 0 or os.WIFSIGNALED(status)
-    return status
-
-merge_runs(sources, out)  # imports what the merges below need
-shutil.rmtree(out)
-before, kills, complete = snapshot(), 0, None
-while fork(kills + 1):
-    kills += 1
-    assert snapshot() == before
-    if out.exists():
-        complete = complete or kills
-        assert sorted(p.name for p in out.iterdir()) == [".lock", "responses.jsonl", "run.json"]
-        assert len((out / "responses.jsonl").read_bytes().splitlines()) == 10
-    else:
-        assert fork(None) == 0
-    shutil.rmtree(out)
-print(kills, complete, len(list(out.parent.glob(".*"))))
-"""
-
-
-def test_a_merge_that_is_killed_anywhere_leaves_nothing_half_written(
-    halves: tuple[Path, Path], tmp_path: Path
+def test_a_merge_that_is_cut_off_leaves_nothing_and_what_a_kill_left_is_replaced(
+    halves: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """`kill -9` at every call to the operating system, each time the same command again."""
-    folders = [shutil.copytree(half, tmp_path / "runs" / half.name) for half in halves]
-    shutil.copytree(tmp_path / "data", tmp_path / "runs" / "data")
-    out = tmp_path / "runs" / "merged"
-    result = subprocess.run(
-        [sys.executable, "-c", KILLED_MERGE, *map(str, folders), str(out)],
-        capture_output=True,
-        text=True,
-        cwd=ROOT,
-        timeout=600,
-    )
-    assert result.returncode == 0, result.stderr
-    kills, complete, hidden = result.stdout.split()
-    # It was killed before and after the run appeared, which it did as a whole.
-    assert int(kills) > 15
-    assert 10 < int(complete) <= int(kills)
-    # What the killed merges left is gone, and was no run.
-    assert hidden == "0"
-    assert find_runs([tmp_path / "runs"]) == [out.parent / name for name in ("a", "b", "merged")]
-    assert len(read_run(out).responses) == 10
+    """Every step may fail; until the last one, no run is at the destination."""
+    out, left = tmp_path / "merged", tmp_path / ".merged.unfinished"
+    before = snapshot(*halves)
+    for function in ("store_prompts", "_write_responses", "jsonl.write_json", "jsonl.sync_folder"):
+        with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+            patch.setattr(f"numbench.journal_merge.{function}", Mock(side_effect=KeyboardInterrupt))
+            merge_runs(halves, out)
+        assert not out.exists() and not left.exists()
+    # A process that is killed removes nothing.
+    shutil.copytree(halves[0], left)
+    (left / "prompts").mkdir()
+    assert find_runs([tmp_path]) == sorted(halves)
+    assert merge_runs(halves, out).missing == 0
+    assert sorted(path.name for path in out.iterdir()) == ["responses.jsonl", "run.json"]
+    assert not left.exists() and snapshot(*halves) == before

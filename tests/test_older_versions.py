@@ -65,26 +65,3 @@ def test_a_run_of_0_2_resumes_with_the_same_requests(tmp_path: Path, name: str) 
     assert (out / "responses.jsonl").read_bytes().startswith(b"".join(lines[:kept]))
     assert after.info.requests == info["requests"]
     assert after.info.settings == info["settings"]
-
-
-def test_a_run_whose_prompts_have_changed_is_refused(tmp_path: Path) -> None:
-    out = Path(shutil.copytree(FIXTURES / "run-0.2.0-served", tmp_path / "run"))
-    info = json.loads((out / "run.json").read_text())
-    info["prompt"]["tasks"]["addition"] = "0" * 64
-    (out / "run.json").write_text(json.dumps(info))
-    settings = {"temperature": 0.5, "seed": 7, "samples": 2, "max_tokens": 64, "few_shot": 1}
-    with pytest.raises(BadInput, match="prompts for addition"):
-        run(
-            RunSpec(
-                "openai/served",
-                base_url=info["settings"]["base_url"],
-                dataset="v1",
-                tasks=("addition", "sorting", "minmax"),
-                limit=2,
-                structured=True,
-                params={"top_k": 5},
-                headers={"X-Title": "t"},
-                out=out,
-                **settings,
-            )
-        )

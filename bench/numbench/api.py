@@ -307,8 +307,7 @@ def audit(source: PathLike) -> AuditResult:
     """
     from numbench.dataset.audit import audit as audit_labels
 
-    path = Path(source)
-    return audit_labels(path if path.exists() else open_dataset(source).path)
+    return audit_labels(source)
 
 
 def _paths(runs: PathLike | Iterable[PathLike] | None) -> list[Path] | None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TextIO
 
@@ -54,14 +53,15 @@ def read_csv(path: Path, required: Sequence[str] = ()) -> Iterator[tuple[int, di
     Raises BadInput, with file and line, if the file cannot be read, is not UTF-8, lacks a required
     column, or has a row with another number of fields than the header.
     """
-    with _large_field_limit():
-        try:
-            with open(path, newline="", encoding="utf-8-sig") as file:
-                yield from _rows(path, file, required)
-        except OSError as error:
-            raise BadInput(f"{path}: {error.strerror}") from error
-        except UnicodeDecodeError as error:
-            raise BadInput(f"{path}: not UTF-8 text ({error.reason})") from error
+    # Some recorded responses exceed the module's limit.
+    csv.field_size_limit(_FIELD_SIZE_LIMIT)
+    try:
+        with open(path, newline="", encoding="utf-8-sig") as file:
+            yield from _rows(path, file, required)
+    except OSError as error:
+        raise BadInput(f"{path}: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise BadInput(f"{path}: not UTF-8 text ({error.reason})") from error
 
 
 def _rows(
@@ -81,13 +81,3 @@ def _rows(
             yield reader.line_num, dict(zip(header, cells, strict=True))
     except csv.Error as error:
         raise BadInput(f"{path}, line {reader.line_num}: {error}") from error
-
-
-@contextmanager
-def _large_field_limit() -> Iterator[None]:
-    """Raise the csv module's limit on cells, which some recorded responses exceed."""
-    before = csv.field_size_limit(_FIELD_SIZE_LIMIT)
-    try:
-        yield
-    finally:
-        csv.field_size_limit(before)

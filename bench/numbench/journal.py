@@ -393,28 +393,11 @@ def run_lock(folder: Path) -> Iterator[None]:
     with ExitStack() as stack:
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            stack.enter_context(exclude_writers(folder, creates_lock=True))
-        except OSError as error:
-            raise _folder_error(folder, error) from error
-        yield
-
-
-@contextmanager
-def exclude_writers(folder: Path, creates_lock: bool = False) -> Iterator[None]:
-    """Keep other processes from writing an existing run. Raises BadInput if one does.
-
-    Unless `creates_lock`, it changes no file: a folder that was never locked, or that is read-only,
-    has no writer.
-    """
-    with ExitStack() as stack:
-        try:
-            if creates_lock or (folder / LOCK).exists():
-                stack.enter_context(FileLock(folder / LOCK, timeout=0))
+            stack.enter_context(FileLock(folder / LOCK, timeout=0))
         except Timeout as error:
             raise BadInput(f"{folder}: another process is writing this run") from error
-        except OSError:
-            if creates_lock:
-                raise
+        except OSError as error:
+            raise _folder_error(folder, error) from error
         yield
 
 

@@ -18,11 +18,9 @@ from numbench.errors import BadInput
 from numbench.journal import (
     INFO,
     JOBS,
-    LOCK,
     REQUESTS,
     RESPONSES,
     UNFINISHED,
-    exclude_writers,
     iter_lines,
     lost_requests,
     read_info,
@@ -89,7 +87,7 @@ def merge_runs(
 def _open(folder: Path, stack: ExitStack) -> RunInfo:
     """Return the description of a run that nobody writes until `stack` is closed."""
     info = read_info(folder)
-    stack.enter_context(exclude_writers(folder))
+    stack.enter_context(run_lock(folder))
     if any(job.is_active for job in read_jobs(folder).values()):
         raise BadInput(
             f"{folder}: answers of this run are still in progress at the provider (batch jobs); "
@@ -136,28 +134,23 @@ def _open_dataset(infos: dict[Path, RunInfo]) -> Dataset:
 def _new_folder(out: Path) -> Iterator[Path]:
     """Yield a folder that becomes `out` at the end, and is removed after an error.
 
-    What a killed process left of it is removed first. Raises BadInput if `out` is not empty, or if
-    another process merges into it.
+    What a killed process left of it is removed first. Raises BadInput if `out` is not empty.
     """
     out = out.resolve()
     if out.is_file() or (out.is_dir() and any(out.iterdir())):
         raise BadInput(f"{out} is not empty; choose another --out")
     folder = out.with_name(f".{out.name}{UNFINISHED}")
-    with run_lock(folder):
-        try:
-            for path in folder.iterdir():
-                if path.is_dir():
-                    shutil.rmtree(path)
-                elif path.name != LOCK:
-                    path.unlink()
-            yield folder
-            jsonl.sync_folder(folder)
-            if out.is_dir():
-                out.rmdir()
-            folder.rename(out)
-            jsonl.sync_folder(out.parent)
-        finally:
-            shutil.rmtree(folder, ignore_errors=True)
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    try:
+        yield folder
+        jsonl.sync_folder(folder)
+        if out.is_dir():
+            out.rmdir()
+        folder.rename(out)
+        jsonl.sync_folder(out.parent)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _write_responses(

@@ -6,6 +6,7 @@ import os
 import re
 import shutil
 from collections.abc import Iterator
+from contextlib import nullcontext
 from pathlib import Path
 from typing import NamedTuple
 
@@ -35,7 +36,6 @@ class Damage(NamedTuple):
 class RunFiles(NamedTuple):
     """The state of a run's files: the number of readable responses, and the damage."""
 
-    path: Path
     responses: int
     damage: tuple[Damage, ...]
 
@@ -48,25 +48,19 @@ def verify_run(folder: Path, repair: bool = False) -> RunFiles:
     """
     if not (folder / INFO).is_file():
         raise BadInput(f"{folder}: no run here ({INFO} is missing)")
-    if not repair:
-        return _verify(folder, False)
-    with run_lock(folder):
-        return _verify(folder, True)
-
-
-def _verify(folder: Path, repair: bool) -> RunFiles:
     damage: list[Damage] = []
     counts = {}
-    for name, kind in ((RESPONSES, Response), (JOBS, Job), (ROUNDS, Round)):
-        path = folder / name
-        kept: list[bytes] = []
-        damaged = list(_read(path, kind, kept)) if path.exists() else []
-        if damaged and repair:
-            shutil.copy2(path, _backup_path(path))
-            write_atomically(path, b"".join(kept))
-        damage += damaged
-        counts[name] = len(kept)
-    return RunFiles(folder, counts[RESPONSES], tuple(damage))
+    with run_lock(folder) if repair else nullcontext():
+        for name, kind in ((RESPONSES, Response), (JOBS, Job), (ROUNDS, Round)):
+            path = folder / name
+            kept: list[bytes] = []
+            damaged = list(_read(path, kind, kept)) if path.exists() else []
+            if damaged and repair:
+                shutil.copy2(path, _backup_path(path))
+                write_atomically(path, b"".join(kept))
+            damage += damaged
+            counts[name] = len(kept)
+    return RunFiles(counts[RESPONSES], tuple(damage))
 
 
 def _read(path: Path, kind: type[Response | Job | Round], kept: list[bytes]) -> Iterator[Damage]:

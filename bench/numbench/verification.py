@@ -272,12 +272,6 @@ def _given(scored: ScoredRun) -> list[Response]:
     return [row.response for row in rows if row.response and row.response.error is None]
 
 
-def _has_negative_count(response: Response) -> bool:
-    usage = response.usage
-    counts = (usage.input, usage.reasoning, usage.visible, usage.generated, response.cost)
-    return any(count is not None and count < 0 for count in counts)
-
-
 def _has_too_few_generated(response: Response) -> bool:
     usage = response.usage
     least = max(usage.reasoning or 0, usage.visible or 0, 1 if response.text else 0)
@@ -291,7 +285,6 @@ def _has_too_many_visible(response: Response) -> bool:
 
 _ODD_USAGE: dict[str, Callable[[Response], bool]] = {
     "have no token count": lambda response: response.usage.generated is None,
-    "have a negative count or cost": _has_negative_count,
     "have fewer generated tokens than reasoning or visible ones": _has_too_few_generated,
     "have more visible tokens than their text has bytes: wrong counts, or reasoning that is not "
     "counted by itself": _has_too_many_visible,

@@ -35,8 +35,7 @@ from numbench.reporting.tables import render
 from numbench.reporting.tables.memory import memory_sentence
 from numbench.reporting.terminal import terminal_report
 from numbench.reporting.warnings import AFFECTS_SCORES
-from numbench.runner.execution import CostLimitReached
-from numbench.runner.run_state import RetryPolicy
+from numbench.runner.scheduling import CostLimitReached, RetryPolicy
 from numbench.runner.spec import RunSpec
 from numbench.scoring import score_run
 from numbench.tasks import TASKS

@@ -77,7 +77,7 @@ def test_the_variable_takes_precedence(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NUMBENCH_CATALOGUE", "other.toml")
     price = find_price("openai/my-model")
     assert price is not None and price.input == 3.5
-    assert plan(RunSpec("openai/my-model", dataset="short", limit=1)).price == price
+    assert plan(RunSpec("openai/my-model", dataset="short", limit=1)).resolved.price == price
 
 
 PROVIDER = """\

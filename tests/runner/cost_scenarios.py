@@ -7,7 +7,8 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from types import SimpleNamespace
+from typing import Any, Literal
 
 from numbench.errors import NumbenchError
 from numbench.journal import Journal, iter_responses
@@ -29,14 +30,22 @@ from numbench.records import (
 from numbench.runner.budget import Budget, RunCosts
 from numbench.runner.progress import RunStats
 from numbench.runner.request_source import DatasetRequests
-from numbench.runner.run_state import RetryPolicy, RunContext
 from numbench.runner.scheduler import RequestScheduler
+from numbench.runner.scheduling import RetryPolicy
 from tests.runner.test_run import questions
 
 Knowledge = Literal["highest", "expected", "nothing"]
 """What is known of costs in advance: a bound, the mean, or nothing but what answers report."""
 
 MEAN_COST, HIGHEST_COST = 0.05, 2.0
+
+
+SENT_AS_IT_IS: Any = SimpleNamespace(
+    request=lambda requested, timeout: Request((), RequestSettings()),
+    with_cost=lambda completion: completion,
+    new_token_limit=None,
+)
+"""A run whose requests are empty, and whose answers say what they cost."""
 
 
 @dataclass
@@ -182,18 +191,19 @@ async def _call(
             costs.add_possibly_billed(task, lost, is_earlier=True)
     open_requests = [each for each in items if each.item.id not in answered]
     with Journal(folder, _info()) as journal:
-        context = RunContext(
+        scheduler = RequestScheduler(
+            resolved=SENT_AS_IT_IS,
+            client=provider,
             source=DatasetRequests(items, open_requests),
-            build_request=lambda requested: Request((), RequestSettings()),
+            requests=open_requests,
             journal=journal,
             policy=RetryPolicy(concurrency=concurrency, backoff=0.0, max_backoff=0.0),
             on_progress=lambda progress: None,
-            with_cost=lambda completion: completion,
             costs=costs,
             stats=RunStats(requested.item for requested in items),
         )
         try:
-            await RequestScheduler(provider, context, open_requests).run()
+            await scheduler.send_all()
         except NumbenchError as error:
             assert "in a row failed" in str(error)
 

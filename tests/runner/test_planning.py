@@ -5,14 +5,12 @@ from __future__ import annotations
 import asyncio
 import io
 import threading
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from rich.console import Console
 
-import numbench as nb
 from numbench.errors import BadInput, NumbenchError
 from numbench.models.prices import load_model_map
 from numbench.runner import RunReport, run
@@ -60,7 +58,7 @@ def test_a_plan_has_requests_tokens_and_cost(dataset: Path, tmp_path: Path) -> N
     assert plan(one).tasks[0].input_tokens == pytest.approx(characters / 3)
     # An unknown average or price makes an unknown cost.
     low = plan(RunSpec("gpt-5", reasoning="low", dataset=dataset))
-    assert low.price is not None
+    assert low.resolved.price is not None
     assert (low.totals[0].generated_tokens, low.cost) == (None, None)
     kimi = plan(RunSpec("kimi-k2-0905", dataset=dataset))
     assert (kimi.totals[0].generated_tokens, kimi.cost) == (5 * 12 + 5 * 13, None)
@@ -71,7 +69,7 @@ def test_a_plan_has_requests_tokens_and_cost(dataset: Path, tmp_path: Path) -> N
     # Only open questions are planned.
     run(RunSpec("baseline/float64", dataset=dataset, limit=3, out=tmp_path / "run"))
     planned = plan(RunSpec("baseline/float64", dataset=dataset, out=tmp_path / "run"))
-    assert [task.requests for task in planned.tasks] == [2, 2] and planned.is_local
+    assert [task.requests for task in planned.tasks] == [2, 2]
     with pytest.raises(BadInput, match="holds a run with model 'baseline/float64'"):
         plan(RunSpec("gpt-5", reasoning="minimal", dataset=dataset, out=tmp_path / "run"))
 
@@ -113,7 +111,7 @@ def test_a_reached_cost_limit_is_one_line_and_exit_code_3(dataset: Path, tmp_pat
 
 def test_the_suite_has_the_papers_configurations(dataset: Path, tmp_path: Path) -> None:
     members = paper(dataset)
-    named = [(member.spec.model, member.level) for member in members]
+    named = [(member.spec.model, member.resolved.description.level) for member in members]
     assert len(set(named)) == 13
     assert named[0] == ("gpt-oss-120b", "maximal") and named[-1] == ("gemini-2.5-flash", "none")
     unknown = [member.spec.model for member in members if member.cost is None]
@@ -142,47 +140,15 @@ def test_a_suite_runs_all_members_and_resumes(dataset: Path, tmp_path: Path) -> 
     assert (out / "gemini-2.5-flash_none_small/run.json").is_file()
 
 
-def test_a_plan_refuses_what_the_run_would_refuse(dataset: Path, tmp_path: Path) -> None:
-    out = tmp_path / "run"
-    with serve(_either) as server:
-        spec = RunSpec("openai/some", dataset=dataset, out=out, base_url=server.url)
-        run(replace(spec, on_progress=lambda now: None))
-        assert plan(spec).requests == 0
-        others: tuple[dict[str, Any], ...] = (
-            {"max_tokens": 7},
-            {"few_shot": 1},
-            {"seed": 3},
-            {"model": "openai/other"},
-        )
-        for changes in others:
-            with pytest.raises(BadInput, match="choose another --out"):
-                plan(replace(spec, **changes))
-
-
-async def _without_cost(received: ReceivedRequest) -> Reply:
-    return servers.chat()
-
-
-def test_a_plan_refuses_a_limit_of_a_run_with_answers_of_unknown_cost(
-    dataset: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("OPENROUTER_API_KEY", "sk-or-planted-0123456789")
-    arguments: dict[str, Any] = {"dataset": dataset, "out": tmp_path / "run"}
-    with serve(_without_cost) as server:
-        arguments |= {"base_url": server.url, "model": "openrouter/some"}
-        nb.run(**arguments, limit=1, on_progress=lambda now: None)
-        with pytest.raises(BadInput, match="an answer of unknown cost"):
-            nb.plan(**arguments, max_cost=5.0)
-
-
 def test_a_plan_shows_whether_a_cost_limit_suffices(
     dataset: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def note_for(limit: float, spent: float = 0.0, max_tokens: int | None = None) -> str:
-        spec = RunSpec("gpt-5", reasoning="minimal", dataset=dataset, max_tokens=max_tokens)
+        options: dict[str, Any] = {"max_tokens": max_tokens, "max_cost": limit}
+        spec = RunSpec("gpt-5", reasoning="minimal", dataset=dataset, **options)
         planned = plan(spec)._replace(spent=spent)
         console = Console(width=80, record=True, file=io.StringIO())
-        console.print(plan_table([planned], limit))
+        console.print(plan_table([planned]))
         return " ".join(console.export_text().split())
 
     assert "--max-cost 5: suffices, if the estimate is right." in note_for(5)
@@ -191,8 +157,8 @@ def test_a_plan_shows_whether_a_cost_limit_suffices(
         in note_for(1e-5)
     )
     assert "--max-cost 5: does not suffice after the $5.00 already spent" in note_for(5, 5.0)
-    assert "It is best effort: expensive answers can exceed it" in note_for(5)
-    assert "can exceed it" not in note_for(5, max_tokens=100)
+    assert "--max-cost 5 is best effort: the most that one answer can cost is" in note_for(5)
+    assert "best effort" not in note_for(5, max_tokens=100)
 
 
 def test_the_cost_limit_of_a_suite_is_for_all_runs(dataset: Path, tmp_path: Path) -> None:

@@ -87,7 +87,8 @@ def test_items_of_earlier_calls_are_in_the_counts_but_not_in_the_rate() -> None:
     stats = RunStats(items, clock=clock)
     assert (stats.progress().rate, stats.progress().remaining_seconds) == (0.0, None)
     for item in items[:20]:
-        stats.count_previous(judged(item, answer(), None))
+        stats.add(judged(item, answer(), None))
+        stats.previously_done += 1
     clock.now += 5
     stats.count(items[20], answer())
     now = stats.progress()

@@ -16,16 +16,18 @@ from hypothesis import strategies as st
 
 from numbench.errors import NumbenchError
 from numbench.journal import Journal, read_run
-from numbench.models.base import Message, Request, RequestSettings
+from numbench.models.base import Message, RequestSettings
 from numbench.records import Completion, Failure, ItemSample
 from numbench.runner import RunInterrupted, TimeLimitReached
+from numbench.runner.budget import Budget, RunCosts
 from numbench.runner.progress import RunProgress, RunStats
 from numbench.runner.request_source import DatasetRequests
-from numbench.runner.run_state import RetryPolicy, RunContext
 from numbench.runner.scheduler import RATE_LIMIT_ATTEMPTS_FACTOR, RequestScheduler
+from numbench.runner.scheduling import RetryPolicy
 from numbench.runner.suite import paper_suite, plan_suite, run_suite
 from numbench.runner.throttle import RequestPacer, Throttle
 from tests import servers
+from tests.runner.cost_scenarios import SENT_AS_IT_IS
 from tests.runner.test_run import _quick, dataset, go, good, questions, small_dataset, use_policy
 from tests.servers import ReceivedRequest, Reply, Script, google_quota, serve
 from tests.test_journal import INFO
@@ -134,18 +136,19 @@ class Refusing:
 def test_after_a_refusal_no_other_request_is_sent(tmp_path: Path) -> None:
     model, items = Refusing(), [ItemSample(item) for item in questions(5)["addition"]]
     with Journal(tmp_path, INFO) as journal:
-        context = RunContext(
+        scheduler = RequestScheduler(
+            resolved=SENT_AS_IT_IS,
+            client=model,
             source=DatasetRequests(items, items),
-            build_request=lambda requested: Request((), RequestSettings()),
+            requests=items,
             journal=journal,
             policy=RetryPolicy(concurrency=5),
             on_progress=lambda progress: None,
-            with_cost=lambda completion: completion,
-            costs=None,
             stats=RunStats(requested.item for requested in items),
+            costs=RunCosts(Budget(), {}),
         )
         with pytest.raises(NumbenchError, match="no such key"):
-            asyncio.run(RequestScheduler(model, context, items).run())
+            asyncio.run(scheduler.send_all())
     assert model.requests == 1
 
 

@@ -89,13 +89,6 @@ def test_a_run_with_a_limit_is_valid_unless_it_must_be_complete(run: Path) -> No
     assert len(errors) == 1 and errors[0].startswith("6 of 8 samples")
 
 
-def test_an_interrupted_run_is_to_be_resumed(run: Path) -> None:
-    rewrite(run, lambda responses: responses[:5])
-    (result,) = verify([run], require_complete=True)
-    (text,) = [finding.text for finding in result.findings if finding.check == "complete"]
-    assert text.startswith("5 of 8 samples") and text.endswith("resume the run with its command")
-
-
 @pytest.mark.parametrize(
     ("kind", "way_out"),
     [("item", "with --retry error"), ("transient", "resume the run with its command")],

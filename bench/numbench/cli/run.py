@@ -83,7 +83,7 @@ def _run(*, suite: str | None = None, dry_run: bool = False, **values: Any) -> N
     else:
         specs = suite_file(Path(suite), swept, given)
     plans = plan_suite(specs)
-    console().print(plan_table(plans, given.get("max_cost")))
+    console().print(plan_table(plans))
     if not dry_run:
         with exit_on_interrupt():
             reports = run_suite(plans, is_correct, print_run_report, print_to_stderr)
@@ -153,7 +153,7 @@ def _memory_test(*, margin: float = 3.0, dry_run: bool = False, **values: Any) -
 
     spec = RunSpec(**option_values(RunSpec, values) | {"dataset": values["dataset"]})
     planned = plan_memory_test(spec, margin)
-    console().print(plan_table(planned.members, spec.max_cost))
+    console().print(plan_table(planned.members))
     print(planned.rule.summary)
     if dry_run:
         return
@@ -186,7 +186,7 @@ def _run_one(spec: RunSpec, dry_run: bool) -> None:
     from numbench.scoring import is_correct
 
     if dry_run:
-        console().print(plan_table([plan(spec)], spec.max_cost))
+        console().print(plan_table([plan(spec)]))
         return
     with exit_on_interrupt():
         report = run_model(spec, is_correct)

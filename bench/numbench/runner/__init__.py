@@ -10,21 +10,21 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from numbench.runner.execution import (
+    from numbench.runner.execution import arun as arun, run as run
+    from numbench.runner.planning import Plan as Plan, plan as plan
+    from numbench.runner.progress import RunReport as RunReport
+    from numbench.runner.scheduling import (
         CostLimitReached as CostLimitReached,
         RunInterrupted as RunInterrupted,
         TimeLimitReached as TimeLimitReached,
-        arun as arun,
-        run as run,
     )
-    from numbench.runner.planning import Plan as Plan, plan as plan
-    from numbench.runner.progress import RunReport as RunReport
     from numbench.runner.spec import HorizonSpec as HorizonSpec, RunSpec as RunSpec
 
 _MODULES = {
-    "execution": "CostLimitReached RunInterrupted TimeLimitReached arun run",
+    "execution": "arun run",
     "planning": "Plan plan",
     "progress": "RunReport",
+    "scheduling": "CostLimitReached RunInterrupted TimeLimitReached",
     "spec": "HorizonSpec RunSpec",
 }
 _MODULE_OF = {name: module for module, names in _MODULES.items() for name in names.split()}

@@ -7,9 +7,10 @@ import math
 import uuid
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from msgspec.structs import replace
 from tenacity import AsyncRetrying, retry_if_exception, stop_after_attempt, wait_random_exponential
@@ -19,8 +20,7 @@ from numbench.journal import JOBS, read_jobs, timestamp
 from numbench.models.base import BatchRequest, BatchStatus
 from numbench.models.failures import ProviderError, transient_failure
 from numbench.records import Completion, ItemSample, Job, JobState
-from numbench.runner.progress import RunProgress
-from numbench.runner.run_state import RunContext, is_retryable
+from numbench.runner.scheduling import Scheduler, is_retryable
 
 if TYPE_CHECKING:
     from numbench.models.batch_client import BatchService
@@ -31,59 +31,42 @@ MAX_PROVIDER_RETRIES = 20
 """How often a provider may fail to report on a job before the run gives up."""
 
 
-class BatchScheduler:
+@dataclass(kw_only=True, eq=False)
+class BatchScheduler(Scheduler):
     """Sends the items of a run in batch jobs.
 
     A job is recorded before it is submitted, under its own key, so that it is found again
-    after any crash. Every response is on disk before its job counts as collected.
+    after any crash. Every response is on disk before its job counts as collected. Jobs of earlier
+    calls are read from the run folder.
     """
 
-    def __init__(
-        self, service: BatchService, context: RunContext, requests: Sequence[ItemSample]
-    ) -> None:
-        """Jobs of earlier calls are read from the run folder of the context's journal."""
-        self.stats = context.stats
-        self.reached_time_limit = False
-        self._service, self._context = service, context
-        self._journal, self._policy, self._costs = context.journal, context.policy, context.costs
-        self._open = {requested.id: requested for requested in requests}
+    client: BatchService
+
+    def __post_init__(self) -> None:
+        self._open = {requested.id: requested for requested in self.requests}
         self._attempts: Counter[str] = Counter()
         self._active_jobs: dict[str, Job] = {}
         self._status: dict[str, BatchStatus] = {}
-        self._work: asyncio.Task[None] | None = None
-        self._is_interrupted = False
         self._one_job_at_a_time = False
-        self._max_requests_per_job = service.max_requests
+        self._max_requests_per_job = self.client.max_requests
 
-    async def run(self) -> None:
+    async def send_all(self) -> None:
         """Complete all items, or until interrupted. Raises NumbenchError if a provider refuses."""
-        if self._is_interrupted:
-            return
-        self._work = asyncio.create_task(self._complete_all())
         try:
-            await asyncio.wait((self._work,), timeout=self._policy.time_limit)
-            self.reached_time_limit = not self._work.done()
+            async with asyncio.timeout(self.policy.time_limit):
+                await self._complete_all()
+        except TimeoutError:
+            self.reached_time_limit = True
         finally:
-            self._work.cancel()
-            await asyncio.gather(self._work, return_exceptions=True)
-            if self._costs is not None:
-                self._costs.end()
-        if not self._work.cancelled():
-            self._work.result()
+            self.costs.end()
 
-    def interrupt(self) -> None:
+    def stop(self) -> None:
         """Stop waiting. The jobs continue at the provider."""
-        self._is_interrupted = True
-        if self._work is not None:
-            self._work.cancel()
-
-    @property
-    def progress(self) -> RunProgress:
-        """The progress of the run."""
-        return self.stats.progress(note=self._note())
+        if self._task is not None:
+            self._task.cancel()
 
     async def _complete_all(self) -> None:
-        self._report_progress()
+        self.report_progress()
         await self._resume_jobs()
         await self._submit_open()
         while self._active_jobs:
@@ -92,7 +75,7 @@ class BatchScheduler:
 
     async def _resume_jobs(self) -> None:
         """Resume the jobs of earlier calls, including those whose submission was cut off."""
-        for job in read_jobs(self._journal.folder).values():
+        for job in read_jobs(self.journal.folder).values():
             if job.state in ("planned", "lost"):
                 job_id = await self._find(job)
                 if job_id is not None:
@@ -104,7 +87,7 @@ class BatchScheduler:
 
     def _record(self, job: Job, state: JobState, job_id: str | None = None) -> Job:
         """Return a job in a new state, which is on disk."""
-        self._journal.record_job(Job(key=job.key, state=state, id=job_id, at=timestamp()))
+        self.journal.record_job(Job(key=job.key, state=state, id=job_id, at=timestamp()))
         return replace(job, state=state, id=job_id)
 
     async def _find(self, job: Job) -> str | None:
@@ -114,13 +97,11 @@ class BatchScheduler:
         repeatedly.
         """
         while True:
-            job_id = await self._with_retries(
-                partial(self._service.find, job, self._recorded_ids())
-            )
-            is_recent = _age_seconds(job) <= self._policy.job_lookup_timeout
+            job_id = await self._with_retries(partial(self.client.find, job, self._recorded_ids()))
+            is_recent = _age_seconds(job) <= self.policy.job_lookup_timeout
             if job_id is not None or job.state == "lost" or not is_recent:
                 return job_id
-            await asyncio.sleep(self._policy.poll_interval)
+            await asyncio.sleep(self.policy.poll_interval)
 
     async def _submit_open(self) -> None:
         """Submit every open request that is in no active job, as far as limits allow."""
@@ -128,18 +109,18 @@ class BatchScheduler:
             return
         submitted = {request_id for job in self._active_jobs.values() for request_id in job.items}
         waiting = [r for request_id, r in self._open.items() if request_id not in submitted]
-        affordable = [r for r in waiting if self._costs is None or self._costs.admit(r)]
-        if self._costs is not None and waiting and not affordable and not self._active_jobs:
-            self._costs.budget.exhausted = True
+        affordable = [r for r in waiting if self.costs.admit(r)]
+        if waiting and not affordable and not self._active_jobs:
+            self.costs.budget.exhausted = True
         for requests in self._split_into_jobs(affordable):
             job = Job(
                 key=uuid.uuid4().hex,
                 state="planned",
                 items=tuple(request.id for request in requests),
                 at=timestamp(),
-                max_tokens=self._context.new_token_limit,
+                max_tokens=self.resolved.new_token_limit,
             )
-            self._journal.record_job(job)
+            self.journal.record_job(job)
             job_id = await self._submit(requests, job)
             self._track(self._record(job, "submitted", job_id))
             if self._one_job_at_a_time:
@@ -151,35 +132,35 @@ class BatchScheduler:
 
         async def submit_once() -> str:
             nonlocal is_retry
-            existing = await self._service.find(job, self._recorded_ids()) if is_retry else None
+            existing = await self.client.find(job, self._recorded_ids()) if is_retry else None
             is_retry = True
-            return existing or await self._service.submit(requests, job.key)
+            return existing or await self.client.submit(requests, job.key)
 
-        return await self._with_retries(submit_once, self._policy.max_attempts)
+        return await self._with_retries(submit_once, self.policy.max_attempts)
 
     def _recorded_ids(self) -> set[str]:
-        return {job.id for job in read_jobs(self._journal.folder).values() if job.id}
+        return {job.id for job in read_jobs(self.journal.folder).values() if job.id}
 
     def _track(self, job: Job) -> None:
         self._active_jobs[job.key] = job
         for request_id in job.items:
             self._attempts[request_id] += 1
-            if self._costs is not None and request_id in self._open:
-                self._costs.reserve(self._open[request_id])
-        self._report_progress()
+            if request_id in self._open:
+                self.costs.reserve(self._open[request_id])
+        self.report_progress()
 
     async def _wait_for_one(self) -> Job:
         """Return the first active job that has finished."""
-        pause = self._policy.poll_interval
+        pause = self.policy.poll_interval
         while True:
             for job in list(self._active_jobs.values()):
-                status = await self._with_retries(partial(self._service.status, str(job.id)))
+                status = await self._with_retries(partial(self.client.status, str(job.id)))
                 self._status[job.key] = status
-                self._report_progress()
+                self.report_progress()
                 if status.is_finished:
                     return job
             await asyncio.sleep(pause)
-            pause = min(1.5 * pause, self._policy.max_poll_interval)
+            pause = min(1.5 * pause, self.policy.max_poll_interval)
 
     async def _collect(self, job: Job) -> None:
         """Store the results of a finished job."""
@@ -203,16 +184,13 @@ class BatchScheduler:
         self._attempts.subtract(job.items)
 
     async def _results(self, job: Job) -> dict[str, Completion]:
-        return {
-            request_id: completion async for request_id, completion in self._service.results(job)
-        }
+        return {request_id: completion async for request_id, completion in self.client.results(job)}
 
     def _close(self, job: Job) -> None:
         self._record(job, "collected", job.id)
         del self._active_jobs[job.key]
-        if self._costs is not None:
-            for request_id in job.items:
-                self._costs.release(request_id)
+        for request_id in job.items:
+            self.costs.release(request_id)
 
     async def _complete(self, request_id: str, result: Completion | None, job: Job) -> None:
         """Store the result of a request, unless it is to be submitted again."""
@@ -221,24 +199,29 @@ class BatchScheduler:
                 error=transient_failure("the batch job ended without a result for this item")
             )
         attempts = self._attempts[request_id]
-        if is_retryable(result.error) and attempts < self._policy.max_batch_attempts:
+        if is_retryable(result.error) and attempts < self.policy.max_batch_attempts:
             self.stats.report.retries += 1
             return
-        requested, completion = self._open[request_id], self._context.with_cost(result)
-        await self._context.store(requested, completion, attempts, job=job)
+        requested, completion = (
+            self._open[request_id],
+            self.resolved.with_cost(result, is_batch=True),
+        )
+        await self.store(requested, completion, attempts, job=job)
         del self._open[request_id]
-        self._context.count(requested, completion)
-        self._report_progress()
+        self.count(requested, completion)
+        self.report_progress()
 
     def _split_into_jobs(self, unsent: Iterable[ItemSample]) -> Iterator[list[BatchRequest]]:
         """Yield the requests in lists that respect the provider's limits per job."""
         requests: list[BatchRequest] = []
         total_bytes = 0
         for requested in unsent:
-            request = BatchRequest(requested.id, *self._context.build_request(requested))
-            request_bytes = self._service.size(request)
+            request = BatchRequest(
+                requested.id, *self.resolved.request(requested, self.policy.timeout)
+            )
+            request_bytes = self.client.size(request)
             is_full = len(requests) == self._max_requests_per_job
-            if requests and (is_full or total_bytes + request_bytes > self._service.max_bytes):
+            if requests and (is_full or total_bytes + request_bytes > self.client.max_bytes):
                 yield requests
                 requests, total_bytes = [], 0
             requests.append(request)
@@ -253,7 +236,7 @@ class BatchScheduler:
         retrying = AsyncRetrying(
             stop=stop_after_attempt(max_attempts),
             wait=wait_random_exponential(
-                multiplier=self._policy.backoff, max=self._policy.max_backoff
+                multiplier=self.policy.backoff, max=self.policy.max_backoff
             ),
             retry=retry_if_exception(
                 lambda error: isinstance(error, ProviderError) and is_retryable(error.failure)
@@ -271,26 +254,24 @@ class BatchScheduler:
         if error.failure.status == 404:
             return (
                 "; only the API key that submitted a job can collect it. To give up its answers, "
-                f"remove its lines from {self._journal.folder / JOBS}"
+                f"remove its lines from {self.journal.folder / JOBS}"
             )
         return "; the jobs continue at the provider; run the same command again to collect them"
 
-    def _note(self) -> str:
+    def progress_fields(self) -> dict[str, Any]:
         """Return the state of the active jobs, as the provider counts."""
         if not self._active_jobs:
-            return ""
+            return {}
         known = [self._status[key] for key in self._active_jobs if key in self._status]
         requests = sum(len(job.items) for job in self._active_jobs.values())
         done = sum(status.done for status in known)
         states = ", ".join(sorted({status.state for status in known})) or "submitted"
         count = len(self._active_jobs)
-        return (
+        note = (
             f"{count} batch job{'s' if count > 1 else ''} at the provider ({states}): "
             f"{done:,} of {requests:,} requests done"
         )
-
-    def _report_progress(self) -> None:
-        self._context.report(self.progress)
+        return {"note": note}
 
 
 def _age_seconds(job: Job) -> float:

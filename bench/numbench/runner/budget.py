@@ -7,6 +7,7 @@ its command.
 from __future__ import annotations
 
 import csv
+import math
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -74,12 +75,17 @@ def plan_task(
     return TaskPlan(task, len(requests), input_tokens, generated, cost)
 
 
-def missing_for_cost_bound(resolved: ResolvedRun) -> list[str]:
-    """Return what the user has to give so that the most that one answer can cost is known."""
+def cost_limit_note(resolved: ResolvedRun) -> str:
+    """Return what the cost limit of a run does not promise; empty if it cannot be exceeded."""
     missing = ["--max-tokens"] if resolved.settings.max_tokens is None else []
     if resolved.price is None or resolved.price.varies:
         missing.append(f"an exact price in {USER_CATALOGUE}")
-    return missing
+    if resolved.spec.max_cost is None or not missing:
+        return ""
+    return (
+        f"--max-cost {resolved.spec.max_cost:g} is best effort: the most that one answer can cost "
+        f"is unknown without {' and '.join(missing)}"
+    )
 
 
 def published_tokens(model: str, level: str) -> dict[str, float]:
@@ -170,12 +176,15 @@ class Budget:
     The reservation of an attempt that may have been billed, but did not say what it cost, stays.
     """
 
-    def __init__(self, limit: float, recorded: Mapping[Path, float] | None = None) -> None:
-        """`recorded`: US dollars that run folders have cost, or may have, before this command.
+    def __init__(
+        self, limit: float | None = None, recorded: Mapping[Path, float] | None = None
+    ) -> None:
+        """Without a limit, every request is admitted.
 
-        They count until the folder's run is opened.
+        recorded: US dollars that run folders have cost, or may have, before this command. They
+        count until the folder's run is opened.
         """
-        self.limit = limit
+        self.limit = math.inf if limit is None else limit
         self.recorded = dict(recorded or {})
         self.runs: list[RunCosts] = []
         self.exhausted = self.cost_unknown = False
@@ -184,9 +193,14 @@ class Budget:
         """Called when a reservation became free, so that a waiting request may fit."""
 
     @property
+    def is_limited(self) -> bool:
+        """Whether there is a limit."""
+        return self.limit < math.inf
+
+    @property
     def is_closed(self) -> bool:
         """Whether no more requests may be sent."""
-        return self.exhausted or self.cost_unknown
+        return self.is_limited and (self.exhausted or self.cost_unknown)
 
     @property
     def spent(self) -> float:
@@ -201,41 +215,25 @@ class Budget:
     @property
     def highest_cost(self) -> float:
         """US dollars of the most expensive answer of all runs, 0 if none is known."""
-        return max((task.highest or 0.0 for task in self._tasks), default=0.0)
+        return max((task.highest or 0.0 for task in self.tasks), default=0.0)
 
     @property
     def covers_requests_in_flight(self) -> bool:
         """Whether the limit covers every request in flight, also if it is sent once more."""
-        is_alone = self._in_flight <= 1
+        is_alone = self.in_flight <= 1
         needed = sum(self.recorded.values())
         needed += sum(run.committed + run.tail_margin(is_alone) for run in self.runs)
         return needed <= self.limit * _ROUNDING_TOLERANCE
 
-    def admit(self, run: RunCosts, requested: ItemSample) -> bool:
-        """Reserve the cost of a request of a run if it fits, and return whether it does.
-
-        If it does not although none is in flight, no later request fits either.
-        """
-        if self.is_closed:
-            return False
-        is_unpriced = run.tasks[requested.task].estimate is None
-        has_lost_many = self.lost_before_any_cost >= _MAX_UNPRICED_ATTEMPTS
-        others = (each for each in self._tasks if each.in_flight and each.estimate is None)
-        if not (is_unpriced and (has_lost_many or any(others))):
-            run.reserve(requested)
-            if self.covers_requests_in_flight:
-                return True
-            run.cancel(requested.id)
-        self.exhausted = not self._in_flight
-        return False
-
     @property
-    def _tasks(self) -> list[TaskCosts]:
+    def tasks(self) -> list[TaskCosts]:
+        """The costs of every task of every run."""
         return [task for run in self.runs for task in run.tasks.values()]
 
     @property
-    def _in_flight(self) -> int:
-        return sum(task.in_flight for task in self._tasks)
+    def in_flight(self) -> int:
+        """Number of requests whose cost is reserved."""
+        return sum(task.in_flight for task in self.tasks)
 
 
 class RunCosts:
@@ -250,11 +248,10 @@ class RunCosts:
         """`expected`, `bounds`: US dollars per request, by task, as far as known."""
         self.budget = budget
         self.spent = 0.0
-        self.tasks: defaultdict[str, TaskCosts] = defaultdict(TaskCosts)
-        for task, cost in expected.items():
-            self.tasks[task].expected = cost
-        for task, cost in (bounds or {}).items():
-            self.tasks[task].bound = cost
+        self.tasks = defaultdict(TaskCosts)
+        bounds = bounds or {}
+        for task in expected.keys() | bounds.keys():
+            self.tasks[task] = TaskCosts(expected.get(task), bounds.get(task))
         self._in_flight: dict[str, str] = {}
         budget.runs.append(self)
 
@@ -276,8 +273,26 @@ class RunCosts:
         return max(each.tail_margin(self._value(each), is_alone) for each in self.tasks.values())
 
     def admit(self, requested: ItemSample) -> bool:
-        """Reserve the cost of a request if the budget covers it, and return whether it does."""
-        return self.budget.admit(self, requested)
+        """Reserve the cost of a request if the budget covers it, and return whether it does.
+
+        If it does not although none is in flight, no later request fits either.
+        """
+        budget = self.budget
+        if budget.is_closed:
+            return False
+        if not budget.is_limited:
+            self.reserve(requested)
+            return True
+        is_unpriced = self.tasks[requested.task].estimate is None
+        has_lost_many = budget.lost_before_any_cost >= _MAX_UNPRICED_ATTEMPTS
+        others = (each for each in budget.tasks if each.in_flight and each.estimate is None)
+        if not (is_unpriced and (has_lost_many or any(others))):
+            self.reserve(requested)
+            if budget.covers_requests_in_flight:
+                return True
+            self.cancel(requested.id)
+        budget.exhausted = not budget.in_flight
+        return False
 
     def reserve(self, requested: ItemSample) -> None:
         """Count a request as in flight, whether or not it fits."""
@@ -372,7 +387,7 @@ def highest_costs(resolved: ResolvedRun) -> dict[str, float]:
     That takes a token limit and a price. A token has at least one character.
     """
     limit, price = resolved.settings.max_tokens, resolved.price
-    if limit is None or price is None or missing_for_cost_bound(resolved):
+    if limit is None or price is None or price.varies:
         return {}
     highest = {}
     for task, requests in resolved.requests_by_task.items():

@@ -6,28 +6,22 @@ import asyncio
 import sys
 from collections.abc import Callable, Coroutine, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor, wait
-from contextlib import contextmanager, nullcontext, suppress
-from dataclasses import replace
-from functools import partial
+from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-from numbench.errors import BadInput, NumbenchError
+from numbench.errors import BadInput
 from numbench.horizon.items import AskedItems
 from numbench.journal import Journal, read_jobs, resumed_info
 from numbench.models import Model, open_batch, open_model
 from numbench.models.catalogue import find_model_provider
-from numbench.models.prices import with_cost
 from numbench.records import RecordedRequest
 from numbench.runner.batch_scheduler import BatchScheduler
-from numbench.runner.budget import Budget, check_cost_limit, missing_for_cost_bound
+from numbench.runner.budget import Budget, check_cost_limit, cost_limit_note
 from numbench.runner.progress import RunReport, ScoreCallback, show_progress
 from numbench.runner.recorded_requests import record_requests, with_requests
-from numbench.runner.refusal import Refusal, explain_refusal
 from numbench.runner.request_source import DatasetRequests, HorizonRequests, RequestSource
 from numbench.runner.resolution import ResolvedRun, describe, interleave, resolve, server_of
 from numbench.runner.run_state import (
-    RetryPolicy,
-    RunContext,
     RunState,
     open_costs,
     open_requests,
@@ -35,6 +29,7 @@ from numbench.runner.run_state import (
     with_stored_token_limit,
 )
 from numbench.runner.scheduler import RequestScheduler
+from numbench.runner.scheduling import RetryPolicy, Scheduler
 from numbench.runner.spec import HorizonSpec, RunSpec
 from numbench.runner.throttle import RequestPacer
 from numbench.signals import stop_on_signals
@@ -59,10 +54,10 @@ def run(spec: RunSpec, judge: ScoreCallback | None = None) -> RunReport:
     Raises BadInput for wrong options, NumbenchError if no question can be answered or the disk is
     full, CostLimitReached or TimeLimitReached at a limit, RunInterrupted after a signal.
     """
-    with open_run(spec, judge) as execution:
-        with stop_on_signals(execution.interrupt, execution.cancel):
-            run_to_end(execution.run)
-        return execution.result()
+    with open_run(spec, judge) as scheduler:
+        with stop_on_signals(scheduler.interrupt, scheduler.cancel):
+            run_to_end(scheduler.run)
+        return scheduler.result()
 
 
 async def arun(spec: RunSpec, judge: ScoreCallback | None = None) -> RunReport:
@@ -71,10 +66,10 @@ async def arun(spec: RunSpec, judge: ScoreCallback | None = None) -> RunReport:
     Signals interrupt the run only if the loop runs in the main thread. Cancelling the task stops
     the run at once; the answers of requests in flight are lost, and recorded as possibly billed.
     """
-    with open_run(spec, judge) as execution:
-        with stop_on_signals(execution.interrupt, execution.cancel):
-            await execution.run()
-        return execution.result()
+    with open_run(spec, judge) as scheduler:
+        with stop_on_signals(scheduler.interrupt, scheduler.cancel):
+            await scheduler.run()
+        return scheduler.result()
 
 
 def run_to_end(main: Callable[[], Coroutine[Any, Any, T]]) -> T:
@@ -153,7 +148,7 @@ def open_run(
     judge: ScoreCallback | None = None,
     budget: Budget | None = None,
     pacer: RequestPacer | None = None,
-) -> Iterator[Execution]:
+) -> Iterator[Scheduler]:
     """Open model, run folder and display, and yield the run, ready to be executed.
 
     budget, pacer: those of several runs, None for one of this run alone.
@@ -162,7 +157,8 @@ def open_run(
     assert model is not None
     display: Any = nullcontext(spec.on_progress)
     if spec.on_progress is None:
-        _print_cost_limit_note(resolved)
+        if note := cost_limit_note(resolved):
+            print(note, file=sys.stderr)
         display = show_progress(resolved.title)
     policy = RetryPolicy(
         concurrency=spec.concurrency or resolved.description.provider.concurrency,
@@ -179,40 +175,24 @@ def open_run(
         record_requests(resolved.folder, recorded)
         check_jobs(resolved)
         state = read_state(resolved, judge)
-        costs = None
-        if spec.max_cost is not None:
-            costs = open_costs(budget or Budget(spec.max_cost), resolved, state)
+        costs = open_costs(budget or Budget(spec.max_cost), resolved, state)
         source = _open_source(resolved, judge, journal, state)
         requests = source.start()
         stats = state.statistics(source.requests_so_far(), requests, judge)
         stats.report.possibly_billed += journal.lost_attempts
-        context = RunContext(
+        scheduler: type[Scheduler] = RequestScheduler if service is None else BatchScheduler
+        yield scheduler(
+            resolved=resolved,
+            client=service or model,
             source=source,
-            build_request=partial(resolved.request, timeout=spec.timeout),
+            requests=requests,
             journal=journal,
             policy=policy,
             on_progress=on_progress,
-            with_cost=partial(with_cost, price=resolved.price, discount=resolved.discount),
-            costs=costs,
             stats=stats,
+            costs=costs,
             state=state,
-            new_token_limit=resolved.new_token_limit,
             pacer=pacer or (RequestPacer(spec.rpm) if spec.rpm else None),
-        )
-        if service is None:
-            yield Execution(RequestScheduler(model, context, requests), model, resolved, context)
-        else:
-            yield Execution(BatchScheduler(service, context, requests), service, resolved, context)
-
-
-def _print_cost_limit_note(resolved: ResolvedRun) -> None:
-    """Print what a cost limit does not promise, if it can be exceeded."""
-    max_cost, missing = resolved.spec.max_cost, missing_for_cost_bound(resolved)
-    if max_cost is not None and missing:
-        print(
-            f"--max-cost {max_cost:g} is best effort: the most that one answer can cost is "
-            f"unknown without {' and '.join(missing)}",
-            file=sys.stderr,
         )
 
 
@@ -232,140 +212,3 @@ def _open_source(
     # Answers in progress at the provider are collected first: they are paid for.
     unanswered.sort(key=lambda each: each.id not in state.in_progress)
     return DatasetRequests(requests, unanswered)
-
-
-class Execution:
-    """One execution of a scheduler, which `interrupt` and `cancel` end from any thread."""
-
-    def __init__(
-        self,
-        scheduler: RequestScheduler | BatchScheduler,
-        client: Model | BatchService,
-        resolved: ResolvedRun,
-        context: RunContext,
-    ) -> None:
-        self._scheduler, self._client = scheduler, client
-        self._resolved, self._context = resolved, context
-        self._interrupted = self._cancelled = False
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._task: asyncio.Task[None] | None = None
-
-    async def run(self) -> None:
-        """Run the scheduler to its end, then close the client."""
-        journal = self._context.journal
-        self._loop = asyncio.get_running_loop()
-        self._task = asyncio.create_task(self._scheduler.run())
-        if self._interrupted:
-            self._scheduler.interrupt()
-        try:
-            await self._task
-        except asyncio.CancelledError:
-            if not self._cancelled:
-                raise
-        except NumbenchError as error:
-            journal.discard_if_empty()
-            if isinstance(error, Refusal):
-                error = await explain_refusal(error, self._resolved.description, self._client)
-            if journal.is_empty or journal.failed:
-                raise error from None
-            kind = BadInput if isinstance(error, BadInput) else NumbenchError
-            raise kind(f"{error}; {self._report().state}") from None
-        finally:
-            await self._client.close()
-
-    def interrupt(self) -> None:
-        """Send nothing more, and end when the requests in flight have ended."""
-        self._interrupted = True
-        self._call_in_loop(self._scheduler.interrupt)
-
-    def cancel(self) -> None:
-        """End at once."""
-        self._cancelled = True
-        if self._task is not None:
-            self._call_in_loop(self._task.cancel)
-
-    def result(self) -> RunReport:
-        """Return the report. Raises RunInterrupted, CostLimitReached or TimeLimitReached."""
-        report, costs = self._report(), self._context.costs
-        jobs = ""
-        if self._resolved.spec.batch:
-            jobs = "; batch jobs continue at the provider, which bills them"
-        if report.interrupted:
-            raise RunInterrupted(f"interrupted{jobs}: {report.state}", report)
-        if self._context.source.open_count:
-            if costs is not None and costs.budget.is_closed:
-                raise CostLimitReached(_cost_limit_message(report, costs.budget), report)
-            if self._scheduler.reached_time_limit:
-                raise TimeLimitReached(f"stopped at --time-limit{jobs}: {report.state}", report)
-        return report
-
-    def _report(self) -> RunReport:
-        context = self._context
-        stats, costs, progress = context.stats, context.costs, context.stats.progress()
-        possibly_billed_cost = stats.report.possibly_billed * stats.highest_cost
-        return replace(
-            stats.report,
-            path=self._resolved.folder,
-            skipped=context.source.skipped,
-            seconds=progress.seconds,
-            interrupted=self._interrupted,
-            possibly_billed_cost=costs.possibly_billed if costs else possibly_billed_cost,
-            unanswered=progress.total - progress.overall.answered,
-            warnings=tuple(context.state.served.warnings),
-        )
-
-    def _call_in_loop(self, function: Callable[[], object]) -> None:
-        if self._loop is not None:
-            # The loop is closed if the run has just ended.
-            with suppress(RuntimeError):
-                self._loop.call_soon_threadsafe(function)
-
-
-class RunInterrupted(KeyboardInterrupt):
-    """A signal interrupted the run; `report` describes what is on disk. Exit code 130."""
-
-    def __init__(self, message: str, report: RunReport) -> None:
-        super().__init__(message)
-        self.report = report
-
-
-class LimitReached(NumbenchError):
-    """The run stopped at a limit with open items; `report` describes what is on disk."""
-
-    exit_code = 3
-
-    def __init__(self, message: str, report: RunReport) -> None:
-        super().__init__(message)
-        self.report = report
-
-
-class CostLimitReached(LimitReached):
-    """The run stopped because of `max_cost`."""
-
-
-class TimeLimitReached(LimitReached):
-    """The run stopped at `time_limit`."""
-
-
-def _cost_limit_message(report: RunReport, budget: Budget) -> str:
-    limit, advice = f"--max-cost {budget.limit:g}", "with a larger --max-cost "
-    if budget.cost_unknown:
-        advice = "without --max-cost "
-        reason = (
-            "stopped because the provider reported no cost for an answer, so --max-cost cannot be "
-            "enforced"
-        )
-    elif budget.lost_before_any_cost:
-        advice = ""
-        reason = (
-            f"stopped because {budget.lost_before_any_cost} lost answers may have been billed, and "
-            "no cost is known"
-        )
-    elif budget.spent > budget.limit:
-        reason = f"stopped after an unusually expensive answer exceeded {limit}"
-    else:
-        reason = f"stopped before exceeding {limit}"
-    state = report.state.replace(
-        "the same command continues", f"the same command {advice}continues"
-    )
-    return f"{reason}: ${budget.spent:.4f} spent, {state}"

@@ -16,7 +16,7 @@ from numbench.runner.budget import (
     CHARACTERS_PER_TOKEN,
     Budget,
     TaskPlan,
-    missing_for_cost_bound,
+    cost_limit_note,
     plan_task,
     published_tokens,
 )
@@ -68,25 +68,15 @@ class Plan(NamedTuple):
         return self.resolved.folder
 
     @property
-    def level(self) -> str:
-        """The reasoning level."""
-        return self.resolved.description.level
-
-    @property
-    def price(self) -> Price | None:
-        """The price of the requests, None if it is unknown."""
-        return self.resolved.price
-
-    @property
-    def is_local(self) -> bool:
-        """Whether the model runs in this process."""
-        return self.resolved.description.route is None
+    def title(self) -> str:
+        """Model and reasoning level."""
+        return f"{self.spec.model} {self.resolved.description.level}"
 
     @property
     def has_cost(self) -> bool:
         """Whether requests may cost money, as far as numbench can say: not on one's own server."""
-        is_own_server = self.spec.base_url is not None and self.price is None
-        return not self.is_local and not is_own_server
+        is_own_server = self.spec.base_url is not None and self.resolved.price is None
+        return self.resolved.description.route is not None and not is_own_server
 
     @property
     def is_open(self) -> bool:
@@ -133,9 +123,7 @@ def _plan(prepared: PreparedRun) -> Plan:
     resolved, spec = prepared.resolved, prepared.resolved.spec
     check_jobs(resolved)
     stored = read_state(resolved)
-    committed = stored.spent
-    if spec.max_cost is not None:
-        committed = open_costs(Budget(spec.max_cost), resolved, stored).committed
+    committed = open_costs(Budget(spec.max_cost), resolved, stored).committed
     published = published_tokens(spec.model, resolved.description.level)
     if isinstance(spec, HorizonSpec):
         answered = sum(kind is None for kind in stored.outcomes.values())
@@ -202,7 +190,7 @@ def size_notes(largest: Mapping[str, int]) -> list[str]:
     ]
 
 
-def plan_table(plans: Sequence[Plan], max_cost: float | None = None) -> RenderableType:
+def plan_table(plans: Sequence[Plan]) -> RenderableType:
     """Return what a run would send, per task, or several runs, one row each. Fits 80 columns."""
     from rich.console import Group
     from rich.table import Table
@@ -217,7 +205,8 @@ def plan_table(plans: Sequence[Plan], max_cost: float | None = None) -> Renderab
         table.add_column(column, justify="right")
     for plan in plans:
         variant = plan.resolved.info.variant_label.removeprefix("prompts ")
-        names = [plan.spec.model, plan.level, variant or "-"][: 2 + has_variants]
+        level = plan.resolved.description.level
+        names = [plan.spec.model, level, variant or "-"][: 2 + has_variants]
         for row in (*plan.tasks, *plan.totals) if is_single else plan.totals[:1]:
             name = TASKS[row.task].display if row.task in TASKS else "All"
             task = f"{name}, if {row.case}" if row.case else name
@@ -230,8 +219,8 @@ def plan_table(plans: Sequence[Plan], max_cost: float | None = None) -> Renderab
             )
     notes = [f"Input: tokens, estimated at {CHARACTERS_PER_TOKEN} characters per token."]
     notes += _run_notes(*plans) if is_single else _suite_notes(plans)
-    if max_cost is not None:
-        notes.append(_cost_limit_note(plans, max_cost))
+    if plans[0].spec.max_cost is not None:
+        notes.append(_cost_limit_note(plans, plans[0].spec.max_cost))
     heading = f"{plans[0].resolved.title}\n{plans[0].path}\n" if is_single else ""
     return Group(*([Text(heading)] if heading else []), table, Text("\n" + "\n".join(notes)))
 
@@ -242,16 +231,25 @@ def _suite_notes(plans: Sequence[Plan]) -> list[str]:
     unknown = sum(cost is None for cost in costs)
     dollars = f", {format_dollars(sum(cost or 0.0 for cost in costs))}" if costs else ""
     more = f", plus {unknown} run{'s' * (unknown > 1)} of unknown cost" if unknown else ""
-    prices = [plan.price for plan in plans if plan.price is not None]
-    sources = sorted({price.basis if price.date else price.source for price in prices})
-    models = [plan.resolved.description for plan in plans if not plan.spec.base_url]
-    missing = {" or ".join(m.provider.key_variables) for m in models if not m.provider.key_is_set}
+    prices = [plan.resolved.price for plan in plans]
+    sources = sorted({price.basis if price.date else price.source for price in prices if price})
+    missing = sorted(missing_keys(plans))
     return [
         f"Total: {sum(plan.requests for plan in plans):,} requests{dollars}{more}.",
         *dict.fromkeys(note for plan in plans for note in plan.notes),
         *([f"Prices: {'; '.join(sources)}."] if sources else []),
-        *([f"API keys not set: {'; '.join(sorted(missing))}."] if missing else []),
+        *([f"API keys not set: {'; '.join(missing)}."] if missing else []),
     ]
+
+
+def missing_keys(plans: Sequence[Plan]) -> dict[str, None]:
+    """Return the environment variables that runs need and that are not set."""
+    return {
+        " or ".join(plan.resolved.description.provider.key_variables): None
+        for plan in plans
+        if not (plan.spec.base_url or plan.spec.api_key_env)
+        and not plan.resolved.description.provider.key_is_set
+    }
 
 
 def _run_notes(plan: Plan) -> list[str]:
@@ -261,14 +259,14 @@ def _run_notes(plan: Plan) -> list[str]:
         notes.append(f"Samples per question: {plan.spec.samples}.")
     if resolved.info.shard:
         notes.append(f"Shard {resolved.info.shard} of each task; --max-cost is per shard.")
-    if plan.is_local:
+    if resolved.description.route is None:
         return [*notes, "Cost: none; the model runs in this process."]
     if names := fee_parameters(plan.spec.params):
         notes.append(f"Cost: unknown; {', '.join(names)} may have fees besides those for tokens.")
-    elif plan.price is None and plan.has_cost:
+    elif resolved.price is not None:
+        notes += _price_notes(plan, resolved.price)
+    elif plan.has_cost:
         notes.append(f"Cost: unknown; add the price to {USER_CATALOGUE} to get an estimate.")
-    elif plan.price is not None:
-        notes += _price_notes(plan, plan.price)
     facts = resolved.description.facts
     if facts and facts.context and facts.max_output:
         retires = f"; retires on {facts.retires}" if facts.retires else ""
@@ -316,12 +314,8 @@ def _cost_limit_note(plans: Sequence[Plan], max_cost: float) -> str:
         )
     elif None in costs:
         note = f"--max-cost {max_cost:g}: it is unknown whether this suffices{after}."
-    if not any(missing_for_cost_bound(plan.resolved) for plan in plans):
-        return note
-    return (
-        f"{note}\nIt is best effort: expensive answers can exceed it, because the most that\n"
-        "one can cost is unknown without --max-tokens and an exact price."
-    )
+    promises = [each for plan in plans if (each := cost_limit_note(plan.resolved))]
+    return f"{note}\n{promises[0]}." if promises else note
 
 
 def _without_schema(node: object) -> object:

@@ -211,8 +211,8 @@ class RunReport:
 class RunStats:
     """Counts the results of a run, those of earlier calls included.
 
-    report: counts of this call alone, and sums over the reported values. highest_cost: US dollars
-    of the most expensive answer, 0 if unknown.
+    report: counts of this call alone, and sums over the reported values. previously_done: requests
+    that earlier calls completed.
     """
 
     def __init__(
@@ -223,22 +223,21 @@ class RunStats:
     ) -> None:
         """`items`: all of the run. Without `judge` there is no accuracy."""
         self.report = RunReport()
-        self.highest_cost = 0.0
         self._tasks: dict[str, TaskProgress] = {}
         self.expect(items)
         self._judge, self._clock = judge, clock
-        self._previously_done = 0
+        self.previously_done = 0
         self._start = clock()
 
     def expect(self, items: Iterable[Item]) -> None:
         """Count items that are going to be requested, or were in an earlier call."""
         for task, count in Counter(item.task for item in items).items():
-            self._add(TaskProgress(task, count))
+            self.add(TaskProgress(task, count))
 
     def count(self, item: Item, completion: Completion) -> None:
         """Count the result of `item` in this call."""
         result, report = judged(item, completion, self._judge), self.report
-        self._add(result._replace(cost=completion.cost))
+        self.add(result._replace(cost=completion.cost))
         report.answered += result.answered
         report.errors += result.errors
         if completion.error is not None:
@@ -246,7 +245,6 @@ class RunStats:
             report.last_error = completion.error.message
         report.input_tokens = _sum(report.input_tokens, completion.usage.input)
         report.generated_tokens = _sum(report.generated_tokens, completion.usage.generated)
-        self.highest_cost = max(self.highest_cost, completion.cost or 0.0)
         self.count_abandoned(completion)
 
     def count_abandoned(self, completion: Completion) -> None:
@@ -254,30 +252,20 @@ class RunStats:
         self.report.possibly_billed += possibly_billed_attempts(completion)
         self.report.cost = _sum(self.report.cost, completion.cost)
 
-    def count_previous(self, result: TaskProgress) -> None:
-        """Count the result of a request in an earlier call, without its cost."""
-        self._add(result)
-        self._previously_done += 1
-
-    def add_previous_cost(self, task: str, cost: float) -> None:
-        """Add US dollars that an earlier call paid for an attempt at an item of `task`."""
-        self.highest_cost = max(self.highest_cost, cost)
-        self._add(TaskProgress(task, cost=cost))
-
     def progress(self, **of_scheduler: Any) -> RunProgress:
         """Return the progress, with the fields that only the scheduler knows."""
         return RunProgress(
             tasks=tuple(self._tasks.values()),
-            previously_done=self._previously_done,
+            previously_done=self.previously_done,
             retries=self.report.retries,
             seconds=self._clock() - self._start,
             **of_scheduler,
         )
 
-    def _add(self, result: TaskProgress) -> None:
-        self._tasks[result.task] = self._tasks.get(result.task, TaskProgress(result.task)).plus(
-            result
-        )
+    def add(self, result: TaskProgress) -> None:
+        """Count a result, or a part of one, for the whole run and not for this call."""
+        task = result.task
+        self._tasks[task] = self._tasks.get(task, TaskProgress(task)).plus(result)
 
 
 def _sum(total: Any, value: Any) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from numbench.errors import BadInput
 from numbench.horizon.items import ItemSequences, parse_id
@@ -16,11 +16,6 @@ from numbench.runner.resolution import interleave
 if TYPE_CHECKING:
     from numbench.horizon.measurement import TaskMeasurement
 
-MAX_REJECTIONS = 30
-"""Items that may be rejected for their content or length before any other is answered."""
-
-_REJECTIONS_PER_TASK = 10
-
 Judge = Callable[[Item, Completion], bool | None]
 
 
@@ -28,12 +23,7 @@ class DatasetRequests:
     """The requests of a run on a dataset, all of which may be sent at once.
 
     open_count: number of requests without a result. skipped: of those that earlier calls completed.
-    With `max_rejections` rejected requests and no answer the run stops, with `rejection_hint`.
     """
-
-    rejection_hint = "add --retry error to send them again"
-    max_rejections = MAX_REJECTIONS
-    complete = 0
 
     def __init__(self, requests: Sequence[ItemSample], open_requests: Sequence[ItemSample]) -> None:
         self._requests, self._open = requests, list(open_requests)
@@ -53,7 +43,7 @@ class DatasetRequests:
         self.open_count -= 1
         return []
 
-    def horizons(self) -> dict[str, str]:
+    def progress_fields(self) -> dict[str, Any]:
         """Return nothing."""
         return {}
 
@@ -64,8 +54,6 @@ class HorizonRequests:
     A round is on disk before it is asked, and the next round of a task begins when all of its
     answers are known; an item that fails for a while keeps its round open until the next call.
     """
-
-    rejection_hint = "choose another --out to send them again"
 
     def __init__(
         self,
@@ -94,18 +82,6 @@ class HorizonRequests:
             if measurement.stop_reason is None
         )
 
-    @property
-    def complete(self) -> int:
-        """The number of tasks whose measurement is complete."""
-        return sum(each.stop_reason is not None for each in self._measurements.values())
-
-    @property
-    def max_rejections(self) -> int:
-        """Some for each task, of which a model may answer one late; none if nothing is open."""
-        if not self.open_count:
-            return 0
-        return max(MAX_REJECTIONS, _REJECTIONS_PER_TASK * len(self._measurements))
-
     def start(self) -> list[ItemSample]:
         """Return the open requests of the present rounds, or of those that follow them."""
         tasks = [[*self._open_requests(task), *self._advance(task)] for task in self._measurements]
@@ -127,9 +103,13 @@ class HorizonRequests:
         self._complete_item(requested.item.id, requested.task)
         return self._advance(requested.task)
 
-    def horizons(self) -> dict[str, str]:
-        """Return the estimate of each task from its complete rounds, and why it is complete."""
-        return {task: _describe(each) for task, each in self._measurements.items()}
+    def progress_fields(self) -> dict[str, Any]:
+        """Return the fields of RunProgress about the estimates from the complete rounds."""
+        measurements = self._measurements
+        return {
+            "horizons": {task: _describe(each) for task, each in measurements.items()},
+            "complete": sum(each.stop_reason is not None for each in measurements.values()),
+        }
 
     def _resume(self) -> None:
         """Take earlier calls into account. Raises ValueError for an id that names no item."""

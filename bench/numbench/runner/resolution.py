@@ -33,8 +33,8 @@ from numbench.models import (
     Server,
     describe_model,
 )
-from numbench.models.prices import Price, find_price
-from numbench.records import PAPER, HorizonInfo, Item, ItemSample, RunInfo, parse_shard
+from numbench.models.prices import Price, find_price, with_cost
+from numbench.records import PAPER, Completion, HorizonInfo, Item, ItemSample, RunInfo, parse_shard
 from numbench.runner.few_shot import Examples, examples, examples_sha256, messages_before
 from numbench.runner.spec import (
     SMALLEST_MAX_SIZE,
@@ -59,6 +59,7 @@ _PREVIEWED_SIZE = 4
 """The size of the question of a measurement whose request is shown and recorded."""
 
 _T = TypeVar("_T")
+_CompletionT = TypeVar("_CompletionT", bound=Completion)
 
 
 @dataclass(frozen=True)
@@ -94,6 +95,11 @@ class ResolvedRun:
             return None
         full = input_tokens * self.price.input + generated_tokens * self.price.output
         return full / 1e6 * (1 - self.discount)
+
+    def with_cost(self, completion: _CompletionT, is_batch: bool = False) -> _CompletionT:
+        """Return a completion with its cost, as far as it is known."""
+        discount = self.description.provider.batch_discount
+        return with_cost(completion, self.price, discount if is_batch else 0.0)
 
     @cached_property
     def items_by_task(self) -> dict[str, list[Item]]:

@@ -1,49 +1,25 @@
-"""What a run has on disk, and what the schedulers share: their policy, and how results are stored.
-
-The responses on disk say which requests are open, and what they have cost.
-"""
+"""What a run has on disk: the responses say which requests are open, and what they have cost."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Container, Iterable
+from collections.abc import Collection, Container, Iterable
 from dataclasses import dataclass, field, replace
 from itertools import chain
-from typing import Literal, get_args
+from typing import Literal
 
 import msgspec
 
 from numbench.errors import BadInput
 from numbench.horizon.items import AskedItems
-from numbench.journal import INFO, Journal, iter_responses, lost_requests, read_jobs, timestamp
+from numbench.journal import INFO, iter_responses, lost_requests, read_jobs
 from numbench.jsonl import read_json
-from numbench.models.base import DEFAULT_TIMEOUT_SECONDS, Request
-from numbench.models.prices import with_cost
-from numbench.records import (
-    Completion,
-    Failure,
-    Item,
-    ItemSample,
-    Job,
-    Response,
-    RunInfo,
-    Scalar,
-    possibly_billed_attempts,
-)
+from numbench.records import Item, ItemSample, Response, RunInfo, possibly_billed_attempts
 from numbench.records import request_id as request_id_of
 from numbench.runner.budget import Budget, RunCosts, expected_costs, highest_costs
-from numbench.runner.progress import (
-    ProgressCallback,
-    RunProgress,
-    RunStats,
-    ScoreCallback,
-    TaskProgress,
-    judged,
-)
-from numbench.runner.request_source import RequestSource
+from numbench.runner.progress import RunStats, ScoreCallback, TaskProgress, judged
 from numbench.runner.resolution import ResolvedRun
 from numbench.runner.spec import RetryKind
-from numbench.runner.throttle import RequestPacer
 from numbench.served_models import ServedModels
 
 Outcomes = dict[str, RetryKind | Literal["failed"] | None]
@@ -111,10 +87,11 @@ class RunState:
         tasks = {request.item.id: request.task for request in requests.values()}
         for request_id, result in self.results.items():
             if request_id in requests and request_id not in open_ids:
-                stats.count_previous(result)
+                stats.add(result)
+                stats.previously_done += 1
         for item_id, dollars in self.costs:
             if item_id in tasks:
-                stats.add_previous_cost(tasks[item_id], dollars)
+                stats.add(TaskProgress(tasks[item_id], cost=dollars))
         return stats
 
 
@@ -127,7 +104,6 @@ def read_state(resolved: ResolvedRun, judge: ScoreCallback | None = None) -> Run
     folder, state = resolved.folder, RunState()
     active = [job for job in read_jobs(folder).values() if job.is_active]
     job_of = {request_id: job.id for job in active for request_id in job.items}
-    discount = resolved.description.provider.batch_discount
     asked = {item.id: item for items in resolved.items_by_task.values() for item in items}
     is_horizon = isinstance(resolved.dataset, AskedItems)
     # What a killed call left in flight has no response before the journal is opened.
@@ -137,8 +113,7 @@ def read_state(resolved: ResolvedRun, judge: ScoreCallback | None = None) -> Run
             item = _horizon_item(resolved.dataset, response.item_id)
         # An item's own string takes no further memory.
         request_id = request_id_of(item.id if item else response.item_id, response.sample)
-        was_batch = "batch_job" in response.extra
-        response = with_cost(response, resolved.price, discount if was_batch else 0.0)
+        response = resolved.with_cost(response, is_batch="batch_job" in response.extra)
         if job_of.get(request_id) == response.extra.get("batch_job", ()):
             del job_of[request_id]
         item_id = item.id if item else response.item_id
@@ -202,134 +177,26 @@ def open_requests(
 def open_costs(budget: Budget, resolved: ResolvedRun, state: RunState) -> RunCosts:
     """Return the share of a run in a budget, with the cost of its earlier calls.
 
-    Raises BadInput if an earlier answer has no known cost, or if a batch job, whose requests are
-    sent all at once, has a task of unknown cost.
+    Raises BadInput if there is a limit and an earlier answer has no known cost, or a batch job,
+    whose requests are sent all at once, has a task of unknown cost.
     """
-    if state.unpriced is not None:
+    if budget.is_limited and state.unpriced is not None:
         raise BadInput(
             f"the run contains an answer of unknown cost ({state.unpriced}), so --max-cost cannot "
             "be enforced; choose another --out"
         )
     budget.recorded.pop(resolved.folder, None)
-    costs = RunCosts(budget, expected_costs(resolved), highest_costs(resolved))
+    expected = expected_costs(resolved) if budget.is_limited else {}
+    costs = RunCosts(budget, expected, highest_costs(resolved) if budget.is_limited else {})
     for item_id, dollars in state.costs:
         costs.add_cost(resolved.dataset.task_of(item_id), dollars)
     for item_id, attempts in state.possibly_billed.items():
         task = resolved.dataset.task_of(item_id)
         costs.add_possibly_billed(task, attempts, is_earlier=True)
     unknown = [task for task in resolved.tasks if costs.tasks[task].estimate is None]
-    if resolved.spec.batch and unknown:
+    if budget.is_limited and resolved.spec.batch and unknown:
         raise BadInput(
             f"the cost per item of {', '.join(unknown)} is unknown for {resolved.spec.model}, so "
             "--max-cost cannot be enforced for a batch: omit --batch or --max-cost"
         )
     return costs
-
-
-@dataclass(frozen=True)
-class RetryPolicy:
-    """Concurrency, retries and time limits of a run. Times are in seconds.
-
-    backoff, max_backoff: scale and bound of the waits between attempts, unless the provider names
-    one. max_retry_after: the longest wait that a Retry-After header may impose.
-    interrupt_grace: how long requests in flight may take to finish after an interrupt.
-    outage_timeout: how long no item may be answered, after some were or because of a rate limit,
-    before the run gives up.
-    timeout: how long one request may take. time_limit: when to stop sending new requests.
-    job_lookup_timeout: how long to look for a batch job whose submission was cut off.
-    poll_interval, max_poll_interval: first and longest wait between two looks at batch jobs.
-    max_batch_attempts: number of batch jobs that may contain the same item.
-    """
-
-    concurrency: int = 16
-    max_attempts: int = 6
-    backoff: float = 1.0
-    max_backoff: float = 60.0
-    max_retry_after: float = 3600.0
-    interrupt_grace: float = 20.0
-    outage_timeout: float = 600.0
-    timeout: float = DEFAULT_TIMEOUT_SECONDS
-    time_limit: float | None = None
-    job_lookup_timeout: float = 60.0
-    poll_interval: float = 5.0
-    max_poll_interval: float = 60.0
-    max_batch_attempts: int = 3
-
-
-@dataclass(frozen=True)
-class RunContext:
-    """What a scheduler needs of a run.
-
-    source: where the requests come from. build_request: returns the messages and settings of
-    one. on_progress: called after every change. with_cost: adds the cost to a completion, as far as
-    it is known. costs: None without a cost limit. stats: counts the whole run. state: what earlier
-    calls left. new_token_limit: of the requests of this call, None if it is that of the run. pacer:
-    the cap on requests per minute, None for no cap.
-    """
-
-    source: RequestSource
-    build_request: Callable[[ItemSample], Request]
-    journal: Journal
-    policy: RetryPolicy
-    on_progress: ProgressCallback
-    with_cost: Callable[[Completion], Completion]
-    costs: RunCosts | None
-    stats: RunStats
-    state: RunState = field(default_factory=RunState)
-    new_token_limit: int | None = None
-    pacer: RequestPacer | None = None
-
-    async def store(
-        self,
-        requested: ItemSample,
-        completion: Completion,
-        attempts: int,
-        paid: float = 0.0,
-        job: Job | None = None,
-    ) -> None:
-        """Return once the result of a request is on disk, and add its cost to the budget.
-
-        paid: US dollars of failed attempts, which are in the budget already. job: the batch job
-        that the result is from. It may be of an earlier call, with another token limit.
-        """
-        notes: dict[str, Scalar] = {} if job is None else {"batch_job": job.id}
-        outcome = self.state.outcomes.get(requested.id)
-        if outcome in get_args(RetryKind):
-            limit = job.max_tokens if job else self.new_token_limit
-            notes |= {"retry_of": outcome} | ({} if limit is None else {"max_tokens": limit})
-        await self.journal.append(make_response(requested, completion, attempts, **notes))
-        if self.costs:
-            self.costs.count(requested, completion, paid)
-
-    def count(self, requested: ItemSample, completion: Completion) -> list[ItemSample]:
-        """Count a result that is on disk, and return the requests that it unlocks."""
-        unlocked = self.source.record(requested, completion)
-        self.stats.expect(each.item for each in unlocked)
-        self.stats.count(requested.item, completion)
-        self.state.served.count(completion)
-        return unlocked
-
-    def report(self, progress: RunProgress) -> None:
-        """Show the progress of the run."""
-        horizons, complete = self.source.horizons(), self.source.complete
-        self.on_progress(progress._replace(horizons=horizons, complete=complete))
-
-
-def make_response(
-    requested: ItemSample, completion: Completion, attempts: int, **extra: Scalar
-) -> Response:
-    """Return the journal record of a completion, stamped with the current time."""
-    fields = {name: getattr(completion, name) for name in Completion.__struct_fields__}
-    fields["extra"] = completion.extra | extra
-    return Response(
-        item_id=requested.item.id,
-        sample=requested.sample,
-        attempts=attempts,
-        at=timestamp(),
-        **fields,
-    )
-
-
-def is_retryable(failure: Failure | None) -> bool:
-    """Return whether a further attempt may succeed."""
-    return failure is not None and failure.kind in ("rate_limit", "transient")

@@ -6,8 +6,8 @@ import asyncio
 import heapq
 import random
 from collections import deque
-from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
 from msgspec.structs import replace
 
@@ -15,13 +15,18 @@ from numbench.errors import NumbenchError
 from numbench.models.base import Model
 from numbench.models.failures import connection_error
 from numbench.records import POSSIBLY_BILLED, Completion, Failure, ItemSample
-from numbench.runner.progress import RunProgress
 from numbench.runner.refusal import Refusal
-from numbench.runner.run_state import RunContext, is_retryable, make_response
+from numbench.runner.scheduling import Scheduler, is_retryable, make_response
 from numbench.runner.throttle import Throttle
 
 MAX_CONSECUTIVE_FAILURES = 10
 """Items that may fail in a row, each after all its attempts, before a run gives up."""
+
+MAX_REJECTIONS = 120
+"""Items that may be rejected for their content or length before any other is answered.
+
+A horizon measurement has twelve tasks, of which a model may answer one late.
+"""
 
 MAX_LOST_RESPONSES = 3
 """How often a request is sent whose response does not arrive: each of them may be billed."""
@@ -74,47 +79,42 @@ class _Attempts:
         return replace(completion, cost=cost, extra=extra)
 
 
-class RequestScheduler:
+@dataclass(kw_only=True, eq=False)
+class RequestScheduler(Scheduler):
     """Sends the items of a run one request each. A response is on disk before it is counted.
 
     An item is begun when there is room for it, and then sent again until it is answered or has
     failed. At most `concurrency` items are begun, and requests in flight, at any time.
     """
 
-    def __init__(self, model: Model, context: RunContext, requests: Iterable[ItemSample]) -> None:
-        """`requests`: those that may be sent now."""
-        self.stats = context.stats
-        self.reached_time_limit = False
-        self._model, self._context = model, context
-        self._policy, self._costs, self._source = context.policy, context.costs, context.source
-        self._new = deque(requests)
+    client: Model
+
+    def __post_init__(self) -> None:
+        self._new = deque(self.requests)
         self._begun: dict[str, _Attempts] = {}
         self._due: list[tuple[float, str, _Attempts]] = []
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._attempt_tasks: set[asyncio.Task[None]] = set()
         self._timer: asyncio.TimerHandle | None = None
-        self._stop, self._interrupted = asyncio.Event(), asyncio.Event()
+        self._stop, self._stopped_by_user = asyncio.Event(), asyncio.Event()
         self._error: Exception | None = None
-        self._throttle = Throttle(
-            self._policy.concurrency, self._policy.max_retry_after, context.pacer
-        )
+        self._throttle = Throttle(self.policy.concurrency, self.policy.max_retry_after, self.pacer)
         self._consecutive_failures = 0
         self._start = 0.0
         self._last_answer: float | None = None
         # A server that has replied, to this call or an earlier one, is only out of reach.
-        self._was_reached = self._has_answers = not context.journal.is_empty
+        self._was_reached = self._has_answers = not self.journal.is_empty
         self._failing: set[str] = set()
         self._last_failure = ""
 
-    async def run(self) -> None:
+    async def send_all(self) -> None:
         """Send all items, or until interrupted. Raises NumbenchError if none can be answered."""
         self._start = _now()
         heartbeat = asyncio.create_task(self._report_periodically())
-        if self._costs:
-            self._costs.budget.on_release.append(self._send)
+        self.costs.budget.on_release.append(self._send)
         try:
             self._send()
             try:
-                await asyncio.wait_for(self._stop.wait(), self._policy.time_limit)
+                await asyncio.wait_for(self._stop.wait(), self.policy.time_limit)
             except TimeoutError:
                 self.reached_time_limit = True
                 self._stop.set()
@@ -123,43 +123,41 @@ class RequestScheduler:
             self._stop.set()
             if self._timer:
                 self._timer.cancel()
-            if self._costs:
-                self._costs.budget.on_release.remove(self._send)
-            unfinished = [heartbeat, *self._tasks]
+            self.costs.budget.on_release.remove(self._send)
+            unfinished = [heartbeat, *self._attempt_tasks]
             for task in unfinished:
                 task.cancel()
             await asyncio.gather(*unfinished, return_exceptions=True)
             try:
                 await self._store_abandoned()
             finally:
-                if self._costs:
-                    self._costs.end()
+                for request_id in self._begun:
+                    self.costs.release(request_id)
         if self._error is not None:
             raise self._error
-        if self._context.journal.is_full:
-            raise NumbenchError(f"{self._context.journal.path}: No space left on device: make room")
+        if self.journal.is_full:
+            raise NumbenchError(f"{self.journal.path}: No space left on device: make room")
 
-    def interrupt(self) -> None:
+    def stop(self) -> None:
         """Send nothing more, and wait a limited time for the requests in flight."""
         self._stop.set()
-        self._interrupted.set()
+        self._stopped_by_user.set()
 
-    @property
-    def progress(self) -> RunProgress:
-        """The progress of the run."""
-        in_flight, now = self._throttle.in_flight, _now()
-        is_ending = self._stop.is_set() and in_flight
-        note = "stopping: waiting for requests in flight" if is_ending else ""
+    def progress_fields(self) -> dict[str, Any]:
+        """Return what is in flight, and what is waited for."""
+        in_flight, now, note = self._throttle.in_flight, _now(), ""
         seconds = self._throttle.pacer_seconds(now) if self._new or self._due else 0.0
-        if not note and seconds >= PROGRESS_INTERVAL_SECONDS:
+        if self._stop.is_set() and in_flight:
+            note = "stopping: waiting for requests in flight"
+        elif seconds >= PROGRESS_INTERVAL_SECONDS:
             note = f"next request in {seconds:.0f} s (--rpm)"
-        return self.stats.progress(
-            in_flight=in_flight,
-            concurrency_limit=self._throttle.limit,
-            pause_seconds=0.0 if self._stop.is_set() else self._throttle.pause_seconds(now),
-            note=note,
-            last_failure=self._last_failure,
-        )
+        return {
+            "in_flight": in_flight,
+            "concurrency_limit": self._throttle.limit,
+            "pause_seconds": 0.0 if self._stop.is_set() else self._throttle.pause_seconds(now),
+            "note": note,
+            "last_failure": self._last_failure,
+        }
 
     def _send(self) -> None:
         """Send every request that may be sent now, and come back when the next one may be."""
@@ -181,20 +179,20 @@ class RequestScheduler:
                 return
             self._throttle.start(now)
             task = asyncio.create_task(self._attempt(attempts, now))
-            self._tasks.add(task)
-            task.add_done_callback(self._tasks.discard)
+            self._attempt_tasks.add(task)
+            task.add_done_callback(self._attempt_tasks.discard)
 
     def _next(self, now: float) -> _Attempts | None:
         """Return the next request to send; None if all have to wait.
 
         A new item goes first, so that `concurrency` items are begun while the provider fails.
         """
-        if self._new and len(self._begun) < self._policy.concurrency:
+        if self._new and len(self._begun) < self.policy.concurrency:
             requested = self._new[0]
-            if self._costs is None or self._costs.admit(requested):
+            if self.costs.admit(requested):
                 self._begun[requested.id] = _Attempts(self._new.popleft())
                 return self._begun[requested.id]
-            if self._costs.budget.is_closed and not self._begun:
+            if self.costs.budget.is_closed and not self._begun:
                 self._stop.set()
         is_due = self._due and self._due[0][0] <= now
         return heapq.heappop(self._due)[2] if is_due else None
@@ -212,7 +210,7 @@ class RequestScheduler:
                 self.stats.report.retries += 1
                 due = _now() + self._wait_seconds(attempts, error)
                 heapq.heappush(self._due, (due, attempts.requested.id, attempts))
-                self._report_progress()
+                self.report_progress()
         except BaseException as error:
             # Before any other request is sent.
             self._stop.set()
@@ -224,22 +222,24 @@ class RequestScheduler:
 
     async def _answer(self, attempts: _Attempts, start: float) -> Completion | None:
         """Return the result of one attempt, with its cost; None if the run has just stopped."""
-        requested, journal = attempts.requested, self._context.journal
+        requested = attempts.requested
         completion: Completion | None = None
         try:
             if self._stop.is_set():
                 return None
-            journal.record_sent(requested)
+            self.journal.record_sent(requested)
             attempts.number += 1
             attempts.is_in_flight = True
-            completion = await self._model.answer(*self._context.build_request(requested))
+            completion = await self.client.answer(
+                *self.resolved.request(requested, self.policy.timeout)
+            )
         finally:
             self._throttle.end(completion, start, _now())
             self._send()
         attempts.is_in_flight = False
         if completion.latency is None:
             completion = replace(completion, latency=round(_now() - start, 6))
-        completion = self._context.with_cost(completion)
+        completion = self.resolved.with_cost(completion)
         error = completion.error
         self._was_reached |= error is None or connection_error(error) is None
         if error is None:
@@ -250,31 +250,29 @@ class RequestScheduler:
         self._last_failure = error.text
         if completion.cost is not None:
             attempts.failed_cost += completion.cost
-            if self._costs:
-                self._costs.add_cost(requested.task, completion.cost)
+            self.costs.add_cost(requested.task, completion.cost)
         elif error.possibly_billed:
             attempts.lost_responses += error.status is None
             self._count_possibly_billed(attempts)
         else:
-            journal.record_sent(requested, -1)
+            self.journal.record_sent(requested, -1)
         return completion
 
     async def _finish(self, attempts: _Attempts, completion: Completion) -> None:
         """Store the result of a request. Raises NumbenchError if the run cannot go on."""
         requested, error = attempts.requested, completion.error
         if error is not None and (error.kind == "run" or self._is_out_of_reach(error)):
-            raise Refusal(self._model.name, error, had_answers=self._has_answers)
-        await self._context.store(requested, completion, attempts.number, attempts.failed_cost)
-        if self._context.journal.is_full:
+            raise Refusal(self.client.name, error, had_answers=self._has_answers)
+        await self.store(requested, completion, attempts.number, attempts.failed_cost)
+        if self.journal.is_full:
             self._stop.set()
         del self._begun[requested.id]
         try:
-            self._new.extend(self._context.count(requested, completion))
+            self._new.extend(self.count(requested, completion))
         finally:
             # Only now, because no item that is begun and none that is new would end the run.
-            if self._costs:
-                self._costs.release(requested.id)
-        self._report_progress()
+            self.costs.release(requested.id)
+        self.report_progress()
         if error is None:
             self._consecutive_failures = 0
             self._last_answer = _now()
@@ -283,14 +281,15 @@ class RequestScheduler:
         self._consecutive_failures += error.kind != "item"
         if self._consecutive_failures >= MAX_CONSECUTIVE_FAILURES:
             raise NumbenchError(
-                f"{self._model.name}: {MAX_CONSECUTIVE_FAILURES} items in a row failed, the last "
+                f"{self.client.name}: {MAX_CONSECUTIVE_FAILURES} items in a row failed, the last "
                 f"with: {error.message}"
             )
-        is_enough = self.stats.report.permanent_errors >= self._source.max_rejections
+        is_enough = self.stats.report.permanent_errors >= MAX_REJECTIONS
         if is_enough and not self.stats.progress().overall.answered:
             raise NumbenchError(
-                f"{self._model.name}: all of the first {self.stats.report.errors} items were "
-                f"rejected, the last with: {error.message}; {self._source.rejection_hint}"
+                f"{self.client.name}: all of the first {self.stats.report.errors} items were "
+                f"rejected, the last with: {error.message}; to send them again, choose another "
+                "--out, or add --retry error to numbench run"
             )
 
     def _is_repeated(self, attempts: _Attempts, error: Failure) -> bool:
@@ -302,9 +301,9 @@ class RequestScheduler:
         """
         if not is_retryable(error) or attempts.lost_responses >= MAX_LOST_RESPONSES:
             return False
-        if self._costs and not self._costs.budget.covers_requests_in_flight:
+        if not self.costs.budget.covers_requests_in_flight:
             return False
-        max_attempts = self._policy.max_attempts
+        max_attempts = self.policy.max_attempts
         if self._is_out_of_reach(error):
             return attempts.number < min(FIRST_CONNECTION_ATTEMPTS, max_attempts)
         is_limited = error.kind == "rate_limit" or (
@@ -319,15 +318,15 @@ class RequestScheduler:
         else:
             is_outage = len(self._failing) >= OUTAGE_THRESHOLD
             since_answer = _now() - self._last_answer
-        return is_outage and since_answer < self._policy.outage_timeout
+        return is_outage and since_answer < self.policy.outage_timeout
 
     def _wait_seconds(self, attempts: _Attempts, error: Failure) -> float:
         """Return the wait that the provider asks for, else an exponential one with jitter."""
         if error.retry_after is not None:
-            return min(error.retry_after, self._policy.max_retry_after)
+            return min(error.retry_after, self.policy.max_retry_after)
         # Beyond 2**32 the bound is `max_backoff` for any scale.
-        longest = self._policy.backoff * 2 ** min(attempts.number - 1, 32)
-        return random.uniform(0.0, min(longest, self._policy.max_backoff))
+        longest = self.policy.backoff * 2 ** min(attempts.number - 1, 32)
+        return random.uniform(0.0, min(longest, self.policy.max_backoff))
 
     def _is_out_of_reach(self, error: Failure) -> bool:
         """Return whether there is no connection to a server that has never replied to the run."""
@@ -335,25 +334,24 @@ class RequestScheduler:
 
     def _count_possibly_billed(self, attempts: _Attempts) -> None:
         attempts.possibly_billed += 1
-        if self._costs:
-            self._costs.add_possibly_billed(attempts.requested.task)
+        self.costs.add_possibly_billed(attempts.requested.task)
 
     async def _drain(self) -> None:
         """Wait for the requests in flight: they may have been paid for."""
-        journal, has_failed = self._context.journal, self._error is not None
-        ended = asyncio.gather(*self._tasks, return_exceptions=True)
+        journal, has_failed = self.journal, self._error is not None
+        ended = asyncio.gather(*self._attempt_tasks, return_exceptions=True)
         if has_failed and (self._last_answer is None or journal.failed):
             await asyncio.wait((ended,), timeout=SHUTDOWN_GRACE_SECONDS)
             return
         if has_failed or self.reached_time_limit or journal.is_full:
-            interrupted = asyncio.ensure_future(self._interrupted.wait())
+            interrupted = asyncio.ensure_future(self._stopped_by_user.wait())
             await asyncio.wait(
                 (ended, interrupted),
-                timeout=self._policy.timeout,
+                timeout=self.policy.timeout,
                 return_when=asyncio.FIRST_COMPLETED,
             )
             interrupted.cancel()
-        await asyncio.wait((ended,), timeout=self._policy.interrupt_grace)
+        await asyncio.wait((ended,), timeout=self.policy.interrupt_grace)
 
     async def _store_abandoned(self) -> None:
         """Store what requests may have cost that the end of the run cut off."""
@@ -368,19 +366,16 @@ class RequestScheduler:
             if attempts.is_in_flight and not is_refused:
                 self._count_possibly_billed(attempts)
             may_cost = attempts.possibly_billed or attempts.failed_cost
-            if may_cost and not self._context.journal.failed:
+            if may_cost and not self.journal.failed:
                 completion = attempts.final(Completion(error=failure))
                 self.stats.count_abandoned(completion)
                 response = make_response(attempts.requested, completion, attempts.number)
-                await self._context.journal.append(response)
+                await self.journal.append(response)
 
     async def _report_periodically(self) -> None:
         while True:
-            self._report_progress()
+            self.report_progress()
             await asyncio.sleep(PROGRESS_INTERVAL_SECONDS)
-
-    def _report_progress(self) -> None:
-        self._context.report(self.progress)
 
 
 def _now() -> float:

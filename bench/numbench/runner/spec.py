@@ -344,21 +344,18 @@ def _check_bounds(each: Field[Any], value: Any) -> None:
         raise BadInput(f"{option_name(each.name)} {value:g}: give a number above {above:g}")
 
 
-_PARAMETERS_OF = {
-    "--max-tokens": {"maxtokens", "maxcompletiontokens", "maxoutputtokens"},
-    "--model": {"model"},
-    "--samples": {"n", "candidatecount", "bestof"},
-    "--seed": {"seed"},
-    "--structured or --no-structured": {"responsemimetype", "responsejsonschema"}
-    | {"responseformat", "responseschema"},
-    "--temperature": {"temperature"},
+_ADVICE = {
+    "maxtokens maxcompletiontokens maxoutputtokens": "use --max-tokens",
+    "model": "use --model",
+    "n candidatecount bestof": "use --samples",
+    "seed": "use --seed",
+    "responsemimetype responsejsonschema responseformat responseschema": "use --structured or "
+    "--no-structured",
+    "temperature": "use --temperature",
+    "background contents input instructions messages prompt stream streamoptions system "
+    "systeminstruction": "numbench sets this parameter; omit it",
 }
-"""The parameters that an option sets, by their names in lower case without underscores."""
-
-_OWN_PARAMETERS = {"background", "contents", "input", "instructions", "messages", "prompt"} | {
-    "stream", "streamoptions", "system", "systeminstruction"
-}  # fmt: skip
-"""Parameters that the runner sets itself."""
+"""What to do instead of some parameters, by their names in lower case without underscores."""
 
 _OWN_HEADERS = {"accept-encoding", "anthropic-version", "connection", "content-length"} | {
     "content-type", "host", "transfer-encoding"
@@ -409,13 +406,11 @@ def check_params(params: Mapping[str, object], level_request: Mapping[str, objec
             raise BadInput(f"--param {key!r}: names are texts that are not empty")
         # The fields of this object are parameters like those at the top level.
         name = names[1] if names[0] == "generationconfig" and len(names) > 1 else names[0]
-        if name in _OWN_PARAMETERS:
-            raise BadInput(f"--param {key}: numbench sets this parameter; omit it")
         if names[:2] == ["text", "format"]:
             name = "responseformat"
-        for option_, its_parameters in _PARAMETERS_OF.items():
-            if name in its_parameters:
-                raise BadInput(f"--param {key}: use {option_}")
+        for refused, advice in _ADVICE.items():
+            if name in refused.split():
+                raise BadInput(f"--param {key}: {advice}")
         if names[-1] in level_names:
             raise BadInput(
                 f"--param {key}: --reasoning sets it; omit one of them (without --reasoning, a "

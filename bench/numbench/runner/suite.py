@@ -21,17 +21,11 @@ from numbench.jsonl import decode_error_message
 from numbench.models.catalogue import bundled_model, levels_of_model
 from numbench.models.facts import catalogue_path
 from numbench.runner.budget import Budget, published_configurations
-from numbench.runner.execution import (
-    CostLimitReached,
-    Execution,
-    RunInterrupted,
-    TimeLimitReached,
-    open_run,
-    run_to_end,
-)
-from numbench.runner.planning import Plan, plan
+from numbench.runner.execution import open_run, run_to_end
+from numbench.runner.planning import Plan, missing_keys, plan
 from numbench.runner.progress import RunReport, ScoreCallback, show_progress
 from numbench.runner.resolution import describe, folder_name
+from numbench.runner.scheduling import LimitReached, RunInterrupted, Scheduler
 from numbench.runner.spec import RunSpec, convert_option, options_of
 from numbench.runner.throttle import RequestPacer
 from numbench.signals import stop_on_signals
@@ -199,7 +193,11 @@ def run_suite(
     NumbenchError if a run failed.
     """
     pending = [each for each in plans if each.is_open]
-    _check_keys(pending)
+    if missing := missing_keys(pending):
+        raise BadInput(
+            f"the suite needs more API keys: set {', '.join(missing)} in the environment "
+            "(--dry-run shows which keys are set)"
+        )
     limit = next((each.spec.max_cost for each in plans if each.spec.max_cost is not None), None)
     recorded = {each.path: each.committed for each in plans}
     budget = None if limit is None else Budget(limit, recorded)
@@ -219,7 +217,7 @@ class _Suite:
     on_done: Callable[[RunReport], None]
     on_failed: Callable[[str], None]
     start: float = field(default_factory=time.monotonic)
-    active: set[Execution] = field(default_factory=set)
+    active: set[Scheduler] = field(default_factory=set)
     reports: list[RunReport] = field(default_factory=list)
     failed: list[str] = field(default_factory=list)
     end: RunInterrupted | NumbenchError | None = None
@@ -239,13 +237,13 @@ class _Suite:
     def interrupt(self) -> None:
         """Start no further run, and end those that are executed in an orderly way."""
         self.is_stopped = True
-        for execution in list(self.active):
-            execution.interrupt()
+        for scheduler in list(self.active):
+            scheduler.interrupt()
 
     def cancel(self) -> None:
         """End at once."""
-        for execution in list(self.active):
-            execution.cancel()
+        for scheduler in list(self.active):
+            scheduler.cancel()
 
     def result(self) -> tuple[RunReport, ...]:
         """Return the reports. Raises what ended the suite, or NumbenchError if a run failed."""
@@ -257,15 +255,15 @@ class _Suite:
                 f"({', '.join(self.failed)}); the others are done; run the same command again to "
                 "retry"
             )
-        order = [each.path for each in self.plans]
-        return tuple(sorted(self.reports, key=lambda report: order.index(report.path)))
+        done = {report.path: report for report in self.reports}
+        return tuple(done[each.path] for each in self.plans if each.path in done)
 
     async def _run_group(self, plans: Sequence[Plan], as_lines: bool) -> None:
         pacers: dict[int, RequestPacer] = {}
         for each in plans:
             if self.is_stopped:
                 return
-            rpm, name = each.spec.rpm, f"{each.spec.model} {each.level}"
+            rpm = each.spec.rpm
             pacer = pacers.setdefault(rpm, RequestPacer(rpm)) if rpm else None
             try:
                 report = await self._run_one(each, as_lines, pacer)
@@ -273,14 +271,14 @@ class _Suite:
                 self.reports.append(report)
             except RunInterrupted as error:
                 self.end = error
-            except (CostLimitReached, TimeLimitReached) as error:
+            except LimitReached as error:
                 # It is the limit of the whole suite.
                 self.is_stopped = True
-                error.args = (f"the suite stopped at {name}: {error}",)
+                error.args = (f"the suite stopped at {each.title}: {error}",)
                 self.end = self.end or error
             except NumbenchError as error:
-                self.failed.append(name)
-                self.on_failed(f"{name} failed: {error}")
+                self.failed.append(each.title)
+                self.on_failed(f"{each.title} failed: {error}")
 
     async def _run_one(self, member: Plan, as_lines: bool, pacer: RequestPacer | None) -> RunReport:
         spec, number = member.spec, self.plans.index(member) + 1
@@ -290,24 +288,10 @@ class _Suite:
         title = f"{number} of {len(self.plans)}: {member.resolved.title}"
         with show_progress(title, as_lines) as on_progress:
             spec = replace(spec, on_progress=on_progress)
-            with open_run(spec, self.judge, self.budget, pacer) as execution:
-                self.active.add(execution)
+            with open_run(spec, self.judge, self.budget, pacer) as scheduler:
+                self.active.add(scheduler)
                 try:
-                    await execution.run()
+                    await scheduler.run()
                 finally:
-                    self.active.discard(execution)
-                return execution.result()
-
-
-def _check_keys(plans: Sequence[Plan]) -> None:
-    missing = {
-        " or ".join(each.resolved.description.provider.key_variables): None
-        for each in plans
-        if not (each.spec.base_url or each.spec.api_key_env)
-        and not each.resolved.description.provider.key_is_set
-    }
-    if missing:
-        raise BadInput(
-            f"the suite needs more API keys: set {', '.join(missing)} in the environment "
-            "(--dry-run shows which keys are set)"
-        )
+                    self.active.discard(scheduler)
+                return scheduler.result()
