@@ -56,18 +56,6 @@ def test_the_baseline_computes_the_new_task(numbench: CommandLine) -> None:
     assert "0 of 6 questions" in wrong
 
 
-def test_models_lists_the_provider_and_its_named_model(numbench: CommandLine) -> None:
-    output = numbench("models")
-    assert "parrot" in output
-    assert "echo/" in output
-
-
-def test_an_unknown_model_of_the_provider_is_one_line(numbench: CommandLine) -> None:
-    output = numbench("run", "--model", "echo/middle", "--dataset", "mixed", code=2)
-    assert "echo/first or echo/last" in output
-    assert len(output.splitlines()) == 1
-
-
 def test_the_price_of_the_plugin_is_used(numbench: CommandLine) -> None:
     plan = numbench("run", "--model", "parrot", "--dataset", "mixed", "--out", "new", "--dry-run")
     assert "$1" in plan
@@ -117,19 +105,3 @@ def test_a_run_from_before_the_plugin_resumes_after_it(packages: Path, tmp_path:
     assert "9 answered" in with_plugin(*arguments, "--limit", "2")
     lines = (tmp_path / "run" / "responses.jsonl").read_text().splitlines()
     assert len({json.loads(line)["item_id"] for line in lines}) == len(lines) == 18
-
-
-def test_generating_v1_is_not_changed_by_the_plugin(packages: Path, tmp_path: Path) -> None:
-    CommandLine(tmp_path, packages)("generate", "--name", "all-tasks", "--size", "2")
-    files = sorted(path.stem for path in (tmp_path / "datasets" / "all-tasks").glob("*.jsonl"))
-    assert len(files) == 9
-    assert "modulo" not in files
-
-
-def test_a_broken_plugin_is_named_in_one_line(packages: Path, tmp_path: Path) -> None:
-    broken = Path(shutil.copytree(packages, tmp_path / "broken"))
-    (broken / "numbench_example" / "modulo.py").write_text("MODULO = 1\n")
-    output = CommandLine(tmp_path, broken)("generate", "--name", "x", "--size", "1", code=2)
-    assert "modulo" in output
-    assert "numbench-example" in output
-    assert len(output.splitlines()) == 1

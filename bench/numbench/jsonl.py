@@ -67,7 +67,7 @@ def write_json(path: Path, record: object) -> None:
     write_atomically(path, msgspec.json.format(msgspec.json.encode(record), indent=2) + b"\n")
 
 
-def write_atomically(path: Path, data: bytes) -> None:
+def write_atomically(path: Path, data: bytes, mode: int = 0o644) -> None:
     """Write `data` to a temporary file in the same folder, sync it, rename it to `path`.
 
     Synced too is the folder, so that the new file survives a power cut.
@@ -79,7 +79,7 @@ def write_atomically(path: Path, data: bytes) -> None:
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
-        os.chmod(temporary, 0o644)
+        os.chmod(temporary, mode)
         os.replace(temporary, path)
     except BaseException:
         os.unlink(temporary)

@@ -10,13 +10,14 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from pathlib import Path
 from typing import NamedTuple
 
 import msgspec
 
 from numbench import jsonl
-from numbench.decimal_numbers import DecimalNumber, format_decimal, normalize, parse_decimal
+from numbench.decimal_numbers import DecimalNumber, format_decimal, parse_decimal
 from numbench.errors import BadInput
 from numbench.records import PAPER, Answer, Item, RunInfo
 from numbench.tasks import PAPER_TASKS, TASKS
@@ -106,27 +107,16 @@ def _change_numbers(answer: Answer, change: Callable[[str], str]) -> Answer:
     return answer if answer.isalpha() else change(answer)
 
 
-def _group_digits(number: str) -> str:
-    whole, point, decimals = number.partition(".")
-    grouped = f"{int(whole.removeprefix('-')):,}"
-    return f"{'-' if whole.startswith('-') else ''}{grouped}{point}{decimals}"
-
-
-def _scientific(number: str) -> str:
-    significand, exponent = normalize(parse_decimal(number))
-    sign, digits = ("-" if significand < 0 else ""), str(abs(significand))
-    fraction = f".{digits[1:]}" if len(digits) > 1 else ""
-    return f"{sign}{digits[0]}{fraction}e{exponent + len(digits) - 1}"
-
-
 TRANSFORMS: dict[str, Transform] = {
     transform.name: transform
     for transform in (
         Transform(
             "grouping", "digits in groups, and semicolons in lists: [1,234,567.5; 8]",
-            notation=_group_digits, separator="; ",
+            notation=lambda number: f"{Decimal(number):,f}", separator="; ",
         ),
-        Transform("scientific", "a power of ten: 1.2345675e6", notation=_scientific),
+        Transform("scientific", "a power of ten: 1.2345675e6",
+            notation=lambda number: f"{Decimal(number).normalize():e}".replace("e+", "e"),
+        ),
         Transform(
             "plus", "a plus sign before positive numbers: +5",
             notation=lambda number: number if number.startswith("-") else f"+{number}",
@@ -258,19 +248,19 @@ def variant_of_run(folder: Path, info: RunInfo) -> Variant:
         raise BadInput(f"{folder}: {error}") from error
     if info.prompt.name == PAPER or info.horizon is not None or info.source == "imported":
         return Variant(load_prompt_set(), transform)
-    own, prompts = folder / STORED_PROMPTS, None
+    own = folder / STORED_PROMPTS
     if own.is_dir():
         prompts = PromptSet(info.prompt.name, own)
     elif info.prompt.name in bundled_sets():
         prompts = load_prompt_set(info.prompt.name)
-    if prompts is not None and prompts.sha256 == info.prompt.sha256:
-        return Variant(prompts, transform)
-    if own.is_dir():
-        raise BadInput(f"{own}: changed since the run; restore the prompts to score it")
-    raise BadInput(
-        f"{folder}: its prompts ({info.prompt.label}) are not in {STORED_PROMPTS}/; restore them "
-        "to score this run"
-    )
+    else:
+        prompts = None
+    if prompts is None or prompts.sha256 != info.prompt.sha256:
+        raise BadInput(
+            f"{own}: the prompts ({info.prompt.label}) are missing, or have changed since the run; "
+            "restore them to score it"
+        )
+    return Variant(prompts, transform)
 
 
 def store_prompts(folder: Path, prompts: PromptSet) -> None:

@@ -61,8 +61,8 @@ def test_generating_again_changes_nothing_and_reports_it(tmp_path: Path) -> None
 def test_questions_of_few_numbers_are_exhausted_at_once_at_any_size(tmp_path: Path) -> None:
     """The number of attempts does not grow with the size."""
     settings = SMALL._replace(tasks=("addition",), max_bits=4)
-    for size, count in ((60, r"only about \d\d"), (99_999_999, "too few")):
-        with pytest.raises(BadInput, match=rf"addition has {count} different test items"):
+    for size in (60, 99_999_999):
+        with pytest.raises(BadInput, match=r"addition has only about \d+ different test items"):
             generate(settings._replace(size=size), tmp_path / "d")
     assert len(generate(settings, tmp_path / "d").dataset.by_task["addition"]) == 20
 
@@ -104,11 +104,11 @@ REFUSALS = [
     ({"max_bits": 8, "tasks": ("std",)}, "std has no questions about integers of few bits"),
     (
         {"tasks": ("division",), "split": "val", "max_bits": 2},
-        r"division has no different val items of at most 2 bits; use another",
+        "division has only about 0 different val items of at most 2 bits; use a smaller",
     ),
-    (COPY, "copy needs --numbers 'size N', the number of its digits"),
-    (COPY | {"question_size": 4097}, "--numbers: size 4097; copy has 1 to 4,096 digits"),
-    ({"tasks": ("long_max",), "question_size": 1}, "size 1; long_max has 2 to 4,096 elements"),
+    (COPY, "copy needs --numbers 'size N' with N from 1 to 4,096, the number of its digits"),
+    (COPY | {"question_size": 4097}, "copy needs --numbers 'size N' with N from 1 to 4,096"),
+    ({"tasks": ("long_max",), "question_size": 1}, "with N from 2 to 4,096, the number of its el"),
     ({"question_size": 9}, "--numbers: division has no sizes; use long_addition"),
     (
         COPY | {"question_size": 1, "size": 9},
@@ -147,7 +147,7 @@ def test_a_folder_with_other_files_is_refused(tmp_path: Path) -> None:
 def test_a_changed_file_is_noticed(tmp_path: Path) -> None:
     generate(SMALL, tmp_path)
     (tmp_path / "mean.jsonl").write_text("")
-    with pytest.raises(BadInput, match=r"mean\.jsonl is missing or differs from the manifest"):
+    with pytest.raises(BadInput, match=r"mean\.jsonl: missing, or its content differs"):
         generate(SMALL, tmp_path)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from pathlib import Path
 
@@ -85,15 +84,3 @@ def test_wrong_use_is_reported_in_one_line(
         error = capsys.readouterr().err
         assert error.count("\n") == 1
         assert message in error
-
-
-def test_help_imports_no_library() -> None:
-    code = (
-        "import sys; from numbench.cli import app\n"
-        "try: app(['export', '--help'])\n"
-        "except SystemExit: pass\n"
-        "print([name for name in ('inspect_ai', 'datasets', 'pyarrow') if name in sys.modules])"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=240)
-    assert "huggingface" in done.stdout
-    assert done.stdout.splitlines()[-1] == "[]"

@@ -102,18 +102,6 @@ def test_every_task_of_the_card_is_registered_in_eval_yaml(folder: Path) -> None
     assert len(benchmark["tasks"]) == 9
 
 
-def test_inspect_accepts_the_fields_of_every_task_in_eval_yaml(folder: Path) -> None:
-    """Its scorers would give other numbers, so what it needs to use them is left out."""
-    yaml = pytest.importorskip("yaml", reason="pip install pyyaml")
-    reader = pytest.importorskip(
-        "inspect_ai._eval.task.hf", reason="pip install 'numbench[inspect]'"
-    )
-    benchmark = yaml.safe_load((folder / "eval.yaml").read_text(encoding="utf-8"))
-    omitted = {"field_spec": {}, "solvers": [{"name": "generate"}], "scorers": [{"name": "exact"}]}
-    for task in benchmark["tasks"]:
-        assert reader.HFTask.model_validate(omitted | task).id == task["id"]
-
-
 @pytest.mark.parametrize("split", ["train", "val"])
 def test_only_a_test_split_is_a_benchmark(split: str, tmp_path: Path) -> None:
     source = small_dataset(tmp_path / "small", split=split)
@@ -155,9 +143,3 @@ def test_foreign_readme_is_not_overwritten(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match="choose another --out"):
         export_huggingface(open_dataset("v1"), tmp_path)
     assert (tmp_path / "README.md").read_text() == "# My project\n"
-
-
-def test_export_can_be_repeated(folder: Path) -> None:
-    before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
-    export_huggingface(open_dataset("v1"), folder)
-    assert {path: path.read_bytes() for path in before} == before

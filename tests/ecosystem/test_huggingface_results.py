@@ -75,30 +75,6 @@ def test_the_hubs_parser_reads_value_date_revision_source_and_notes(
     assert hub.eval_result_entries_to_yaml(list(entries.values())) == content
 
 
-def test_only_what_is_known_is_written(data: Dataset, tmp_path: Path) -> None:
-    folder = run(tmp_path / "run", data, responses())
-    path = folder / "run.json"
-    path.write_text(path.read_text().replace("2025-01-01T00:00:00Z", ""))
-    (file,) = export_eval_results([folder], Benchmark("lab/numbench-v1"), tmp_path / "out")
-    first = yaml.safe_load(file.read_text(encoding="utf-8"))[0]
-    assert first["dataset"] == {"id": "lab/numbench-v1", "task_id": "minmax"}
-    assert set(first) == {"dataset", "value", "notes"}
-
-
-def test_runs_with_other_settings_have_files_of_their_own(data: Dataset, tmp_path: Path) -> None:
-    folders = [
-        run(tmp_path / "a", data, responses()),
-        run(tmp_path / "b", data, responses(), reasoning="high"),
-        run(tmp_path / "c", data, responses(), few_shot=2),
-    ]
-    files = export_eval_results(folders, BENCHMARK, tmp_path / "out")
-    assert sorted(file.name for file in files) == [
-        "numbench-tiny-high-paper.yaml",
-        "numbench-tiny-minimal-paper-2-shot.yaml",
-        "numbench-tiny-minimal-paper.yaml",
-    ]
-
-
 def test_incomplete_runs_are_not_published(data: Dataset, tmp_path: Path) -> None:
     one_task = {f"minmax-{i}": runs.right("minmax", i) for i in range(4)}
     failed = responses(addition_3=runs.failed("addition", 3))
@@ -124,21 +100,16 @@ def test_runs_of_several_models_or_equal_settings_are_rejected(
     data: Dataset, tmp_path: Path
 ) -> None:
     folders = [run(tmp_path / name, data, responses()) for name in "ab"]
-    with pytest.raises(BadInput, match="have the same settings"):
+    with pytest.raises(BadInput, match="another run has the same settings"):
         export_eval_results(folders, BENCHMARK, tmp_path / "out")
     other = run(tmp_path / "c", data, responses(), model="gpt-6")
     with pytest.raises(BadInput, match=r"several models \(gpt-5, gpt-6\)"):
         export_eval_results([folders[0], other], BENCHMARK, tmp_path / "out")
 
 
-def test_malformed_references_are_rejected(tmp_path: Path) -> None:
-    for benchmark, message in (
-        (Benchmark("numbench"), "use OWNER/NAME"),
-        (Benchmark("lab/numbench", "main"), "is not a commit"),
-        (Benchmark("lab/numbench", REVISION, "report.html"), "is not a URL"),
-    ):
-        with pytest.raises(BadInput, match=message):
-            export_eval_results([tmp_path], benchmark, tmp_path / "out")
+def test_a_name_without_an_owner_is_rejected(tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match="use OWNER/NAME"):
+        export_eval_results([tmp_path], Benchmark("numbench"), tmp_path / "out")
 
 
 @given(st.text())

@@ -11,7 +11,7 @@ from numbench.ecosystem.exported_items import METRIC_NAMES
 from numbench.ecosystem.inspect_log import export_runs
 from numbench.errors import BadInput
 from numbench.journal import write_run
-from numbench.records import Failure, Response, RunInfo, Usage
+from numbench.records import Response, RunInfo, Usage
 from numbench.runner.few_shot import example_messages, examples, examples_sha256
 from numbench.scoring import score_run, summarize
 from numbench.tasks.prompts import load_prompt_set
@@ -83,20 +83,6 @@ def test_exported_results_equal_those_of_an_evaluation_by_inspect(tmp_path: Path
         ]
     assert log.eval.task == expected.eval.task
     assert log.eval.task_version == expected.eval.task_version
-
-
-def test_working_before_the_answer_is_compliant_if_the_prompts_allow_it(tmp_path: Path) -> None:
-    items = open_dataset("v1").by_task["addition"][:2]
-    texts = (f"1 + 1 = 2\n{canned.correct(items[0])}", "I cannot say.")
-    responses = [
-        Response(item_id=item.id, text=text) for item, text in zip(items, texts, strict=True)
-    ]
-    for name, share in (("steps", 0.5), ("paper", 0.0)):
-        prompt = load_prompt_set(name).ref(("addition",))
-        run = addition_run(tmp_path / name, *responses, limit=2, prompt=prompt)
-        log = export_log(run, tmp_path / f"{name}-log")
-        assert metric_values(log)["compliance"]["addition"] == share
-        assert summarize(score_run(run))["addition"].compliance == 100 * share
 
 
 def test_samples_of_an_item_are_epochs(tmp_path: Path) -> None:
@@ -184,14 +170,6 @@ def test_failed_items_have_no_score_and_missing_ones_no_sample(tmp_path: Path) -
     assert not failed[0].scores
     for task, cell in cells.items():
         assert 100 * metric_values(log)["log_smape"][task] == pytest.approx(cell.score)
-
-
-def test_failed_sample_has_the_error_message(tmp_path: Path) -> None:
-    failure = Failure(kind="item", message="too long", status=400)
-    response = Response(item_id=first_id(), error=failure)
-    log = export_log(addition_run(tmp_path / "run", response), tmp_path / "out")
-    assert log.samples[0].error.message == "item: too long"
-    assert log.samples[0].output.choices == []
 
 
 def test_messages_of_the_run_are_left_out_only_if_the_prompts_have_changed(tmp_path: Path) -> None:

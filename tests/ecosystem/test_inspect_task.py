@@ -26,9 +26,6 @@ from inspect_ai.model import (  # noqa: E402
     ModelUsage,
     get_model,
 )
-from inspect_ai.scorer import SampleScore, Score  # noqa: E402
-
-from numbench.ecosystem.inspect_task import by_task  # noqa: E402
 
 pytestmark = pytest.mark.slow
 
@@ -96,15 +93,6 @@ def test_every_sample_has_the_score_of_the_exact_protocol(canned_log: EvalLog) -
             assert sample.scores["log_smape"].value == expected.log_smape
 
 
-def test_number_with_a_wrong_seventh_digit_does_not_match(tmp_path: Path) -> None:
-    wrong = {"What is 76.9379398552 + 0.000727334?": '{"answer": 76.93866}'}
-    log = evaluate_task(tmp_path, lambda text: wrong.get(text, ""), tasks="addition", limit=3)
-    sample = next(sample for sample in log.samples if sample.input[-1].text in wrong)
-    assert sample.target == "76.9386671892"
-    assert sample.scores["exact_match"].value == 0
-    assert 0 < sample.scores["log_smape"].value < 1
-
-
 def test_answer_in_the_reasoning_does_not_count(tmp_path: Path) -> None:
     texts = canned.texts(open_dataset("v1"))
 
@@ -138,18 +126,3 @@ def test_messages_equal_those_of_a_numbench_run(tmp_path: Path, few_shot: int) -
     messages = [(message.role, message.text) for message in log.samples[0].input]
     assert messages == [tuple(message) for message in request.messages]
     assert len(messages) == 2 + 2 * few_shot
-
-
-def test_first_samples_include_all_tasks(tmp_path: Path) -> None:
-    log = evaluate_task(tmp_path, lambda _: "", limit=2)
-    assert len({item_id.partition("-")[0] for item_id in log.eval.dataset.sample_ids[:9]}) == 9
-
-
-def test_metrics_contain_only_tasks_with_samples() -> None:
-    scores = [
-        SampleScore(score=Score(value=value), sample_metadata={"task": task})
-        for task, value in (("modulo", 1.0), ("addition", 0.0), ("modulo", 0.5))
-    ]
-    values = by_task()(scores)
-    assert [name for name in values if not name.endswith("stderr")] == ["all", "modulo", "addition"]
-    assert (values["all"], values["modulo"], values["addition"]) == (0.5, 0.75, 0.0)

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from numbench import jsonl
 from numbench.dataset.store import open_dataset
-from numbench.ecosystem.inspect_log import export_runs, import_logs
+from numbench.ecosystem.inspect_import import import_logs
+from numbench.ecosystem.inspect_log import export_runs
 from numbench.errors import BadInput
 from numbench.journal import INFO, iter_responses
 from numbench.records import Failure, Response, RunInfo, Usage
@@ -203,19 +204,6 @@ def test_both_kinds_of_log_give_the_scores_of_the_run(tmp_path: Path) -> None:
         for rows in score_run(folder).rows.values():
             assert [row.score for row in rows] == [by_item[row.item.id] for row in rows]
     assert {"addition", "sorting"} <= expected.keys()
-
-
-def test_an_interrupted_log_is_imported_as_far_as_it_goes(tmp_path: Path) -> None:
-    logs = evaluate(tmp_path / "logs", thoughtful)
-    (path,) = logs.glob("*.eval")
-    log = read_eval_log(str(path))
-    log.status, log.samples = "cancelled", log.samples[:4]
-    write_eval_log(log, str(path), format="eval")
-    notes: list[str] = []
-    (run,) = import_logs([path], tmp_path / "runs", on_message=notes.append)
-    assert notes == [f"{path}: 4 of 6 answers; the rest is missing"]
-    missing = [r for rows in score_run(run).rows.values() for r in rows if r.response is None]
-    assert len(missing) == 2
 
 
 def test_other_logs_and_other_questions_are_refused(tmp_path: Path) -> None:

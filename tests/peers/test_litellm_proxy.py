@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import secrets
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,7 +12,7 @@ import pytest
 
 from numbench.journal import read_run
 from numbench.records import Usage
-from tests.peers.processes import BIN, error_lines, free_port, numbench_run, serving
+from tests.peers.processes import BIN, free_port, numbench_run, serving
 
 pytestmark = pytest.mark.slow
 
@@ -75,37 +74,6 @@ def test_all_tasks_are_answered_and_a_second_run_sends_no_request(
     again = numbench_run(tmp_path / "run", *arguments, keys={variable: proxy.key})
     assert "0 answered now, 27 done earlier" in again.stdout
     assert is_secret(proxy.key, tmp_path, done.stdout, done.stderr)
-
-
-@ROUTES
-def test_a_wrong_key_ends_the_run_with_one_line_that_does_not_contain_it(
-    proxy: Proxy, tmp_path: Path, model: str, path: str, variable: str
-) -> None:
-    wrong = f"sk-{secrets.token_hex(16)}"
-    arguments = ("--model", model, "--base-url", proxy.url + path)
-    done = numbench_run(tmp_path / "run", *arguments, keys={variable: wrong})
-    assert done.returncode == 1
-    [line] = error_lines(done, model)
-    assert re.match(f"numbench: {model}: HTTP 40[01]: ", line)
-    assert line.endswith("no further requests were sent")
-    assert done.stdout == ""
-    assert not (tmp_path / "run").exists()
-    assert wrong not in done.stderr
-
-
-@ROUTES
-def test_an_unknown_model_ends_the_run_with_one_line(
-    proxy: Proxy, tmp_path: Path, model: str, path: str, variable: str
-) -> None:
-    unknown = model.replace(NAME, "nobody")
-    arguments = ("--model", unknown, "--base-url", proxy.url + path)
-    done = numbench_run(tmp_path / "run", *arguments, keys={variable: proxy.key})
-    # A 404 is explained; other statuses are repeated.
-    assert done.returncode in (1, 2)
-    [line] = error_lines(done, unknown)
-    assert line.startswith(f"numbench: {unknown}: ")
-    assert "nobody" in line
-    assert not (tmp_path / "run").exists()
 
 
 def is_secret(key: str, folder: Path, *outputs: str) -> bool:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import islice
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -15,7 +13,6 @@ from numbench.rl import Question, RewardName, sample, training_question
 from numbench.scoring import score_exact
 from numbench.tasks import PAPER_TASKS
 from numbench.tasks.items import split_of
-from numbench.tasks.shards import INTEGER_TASKS, Shard, generate_items
 
 V1_ITEMS = [items[7] for items in open_dataset("v1").by_task.values()]
 
@@ -27,30 +24,6 @@ def test_every_question_is_in_the_training_split(task: str, difficulty: int, see
     if task in ("addition", "multiplication"):
         digits = [operand.lstrip("-").replace(".", "") for operand in question.item.operands]
         assert max(len(text.strip("0")) for text in digits) <= difficulty
-
-
-@given(st.sampled_from(INTEGER_TASKS), st.integers(5, 24), st.integers(0))
-def test_every_question_about_integers_is_in_the_training_split(
-    task: str, bits: int, seed: int
-) -> None:
-    assert split_of(sample(task, bits, seed, bits=True).item.operands) == "train"
-
-
-def test_no_question_has_the_operands_of_an_evaluated_one() -> None:
-    def operands(item: Item) -> tuple[str, ...]:
-        return tuple(sorted(item.operands))
-
-    drawn = {operands(sample("addition", 4, seed, bits=True).item) for seed in range(400)}
-    evaluated = {
-        operands(item)
-        for split in ("test", "val")
-        for seed in range(40)
-        for item in islice(generate_items(Shard("addition", seed, split, max_bits=4)), 3)
-    }
-    # Of the 120 pairs of integers of 4 bits, both sets contain most of their share.
-    assert len(drawn) > 60
-    assert len(evaluated) > 15
-    assert not drawn & evaluated
 
 
 def test_arguments_decide_the_question() -> None:

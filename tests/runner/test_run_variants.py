@@ -150,10 +150,10 @@ def test_a_folder_is_copied_so_that_the_run_can_be_scored_without_it(dataset: Pa
     before = score_run(report.path)
     assert before.rows["addition"][0].item.prompt.startswith(("Add ", "-", *"0123456789"))
     mine(report.path / "prompts", MINE.replace("less", "minus"))
-    with pytest.raises(BadInput, match="changed since the run; restore the prompts"):
+    with pytest.raises(BadInput, match="changed since the run; restore them"):
         score_run(report.path)
     shutil.rmtree(report.path / "prompts")
-    with pytest.raises(BadInput, match=r"its prompts \(mine@\w{6}\) are not in prompts/"):
+    with pytest.raises(BadInput, match=r"the prompts \(mine@\w{6}\) are missing"):
         score_run(report.path)
 
 

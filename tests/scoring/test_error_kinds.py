@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 from collections import Counter
 from decimal import ROUND_DOWN, ROUND_HALF_UP, Context, Decimal
-from fractions import Fraction
 from pathlib import Path
 from typing import get_args
 
@@ -18,7 +17,6 @@ from numbench.scoring import (
     CATEGORIES,
     categorize,
     count_categories,
-    metrics,
     score_exact,
     score_paper,
 )
@@ -114,29 +112,6 @@ def test_exchanged_neighbouring_digits_are_a_swap(digits: str, exponent: int, in
     assume(left != right and not (index == 0 and right == "0"))
     changed = digits[:index] + right + left + digits[index + 2 :]
     assert number_error(_number(changed, exponent), _number(digits, exponent)) == "swap"
-
-
-@given(significands, exponents, st.integers(-60, 60), st.floats(-0.02, 0.02), st.booleans())
-def test_closeness_decides_between_magnitude_sign_and_other(
-    digits: str, exponent: int, power: int, error: float, opposite: bool
-) -> None:
-    """Compared with the definitions in exact fractions."""
-    truth = _number(digits, exponent)
-    answer = metrics.round_significant(truth * (1 + Decimal(error))).scaleb(power)
-    answer = -answer if opposite else answer
-    ratio = Fraction(answer) / Fraction(truth)
-    nearest = min(
-        (Fraction(10) ** k for k in range(-70, 71)), key=lambda p: abs(abs(ratio) / p - 1)
-    )
-    is_near = abs(abs(ratio) - nearest) <= nearest / 100
-    kind = number_error(answer, truth)
-    if opposite:
-        assert kind == ("sign" if is_near and nearest == 1 else "other")
-    elif nearest != 1 and is_near:
-        assert kind == "magnitude"
-    elif kind in ("digit", "rough", "other"):
-        close = "digit" if is_near else "rough"
-        assert kind == (close if Fraction(1, 10) < ratio < 10 else "other")
 
 
 def test_a_wrong_list_is_in_another_order_of_another_length_or_altered() -> None:

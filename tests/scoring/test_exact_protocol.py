@@ -76,12 +76,6 @@ def test_an_answer_matches_by_value() -> None:
             assert (score.log_smape, score.correct_digits) == (1.0, 15)
 
 
-def test_a_wrong_number_has_a_partial_score() -> None:
-    far, near = (score_exact(SUM, answer_response(SUM, value)) for value in ("-3.75", "3.7501"))
-    assert (far.log_smape, far.correct_digits) == (0, 0)
-    assert (near.log_smape, near.correct_digits) == (pytest.approx(0.3250, abs=1e-4), 4)
-
-
 @pytest.mark.parametrize(
     ("text", "reason", "failed", "status", "kind"),
     [

@@ -20,7 +20,7 @@ from numbench import jsonl
 from numbench.dataset.generate import generate
 from numbench.dataset.settings import DatasetSettings
 from numbench.tasks import PAPER_TASKS, SCALED_TASKS
-from numbench.tasks.shards import ItemsExhausted, Shard, generate_items
+from numbench.tasks.shards import Shard, generate_items
 
 PATH = Path(__file__).with_suffix(".json")
 QUICK_ITEMS, ITEMS, LARGE_ITEMS = 100, 20_000, 1_000
@@ -68,12 +68,7 @@ def item_hash(shard: Shard, count: int) -> tuple[int, str]:
 
 
 def _lines(shard: Shard) -> Iterator[bytes]:
-    items = generate_items(shard)
-    while True:
-        try:
-            yield jsonl.encode(next(items))
-        except (ItemsExhausted, StopIteration):
-            return
+    return map(jsonl.encode, generate_items(shard))
 
 
 def wanted_items(shard: Shard) -> int:

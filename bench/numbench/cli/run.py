@@ -154,7 +154,7 @@ def _memory_test(*, margin: float = 3.0, dry_run: bool = False, **values: Any) -
     spec = RunSpec(**option_values(RunSpec, values) | {"dataset": values["dataset"]})
     planned = plan_memory_test(spec, margin)
     console().print(plan_table(planned.members))
-    print(planned.rule.summary)
+    print(planned.registration.rule.summary)
     if dry_run:
         return
 

@@ -110,10 +110,10 @@ def import_(paths: list[Path], *, dataset: str | None = None, out: Path | None =
         out = out or Path("results/study")
         runs, protocol = import_study(paths[0], out, on_message=print_to_stderr), "paper"
     else:
-        from numbench.ecosystem.inspect_log import import_logs
+        from numbench.ecosystem.inspect_import import import_logs
 
         out = out or Path("results/imported")
-        runs, protocol = import_logs(paths, out, dataset, on_message=print_to_stderr), "exact"
+        runs, protocol = import_logs(paths, out, dataset), "exact"
     print_lines(*runs, f"{out}: {_count(len(runs), 'run')}")
     print(f"next: numbench report {out} --protocol {protocol}")
 

@@ -19,7 +19,7 @@ from numbench.dataset.store import Dataset, write_dataset
 from numbench.errors import BadInput
 from numbench.records import Item
 from numbench.tasks.items import content_hash
-from numbench.tasks.shards import ItemsExhausted, Shard, generate_tables
+from numbench.tasks.shards import Shard, generate_tables
 
 MAX_CANDIDATES = 300_000
 """After so many items of the stream, the nearest difficulty is taken for strata without an item.
@@ -130,20 +130,17 @@ def _candidates(
     spares: Mapping[ItemStratum, Item],
 ) -> Iterator[tuple[ItemStratum, Item]]:
     """Yield the items of a shard, in order, whose stratum has an open place or no spare item."""
-    try:
-        for table in generate_tables(shard, MAX_CANDIDATES):
-            strata = zip(
-                table["operator"].to_pylist(),
-                table["operands"].combine_chunks().value_lengths().to_pylist(),
-                table["difficulty"].combine_chunks().field("base10").to_pylist(),
-                strict=True,
-            )
-            for row, stratum in enumerate(map(ItemStratum._make, strata)):
-                if open_places.get(stratum) or stratum not in spares:
-                    record = table.slice(row, 1).to_pylist()[0]
-                    yield stratum, msgspec.convert(record, Item)
-    except ItemsExhausted:
-        return
+    for table in generate_tables(shard, MAX_CANDIDATES):
+        strata = zip(
+            table["operator"].to_pylist(),
+            table["operands"].combine_chunks().value_lengths().to_pylist(),
+            table["difficulty"].combine_chunks().field("base10").to_pylist(),
+            strict=True,
+        )
+        for row, stratum in enumerate(map(ItemStratum._make, strata)):
+            if open_places.get(stratum) or stratum not in spares:
+                record = table.slice(row, 1).to_pylist()[0]
+                yield stratum, msgspec.convert(record, Item)
 
 
 def _nearest(stratum: ItemStratum, spares: Mapping[ItemStratum, Item]) -> ItemStratum:

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import multiprocessing
 import os
-import shutil
 import signal
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Literal, NamedTuple
 
 import pyarrow as pa
-from filelock import FileLock, Timeout
 
 from numbench.dataset.settings import (
     GENERATOR_VERSION,
@@ -32,7 +31,6 @@ from numbench.dataset.store import (
     RELEASED_DATASETS,
     Dataset,
     released_dataset,
-    sha256_of,
     write_manifest,
 )
 from numbench.errors import BadInput, NumbenchError
@@ -116,46 +114,27 @@ def generate(
 
 @contextmanager
 def _partial_folder(folder: Path) -> Iterator[Path]:
-    """Return a locked, empty folder whose content becomes that of `folder` at the end.
+    """Return an empty folder whose content becomes that of `folder` at the end.
 
-    After an error it is removed. Raises BadInput if `folder` holds other files or another process
-    writes it, NumbenchError if the disk fails.
+    After an error it is removed. Raises BadInput if `folder` holds other files, NumbenchError if
+    the disk fails.
     """
     # An existing folder may be a mount or the current folder, which cannot be replaced.
-    is_existing = folder.exists()
-    partial = folder / ".partial" if is_existing else folder.with_name(f".{folder.name}.partial")
-    if is_existing and any(path != partial for path in folder.iterdir()):
+    is_existing, prefix = folder.exists(), f".{folder.name}.partial-"
+    if is_existing and any(not path.name.startswith(prefix) for path in folder.iterdir()):
         raise BadInput(f"{folder} holds other files; choose another --out")
-    lock = partial / "lock"
-    held = FileLock(lock, timeout=0)
+    parent = folder if is_existing else folder.parent
     try:
-        partial.mkdir(parents=True, exist_ok=True)
-        with held:
-            try:
-                for path in partial.iterdir():
-                    # Left by a process that was killed.
-                    if path != lock:
-                        path.unlink()
-                yield partial
-            except BaseException:
-                shutil.rmtree(partial, ignore_errors=True)
-                raise
-        lock.unlink(missing_ok=True)
-        if is_existing:
-            for path in sorted(partial.iterdir(), key=lambda path: path.name == MANIFEST):
-                path.rename(folder / path.name)
-            partial.rmdir()
-        else:
-            partial.rename(folder)
-    except KeyboardInterrupt:
-        if partial.exists():
-            # It was interrupted while it took the lock, which another process may have.
-            held.release(force=True)
-            with suppress(OSError, Timeout), held:
-                shutil.rmtree(partial, ignore_errors=True)
-        raise
-    except Timeout:
-        raise BadInput(f"{folder}: another process is generating this dataset") from None
+        parent.mkdir(parents=True, exist_ok=True)
+        with TemporaryDirectory(prefix=prefix, dir=parent, ignore_cleanup_errors=True) as temporary:
+            partial = Path(temporary, "dataset")
+            partial.mkdir()
+            yield partial
+            if is_existing:
+                for path in sorted(partial.iterdir(), key=lambda path: path.name == MANIFEST):
+                    path.rename(folder / path.name)
+            else:
+                partial.rename(folder)
     except OSError as error:
         reason = error.strerror or error
         raise NumbenchError(f"{error.filename or folder}: {reason}; no dataset written") from error
@@ -173,12 +152,7 @@ def _verified(dataset: Dataset, settings: DatasetSettings) -> Dataset:
             f"{manifest.split}); choose another --out, or remove the folder"
         )
     for entry in manifest.files:
-        path = dataset.path / entry.file
-        if not path.is_file() or sha256_of(path) != entry.sha256:
-            raise BadInput(
-                f"{path} is missing or differs from the manifest; remove {dataset.path} "
-                "and generate it again"
-            )
+        dataset.check_file(entry)
     return dataset
 
 

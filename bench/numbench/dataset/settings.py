@@ -159,12 +159,12 @@ def check_settings(settings: DatasetSettings) -> None:
     size = settings.question_size
     for name in settings.tasks:
         axis = TASKS[name].sizes
+        if axis is None and size is None:
+            continue
         if axis is None:
-            if size is not None:
-                raise BadInput(f"--numbers: {name} has no sizes; use {', '.join(SCALED_TASKS)}")
-        elif size is None:
-            raise BadInput(f"{name} needs --numbers 'size N', the number of its {axis.unit}")
-        elif not axis.minimum <= size <= axis.maximum:
+            raise BadInput(f"--numbers: {name} has no sizes; use {', '.join(SCALED_TASKS)}")
+        if size is None or not axis.minimum <= size <= axis.maximum:
             raise BadInput(
-                f"--numbers: size {size}; {name} has {axis.minimum} to {axis.maximum:,} {axis.unit}"
+                f"{name} needs --numbers 'size N' with N from {axis.minimum} to {axis.maximum:,}, "
+                f"the number of its {axis.unit}"
             )

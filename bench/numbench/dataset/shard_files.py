@@ -16,12 +16,12 @@ import pyarrow.parquet as pq
 
 from numbench import jsonl
 from numbench.dataset.settings import POOL_SIZE, ShardFile
-from numbench.dataset.store import sha256_of
+from numbench.dataset.store import file_entry
 from numbench.errors import BadInput
 from numbench.records import FileEntry, Item
 from numbench.tasks import TASKS
 from numbench.tasks.random_words import RandomWords, attempts
-from numbench.tasks.shards import ItemsExhausted, Shard, generate_tables
+from numbench.tasks.shards import generate_tables
 
 _ROW_GROUP = 1 << 17
 _DICTIONARY_COLUMNS = ["task", "operator"]
@@ -46,14 +46,7 @@ def write_shard_file(shard_file: ShardFile, folder: Path) -> FileEntry:
             file.writelines(jsonl.encode(msgspec.convert(row, Item)) for row in rows)
         file.flush()
         os.fsync(file.fileno())
-    return FileEntry(
-        task=task.name,
-        file=shard_file.file,
-        items=shard_file.rows,
-        bytes=path.stat().st_size,
-        sha256=sha256_of(path),
-        ids=ids.hexdigest(),
-    )
+    return file_entry(path, task.name, shard_file.rows, ids.hexdigest())
 
 
 def generate_rows(shard_file: ShardFile) -> Iterator[pa.Table]:
@@ -62,41 +55,26 @@ def generate_rows(shard_file: ShardFile) -> Iterator[pa.Table]:
     Up to POOL_SIZE rows of a single shard are a subset of a pool, stratified by difficulty; more
     rows, and questions of one size, are the first items of the shard.
     """
-    shard, rows = shard_file.shard, shard_file.rows
-    try:
-        if shard.count == 1 and rows <= POOL_SIZE and shard.question_size is None:
-            yield _stratified_subset(shard_file, _pool(shard, rows))
-        else:
-            yield from generate_tables(shard, rows)
-    except ItemsExhausted as end:
-        # One of several shards may have none of few items.
-        none, few = ("no", "another --split"), ("too few", "a smaller --size")
-        have, fewer = none if shard.count == 1 else few
-        if available := end.item_count * shard.count:
-            have, fewer = f"only about {available}", "a smaller --size"
-        limit, more = f"at most {shard.max_digits} digits", "more digits"
+    shard, rows, count = shard_file.shard, shard_file.rows, 0
+    if shard.count == 1 and rows <= POOL_SIZE and shard.question_size is None:
+        tables: Iterable[pa.Table] = list(generate_tables(shard, POOL_SIZE))
+        if sum(map(len, tables)) >= rows:
+            tables = [_stratified_subset(shard_file, pa.concat_tables(tables))]
+    else:
+        tables = generate_tables(shard, rows)
+    for table in tables:
+        count += len(table)
+        yield table
+    if count < rows:
+        limit = f"at most {shard.max_digits} digits"
         if shard.question_size is not None:
-            limit, more = f"size {shard.question_size}", "a larger size"
+            limit = f"size {shard.question_size}"
         elif shard.max_bits is not None:
-            limit, more = f"at most {shard.max_bits} bits", "more bits"
-        elif TASKS[shard.task].sample is not None:
-            more = "a Task.sample with more questions"
+            limit = f"at most {shard.max_bits} bits"
         raise BadInput(
-            f"{shard.task} has {have} different "
-            f"{shard.split} items of {limit}; use {fewer}, or {more}"
-        ) from end
-
-
-def _pool(shard: Shard, rows: int) -> pa.Table:
-    """Return the first POOL_SIZE items, or all items if there are fewer but at least `rows`."""
-    tables: list[pa.Table] = []
-    try:
-        for table in generate_tables(shard, POOL_SIZE):
-            tables.append(table)
-    except ItemsExhausted as end:
-        if end.item_count < rows:
-            raise
-    return pa.concat_tables(tables)
+            f"{shard.task} has only about {count * shard.count} different {shard.split} items of "
+            f"{limit}; use a smaller --size or larger numbers"
+        )
 
 
 def _stratified_subset(shard_file: ShardFile, pool: pa.Table) -> pa.Table:

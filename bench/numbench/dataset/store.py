@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterable, Mapping
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 from msgspec import Struct
@@ -17,10 +17,6 @@ from numbench.errors import BadInput, MissingTask
 from numbench.records import DatasetRef, FileEntry, Item, Manifest
 from numbench.resources import resource_folder
 from numbench.tasks import TASKS
-
-if TYPE_CHECKING:
-    import pyarrow.dataset
-
 
 MANIFEST, PUBLISHED_LABELS = "manifest.json", "published_labels.jsonl"
 
@@ -63,7 +59,7 @@ class Dataset:
 
     @cached_property
     def by_task(self) -> dict[str, list[Item]]:
-        """All items per task in file order. Raises BadInput for a changed file or a bad line."""
+        """All items per task in file order. Raises BadInput for a file that has changed."""
         items: dict[str, list[Item]] = {task: [] for task in self.tasks}
         for entry in self.manifest.files:
             items[entry.task].extend(self._read(entry))
@@ -83,36 +79,23 @@ class Dataset:
         path = Path(os.path.relpath(self.path.resolve(), relative_to.resolve())).as_posix()
         return DatasetRef(name=self.name, path=path, sha256=self.manifest.sha256)
 
-    def scan(self, task: str) -> pyarrow.dataset.Dataset:
-        """Return the files of one task as a lazy Arrow dataset (batches, columns, filters).
-
-        Raises BadInput if the dataset does not contain the task.
-        """
-        import pyarrow.dataset
-
-        files = [entry.file for entry in self.manifest.files if entry.task == task]
-        if not files:
-            raise BadInput(f"{self.path} has no task {task!r}; it has {', '.join(self.tasks)}")
-        kind = "parquet" if files[0].endswith(".parquet") else "json"
-        return pyarrow.dataset.dataset([self.path / file for file in files], format=kind)
-
-    def _read(self, entry: FileEntry) -> list[Item]:
+    def check_file(self, entry: FileEntry) -> Path:
+        """Return the path of a file. Raises BadInput if it is not as the manifest says."""
         path = self.path / entry.file
-        is_parquet = path.suffix == ".parquet"
-        items = _read_parquet(path) if is_parquet else list(jsonl.read_lines(path, Item))
-        for number, item in enumerate(items, 1):
-            if item.task != entry.task:
-                raise BadInput(
-                    f"{path}, line {number}: field task is {item.task!r}, expected {entry.task!r}"
-                )
-        if len(items) != entry.items:
-            raise BadInput(f"{path}: {len(items)} questions, but the manifest says {entry.items}")
-        if sha256_of(path) != entry.sha256:
+        if not path.is_file() or sha256_of(path) != entry.sha256:
             raise BadInput(
-                f"{path}: content differs from the hash in manifest.json; "
+                f"{path}: missing, or its content differs from the hash in manifest.json; "
                 "restore the file or generate the dataset again"
             )
-        return items
+        return path
+
+    def _read(self, entry: FileEntry) -> list[Item]:
+        path = self.check_file(entry)
+        if path.suffix == ".parquet":
+            import pyarrow.parquet
+
+            return msgspec.convert(pyarrow.parquet.read_table(path).to_pylist(), list[Item])
+        return list(jsonl.read_lines(path, Item))
 
 
 def open_dataset(name: str | Path) -> Dataset:
@@ -181,20 +164,17 @@ def write_dataset(path: Path, items: Mapping[str, Iterable[Item]], **fields: Any
     """
     entries = []
     for task, source in items.items():
-        rows = list(source)
-        data = b"".join(map(jsonl.encode, rows))
-        jsonl.write_atomically(path / f"{task}.jsonl", data)
-        entries.append(
-            FileEntry(
-                task=task,
-                file=f"{task}.jsonl",
-                items=len(rows),
-                bytes=len(data),
-                sha256=hashlib.sha256(data).hexdigest(),
-                ids=hashlib.sha256("".join(item.id for item in rows).encode()).hexdigest(),
-            )
-        )
+        rows, file = list(source), path / f"{task}.jsonl"
+        jsonl.write_atomically(file, b"".join(map(jsonl.encode, rows)))
+        ids = hashlib.sha256("".join(item.id for item in rows).encode())
+        entries.append(file_entry(file, task, len(rows), ids.hexdigest()))
     return write_manifest(path, entries, **fields)
+
+
+def file_entry(path: Path, task: str, items: int, ids: str) -> FileEntry:
+    """Return the manifest's entry of a file. ids: the hash of its item ids."""
+    size, sha256 = path.stat().st_size, sha256_of(path)
+    return FileEntry(task=task, file=path.name, items=items, bytes=size, sha256=sha256, ids=ids)
 
 
 def write_manifest(path: Path, entries: Iterable[FileEntry], **fields: Any) -> Dataset:
@@ -241,17 +221,3 @@ def dataset_hash(entries: Iterable[FileEntry]) -> str:
     """Return the hash of a dataset: the SHA-256 of its sorted file names and hashes."""
     lines = sorted(f"{entry.file} {entry.sha256}\n" for entry in entries)
     return hashlib.sha256("".join(lines).encode()).hexdigest()
-
-
-def _read_parquet(path: Path) -> list[Item]:
-    import pyarrow
-    import pyarrow.parquet
-
-    try:
-        return msgspec.convert(pyarrow.parquet.read_table(path).to_pylist(), list[Item])
-    except OSError as error:
-        raise BadInput(f"{path}: {error.strerror or error}") from error
-    except pyarrow.ArrowInvalid as error:
-        raise BadInput(f"{path}: not a readable Parquet file ({error})") from error
-    except msgspec.ValidationError as error:
-        raise BadInput(f"{path}: {jsonl.decode_error_message(error)}") from error

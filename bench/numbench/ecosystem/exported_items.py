@@ -8,7 +8,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from numbench import jsonl
-from numbench.dataset.store import MANIFEST, Dataset, sha256_of
+from numbench.dataset.store import MANIFEST, Dataset
 from numbench.errors import BadInput
 from numbench.records import Answer, FileEntry, Item, Score
 from numbench.scoring import has_requested_format, headline_score
@@ -63,14 +63,8 @@ def copy_dataset(source: Dataset, out: Path) -> None:
 
 def copy_file(source: Dataset, entry: FileEntry, path: Path) -> None:
     """Copy one file of `source` to `path`. Raises BadInput if it does not match the manifest."""
-    original = source.path / entry.file
-    if not original.is_file() or sha256_of(original) != entry.sha256:
-        raise BadInput(
-            f"{original}: content differs from the hash in manifest.json; "
-            "restore the file or generate the dataset again"
-        )
     path.parent.mkdir(parents=True, exist_ok=True)
-    shutil.copyfile(original, path)
+    shutil.copyfile(source.check_file(entry), path)
 
 
 def render_template(template: str, /, **values: object) -> str:

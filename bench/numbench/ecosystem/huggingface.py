@@ -10,7 +10,6 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Iterator, Sequence
-from datetime import datetime
 from pathlib import Path
 from typing import NamedTuple
 
@@ -40,7 +39,6 @@ _CARD_MARKER = "pretty_name: numbench"
 _SIZES = ("n<1K", "1K<n<10K", "10K<n<100K", "100K<n<1M", "1M<n<10M", "10M<n<100M", "100M<n<1B",
           "1B<n<10B", "10B<n<100B")  # fmt: skip
 _METRIC_NAMES = {"log_smape": "log-sMAPE", "exact_match": "exact match"}
-_COMMIT = re.compile(r"[0-9a-f]{40}")
 _REPOSITORY = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*", re.ASCII)
 
 
@@ -69,7 +67,7 @@ def export_huggingface(source: Dataset, out: Path) -> list[Path]:
         size=_SIZES[min(max(len(str(total)) - 3, 0), len(_SIZES) - 1)],
         split="validation" if manifest.split == "val" else manifest.split,
         metric=_metric(source),
-        tasks=[_description(source, task, files[task], counts[task]) for task in files],
+        tasks=[_description(out, task, files[task], counts[task]) for task in files],
         systems=systems,
     )
     jsonl.write_atomically(card, text.encode())
@@ -121,9 +119,11 @@ def _parquet(items: Sequence[Item]) -> bytes:
     return buffer.getvalue()
 
 
-def _description(source: Dataset, task: str, files: Sequence[str], count: int) -> dict[str, object]:
+def _description(out: Path, task: str, files: Sequence[str], count: int) -> dict[str, object]:
     """Return the card's entry of a task: files, number of items and the first item."""
-    (row,) = source.scan(task).head(1).to_pylist()
+    from pyarrow.parquet import ParquetFile
+
+    (row,) = next(ParquetFile(out / files[0]).iter_batches(1)).to_pylist()
     answer = answer_text(row["answer"])
     return {"name": task, "files": files, "count": count, "prompt": row["prompt"], "answer": answer}
 
@@ -149,7 +149,8 @@ def export_eval_results(paths: Sequence[Path], benchmark: Benchmark, out: Path) 
     same file, or a run is not complete or has transformed items: such a score is not that of the
     benchmark.
     """
-    _check(benchmark)
+    if not _REPOSITORY.fullmatch(benchmark.repository):
+        raise BadInput(f"{benchmark.repository!r} is not the name of a repository; use OWNER/NAME")
     runs = [score_run(folder) for folder in find_runs(paths)]
     models = sorted({run.info.model for run in runs})
     if len(models) > 1:
@@ -159,33 +160,20 @@ def export_eval_results(paths: Sequence[Path], benchmark: Benchmark, out: Path) 
     for run in runs:
         _check_complete(run)
     texts: dict[Path, str] = {}
-    owners: dict[Path, Path] = {}
     data = ReportData(runs, references=False)
     for configuration in data.runs:
         scored = configuration.scored
         assert scored
         file = out / RESULTS_FOLDER / _file_name(scored)
-        if file in owners:
-            raise BadInput(
-                f"{owners[file]} and {scored.path} have the same settings; export one of them"
-            )
-        owners[file] = scored.path
+        if file in texts:
+            raise BadInput(f"{scored.path}: another run has the same settings; export one of them")
         entries = [_entry(data, configuration, scored, task) for task in configuration.tasks]
         texts[file] = render_template(
-            "eval_results.yaml.j2", entries=entries, benchmark=benchmark, date=_date(scored)
+            "eval_results.yaml.j2", entries=entries, benchmark=benchmark, date=scored.info.created
         )
     for file, text in texts.items():
         jsonl.write_atomically(file, text.encode())
     return list(texts)
-
-
-def _check(benchmark: Benchmark) -> None:
-    if not _REPOSITORY.fullmatch(benchmark.repository):
-        raise BadInput(f"{benchmark.repository!r} is not the name of a repository; use OWNER/NAME")
-    if benchmark.revision is not None and not _COMMIT.fullmatch(benchmark.revision):
-        raise BadInput(f"--revision {benchmark.revision!r} is not a commit: 40 hexadecimal digits")
-    if benchmark.source is not None and not benchmark.source.startswith(("https://", "http://")):
-        raise BadInput(f"--source {benchmark.source!r} is not a URL; begin with https://")
 
 
 def _check_complete(run: ScoredRun) -> None:
@@ -230,17 +218,3 @@ def _entry(
         f"signature: {signature(run, task)}",
     )
     return {"task": task, "value": round(estimate.value, 4), "notes": "; ".join(notes)}
-
-
-def _date(run: ScoredRun) -> str:
-    """Return when the run was created, empty if it is unknown.
-
-    Raises BadInput if it is not a time.
-    """
-    created = run.info.created
-    try:
-        if created:
-            datetime.fromisoformat(created)
-    except ValueError:
-        raise BadInput(f"{run.path}/run.json: 'created' is not a time: {created!r}") from None
-    return created

@@ -6,6 +6,7 @@ import hashlib
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
+from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
@@ -15,7 +16,7 @@ from numbench.dataset.store import Dataset
 from numbench.errors import BadInput
 from numbench.records import DatasetRef, Item, Manifest, RunInfo
 from numbench.tasks import SCALED_TASKS, TASKS
-from numbench.tasks.shards import ItemsExhausted, Shard, generate_items
+from numbench.tasks.shards import Shard, generate_items
 
 GENERATOR_VERSION = "numbench-scaled 1"
 """Changes whenever an id would mean another item."""
@@ -61,13 +62,9 @@ class ItemSequences:
         stream = self._streams.setdefault(
             key, generate_items(Shard(task, seed=self.seed, question_size=size))
         )
-        try:
-            while len(items) <= number:
-                item = next(stream)
-                items.append(replace(item, id=ItemAddress(task, size, len(items)).id))
-        except (ItemsExhausted, StopIteration):
-            return None
-        return items[number]
+        for item in islice(stream, max(0, number + 1 - len(items))):
+            items.append(replace(item, id=ItemAddress(task, size, len(items)).id))
+        return items[number] if number < len(items) else None
 
     def by_id(self, item_id: str) -> Item:
         """Return the item of an id. Raises ValueError if there is none."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from numbench.horizon.items import ItemSequences
-from numbench.tasks.base import SizeAxis, Task
+from numbench.tasks.base import Task
 
 EVERY_SIZE_UP_TO, STEPS_PER_DOUBLING = 16, 8
 
@@ -23,9 +23,10 @@ def task_sizes(task: Task, largest: int | None = None) -> tuple[int, ...]:
     """Return the sizes of a scaled task, increasing: all up to 16, then eight per doubling.
 
     largest: the largest size whose answer fits the model's token limit; None: no such limit.
-    Raises ValueError if the task has no sizes, or none is permitted.
+    Raises ValueError if none is permitted.
     """
-    axis = size_axis(task)
+    axis = task.sizes
+    assert axis is not None
     low, high = axis.minimum, axis.maximum
     if largest is not None:
         high = min(high, largest)
@@ -38,22 +39,15 @@ def task_sizes(task: Task, largest: int | None = None) -> tuple[int, ...]:
     return permitted
 
 
-def size_axis(task: Task) -> SizeAxis:
-    """Return the size axis of a scaled task. Raises ValueError for another task."""
-    if task.sizes is None:
-        raise ValueError(f"task {task.name!r} has no sizes; it has no horizon")
-    return task.sizes
-
-
 def guess_rates(task: Task, sizes: Sequence[int]) -> tuple[float, ...]:
     """Return the probability that a guess is right at each size."""
-    axis = size_axis(task)
-    return tuple(task.chance_accuracy(axis.operands(size)) for size in sizes)
+    return tuple(map(task.chance_accuracy, sizes))
 
 
 def answer_tokens(task: Task, sizes: Sequence[int]) -> tuple[float, ...]:
     """Return the fewest tokens that an answer takes at each size, in the requested format."""
-    axis = size_axis(task)
+    axis = task.sizes
+    assert axis is not None
     return tuple(
         axis.answer_characters(size) / CHARACTERS_PER_TOKEN + ANSWER_OVERHEAD_TOKENS
         for size in sizes

@@ -7,22 +7,19 @@ its own that only the user can read; `certificate.json` has its SHA-256.
 from __future__ import annotations
 
 import hashlib
-import os
 import secrets
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import NamedTuple
 
 import msgspec
 from msgspec import Struct
 
 from numbench import jsonl
-from numbench._version import __version__
 from numbench.dataset.fresh_items import fresh_items, write_fresh_items
 from numbench.dataset.settings import GENERATOR_VERSION
 from numbench.dataset.store import Dataset, dataset_hash
 from numbench.errors import BadInput
-from numbench.memory_test.rule import PairedDesign, Rule, register_rule, shared_weights
+from numbench.memory_test.rule import Rule
 from numbench.records import DatasetRef
 
 CERTIFICATE = "certificate.json"
@@ -37,7 +34,7 @@ class Registration(Struct, frozen=True, kw_only=True):
 
     dataset: the frozen one. pairs: items per task that are asked of each dataset. seed_sha256: of
     the secret, as text of 64 hexadecimal digits. fresh: name and hash of the fresh items. seed: the
-    secret, None until the last answer; revealed: when it was written.
+    secret, None until the last answer; revealed: when it was written. A draft has no secret yet.
     """
 
     model: str
@@ -47,34 +44,14 @@ class Registration(Struct, frozen=True, kw_only=True):
     pairs: int
     samples: int
     rule: Rule
-    seed_sha256: str
-    fresh_name: str
-    fresh_sha256: str
-    created: str
+    seed_sha256: str = ""
+    fresh_name: str = ""
+    fresh_sha256: str = ""
+    created: str = ""
     versions: dict[str, str]
     seed: str | None = None
     revealed: str | None = None
     schema: int = 1
-
-
-class MemoryTest(NamedTuple):
-    """A memory test as the user specifies it. limit: items per task, None for all."""
-
-    folder: Path
-    model: str
-    reasoning: str
-    frozen: Dataset
-    tasks: tuple[str, ...]
-    limit: int | None
-    samples: int
-    margin: float
-
-    @property
-    def design(self) -> PairedDesign:
-        """The size of the test, on the first `limit` items of each task."""
-        items = [self.frozen.by_task[task][: self.limit] for task in self.tasks]
-        operands = [{item.operands for item in of_task} for of_task in items]
-        return PairedDesign(len(items[0]), shared_weights(operands))
 
 
 def read_registration(folder: Path) -> Registration | None:
@@ -83,16 +60,13 @@ def read_registration(folder: Path) -> Registration | None:
     return jsonl.read_json(path, Registration) if path.is_file() else None
 
 
-def register(test: MemoryTest) -> Registration:
-    """Return the registration of a memory test; write it first if there is none.
+def register(folder: Path, frozen: Dataset, draft: Registration) -> Registration:
+    """Return the registration in `folder`; complete and write `draft` if there is none.
 
     The secret is on disk before the items, and the items before `certificate.json`, so that a
-    killed call is repeated with the same seed. Raises BadInput if the folder holds a registration
-    of something else.
+    killed call is repeated with the same seed. Raises BadInput if the folder holds runs.
     """
-    folder, frozen = test.folder, test.frozen
     if stored := read_registration(folder):
-        check_same(test, stored)
         return stored
     if any((folder / name).exists() for name in (FROZEN_RUN, FRESH_RUN)):
         raise BadInput(f"{folder} holds runs without {CERTIFICATE}; choose another --out")
@@ -100,54 +74,57 @@ def register(test: MemoryTest) -> Registration:
     # The seed of a call that was killed before it registered anything is used again.
     seed = secret.read_text("ascii").strip() if secret.is_file() else secrets.token_hex(32)
     # Raises BadInput if there are too few different items, before anything is written.
-    items = fresh_items(frozen, test.tasks, int(seed, 16))
-    _write_secret(secret, seed)
+    items = fresh_items(frozen, draft.tasks, int(seed, 16))
+    jsonl.write_atomically(secret, seed.encode(), mode=0o600)
     commitment = seed_hash(seed)
     fresh = write_fresh_items(folder / FRESH_ITEMS, f"fresh-{commitment[:8]}", frozen, items)
-    registration = Registration(
-        model=test.model,
-        reasoning=test.reasoning,
-        dataset=frozen.ref(folder),
-        tasks=test.tasks,
-        pairs=test.design.pairs,
-        samples=test.samples,
-        rule=register_rule(test.design, test.margin),
+    registration = msgspec.structs.replace(
+        draft,
         seed_sha256=commitment,
         fresh_name=fresh.name,
         fresh_sha256=fresh.manifest.sha256,
         created=_now(),
-        versions={"numbench": __version__, "generator": GENERATOR_VERSION},
     )
     jsonl.write_json(folder / CERTIFICATE, registration)
     return registration
 
 
-def check_same(test: MemoryTest, stored: Registration) -> None:
-    """Raise BadInput if `test` is not what was registered: nothing of it may change."""
-    compared: dict[str, tuple[object, object]] = {
-        "--model": (stored.model, test.model),
-        "reasoning": (stored.reasoning, test.reasoning),
-        "dataset hash": (stored.dataset.sha256[:12], test.frozen.manifest.sha256[:12]),
-        "--tasks": (",".join(stored.tasks), ",".join(test.tasks)),
-        "--limit": (stored.pairs, test.design.pairs),
-        "--samples": (stored.samples, test.samples),
-        "--margin": (stored.rule.margin, test.margin),
-    }
-    for field, (before, now) in compared.items():
-        if before != now:
+def check_same(folder: Path, draft: Registration, stored: Registration) -> None:
+    """Raise BadInput if `draft` is not what was registered: nothing of it may change."""
+
+    def described(registration: Registration) -> dict[str, object]:
+        return {
+            "--model": registration.model,
+            "reasoning": registration.reasoning,
+            "dataset hash": registration.dataset.sha256[:12],
+            "--tasks": ",".join(registration.tasks),
+            "--limit": registration.pairs,
+            "--samples": registration.samples,
+            "--margin": registration.rule.margin,
+        }
+
+    now = described(draft)
+    for field, before in described(stored).items():
+        if before != now[field]:
             raise BadInput(
-                f"{test.folder} holds a memory test registered with {field} {before}, this one has "
-                f"{now}; choose another --out"
+                f"{folder} holds a memory test registered with {field} {before}, this one has "
+                f"{now[field]}; choose another --out"
             )
 
 
 def reveal(folder: Path, registration: Registration) -> Registration:
-    """Write the secret into `certificate.json`, and remove its own file."""
+    """Write the secret into `certificate.json`, and remove its own file.
+
+    Raises BadInput if the file is missing or has another secret.
+    """
+    secret = folder / SECRET
     if registration.seed is None:
-        seed = _read_secret(folder / SECRET, registration.seed_sha256)
+        seed = secret.read_text("ascii", "replace").strip() if secret.is_file() else ""
+        if seed_hash(seed) != registration.seed_sha256:
+            raise BadInput(f"{secret} is missing or not the registered seed; restore it")
         registration = msgspec.structs.replace(registration, seed=seed, revealed=_now())
         jsonl.write_json(folder / CERTIFICATE, registration)
-    (folder / SECRET).unlink(missing_ok=True)
+    secret.unlink(missing_ok=True)
     return registration
 
 
@@ -171,30 +148,6 @@ def find_fault(registration: Registration, frozen: Dataset, fresh: Dataset) -> s
 def seed_hash(seed: str) -> str:
     """Return the SHA-256 of a seed's hexadecimal digits."""
     return hashlib.sha256(seed.encode()).hexdigest()
-
-
-def _write_secret(path: Path, seed: str) -> None:
-    """Write the seed to a file that only its owner can read."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}")
-    temporary.unlink(missing_ok=True)
-    handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    with os.fdopen(handle, "w") as file:
-        file.write(seed)
-        file.flush()
-        os.fsync(file.fileno())
-    temporary.replace(path)
-    jsonl.sync_folder(path.parent)
-
-
-def _read_secret(path: Path, commitment: str) -> str:
-    """Return the seed in `path`. Raises BadInput if it is missing or another one."""
-    if not path.is_file():
-        raise BadInput(f"{path}: the seed of the fresh questions is missing; restore it")
-    seed = path.read_text(encoding="ascii", errors="replace").strip()
-    if seed_hash(seed) != commitment:
-        raise BadInput(f"{path} is not the registered seed; restore it")
-    return seed
 
 
 def _now() -> str:

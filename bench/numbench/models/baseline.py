@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable, Sequence
+from decimal import Decimal
 from fractions import Fraction
 from itertools import takewhile
 from typing import NamedTuple
@@ -20,10 +21,9 @@ from numbench.models.facts import ReasoningLevel
 from numbench.models.failures import failed_completion
 from numbench.models.providers import ModelProperties, ModelTarget, ProviderPlugin, join_names
 from numbench.records import Completion, Failure
-from numbench.tasks import PAPER_TASKS, TASKS
+from numbench.tasks import PAPER_TASKS, SCALED_TASKS, TASKS
 from numbench.tasks.base import LETTERS, Approximation, ExpressionFormat
 from numbench.tasks.prompts import Question, load_prompt_set
-from numbench.tasks.scaled import format_integer
 
 
 class UnsupportedOperator(Exception):
@@ -77,6 +77,7 @@ _BINARY_OPERATIONS: dict[str, Callable[[float, float], float]] = {
     "/": operator.truediv,
     "^": math.pow,
 }
+_EXTREMA = {"minimum": min, "maximum": max}
 
 
 class BaselineModel:
@@ -112,15 +113,15 @@ class BaselineModel:
 def has_rule(name: str) -> bool:
     """Return whether a task's questions can be calculated."""
     task = TASKS[name]
-    rules = (task.approximate, task.expression)
-    return name in PAPER_TASKS or any(rule is not None for rule in rules)
+    is_known = name in PAPER_TASKS or name in SCALED_TASKS
+    return is_known or task.approximate is not None or task.expression is not None
 
 
 def calculate(question: Question, float_format: FloatFormat) -> str:
     """Return the answer to `question` as JSON.
 
-    Tasks of the paper have rules here; any other task needs a `Task.approximate` or an
-    expression. Raises UnsupportedOperator if there is no rule for the operator.
+    The bundled tasks have rules here; any other task needs a `Task.approximate` or an expression.
+    Raises UnsupportedOperator if there is no rule for the operator.
     """
     task = TASKS[question.task]
     if not has_rule(task.name):
@@ -128,18 +129,17 @@ def calculate(question: Question, float_format: FloatFormat) -> str:
             f"no floating-point rule for {question.operator!r}: the task {question.task} has no "
             "`approximate`"
         )
-    in_full = task.expression is not None
+    result: Approximation
     try:
         if task.expression is not None:
-            result: Approximation = _evaluate(task.expression, question.operands, float_format)
+            result = _evaluate(task.expression, question.operands, float_format)
         else:
             values = [float_format.parse(operand) for operand in question.operands]
-            if task.approximate is None:
-                result = _calculate_paper_task(question.operator, values, float_format)
-            else:
+            if task.approximate is not None:
                 result = task.approximate(question.operator, values, float_format.round)
-                in_full = task.sizes is not None
-        return _json(result, float_format, in_full)
+            else:
+                result = _calculate(question.operator, values, float_format)
+        return _json(result, float_format, in_full=task.sizes is not None)
     except NotImplementedError:
         raise UnsupportedOperator(f"no floating-point rule for {question.operator!r}") from None
     except (OverflowError, ValueError, ZeroDivisionError):
@@ -167,24 +167,27 @@ def _json(result: Approximation, float_format: FloatFormat, in_full: bool) -> st
     if not math.isfinite(value):
         return "null"
     if in_full and value.is_integer():
-        return format_integer(int(value))
+        return f"{Decimal(value):f}"
     return float_format.format(value)
 
 
-def _calculate_paper_task(
-    operator: str, values: Sequence[float], float_format: FloatFormat
-) -> Approximation:
+def _calculate(operator: str, values: Sequence[float], float_format: FloatFormat) -> Approximation:
     """Return the result of an operator. Raises what `math` raises if there is none."""
     if operator == "interval":
         reference, *boundaries = values
         below = takewhile(lambda boundary: reference >= boundary, boundaries)
         return LETTERS[sum(1 for _ in below)]
+    if operator == "larger":
+        # Rounding may have made the numbers equal.
+        return "A" if values[0] >= values[1] else "B"
     if operator in ("ascending", "descending"):
         return sorted(values, reverse=operator == "descending")
-    if operator == "minimum":
-        return min(values)
-    if operator == "maximum":
-        return max(values)
+    if operator in _EXTREMA:
+        return _EXTREMA[operator](values)
+    if operator == "copy":
+        return values[0]
+    if operator == "sum":
+        return _sum(values, float_format)
     if operator == "mean":
         return _mean(values, float_format)
     if operator == "std":
@@ -197,11 +200,15 @@ def _calculate_paper_task(
     return _BINARY_OPERATIONS[operator](*values)
 
 
-def _mean(values: Sequence[float], float_format: FloatFormat) -> float:
+def _sum(values: Sequence[float], float_format: FloatFormat) -> float:
     total = 0.0
     for value in values:
         total = float_format.round(total + value)
-    return float_format.round(total / float_format.round(float(len(values))))
+    return total
+
+
+def _mean(values: Sequence[float], float_format: FloatFormat) -> float:
+    return float_format.round(_sum(values, float_format) / float_format.round(float(len(values))))
 
 
 PROVIDER = ProviderPlugin(

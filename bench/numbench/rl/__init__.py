@@ -20,7 +20,7 @@ from numbench.scoring import score_exact
 from numbench.tasks import TASKS, check_task_name
 from numbench.tasks.items import split_of
 from numbench.tasks.prompts import load_prompt_set
-from numbench.tasks.shards import ItemsExhausted, Shard, check_bits, generate_items
+from numbench.tasks.shards import Shard, check_bits, generate_items
 
 MAX_DIGITS = 15
 """The highest difficulty of a task of the paper: significant digits of its operands."""
@@ -86,13 +86,12 @@ def sample(
     elif not lowest <= difficulty <= highest:
         raise BadInput(f"task {task!r}: difficulty {difficulty}; use {lowest} to {highest}")
     shard = Shard(task, seed, TRAINING_SPLIT, **{field: difficulty})
-    try:
-        item = next(generate_items(shard))
-    except ItemsExhausted as error:
+    item = next(generate_items(shard), None)
+    if item is None:
         raise BadInput(
             f"task {task!r}: the training split has no question of difficulty {difficulty}; "
             "use a higher difficulty"
-        ) from error
+        )
     return training_question(item, reward)
 
 

@@ -14,6 +14,7 @@ from pydantic import Field
 
 from numbench.records import Item
 from numbench.rl import Question, RewardName, sample, training_question
+from numbench.runner.few_shot import example_messages
 
 
 class NumbenchData(vf.TaskData):
@@ -38,9 +39,7 @@ class NumbenchTask(vf.Task[NumbenchData]):
     async def validate(self, runtime: vf.Runtime) -> bool:
         """Return whether the exact answer, in the requested format, has the full reward."""
         question = self.question()
-        answer = question.item.answer
-        shown = f"[{', '.join(answer)}]" if isinstance(answer, tuple) else f'"{answer}"'
-        return question.reward(f'{{"answer": {shown}}}') == 1
+        return question.reward(example_messages([question.item])[1].content) == 1
 
 
 class NumbenchConfig(vf.TasksetConfig):

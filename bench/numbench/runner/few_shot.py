@@ -14,7 +14,7 @@ from numbench.records import Item
 from numbench.tasks import TASKS, SamplingSettings
 from numbench.tasks.items import content_hash
 from numbench.tasks.prompts import PromptSet
-from numbench.tasks.shards import ItemsExhausted, Shard, generate_items
+from numbench.tasks.shards import Shard, generate_items
 
 MAX_EXAMPLES = 64
 """Maximum number of examples per question."""
@@ -70,13 +70,13 @@ def _draw(source: Dataset, task: str, count: int, excluded: set[int]) -> tuple[I
     candidates = (
         item for item in generate_items(shard) if content_hash(item.operands) not in excluded
     )
-    try:
-        return tuple(islice(candidates, count))
-    except ItemsExhausted as error:
+    chosen = tuple(islice(candidates, count))
+    if len(chosen) < count:
         raise BadInput(
-            f"--few-shot {count}: {task} has only {error.item_count} validation items with the "
+            f"--few-shot {count}: {task} has only {len(chosen)} validation items with the "
             "operands of this dataset"
-        ) from error
+        )
+    return chosen
 
 
 def _answer_json(item: Item) -> str:

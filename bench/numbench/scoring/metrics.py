@@ -75,15 +75,10 @@ def comparison_key(item: Item) -> Callable[[Decimal], Decimal]:
     equal, values are compared without rounding.
     """
     task = TASKS[item.task]
-    if task.every_digit:
-        return _unrounded
-    if task.metric == "log_smape" or not _rounding_collides(item.operands):
-        return round_significant
-    return _unrounded
-
-
-def _unrounded(value: Decimal) -> Decimal:
-    return value
+    is_copied = task.metric == "exact_match"
+    if task.every_digit or (is_copied and _rounding_collides(item.operands)):
+        return Decimal
+    return round_significant
 
 
 @lru_cache(1 << 16)

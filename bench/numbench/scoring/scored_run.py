@@ -125,14 +125,9 @@ def score_run(
             f"({dataset.manifest.sha256[:6]})"
         )
     if missing := [task for task in run.info.tasks if task not in dataset.tasks]:
-        unknown = [task for task in missing if task not in TASKS]
-        names = ", ".join(map(repr, unknown or missing))
-        if unknown:
-            raise MissingTask(
-                f"{folder}: task {names} is not installed; install the package that provides it"
-            )
-        raise BadInput(
-            f"{folder}: the dataset at {dataset.path} does not have the task {names} of the run"
+        raise MissingTask(
+            f"{folder}: task {', '.join(map(repr, missing))} is not installed, or not in the "
+            f"dataset at {dataset.path}; install the package that provides it"
         )
     if protocol == "paper" and run.info.transform:
         raise BadInput(

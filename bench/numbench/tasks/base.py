@@ -32,10 +32,11 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from string import Formatter, ascii_lowercase
-from typing import Any, Literal, NamedTuple, TypeVar, get_args
+from typing import Annotated, Any, Literal, NamedTuple, TypeVar, get_args
+
+import msgspec
 
 from numbench.records import Answer, Difficulty, ErrorKind
-from numbench.tasks.difficulty import of_printed_digits
 from numbench.tasks.random_words import RandomWords
 
 MIN_EXPONENT, MAX_EXPONENT = -14, 14
@@ -52,6 +53,12 @@ Approximation = float | str | Sequence[float]
 """An answer in floating-point arithmetic: a number, a letter or a list of numbers."""
 
 
+PlainNumber = Annotated[
+    str, msgspec.Meta(pattern=r"^(?!-0$)-?(?:0|[1-9][0-9]*)(?:\.[0-9]*[1-9])?$")
+]
+"""A decimal number in plain notation, as text."""
+
+
 class SampledQuestion(NamedTuple):
     """A question before it is put into words.
 
@@ -61,7 +68,7 @@ class SampledQuestion(NamedTuple):
     """
 
     operator: str
-    operands: tuple[str, ...]
+    operands: tuple[PlainNumber, ...]
     params: Mapping[str, int] = {}
 
 
@@ -84,13 +91,13 @@ class SizeAxis(NamedTuple):
 
     unit: what their size counts, in the plural. words: the number of random words of an attempt.
     answer_characters: the length of the longest answer, as text. Both are functions of the size.
-    operands: the number of operands, for the probability that a guess is right.
+    size_of: the size of a question from its operands.
     """
 
     unit: str
     words: Callable[[int], int]
     answer_characters: Callable[[int], int]
-    operands: Callable[[int], int]
+    size_of: Callable[[Sequence[str]], int]
     minimum: int = 1
     maximum: int = 4096
 
@@ -163,6 +170,21 @@ class Convention(NamedTuple):
     error_kind: ErrorKind = "other"
 
 
+def printed_digits(_operator: str, operands: Sequence[str], _answer: Answer) -> Difficulty:
+    """Return the number of printed digits of all operands, zeros included.
+
+    In base 2, the nearest float64 is written with all its binary places: 0.75 is `0.11`, three
+    digits.
+    """
+    base10 = base2 = 0
+    for operand in operands:
+        base10 += sum(digit.isdigit() for digit in operand)
+        numerator, denominator = abs(float(operand)).as_integer_ratio()
+        places = denominator.bit_length() - 1
+        base2 += max((numerator >> places).bit_length(), 1) + places
+    return Difficulty(base10, base2)
+
+
 Sample = Callable[[RandomWords, SamplingSettings], SampledQuestion | None]
 
 
@@ -188,12 +210,13 @@ class Task:
     words_per_attempt: the number of random words that `sample` may use.
     stream_name: the name of the random stream; tasks that share one ask about the same numbers.
     system_prompt: name of a file in `prompts/<set>/system/`, without `.txt`.
-    chance_accuracy: the probability in [0, 1] that a guess is right, from the number of operands.
+    chance_accuracy: the probability in [0, 1] that a guess is right, from the number of operands;
+        of a scaled task from the size.
     conventions: other conventions of a task whose answers are numbers. `exact_answer` has the
         definition by which answers are scored.
     approximate: the answer in floating-point arithmetic for the arithmetic baselines, from
         operator, operands, and a function that rounds an intermediate result. None: no baseline,
-        unless the task has an `expression`, which is evaluated.
+        unless the task has an `expression` or is bundled.
     operand_names: names of the operands in `numbench describe`; the last one covers the rest.
     sizes: how the questions of a scaled task grow; None for all others.
     every_digit: whether an answer has to have all digits of the exact answer, however many.
@@ -208,7 +231,7 @@ class Task:
     display: str = ""
     answer_kind: AnswerKind = "number"
     metric: Metric = "log_smape"
-    difficulty: Callable[[str, Sequence[str], Answer], Difficulty] = of_printed_digits
+    difficulty: Callable[[str, Sequence[str], Answer], Difficulty] = printed_digits
     words_per_attempt: int = 16
     stream_name: str | None = None
     system_prompt: str = ""
@@ -234,9 +257,6 @@ class Task:
             "answer_kind: use number, letter or list": self.answer_kind in get_args(AnswerKind),
             "metric: use log_smape or exact_match": self.metric in get_args(Metric),
             "metric log_smape needs answers that are numbers": is_exact or is_number,
-            "every_digit needs answers that are numbers, and metric exact_match": (
-                not self.every_digit or (is_number and is_exact)
-            ),
             "conventions need metric log_smape": not (self.conventions and is_exact),
             "words_per_attempt: use an integer of at least 1": isinstance(words, int) and words > 0,
             "prompts: give TaskPrompts": isinstance(prompts, TaskPrompts | None),
@@ -254,10 +274,14 @@ class Task:
 
 
 MAX_DISCARDED = 1000
-"""A sampler may discard so many attempts in a row when it is checked."""
+"""The attempts in which a sampler has to make a question when it is checked."""
 
 _QUESTIONS = 8
-_PLAIN = re.compile(r"(?!-0\Z)-?(?:0|[1-9][0-9]*)(?:\.[0-9]*[1-9])?")
+_ANSWER_TYPES = {
+    "number": PlainNumber,
+    "letter": Annotated[str, msgspec.Meta(pattern="^[A-Z]$")],
+    "list": tuple[PlainNumber, ...],
+}
 _ANSWERS = {
     "number": "a decimal number in plain notation, as text",
     "letter": "one letter from A to Z",
@@ -273,10 +297,8 @@ def check_task(task: Task) -> None:
     sizes = task.sizes
     settings = SamplingSettings(question_size=sizes and sizes.minimum)
     count = task.words_per_attempt if sizes is None else sizes.words(sizes.minimum)
-    generator, params = random.Random(0), set[frozenset[str]]()
-    found = attempts = 0
-    while found < _QUESTIONS and attempts < MAX_DISCARDED * _QUESTIONS:
-        attempts += 1
+    generator, params, found = random.Random(0), set[frozenset[str]](), 0
+    for _ in range(MAX_DISCARDED):
         words = [generator.getrandbits(64) for _ in range(count)]
         question = sample_question(task, RandomWords(words), settings)
         if question != sample_question(task, RandomWords(words), settings):
@@ -285,13 +307,15 @@ def check_task(task: Task) -> None:
                 "randomness from `words`"
             )
         if question is not None:
-            found += 1
             _check_question(task, question)
             params.add(frozenset(question.params))
-        elif attempts >= MAX_DISCARDED and not found:
-            raise ValueError(f"Task.sample discarded {attempts:,} attempts; discard fewer")
+            found += 1
         if len(params) > 1:
             raise ValueError("Task.sample has to return the same keys of params each time")
+        if found == _QUESTIONS:
+            return
+    if not found:
+        raise ValueError(f"Task.sample discarded {MAX_DISCARDED:,} attempts; discard fewer")
 
 
 def sample_question(
@@ -299,20 +323,20 @@ def sample_question(
 ) -> SampledQuestion | None:
     """Return the question of an attempt. Raises ValueError if it is none that can be asked."""
     assert task.sample is not None
-    question = _call("Task.sample", task.sample, words, settings)
-    if question is None:
+    sampled = _call("Task.sample", task.sample, words, settings)
+    if sampled is None:
         return None
-    if not isinstance(question, SampledQuestion):
-        raise ValueError(f"Task.sample returned {question!r:.80}; return a SampledQuestion or None")
-    operator, operands, params = question
-    if operator not in task.operators:
-        raise ValueError(f"Task.sample returned the operator {operator!r}, not in Task.operators")
-    if not _are_plain(operands):
+    try:
+        question = msgspec.convert(msgspec.to_builtins(sampled), SampledQuestion)
+    except (msgspec.ValidationError, TypeError):
         raise ValueError(
-            f"Task.sample returned the operands {operands!r:.80}; return {_ANSWERS['list']}"
+            f"Task.sample returned {sampled!r:.80}; return None, or a SampledQuestion whose "
+            f"operands are {_ANSWERS['list']}, and whose params are integers"
+        ) from None
+    if question.operator not in task.operators:
+        raise ValueError(
+            f"Task.sample returned the operator {question.operator!r}, not in Task.operators"
         )
-    if not all(isinstance(key, str) and type(value) is int for key, value in params.items()):
-        raise ValueError(f"Task.sample returned the params {params!r:.80}; use integers")
     return question
 
 
@@ -320,16 +344,16 @@ def answer_question(task: Task, question: SampledQuestion) -> Answer:
     """Return the exact answer. Raises ValueError if it is not one of the kind that is declared."""
     operator, operands, _ = question
     answer = _call("Task.exact_answer", task.exact_answer, operator, operands)
-    if task.answer_kind == "letter":
-        is_valid = isinstance(answer, str) and len(answer) == 1 and answer in LETTERS
-    else:
-        is_valid = _are_plain(answer if task.answer_kind == "list" else (answer,))
-    if not is_valid:
+    try:
+        valid: Answer = msgspec.convert(
+            msgspec.to_builtins(answer), _ANSWER_TYPES[task.answer_kind]
+        )
+    except (msgspec.ValidationError, TypeError):
         raise ValueError(
             f"Task.exact_answer returned {answer!r:.80} for the operands "
             f"{', '.join(operands):.80}; return {_ANSWERS[task.answer_kind]}"
-        )
-    return answer
+        ) from None
+    return valid
 
 
 def _check_question(task: Task, question: SampledQuestion) -> None:
@@ -359,12 +383,3 @@ def _call(name: str, function: Callable[..., T], *arguments: object) -> T:
     except Exception as error:
         # Whatever a plugin raises is reported with the field that raised it.
         raise ValueError(f"{name} failed ({type(error).__name__}: {error})") from error
-
-
-def _are_plain(values: object) -> bool:
-    """Return whether values are a tuple of decimal numbers in plain notation, as texts."""
-    return (
-        isinstance(values, tuple)
-        and bool(values)
-        and all(isinstance(value, str) and _PLAIN.fullmatch(value) for value in values)
-    )

@@ -58,19 +58,20 @@ def normalize(numbers: DecimalArray) -> DecimalArray:
 
 
 def floor_log10(numerators: IntArray, denominators: IntArray) -> IntArray:
-    """Return ⌊log10(numerator / denominator)⌋ of positive integers below 10¹⁸ and 10."""
-    exponent: IntArray = digit_count(numerators) - digit_count(denominators)
-    left = numerators * POWERS_OF_TEN[np.maximum(-exponent, 0)]
-    right = denominators * POWERS_OF_TEN[np.maximum(exponent, 0)]
-    floor: IntArray = exponent - (left < right)
-    return floor
+    """Return ⌊log10(numerator / denominator)⌋ of positive integers below 10¹⁸."""
+    return _floor_log(POWERS_OF_TEN, numerators, denominators)
 
 
 def floor_log2(numerators: IntArray, denominators: IntArray) -> IntArray:
     """Return ⌊log2(numerator / denominator)⌋ of positive integers below 2⁶²."""
-    exponent: IntArray = bit_length(numerators) - bit_length(denominators)
-    left = numerators << np.maximum(-exponent, 0)
-    right = denominators << np.maximum(exponent, 0)
+    return _floor_log(_POWERS_OF_TWO, numerators, denominators)
+
+
+def _floor_log(powers: IntArray, numerators: IntArray, denominators: IntArray) -> IntArray:
+    lengths = (np.searchsorted(powers, each, side="right") for each in (numerators, denominators))
+    exponent: IntArray = np.subtract(*lengths)
+    left = numerators * powers[np.maximum(-exponent, 0)]
+    right = denominators * powers[np.maximum(exponent, 0)]
     floor: IntArray = exponent - (left < right)
     return floor
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from decimal import ROUND_HALF_EVEN, Context, Decimal, DivisionByZero, Inexact, InvalidOperation
 from fractions import Fraction
+from functools import reduce
 from math import isqrt
 
 from numbench.decimal_numbers import (
@@ -27,17 +28,9 @@ DIGITS = 15
 MIN_ANSWER, MAX_ANSWER = Decimal("1e-14"), Decimal("1e15")
 
 _ROUNDED = Context(prec=DIGITS, rounding=ROUND_HALF_EVEN, traps=[InvalidOperation, DivisionByZero])
-_EXACT = Context(prec=2000, traps=[Inexact, InvalidOperation])
+_EXACT = Context(prec=20_000, traps=[Inexact, InvalidOperation])
 _ZIV_PRECISIONS = (30, 60, 120, 240, 480)
 _LARGEST_POWER = 100
-
-
-def divide(a: str, b: str) -> str:
-    """Return a / b. Raises ValueError if b is 0."""
-    divisor = to_decimal(b)
-    if not divisor:
-        raise ValueError(f"division by zero: {a} / {b}")
-    return _to_text(_ROUNDED.divide(to_decimal(a), divisor))
 
 
 def power(base: str, exponent: str) -> str:
@@ -63,10 +56,11 @@ def reciprocal(degree: int, max_digits: int) -> str:
 
 def mean(numbers: Sequence[str]) -> str:
     """Return the arithmetic mean."""
-    total = Decimal(0)
-    for number in numbers:
-        total = _EXACT.add(total, to_decimal(number))
-    return _to_text(_ROUNDED.divide(total, Decimal(len(numbers))))
+    return _to_text(_ROUNDED.divide(_sum(numbers), Decimal(len(numbers))))
+
+
+def _sum(numbers: Sequence[str]) -> Decimal:
+    return reduce(_EXACT.add, map(to_decimal, numbers), Decimal(0))
 
 
 def std(numbers: Sequence[str]) -> str:
@@ -98,22 +92,41 @@ def _deviation(numbers: Sequence[str], divisor: int) -> str:
     return _to_text(_ROUNDED.create_decimal(value))
 
 
-_ROUNDED_ONCE = {"+": _ROUNDED.add, "-": _ROUNDED.subtract, "*": _ROUNDED.multiply}
-_PAIR = {"/": divide, "^": power}
-_LIST = {"mean": mean, "std": std}
+_PAIR = {"+": Context.add, "-": Context.subtract, "*": Context.multiply, "/": Context.divide}
 
 
 def evaluate(operator: str, operands: Sequence[str]) -> str:
-    """Return the value of an operator of the paper's arithmetic tasks.
+    """Return the value of an operator on numbers, rounded once.
 
     Raises ValueError if an operand is malformed or the value is undefined.
     """
-    if operator in _LIST:
-        return _LIST[operator](operands)
-    a, b = operands
-    if operator in _PAIR:
-        return _PAIR[operator](a, b)
-    return _to_text(_ROUNDED_ONCE[operator](to_decimal(a), to_decimal(b)))
+    return _evaluate(operator, operands, _ROUNDED)
+
+
+def evaluate_in_full(operator: str, operands: Sequence[str]) -> str:
+    """Return the value of `+`, `-`, `*`, `/` or another operator with all of its digits.
+
+    Raises ValueError also for a quotient that has no end.
+    """
+    try:
+        return _evaluate(operator, operands, _EXACT)
+    except Inexact:
+        raise ValueError(f"no exact value: {' '.join(operands):.80}") from None
+
+
+def _evaluate(operator: str, operands: Sequence[str], context: Context) -> str:
+    if operator == "mean":
+        return mean(operands)
+    if operator == "std":
+        return std(operands)
+    if operator == "sum":
+        return _to_text(_sum(operands))
+    if operator == "^":
+        return power(*operands)
+    a, b = map(to_decimal, operands)
+    if operator == "/" and not b:
+        raise ValueError(f"division by zero: {' / '.join(operands)}")
+    return _to_text(_PAIR[operator](context, a, b))
 
 
 def in_range(answer: str) -> bool:

@@ -1,13 +1,16 @@
 """Arrow tables with the fields of `Item`, built from arrays of questions.
 
-Answers are proved roundings, and exact arithmetic for the other rows. Difficulties are those of
-`numbench.tasks.difficulty`.
+Answers are proved roundings, and exact arithmetic for the other rows.
+
+The difficulty δ of multiplication, division, exponentiation, mean and std is that of the paper
+("Problem difficulty"), which defines none for addition and the comparison tasks. In base 2, counts
+of digits are those of the float64 nearest to the number, and orders of magnitude are powers of two.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -16,7 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from numbench import decimal_numbers
-from numbench.records import SCHEMA
+from numbench.records import SCHEMA, Answer, Difficulty
 from numbench.tasks import TASKS
 from numbench.tasks.base import LETTERS
 from numbench.tasks.decimal_arrays import (
@@ -73,6 +76,32 @@ def build_item_table(questions: Questions, hashes: Hashes) -> pa.Table:
             "schema": pa.array(np.full(len(questions), SCHEMA)),
         }
     )
+
+
+def difficulty_of(task: str, operator: str, operands: Sequence[str], answer: Answer) -> Difficulty:
+    """Return the difficulty of one question of the paper, by the rules for many."""
+    parsed = map(decimal_numbers.parse_decimal, operands)
+    numbers = list(map(decimal_numbers.normalize, parsed))
+    is_arithmetic = TASKS[task].metric == "log_smape"
+    if task in _SAME_LISTS_TASK or not is_arithmetic:
+        units, exponent = decimal_numbers.align_exponents(numbers)
+        numbers = [decimal_numbers.DecimalNumber(unit, exponent) for unit in units]
+    questions = Questions(
+        task,
+        DecimalArray(*np.array(numbers).T[:, None]),
+        length=np.array([len(numbers)]),
+        operator=np.array([TASKS[task].operators.index(operator)]),
+        params={},
+        valid=np.array([True]),
+    )
+    texts = pa.array([list(operands)])
+    if is_arithmetic:
+        value = decimal_numbers.normalize(decimal_numbers.parse_decimal(str(answer)))
+        values = DecimalArray(*np.array([value]).T)
+        found = _arithmetic_difficulty(questions, values, texts, pa.array([str(answer)]))
+    else:
+        _, found = _comparison(questions, texts)
+    return Difficulty(int(found.base10[0]), int(found.base2[0]))
 
 
 def _operands(questions: Questions) -> pa.ListArray:
@@ -232,6 +261,11 @@ _VALUES: dict[str, Callable[[Questions], _Values]] = {
 def _arithmetic_difficulty(
     questions: Questions, values: DecimalArray, operands: pa.ListArray, answer: pa.Array
 ) -> DifficultyArrays:
+    """Return δ of the arithmetic tasks.
+
+    Of multiplication and division, it is the number of non-zero digits of operands and quotient; of
+    a power, the product of those of base, exponent and result.
+    """
     if questions.task in _SAME_LISTS_TASK:
         return _of_moments(questions)
     if questions.task == "addition":
@@ -261,7 +295,7 @@ def _nonzero_digits(values: DecimalArray, texts: pa.Array) -> DifficultyArrays:
 
 
 def _of_printed_digits(questions: Questions, operands: pa.ListArray) -> DifficultyArrays:
-    """Return δ of addition and sorting: the digits of all operands as printed."""
+    """Return δ of addition and sorting: the printed digits of all operands."""
     numbers = normalize(questions.operands.select(questions.present))
     whole = np.maximum(digit_count(numbers.significand) + numbers.exponent, 1)
     decimal = whole + np.maximum(-numbers.exponent, 0)
@@ -277,19 +311,28 @@ def _of_printed_digits(questions: Questions, operands: pa.ListArray) -> Difficul
 
 
 def _of_moments(questions: Questions) -> DifficultyArrays:
-    """Return δ of mean and std."""
+    """Return δ of mean and std: s − x + 15 for the exponent x of the mean and the spread s.
+
+    10^x ≤ |mean| < 10^(x+1), and s is the smallest integer with every element in mean ± 10^s. In
+    base 2, δ is ⌈log2(largest deviation / |mean|)⌉ + 50, since 15 decimal digits are 50 binary
+    digits. A list with mean 0 is treated as if its sum were one unit of its last digit.
+    """
     units, length = questions.operands.significand, questions.length
     total = units.sum(axis=1)
     deviations = np.abs(length[:, None] * units - total[:, None])
     deviation = np.where(questions.present, deviations, 0).max(axis=1)
-    size = np.abs(total)
+    size = np.maximum(np.abs(total), 1)
     base10 = -floor_log10(length, deviation) - floor_log10(size, length) + 15
     base2 = 50 - floor_log2(size, deviation)
     return DifficultyArrays(np.maximum(base10, 0), np.maximum(base2, 0))
 
 
 def _of_comparison(questions: Questions, units: IntArray) -> DifficultyArrays:
-    """Return δ of minmax and interval: the digits that distinguish the first unit from others."""
+    """Return δ of minmax and interval: the digits that distinguish the first unit from others.
+
+    These are the orders of magnitude from the larger of |a|, |b| down to |a − b|, both included; in
+    base 2, the powers of two of their ratio. Equal numbers count to their last non-zero digit.
+    """
     a, b = np.broadcast_arrays(units[:, :1], units[:, 1:])
     where = np.nonzero(questions.present[:, 1:])
     x, y, unit_exponent = a[where], b[where], questions.operands.exponent[where[0], 0]

@@ -4,7 +4,7 @@ A prompt set is a folder:
 
 questions.toml      one table per task, one wording per operator, and these options:
   description       what the set is for, in one sentence
-  questions         "paper": the wordings of the set `paper`; the file has no tables then
+  questions         "paper": the wordings of the set `paper` for the tasks without a table
   system            "paper": its system prompts; "none": no system prompt; omitted: own files
   working           true if the prompts let a model write text before its answer
   paraphrase_of     the set whose meaning the wordings keep, for the prompt spread
@@ -24,7 +24,7 @@ from functools import cache, cached_property
 from itertools import chain, pairwise
 from pathlib import Path
 from string import Formatter, ascii_lowercase
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import msgspec
 from msgspec import Struct
@@ -39,7 +39,7 @@ from numbench.tasks.base import LETTERS, template_fields
 ALL_PARAPHRASES = "paraphrases"
 """The name that stands for all bundled paraphrases of the paper's questions."""
 
-QUESTIONS, NO_SYSTEM_PROMPT = "questions.toml", "none"
+QUESTIONS = "questions.toml"
 _SCALED = "scaled"
 """The folder with the prompts of the scaled tasks, which is no set."""
 
@@ -56,12 +56,12 @@ Templates = dict[str, dict[str, str]]
 """Task → operator → wording."""
 
 
-class SetOptions(Struct, frozen=True):
+class SetOptions(Struct, frozen=True, forbid_unknown_fields=True):
     """The options of `questions.toml`; see above."""
 
     description: str = ""
-    questions: str = ""
-    system: str = ""
+    questions: Literal["", "paper"] = ""
+    system: Literal["", "paper", "none"] = ""
     working: bool = False
     paraphrase_of: str = ""
 
@@ -103,32 +103,20 @@ class PromptSet:
 
     def _check_wordings(self, tables: dict[str, Any]) -> Templates:
         """Return the wordings of another set than `paper`."""
-        path, source = self.folder / QUESTIONS, self.options.questions
-        paper = load_prompt_set()._templates
-        if not source:
-            if not tables:
-                raise BadInput(f'{path}: no wordings; add a table per task, or questions = "paper"')
-            for task, table in tables.items():
-                _check_table(path, task, table, paper.get(task, {}))
-            return tables
-        if source != PAPER:
-            raise BadInput(f"{path}: questions is {source!r}; give 'paper', or tables of tasks")
-        if tables:
-            raise BadInput(f"{path}: {min(tables)} and questions exclude each other; remove one")
-        return {task: paper[task] for task in PAPER_TASKS}
+        path, paper = self.folder / QUESTIONS, load_prompt_set()._templates
+        for task, table in tables.items():
+            _check_table(path, task, table, paper.get(task, {}))
+        bundled = {task: paper[task] for task in PAPER_TASKS} if self.options.questions else {}
+        if not (templates := bundled | tables):
+            raise BadInput(f'{path}: no wordings; add a table per task, or questions = "paper"')
+        return templates
 
     def _read_system_prompt(self, task: str) -> str | None:
         """Return the system prompt of a task, without the final newline of its file."""
-        source = self.options.system
-        if source == NO_SYSTEM_PROMPT:
+        if self.options.system == "none":
             return None
-        if source == PAPER:
+        if self.options.system == PAPER:
             return load_prompt_set().system_prompt(task)
-        if source:
-            raise BadInput(
-                f"{self.folder / QUESTIONS}: system is {source!r}; give 'paper', 'none', or omit "
-                "it for own files"
-            )
         names = dict.fromkeys((task, TASKS[task].system_prompt))
         paths = [self.folder / "system" / f"{name}.txt" for name in names if name]
         for path in filter(Path.is_file, paths):
@@ -290,31 +278,24 @@ def _read_questions(path: Path) -> tuple[SetOptions, dict[str, Any]]:
         tables = tomllib.loads(_read_text(path))
     except tomllib.TOMLDecodeError as error:
         raise BadInput(f"{path}: {error}") from error
-    names = [name for name in SetOptions.__struct_fields__ if name in tables]
-    options = {name: tables.pop(name) for name in names if not isinstance(tables[name], dict)}
+    wordings = {name: table for name, table in tables.items() if isinstance(table, dict)}
+    options = {name: value for name, value in tables.items() if name not in wordings}
     try:
-        return msgspec.convert(options, SetOptions), tables
+        return msgspec.convert(options, SetOptions), wordings
     except msgspec.ValidationError as error:
         raise BadInput(f"{path}: {jsonl.decode_error_message(error)}") from error
 
 
-def _check_table(path: Path, task: str, table: object, model: dict[str, str]) -> None:
+def _check_table(path: Path, task: str, table: dict[str, Any], model: dict[str, str]) -> None:
     """Raise BadInput unless the wordings of a task have the operators and fields of `model`."""
-    if not isinstance(table, dict):
-        names = ", ".join(SetOptions.__struct_fields__)
-        raise BadInput(f"{path}: {task} is neither an option ({names}) nor the table of a task")
     if task not in TASKS:
         raise BadInput(f"{path}: unknown task {task!r}; use {', '.join(TASKS)}")
-    for operator in (*model, *table):
+    if table.keys() != model.keys():
+        raise BadInput(f"{path}, {task}: give a wording for each of {', '.join(model)}")
+    for operator, wording in table.items():
         location = f"{path}, {task}.{operator}"
-        if operator not in table:
-            raise BadInput(f"{location}: the wording is missing")
-        if operator not in model:
-            raise BadInput(f"{location}: not an operator of the task; use {', '.join(model)}")
-        if not isinstance(table[operator], str):
-            raise BadInput(f"{location}: not a text")
         try:
-            fields, needed = map(template_fields, (table[operator], model[operator]))
+            fields, needed = map(template_fields, (str(wording), model[operator]))
         except ValueError as error:
             raise BadInput(f"{location}: {error}") from error
         if sorted(fields) != sorted(needed):

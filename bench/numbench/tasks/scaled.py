@@ -10,7 +10,6 @@ import operator as op
 import re
 import tomllib
 from collections.abc import Callable, Sequence
-from decimal import Decimal
 from math import factorial, gcd
 from typing import Any, TypeVar
 
@@ -24,6 +23,8 @@ from numbench.tasks.base import (
     Task,
     TaskPrompts,
 )
+from numbench.tasks.exact_arithmetic import evaluate_in_full, to_decimal
+from numbench.tasks.paper_tasks import extremum, ordered
 from numbench.tasks.random_words import RandomWords
 
 SMALLEST_ELEMENT, LARGEST_ELEMENT = 100_000, 999_999
@@ -42,30 +43,13 @@ _OPERATIONS: dict[str, Callable[[Any, Any], Any]] = {
 }
 _CODES = {sign: str(code) for code, sign in enumerate(_OPERATIONS, 1)}
 _SIGNS = {code: sign for sign, code in _CODES.items()}
-_TERM = re.compile(r"(-?)(\d+)")
 _TOKEN = re.compile(r"\s*(\d+|[-+*()])")
 
 _DIGITS_PER_WORD = 9
-_INTEGER = re.compile(r"-?[0-9]+")
 
 T = TypeVar("T")
 
 Operands = Sequence[str]
-Values = Sequence[float]
-Round = Callable[[float], float]
-
-
-# Python refuses to convert integers of more than 4,300 digits to text and back; Decimal does it.
-def parse_integer(text: str) -> int:
-    """Return the value of an integer in plain notation. Raises ValueError for other text."""
-    if not _INTEGER.fullmatch(text):
-        raise ValueError(f"{text[:40]!r} is not an integer")
-    return int(Decimal(text))
-
-
-def format_integer(value: int) -> str:
-    """Return the digits of an integer."""
-    return str(Decimal(value))
 
 
 def _words_of(digits: int) -> int:
@@ -89,7 +73,7 @@ def _sample_pair(words: RandomWords, size: int) -> tuple[str, ...]:
 
 def _sample_division(words: RandomWords, size: int) -> tuple[str, ...]:
     quotient, divisor = _sample_pair(words, size)
-    return format_integer(parse_integer(quotient) * parse_integer(divisor)), divisor
+    return evaluate_in_full("*", (quotient, divisor)), divisor
 
 
 def _sample_comparison(words: RandomWords, size: int) -> tuple[str, ...]:
@@ -127,26 +111,13 @@ def _sample_chain(words: RandomWords, size: int) -> tuple[str, ...]:
 # numbers of a nested expression from left to right, then one integer that encodes its structure:
 # the digits of its nodes in prefix order, 0 for a number, 1 for `+`, 2 for `-` and 3 for `*`.
 def format_terms(operands: Sequence[str]) -> str:
-    """Return the sum of signed terms as text: `123 - 456 + 789`.
-
-    Raises ValueError for an operand that is not an integer.
-    """
-    parts: list[str] = []
-    for operand in operands:
-        match = _TERM.fullmatch(operand)
-        if match is None:
-            raise ValueError(f"{operand[:40]!r} is not an integer")
-        parts.append(f"{match[1] or '+'} {match[2]}" if parts else operand)
-    return " ".join(parts)
+    """Return the sum of signed terms as text: `123 - 456 + 789`."""
+    return re.sub(r" (?=\d)", " + ", " ".join(operands)).replace(" -", " - ")
 
 
 def parse_terms(text: str) -> tuple[str, ...]:
-    """Return the operands of a sum of terms. Raises ValueError for other text."""
-    first, *rest = re.split(r" (?=[-+] )", text)
-    operands = (first, *(part.removeprefix("+ ").replace("- ", "-", 1) for part in rest))
-    if format_terms(operands) != text:
-        raise ValueError(f"{text[:40]!r} is not a sum of integers")
-    return operands
+    """Return the operands of a sum of terms."""
+    return tuple(text.replace(" - ", " -").replace(" + ", " ").split(" "))
 
 
 def evaluate_terms(
@@ -194,11 +165,6 @@ def format_nested(operands: Sequence[str]) -> str:
     return evaluate_nested(operands, str, lambda sign, a, b: f"({a} {sign} {b})")[1:-1]
 
 
-def value_of_nested(operands: Sequence[str]) -> str:
-    """Return the value of a nested expression."""
-    return str(evaluate_nested(operands, int, lambda sign, a, b: _OPERATIONS[sign](a, b)))
-
-
 def parse_nested(text: str) -> tuple[str, ...]:
     """Return the operands of a nested expression. Raises ValueError for other text."""
     numbers: list[str] = []
@@ -244,58 +210,19 @@ def evaluate_nested(
     return stack[0]
 
 
-def _arithmetic(operator: str, operands: Operands) -> str:
-    a, b = map(parse_integer, operands)
-    if operator == "/":
-        quotient, remainder = divmod(a, b)
-        if remainder:
-            raise ValueError("the quotient is not an integer")
-        return format_integer(quotient)
-    return format_integer(_OPERATIONS[operator](a, b))
-
-
-def _mean(_operator: str, operands: Operands) -> str:
-    """Return the mean. Raises ValueError if it has more than one decimal."""
-    tenths, remainder = divmod(10 * sum(map(parse_integer, operands)), len(operands))
-    if remainder:
-        raise ValueError("the mean has more than one decimal")
-    whole, tenth = divmod(abs(tenths), 10)
-    return f"{'-' if tenths < 0 else ''}{whole}{f'.{tenth}' if tenth else ''}"
-
-
-# The answers in floating-point arithmetic (`Task.approximate`): operands are rounded before,
-# results after; a rule rounds the results of every operation between.
-def _float_operation(operator: str, values: Values, round_: Round) -> float:
-    a, b = values
-    return round_((_OPERATIONS | {"/": op.truediv})[operator](a, b))
-
-
-def _float_sum(_operator: str, values: Values, round_: Round) -> float:
-    """Return the sum, added from left to right."""
-    result = 0.0
-    for value in values:
-        result = round_(result + value)
-    return result
-
-
-def _float_mean(operator: str, values: Values, round_: Round) -> float:
-    return round_(_float_sum(operator, values, round_) / round_(float(len(values))))
-
-
 def _digits(answer_characters: Callable[[int], int], numbers: int = 2, words: int = 0) -> SizeAxis:
     """Return the axis of numbers with a size in digits: random numbers, and further words."""
     return SizeAxis(
-        "digits", lambda n: numbers * _words_of(n) + words, answer_characters, lambda _n: 2
+        "digits",
+        lambda n: numbers * _words_of(n) + words,
+        answer_characters,
+        lambda operands: len(operands[-1]),
     )
 
 
 def _elements(answer_characters: Callable[[int], int], words: int = 0) -> SizeAxis:
     """Return the axis of lists. words: random words in addition to one per element."""
-    return SizeAxis("elements", lambda n: n + words, answer_characters, lambda n: n, minimum=2)
-
-
-def _last_digits(operands: Operands) -> int:
-    return len(operands[-1])
+    return SizeAxis("elements", lambda n: n + words, answer_characters, len, minimum=2)
 
 
 _FOLDER = resource_folder("prompts") / "scaled"
@@ -307,14 +234,13 @@ def _task(
     display: str,
     operators: tuple[str, ...],
     sample_operands: Callable[[RandomWords, int], tuple[str, ...]],
-    exact_answer: Callable[[str, Operands], Answer],
-    size_of: Callable[[Operands], int],
     sizes: SizeAxis,
     system: str = "integer",
     answer_kind: Any = "number",
+    exact_answer: Callable[[str, Operands], Answer] = evaluate_in_full,
     **fields: Any,
 ) -> Task:
-    """Return a scaled task. size_of: the size of a question from its operands."""
+    """Return a scaled task."""
 
     def sample(words: RandomWords, settings: SamplingSettings) -> SampledQuestion:
         size = settings.question_size
@@ -323,7 +249,7 @@ def _task(
         return SampledQuestion(operator, sample_operands(words, size), {"size": size})
 
     def difficulty(_operator: str, operands: Operands, _answer: Answer) -> Difficulty:
-        return Difficulty(size_of(operands), size_of(operands))
+        return Difficulty(sizes.size_of(operands), sizes.size_of(operands))
 
     system_prompt = (_FOLDER / "system" / f"{system}.txt").read_text(encoding="utf-8")
     return Task(
@@ -345,81 +271,56 @@ def _task(
 SCALED_TASKS: dict[str, Task] = {
     task.name: task
     for task in (
-        _task(
-            "long_addition", "Long add", ("+",), _sample_pair, _arithmetic, _last_digits,
-            _digits(lambda n: n + 1), approximate=_float_operation,
-        ),
-        _task(
-            "long_subtraction", "Long sub", ("-",), _sample_pair, _arithmetic, _last_digits,
-            _digits(lambda n: n + 1), approximate=_float_operation,
-        ),
-        _task(
-            "long_multiplication", "Long mult", ("*",), _sample_pair, _arithmetic, _last_digits,
-            _digits(lambda n: 2 * n), approximate=_float_operation,
-        ),
-        _task(
-            "long_division", "Long div", ("/",), _sample_division, _arithmetic, _last_digits,
-            _digits(lambda n: n), approximate=_float_operation,
-        ),
+        _task("long_addition", "Long add", ("+",), _sample_pair, _digits(lambda n: n + 1)),
+        _task("long_subtraction", "Long sub", ("-",), _sample_pair, _digits(lambda n: n + 1)),
+        _task("long_multiplication", "Long mult", ("*",), _sample_pair, _digits(lambda n: 2 * n)),
+        _task("long_division", "Long div", ("/",), _sample_division, _digits(lambda n: n)),
         _task(
             "long_comparison", "Comparison", ("larger",), _sample_comparison,
-            lambda _operator, pair: "AB"[parse_integer(pair[0]) < parse_integer(pair[1])],
-            _last_digits, _digits(lambda _n: 1, numbers=1, words=3), "letter", "letter",
-            # Rounding may have made the numbers equal.
-            approximate=lambda _operator, values, _round: "A" if values[0] >= values[1] else "B",
-            chance_accuracy=lambda _operands: 0.5,
+            _digits(lambda _n: 1, numbers=1, words=3), "letter", "letter",
+            lambda _operator, pair: "AB"[to_decimal(pair[0]) < to_decimal(pair[1])],
+            chance_accuracy=lambda _size: 0.5,
         ),
         _task(
             "long_sorting", "Long sort", ("ascending", "descending"), _sample_elements,
-            lambda operator, operands: tuple(
-                sorted(operands, key=parse_integer, reverse=operator == "descending")
-            ),
-            len, _elements(lambda n: 8 * n, words=1), "list", "list",
-            approximate=lambda operator, values, _round: sorted(
-                values, reverse=operator == "descending"
-            ),
-            chance_accuracy=lambda operands: 1 / factorial(operands) if operands < 20 else 0.0,
+            _elements(lambda n: 8 * n, words=1), "list", "list", ordered,
+            chance_accuracy=lambda size: 1 / factorial(size) if size < 20 else 0.0,
         ),
         _task(
-            "long_max", "Long max", ("maximum",), _sample_elements,
-            lambda _operator, operands: max(operands, key=parse_integer), len,
-            _elements(lambda _n: 6), approximate=lambda _operator, values, _round: max(values),
-            chance_accuracy=lambda operands: 1 / operands,
+            "long_max", "Long max", ("maximum",), _sample_elements, _elements(lambda _n: 6),
+            exact_answer=extremum, chance_accuracy=lambda size: 1 / size,
         ),
         _task(
             "long_sum", "Long sum", ("sum",), _sample_elements,
-            lambda _operator, operands: format_integer(sum(map(parse_integer, operands))), len,
-            _elements(lambda n: 6 + len(str(n))), approximate=_float_sum,
+            _elements(lambda n: 6 + len(str(n))),
         ),
         _task(
-            "long_mean", "Long mean", ("mean",), _sample_mean, _mean, len,
-            _elements(lambda _n: 8), "decimal", approximate=_float_mean,
+            "long_mean", "Long mean", ("mean",), _sample_mean, _elements(lambda _n: 8), "decimal"
         ),
         _task(
             "chain", "Chain", ("chain",), _sample_chain,
-            lambda _operator, operands: str(sum(map(int, operands))),
-            lambda operands: len(operands) - 1,
             SizeAxis(
-                "operations", lambda n: 2 * n + 1, lambda n: 4 + len(str(n + 1)), lambda n: n + 1
+                "operations", lambda n: 2 * n + 1, lambda n: 4 + len(str(n + 1)),
+                lambda operands: len(operands) - 1,
             ),
-            expression=ExpressionFormat(
-                format_terms, parse_terms, evaluate_terms
-            ),
+            exact_answer=lambda _operator, operands: str(sum(map(int, operands))),
+            expression=ExpressionFormat(format_terms, parse_terms, evaluate_terms),
         ),
         _task(
             "nested", "Nested", ("nested",), _sample_nested,
-            lambda _operator, operands: value_of_nested(operands),
-            lambda operands: len(operands) - 2,
-            SizeAxis("operations", lambda n: 3 * n + 1, lambda _n: 4, lambda n: n + 2),
-            expression=ExpressionFormat(
-                format_nested, parse_nested, evaluate_nested
+            SizeAxis(
+                "operations", lambda n: 3 * n + 1, lambda _n: 4,
+                lambda operands: len(operands) - 2,
             ),
+            exact_answer=lambda _operator, operands: str(
+                evaluate_nested(operands, int, lambda sign, a, b: _OPERATIONS[sign](a, b))
+            ),
+            expression=ExpressionFormat(format_nested, parse_nested, evaluate_nested),
         ),
         _task(
             "copy", "Copy", ("copy",), lambda words, size: (_sample_integer(words, size),),
-            lambda _operator, operands: operands[0], _last_digits,
             _digits(lambda n: n, numbers=1),
-            approximate=lambda _operator, values, _round: values[0],
+            exact_answer=lambda _operator, operands: operands[0],
         ),
     )
 }  # fmt: skip

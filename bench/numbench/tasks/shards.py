@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from itertools import chain, islice
+from itertools import islice
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -91,14 +91,6 @@ class Shard:
         return task.words_per_attempt if self.max_bits is None else _WORDS_OF_INTEGERS
 
 
-class ItemsExhausted(Exception):
-    """A shard has hardly any further distinct items; it had `item_count`."""
-
-    def __init__(self, item_count: int) -> None:
-        super().__init__(f"only {item_count} different items")
-        self.item_count = item_count
-
-
 ATTEMPTS_PER_BATCH = 16_384
 """Attempts per batch: small enough for the cache, large enough to hide Python's overhead."""
 
@@ -115,33 +107,25 @@ its shards: there are few questions of one digit, and perhaps none in a split.""
 
 
 def generate_items(shard: Shard) -> Iterator[Item]:
-    """Yield the distinct items of a shard in order. Raises ItemsExhausted at their end.
+    """Yield the distinct items of a shard in order, until hardly any further item is new.
 
     Raises BadInput if the task samples a question that has no exact answer.
     """
-    tables = _in_arrays(shard, ATTEMPTS_PER_BATCH, _FIRST_ATTEMPTS)
-    converted = (msgspec.convert(table.to_pylist(), list[Item]) for table in tables)
-    items = _one_by_one(shard) if TASKS[shard.task].sample else chain.from_iterable(converted)
-    count = 0
-    for item in items:
-        yield item
-        count += 1
-    raise ItemsExhausted(count)
+    if TASKS[shard.task].sample:
+        yield from _one_by_one(shard)
+        return
+    for table in _in_arrays(shard, ATTEMPTS_PER_BATCH, _FIRST_ATTEMPTS):
+        yield from msgspec.convert(table.to_pylist(), list[Item])
 
 
 def generate_tables(shard: Shard, rows: int) -> Iterator[pa.Table]:
-    """Yield the first `rows` items of a shard in order, in tables of some thousands.
-
-    Raises ItemsExhausted after the last one if there are fewer distinct items.
-    """
-    count = 0
+    """Yield the first `rows` items of a shard in order, or all, in tables of some thousands."""
     for whole in _in_tables(shard) if TASKS[shard.task].sample else _in_arrays(shard, rows):
-        table = whole.slice(0, rows - count)
-        count += len(table)
+        table = whole.slice(0, rows)
         yield table
-        if count == rows:
+        rows -= len(table)
+        if not rows:
             return
-    raise ItemsExhausted(count)
 
 
 def sample_questions(shard: Shard, first: int, count: int) -> Questions:

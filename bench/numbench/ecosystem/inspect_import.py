@@ -1,0 +1,243 @@
+"""Logs of Inspect as runs: those that numbench exported, and those of its task in Inspect."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import msgspec
+
+from numbench._version import __version__
+from numbench.dataset.store import Dataset, open_dataset
+from numbench.ecosystem.exported_items import dataset_version, require_extra
+from numbench.ecosystem.inspect_log import LOGGED_TASK
+from numbench.errors import BadInput
+from numbench.journal import write_run
+from numbench.records import PAPER, Failure, PromptRef, Response, RunInfo, Usage
+from numbench.runner.few_shot import examples, examples_sha256
+from numbench.tasks.prompts import load_prompt_set
+
+if TYPE_CHECKING:
+    from inspect_ai.log import EvalLog, EvalSample
+    from inspect_ai.model import ModelOutput, ModelUsage
+
+
+class _LoggedRun(NamedTuple):
+    """A run as read from a log, and the folder to be written."""
+
+    log: Path
+    folder: Path
+    info: RunInfo
+    responses: list[Response]
+
+
+def import_logs(paths: Sequence[Path], out: Path, dataset: str | None = None) -> list[Path]:
+    """Import the logs at or below `paths`; return the run folders written below `out`.
+
+    A repeated import writes the same bytes. dataset: name or folder of the questions; the logs of
+    other questions are on the dataset that they name. Raises BadInput before anything is written if
+    a log cannot be imported.
+    """
+    require_extra("inspect_ai", "inspect")
+    runs: dict[Path, _LoggedRun] = {}
+    for log in [log for path in paths for log in _find_logs(path)]:
+        run = _read_log(log, out / log.stem, dataset)
+        if (other := runs.setdefault(run.folder, run)).log != log:
+            raise BadInput(f"{log} and {other.log} would be the same run folder: rename one file")
+    for run in runs.values():
+        write_run(run.folder, run.info, run.responses)
+    return list(runs)
+
+
+def _find_logs(path: Path) -> list[Path]:
+    """Return the logs at or below `path`, sorted by name. Raises BadInput if there are none."""
+
+    def is_log(file: Path) -> bool:
+        with file.open("rb") as opened:
+            return file.suffix == ".eval" or b'"eval"' in opened.read(4096)
+
+    files = [file for file in path.rglob("*") if file.suffix in (".eval", ".json")]
+    logs = [path] if path.is_file() else sorted(filter(is_log, files))
+    if not logs:
+        raise BadInput(f"{path}: no log of Inspect here")
+    return logs
+
+
+def _read_log(path: Path, folder: Path, dataset: str | None) -> _LoggedRun:
+    """Return the run of an `.eval` or `.json` log, to be written to `folder`.
+
+    Raises BadInput if the file is not a log of numbench's task, or if its questions are not those
+    of the dataset.
+    """
+    from inspect_ai.log import read_eval_log
+
+    try:
+        log = read_eval_log(str(path), resolve_attachments=True)
+    except Exception as error:
+        raise BadInput(f"{path}: not a log that Inspect can read: {error}") from error
+    if LOGGED_TASK not in (log.eval.task, log.eval.task_registry_name):
+        raise BadInput(
+            f"{path}: a log of the task {log.eval.task!r}; only {LOGGED_TASK} can be imported"
+        )
+    if not log.samples:
+        raise BadInput(f"{path}: no samples in this log")
+    metadata = log.eval.metadata or {}
+    exported = metadata.get("run")
+    if exported is None:
+        name = str(log.eval.task_args.get("dataset", "v1"))
+        source = _find_dataset(path, name, str(metadata.get("dataset_sha256") or ""), dataset)
+        info = _rebuilt_info(log, source, folder)
+    else:
+        try:
+            info = msgspec.convert(exported, RunInfo)
+        except msgspec.ValidationError as error:
+            raise BadInput(
+                f"{path}: eval.metadata.run is not a run of numbench: {error}"
+            ) from error
+        source = _find_dataset(path, info.dataset.name, info.dataset.sha256, dataset)
+        info = msgspec.structs.replace(info, source="imported", dataset=source.ref(folder))
+    responses = []
+    for sample in log.samples:
+        place = f"{path}, sample {sample.id}, epoch {sample.epoch}"
+        _check_question(place, source, sample, any_text=bool(info.transform))
+        responses.append(_response(sample) if exported is None else _own_response(place, sample))
+    return _LoggedRun(path, folder, info, responses)
+
+
+def _find_dataset(path: Path, name: str, sha256: str, override: str | None) -> Dataset:
+    """Return the dataset of a log: `override` if it has the hash, else the one of that name.
+
+    sha256: the start of the hash. Raises BadInput if there is none, or if it has another hash.
+    """
+    own, reason = f"{name}@{sha256[:6]}", ""
+    for candidate in (override, name):
+        try:
+            source = open_dataset(candidate) if candidate else None
+        except BadInput as error:
+            reason = reason or str(error)
+            continue
+        if source and source.manifest.sha256.startswith(sha256):
+            return source
+        if source:
+            reason = reason or f"{source.path} is {dataset_version(source)}"
+    raise BadInput(
+        f"{path}: its questions are of the dataset {own}, but {reason}; import this log by itself "
+        "and name the folder of its dataset with --dataset"
+    )
+
+
+def _check_question(place: str, source: Dataset, sample: EvalSample, any_text: bool) -> None:
+    """Raise BadInput if the dataset has no such item, or another question.
+
+    any_text: whether the question was asked in another form.
+    """
+    item = source.by_id.get(str(sample.id))
+    if item is None:
+        raise BadInput(f"{place}: no item {sample.id!r} in the dataset {source.path}")
+    messages = sample.input
+    prompt = messages if isinstance(messages, str) else messages[-1].text if messages else None
+    if prompt not in (None, item.prompt) and not any_text:
+        raise BadInput(
+            f"{place}: the question of {item.id} is {prompt[:60]!r}, but {item.prompt[:60]!r} in "
+            f"the dataset {source.path}"
+        )
+
+
+def _own_response(place: str, sample: EvalSample) -> Response:
+    """Return the record of a response that numbench exported, with the texts of the sample."""
+    record = (sample.metadata or {}).get("response")
+    if not isinstance(record, dict):
+        raise BadInput(f"{place}: metadata.response, the record of the response, is missing")
+    texts = {"text": sample.output.completion, "reasoning_text": _reasoning_text(sample.output)}
+    try:
+        return msgspec.convert(record | texts, Response)
+    except msgspec.ValidationError as error:
+        raise BadInput(f"{place}: metadata.response: {error}") from error
+
+
+def _response(sample: EvalSample) -> Response:
+    """Return the response of a sample that Inspect asked."""
+    from numbench.ecosystem.inspect_task import finish_reason
+
+    output = sample.output
+    is_limited = sample.limit is not None and sample.limit.type == "token"
+    return Response(
+        item_id=str(sample.id),
+        sample=sample.epoch - 1,
+        text=output.completion,
+        reasoning_text=_reasoning_text(output),
+        finish_reason="length" if is_limited else finish_reason(output),
+        usage=_usage(output.usage, output.completion),
+        latency=output.time,
+        served_model=output.model or None,
+        error=Failure(kind="item", message=sample.error.message) if sample.error else None,
+        at=sample.completed_at,
+    )
+
+
+def _reasoning_text(output: ModelOutput) -> str | None:
+    from inspect_ai.model import ContentReasoning
+
+    if not output.choices or isinstance(output.message.content, str):
+        return None
+    parts = [part for part in output.message.content if isinstance(part, ContentReasoning)]
+    return "\n".join(part.reasoning for part in parts) or None
+
+
+def _usage(usage: ModelUsage | None, text: str) -> Usage:
+    """Return the token counts. In Inspect, output tokens include reasoning."""
+    if usage is None or (text and not usage.output_tokens):
+        return Usage()
+    parts = (usage.input_tokens, usage.input_tokens_cache_read, usage.input_tokens_cache_write)
+    reasoning = usage.reasoning_tokens
+    return Usage(
+        input=sum(part or 0 for part in parts),
+        reasoning=reasoning,
+        visible=None if reasoning is None else max(0, usage.output_tokens - reasoning),
+        generated=usage.output_tokens,
+        source="reported",
+    )
+
+
+def _rebuilt_info(log: EvalLog, source: Dataset, folder: Path) -> RunInfo:
+    """Return the description of a run that Inspect made; what its log does not tell is unknown."""
+    asked = {str(i) for i in log.eval.dataset.sample_ids or [one.id for one in log.samples or []]}
+    tasks = tuple(task for task in source.tasks if any(i.id in asked for i in source.by_task[task]))
+    prompts = load_prompt_set().ref(tasks)
+    prompt_sha256 = str((log.eval.metadata or {}).get("prompt_sha256") or prompts.sha256)
+    if prompt_sha256 != prompts.sha256:
+        prompts = PromptRef(name=PAPER, sha256=prompt_sha256)
+    config = log.eval.model_generate_config.model_dump(exclude_none=True)
+    config = log.plan.config.model_dump(exclude_none=True) | config
+    settings: dict[str, object] = {
+        key: v for key, v in config.items() if isinstance(v, str | int | float)
+    }
+    if (samples := log.eval.config.epochs or 1) > 1:
+        settings["samples"] = samples
+    if few_shot := int(log.eval.task_args.get("few_shot") or 0):
+        shown = examples(source, tasks, few_shot)
+        settings |= {"few_shot": few_shot, "few_shot_sha256": examples_sha256(shown)}
+    tokens = config.get("reasoning_tokens")
+    level = "default" if tokens is None else f"{tokens} tokens"
+    return RunInfo(
+        model=log.eval.model,
+        display=log.eval.model,
+        reasoning=str(config.get("reasoning_effort", level)),
+        dataset=source.ref(folder),
+        prompt=prompts,
+        tasks=tasks,
+        limit=_limit(source, tasks, asked),
+        settings=settings,
+        versions={"numbench": __version__, **log.eval.packages},
+        created=log.eval.created,
+        source="imported",
+    )
+
+
+def _limit(source: Dataset, tasks: Sequence[str], asked: Collection[str]) -> int | None:
+    """Return the smallest limit per task that includes all asked items; None: all items."""
+    groups = [source.by_task[task] for task in tasks]
+    last = max((n for items in groups for n, item in enumerate(items, 1) if item.id in asked),
+               default=0)  # fmt: skip
+    return None if last >= max(map(len, groups)) else last
