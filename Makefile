@@ -44,7 +44,6 @@ bench: $(VENV)/.dev-ready $(INSPECT)/.ready
 	$(BIN)/python benchmarks/scaled_tasks.py | tee benchmarks/scaled_tasks.md
 	$(BIN)/python benchmarks/horizon_coverage.py --workers 2 | tee benchmarks/horizon_coverage.md
 	$(BIN)/python benchmarks/intervals.py | tee benchmarks/intervals.md
-	$(BIN)/python benchmarks/encodings.py | tee benchmarks/encodings.md
 	$(BIN)/python benchmarks/small_models.py | tee benchmarks/small_models.md
 
 docs: $(VENV)/.docs-ready

@@ -88,9 +88,9 @@ def one_matrix(step: list[Batch]) -> Samples:
             np.pad(p, [(0, 0), (0, width - p.shape[1]), *missing[: p.ndim - 2]]) for p in parts
         ]
         columns.append(np.concatenate(padded))
-    tokens, values, codes, is_target = columns
     lengths = np.concatenate([batch.samples.lengths for batch in step])
-    return Samples(tokens, values, codes, is_target, lengths)
+    tokens, codes, is_target = columns
+    return Samples(tokens, codes, is_target, lengths)
 
 
 def cpu_seconds(function: Callable[[], object]) -> float:
@@ -108,7 +108,7 @@ def make_training(recipe: Recipe) -> Training:
 def measure(encoding: str, overrides: Sequence[str], rounds: int) -> tuple[float, ...]:
     """Return tokens per CPU-second, the speed relative to the plain loop, and the data's share."""
     recipe = load_recipe("cpu", [f"model.encoding={encoding}", *overrides])
-    data = TrainingData(recipe, Vocabulary(encoding), None)
+    data = TrainingData(recipe, Vocabulary(encoding))
     mixture = Mixture(recipe, data.levels)
     prepared: list[list[Batch]] = []
     data_seconds = cpu_seconds(

@@ -5,11 +5,12 @@ from __future__ import annotations
 import argparse
 import re
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 import pandas as pd
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from matplotlib.figure import Figure
 
 from numbench.errors import NumbenchError
@@ -26,14 +27,30 @@ def fill(template: Path, values: Mapping[str, str]) -> bytes:
     return re.sub(r"\{(\w+)\}", lambda match: values[match[1]], text).encode()
 
 
+def render_page(template: Path, values: Mapping[str, object]) -> str:
+    """Return a page. Text from files has to be escaped as Markdown in `values`."""
+    environment = Environment(
+        loader=FileSystemLoader(template.parent),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+        autoescape=False,
+    )
+    return environment.get_template(template.name).render(values)
+
+
+def table(header: Sequence[str], rows: Iterable[Sequence[str]], text_columns: int = 1) -> str:
+    """Return a table; the cells are Markdown, the first columns left-aligned text."""
+    alignment = [":--" if column < text_columns else "--:" for column in range(len(header))]
+    return "\n".join(f"| {' | '.join(row)} |" for row in (header, alignment, *rows))
+
+
 def markdown_table(frame: pd.DataFrame) -> str:
     """Return a table in Markdown: the index is the first column, the others are right-aligned."""
     header = [str(frame.index.name or ""), *map(str, frame.columns)]
-    rows = [
-        [str(name), *map(str, row)] for name, row in zip(frame.index, frame.values, strict=True)
-    ]
-    rule = [":--", *["--:"] * (len(header) - 1)]
-    return "\n".join(f"| {' | '.join(row)} |" for row in [header, rule, *rows])
+    rows = zip(frame.index, frame.values, strict=True)
+    return table(header, ([str(name), *map(str, row)] for name, row in rows))
 
 
 @contextmanager

@@ -10,7 +10,7 @@ from types import FrameType
 import pytest
 from hypothesis import settings
 
-from tests.paper_files import paper_results, reference_outputs
+from tests.support.paper_files import paper_results, reference_outputs
 
 # As many tests run at once as there are cores; read when torch is first imported.
 os.environ.setdefault("OMP_NUM_THREADS", "1")

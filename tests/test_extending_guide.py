@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.command_line import CommandLine, install
+from tests.support.command_line import CommandLine, install
 
 pytestmark = pytest.mark.slow
 

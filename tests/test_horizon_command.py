@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 import numbench as nb
-from tests import servers
-from tests.command_line import CommandLine
 from tests.horizon.scripted_model import reply
 from tests.runner.test_run import KEY
-from tests.servers import ReceivedRequest, Reply, serve
+from tests.support import servers
+from tests.support.command_line import CommandLine
+from tests.support.servers import ReceivedRequest, Reply, serve
 
 pytestmark = pytest.mark.slow
 

@@ -50,7 +50,7 @@ from tests.runner.test_run import (
     questions,
     small_dataset,
 )
-from tests.servers import serve
+from tests.support.servers import serve
 from tests.test_cli import numbench
 
 __all__ = ["_quick", "dataset"]

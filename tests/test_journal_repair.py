@@ -14,7 +14,7 @@ from numbench.journal_repair import verify_run
 from numbench.jsonl import encode
 from numbench.records import Response
 from tests.runner.test_run import _quick, dataset, go, good
-from tests.servers import serve
+from tests.support.servers import serve
 from tests.test_cli import numbench
 
 __all__ = ["_quick", "dataset"]

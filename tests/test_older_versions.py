@@ -14,7 +14,7 @@ from numbench.journal import read_run
 from numbench.runner import run
 from numbench.runner.spec import HorizonSpec, RunSpec
 from numbench.scoring import is_correct
-from tests.servers import ReceivedRequest, Reply, chat, serve
+from tests.support.servers import ReceivedRequest, Reply, chat, serve
 
 pytestmark = pytest.mark.slow
 

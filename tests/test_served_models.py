@@ -11,9 +11,9 @@ from typer.testing import CliRunner
 from numbench.cli import app
 from numbench.records import Completion, Failure
 from numbench.served_models import drift_warnings
-from tests import servers
 from tests.runner.test_run import MODEL, _quick, dataset, go
-from tests.servers import ReceivedRequest, Reply, serve
+from tests.support import servers
+from tests.support.servers import ReceivedRequest, Reply, serve
 from tests.test_cli import numbench
 
 pytestmark = pytest.mark.slow

@@ -29,34 +29,30 @@ if TYPE_CHECKING:
     from bittoken.tokens import answer_json as answer_json
     from bittoken.tokens import encode_questions as encode_questions
 
-_MODULES = {
-    "ENCODINGS": "encodings",
-    "BitToken": "encodings.bittoken",
-    "FoNE": "encodings.fone",
-    "XVal": "encodings.xval",
-    "Base10": "encodings.base10",
-    "NumberEncoding": "encodings.base",
-    "Vocabulary": "tokens",
-    "ModelConfig": "network",
-    "Network": "network",
-    "Checkpoint": "checkpoint",
-    "load_checkpoint": "checkpoint",
-    "save_checkpoint": "checkpoint",
-    "Samples": "tokens",
-    "encode_questions": "tokens",
-    "generate": "generation",
-    "answer_json": "tokens",
+_NAMES = {
+    "checkpoint": "Checkpoint load_checkpoint save_checkpoint",
+    "encodings": "ENCODINGS",
+    "encodings.base": "NumberEncoding",
+    "encodings.base10": "Base10",
+    "encodings.bittoken": "BitToken",
+    "encodings.fone": "FoNE",
+    "encodings.xval": "XVal",
+    "generation": "generate",
+    "network": "ModelConfig Network",
+    "tokens": "Samples Vocabulary answer_json encode_questions",
 }
-"""The module of each public name. Each is imported on first use, since torch takes seconds."""
+"""The modules of the public names. Each is imported on first use, since torch takes seconds."""
 
-__all__ = list(_MODULES)
+_MODULE_OF = {name: module for module, names in _NAMES.items() for name in names.split()}
+
+__all__ = list(_MODULE_OF)
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _MODULES:
+    if name not in _MODULE_OF:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     try:
-        return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
+        return getattr(import_module(f"{__name__}.{_MODULE_OF[name]}"), name)
     except ModuleNotFoundError as error:
         if (error.name or "").startswith("bittoken"):
             raise

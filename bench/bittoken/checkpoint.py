@@ -17,7 +17,6 @@ import msgspec
 import torch
 from msgspec import Struct
 
-from bittoken.bundled import checkpoint_folder
 from bittoken.network import ModelConfig, Network
 from bittoken.tokens import Vocabulary, read_text_tokens
 from numbench._version import __version__
@@ -29,6 +28,7 @@ if TYPE_CHECKING:
 
 WEIGHTS, CONFIG, TOKENIZER = "model.safetensors", "config.json", "tokenizer.json"
 FORMAT, VERSION = "bittoken", 1
+_CHECKPOINTS = Path(__file__).resolve().parent / "checkpoints"
 
 
 @dataclass(frozen=True)
@@ -55,13 +55,6 @@ class _Config(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     is_study: bool = False
     sha256: dict[str, str]
     training: dict[str, Any] = {}
-
-
-class _Header(Struct, frozen=True):
-    """The fields that identify the format of any `config.json`."""
-
-    format: Any = None
-    version: Any = None
 
 
 def save_checkpoint(
@@ -108,6 +101,21 @@ def save_checkpoint(
         raise NumbenchError(f"{folder}: cannot write the checkpoint: {error.strerror}") from error
 
 
+def bundled_checkpoint_names() -> list[str]:
+    """Return the names of the checkpoints that are part of the package."""
+    return sorted(path.parent.name for path in _CHECKPOINTS.glob("*/config.json"))
+
+
+def checkpoint_folder(name: str | Path) -> Path:
+    """Return the folder of a bundled checkpoint's name, otherwise of a path.
+
+    A local folder with the name of a bundled checkpoint is addressed as `./NAME`.
+    """
+    if name in bundled_checkpoint_names():
+        return _CHECKPOINTS / name
+    return Path(name).expanduser()
+
+
 def load_checkpoint(name: str | Path) -> Checkpoint:
     """Return the bundled checkpoint of this name, or the one in this folder.
 
@@ -119,8 +127,8 @@ def load_checkpoint(name: str | Path) -> Checkpoint:
         subfolder = folder / "checkpoint"
         hint = f"; did you mean {subfolder}?" if (subfolder / CONFIG).exists() else ""
         raise BadInput(f"{folder} is not a checkpoint: {CONFIG} is missing{hint}")
-    header = read_json(folder / CONFIG, _Header)
-    if (header.format, header.version) != (FORMAT, VERSION):
+    header = read_json(folder / CONFIG, dict[str, Any])
+    if (header.get("format"), header.get("version")) != (FORMAT, VERSION):
         raise BadInput(
             f"{folder / CONFIG}: not a checkpoint of this version of bittoken; `bittoken convert` "
             "converts one of the paper's own code"

@@ -120,11 +120,13 @@ def _train(recipe: Recipe, folder: Path, minutes: float | None) -> None:
         stop.set()
         print_to_stderr("stopping after this step and saving; press Ctrl-C again to exit at once")
 
-    def should_stop() -> bool:
-        return stop.is_set() or (deadline is not None and time.monotonic() >= deadline)
+    with stop_on_signals(on_signal), _progress(recipe) as (show_step, on_log_entry):
 
-    with stop_on_signals(on_signal), _progress(recipe) as (on_step, on_log_entry):
-        result = train(recipe, folder, on_step, on_log_entry, should_stop)
+        def on_step(progress: TrainingProgress, loss: float) -> bool:
+            show_step(progress, loss)
+            return stop.is_set() or (deadline is not None and time.monotonic() >= deadline)
+
+        result = train(recipe, folder, on_step, on_log_entry)
     reason, more = ("stopped" if stop.is_set() else "time limit reached"), ""
     if result.is_complete:
         reason = "complete"
@@ -202,7 +204,7 @@ def perplexity(
     ],
     text: Annotated[
         Path,
-        typer.Argument(metavar="FOLDER", help="Folder of .parquet (column text) or .txt files."),
+        typer.Argument(metavar="FOLDER", help="Folder of .parquet files (column text)."),
     ],
     tokens: Annotated[
         int | None,

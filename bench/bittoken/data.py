@@ -10,9 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import partial
+from pathlib import Path
 from typing import Any, Literal, NamedTuple, cast
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 from torch.utils.data import DataLoader, Dataset
 
@@ -20,7 +22,7 @@ from bittoken.encodings.base import FloatArray, IntArray
 from bittoken.mixture import Mixture
 from bittoken.recipe import TEXT, Recipe
 from bittoken.text import Split, TextData
-from bittoken.tokens import Samples, Vocabulary, encode_batch
+from bittoken.tokens import Sample, Samples, Vocabulary, encode_items, pack
 from numbench.tasks.decimal_arrays import (
     POWERS_OF_TEN,
     BoolArray,
@@ -133,8 +135,9 @@ class TaskQuestions:
         self.levels = int(self._level.max()) + 1
         counts = [np.bincount(self._levels(t), minlength=self.levels) for t in tables]
         self._yields = np.array(counts) / _REFERENCE_ATTEMPTS
-        samples = encode_batch(task, pa.concat_tables(tables), vocabulary)
-        lengths = np.bincount(self._level[steps], samples.lengths, self.levels)
+        samples = encode_items(task, pa.concat_tables(tables), vocabulary)
+        tokens = [len(sample.tokens) for sample in samples]
+        lengths = np.bincount(self._level[steps], tokens, self.levels)
         self._lengths = lengths / np.sum(counts, axis=0)
 
     def mean_length(self, shares: FloatArray) -> float:
@@ -143,7 +146,7 @@ class TaskQuestions:
 
     def draw(
         self, split: Split, key: int, count: int, shares: FloatArray
-    ) -> tuple[Samples, IntArray]:
+    ) -> tuple[list[Sample], IntArray]:
         """Return about `count` questions in random order, and their levels.
 
         shares: of each level. If a level has too few questions, the others get more.
@@ -161,13 +164,12 @@ class TaskQuestions:
         level = self._levels(items)[order]
         # Cumulative rounding, so that the counts add up to `count`.
         counts = np.diff(np.floor(np.cumsum(wanted) + 0.5).astype(np.int64), prepend=0)
-        is_chosen = _rank_within(level) < counts[level]
+        rank = pd.Series(level).groupby(level).cumcount().to_numpy()
+        is_chosen = rank < counts[level]
         spare = np.flatnonzero(~is_chosen & (shares[level] > 0))
         is_chosen[spare[: count - is_chosen.sum()]] = True
-        rows = order[is_chosen]
-        return encode_batch(self._task, items.take(pa.array(rows)), self._vocabulary), level[
-            is_chosen
-        ]
+        chosen = items.take(pa.array(order[is_chosen]))
+        return encode_items(self._task, chosen, self._vocabulary), level[is_chosen]
 
     def _attempts(self, wanted: FloatArray) -> IntArray:
         """Return the attempts for each source: each level comes from the source rich in it."""
@@ -205,14 +207,6 @@ def _merge_sparse(counts: IntArray) -> IntArray:
         level[step] = level[step - 1] + is_complete
         items = 0 if is_complete else items
     return level
-
-
-def _rank_within(level: IntArray) -> IntArray:
-    """Return how many earlier entries have the same level."""
-    order = np.argsort(level, kind="stable")
-    rank = np.empty_like(level)
-    rank[order] = np.arange(len(level)) - np.searchsorted(level[order], level[order])
-    return rank
 
 
 def _shuffled(count: int, name: str) -> IntArray:
@@ -277,13 +271,19 @@ class Batch(NamedTuple):
 class TrainingData:
     """The data of all tasks of a recipe."""
 
-    def __init__(self, recipe: Recipe, vocabulary: Vocabulary, text: TextData | None) -> None:
-        self._recipe, self._text = recipe, text
+    def __init__(
+        self, recipe: Recipe, vocabulary: Vocabulary, tokenizer: Path | None = None
+    ) -> None:
+        """tokenizer: the file of the text vocabulary, if the recipe has text."""
+        self._recipe, self._vocabulary = recipe, vocabulary
         tasks = [task for task in recipe.data.tasks if task != TEXT]
         leveled = [task for task in tasks if task in recipe.data.curriculum]
         self._full = {t: TaskQuestions(recipe, t, vocabulary, has_levels=False) for t in tasks}
         self._leveled = {t: TaskQuestions(recipe, t, vocabulary, has_levels=True) for t in leveled}
         self.levels = {task: questions.levels for task, questions in self._leveled.items()}
+        if tokenizer is not None and recipe.data.text is not None:
+            context, seed = recipe.model.context, recipe.training.seed
+            self._text = TextData(Path(recipe.data.text), tokenizer, vocabulary, context, seed)
 
     def steps(self, mixture: Mixture, first: int, last: int) -> Iterator[list[Batch]]:
         """Yield the micro-batches of each of the steps first … last − 1.
@@ -293,16 +293,16 @@ class TrainingData:
         training = self._recipe.training
         size = training.batch_questions or training.batch_tokens
         most = _CHUNK_QUESTIONS if training.batch_questions else _CHUNK_TOKENS
-        interval, start = training.validate_every, first - first % training.validate_every
+        interval = training.validate_every
         length = min(max(most // size, 1), interval)
+        start = first - first % interval
+        key = 1 + start // interval * -(-interval // length)
         chunks = []
-        for number, position in enumerate(range(0, interval, length)):
-            steps = min(length, interval - position)
-            offset = start + position
-            chosen = range(max(first - offset, 0), min(last - offset, steps))
-            key = 1 + start // interval * -(-interval // length) + number
+        for number, begin in enumerate(range(start, start + interval, length)):
+            steps = min(length, start + interval - begin)
+            chosen = range(max(first - begin, 0), min(last - begin, steps))
             if chosen:
-                chunks.append((key, steps, chosen))
+                chunks.append((key + number, steps, chosen))
         loader = DataLoader(
             cast(Dataset[Any], chunks),
             batch_size=None,
@@ -318,20 +318,25 @@ class TrainingData:
         chunk: its key, the number of its steps, and the chosen ones.
         """
         key, steps, chosen = chunk
-        counts = self._counts(mixture, steps)
-        parts = []
-        for task, count in zip(mixture.tasks, counts.tolist(), strict=True):
-            if task == TEXT and count:
-                parts.append(self._text_batch("train", key, count))
-            elif count:
-                questions, shares = self._questions(task), _level_shares(mixture, task)
-                samples = questions.draw("train", key, count, shares)[0]
-                parts.append(self._batch(task, samples))
-        # Every step gets the same share of every task.
-        position = np.concatenate([(np.arange(len(p.task)) + 0.5) / len(p.task) for p in parts])
-        order, limit = np.argsort(position, kind="stable"), self._recipe.training.micro_tokens
-        rows = [order[slice(*(len(order) * k // steps for k in (s, s + 1)))] for s in chosen]
-        return [micro_batches(parts, row, limit) for row in rows]
+        samples, tasks, positions = list[Sample](), list[int](), list[FloatArray]()
+        for index, count in enumerate(self._counts(mixture, steps).tolist()):
+            if count:
+                task = mixture.tasks[index]
+                drawn = self._draw("train", task, key, count, mixture.shares(task))[0]
+                samples += drawn
+                tasks += [index] * len(drawn)
+                # Every step gets the same share of every task.
+                positions.append((np.arange(len(drawn)) + 0.5) / len(drawn))
+        order, task_of = np.argsort(np.concatenate(positions), kind="stable"), np.array(tasks)
+        prepared, limit = [], self._recipe.training.micro_tokens
+        for step in chosen:
+            rows = order[slice(*(len(order) * k // steps for k in (step, step + 1)))]
+            groups = group_by_length([len(samples[row].tokens) for row in rows], limit)
+            prepared.append([self._batch(samples, task_of, rows[group]) for group in groups])
+        return prepared
+
+    def _batch(self, samples: Sequence[Sample], task_of: IntArray, rows: IntArray) -> Batch:
+        return Batch(pack([samples[row] for row in rows], self._vocabulary), task_of[rows])
 
     def _counts(self, mixture: Mixture, steps: int) -> IntArray:
         """Return the number of questions of each task, for text of tokens, in so many steps."""
@@ -340,81 +345,56 @@ class TrainingData:
         if not training.batch_questions:
             for number, task in enumerate(mixture.tasks):
                 if task != TEXT:
-                    shares = _level_shares(mixture, task)
-                    counts[number] /= self._questions(task).mean_length(shares)
+                    counts[number] /= self._questions(task).mean_length(mixture.shares(task))
         # Cumulative rounding, so that the questions of all tasks add up.
         ends: IntArray = np.floor(counts.cumsum() + 0.5).astype(np.int64)
-        starts: IntArray = np.r_[0, ends[:-1]]
-        return ends - starts
+        return np.diff(ends, prepend=0)
 
-    def validation(self, number: int, task: str) -> Batch:
-        """Return the questions of a task in a validation, drawn from its full distribution."""
-        items = self._recipe.training.validation_items
+    def validation(
+        self, number: int, task: str, shares: FloatArray | None = None
+    ) -> tuple[Samples, IntArray]:
+        """Return the questions of a task in a validation, and their levels.
+
+        shares: of the levels. Without them, questions are drawn from the full distribution.
+        """
+        count = self._recipe.training.validation_items
         if task == TEXT:
-            return self._text_batch("val", number, TEXT_TOKENS_PER_QUESTION * items)
-        return self._batch(task, self._full[task].draw("val", 2 * number, items, np.ones(1))[0])
-
-    def leveled_validation(
-        self, number: int, task: str, shares: FloatArray
-    ) -> tuple[Batch, IntArray]:
-        """Return the questions of a task in a validation, drawn by level, and their levels."""
-        items = self._recipe.training.validation_items
-        samples, level = self._leveled[task].draw("val", 2 * number + 1, items, shares)
-        return self._batch(task, samples), level
+            samples, level = self._draw(
+                "val", task, number, TEXT_TOKENS_PER_QUESTION * count, np.ones(1)
+            )
+        elif shares is None:
+            samples, level = self._full[task].draw("val", 2 * number, count, np.ones(1))
+        else:
+            samples, level = self._draw("val", task, 2 * number + 1, count, shares)
+        return pack(samples, self._vocabulary), level
 
     def _questions(self, task: str) -> TaskQuestions:
         return self._leveled.get(task, self._full[task])
 
-    def _text_batch(self, split: Split, key: int, tokens: int) -> Batch:
-        assert self._text is not None
-        return self._batch(TEXT, self._text.draw(split, key, tokens))
-
-    def _batch(self, task: str, samples: Samples) -> Batch:
-        index = self._recipe.data.tasks.index(task)
-        return Batch(samples, np.full(len(samples.lengths), index))
-
-
-def _level_shares(mixture: Mixture, task: str) -> FloatArray:
-    curriculum = mixture.curricula.get(task)
-    return curriculum.shares() if curriculum else np.ones(1)
+    def _draw(
+        self, split: Split, task: str, key: int, count: int, shares: FloatArray
+    ) -> tuple[list[Sample], IntArray]:
+        """Return `count` questions and their levels, or windows of about `count` tokens of text."""
+        if task == TEXT:
+            windows = self._text.draw(split, key, count)
+            return windows, np.zeros(len(windows), np.int64)
+        return self._questions(task).draw(split, key, count, shares)
 
 
-def micro_batches(parts: Sequence[Batch], rows: IntArray, limit: int = 0) -> list[Batch]:
-    """Return some rows of the concatenated parts, grouped by similar length.
+def group_by_length(lengths: Sequence[int], limit: int = 0) -> list[IntArray]:
+    """Return the indices of samples with these lengths, in groups of similar length.
 
     limit: the maximum number of tokens of a group, including padding; 0: no limit.
     """
-    starts = np.cumsum([0, *(len(part.task) for part in parts)])
-    part_of = np.searchsorted(starts, rows, side="right") - 1
-    row_of = rows - starts[part_of]
-    lengths = np.concatenate([part.samples.lengths for part in parts])[rows]
-    padding, groups = _MAX_PADDING * lengths.sum(), list[Batch]()
     order = np.argsort(lengths, kind="stable")[::-1]
-    while len(order):
-        longest = int(lengths[order[0]])
+    descending = np.array(lengths)[order]
+    padding, groups, start = _MAX_PADDING * descending.sum(), list[IntArray](), 0
+    while start < len(order):
+        longest = int(descending[start])
         # Rows of the longest group, in which padding costs less than another group.
-        count = int(np.searchsorted((longest - lengths[order]).cumsum(), padding, side="right"))
-        size = max(limit // longest, 1) if limit else count
-        for first in range(0, count, size):
-            group = order[first : min(first + size, count)]
-            groups.append(_gather(parts, part_of[group], row_of[group], lengths[group]))
-        order = order[count:]
+        missing = (longest - descending[start:]).cumsum()
+        end = start + int(np.searchsorted(missing, padding, side="right"))
+        size = max(limit // longest, 1) if limit else end - start
+        groups += [order[first : min(first + size, end)] for first in range(start, end, size)]
+        start = end
     return groups
-
-
-def _gather(
-    parts: Sequence[Batch], part_of: IntArray, row_of: IntArray, lengths: IntArray
-) -> Batch:
-    """Return the rows `row_of` of the parts `part_of`, padded to the longest."""
-    shape = len(lengths), int(lengths.max())
-    padded = [np.zeros((*shape, *array.shape[2:]), array.dtype) for array in parts[0].samples[:-1]]
-    task = np.empty_like(part_of)
-    for number in np.unique(part_of):
-        mine = part_of == number
-        rows, part = row_of[mine], parts[number]
-        for target, array in zip(padded, part.samples[:-1], strict=True):
-            width = min(shape[1], array.shape[1])
-            target[mine, :width] = array[rows, :width]
-        task[mine] = part.task[rows]
-    tokens, values, codes, is_target = padded
-    return Batch(Samples(tokens, values, codes, is_target, lengths), task)

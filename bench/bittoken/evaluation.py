@@ -18,8 +18,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from bittoken.bundled import checkpoint_folder
-from bittoken.checkpoint import TOKENIZER, load_checkpoint
+from bittoken.checkpoint import TOKENIZER, checkpoint_folder, load_checkpoint
 from bittoken.encodings.base import FloatArray, NumberEncoding
 from bittoken.network import Network
 from bittoken.recipe import TEXT

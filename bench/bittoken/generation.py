@@ -10,6 +10,7 @@ import itertools
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+import numpy as np
 import torch
 
 from bittoken.network import KeyValueCache, Network
@@ -56,7 +57,7 @@ def generate(
     device, encoding = network.device, network.encoding
     unfinished = list(range(len(answers)))
     lengths = torch.from_numpy(questions.lengths).to(device)
-    cache = KeyValueCache(network.config.layers, lengths)
+    cache = KeyValueCache(lengths)
     tokens, codes = (torch.from_numpy(x).to(device) for x in (questions.tokens, questions.codes))
     hidden = network(tokens, codes, cache)
     hidden = hidden[torch.arange(len(hidden), device=device), lengths - 1]
@@ -96,13 +97,11 @@ def _limits(
     max_tokens: int | Sequence[int] | None,
 ) -> list[int]:
     """Return the maximum tokens of each answer."""
-    lengths, context = questions.lengths.tolist(), network.config.context
-    if max(lengths) >= context:
+    lengths, context = questions.lengths, network.config.context
+    if lengths.max() >= context:
         raise BadInput(
-            f"a question of {max(lengths)} tokens fills the model's context of {context} tokens"
+            f"a question of {lengths.max()} tokens fills the model's context of {context} tokens"
         )
-    if max_tokens is None:
-        max_tokens = default_max_tokens(vocabulary)
-    if isinstance(max_tokens, int):
-        max_tokens = [max_tokens] * len(lengths)
-    return [min(limit, context - length) for limit, length in zip(max_tokens, lengths, strict=True)]
+    limits = default_max_tokens(vocabulary) if max_tokens is None else max_tokens
+    result: list[int] = np.minimum(limits, context - lengths).tolist()
+    return result

@@ -157,6 +157,11 @@ class Mixture:
         self.ratios = np.full(len(self.tasks), 1 / len(self.tasks))
         self.curricula = {task: Curriculum.start(count) for task, count in levels.items()}
 
+    def shares(self, task: str) -> FloatArray:
+        """Return the share of a task's questions for each level; a single one without levels."""
+        curriculum = self.curricula.get(task)
+        return curriculum.shares() if curriculum else np.ones(1)
+
     def update_ratios(self, score: FloatArray) -> None:
         """Rebalance the tasks by their scores, in [0, 1], on the full distribution.
 

@@ -36,6 +36,8 @@ The paper's ablations are "none" (its first channels), "linear" and "mlp". The p
 Norm = Literal["rms", "layer"]
 """The norm before attention and MLP, at the end, and (without weights) of queries and keys."""
 
+Angles = tuple[Tensor, Tensor]
+"""cos and sin of rotary positions."""
 
 PositiveInt = Annotated[int, Meta(ge=1)]
 
@@ -109,7 +111,8 @@ class Network(nn.Module):
         self.num_embedding_module = nn.ModuleDict()
         if self.encoding is not None:
             self.num_embedding_module["input"] = NumberInput(config, self.encoding)
-            self.num_embedding_module["num_head"] = _number_head(config, self.encoding.outputs)
+            head = _number_head(config.head, config.width, self.encoding.outputs)
+            self.num_embedding_module["num_head"] = head
         self._init_weights()
 
     @property
@@ -128,20 +131,12 @@ class Network(nn.Module):
         x = self.transformer["wte"](tokens)
         if self.encoding is not None:
             x = self.num_embedding_module["input"](x, codes, tokens == self._number_id)
-        if cache is not None and cache.is_filled:
-            positions = cache.lengths[:, None]
-        else:
-            positions = torch.arange(tokens.shape[1], device=tokens.device)[None]
-        angles = rotary_cos_sin(
-            positions,
-            self.config.width // self.config.heads,
-            self.config.rope_base,
-            torch.promote_types(x.dtype, torch.float32),
-        )
+        positions = torch.arange(tokens.shape[1], device=tokens.device)[None]
+        if cache is not None:
+            positions = cache.add_tokens(positions)
+        angles = self._rotary_cos_sin(positions, torch.promote_types(x.dtype, torch.float32))
         for block in cast(nn.ModuleList, self.transformer["h"]):
             x = block(x, angles, cache)
-        if cache is not None:
-            cache.advance()
         hidden: Tensor = self.transformer["ln_f"](x)
         return hidden
 
@@ -152,8 +147,19 @@ class Network(nn.Module):
 
     def number_outputs(self, hidden: Tensor) -> Tensor:
         """Return the outputs of the number head, (…, outputs), valid if the next token is [NUM]."""
+        assert self.encoding is not None
         outputs: Tensor = self.num_embedding_module["num_head"](hidden)
-        return outputs
+        return outputs[..., : self.encoding.outputs]
+
+    def _rotary_cos_sin(self, positions: Tensor, dtype: torch.dtype) -> Angles:
+        """Return cos and sin of θ = position / base^(2i / channels), each (B, 1, T, channels / 2).
+
+        positions: (B, T).
+        """
+        channels = self.config.width // self.config.heads
+        exponents = torch.arange(0, channels, 2, device=positions.device, dtype=dtype) / channels
+        angles = positions[:, None, :, None].to(dtype) / self.config.rope_base**exponents
+        return angles.cos(), angles.sin()
 
     @torch.no_grad()
     def _init_weights(self) -> None:
@@ -176,9 +182,7 @@ class Block(nn.Module):
         self.ln_1, self.ln_2 = _norm(config), _norm(config)
         self.attn, self.mlp = Attention(config, layer), Mlp(config)
 
-    def forward(
-        self, x: Tensor, angles: tuple[Tensor, Tensor], cache: KeyValueCache | None
-    ) -> Tensor:
+    def forward(self, x: Tensor, angles: Angles, cache: KeyValueCache | None) -> Tensor:
         x = x + self.attn(self.ln_1(x), angles, cache)
         out: Tensor = x + self.mlp(self.ln_2(x))
         return out
@@ -194,21 +198,15 @@ class Attention(nn.Module):
         self._heads, self._layer = config.heads, layer
         self._norm = functional.rms_norm if config.norm == "rms" else functional.layer_norm
 
-    def forward(
-        self, x: Tensor, angles: tuple[Tensor, Tensor], cache: KeyValueCache | None
-    ) -> Tensor:
+    def forward(self, x: Tensor, angles: Angles, cache: KeyValueCache | None) -> Tensor:
         q, k, v = (
             part.unflatten(-1, (self._heads, -1)).transpose(1, 2)
             for part in self.c_attn(x).chunk(3, -1)
         )
         q, k = (apply_rotary(self._norm(part, part.shape[-1:]), angles) for part in (q, k))
-        if v.device.type == "cpu":
-            # PyTorch's CPU kernel is several times faster in float32 for samples this short.
-            q, k, values = (
-                part.to(torch.promote_types(part.dtype, torch.float32)) for part in (q, k, v)
-            )
-        else:
-            q, k, values = q.to(v.dtype), k.to(v.dtype), v
+        # PyTorch's CPU kernel is several times faster in float32 for samples this short.
+        dtype = q.dtype if v.device.type == "cpu" else v.dtype
+        q, k, values = (part.to(dtype) for part in (q, k, v))
         with torch.autocast(v.device.type, enabled=False):
             mixed = (
                 functional.scaled_dot_product_attention(q, k, values, is_causal=True)
@@ -282,102 +280,73 @@ GELU_HEAD_WIDTH = 3072
 """The hidden width of the head "gelu-mlp", for networks of any width."""
 
 
-def _number_head(config: ModelConfig, outputs: int) -> nn.Module:
-    width = config.width
-    if config.head == "none":
-        return _FirstChannels(outputs)
-    if config.head == "layer-norm":
-        return nn.Sequential(nn.LayerNorm(width), _FirstChannels(outputs))
-    if config.head == "linear":
+def _number_head(head: Head, width: int, outputs: int) -> nn.Module:
+    """Return the layers of a head; the first `outputs` channels of their output are used."""
+    if head == "none":
+        return nn.Sequential()
+    if head == "layer-norm":
+        return nn.Sequential(nn.LayerNorm(width))
+    if head == "linear":
         return nn.Sequential(nn.Linear(width, outputs))
-    hidden = width // 2 if config.head == "mlp" else GELU_HEAD_WIDTH
-    activation = nn.ReLU() if config.head == "mlp" else nn.GELU()
+    hidden = width // 2 if head == "mlp" else GELU_HEAD_WIDTH
+    activation = nn.ReLU() if head == "mlp" else nn.GELU()
     return nn.Sequential(nn.Linear(width, hidden), activation, nn.Linear(hidden, outputs))
-
-
-class _FirstChannels(nn.Module):
-    """The first channels of the hidden state."""
-
-    def __init__(self, outputs: int) -> None:
-        super().__init__()
-        self._outputs = outputs
-
-    def forward(self, hidden: Tensor) -> Tensor:
-        return hidden[..., : self._outputs]
 
 
 def _norm(config: ModelConfig) -> nn.Module:
     return nn.RMSNorm(config.width) if config.norm == "rms" else nn.LayerNorm(config.width)
 
 
-def apply_rotary(x: Tensor, angles: tuple[Tensor, Tensor]) -> Tensor:
+def apply_rotary(x: Tensor, angles: Angles) -> Tensor:
     """Apply rotary positions: rotate channel pairs by −θ. x: (B, heads, T, channels)."""
     cos, sin = angles
     first, second = x.chunk(2, dim=-1)
     return torch.cat([first * cos + second * sin, second * cos - first * sin], dim=-1)
 
 
-def rotary_cos_sin(
-    positions: Tensor, channels: int, base: float, dtype: torch.dtype = torch.float32
-) -> tuple[Tensor, Tensor]:
-    """Return cos and sin of θ = position / base^(2i / channels), each (B, 1, T, channels / 2).
-
-    positions: (B, T).
-    """
-    exponents = torch.arange(0, channels, 2, device=positions.device, dtype=dtype) / channels
-    angles = positions[:, None, :, None].to(dtype) / base**exponents
-    return angles.cos(), angles.sin()
-
-
-_EXTRA_CAPACITY = 16
-"""Room for tokens after the longest question; doubled as needed."""
-
-
 class KeyValueCache:
     """The keys and values of the rows of a batch, for each layer.
 
     The first forward pass stores those of complete questions; each later one adds one token per
-    row. lengths: the tokens of each row so far, (B,).
+    row, after the padding of the questions, to which nothing attends.
     """
 
-    def __init__(self, layers: int, lengths: Tensor) -> None:
-        """Start empty. lengths: the tokens of each row of the first forward pass."""
-        self.lengths = lengths
-        self.is_filled = False
-        self._keys: list[Tensor] = [torch.empty(0)] * layers
-        self._values: list[Tensor] = [torch.empty(0)] * layers
-        self._longest = int(lengths.max())
+    def __init__(self, lengths: Tensor) -> None:
+        """lengths: the tokens of each row of the first forward pass, (B,)."""
+        self._lengths = lengths
+        self._is_visible: Tensor | None = None
+        self._stored: dict[int, tuple[Tensor, Tensor]] = {}
+
+    def add_tokens(self, positions: Tensor) -> Tensor:
+        """Return the positions of the tokens of the next forward pass, (1, T) or (B, 1).
+
+        positions: those of tokens without cache, (1, T).
+        """
+        if self._is_visible is None:
+            self._is_visible = positions < self._lengths[:, None]
+            return positions
+        self._is_visible = functional.pad(self._is_visible, (0, 1), value=True)
+        self._lengths = self._lengths + 1
+        return self._lengths[:, None] - 1
 
     def attend(self, layer: int, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
         """Store new tokens and return their attention to all tokens of their rows so far.
 
         All tensors have shape (B, heads, T, channels).
         """
-        if not self.is_filled:
-            room = (0, 0, 0, _EXTRA_CAPACITY)
-            self._keys[layer], self._values[layer] = (functional.pad(x, room) for x in (k, v))
+        assert self._is_visible is not None
+        if layer not in self._stored:
+            self._stored[layer] = k, v
             return functional.scaled_dot_product_attention(q, k, v, is_causal=True)
-        length = self._longest + 1
-        rows = torch.arange(len(q), device=q.device)
-        for cache, new in ((self._keys, k), (self._values, v)):
-            if length > cache[layer].shape[2]:
-                cache[layer] = functional.pad(cache[layer], (0, 0, 0, cache[layer].shape[2]))
-            cache[layer][rows, :, self.lengths] = new[:, :, 0]
-        keys, values = (cache[layer][:, :, :length] for cache in (self._keys, self._values))
-        is_visible = torch.arange(length, device=q.device) <= self.lengths[:, None]
+        keys, values = self._stored[layer]
+        keys, values = torch.cat([keys, k], dim=2), torch.cat([values, v], dim=2)
+        self._stored[layer] = keys, values
         return functional.scaled_dot_product_attention(
-            q, keys, values, attn_mask=is_visible[:, None, None]
+            q, keys, values, attn_mask=self._is_visible[:, None, None]
         )
-
-    def advance(self) -> None:
-        """Count the tokens of a forward pass, after its last layer."""
-        if self.is_filled:
-            self.lengths = self.lengths + 1
-            self._longest += 1
-        self.is_filled = True
 
     def select(self, rows: Tensor) -> None:
         """Remove all rows except those with these indices."""
-        self.lengths = self.lengths[rows]
-        self._keys = [keys[rows] for keys in self._keys]
-        self._values = [values[rows] for values in self._values]
+        assert self._is_visible is not None
+        self._lengths, self._is_visible = self._lengths[rows], self._is_visible[rows]
+        self._stored = {n: (keys[rows], values[rows]) for n, (keys, values) in self._stored.items()}

@@ -23,40 +23,32 @@ class Optimizers:
     """Muon and Adam as one optimizer; every parameter belongs to exactly one group."""
 
     def __init__(self, network: Network, recipe: Recipe) -> None:
-        config, groups = recipe.optimizer, parameter_groups(network)
-        rates = {"embedding": config.embedding, "heads": config.heads, "scalars": config.scalars}
-        self._muon = torch.optim.Muon(
-            groups.pop("muon"), lr=config.muon * config.scale, weight_decay=0.0
+        muon, *others = (
+            {"params": parameters, "peak": getattr(recipe.optimizer, kind) * recipe.optimizer.scale}
+            for kind, parameters in parameter_groups(network).items()
         )
-        adam = torch.optim.Adam(
-            [
-                {"params": parameters, "lr": rates[kind] * config.scale}
-                for kind, parameters in groups.items()
-            ],
-            betas=(0.9, 0.95),
-        )
-        self._optimizers: tuple[torch.optim.Optimizer, ...] = (self._muon, adam)
-        self._peaks = [[g["lr"] for g in o.param_groups] for o in self._optimizers]
+        self._muon: torch.optim.Optimizer = torch.optim.Muon([muon], weight_decay=0.0)
+        self._adam: torch.optim.Optimizer = torch.optim.Adam(others, betas=(0.9, 0.95))
         self._rate_share = recipe.rate_share
 
     def step(self, step: int) -> None:
         """Update the parameters with the gradients of a step, then clear the gradients."""
         for group in self._muon.param_groups:
             group["momentum"] = muon_momentum(step)
-        for optimizer, peaks in zip(self._optimizers, self._peaks, strict=True):
-            for group, peak in zip(optimizer.param_groups, peaks, strict=True):
-                group["lr"] = peak * self._rate_share(step)
+        for optimizer in (self._muon, self._adam):
+            for group in optimizer.param_groups:
+                group["lr"] = group["peak"] * self._rate_share(step)
             optimizer.step()
             optimizer.zero_grad(set_to_none=True)
 
     def state_dict(self) -> list[dict[str, Any]]:
         """Return the state of both optimizers."""
-        return [optimizer.state_dict() for optimizer in self._optimizers]
+        return [self._muon.state_dict(), self._adam.state_dict()]
 
     def load_state_dict(self, state: list[dict[str, Any]]) -> None:
         """Continue from the state of the optimizers of the same recipe."""
-        for optimizer, saved in zip(self._optimizers, state, strict=True):
-            optimizer.load_state_dict(saved)
+        self._muon.load_state_dict(state[0])
+        self._adam.load_state_dict(state[1])
 
 
 def parameter_groups(network: Network) -> dict[str, list[nn.Parameter]]:

@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from bittoken.bundled import bundled_checkpoint_names, checkpoint_folder, is_bundled
 from numbench.errors import BadInput
 from numbench.models import ModelProperties, ModelTarget, ProviderPlugin, ReasoningLevel
 from numbench.models.base import Message, RequestSettings, last_user_message
@@ -40,14 +39,14 @@ class CheckpointModel(LocalModel):
     def __init__(self, target: ModelTarget) -> None:
         """Raise BadInput if there is no such checkpoint, or the extra `local` is missing."""
         super().__init__(target.name, MAX_BATCH_SIZE)
+        require_local_extra(self.name, ("torch", "safetensors"))
+        from bittoken.checkpoint import bundled_checkpoint_names, checkpoint_folder, load_checkpoint
+        from bittoken.generation import default_max_tokens
+
         folder = checkpoint_folder(target.served_name)
         if not folder.is_dir():
             bundled = ", ".join(f"checkpoint/{name}" for name in bundled_checkpoint_names())
             raise BadInput(f"{self.name}: folder {folder} does not exist (bundled: {bundled})")
-        require_local_extra(self.name, ("torch", "safetensors"))
-        from bittoken.checkpoint import load_checkpoint
-        from bittoken.generation import default_max_tokens
-
         try:
             self._loaded = load_checkpoint(folder)
         except BadInput as error:
@@ -58,9 +57,11 @@ class CheckpointModel(LocalModel):
         recipe = self._loaded.training.get("recipe")
         name = recipe.get("name") if isinstance(recipe, dict) else None
         display = str(name or folder.resolve().name)
+        if target.served_name in bundled_checkpoint_names():
+            display = f"numbench {folder.name}"
         max_tokens = default_max_tokens(self._loaded.vocabulary)
         self.properties = ModelProperties(
-            display=f"numbench {folder.name}" if is_bundled(folder) else display,
+            display=display,
             settings=RequestSettings(temperature=0.0, max_tokens=max_tokens),
             identity={"model_sha256": hash_files(self._loaded.files), "precision": "float32"},
         )
@@ -72,30 +73,25 @@ class CheckpointModel(LocalModel):
         fills the model's context, or takes longer than `settings.timeout` or more memory than
         there is.
         """
-        from bittoken.tokens import encode_questions
+        from bittoken.tokens import encode_question
 
         try:
             question = load_prompt_set().parse_question(last_user_message(messages))
-            encoded = encode_questions([question], self._loaded.vocabulary)
+            sample = encode_question(question, self._loaded.vocabulary)
         except (ValueError, BadInput) as error:
             return item_failure(str(error))
-        context, count = self._loaded.network.config.context, int(encoded.lengths[0])
-        return await self._complete(question, count, context, settings)
+        context, count = self._loaded.network.config.context, len(sample.tokens)
+        return await self._complete(sample, count, context, settings)
 
     def _generate(
         self, items: Sequence[BatchItem], is_stopped: Callable[[], bool]
     ) -> Sequence[GeneratedAnswer]:
         from bittoken.generation import generate
-        from bittoken.tokens import encode_questions
+        from bittoken.tokens import pack
 
-        questions = [item.prompt for item in items]
-        return generate(
-            self._loaded.network,
-            self._loaded.vocabulary,
-            encode_questions(questions, self._loaded.vocabulary),
-            [item.limit for item in items],
-            is_stopped,
-        )
+        network, vocabulary = self._loaded.network, self._loaded.vocabulary
+        questions = pack([item.prompt for item in items], vocabulary)
+        return generate(network, vocabulary, questions, [item.limit for item in items], is_stopped)
 
     def _read(self, item: BatchItem, tokens: list[int], details: list[float]) -> LocalAnswer:
         from bittoken.tokens import answer_json
@@ -106,7 +102,7 @@ class CheckpointModel(LocalModel):
 PROVIDER = ProviderPlugin(
     name="checkpoint",
     open_model=CheckpointModel,
-    examples=(*bundled_checkpoint_names(), "PATH"),
+    examples=("small", "PATH"),
     in_process=True,
     deterministic=True,
     levels={"none": ReasoningLevel()},

@@ -39,9 +39,8 @@ class DataPart(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     of at most this many bits instead. falling_threshold: whether the score that unlocks the next
     level decreases during training (paper); otherwise it stays at 0.9. curriculum_end: the share
     of the training after which every curriculum is at its last level, whatever the score. balance:
-    the exponent λ of the tasks' shares. text: a folder of .parquet or .txt files. text_vocabulary:
-    a tokenizer.json of GPT-2's kind; without it, a vocabulary of at most `text_size` tokens is
-    trained on the text.
+    the exponent λ of the tasks' shares. text, text_vocabulary: for the task "text", a folder of
+    .parquet files and a tokenizer.json of GPT-2's kind.
     """
 
     tasks: Annotated[tuple[str, ...], Meta(min_length=1)] = tuple(PAPER_TASKS)
@@ -53,7 +52,6 @@ class DataPart(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     balance: Annotated[float, Meta(le=1)] = -1.0
     text: str | None = None
     text_vocabulary: str | None = None
-    text_size: int = 8192
 
 
 class TrainingPart(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -156,8 +154,11 @@ class Recipe(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
                 check_bits(data.tasks, data.bits)
             except BadInput as error:
                 raise BadInput(f"data: {error}") from None
-        if (TEXT in data.tasks) != (data.text is not None):
-            raise BadInput('data.text and the task "text" require each other; set both or neither')
+        if {TEXT in data.tasks, bool(data.text), bool(data.text_vocabulary)} == {True, False}:
+            raise BadInput(
+                'the task "text", data.text and data.text_vocabulary require each other; set all '
+                "or none"
+            )
         if bool(training.questions) != bool(training.batch_questions):
             raise BadInput(
                 "training.questions and training.batch_questions require each other; "
@@ -176,14 +177,14 @@ def load_recipe(name: str | Path, overrides: Sequence[str] = ()) -> Recipe:
     the recipe is invalid.
     """
     path = _find(str(name))
-    raw = _read(path, ())
-    for override in overrides:
-        raw = _merge(raw, _parse_override(override))
-    raw.setdefault("name", path.stem)
     try:
+        raw = _read(path)
+        for override in overrides:
+            raw = _merge(raw, _parse_override(override))
+        raw.setdefault("name", path.stem)
         recipe = msgspec.convert(raw, Recipe)
         recipe.check()
-    except (msgspec.ValidationError, BadInput) as error:
+    except (msgspec.ValidationError, ValueError, BadInput, RecursionError) as error:
         raise BadInput(f"{path}: {error}") from error
     return recipe
 
@@ -196,31 +197,19 @@ def bundled_recipes() -> dict[str, str]:
     }
 
 
-def _find(name: str) -> Path:
-    for path in (Path(name), RECIPES / f"{name}.toml"):
+def _find(name: str, folder: Path = RECIPES) -> Path:
+    for path in (Path(name), folder / f"{name}.toml", RECIPES / f"{name}.toml"):
         if path.is_file():
             return path
     raise BadInput(f"no recipe {name!r}; use a TOML file or one of {', '.join(bundled_recipes())}")
 
 
-def _read(path: Path, visited: tuple[Path, ...]) -> dict[str, Any]:
-    if path.resolve() in visited:
-        raise BadInput(f"{path}: base refers back to this file")
-    try:
-        raw = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise BadInput(f"{path}: {error}") from error
-    base = raw.pop("base", None)
-    if base is None:
+def _read(path: Path) -> dict[str, Any]:
+    """Return the tables of a recipe, with those of the recipe that it extends."""
+    raw = tomllib.loads(path.read_text(encoding="utf-8"))
+    if "base" not in raw:
         return raw
-    if not isinstance(base, str):
-        raise BadInput(f"{path}: base is {base!r}; use the name of a recipe, in quotes")
-    sibling = path.parent / f"{base}.toml"
-    try:
-        base_path = sibling if sibling.is_file() else _find(base)
-    except BadInput as error:
-        raise BadInput(f"{path}: base: {error}") from None
-    inherited = _read(base_path, (*visited, path.resolve()))
+    inherited = _read(_find(str(raw.pop("base")), path.parent))
     inherited.pop("name", None)
     return _merge(inherited, raw)
 
@@ -247,8 +236,9 @@ def _merge(base: dict[str, Any], override: dict[str, Any]) -> dict[str, Any]:
     merged = dict(base)
     for key, value in override.items():
         old = merged.get(key)
-        both_tables = isinstance(old, dict) and isinstance(value, dict)
-        merged[key] = _merge(old, value) if both_tables else value  # type: ignore[arg-type]
+        if isinstance(old, dict) and isinstance(value, dict):
+            value = _merge(old, value)
+        merged[key] = value
     return merged
 
 

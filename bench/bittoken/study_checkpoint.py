@@ -211,14 +211,13 @@ def _read_vocabulary(path: Path, config: ModelConfig) -> Vocabulary:
             )
         tokens[token_id] = NUM if token == "[NUM]" else token
     vocabulary = Vocabulary(config.encoding, study_tokens=tokens)
-    special = [BOS, EOS, EOQ, *LIST_OPERATOR_TOKENS.values()]
-    texts = [*INFIX_OPERATOR_TOKENS.values(), COMMA, ": ", " ", *CHOICE_LETTERS]
+    needed = [BOS, EOS, EOQ, *LIST_OPERATOR_TOKENS.values(), *INFIX_OPERATOR_TOKENS.values()]
+    needed += [COMMA, ": ", " ", *CHOICE_LETTERS]
     if vocabulary.encoding is None:
-        texts += [MINUS, POINT, *"0123456789"]
+        needed += [MINUS, POINT, *"0123456789"]
     else:
-        special.append(NUM)
-        texts += [] if vocabulary.encoding.signed else [MINUS]
-    for text in (*special, *texts):
+        needed += [NUM] if vocabulary.encoding.signed else [NUM, MINUS]
+    for text in needed:
         try:
             vocabulary.split(text)
         except BadInput:

@@ -12,16 +12,15 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from hashlib import blake2b
 from itertools import islice
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
-from tokenizers import Tokenizer, models, pre_tokenizers, trainers
+import pyarrow.dataset as ds
+from tokenizers import Tokenizer, pre_tokenizers
 
-from bittoken.encodings.base import FloatArray, IntArray
 from bittoken.recipe import TEXT
-from bittoken.tokens import BOS, EOS, MINUS, NUM, Samples, Vocabulary, pack
+from bittoken.tokens import BOS, EOS, MINUS, NUM, Sample, Samples, Vocabulary, pack
 from numbench.decimal_numbers import format_decimal, parse_decimal
 from numbench.errors import BadInput
 from numbench.jsonl import read_json, write_atomically
@@ -43,111 +42,57 @@ _MAX_DIGITS = 15
 
 _NUMBER = re.compile(f"({NUMBER_PATTERN})")
 _DIGITS = frozenset("0123456789")
-_MIN_DOCUMENT_CHARACTERS = 2_000
 _DOCUMENTS_PER_BATCH, _WINDOWS_PER_BATCH = 32, 8
 _MAX_PIECES_WITHOUT_TEXT = 100
 
 
-class Piece(NamedTuple):
-    """A part of a file that is read at once: a row group, or all of a text file."""
+def text_pieces(folder: Path) -> list[ds.ParquetFileFragment]:
+    """Return the row groups of the .parquet files under a folder.
 
-    file: Path
-    number: int
-
-    def documents(self) -> list[str]:
-        """Return the documents. Raises BadInput if the file cannot be read.
-
-        Plain text is divided at line ends into documents of at least 2,000 characters.
-        """
-        try:
-            if self.file.suffix == ".parquet":
-                group = pq.ParquetFile(self.file).read_row_group(self.number, columns=[COLUMN])
-                return [str(text) for text in group.column(0).to_pylist() if text]
-            return _split_lines(self.file.read_bytes().decode("utf-8"))
-        except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
-            raise BadInput(f"{self.file}: cannot read it ({_first_line(error)})") from None
-
-
-def text_pieces(folder: Path) -> list[Piece]:
-    """Return all parts of the .parquet and .txt files under a folder.
-
-    Raises BadInput if there are none, or if a Parquet file has no text.
+    Raises BadInput if there are none, or if a file cannot be read or has no text.
     """
-    if not folder.is_dir():
+    files = sorted(map(str, folder.rglob("*.parquet")))
+    if not files:
         raise BadInput(
-            f"folder {folder} does not exist; put FineWeb's .parquet files or .txt files there, "
-            "or name another folder"
+            f"{folder} contains no .parquet files; put those of FineWeb there, or name another "
+            "folder"
         )
-    pieces = []
-    for file in sorted(folder.rglob("*")):
-        count = 0
-        if file.suffix == ".txt":
-            count = 1
-        elif file.suffix == ".parquet":
-            count = _count_row_groups(file)
-        pieces += [Piece(file, number) for number in range(count)]
-    if not pieces:
-        raise BadInput(f"{folder} contains no text: no .parquet (column {COLUMN!r}) or .txt files")
+    try:
+        data = ds.dataset(files, format="parquet")
+        pieces = [piece for file in data.get_fragments() for piece in file.split_by_row_group()]
+    except (pa.ArrowException, OSError) as error:
+        reason = str(error).partition("\n")[0]
+        raise BadInput(f"{folder}: cannot read its .parquet files ({reason})") from None
+    if COLUMN not in data.schema.names:
+        raise BadInput(
+            f"{files[0]} has no column {COLUMN!r}; its columns: {', '.join(data.schema.names)}"
+        )
     return pieces
 
 
-def _count_row_groups(file: Path) -> int:
-    try:
-        table = pq.ParquetFile(file)
-    except (pa.ArrowException, OSError) as error:
-        raise BadInput(f"{file}: cannot read it ({_first_line(error)})") from None
-    if COLUMN not in table.schema_arrow.names:
-        raise BadInput(
-            f"{file} has no column {COLUMN!r}; its columns: {', '.join(table.schema_arrow.names)}"
-        )
-    count: int = table.num_row_groups
-    return count
+def read_documents(piece: ds.ParquetFileFragment, split: Split) -> list[str]:
+    """Return the documents of a split in a row group."""
+    # Without threads, which a process that prepares batches may not share with its parent.
+    texts = piece.to_table(columns=[COLUMN], use_threads=False)[COLUMN].to_pylist()
+    return [text for text in texts if text and split_of(text) == split]
 
 
-def _split_lines(text: str) -> list[str]:
-    documents, lines, size = list[str](), list[str](), 0
-    for line in text.splitlines(keepends=True):
-        lines.append(line)
-        size += len(line)
-        if size >= _MIN_DOCUMENT_CHARACTERS:
-            documents.append("".join(lines))
-            lines, size = [], 0
-    return [*documents, "".join(lines)] if lines else documents
-
-
-def _first_line(error: Exception) -> str:
-    return str(error).partition("\n")[0]
-
-
-def make_tokenizer(path: Path, text: Path, vocabulary: str | None, size: int) -> None:
+def make_tokenizer(path: Path, vocabulary: Path) -> None:
     """Write the text vocabulary of a training, in the format of `tokenizers`.
 
     vocabulary: a tokenizer.json of GPT-2's kind (byte-level BPE). Its tokens with digits are left
-    out: numbers are tokenized separately. Without it, a vocabulary of at most `size` tokens is
-    trained on the folder `text`.
+    out: numbers are tokenized separately.
 
-    Raises BadInput if the vocabulary or the text cannot be read.
+    Raises BadInput if it cannot be read.
     """
-    if vocabulary is None:
-        content = json.loads(_trained_tokenizer(text, size).to_str())
-    else:
-        content = read_json(Path(vocabulary), dict[str, Any])
     try:
-        reduced = json.dumps(_without_digits(content))
+        reduced = json.dumps(_without_digits(read_json(vocabulary, dict[str, Any])))
         Tokenizer.from_str(reduced)
+    except BadInput:
+        raise
     except Exception as error:  # noqa: BLE001  tokenizers raises nothing more specific
         raise BadInput(f"{vocabulary}: not a byte-level BPE tokenizer ({error!r})") from None
     write_atomically(path, reduced.encode())
-
-
-def _trained_tokenizer(text: Path, size: int) -> Tokenizer:
-    tokenizer = Tokenizer(models.BPE())
-    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    alphabet = sorted(set(pre_tokenizers.ByteLevel.alphabet()) - set("0123456789"))
-    trainer = trainers.BpeTrainer(vocab_size=size, initial_alphabet=alphabet, show_progress=False)
-    documents = (document for piece in text_pieces(text) for document in piece.documents())
-    tokenizer.train_from_iterator((_NUMBER.split(document)[::2] for document in documents), trainer)
-    return tokenizer
 
 
 def _without_digits(content: Mapping[str, Any]) -> dict[str, Any]:
@@ -160,12 +105,17 @@ def _without_digits(content: Mapping[str, Any]) -> dict[str, Any]:
     ids = {token: number for number, token in enumerate(kept)}
     pairs = [tuple(m.split(" ")) if isinstance(m, str) else tuple(m) for m in model["merges"]]
     merges = [pair for pair in pairs if "".join(pair) in ids]
-    unused: dict[str, Any] = {"added_tokens": [], "normalizer": None, "post_processor": None}
     byte_level = {
         "type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": True
     }  # fmt: skip
-    reduced = {"model": {**model, "vocab": ids, "merges": merges}, "pre_tokenizer": byte_level}
-    return {**content, **unused, **reduced}
+    return {
+        **content,
+        "added_tokens": [],
+        "normalizer": None,
+        "pre_tokenizer": byte_level,
+        "post_processor": None,
+        "model": {**model, "vocab": ids, "merges": merges},
+    }
 
 
 class TextData:
@@ -189,13 +139,13 @@ class TextData:
         self._tokenizer = Tokenizer.from_file(str(tokenizer))
         self._spelled = re.compile(f"[0-9]{{1,{vocabulary.digits_per_token or 1}}}|[-.]")
 
-    def draw(self, split: Split, key: int, tokens: int) -> Samples:
+    def draw(self, split: Split, key: int, tokens: int) -> list[Sample]:
         """Return windows of random documents, with about this many tokens in total."""
         generator = np.random.Philox(key=RandomStream(self._seed, TEXT, split, key).philox_key())
-        windows, total, without_text = list[EncodedText](), 0, 0
+        windows, total, without_text = list[Sample](), 0, 0
         while total < tokens:
             piece = self._pieces[int(generator.random_raw()) % len(self._pieces)]
-            documents = [text for text in piece.documents() if split_of(text) == split]
+            documents = read_documents(piece, split)
             order = np.argsort(generator.random_raw(len(documents)), kind="stable").tolist()
             for window in self._windows(documents[index] for index in order):
                 windows.append(window)
@@ -208,66 +158,55 @@ class TextData:
                     f"{self._folder} contains too little text: no {split} document (one document "
                     f"in {HOLDOUT} is val)"
                 )
-        return self._samples(windows)
+        return windows
 
     def single_pass(self, split: Split) -> Iterator[Samples]:
         """Yield all windows of a split, a few at a time."""
-        documents = (d for piece in self._pieces for d in piece.documents() if split_of(d) == split)
+        documents = (text for piece in self._pieces for text in read_documents(piece, split))
         windows = self._windows(documents)
         while some := list(islice(windows, _WINDOWS_PER_BATCH)):
-            yield self._samples(some)
+            yield pack(some, self._vocabulary)
 
-    def _windows(self, documents: Iterable[str]) -> Iterator[EncodedText]:
-        remaining = iter(documents)
+    def _windows(self, documents: Iterable[str]) -> Iterator[Sample]:
+        remaining, number_id = iter(documents), self._vocabulary.number_id
         while texts := list(islice(remaining, _DOCUMENTS_PER_BATCH)):
-            for tokens, values in self.encode(texts):
-                for start in range(0, len(tokens) - 1, self._context - 1):
-                    window = slice(start, start + self._context)
-                    yield EncodedText(tokens[window], values[window])
+            for text in self.encode(texts):
+                # The number tokens before each token.
+                before = np.cumsum([0, *(token == number_id for token in text.tokens)])
+                for start in range(0, len(text.tokens) - 1, self._context - 1):
+                    end = min(start + self._context, len(text.tokens))
+                    values = text.values[before[start] : before[end]]
+                    yield Sample(text.tokens[start:end], values, 1)
 
-    def _samples(self, windows: Sequence[EncodedText]) -> Samples:
-        tokens = [window.tokens for window in windows]
-        values = np.concatenate([window.values for window in windows])
-        is_number = np.concatenate(tokens) == self._vocabulary.number_id
-        # The first token has no context to be predicted from.
-        return pack(tokens, values[is_number], [1] * len(tokens), self._vocabulary)
-
-    def encode(self, texts: Sequence[str]) -> list[EncodedText]:
-        """Return the tokens of documents, from bos to eos."""
+    def encode(self, texts: Sequence[str]) -> list[Sample]:
+        """Return documents, from bos to eos."""
         split = [_NUMBER.split(text) for text in texts]
         between = [part for parts in split for part in parts[::2]]
         ids = iter(self._tokenizer.encode_batch_fast(between))
         offset, known = len(self._vocabulary.base_tokens), self._vocabulary.ids
         encoded = []
         for parts in split:
-            tokens, values = [known[BOS]], [0.0]
+            tokens, values = [known[BOS]], list[float]()
             for number, part in enumerate(parts):
                 if number % 2:
                     new, value = self._number(part)
-                    values += [0.0] * (len(new) - 1) + [value]
+                    tokens += new
+                    values += value
                 else:
-                    new = [offset + token for token in next(ids).ids]
-                    values += [0.0] * len(new)
-                tokens += new
-            encoded.append(EncodedText(np.array([*tokens, known[EOS]]), np.array([*values, 0.0])))
+                    tokens += [offset + token for token in next(ids).ids]
+            # The first token has no context to be predicted from.
+            encoded.append(Sample([*tokens, known[EOS]], values, 1))
         return encoded
 
-    def _number(self, text: str) -> tuple[list[int], float]:
-        """Return the tokens of a number, and the value of the last one if it is [NUM], else 0."""
+    def _number(self, text: str) -> tuple[list[int], list[float]]:
+        """Return the tokens of a number, and the value of the [NUM] token if there is one."""
         ids, encoding = self._vocabulary.ids, self._vocabulary.encoding
         value = None if encoding is None else canonical_value(text)
         if value is None or encoding is None:
-            return [ids[piece] for piece in self._spelled.findall(text)], 0.0
+            return [ids[piece] for piece in self._spelled.findall(text)], []
         if value < 0 and not encoding.signed:
-            return [ids[MINUS], ids[NUM]], -value
-        return [ids[NUM]], value
-
-
-class EncodedText(NamedTuple):
-    """Tokens of a text, (T,), and the value of each token that is a number, 0 for the others."""
-
-    tokens: IntArray
-    values: FloatArray
+            return [ids[MINUS], ids[NUM]], [-value]
+        return [ids[NUM]], [value]
 
 
 def canonical_value(text: str) -> float | None:

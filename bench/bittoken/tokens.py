@@ -22,7 +22,7 @@ import re
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from functools import cached_property
-from itertools import chain, product
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -32,7 +32,7 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from bittoken.encodings import DIGITS_PER_TOKEN, find_encoding
-from bittoken.encodings.base import FloatArray, IntArray
+from bittoken.encodings.base import IntArray
 from numbench.decimal_numbers import format_decimal, from_decimal, parse_decimal
 from numbench.errors import BadInput
 from numbench.jsonl import read_json
@@ -166,69 +166,77 @@ def read_text_tokens(path: Path) -> list[str]:
 
 
 def _base_tokens(digits_per_token: int | None) -> tuple[str, ...]:
+    longest = digits_per_token or 1
     return (
         PAD, BOS, EOS, EOQ, NUM,
         *LIST_OPERATOR_TOKENS.values(), *INFIX_OPERATOR_TOKENS.values(),
         OPEN_BRACKET, COMMA, CLOSE_BRACKET, MINUS, POINT, *CHOICE_LETTERS,
-        *_digit_groups(digits_per_token or 1),
+        *(f"{n:0{length}}" for length in range(1, longest + 1) for n in range(10**length)),
     )  # fmt: skip
 
 
-def _digit_groups(max_length: int) -> list[str]:
-    """Return all strings of 1 to `max_length` digits, shorter ones first."""
-    lengths = range(1, max_length + 1)
-    return ["".join(digits) for n in lengths for digits in product("0123456789", repeat=n)]
+class Sample(NamedTuple):
+    """A question, with or without its answer; or a window of text.
+
+    tokens: ids. values: those of the number tokens, in order (absolute values if the encoding is
+    unsigned). first_target: the position of the first token that has a loss.
+    """
+
+    tokens: Sequence[int]
+    values: Sequence[float]
+    first_target: int
 
 
 class Samples(NamedTuple):
-    """Rows of tokens, padded on the right.
+    """Samples as rows that are padded on the right.
 
-    tokens: ids, (B, T). values: float64 (B, T), the number of each number token (its absolute
-    value if the encoding is unsigned), 0 elsewhere. codes: the codes of the values, (B, T,
-    columns), zeros elsewhere; no columns if numbers are written as text. is_target: bool (B, T),
-    the tokens that have a loss, those of the answer. lengths: tokens of each row, (B,).
+    tokens: ids, (B, T). codes: the codes of the number tokens, (B, T, columns), zeros elsewhere; no
+    columns if numbers are written as text. is_target: bool (B, T), the tokens that have a loss,
+    those of the answer. lengths: tokens of each row, (B,).
     """
 
     tokens: IntArray
-    values: FloatArray
     codes: NDArray[Any]
     is_target: NDArray[np.bool_]
     lengths: IntArray
 
-    def take(self, rows: Any) -> Samples:
-        """Return some rows, by index or mask, without columns that would only be padding."""
-        lengths = self.lengths[rows]
-        width = int(lengths.max(initial=0))
-        return Samples(
-            self.tokens[rows, :width],
-            self.values[rows, :width],
-            self.codes[rows, :width],
-            self.is_target[rows, :width],
-            lengths,
-        )
+
+def pack(samples: Sequence[Sample], vocabulary: Vocabulary) -> Samples:
+    """Return samples as the rows of a batch."""
+    lengths = np.array([len(sample.tokens) for sample in samples], np.int64)
+    column = np.arange(lengths.max(initial=0))
+    is_token = column < lengths[:, None]
+    tokens = np.full(is_token.shape, vocabulary.pad_id)
+    tokens[is_token] = list(chain.from_iterable(sample.tokens for sample in samples))
+    first_target = np.array([sample.first_target for sample in samples], np.int64)
+    is_target = is_token & (column >= first_target[:, None])
+    encoding = vocabulary.encoding
+    if encoding is None:
+        return Samples(tokens, np.zeros((*tokens.shape, 0), np.int8), is_target, lengths)
+    codes = np.zeros((*tokens.shape, encoding.columns), encoding.dtype)
+    values = list(chain.from_iterable(sample.values for sample in samples))
+    codes[tokens == vocabulary.number_id] = encoding.encode(np.array(values, np.float64))
+    return Samples(tokens, codes, is_target, lengths)
 
 
-def encode_batch(task: str, items: pa.Table, vocabulary: Vocabulary) -> Samples:
+def encode_items(task: str, items: pa.Table, vocabulary: Vocabulary) -> list[Sample]:
     """Return the samples of items of one task, in the same order.
 
     items: the columns `operands`, `operator` and `answer` of a dataset's Parquet file.
     """
-    kind, parts = TASKS[task].answer_kind, list[_Text]()
+    kind, samples = TASKS[task].answer_kind, []
     columns = (items[name].to_pylist() for name in ("operator", "operands", "answer"))
     for operator, operands, answer in zip(*columns, strict=True):
-        parts.append(_question_text(operator, operands, vocabulary))
-        if kind == "letter":
-            reply = _Text(answer, [])
-        elif kind == "number":
-            (written,), values = _write_numbers([answer], vocabulary)
-            reply = _Text(written, values)
-        else:
+        question = _encode_question(operator, operands, vocabulary)
+        values: Sequence[float] = []
+        if kind == "number":
+            (answer,), values = _write_numbers([answer], vocabulary)
+        elif kind == "list":
             listed, values = _write_numbers(answer, vocabulary)
-            reply = _Text(f"[{COMMA.join(listed)}]", values)
-        parts.append(reply._replace(text=reply.text + EOS))
-    ids = [vocabulary.split(part.text) for part in parts]
-    rows = [question + answer for question, answer in zip(ids[::2], ids[1::2], strict=True)]
-    return pack(rows, _values(parts), list(map(len, ids[::2])), vocabulary)
+            answer = f"[{COMMA.join(listed)}]"
+        tokens = [*question.tokens, *vocabulary.split(answer + EOS)]
+        samples.append(Sample(tokens, [*question.values, *values], question.first_target))
+    return samples
 
 
 def encode_questions(questions: Sequence[Question], vocabulary: Vocabulary) -> Samples:
@@ -236,44 +244,13 @@ def encode_questions(questions: Sequence[Question], vocabulary: Vocabulary) -> S
 
     Raises BadInput if an operator is not supported or an operand is not a decimal number.
     """
-    texts = [
-        _question_text(question.operator, list(map(_plain_decimal, question.operands)), vocabulary)
-        for question in questions
-    ]
-    rows = [vocabulary.split(part.text) for part in texts]
-    return pack(rows, _values(texts), list(map(len, rows)), vocabulary)
+    return pack([encode_question(question, vocabulary) for question in questions], vocabulary)
 
 
-def pack(
-    rows: Sequence[Sequence[int] | IntArray],
-    values: Sequence[float] | FloatArray,
-    first_targets: Sequence[int],
-    vocabulary: Vocabulary,
-) -> Samples:
-    """Return rows of token ids as samples.
-
-    values: those of the number tokens of all rows, in order. first_targets: the position of the
-    first token of each row that has a loss.
-    """
-    lengths = np.array([len(row) for row in rows], np.int64)
-    column = np.arange(lengths.max(initial=0))
-    is_token = column < lengths[:, None]
-    tokens, numbers = np.full(is_token.shape, vocabulary.pad_id), np.zeros(is_token.shape)
-    tokens[is_token] = list(chain.from_iterable(rows))
-    numbers[tokens == vocabulary.number_id] = values
-    is_target = is_token & (column >= np.array(first_targets, np.int64)[:, None])
-    return Samples(tokens, numbers, number_codes(tokens, numbers, vocabulary), is_target, lengths)
-
-
-class _Text(NamedTuple):
-    """A question or an answer, and the values of its number tokens."""
-
-    text: str
-    values: list[float]
-
-
-def _values(parts: Sequence[_Text]) -> list[float]:
-    return [value for part in parts for value in part.values]
+def encode_question(question: Question, vocabulary: Vocabulary) -> Sample:
+    """Return a question, from BOS to EOQ. Raises BadInput as `encode_questions` does."""
+    operands = [_plain_decimal(operand) for operand in question.operands]
+    return _encode_question(question.operator, operands, vocabulary)
 
 
 def _write_numbers(
@@ -288,7 +265,7 @@ def _write_numbers(
     return [MINUS + NUM if value < 0 else NUM for value in values], [abs(v) for v in values]
 
 
-def _question_text(operator: str, operands: Sequence[str], vocabulary: Vocabulary) -> _Text:
+def _encode_question(operator: str, operands: Sequence[str], vocabulary: Vocabulary) -> Sample:
     """Return a question, from BOS to EOQ.
 
     Raises BadInput if the operator is unknown or does not take this number of operands.
@@ -316,18 +293,8 @@ def _question_text(operator: str, operands: Sequence[str], vocabulary: Vocabular
         choices = zip(numbers[1:], CHOICE_LETTERS[1:], strict=False)
         boundaries = "".join(f" {number} {letter}" for number, letter in choices)
         body = f"{start}{numbers[0]}: {CHOICE_LETTERS[0]}{boundaries}"
-    return _Text(f"{BOS}{body}{EOQ}", values)
-
-
-def number_codes(tokens: IntArray, values: FloatArray, vocabulary: Vocabulary) -> NDArray[Any]:
-    """Return the codes of the numbers of tokens, (…, columns); zeros for all other tokens."""
-    encoding = vocabulary.encoding
-    if encoding is None:
-        return np.zeros((*tokens.shape, 0), np.int8)
-    codes = np.zeros((*tokens.shape, encoding.columns), encoding.dtype)
-    is_number = tokens == vocabulary.number_id
-    codes[is_number] = encoding.encode(values[is_number])
-    return codes
+    tokens = vocabulary.split(f"{BOS}{body}{EOQ}")
+    return Sample(tokens, values, len(tokens))
 
 
 def _plain_decimal(text: str) -> str:

@@ -6,8 +6,7 @@ import io
 import os
 import platform
 import time
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from pickle import UnpicklingError
@@ -27,8 +26,8 @@ from bittoken.mixture import LossScale, Mixture, harmonic_mean, restore_plain, t
 from bittoken.network import Network
 from bittoken.optimizer import Optimizers
 from bittoken.recipe import Recipe
-from bittoken.text import TextData, make_tokenizer
-from bittoken.tokens import Vocabulary, read_text_tokens
+from bittoken.text import make_tokenizer
+from bittoken.tokens import Samples, Vocabulary, read_text_tokens
 from numbench._version import __version__
 from numbench.errors import BadInput, NumbenchError
 from numbench.jsonl import encode, read_json, read_lines, write_atomically, write_json
@@ -71,26 +70,29 @@ class TrainingResult(NamedTuple):
 def train(
     recipe: Recipe,
     folder: Path,
-    on_step: Callable[[Progress, float], None] = lambda progress, loss: None,
+    on_step: Callable[[Progress, float], bool] = lambda progress, loss: False,
     on_log_entry: Callable[[LogEntry], None] = lambda entry: None,
-    should_stop: Callable[[], bool] = lambda: False,
 ) -> TrainingResult:
     """Train with `recipe` in `folder`, or resume the training that is saved there.
 
-    on_step: called after each step, with its mean loss. should_stop: called after each step; if it
-    returns True, the training is saved and ends. The best checkpoint by harmonic mean (paper,
-    "Hyperparameters") is in `folder`/checkpoint.
+    on_step: called after each step, with its mean loss; if it returns True, the training is saved
+    and ends. The best checkpoint by harmonic mean (paper, "Hyperparameters") is in
+    `folder`/checkpoint.
 
     Raises BadInput if another training uses the folder, or it contains one with another recipe.
     """
     folder.mkdir(parents=True, exist_ok=True)
     try:
         with FileLock(folder / ".lock", timeout=0):
-            return Training(recipe, folder, on_log_entry).run(on_step, should_stop)
+            return Training(recipe, folder, on_log_entry).run(on_step)
     except Timeout:
         raise BadInput(
             f"{folder}: another training uses this folder; wait for it or choose another --out"
         ) from None
+    except OSError as error:
+        raise NumbenchError(
+            f"{folder}: {error}; free disk space and run the same command again"
+        ) from error
 
 
 class Training:
@@ -109,26 +111,24 @@ class Training:
         if is_new:
             write_json(folder / RECIPE_FILE, recipe)
         self._device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-        data, text, tokens, self._tokenizer = recipe.data, None, list[str](), None
-        if data.text is not None:
+        self._tokenizer: Path | None = None
+        tokens = list[str]()
+        if recipe.data.text_vocabulary is not None:
             self._tokenizer = folder / TOKENIZER_FILE
             if is_new:
-                make_tokenizer(
-                    self._tokenizer, Path(data.text), data.text_vocabulary, data.text_size
-                )
+                make_tokenizer(self._tokenizer, Path(recipe.data.text_vocabulary))
             tokens = read_text_tokens(self._tokenizer)
+        is_bf16 = recipe.training.precision == "bf16"
+        self._precision = torch.autocast(self._device.type, torch.bfloat16, enabled=is_bf16)
         self._vocabulary = Vocabulary(recipe.model.encoding, tokens)
-        if data.text is not None and self._tokenizer is not None:
-            context, seed = recipe.model.context, recipe.training.seed
-            text = TextData(Path(data.text), self._tokenizer, self._vocabulary, context, seed)
-        self._data = TrainingData(recipe, self._vocabulary, text)
+        self._data = TrainingData(recipe, self._vocabulary, self._tokenizer)
         self._mixture = Mixture(recipe, self._data.levels)
         torch.manual_seed(recipe.training.seed)
         self._network = Network(recipe.config(len(self._vocabulary))).to(self._device)
         if recipe.training.compile:
             self._network.compile(dynamic=True)
         self._optimizers = Optimizers(self._network, recipe)
-        self._loss_scale = LossScale(len(data.tasks))
+        self._loss_scale = LossScale(len(recipe.data.tasks))
         self._progress, self._best = Progress(), dict[str, torch.Tensor]()
         if (folder / STATE_FILE).is_file():
             self._restore(folder / STATE_FILE)
@@ -138,10 +138,8 @@ class Training:
         self._started = time.monotonic() - self._progress.seconds
         self._cpu_started = time.process_time() - self._progress.cpu_seconds
 
-    def run(
-        self, on_step: Callable[[Progress, float], None], should_stop: Callable[[], bool]
-    ) -> TrainingResult:
-        """Train until the end, or until `should_stop` returns True after a step."""
+    def run(self, on_step: Callable[[Progress, float], bool]) -> TrainingResult:
+        """Train until the end, or until `on_step` returns True."""
         progress, training = self._progress, self._recipe.training
         is_stopping = False
         if not self._is_complete:
@@ -150,8 +148,7 @@ class Training:
             interval = progress.step // training.validate_every
             end = min((interval + 1) * training.validate_every, training.steps)
             for batches in self._data.steps(self._mixture, progress.step, end):
-                on_step(progress, self.step(batches))
-                is_stopping = should_stop()
+                is_stopping = on_step(progress, self.step(batches))
                 if is_stopping:
                     break
             if progress.step == end:
@@ -182,7 +179,7 @@ class Training:
         # One backward pass converts the weights to bfloat16 once, but needs memory for all of them.
         separate = self._recipe.training.micro_tokens > 0
         for group in [[batch] for batch in batches] if separate else [batches]:
-            with self._precision():
+            with self._precision:
                 outputs = [predict(self._network, b.samples, self._device) for b in group]
             loss = torch.zeros((), device=self._device)
             for batch, predictions in zip(group, outputs, strict=True):
@@ -205,18 +202,12 @@ class Training:
         progress.tokens += sum(int(batch.samples.lengths.sum()) for batch in batches)
         return float(loss_sums.sum() / total)
 
-    def _precision(self) -> AbstractContextManager[object]:
-        if self._recipe.training.precision == "float32":
-            return nullcontext()
-        return torch.autocast(self._device.type, torch.bfloat16)
-
     @torch.no_grad()
-    def _score(self, batch: Batch) -> tuple[FloatArray, FloatArray]:
-        """Return score and exact match of each sample of a batch of one task."""
-        with self._precision():
-            predictions = predict(self._network, batch.samples, self._device)
-        task = self._recipe.data.tasks[batch.task[0]]
-        return teacher_forced_scores(predictions, task, len(batch.task), self._vocabulary)
+    def _score(self, samples: Samples, task: str) -> tuple[FloatArray, FloatArray]:
+        """Return score and exact match of each sample."""
+        with self._precision:
+            predictions = predict(self._network, samples, self._device)
+        return teacher_forced_scores(predictions, task, len(samples.lengths), self._vocabulary)
 
     def _validate(self, number: int) -> None:
         """Score every task, log the scores, and update the task ratios and curricula.
@@ -239,15 +230,15 @@ class Training:
         }
         scores = np.zeros(len(tasks))
         for index, task in enumerate(tasks):
-            score, exact = self._score(self._data.validation(number, task))
+            score, exact = self._score(self._data.validation(number, task)[0], task)
             scores[index] = score.mean()
             entry["tasks"][task] = {
                 "score": _rounded_mean(score), "exact": _rounded_mean(exact), "items": len(score)
             }  # fmt: skip
         mixture.update_ratios(scores)
         for task, curriculum in mixture.curricula.items():
-            batch, level = self._data.leveled_validation(number, task, curriculum.shares())
-            score, exact = self._score(batch)
+            samples, level = self._data.validation(number, task, curriculum.shares())
+            score, exact = self._score(samples, task)
             mixture.update_curriculum(task, level, score, progress.step)
             entry["tasks"][task] |= {
                 "frontier": curriculum.frontier,
@@ -290,10 +281,9 @@ class Training:
             "mixture": self._mixture.state(),
             "loss_scale": to_plain(self._loss_scale),
         }
-        with _disk_errors(self._folder / STATE_FILE):
-            content = io.BytesIO()
-            torch.save(state, content)
-            write_atomically(self._folder / STATE_FILE, content.getvalue())
+        content = io.BytesIO()
+        torch.save(state, content)
+        write_atomically(self._folder / STATE_FILE, content.getvalue())
         self._saved_step = progress.step
 
     def _restore(self, path: Path) -> None:
@@ -329,23 +319,11 @@ class Training:
         }
 
     def _write_log(self, entry: LogEntry) -> None:
-        path = self._folder / METRICS_FILE
-        with _disk_errors(path), path.open("ab") as file:
+        with (self._folder / METRICS_FILE).open("ab") as file:
             file.write(encode(entry))
             file.flush()
             os.fsync(file.fileno())
         self._on_log_entry(entry)
-
-
-@contextmanager
-def _disk_errors(path: Path) -> Iterator[None]:
-    """Raise NumbenchError, with the way out, if writing a file fails."""
-    try:
-        yield
-    except OSError as error:
-        raise NumbenchError(
-            f"{path}: {error.strerror}; free disk space and run the same command again"
-        ) from error
 
 
 def _check_recipe(recipe: Recipe, folder: Path) -> None:
@@ -356,23 +334,14 @@ def _check_recipe(recipe: Recipe, folder: Path) -> None:
     """
     if not (folder / METRICS_FILE).is_file():
         return
-    old = _fields(read_json(folder / RECIPE_FILE, dict[str, Any]))
-    new = _fields(msgspec.json.decode(msgspec.json.encode(recipe)))
-    differing = sorted(name for name in old | new if old.get(name) != new.get(name))
+    old = read_json(folder / RECIPE_FILE, dict[str, Any])
+    new = msgspec.json.decode(msgspec.json.encode(recipe))
+    differing = [part for part in new if old.get(part) != new[part]]
     if differing:
         raise BadInput(
             f"{folder} contains a training with another recipe (different: "
             f"{', '.join(differing)}); choose another --out"
         )
-
-
-def _fields(record: dict[str, Any], prefix: str = "") -> dict[str, Any]:
-    """Return the fields of a recipe, nested ones as `model.width`."""
-    fields: dict[str, Any] = {}
-    for name, value in record.items():
-        nested = isinstance(value, dict)
-        fields |= _fields(value, f"{name}.") if nested else {f"{prefix}{name}": value}
-    return fields
 
 
 def _rounded_mean(values: FloatArray) -> float:

@@ -12,7 +12,7 @@ from numbench.tasks import TASKS
 from studies.csv_tables import each_row
 from studies.forensics.figures import answers
 from studies.forensics.tables import OUTPUT_LIMIT, PLANTED_DRAWS
-from studies.markdown_page import render_page, table
+from studies.pages import render_page, table
 
 LIST_TASKS = ("mean", "std")
 """The tasks with 343 of the 381 wrong labels."""

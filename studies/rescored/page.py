@@ -12,7 +12,7 @@ import pandas as pd
 
 from numbench.tasks import PAPER_TASKS, TASKS
 from studies.csv_tables import each_row
-from studies.markdown_page import render_page, table
+from studies.pages import render_page, table
 from studies.rescored.figures import causes, ceilings
 from studies.rescored.tables import EFFECTS
 

@@ -12,7 +12,7 @@ import torch
 from bittoken.cli import main
 from bittoken.encodings.bittoken import BitToken
 from bittoken.network import ModelConfig, Network
-from bittoken.tokens import Samples, Vocabulary, number_codes
+from bittoken.tokens import Sample, Samples, Vocabulary, pack
 from numbench.tasks.prompts import Question
 
 QUESTIONS = (
@@ -74,15 +74,29 @@ def network(encoding: str = "bittoken", seed: int = 0, **shape: Any) -> Network:
 
 def samples(lengths: list[int], encoding: str = "bittoken", seed: int = 0) -> Samples:
     """Return rows of random tokens; a quarter of them are numbers."""
-    vocabulary, rng = Vocabulary(encoding), np.random.default_rng(seed)
-    shape = (len(lengths), max(lengths))
-    tokens = rng.integers(5, len(vocabulary.base_tokens), shape)
-    tokens[rng.random(shape) < 0.25] = vocabulary.ids["<|num|>"]
-    tokens[np.arange(shape[1]) >= np.array(lengths)[:, None]] = vocabulary.pad_id
-    values = rng.normal(size=shape) * 10.0 ** rng.integers(-9, 9, shape)
-    values[tokens != vocabulary.ids["<|num|>"]] = 0
-    codes = number_codes(tokens, values, vocabulary)
-    return Samples(tokens, values, codes, np.ones(shape, bool), np.array(lengths))
+    vocabulary, rng, rows = Vocabulary(encoding), np.random.default_rng(seed), []
+    for length in lengths:
+        tokens = rng.integers(5, len(vocabulary.base_tokens), length)
+        tokens[rng.random(length) < 0.25] = vocabulary.ids["<|num|>"]
+        values = rng.normal(size=length) * 10.0 ** rng.integers(-9, 9, length)
+        is_number = tokens == vocabulary.ids["<|num|>"]
+        rows.append(Sample(tokens.tolist(), values[is_number].tolist(), 0))
+    return pack(rows, vocabulary)
+
+
+def take(rows: Samples, chosen: Any) -> Samples:
+    """Return some rows, by index or mask, without columns that would only be padding."""
+    width = int(rows.lengths[chosen].max(initial=0))
+    return Samples(*(part[chosen, :width] for part in rows[:-1]), rows.lengths[chosen])
+
+
+def values(rows: Samples, vocabulary: Vocabulary) -> np.ndarray:
+    """Return the numbers of rows; 0 for all other tokens."""
+    numbers = np.zeros(rows.tokens.shape)
+    is_number = rows.tokens == vocabulary.number_id
+    if vocabulary.encoding is not None:
+        numbers[is_number] = vocabulary.encoding.decode(rows.codes[is_number])
+    return numbers
 
 
 def hidden(network: Network, rows: Samples) -> list[torch.Tensor]:

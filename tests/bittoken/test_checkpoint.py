@@ -12,8 +12,12 @@ from typing import Any
 import pytest
 import torch
 
-from bittoken.bundled import bundled_checkpoint_names, checkpoint_folder
-from bittoken.checkpoint import load_checkpoint, save_checkpoint
+from bittoken.checkpoint import (
+    bundled_checkpoint_names,
+    checkpoint_folder,
+    load_checkpoint,
+    save_checkpoint,
+)
 from bittoken.tokens import Vocabulary
 from numbench._version import __version__
 from numbench.errors import BadInput, NumbenchError
@@ -77,9 +81,8 @@ def test_other_weights_keep_their_type_and_load_as_float32(tmp_path: Path) -> No
     network = small.network()
     halves = {name: weights.bfloat16() for name, weights in network.state_dict().items()}
     save_checkpoint(tmp_path, network, TRAINING, weights=halves)
-    assert (tmp_path / "model.safetensors").stat().st_size < 2.1 * sum(
-        weights.numel() for weights in halves.values()
-    )
+    size = (tmp_path / "model.safetensors").stat().st_size
+    assert size < 2.1 * sum(weights.numel() for weights in halves.values())
     for name, weights in load_checkpoint(tmp_path).network.state_dict().items():
         assert torch.equal(weights, halves[name].float())
 
@@ -106,16 +109,11 @@ def test_text_tokenizers_are_saved_with_the_weights(tmp_path: Path) -> None:
     save_checkpoint(saved, small.network(vocabulary=len(own) + 3), {}, text_tokenizer=source)
     loaded = load_checkpoint(saved)
     assert loaded.vocabulary.tokens == (*own, "a", "b", "ab")
-    assert [path.name for path in loaded.files] == [
-        "config.json",
-        "model.safetensors",
-        "tokenizer.json",
-    ]
+    names = [path.name for path in loaded.files]
+    assert names == ["config.json", "model.safetensors", "tokenizer.json"]
     many = json.dumps({"model": {"vocab": {str(n): n for n in range(9)}}}).encode()
-    for content, message in (
-        (many, "47 tokens, but the network only 41"),
-        (b"{}", r"tokenizer\.json"),
-    ):
+    messages = {many: "47 tokens, but the network only 41", b"{}": r"tokenizer\.json"}
+    for content, message in messages.items():
         replace_file(saved, "tokenizer.json", content)
         with pytest.raises(BadInput, match=message):
             load_checkpoint(saved)
@@ -125,14 +123,11 @@ def test_text_tokenizers_are_saved_with_the_weights(tmp_path: Path) -> None:
     ("changes", "message"),
     [
         ({"version": 3}, "not a checkpoint of this version of bittoken; `bittoken convert`"),
-        ({"format": "other"}, "not a checkpoint of this version"),
         ({"surprise": 1}, "unknown field surprise"),
-        ({"model__surprise": 1}, "unknown field surprise"),
         ({"model__head": "deep"}, "unknown value .deep."),
         ({"model__encoding": "roman"}, "unknown encoding 'roman'"),
         ({"model__vocabulary": None}, "field model.vocabulary is missing"),
         ({"model__layers": 3}, "Missing key.*transformer.h.2.ln_1"),
-        ({"model__layers": 1}, "Unexpected key.*transformer.h.1"),
         ({"model__head": "none"}, "Unexpected key.*num_head.0.weight"),
         ({"model__width": 168}, "size mismatch for"),
         ({"model__heads": 3}, "multiple of twice model.heads"),

@@ -13,11 +13,12 @@ import numpy as np
 import pyarrow as pa
 import pytest
 import torch
+from numpy.typing import NDArray
 
 from bittoken.checkpoint import load_checkpoint
 from bittoken.encodings import ENCODINGS, STUDY_ENCODINGS
 from bittoken.generation import generate
-from bittoken.tokens import Vocabulary, answer_json, encode_batch, encode_questions
+from bittoken.tokens import Vocabulary, answer_json, encode_items, encode_questions, pack
 from numbench.tasks import PAPER_TASKS
 from numbench.tasks.prompts import Question
 
@@ -27,6 +28,17 @@ PINNED = {
     "base10": ENCODINGS["base10"],
     **STUDY_ENCODINGS,
 }
+TOLERANCES = {"xval": 1e-5, "fone/vectors": 1e-14}
+"""Logarithms and sines differ in the last bit from processor to processor."""
+
+
+def assert_equal(values: NDArray[Any], expected: NDArray[Any], part: str) -> None:
+    """Compare bit for bit or, with a tolerance, relative to values above 1."""
+    assert (values.dtype, values.shape) == (expected.dtype, expected.shape)
+    if tolerance := TOLERANCES.get(part, TOLERANCES.get(part.partition("/")[0])):
+        np.testing.assert_allclose(values, expected, rtol=tolerance, atol=tolerance)
+    else:
+        assert values.tobytes() == expected.tobytes()
 
 
 @pytest.mark.parametrize("name", PINNED)
@@ -36,15 +48,16 @@ def test_encodings_compute_what_they_computed(name: str) -> None:
     values = contract["values"]
     values = values[~np.isnan(values)] if len(expected["codes"]) < len(values) else values
     codes = encoding.encode(values)
-    assert codes.dtype == encoding.dtype and codes.tobytes() == expected["codes"].tobytes()
+    assert codes.dtype == encoding.dtype
+    assert_equal(codes, expected["codes"], name)
     vectors = encoding.vector(torch.from_numpy(codes)).numpy()
-    assert vectors.tobytes() == expected["vectors"].tobytes()
-    assert encoding.decode(codes).tobytes() == expected["decoded"].tobytes()
+    assert_equal(vectors, expected["vectors"], f"{name}/vectors")
+    assert_equal(encoding.decode(codes), expected["decoded"], name)
     shape = (len(values), encoding.outputs)
     outputs = torch.from_numpy(np.random.default_rng(2).standard_normal(shape).astype(np.float32))
     predicted = encoding.predict(outputs).numpy()
     assert predicted.tobytes() == contract[f"{name}/predicted"].tobytes()
-    assert encoding.decode(predicted).tobytes() == contract[f"{name}/predicted_values"].tobytes()
+    assert_equal(encoding.decode(predicted), contract[f"{name}/predicted_values"], name)
     if name in ENCODINGS:
         loss = encoding.loss(outputs, torch.from_numpy(codes))
         np.testing.assert_allclose(loss, contract[f"{name}/loss"], rtol=1e-5)
@@ -58,7 +71,7 @@ def test_samples_have_the_tokens_they_had(name: str) -> None:
         items = [item for item in contract["items"] if item["task"] == task]
         columns = ("operands", "operator", "answer")
         table = pa.table({column: [item[column] for item in items] for column in columns})
-        samples = encode_batch(task, table, vocabulary)
+        samples = pack(encode_items(task, table, vocabulary), vocabulary)
         questions = encode_questions(
             [Question(task, item["operator"], tuple(item["operands"])) for item in items],
             vocabulary,
@@ -74,14 +87,11 @@ def test_samples_have_the_tokens_they_had(name: str) -> None:
             assert questions.tokens[number, :prompt].tolist() == tokens[:prompt].tolist()
             assert questions.lengths[number] == prompt
             is_number = samples.tokens[number] == vocabulary.number_id
-            assert not samples.values[number, ~is_number].any()
             assert not samples.codes[number, ~is_number].any()
             if vocabulary.encoding is not None:
-                codes = samples.codes[number, is_number]
-                values = vocabulary.encoding.decode(codes)
-                assert list(map(repr, values.tolist())) == contract["values"][name][row]
-                exact = vocabulary.encoding.encode(samples.values[number, is_number])
-                assert exact.tobytes() == codes.tobytes()
+                values = vocabulary.encoding.decode(samples.codes[number, is_number])
+                expected = np.array(list(map(float, contract["values"][name][row])))
+                np.testing.assert_allclose(values, expected, rtol=TOLERANCES.get(name, 0))
             row += 1
     assert row == len(contract["items"]) == 54
 

@@ -1,11 +1,10 @@
-"""Number encodings, compared with decimal arithmetic and high-precision formulas."""
+"""Number encodings: round trips, formulas, plugins. Codes and vectors are pinned in contract/."""
 
 from __future__ import annotations
 
 import math
 import subprocess
 import sys
-from decimal import ROUND_HALF_EVEN, Decimal, localcontext
 from pathlib import Path
 
 import mpmath
@@ -28,18 +27,14 @@ SPECIAL = np.array(
 each = pytest.mark.parametrize("encoding", ENCODINGS.values(), ids=lambda encoding: encoding.name)
 
 
-def patterns(n: int = 20_000) -> NDArray[np.float64]:
-    """Return float64 with random bits: all magnitudes, and NaN with various payloads."""
-    return np.random.default_rng(1).integers(0, 2**64, n, dtype=np.uint64).view(np.float64)
-
-
 def not_nan() -> NDArray[np.float64]:
     """Return random bits without NaN, powers of two and ten, subnormals, zeros and infinities."""
-    random, subnormal = patterns(), np.random.default_rng(2).integers(0, 2**52, 2000)
+    rng = np.random.default_rng(1)
+    random = rng.integers(0, 2**64, 20_000, dtype=np.uint64).view(np.float64)
+    subnormal = rng.integers(0, 2**52, 2000).view(np.float64)
     tens = np.array([float(f"1e{power}") for power in range(-323, 309)])
     twos = 2.0 ** np.arange(-1074, 1024)
-    parts = [SPECIAL, random[~np.isnan(random)], subnormal.view(np.float64), tens, -twos]
-    return np.concatenate(parts)
+    return np.concatenate([SPECIAL, random[~np.isnan(random)], subnormal, tens, -twos])
 
 
 def decimals(n: int = 20_000) -> NDArray[np.float64]:
@@ -78,12 +73,11 @@ def test_shapes_and_types_are_as_declared(encoding: NumberEncoding) -> None:
 def test_numbers_are_decoded_as_far_as_the_encoding_reaches(encoding: NumberEncoding) -> None:
     for values in (not_nan(), decimals()):
         decoded = encoding.decode(encoding.encode(values))
+        magnitudes = np.abs(values)
         if encoding is XVAL:
-            reached = np.abs(values) < 1e15
-            reached &= np.abs(values) >= 1e-8
+            reached = (magnitudes >= 1e-8) & (magnitudes < 1e15)
             np.testing.assert_allclose(decoded[reached], values[reached], rtol=4e-6)
         elif encoding is FONE:
-            magnitudes = np.abs(values)
             reached = (magnitudes >= 1e-16) & (magnitudes < 1e17)
             assert (decoded[reached] == magnitudes[reached]).all() and reached.sum() > 1000
         else:
@@ -102,36 +96,15 @@ def test_nan_is_encoded_or_rejected(encoding: NumberEncoding) -> None:
 
 @pytest.mark.parametrize("name", ["bittoken", "bittoken-no-reciprocal"])
 def test_bittokens_are_the_bits_of_a_float64_and_of_its_reciprocal(name: str) -> None:
-    values = np.concatenate([patterns(), not_nan()])
-    with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
-        inverse = np.where(np.isnan(values), values, 1 / values)
-    parts = [values, inverse] if name == "bittoken" else [values]
+    values = not_nan()
+    with np.errstate(divide="ignore", over="ignore"):
+        parts = [values, 1 / values] if name == "bittoken" else [values]
     bits = [np.unpackbits(part.astype(">f8")[:, None].view(np.uint8), axis=1) for part in parts]
     expected = np.concatenate(bits, axis=1).astype(np.float32) * 2 - 1
     encoding = ENCODINGS[name]
     assert np.array_equal(vector(encoding, values), expected)
     codes = encoding.predict(torch.from_numpy(expected[:, :64]))
     assert encoding.decode(codes.numpy()).tobytes() == values.tobytes()
-    one = "".join("1" if bit > 0 else "0" for bit in vector(encoding, np.array([-2.5]))[0, :64])
-    assert one == "1" + "10000000000" + "01" + "0" * 50
-
-
-def fone_digits(value: float) -> str:
-    """Return 49 digits of the shortest decimal, rounded to the last digit."""
-    with localcontext() as context:
-        context.prec = 400
-        rounded = abs(Decimal(repr(value))).quantize(Decimal(1).scaleb(-32), ROUND_HALF_EVEN)
-        return f"{int(rounded.scaleb(32)):049d}"
-
-
-def test_digits_of_fone_are_those_of_the_shortest_decimal() -> None:
-    rng = np.random.default_rng(6)
-    tiny = rng.random(400) * 10.0 ** rng.integers(-40, -10, 400)
-    edges = [1.5e-32, 2.5e-32, 5e-33, 5.1e-33, 9.5e-32, 99999999999999984.0, 1e16, 0.0]
-    values = [*decimals(400).tolist(), *tiny.tolist(), *edges]
-    assert code_texts(FONE, values) == [fone_digits(value) for value in values]
-    codes = FONE.encode(np.array([1e17, -1e300, np.inf]))
-    assert (codes == 9).all() and FONE.decode(codes).tolist() == [1e17] * 3
 
 
 def test_vectors_of_fone_are_the_nearest_float32() -> None:
@@ -148,13 +121,18 @@ def test_vectors_of_fone_are_the_nearest_float32() -> None:
                     assert abs(mpmath.mpf(float(actual)) - value) <= half_spacing + 7e-12
 
 
-def test_the_nearest_point_determines_a_predicted_digit_of_fone() -> None:
+def test_digits_of_fone_are_rounded_half_to_even_and_predicted_by_the_nearest_point() -> None:
+    tiny = [1.5e-32, 2.5e-32, 5e-33, 5.1e-33, 0.1]
+    endings = ["2", "2", "0", "1", "1" + "0" * 31]
+    assert code_texts(FONE, tiny) == [ending.rjust(49, "0") for ending in endings]
+    codes = FONE.encode(np.array([1e17, -1e300, np.inf]))
+    assert (codes == 9).all() and FONE.decode(codes).tolist() == [1e17] * 3
     turns = torch.tensor([0.2, 0.34, 0.36, 0.96]) * 2 * math.pi
     outputs = torch.zeros(1, 98)
     outputs[0, :8:2], outputs[0, 1:8:2] = 0.01 * turns.cos(), 0.01 * turns.sin()
     assert FONE.predict(outputs)[0, :4].tolist() == [2, 3, 4, 0]
-    codes = torch.from_numpy(FONE.encode(np.array([1.0])))
-    assert FONE.loss(torch.zeros(1, 98), codes).item() == pytest.approx(math.log(10))
+    one = torch.from_numpy(FONE.encode(np.array([1.0])))
+    assert FONE.loss(torch.zeros(1, 98), one).item() == pytest.approx(math.log(10))
 
 
 def test_xval_scales_by_its_formula() -> None:
@@ -171,23 +149,13 @@ def test_xval_scales_by_its_formula() -> None:
     assert XVAL.loss(torch.tensor([[2.0], [2.0]]), codes).tolist() == [0.25, 20.25]
 
 
-def base10_digits(value: float) -> str:
-    sign, digits, _ = Decimal(repr(value)).as_tuple()
-    text = "".join(map(str, digits)).lstrip("0")
-    power = Decimal(repr(value)).adjusted() if text else 0
-    return f"{sign}{int(power < 0)}{abs(power):03d}{text.ljust(17, '0')}"
-
-
 def test_digits_of_base10_are_those_of_the_shortest_decimal() -> None:
-    finite = not_nan()[np.isfinite(not_nan())][::40]
-    values = np.concatenate([finite, decimals(300)]).tolist()
-    assert code_texts(BASE10, values) == [base10_digits(value) for value in values]
-    assert code_texts(BASE10, [-0.0, math.inf, -math.inf, math.nan]) == [
-        "10" + "000" + "0" * 17,
-        "00" + "999" + "0" * 17,
-        "10" + "999" + "0" * 17,
-        "00" + "999" + "1" + "0" * 16,
-    ]
+    cases = {
+        -0.0: "10" + "000" + "0" * 17, -2.5: "10" + "000" + "25" + "0" * 15,
+        0.1: "01" + "001" + "1" + "0" * 16, 5e-324: "01" + "324" + "5" + "0" * 16,
+        math.inf: "00" + "999" + "0" * 17, math.nan: "00" + "999" + "1" + "0" * 16,
+    }  # fmt: skip
+    assert code_texts(BASE10, list(cases)) == list(cases.values())
     hot = [1, 2, 4, 14, 24, 34 + 2, 44 + 5, *(54 + 10 * position for position in range(15))]
     assert np.flatnonzero(vector(BASE10, np.array([-2.5]))[0]).tolist() == hot
     codes = BASE10.predict(torch.from_numpy(vector(BASE10, decimals())))

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from bittoken.encodings import DIGITS_PER_TOKEN, ENCODINGS
-from tests.command_line import install
+from tests.support.command_line import install
 
 PAGE = (Path(__file__).parents[2] / "docs" / "bittoken.md").read_text(encoding="utf-8")
 FILE = re.compile(r"^`([\w.]+)`:\n\n```(?:python|toml)\n(.*?)^```", re.M | re.S)

@@ -1,50 +1,51 @@
-"""Shares of tasks and levels, compared with values calculated by hand."""
+"""Shares of tasks and levels, losses' weights, and optimizers, compared with values by hand."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
+import torch
 
 from bittoken.mixture import (
     Curriculum,
+    LossScale,
     Mixture,
     advance_threshold,
     harmonic_mean,
     need_shares,
     preview_ratios,
 )
-from bittoken.recipe import load_recipe
+from bittoken.optimizer import Optimizers, muon_momentum
+from bittoken.recipe import Recipe, load_recipe
+from tests.bittoken import small
+
+
+def recipe(steps: int, *settings: str) -> Recipe:
+    sizes = [f"training.tokens={steps}", "training.batch_tokens=1"]
+    return load_recipe("cpu", [*sizes, *settings])
 
 
 @pytest.mark.parametrize(
-    ("level", "step", "expected"),
+    ("warmup", "level", "step", "expected"),
     [
         # 1000 steps, 400 of them warm-up: S = 500, L = (1 + cos(π/6)) / 2 = 0.9330127.
         # At step 100 and level 20: 500 / 100 · 20 / 20 = 5, cut to 1.
-        (20, 0, 0.9),
-        (20, 100, 0.9),
-        (20, 500, 0.9),
+        (0.4, 20, 100, 0.9),
+        (0.4, 20, 500, 0.9),
         # 500 / 625 = 0.8; 0.8 · 0.9 = 0.72. At the end 500 / 1000 · 0.9 = 0.45.
-        (20, 625, 0.72),
-        (20, 1000, 0.45),
+        (0.4, 20, 625, 0.72),
+        (0.4, 20, 1000, 0.45),
         # The easiest levels fall first. Level 5 of 20: 500 / 250 · 5 / 20 = 0.5, times 0.9.
-        (5, 125, 0.9),
-        (5, 250, 0.45),
+        (0.4, 5, 125, 0.9),
+        (0.4, 5, 250, 0.45),
+        # Without warm-up L = 0.5, and rate = (1 + cos(0.51 π)) / 2 = 0.4842946;
+        # 0.5 / 0.5157054 = 0.9695458, below 500 / 510, times 0.9.
+        (0, 20, 510, 0.8725912),
     ],
 )
-def test_threshold_of_a_level(level: int, step: int, expected: float) -> None:
-    settings = ["training.tokens=1000", "training.batch_tokens=1", "optimizer.warmup=0.4"]
-    assert advance_threshold(load_recipe("cpu", settings), level, 20, step) == pytest.approx(
-        expected
-    )
-
-
-def test_the_learning_rate_limits_the_threshold() -> None:
-    """Without warm-up, S = 500 and L = 0.5. At step 510, L / (1 − rate) is below 500 / 510."""
-    settings = ["training.tokens=1000", "training.batch_tokens=1", "optimizer.warmup=0"]
-    recipe = load_recipe("cpu", settings)
-    # rate = (1 + cos(0.51 π)) / 2 = 0.4842946; 0.5 / 0.5157054 = 0.9695458, times 0.9.
-    assert advance_threshold(recipe, 20, 20, 510) == pytest.approx(0.8725912)
+def test_threshold_of_a_level(warmup: float, level: int, step: int, expected: float) -> None:
+    settings = recipe(1000, f"optimizer.warmup={warmup}")
+    assert advance_threshold(settings, level, 20, step) == pytest.approx(expected)
 
 
 def test_preview_has_a_fifth_and_decays_by_0_8() -> None:
@@ -57,9 +58,8 @@ def test_preview_has_a_fifth_and_decays_by_0_8() -> None:
 @pytest.mark.parametrize(
     ("exponent", "expected"),
     [
-        # (1 − p) = 0.1, 0.4, 0.5. λ = 1: power 0, thirds.
+        # (1 − p) = 0.1, 0.4, 0.5. λ = 1: power 0, thirds. λ = 0: power 1, the sum is 1.
         (1.0, [1 / 3, 1 / 3, 1 / 3]),
-        # λ = 0: power 1, the sum is 1.
         (0.0, [0.1, 0.4, 0.5]),
         # λ = −1: squares 0.01, 0.16, 0.25, together 0.42.
         (-1.0, [0.01 / 0.42, 0.16 / 0.42, 0.25 / 0.42]),
@@ -74,17 +74,13 @@ def test_weak_tasks_get_larger_shares(exponent: float, expected: list[float]) ->
     assert need_shares(np.ones(4), exponent).tolist() == [0.25] * 4
 
 
-def test_a_curriculum_starts_at_a_tenth_of_the_hardest_level() -> None:
+def test_a_curriculum_starts_at_a_tenth_and_follows_the_scores() -> None:
     assert [Curriculum.start(levels).frontier for levels in (41, 3, 2, 1)] == [4, 1, 1, 0]
-    # 21 levels, frontier 2: 0.8 / 3 for each of three levels, 0.2 beyond.
-    shares = Curriculum.start(21).shares()
-    assert shares[:3] == pytest.approx([0.8 / 3] * 3)
-    assert shares[3:] == pytest.approx(preview_ratios(21, 2)[3:])
     assert Curriculum.start(2).shares() == pytest.approx([0.5, 0.5])
-
-
-def test_scores_update_the_running_mean_and_the_ratios() -> None:
+    # 21 levels, frontier 2: 0.8 / 3 for each of three levels, 0.2 beyond.
     curriculum = Curriculum.start(21)
+    assert curriculum.shares()[:3] == pytest.approx([0.8 / 3] * 3)
+    assert curriculum.shares()[3:] == pytest.approx(preview_ratios(21, 2)[3:])
     level = np.repeat([0, 1, 2, 5], [24, 8, 8, 8])
     curriculum.update(level, np.repeat([1.0, 0.5, 0.0, 0.25], [24, 8, 8, 8]))
     # 24 items weigh 24 / (24 + 8) = 3/4, 8 items 1/2; means 1, 0.5, 0 and, in the preview, 0.25.
@@ -105,20 +101,11 @@ def test_a_mastered_frontier_unlocks_one_level() -> None:
     assert not curriculum.advance(0.9999)
     assert curriculum.advance(0.9)
     assert (curriculum.frontier, curriculum.seen) == (3, 0)
-    assert curriculum.shares()[3] > before
-    assert curriculum.shares().sum() == pytest.approx(1)
+    assert curriculum.shares()[3] > before and curriculum.shares().sum() == pytest.approx(1)
     assert not curriculum.advance(0.0)
     curriculum.unlock(1.0)
     curriculum.update(np.array([20] * 99), np.ones(99))
-    assert not curriculum.advance(0.1)
-    assert curriculum.frontier == 20
-
-
-def test_a_task_that_scores_0_leaves_the_order_of_harmonic_means() -> None:
-    assert harmonic_mean(np.array([0.5, 0.125]), epsilon=0) == pytest.approx(0.2)
-    # 2 / (1/1 + 1/0.000001) is about 0.000002.
-    assert harmonic_mean(np.array([1.0, 0.0])) == pytest.approx(2e-6, rel=1e-5)
-    assert harmonic_mean(np.array([1.0, 0.0])) > harmonic_mean(np.array([0.9, 0.0]))
+    assert not curriculum.advance(0.1) and curriculum.frontier == 20
 
 
 @pytest.mark.parametrize(
@@ -135,16 +122,54 @@ def test_a_task_that_scores_0_leaves_the_order_of_harmonic_means() -> None:
     ],
 )
 def test_time_unlocks_levels(settings: list[str], step: int, frontier: int) -> None:
-    sizes = ["training.tokens=1000", "training.batch_tokens=1", "optimizer.warmup=0.5"]
-    recipe = load_recipe("cpu", [*sizes, *settings])
-    mixture = Mixture(recipe, {"addition": 21})
+    of_recipe = recipe(1000, "optimizer.warmup=0.5", *settings)
+    mixture, restored = (Mixture(of_recipe, {"addition": 21}) for _ in range(2))
     level = np.repeat(np.arange(21), 1000)
     mixture.update_curriculum("addition", level, np.full(len(level), 0.3), step)
     assert mixture.curricula["addition"].frontier == frontier
     mixture.update_ratios(np.array([0.5, 0.25]))
-    restored = Mixture(recipe, {"addition": 21})
     restored.restore(mixture.state())
     assert restored.state() == mixture.state()
-    assert restored.curricula["addition"].shares().tolist() == (
-        mixture.curricula["addition"].shares().tolist()
-    )
+    assert restored.shares("addition").tolist() == mixture.shares("addition").tolist()
+
+
+def test_a_task_that_scores_0_leaves_the_order_of_harmonic_means() -> None:
+    assert harmonic_mean(np.array([0.5, 0.125]), epsilon=0) == pytest.approx(0.2)
+    # 2 / (1/1 + 1/0.000001) is about 0.000002.
+    assert harmonic_mean(np.array([1.0, 0.0])) == pytest.approx(2e-6, rel=1e-5)
+    assert harmonic_mean(np.array([1.0, 0.0])) > harmonic_mean(np.array([0.9, 0.0]))
+
+
+def test_losses_are_normalized_after_the_warmup() -> None:
+    scale = LossScale(3)
+    scale.observe(np.array([4.0, 2.0, 0.0]), np.array([5, 5, 0]))
+    # The running mean keeps 0.9 of the old: 0.9 · 4 + 0.1 · 14 = 5.
+    scale.observe(np.array([14.0, 0.0, 0.0]), np.array([5, 0, 0]))
+    assert scale.factors.tolist() == [1, 1, 1]
+    scale.freeze()
+    # 10 / 5 and 10 / 2; a task without targets keeps 1.
+    assert scale.factors.tolist() == pytest.approx([2, 5, 1])
+
+
+def test_each_parameter_moves_by_the_rate_of_its_group() -> None:
+    network = small.network()
+    # The first of two steps of the warm-up: half the rates, which are halved.
+    optimizers = Optimizers(network, recipe(4, "optimizer.warmup=0.5", "optimizer.scale=0.5"))
+    before = {name: weights.detach().clone() for name, weights in network.named_parameters()}
+    for weights in network.parameters():
+        weights.grad = torch.randn(weights.shape, generator=torch.Generator().manual_seed(1))
+    optimizers.step(0)
+    assert all(weights.grad is None for weights in network.parameters())
+    moved = {name: before[name] - w.detach() for name, w in network.named_parameters()}
+    rates = {
+        "lm_head.weight": 0.004, "num_embedding_module.num_head.0.weight": 0.004,
+        "transformer.wte.weight": 0.03, "transformer.ln_f.weight": 0.02,
+        "transformer.h.0.attn.c_attn.bias": 0.02,
+    }  # fmt: skip
+    for name, rate in rates.items():  # The first step of Adam has the size of the rate.
+        assert moved[name].abs().median() == pytest.approx(rate / 4, rel=1e-3)
+    # An orthogonalized update of a tall matrix has singular values near √(rows / columns).
+    values = torch.linalg.svdvals(moved["transformer.h.0.mlp.c_fc.weight"]) / (0.005 * 2**0.5)
+    assert 0.5 < values.min() < values.max() < 1.5
+    momentum = [muon_momentum(step) for step in (0, 150, 300, 999)]
+    assert momentum == pytest.approx([0.85, 0.9, 0.95, 0.95])

@@ -1,4 +1,4 @@
-"""Small models in this process."""
+"""Small models in this process. What they share with `hf/` models is tested there."""
 
 from __future__ import annotations
 
@@ -6,17 +6,16 @@ import asyncio
 import subprocess
 import sys
 from collections.abc import Sequence
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import pyarrow.parquet as pq
 import pytest
 
+from bittoken.checkpoint import bundled_checkpoint_names, save_checkpoint
+from bittoken.provider import PROVIDER
 from numbench.dataset.generate import generate
 from numbench.dataset.settings import DatasetSettings
-from numbench.dataset.store import write_dataset
 from numbench.errors import BadInput
 from numbench.journal import read_run
 from numbench.models import Message, describe_model, open_batch, open_model
@@ -26,28 +25,21 @@ from numbench.reporting.build import report
 from numbench.runner import run
 from numbench.runner.spec import RunSpec
 from numbench.scoring import score_run, summarize
-from numbench.tasks.items import make_item
 from numbench.tasks.prompts import load_prompt_set
+from tests.bittoken import small
 
-LACKING = [name for name in ("torch", "safetensors") if find_spec(name) is None]
-local = pytest.mark.skipif(
-    bool(LACKING), reason=f"{' and '.join(LACKING)} not installed: pip install '.[local]'"
-)
-SYSTEM = Message("system", "Return one JSON object.")
 LIST = ("1.5", "-7", "300")
+PROMPTS = load_prompt_set()
 QUESTIONS = (
-    load_prompt_set().format_question("addition", "+", ("1", "2.5")),
-    load_prompt_set().format_question("sorting", "ascending", LIST),
-    load_prompt_set().format_question("interval", "interval", ("2", "1", "3")),
-    load_prompt_set().format_question("mean", "mean", LIST * 3),
+    PROMPTS.format_question("addition", "+", ("1", "2.5")),
+    PROMPTS.format_question("sorting", "ascending", LIST),
+    PROMPTS.format_question("interval", "interval", ("2", "1", "3")),
+    PROMPTS.format_question("mean", "mean", LIST * 3),
 )
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    from bittoken.checkpoint import save_checkpoint
-    from tests.bittoken import small
-
     at = tmp_path_factory.mktemp("models") / "tiny-bittoken"
     save_checkpoint(at, small.network(), {"step": 1})
     return at
@@ -59,7 +51,8 @@ def ask(
     shaped = RequestSettings(**({"temperature": 0.0, "max_tokens": 12} | settings))
 
     async def one(question: str) -> Completion:
-        completion: Completion = await model.answer([SYSTEM, Message("user", question)], shaped)
+        system = Message("system", "Return one JSON object.")
+        completion: Completion = await model.answer([system, Message("user", question)], shaped)
         return completion
 
     async def go() -> list[Completion]:
@@ -70,11 +63,9 @@ def ask(
     return asyncio.run(go())
 
 
-@local
 def test_an_answer_does_not_depend_on_its_batch(folder: Path) -> None:
     model = open_model(f"checkpoint/{folder}").model
-    alone = ask(model, together=False)
-    together = ask(model)
+    alone, together = ask(model, together=False), ask(model)
     assert {c.extra["batch"] for c in alone} == {1}
     assert {c.extra["batch"] for c in together} == {len(QUESTIONS)}
     assert [(c.text, c.usage, c.finish_reason) for c in alone] == [
@@ -83,7 +74,6 @@ def test_an_answer_does_not_depend_on_its_batch(folder: Path) -> None:
     assert len({c.text for c in alone}) == len(QUESTIONS)
 
 
-@local
 def test_only_the_last_question_is_read(folder: Path) -> None:
     model = open_model(f"checkpoint/{folder}").model
     (plain,) = ask(model, QUESTIONS[:1])
@@ -103,105 +93,53 @@ def test_only_the_last_question_is_read(folder: Path) -> None:
     assert completion.extra["device"] in ("cpu", "cuda:0")
 
 
-@local
-def test_an_invalid_or_too_long_question_fails_alone(folder: Path) -> None:
+def test_an_invalid_too_long_or_late_question_fails(folder: Path) -> None:
     model: Any = open_model(f"checkpoint/{folder}").model
-    long = load_prompt_set().format_question("mean", "mean", ["1"] * 600)
-    valid, invalid, too_long = ask(model, [QUESTIONS[0], "Who are you?", long])
+    long = PROMPTS.format_question("mean", "mean", ["1"] * 600)
+    valid, *failed = ask(model, [QUESTIONS[0], "Who are you?", long])
+    failed += [*ask(model, QUESTIONS[:1], temperature=0.7), *ask(model, timeout=0.0)]
+    messages = ["not a question", "context of 1024", "temperature 0", *["timed out"] * 4]
     assert valid.error is None
-    for failed, message in ((invalid, "not a question"), (too_long, "context of 1024")):
-        assert failed.error is not None
-        assert failed.error.kind == "item"
-        assert message in failed.error.message
-    (warm,) = ask(model, QUESTIONS[:1], temperature=0.7)
-    assert warm.error is not None and warm.error.kind == "run"
+    for completion, message in zip(failed, messages, strict=True):
+        assert completion.error is not None and message in completion.error.message
+        assert completion.error.kind == ("run" if message == "temperature 0" else "item")
 
 
-@local
-def test_a_batch_out_of_time_fails_and_one_out_of_memory_is_halved(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    import torch
-
-    from bittoken import generation as module
-
-    model: Any = open_model(f"checkpoint/{folder}").model
-    expected = [c.text for c in ask(model)]
-    late = ask(model, timeout=0.0)
-    assert [c.error.kind for c in late if c.error] == ["item"] * len(QUESTIONS)
-    generate = module.generate
-
-    def small(network: Any, vocabulary: Any, questions: Any, *others: Any) -> Any:
-        if len(questions.lengths) > 1:
-            raise torch.OutOfMemoryError("too much")
-        return generate(network, vocabulary, questions, *others)
-
-    monkeypatch.setattr(module, "generate", small)
-    assert [c.text for c in ask(model)] == expected
-    asyncio.run(model.close())
-
-
-@local
 def test_a_run_is_recorded_resumed_scored_and_reported(folder: Path, tmp_path: Path) -> None:
-    items = {
-        "addition": [make_item("addition", "+", (str(n), "1"), {}) for n in range(1, 6)],
-        "sorting": [make_item("sorting", "ascending", (str(n), "0.5"), {}) for n in range(1, 6)],
-        "interval": [make_item("interval", "interval", (str(n), "2", "4"), {}) for n in (1, 3, 5)],
-    }
-    write_dataset(
-        tmp_path / "data",
-        items,
-        name="small",
-        generator="test",
-        seed=None,
-        split="test",
-        settings={},
-    )
-    name = f"checkpoint/{folder}"
-    out = tmp_path / "run"
+    settings = DatasetSettings(name="d", tasks=("addition", "sorting"), size=5, seed=7, max_bits=8)
+    generate(settings, tmp_path / "data")
+    name, out = f"checkpoint/{folder}", tmp_path / "run"
     spec = RunSpec(
-        name,
-        dataset=tmp_path / "data",
-        out=out,
-        concurrency=4,
-        on_progress=lambda now: None,
+        name, dataset=tmp_path / "data", out=out, concurrency=4, on_progress=lambda now: None
     )
     done = run(spec)
-    assert (done.answered, done.errors) == (13, 0)
+    assert (done.answered, done.errors) == (10, 0)
     recorded = read_run(out)
-    assert recorded.info.display == "tiny-bittoken"
-    assert recorded.info.reasoning == "none"
-    assert recorded.info.settings["max_tokens"] == 64
-    assert len(str(recorded.info.settings["model_sha256"])) == 64
-    assert recorded.info.settings["precision"] == "float32"
-    responses = recorded.responses.values()
+    info, responses = recorded.info, recorded.responses.values()
+    assert (info.model, info.display, info.reasoning) == (name, "tiny-bittoken", "none")
+    assert (info.settings["max_tokens"], info.settings["precision"]) == (64, "float32")
+    assert len(str(info.settings["model_sha256"])) == 64
     assert done.generated_tokens == sum(r.usage.generated or 0 for r in responses)
     assert max(int(str(r.extra["batch"])) for r in responses) > 1
     again = run(spec)
-    assert (again.completed, again.skipped) == (0, 13)
-    assert msgspec.json.decode((out / "run.json").read_bytes())["model"] == name
+    assert (again.completed, again.skipped) == (0, 10)
     report([out], out=tmp_path / "report")
     scores = pq.read_table(tmp_path / "report" / "scores.parquet").to_pylist()
     assert {score["item_id"] for score in scores} == set(recorded.responses)
     assert "tiny-bittoken" in (tmp_path / "report" / "tables" / "tokens.md").read_text()
 
 
-@local
 def test_the_identity_depends_on_the_weights(folder: Path, tmp_path: Path) -> None:
-    from bittoken.checkpoint import save_checkpoint
-    from tests.bittoken import small
-
     save_checkpoint(tmp_path / "same", small.network(), {"step": 1})
     save_checkpoint(tmp_path / "other", small.network(seed=1), {"step": 1})
     (tmp_path / "same" / "notes.json").write_text("{}")
-    hashes = [
+    same, equal, other = (
         open_model(f"checkpoint/{at}").description.identity["model_sha256"]
         for at in (folder, tmp_path / "same", tmp_path / "other")
-    ]
-    assert hashes[0] == hashes[1] != hashes[2]
+    )
+    assert same == equal != other
 
 
-@local
 def test_options_without_effect_are_rejected(folder: Path) -> None:
     name = f"checkpoint/{folder}"
     description = describe_model(name)
@@ -220,23 +158,19 @@ def test_options_without_effect_are_rejected(folder: Path) -> None:
         run(RunSpec(name, few_shot=2))
 
 
-def test_the_error_for_an_incomplete_folder_names_the_missing_file(tmp_path: Path) -> None:
+def test_the_error_for_an_incomplete_folder_names_the_missing_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with pytest.raises(BadInput, match=r"folder .*nowhere does not exist"):
         open_model(f"checkpoint/{tmp_path}/nowhere")
     with pytest.raises(BadInput, match="unknown model"):
         open_model("checkpoint/")
-    (tmp_path / "model.safetensors").touch()
     with pytest.raises(BadInput, match=rf"^checkpoint/{tmp_path}: .* config.json is missing$"):
         open_model(f"checkpoint/{tmp_path}")
     (tmp_path / "checkpoint").mkdir()
     (tmp_path / "checkpoint" / "config.json").touch()
     with pytest.raises(BadInput, match=rf"did you mean {tmp_path}/checkpoint\?$"):
         open_model(f"checkpoint/{tmp_path}")
-
-
-def test_the_error_without_the_extra_names_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
     monkeypatch.setattr("numbench.models.local_inference.find_spec", lambda name: None)
     with pytest.raises(BadInput, match=r"needs an extra: pip install 'numbench\[local\]'"):
         open_model(f"checkpoint/{tmp_path}")
@@ -255,22 +189,15 @@ def test_the_bundled_model_answers_most_new_items(
     assert all(cell.counted == 100 for cell in cells.values())
     assert all((cells[task].score or 0) > 75 for task in tasks)
     assert open_model("checkpoint/small").description.display == "numbench small"
-    from bittoken.provider import PROVIDER
-
-    assert PROVIDER.routes[0] == "checkpoint/small"
+    assert PROVIDER.examples == (*bundled_checkpoint_names(), "PATH")
 
 
-def test_the_error_of_an_import_without_the_extra_names_it() -> None:
-    code = "import sys; sys.modules['torch'] = None\nfrom bittoken import BitToken"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    assert "BitToken needs torch: pip install 'numbench[local]'" in done.stderr
-
-
-def test_heavy_packages_are_imported_when_a_checkpoint_is_opened() -> None:
+def test_heavy_packages_are_imported_when_they_are_needed() -> None:
     code = (
         "import sys, numbench.cli, numbench.runner, bittoken.provider, bittoken.cli\n"
-        "heavy = ('torch', 'safetensors', 'bittoken.network')\n"
-        "print([m for m in heavy if m in sys.modules])"
+        "print([m for m in ('torch', 'safetensors', 'bittoken.network') if m in sys.modules])\n"
+        "sys.modules['torch'] = None\nfrom bittoken import BitToken"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.stdout.strip() == "[]"
+    assert "BitToken needs torch: pip install 'numbench[local]'" in done.stderr

@@ -24,28 +24,18 @@ from bittoken.tokens import EOS, NUM, answer_json, encode_questions
 from numbench.errors import BadInput
 from numbench.scoring.answer_parser import parse_answer
 from numbench.tasks import PAPER_TASKS
-from numbench.tasks.prompts import load_prompt_set
-from tests.bittoken import study_files
+from numbench.tasks.prompts import Question, load_prompt_set
+from tests.bittoken import small, study_files
 
 TOLERANCE = 1e-4
 VARIANTS = (
-    "base10-sum-linear-rms",
-    "base10-zero_pad-linear-rms",
-    "bittoken-concat-linear-rms",
-    "bittoken-prod-linear-rms",
-    "bittoken-sum-linear-layer",
-    "bittoken-sum-linear-rms",
-    "bittoken-sum-mlp-rms",
-    "bittoken-sum-none-rms",
-    "bittoken-weighted-linear-rms",
-    "bittoken-weighted_sum-linear-rms",
-    "bittoken-zero_pad-linear-rms",
-    "digit-sum-none-rms",
-    "fone-sum-none-rms",
-    "subword-sum-none-rms",
-    "xval-prod-linear-rms",
+    "base10-sum-linear-rms", "base10-zero_pad-linear-rms", "bittoken-concat-linear-rms",
+    "bittoken-prod-linear-rms", "bittoken-sum-linear-layer", "bittoken-sum-linear-rms",
+    "bittoken-sum-mlp-rms", "bittoken-sum-none-rms", "bittoken-weighted-linear-rms",
+    "bittoken-weighted_sum-linear-rms", "bittoken-zero_pad-linear-rms", "digit-sum-none-rms",
+    "fone-sum-none-rms", "subword-sum-none-rms", "xval-prod-linear-rms",
     "xval-prod-mlp-rms",
-)
+)  # fmt: skip
 
 
 def test_every_reference_output_is_compared(reference_outputs: Path) -> None:
@@ -118,7 +108,7 @@ def test_questions_and_answers_are_those_of_the_papers_code(
         tokens, values = split(f"<|bos|>{row['prompt']}<|eoq|>")
         assert encoded.tokens[0].tolist() == tokens, row["prompt"]
         is_number = encoded.tokens[0] == vocabulary.number_id
-        assert encoded.values[0, is_number].tolist() == values
+        assert np.allclose(small.values(encoded, vocabulary)[0, is_number], values, rtol=1e-5)
         tokens, values = split(row["answer"] + EOS)
         parsed = parse_answer(answer_json(tokens, values, vocabulary), kind)
         truth = {"list": "[{}]", "letter": '"{}"'}.get(kind, "{}").format(row["answer"])
@@ -136,15 +126,8 @@ def test_questions_are_split_by_the_longest_match(tmp_path: Path) -> None:
     study_files.write_checkpoint(tmp_path / "study")
     _convert(tmp_path)
     vocabulary = load_checkpoint(tmp_path / "native").vocabulary
-    prompts = load_prompt_set()
-    questions = [
-        prompts.parse_question(prompts.format_question(*question))
-        for question in (
-            ("addition", "+", ("1", "-2.5")),
-            ("interval", "interval", ("12.25", "3", "7.5")),
-        )
-    ]
-    encoded = encode_questions(questions, vocabulary)
+    interval = Question("interval", "interval", ("12.25", "3", "7.5"))
+    encoded = encode_questions([Question("addition", "+", ("1", "-2.5")), interval], vocabulary)
     names = [
         "|".join(study_files.TOKENS[token - 1] for token in row[:length])
         for row, length in zip(encoded.tokens, encoded.lengths, strict=True)
@@ -153,10 +136,9 @@ def test_questions_are_split_by_the_longest_match(tmp_path: Path) -> None:
         "<|bos|>|[NUM]|Ġ+|Ġ|[NUM]|<|eoq|>",
         "<|bos|>|<|intva|>|[NUM]|:|Ġ|A|Ġ|[NUM]|Ġ|B|Ġ|[NUM]|Ġ|C|<|eoq|>",
     ]
-    assert encoded.values[0].tolist()[:5] == [0, 1, 0, 0, -2.5]
-    long = ("interval", "interval", tuple("1234567"))
+    assert small.values(encoded, vocabulary)[0].tolist()[:5] == [0, 1, 0, 0, -2.5]
     with pytest.raises(BadInput, match="at most 6"):
-        encode_questions([prompts.parse_question(prompts.format_question(*long))], vocabulary)
+        encode_questions([interval._replace(operands=tuple("1234567"))], vocabulary)
 
 
 def _convert(folder: Path, **settings: Any) -> None:
@@ -204,11 +186,8 @@ def test_the_command_converts_and_names_the_next_step(tmp_path: Path) -> None:
     result = CliRunner().invoke(app, ["convert", str(study), "--out", str(out), *arguments])
     assert result.exit_code == 0, result.output
     assert f"next: numbench run --model checkpoint/{out}" in result.output
-    loaded = load_checkpoint(out)
-    assert (loaded.network.config.combination, loaded.network.config.head) == (
-        "zero-pad",
-        "linear",
-    )
+    config = load_checkpoint(out).network.config
+    assert (config.combination, config.head) == ("zero-pad", "linear")
 
 
 LAYER = "transformer.h.1.attn.c_attn.weight"

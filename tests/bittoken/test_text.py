@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import math
 import re
+from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -12,15 +14,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import torch
+from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 
 from bittoken.checkpoint import save_checkpoint
 from bittoken.evaluation import text_perplexity
-from bittoken.text import (
-    TextData,
-    make_tokenizer,
-    split_of,
-    text_pieces,
-)
+from bittoken.text import TextData, make_tokenizer, read_documents, split_of, text_pieces
 from bittoken.tokens import Vocabulary, read_text_tokens
 from numbench.decimal_numbers import format_decimal, parse_decimal
 from numbench.errors import BadInput, NumbenchError
@@ -37,18 +35,29 @@ def documents(count: int) -> list[str]:
 
 def parquet(path: Path, texts: list[str | None], column: str = "text") -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
-    pq.write_table(
-        pa.table({"id": list(range(len(texts))), column: texts}), path, row_group_size=90
-    )
+    table = pa.table({"id": list(range(len(texts))), column: texts})
+    pq.write_table(table, path, row_group_size=90)
+    return path
+
+
+def gpt2_vocabulary(path: Path) -> Path:
+    """Write a vocabulary of GPT-2's kind, trained on the documents, with digits and eos."""
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
+    trainer = trainers.BpeTrainer(vocab_size=340, initial_alphabet=alphabet, show_progress=False)
+    tokenizer.train_from_iterator([*documents(300), "10 11 12"], trainer)
+    tokenizer.add_special_tokens(["<|endoftext|>"])
+    tokenizer.save(str(path))
     return path
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a folder with texts and a text vocabulary that was trained on them."""
+    """Return a folder with texts and a text vocabulary."""
     folder = tmp_path_factory.mktemp("text")
     parquet(folder / "text" / "a.parquet", [*documents(600), None, ""])
-    make_tokenizer(folder / "tokenizer.json", folder / "text", None, 300)
+    make_tokenizer(folder / "tokenizer.json", gpt2_vocabulary(folder / "gpt2.json"))
     return folder
 
 
@@ -57,30 +66,19 @@ def vocabulary(folder: Path, encoding: str = "bittoken") -> Vocabulary:
 
 
 def text_data(folder: Path, encoding: str = "bittoken", seed: int = 0) -> TextData:
-    return TextData(
-        folder / "text", folder / "tokenizer.json", vocabulary(folder, encoding), CONTEXT, seed
-    )
+    words = vocabulary(folder, encoding)
+    return TextData(folder / "text", folder / "tokenizer.json", words, CONTEXT, seed)
 
 
-def decoded(tokens: list[int], values: list[float], words: Vocabulary) -> str:
+def decoded(tokens: Sequence[int], values: Sequence[float], words: Vocabulary) -> str:
     """Return the text of tokens; numbers in their shortest form."""
-    symbols = dict(zip(_gpt2_symbols(), range(256), strict=True))
-    parts = []
-    for token, value in zip(tokens, values, strict=True):
+    parts, numbers = [], iter(values)
+    for token in tokens:
         if token == words.number_id:
-            parts.append(format_decimal(parse_decimal(repr(value))).encode())
-        elif token < len(words.base_tokens):
-            parts.append(words.tokens[token].encode())
+            parts.append(format_decimal(parse_decimal(repr(next(numbers)))))
         else:
-            parts.append(bytes(symbols[symbol] for symbol in words.tokens[token]))
-    return b"".join(parts).decode()
-
-
-def _gpt2_symbols() -> str:
-    """Return GPT-2's symbol of each byte: itself if printable, or a character from U+0100 on."""
-    printable = {*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)}
-    others = [byte for byte in range(256) if byte not in printable]
-    return "".join(chr(b if b in printable else 256 + others.index(b)) for b in range(256))
+            parts.append(words.tokens[token])
+    return str(decoders.ByteLevel().decode(parts))
 
 
 @pytest.mark.parametrize(
@@ -100,106 +98,82 @@ def test_text_becomes_tokens_without_loss(
     folder: Path, encoding: str, text: str, numbers: list[float]
 ) -> None:
     words = vocabulary(folder, encoding)
-    (encoded,) = text_data(folder, encoding).encode([text])
-    tokens, values = encoded.tokens.tolist(), encoded.values.tolist()
+    ((tokens, values, first_target),) = text_data(folder, encoding).encode([text])
     assert [words.tokens[t] for t in (tokens[0], tokens[-1])] == ["<|bos|>", "<|eos|>"]
-    assert decoded(tokens[1:-1], values[1:-1], words) == text
-    found = [value for t, value in zip(tokens, values, strict=True) if t == words.number_id]
+    assert first_target == 1
+    assert decoded(tokens[1:-1], values, words) == text
     expected = [] if words.encoding is None else numbers
-    assert found == (expected if encoding == "bittoken" else [abs(n) for n in expected])
+    assert values == (expected if encoding == "bittoken" else [abs(n) for n in expected])
     if encoding == "subword" and "123456789012345" in text:
         assert [words.tokens[t] for t in tokens].count("123") == 2
 
 
-def test_a_vocabulary_of_gpt2s_kind_loses_its_special_tokens_and_digits(
-    folder: Path, tmp_path: Path
-) -> None:
-    content = json.loads((folder / "tokenizer.json").read_text())
-    model = content["model"]
-    for token in ("<|endoftext|>", *"0123456789", "12", "Ġ1"):
-        model["vocab"][token] = len(model["vocab"])
-    merges = [f"{left} {right}" for left, right in model["merges"]]
-    content["model"]["merges"] = ["1 2", *merges, "Ġ 1"]
-    special = {"id": model["vocab"]["<|endoftext|>"], "content": "<|endoftext|>", "special": True}
-    flags = {"single_word": False, "lstrip": False, "rstrip": False, "normalized": True}
-    content["added_tokens"] = [special | flags]
-    (tmp_path / "gpt2.json").write_text(json.dumps(content))
-    make_tokenizer(tmp_path / "made.json", folder / "text", str(tmp_path / "gpt2.json"), 0)
+def test_the_text_vocabulary_has_no_special_tokens_and_no_digits(folder: Path) -> None:
     own = read_text_tokens(folder / "tokenizer.json")
-    assert read_text_tokens(tmp_path / "made.json") == [*own, "<|endoftext|>"]
+    assert {" ", "Ġthe", "Document"} <= {*own, " "} and "<|endoftext|>" not in own
     assert not any(set(token) & set("0123456789") for token in own)
-    assert 256 - 10 < len(own) <= 300
+    gpt2 = json.loads((folder / "gpt2.json").read_text())["model"]["vocab"]
+    assert own == [t for t in sorted(gpt2, key=gpt2.get) if not set(t) & set("0123456789")]
 
 
 @pytest.mark.parametrize("content", ["{}", '{"model": {"vocab": {"a": 0}, "merges": []}}', "x"])
-def test_a_damaged_vocabulary_is_reported(folder: Path, tmp_path: Path, content: str) -> None:
+def test_a_damaged_vocabulary_is_reported(tmp_path: Path, content: str) -> None:
     (tmp_path / "bad.json").write_text(content)
     with pytest.raises(BadInput, match=r"bad\.json"):
-        make_tokenizer(tmp_path / "made.json", folder / "text", str(tmp_path / "bad.json"), 0)
-
-
-def test_plain_text_is_divided_into_documents_without_loss(tmp_path: Path) -> None:
-    lines = [f"Line {i}: " + "é" * (i % 211) + "\n" for i in range(1200)]
-    (tmp_path / "a").mkdir()
-    (tmp_path / "a" / "long.txt").write_text("".join(lines))
-    (tmp_path / "b.txt").write_text("no newline at the end")
-    pieces = text_pieces(tmp_path)
-    assert len(pieces) == 2
-    read = [document for piece in pieces for document in piece.documents()]
-    assert "".join(read) == "".join(lines) + "no newline at the end"
-    assert max(map(len, read)) < 2300
-    assert np.mean([len(text) < 2000 for text in read]) < 0.1
-    (tmp_path / "b.txt").write_bytes(b"\xff")
-    with pytest.raises(BadInput, match=r"b\.txt"):
-        pieces[-1].documents()
+        make_tokenizer(tmp_path / "made.json", tmp_path / "bad.json")
 
 
 @pytest.mark.parametrize(
     ("name", "problem"),
-    [("missing", "does not exist"), ("empty", "contains no text"), ("other", "no column 'text'")],
+    [
+        ("missing", "missing contains no .parquet files"),
+        ("other", "no column 'text'; its columns: id, body"),
+        ("damaged", "cannot read its .parquet files"),
+    ],
 )
 def test_a_folder_without_text_is_reported(tmp_path: Path, name: str, problem: str) -> None:
-    (tmp_path / "empty").mkdir()
     parquet(tmp_path / "other" / "a.parquet", ["x"], column="body")
+    damaged = parquet(tmp_path / "damaged" / "a.parquet", ["x"])
+    damaged.write_bytes(damaged.read_bytes()[:-9])
     with pytest.raises(BadInput, match=problem):
         text_pieces(tmp_path / name)
 
 
 def test_windows_overlap_by_one_token_and_predict_each_token_once(folder: Path) -> None:
     data, words = text_data(folder), vocabulary(folder)
-    read = {split: list(data.single_pass(split)) for split in ("train", "val")}  # type: ignore[arg-type]
-    expected = dict.fromkeys(read, 0)
+    read = [text for piece in text_pieces(folder / "text") for text in read_documents(piece, "val")]
+    assert read == [text for text in documents(600) if split_of(text) == "val"] and read
+    tokens, values, found = list[int](), list[float](), 0
+    for window in data.draw("val", 0, 400):
+        assert len(window.tokens) <= CONTEXT and window.first_target == 1
+        assert not tokens or window.tokens[0] == tokens[-1]
+        repeated = bool(tokens) and tokens[-1] == words.number_id
+        tokens += window.tokens[1:] if tokens else window.tokens
+        values += window.values[repeated:]
+        if tokens[-1] == words.eos_id:
+            assert decoded(tokens[1:-1], values, words) in read
+            tokens, values, found = [], [], found + 1
+    assert found > 5
+
+
+def test_every_token_is_predicted_once(folder: Path) -> None:
+    data, expected = text_data(folder), {"train": 0, "val": 0}
     for text, encoded in zip(documents(600), data.encode(documents(600)), strict=True):
         expected[split_of(text)] += len(encoded.tokens) - 1
-    for split, batches in read.items():
-        assert sum(int(samples.is_target.sum()) for samples in batches) == expected[split]
     assert expected["train"] > 10 * expected["val"] > 0
-    starts = 0
-    for samples in read["train"]:
-        for row in np.flatnonzero(samples.lengths[:-1] == CONTEXT):
-            is_continued = samples.tokens[row, -1] != words.eos_id
-            assert samples.tokens[row + 1, 0] == (
-                samples.tokens[row, -1] if is_continued else words.ids["<|bos|>"]
-            )
-            starts += is_continued
-    assert starts > 50
-    first = read["train"][0]
-    is_number = first.tokens == words.number_id
-    assert (first.values[is_number] == first.codes[is_number].view(np.float64)[:, 0]).all()
-    assert not first.is_target[:, 0].any()
+    for split, count in expected.items():
+        batches = data.single_pass(split)  # type: ignore[arg-type]
+        assert sum(int(samples.is_target.sum()) for samples in batches) == count
 
 
 def test_drawn_windows_depend_on_seed_split_and_number_alone(folder: Path) -> None:
-    first = text_data(folder).draw("train", 3, 5000)
-    again = text_data(folder).draw("train", 3, 5000)
-    assert all((a == b).all() for a, b in zip(first, again, strict=True))
-    assert 5000 <= first.lengths.sum() < 5000 + CONTEXT
-    for other in (
-        text_data(folder).draw("train", 4, 5000),
-        text_data(folder, seed=1).draw("train", 3, 5000),
-        text_data(folder).draw("val", 3, 5000),
-    ):
-        assert other.tokens[:9].tolist() != first.tokens[:9].tolist()
+    cases = [("train", 3, 0), ("train", 3, 0), ("train", 4, 0), ("train", 3, 1), ("val", 3, 0)]
+    first, again, *others = (
+        text_data(folder, seed=seed).draw(split, key, 5000)  # type: ignore[arg-type]
+        for split, key, seed in cases
+    )
+    assert first == again and 5000 <= sum(len(w.tokens) for w in first) < 5000 + CONTEXT
+    assert not any(a[:9] == b[:9] for a, b in pairwise([first, *others]))
 
 
 def saved(folder: Path, out: Path, encoding: str, text: bool = True) -> Path:
@@ -220,7 +194,7 @@ def test_perplexity_is_that_of_separate_windows(
     nats, is_text = [], []
     for samples in text_data(folder, encoding).single_pass("val"):
         for row, length in enumerate(samples.lengths.tolist()):
-            alone = samples.take([row])
+            alone = small.take(samples, [row])
             with torch.no_grad():
                 (states,) = small.hidden(network, alone)
                 log_probabilities = network.logits(states).double().log_softmax(-1)
@@ -229,9 +203,8 @@ def test_perplexity_is_that_of_separate_windows(
             is_text += [words.tokens[token] not in NUMBERS for token in following]
     result = text_perplexity(saved(folder, tmp_path / "m", encoding), folder / "text")
     assert result.perplexity == pytest.approx(math.exp(np.mean(nats)), rel=1e-5)
-    assert result.text_perplexity == pytest.approx(
-        math.exp(np.mean(np.array(nats)[is_text])), rel=1e-5
-    )
+    of_text = math.exp(np.mean(np.array(nats)[is_text]))
+    assert result.text_perplexity == pytest.approx(of_text, rel=1e-5)
     assert (result.tokens, result.text_tokens) == (len(nats), sum(is_text))
     assert len(nats) > sum(is_text) > 50
     few = text_perplexity(tmp_path / "m", folder / "text", 30)
@@ -251,14 +224,12 @@ def test_perplexity_without_a_usable_model_is_an_error(folder: Path, tmp_path: P
     with pytest.raises(BadInput, match="has no text vocabulary"):
         text_perplexity(saved(folder, tmp_path / "m", "digit", text=False), folder / "text")
     parquet(tmp_path / "few" / "a.parquet", [t for t in documents(99) if split_of(t) == "train"])
-    model = saved(folder, tmp_path / "text", "digit")
     with pytest.raises(BadInput, match="too little text: no val document"):
-        text_perplexity(model, tmp_path / "few")
+        text_perplexity(saved(folder, tmp_path / "text", "digit"), tmp_path / "few")
     data = TextData(tmp_path / "few", folder / "tokenizer.json", vocabulary(folder), CONTEXT)
     with pytest.raises(BadInput, match="too little text: no val document"):
         data.draw("val", 0, 10)
-    words = vocabulary(folder)
-    network = small.network(vocabulary=len(words), context=CONTEXT)
+    network = small.network(vocabulary=len(vocabulary(folder)), context=CONTEXT)
     with torch.no_grad():
         network.lm_head.weight[3] = math.nan
     save_checkpoint(tmp_path / "nan", network, {}, folder / "tokenizer.json")

@@ -9,7 +9,7 @@ import pytest
 from numbench.dataset.audit import audit
 from numbench.errors import BadInput
 from numbench.resources import resource_folder
-from tests.command_line import CommandLine
+from tests.support.command_line import CommandLine
 
 HEADER = "text_prompt,answer\n"
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 import resource
 import signal
 import subprocess
@@ -112,6 +114,34 @@ def test_a_killed_generation_leaves_no_dataset_and_is_repeated(
     assert not folder.exists()
     generate(LARGE, folder, shard_rows=ROWS)
     assert contents(folder) == whole
+
+
+def test_a_killed_worker_ends_the_command(tmp_path: Path, whole: dict[str, bytes]) -> None:
+    folder = tmp_path / "d"
+    process = start(tmp_path, folder, 2)
+    wait_for_a_file(folder)
+    for worker in children(process.pid):
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(worker, signal.SIGKILL)
+    output, _ = process.communicate(timeout=250)
+    assert process.returncode == 1
+    assert "a worker process died; no dataset written" in output
+    assert not folder.exists()
+    generate(LARGE, folder, workers=2, shard_rows=ROWS)
+    assert contents(folder) == whole
+
+
+def children(parent: int) -> list[int]:
+    """Return the worker processes of a process, recognised by their command lines."""
+    workers = []
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):
+            fields = stat.read_text().rpartition(")")[2].split()
+            arguments = (stat.parent / "cmdline").read_text()
+            if int(fields[1]) == parent and "spawn_main" in arguments:
+                workers.append(int(stat.parent.name))
+    assert workers
+    return workers
 
 
 def test_an_interrupted_generation_leaves_nothing(tmp_path: Path) -> None:

@@ -20,9 +20,9 @@ from numbench.journal import INFO, iter_responses
 from numbench.records import Failure, Response, RunInfo, Usage
 from numbench.runner.few_shot import examples, examples_sha256
 from numbench.scoring import score_run, summarize
-from tests.command_line import CommandLine
 from tests.ecosystem import canned
 from tests.report import runs
+from tests.support.command_line import CommandLine
 
 pytest.importorskip("inspect_ai", reason="pip install 'numbench[inspect]'")
 

@@ -13,7 +13,7 @@ from numbench.dataset.generate import generate
 from numbench.dataset.settings import DatasetSettings
 from numbench.tasks import PAPER_TASKS
 from numbench.tasks.shards import Shard, generate_tables
-from tests import reference_answers
+from tests.support import reference_answers
 
 pytestmark = pytest.mark.heavy
 ROWS = 112_000

@@ -16,7 +16,7 @@ from tests.runner.test_horizon_run import (
     measure,
     model,
 )
-from tests.servers import serve
+from tests.support.servers import serve
 
 pytestmark = pytest.mark.heavy
 KILLS = 50

@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from numbench.records import Answer
 from numbench.tasks import TASKS
 from numbench.tasks.prompts import load_prompt_set
-from tests import servers
-from tests.servers import ReceivedRequest, Reply
+from tests.support import servers
+from tests.support.servers import ReceivedRequest, Reply
 
 SLOPE = 4.0
 

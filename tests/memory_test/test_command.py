@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.command_line import CommandLine
+from tests.support.command_line import CommandLine
 
 ARGUMENTS = ("memory-test", "--model", "baseline/float32", "--tasks", "addition")
 

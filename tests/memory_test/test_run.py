@@ -40,9 +40,9 @@ from numbench.runner.spec import RunSpec
 from numbench.scoring import score_run
 from numbench.tasks import TASKS
 from numbench.tasks.prompts import load_prompt_set
-from tests import servers
 from tests.runner.test_run import KEY, QUICK, ROOT
-from tests.servers import ReceivedRequest, Reply, Server, serve
+from tests.support import servers
+from tests.support.servers import ReceivedRequest, Reply, Server, serve
 
 pytestmark = pytest.mark.slow
 

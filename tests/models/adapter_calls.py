@@ -8,8 +8,8 @@ from typing import Any
 from numbench.models import Api, Message, Server, open_model
 from numbench.models.base import RequestSettings
 from numbench.records import Completion
-from tests import servers
-from tests.servers import ReceivedRequest, Reply, Script, serve
+from tests.support import servers
+from tests.support.servers import ReceivedRequest, Reply, Script, serve
 
 KEY = "sk-planted-0123456789"
 MESSAGES = (Message("system", "Answer in JSON."), Message("user", "What is 1 + 1?"))

@@ -11,7 +11,7 @@ from numbench.models.base import BatchRequest
 from numbench.models.batch_client import BatchService
 from numbench.records import Completion
 from tests.models.batch_servers import IDS, submitted
-from tests.servers import Script, serve
+from tests.support.servers import Script, serve
 
 T = TypeVar("T")
 

@@ -10,8 +10,8 @@ from typing import Any
 from aiohttp import web
 
 from numbench.records import Job
-from tests import servers
-from tests.servers import ReceivedRequest, Reply
+from tests.support import servers
+from tests.support.servers import ReceivedRequest, Reply
 
 IDS = ("a", "b", "c")
 """The ids of the requests of every job."""

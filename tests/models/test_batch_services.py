@@ -12,12 +12,12 @@ from aiohttp import web
 from numbench.models import Server, open_batch
 from numbench.models.batch_client import BatchService
 from numbench.models.failures import ProviderError
-from tests import servers
 from tests.models import batch_calls
 from tests.models.adapter_calls import KEY
 from tests.models.batch_calls import batch_requests, run_at
 from tests.models.batch_servers import planned
-from tests.servers import ReceivedRequest, Reply, Script, serve
+from tests.support import servers
+from tests.support.servers import ReceivedRequest, Reply, Script, serve
 
 MODELS = [("gpt-5", "low"), ("gemini-2.5-pro", "minimal"), ("anthropic/claude-opus-5-5", "low")]
 EVERY = pytest.mark.parametrize(("model", "level"), MODELS)

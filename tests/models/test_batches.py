@@ -16,7 +16,6 @@ from numbench.models.base import BatchRequest, BatchStatus
 from numbench.models.batch_client import BatchService
 from numbench.models.failures import ProviderError
 from numbench.records import Completion
-from tests import servers
 from tests.models.adapter_calls import KEY
 from tests.models.batch_calls import batch_requests, collect, run_at
 from tests.models.batch_servers import (
@@ -28,7 +27,8 @@ from tests.models.batch_servers import (
     planned,
     submitted,
 )
-from tests.servers import ReceivedRequest, Reply, Script, serve
+from tests.support import servers
+from tests.support.servers import ReceivedRequest, Reply, Script, serve
 
 T = TypeVar("T")
 Result = dict[str, Any]

@@ -14,10 +14,10 @@ from aiohttp import web
 from numbench.models import Server, open_batch, open_model
 from numbench.models.base import BatchRequest
 from numbench.records import Completion
-from tests import servers
 from tests.models.adapter_calls import KEY, MESSAGES
 from tests.models.batch_servers import AnthropicJobs, GeminiJobs, OpenAIJobs, json_line, submitted
-from tests.servers import ReceivedRequest, Reply, serve
+from tests.support import servers
+from tests.support.servers import ReceivedRequest, Reply, serve
 
 CHAT, RESPONSES = "openai/any", "openai/any responses"
 GEMINI, ANTHROPIC = "gemini/any", "anthropic/any"

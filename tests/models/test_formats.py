@@ -18,8 +18,8 @@ from numbench.models.formats import FORMATS
 from numbench.models.formats.messages import headers
 from numbench.models.json_fields import decode_json
 from numbench.records import Completion
-from tests import servers
 from tests.models.adapter_calls import MESSAGES
+from tests.support import servers
 
 N = None
 TOO_MANY = 2**53 + 1

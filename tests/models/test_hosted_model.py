@@ -10,7 +10,6 @@ import pytest
 from numbench.errors import BadInput
 from numbench.models import Api, RequestSettings, Server, describe_model, open_model
 from numbench.records import Completion, Usage
-from tests import servers
 from tests.models.adapter_calls import (
     ANTHROPIC_MODEL,
     CHAT_MODEL,
@@ -20,7 +19,8 @@ from tests.models.adapter_calls import (
     call_adapter,
     valid_reply,
 )
-from tests.servers import ReceivedRequest, Reply, serve
+from tests.support import servers
+from tests.support.servers import ReceivedRequest, Reply, serve
 
 LITELLM = "litellm/openai/some"
 EVERY = pytest.mark.parametrize("model", [CHAT_MODEL, GEMINI_MODEL, ANTHROPIC_MODEL])

@@ -12,9 +12,9 @@ from aiohttp import web
 from numbench.jsonl import encode
 from numbench.models import Api
 from numbench.records import Completion
-from tests import servers
 from tests.models.adapter_calls import ANTHROPIC_MODEL, CHAT_MODEL, GEMINI_MODEL, KEY, call_adapter
-from tests.servers import ReceivedRequest, Reply
+from tests.support import servers
+from tests.support.servers import ReceivedRequest, Reply
 
 LITELLM = "litellm/openai/some"
 DEEP = b"[" * 100_000

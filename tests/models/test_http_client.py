@@ -20,9 +20,9 @@ from numbench.models.failures import ProviderError
 from numbench.models.hosted_model import HostedModel
 from numbench.models.http_client import MAX_RESPONSE_BYTES, HttpClient, Reply
 from numbench.models.providers import ModelTarget
-from tests import servers
 from tests.models.adapter_calls import ANTHROPIC_MODEL, CHAT_MODEL, GEMINI_MODEL, KEY, call_adapter
-from tests.servers import ReceivedRequest, serve
+from tests.support import servers
+from tests.support.servers import ReceivedRequest, serve
 
 QUESTION = [Message("user", "1 + 1?")]
 

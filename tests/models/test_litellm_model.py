@@ -15,9 +15,9 @@ from aiohttp import web
 from numbench.models import Server, open_model
 from numbench.models.litellm_model import reported_usage
 from numbench.records import Completion
-from tests import servers
 from tests.models.adapter_calls import KEY, MESSAGES, call_adapter
-from tests.servers import ReceivedRequest, Reply, serve
+from tests.support import servers
+from tests.support.servers import ReceivedRequest, Reply, serve
 
 CHAT = "litellm/openai/some"
 OLLAMA = "litellm/ollama_chat/x"

@@ -37,7 +37,7 @@ from numbench.models.providers import all_providers, find_provider
 from numbench.records import Completion
 from numbench.runner import RunSpec, plan, run
 from tests.models.batch_servers import GeminiJobs, planned
-from tests.servers import serve
+from tests.support.servers import serve
 
 QUESTION = (Message("system", "Answer in JSON."), Message("user", "What is 1 + 1?"))
 LEVELS = {"low": ReasoningLevel(request={"depth": 1}), "high": ReasoningLevel(request={"depth": 9})}

@@ -15,9 +15,9 @@ from numbench.models import Api, Server, open_model
 from numbench.models.formats import FORMATS
 from numbench.models.json_fields import IncompleteStream, InvalidJson, is_event_stream
 from numbench.records import Completion
-from tests import servers
 from tests.models.adapter_calls import ANTHROPIC_MODEL, CHAT_MODEL, GEMINI_MODEL, call_adapter
-from tests.servers import ReceivedRequest, Reply
+from tests.support import servers
+from tests.support.servers import ReceivedRequest, Reply
 
 CHAT, RESPONSES = FORMATS["chat"], FORMATS["responses"]
 USAGE = {"prompt_tokens": 9, "completion_tokens": 30}

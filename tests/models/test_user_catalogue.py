@@ -19,7 +19,7 @@ from numbench.runner.planning import plan
 from numbench.runner.spec import RunSpec
 from numbench.runner.suite import paper_suite
 from tests.models.adapter_calls import MESSAGES, valid_reply
-from tests.servers import serve
+from tests.support.servers import serve
 
 MODEL = """\
 [[model]]

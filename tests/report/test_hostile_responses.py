@@ -15,9 +15,9 @@ from numbench.dataset.store import write_dataset
 from numbench.item_view import show_items
 from numbench.records import Item, ProtocolName
 from numbench.tasks.items import make_item
-from tests import servers
 from tests.scoring.hostile_texts import long_texts, short_texts
-from tests.servers import ReceivedRequest, Reply, serve
+from tests.support import servers
+from tests.support.servers import ReceivedRequest, Reply, serve
 
 TEXTS = [*short_texts()[::4], *long_texts(4000)]
 

@@ -20,7 +20,7 @@ pytest.importorskip(
 )
 
 from numbench.rl.verifiers_taskset import NumbenchConfig, NumbenchTaskset
-from tests import servers
+from tests.support import servers
 
 REPOSITORY = Path(__file__).parents[2]
 

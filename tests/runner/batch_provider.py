@@ -13,10 +13,10 @@ import pytest
 from aiohttp import web
 
 from numbench.journal import read_jobs
-from tests import servers
 from tests.models.batch_servers import AnthropicJobs, OpenAIJobs
 from tests.runner.test_run import MODEL
-from tests.servers import ReceivedRequest, Reply
+from tests.support import servers
+from tests.support.servers import ReceivedRequest, Reply
 
 Answer = Callable[[dict[str, Any], int], dict[str, Any] | None]
 """Returns the result of a request, from the request and how often it was submitted."""

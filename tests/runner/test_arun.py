@@ -18,9 +18,9 @@ from numbench.journal import read_run
 from numbench.records import possibly_billed_attempts
 from numbench.runner import RunInterrupted, RunReport, RunSpec, arun, run
 from numbench.runner.scheduling import Scheduler
-from tests import servers
 from tests.runner.test_run import MODEL, _quick, dataset, good
-from tests.servers import ReceivedRequest, Reply, serve
+from tests.support import servers
+from tests.support.servers import ReceivedRequest, Reply, serve
 
 __all__ = ["_quick", "dataset"]
 

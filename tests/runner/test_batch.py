@@ -22,7 +22,6 @@ from numbench.runner import CostLimitReached, TimeLimitReached
 from numbench.runner.planning import plan
 from numbench.runner.progress import RunProgress
 from numbench.runner.spec import RunSpec
-from tests import servers
 from tests.runner.batch_provider import (
     CLAUDE,
     EVERY,
@@ -33,7 +32,8 @@ from tests.runner.batch_provider import (
     states,
 )
 from tests.runner.test_run import KEY, MODEL, ROOT, _quick, dataset, go, small_dataset, use_policy
-from tests.servers import ReceivedRequest, Reply, serve
+from tests.support import servers
+from tests.support.servers import ReceivedRequest, Reply, serve
 
 __all__ = ["_quick", "dataset"]
 

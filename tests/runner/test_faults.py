@@ -21,9 +21,9 @@ from numbench.errors import NumbenchError
 from numbench.journal import read_run
 from numbench.records import Response, Usage
 from numbench.runner import RunReport
-from tests import servers
 from tests.runner.test_run import KEY, _quick, go, questions, small_dataset
-from tests.servers import ReceivedRequest, Reply, Script, serve
+from tests.support import servers
+from tests.support.servers import ReceivedRequest, Reply, Script, serve
 
 __all__ = ["_quick"]
 

@@ -27,11 +27,11 @@ from numbench.scoring import is_correct, score_run
 from numbench.scoring.horizon_outcomes import read_horizons, read_outcomes, read_task_outcomes
 from numbench.tasks import SCALED_TASKS
 from numbench.tasks.prompts import load_prompt_set
-from tests import servers
 from tests.horizon.scripted_model import reply, size_of
 from tests.runner.test_interruptions import start
 from tests.runner.test_run import KEY, MODEL, _quick, run_with
-from tests.servers import ReceivedRequest, Reply, Script, serve
+from tests.support import servers
+from tests.support.servers import ReceivedRequest, Reply, Script, serve
 
 pytestmark = pytest.mark.slow
 

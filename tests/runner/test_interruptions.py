@@ -21,10 +21,10 @@ from numbench.errors import NumbenchError
 from numbench.journal import find_runs, iter_responses, lost_requests, read_run
 from numbench.records import possibly_billed_attempts
 from numbench.runner import CostLimitReached, RunInterrupted
-from tests import servers
 from tests.runner.batch_provider import Provider
 from tests.runner.test_run import KEY, ROOT, _quick, dataset, go, good, small_dataset
-from tests.servers import ReceivedRequest, Reply, Server, serve
+from tests.support import servers
+from tests.support.servers import ReceivedRequest, Reply, Server, serve
 
 pytestmark = pytest.mark.slow
 

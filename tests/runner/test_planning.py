@@ -18,9 +18,9 @@ from numbench.runner.budget import published_tokens
 from numbench.runner.planning import Plan, plan, plan_table
 from numbench.runner.spec import RunSpec
 from numbench.runner.suite import paper_suite, plan_suite, run_suite
-from tests import servers
 from tests.runner.test_run import good, small_dataset
-from tests.servers import ReceivedRequest, Reply, serve
+from tests.support import servers
+from tests.support.servers import ReceivedRequest, Reply, serve
 from tests.test_cli import numbench
 
 pytestmark = pytest.mark.slow

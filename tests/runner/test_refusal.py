@@ -9,9 +9,9 @@ from aiohttp import web
 
 from numbench.errors import BadInput, NumbenchError
 from numbench.journal import read_run
-from tests import servers
 from tests.runner.test_run import _quick, dataset, go, good, run_with
-from tests.servers import ReceivedRequest, Reply, Script, Server, serve
+from tests.support import servers
+from tests.support.servers import ReceivedRequest, Reply, Script, Server, serve
 
 __all__ = ["_quick", "dataset"]
 

@@ -11,9 +11,9 @@ import numbench as nb
 from numbench.errors import BadInput
 from numbench.journal import read_run
 from numbench.runner.spec import parse_headers, parse_params
-from tests import servers
 from tests.runner.test_run import MODEL, _quick, dataset, go, good
-from tests.servers import ReceivedRequest, Reply, serve
+from tests.support import servers
+from tests.support.servers import ReceivedRequest, Reply, serve
 
 __all__ = ["_quick", "dataset"]
 

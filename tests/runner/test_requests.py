@@ -23,10 +23,10 @@ from numbench.runner.spec import RunSpec
 from numbench.scoring.exact_protocol import score_exact
 from numbench.tasks import PAPER_TASKS
 from numbench.tasks.items import content_hash, split_of
-from tests import servers
 from tests.runner.batch_provider import Provider
 from tests.runner.test_run import MODEL, _quick, dataset, go, good, questions, run_with
-from tests.servers import ReceivedRequest, Reply, serve
+from tests.support import servers
+from tests.support.servers import ReceivedRequest, Reply, serve
 
 __all__ = ["_quick", "dataset"]
 

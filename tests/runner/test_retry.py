@@ -12,9 +12,9 @@ from numbench.records import Response
 from numbench.runner.planning import plan
 from numbench.runner.progress import RunProgress
 from numbench.runner.spec import RunSpec
-from tests import servers
 from tests.runner.test_run import MODEL, _quick, dataset, go, questions
-from tests.servers import ReceivedRequest, Reply, serve
+from tests.support import servers
+from tests.support.servers import ReceivedRequest, Reply, serve
 
 __all__ = ["_quick", "dataset"]
 

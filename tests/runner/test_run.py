@@ -19,8 +19,8 @@ from numbench.runner.progress import RunProgress, ScoreCallback
 from numbench.runner.scheduling import RetryPolicy
 from numbench.runner.spec import RunSpec
 from numbench.tasks.items import make_item
-from tests import servers
-from tests.servers import ReceivedRequest, Reply, serve
+from tests.support import servers
+from tests.support.servers import ReceivedRequest, Reply, serve
 
 RUN_MODULE = importlib.import_module("numbench.runner.execution")
 """The module; as an attribute of its package, `run` is the function."""

@@ -14,10 +14,10 @@ from numbench.journal import iter_responses, read_run
 from numbench.records import possibly_billed_attempts
 from numbench.runner import CostLimitReached
 from numbench.runner.scheduler import MAX_LOST_RESPONSES
-from tests import servers
 from tests.runner.cost_scenarios import HIGHEST_COST, Knowledge, simulate, simulate_suite
 from tests.runner.test_run import MODEL, _quick, dataset, go, good, small_dataset
-from tests.servers import ReceivedRequest, Reply, Script, serve
+from tests.support import servers
+from tests.support.servers import ReceivedRequest, Reply, Script, serve
 
 pytestmark = pytest.mark.slow
 

@@ -27,9 +27,9 @@ from numbench.runner.suite import expand, plan_suite, run_suite, suite_file
 from numbench.scoring import is_correct, score_run
 from numbench.tasks.prompts import load_prompt_set
 from numbench.transforms import open_variant
-from tests.command_line import CommandLine
 from tests.models.adapter_calls import valid_reply
-from tests.servers import ReceivedRequest, Server, serve
+from tests.support.command_line import CommandLine
+from tests.support.servers import ReceivedRequest, Server, serve
 
 pytestmark = pytest.mark.slow
 

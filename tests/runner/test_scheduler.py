@@ -26,10 +26,10 @@ from numbench.runner.scheduler import RATE_LIMIT_ATTEMPTS_FACTOR, RequestSchedul
 from numbench.runner.scheduling import RetryPolicy
 from numbench.runner.suite import paper_suite, plan_suite, run_suite
 from numbench.runner.throttle import RequestPacer, Throttle
-from tests import servers
 from tests.runner.cost_scenarios import SENT_AS_IT_IS
 from tests.runner.test_run import _quick, dataset, go, good, questions, small_dataset, use_policy
-from tests.servers import ReceivedRequest, Reply, Script, google_quota, serve
+from tests.support import servers
+from tests.support.servers import ReceivedRequest, Reply, Script, google_quota, serve
 from tests.test_journal import INFO
 
 __all__ = ["_quick", "dataset"]

@@ -12,7 +12,7 @@ from numbench.runner.spec import RunSpec
 from numbench.runner.suite import plan_suite, run_suite, suite_file
 from tests.models.adapter_calls import valid_reply
 from tests.runner.test_run import small_dataset
-from tests.servers import serve
+from tests.support.servers import serve
 
 FILE = Path("suite.toml")
 

@@ -10,7 +10,7 @@ import pytest
 
 import numbench as nb
 from numbench.records import Failure, Response
-from tests.command_line import CommandLine
+from tests.support.command_line import CommandLine
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from numbench.records import Item
 from numbench.tasks import PAPER_TASKS
 from numbench.tasks.exact_arithmetic import evaluate, in_range, sample_std
 from numbench.tasks.shards import Shard, generate_items
-from tests import reference_answers
+from tests.support import reference_answers
 
 FRESH = 3000
 

@@ -25,7 +25,7 @@ from numbench.tasks.prompts import load_prompt_set
 from numbench.verification import Severity, verify
 from tests.runner.test_retry import flawed
 from tests.runner.test_run import _quick, go, small_dataset
-from tests.servers import serve
+from tests.support.servers import serve
 from tests.tasks.gcd_task import GCD
 from tests.test_cli import numbench
 

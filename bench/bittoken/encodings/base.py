@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterable
 from typing import Any, Literal
 
 import numpy as np
@@ -64,6 +65,19 @@ class NumberEncoding(ABC):
     @abstractmethod
     def loss(self, outputs: Tensor, codes: Tensor) -> Tensor:
         """Return the number loss ℒ_num of n predictions, shape (n,) (paper, "Architecture")."""
+
+
+def digit_rows(texts: Iterable[str]) -> NDArray[np.int8]:
+    """Return the characters of n texts of equal length minus "0", shape (n, length)."""
+    rows = [np.frombuffer(text.encode(), np.int8) for text in texts]
+    return np.array(rows, np.int8) - ord("0")
+
+
+def parse_decimals(characters: NDArray[np.uint8]) -> FloatArray:
+    """Return the float64 nearest to each row of characters, or inf if it is too large."""
+    literals = np.ascontiguousarray(characters).view(f"S{characters.shape[1]}").ravel()
+    with np.errstate(over="ignore"):
+        return literals.astype(np.float64)
 
 
 def reject_nan(values: FloatArray, encoding: str) -> None:

@@ -6,19 +6,26 @@ written.
 
 from __future__ import annotations
 
+import math
+from decimal import Decimal
+
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
 
-from bittoken.encodings.base import Codes, FloatArray, IntArray, NumberEncoding
-from bittoken.encodings.digits import (
-    DIGITS,
-    int_to_digits,
+from bittoken.encodings.base import (
+    Codes,
+    FloatArray,
+    IntArray,
+    NumberEncoding,
+    digit_rows,
     parse_decimals,
-    shortest_decimals,
 )
+
+DIGITS = 17
+"""Significant digits that distinguish any two float64."""
 
 SPECIAL_EXPONENT = 999
 """The exponent of inf (significand 0) and of NaN (significand 1)."""
@@ -45,17 +52,7 @@ class Base10(NumberEncoding):
     width = outputs = 2 * _SIGNS + 10 * _DIGITS
 
     def encode(self, values: FloatArray) -> Codes:
-        finite = np.isfinite(values)
-        significand, exponent = shortest_decimals(np.where(finite, np.abs(values), 0))
-        isnan = np.isnan(values)
-        significand[isnan] = 10 ** (DIGITS - 1)
-        exponent[~finite] = SPECIAL_EXPONENT
-        codes = np.empty((len(values), self.columns), np.int8)
-        codes[:, 0] = np.signbit(values) & ~isnan
-        codes[:, 1] = exponent < 0
-        codes[:, 2:5] = int_to_digits(np.abs(exponent), _EXPONENT_DIGITS)
-        codes[:, 5:] = int_to_digits(significand, DIGITS)
-        return codes
+        return digit_rows(map(_code_text, values.tolist())).reshape(-1, self.columns)
 
     def decode(self, codes: Codes) -> FloatArray:
         """Return the values; values out of range of float64 are inf or 0.
@@ -101,6 +98,24 @@ class Base10(NumberEncoding):
         signs, digits = torch.split(outputs, [2 * _SIGNS, 10 * _DIGITS], dim=-1)
         shape = outputs.shape[:-1]
         return signs.reshape(*shape, _SIGNS, 2), digits.reshape(*shape, _DIGITS, 10)
+
+
+def _code_text(value: float) -> str:
+    """Return sign, sign of the exponent, exponent digits and significand digits."""
+    if math.isnan(value):
+        return f"00{SPECIAL_EXPONENT}1".ljust(Base10.columns, "0")
+    is_negative = int(math.copysign(1, value) < 0)
+    if math.isinf(value):
+        return f"{is_negative}0{SPECIAL_EXPONENT}".ljust(Base10.columns, "0")
+    significand, _, power = f"{Decimal(repr(abs(value))):.16e}".partition("e")
+    exponent = int(power) if value else 0
+    digits = significand.replace(".", "")
+    return f"{is_negative}{int(exponent < 0)}{abs(exponent):03}{digits}"
+
+
+def int_to_digits(numbers: IntArray, count: int) -> NDArray[np.int8]:
+    """Return the last `count` decimal digits, most significant first: int8 of shape (n, count)."""
+    return (numbers[:, None] // 10 ** np.arange(count - 1, -1, -1) % 10).astype(np.int8)
 
 
 _EXPONENT_BIAS = 500

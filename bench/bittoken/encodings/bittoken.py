@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-from functools import cache
-
 import numpy as np
 import torch
 from torch import Tensor
 from torch.nn import functional
 
 from bittoken.encodings.base import Codes, FloatArray, NumberEncoding
-
-_BITS_OF = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1)
-_SIGNS_OF = _BITS_OF.astype(np.float32) * 2 - 1
-"""The eight bits of each byte as ±1, most significant first."""
 
 
 class BitToken(NumberEncoding):
@@ -42,44 +36,29 @@ class BitToken(NumberEncoding):
         return np.ascontiguousarray(codes[:, 0]).view(np.float64)
 
     def vector(self, codes: Tensor) -> Tensor:
-        packed = _to_bytes(codes)
+        bits = _bits(codes)
         if self._reciprocal:
-            values = codes.view(torch.float64)
+            values = codes.contiguous().view(torch.float64)
             inverse = torch.where(values.isnan(), values, 1 / values)
-            packed = torch.cat([packed, _to_bytes(inverse.view(torch.int64))], dim=-1)
-        return to_signs(packed)
+            bits = torch.cat([bits, _bits(inverse.view(torch.int64))], dim=-1)
+        return bits.float() * 2 - 1
 
     def predict(self, outputs: Tensor) -> Tensor:
-        return pack_bits(outputs > 0).flip(-1).view(torch.int64)
+        return ((outputs > 0).long() << _shifts(outputs)).sum(-1, keepdim=True)
 
     def loss(self, outputs: Tensor, codes: Tensor) -> Tensor:
         """Return the binary cross-entropy, averaged over the 64 bits."""
-        is_set = (to_signs(_to_bytes(codes)) > 0).float()
         losses = functional.binary_cross_entropy_with_logits(
-            outputs.float(), is_set, reduction="none"
+            outputs.float(), _bits(codes).float(), reduction="none"
         )
         return losses.mean(-1)
 
 
-def to_signs(packed: Tensor) -> Tensor:
-    """Return the bits of a uint8 tensor (…, bytes) as ±1, most significant first: float32."""
-    rows = torch.index_select(_signs_on(packed.device), 0, packed.flatten().to(torch.int32))
-    return rows.view(*packed.shape[:-1], packed.shape[-1] * 8)
+def _bits(codes: Tensor) -> Tensor:
+    """Return the bits of int64 codes (…, 1), most significant first: int64 (…, 64)."""
+    return (codes >> _shifts(codes)) & 1
 
 
-def pack_bits(bits: Tensor) -> Tensor:
-    """Return the bytes of a boolean tensor (…, 8 · bytes), most significant bit first: uint8."""
-    weights = torch.tensor([128, 64, 32, 16, 8, 4, 2, 1], device=bits.device)
-    grouped = bits.reshape(*bits.shape[:-1], bits.shape[-1] // 8, 8)
-    return (grouped * weights).sum(-1).to(torch.uint8)
-
-
-@cache
-def _signs_on(device: torch.device) -> Tensor:
-    return torch.from_numpy(_SIGNS_OF).to(device)
-
-
-def _to_bytes(codes: Tensor) -> Tensor:
-    """Return the bytes of int64 codes (…, 1), most significant first: uint8 (…, 8)."""
-    # A view of a single row may have arbitrary strides, which `view` rejects; a copy has not.
-    return codes.clone(memory_format=torch.contiguous_format).view(torch.uint8).flip(-1)
+def _shifts(tensor: Tensor) -> Tensor:
+    """Return the positions of the bits, most significant first, on the device of a tensor."""
+    return torch.arange(63, -1, -1, device=tensor.device)

@@ -6,8 +6,7 @@ arithmetic: `StudyFoNE`, only for checkpoints that `bittoken convert` has writte
 
 from __future__ import annotations
 
-from functools import cache
-from typing import cast
+from decimal import Decimal
 
 import numpy as np
 import torch
@@ -18,18 +17,16 @@ from bittoken.encodings.base import (
     Codes,
     FloatArray,
     NumberEncoding,
+    digit_rows,
+    parse_decimals,
     reject_nan,
 )
-from bittoken.encodings.digits import (
-    fixed_point_digits,
-    parse_fixed_point,
-)
 
-_TABLE_SIZE = 10_000
-"""Points of the circle in the lookup table: one for each value of the first four digits."""
+_PHASE_DIGITS = 12
+"""Digits of which a phase is computed; those after them change a point by less than 1e-11."""
 
-_LOWER_DIGITS = 11
-"""Digits after the leading one that are used to compute a phase."""
+_TURN = 10**_PHASE_DIGITS
+"""The units of a full turn."""
 
 
 class FoNE(NumberEncoding):
@@ -61,22 +58,24 @@ class FoNE(NumberEncoding):
         reject_nan(values, self.display)
         magnitudes = np.abs(values)
         too_large = magnitudes >= 10.0**self.integer_digits
-        codes = fixed_point_digits(
-            np.where(too_large, 0, magnitudes), self.integer_digits, self.fraction_digits
-        )
+        # 17 digits, the point, 32 digits; the format rounds half to even.
+        decimals = map(Decimal, map(repr, np.where(too_large, 0.0, magnitudes).tolist()))
+        rows = digit_rows(f"{decimal:050.32f}" for decimal in decimals)
+        codes = np.delete(rows.reshape(-1, self.columns + 1), self.integer_digits, axis=1)
         codes[too_large] = 9
         return codes
 
     def decode(self, codes: Codes) -> FloatArray:
-        return parse_fixed_point(codes, self.integer_digits)
+        characters = codes.astype(np.uint8) + ord("0")
+        return parse_decimals(np.insert(characters, self.integer_digits, ord("."), axis=1))
 
     def vector(self, codes: Tensor) -> Tensor:
-        cosines, sines, _ = _tables_on(codes.device)
-        digits = functional.pad(codes.to(torch.int64), (0, _LOWER_DIGITS))
-        table_index, remainder = _split_phase(_four_digit_numbers(digits))
-        angle = remainder.to(torch.float64) * _RADIANS_PER_UNIT
-        points = _rotate(cosines[table_index], sines[table_index], angle)
-        return torch.stack(points, -1).flatten(-2).float()
+        digits = functional.pad(codes.to(torch.int64), (0, _PHASE_DIGITS - 1))
+        # The phase is 0.d₁d₂d₃… turns.
+        phases = torch.zeros_like(codes, dtype=torch.int64)
+        for position in range(_PHASE_DIGITS):
+            phases = 10 * phases + digits[..., position : position + self.columns]
+        return _points(phases).flatten(-2)
 
     def predict(self, outputs: Tensor) -> Tensor:
         return self._logits(outputs).argmax(-1).to(torch.int8)
@@ -91,53 +90,21 @@ class FoNE(NumberEncoding):
     def _logits(self, outputs: Tensor) -> Tensor:
         """Return the logits of the digits: float32 of shape (…, digits, 10)."""
         pairs = outputs.to(torch.float32).reshape(*outputs.shape[:-1], self.columns, 2)
-        _, _, prototypes = _tables_on(outputs.device)
-        return pairs[..., :1] * prototypes[0] + pairs[..., 1:] * prototypes[1]
+        tenths = torch.arange(10, device=outputs.device) * (_TURN // 10)
+        cosines, sines = _points(tenths).unbind(-1)
+        return pairs[..., :1] * cosines + pairs[..., 1:] * sines
 
 
-def _four_digit_numbers(digits: Tensor) -> Tensor:
-    """Return the number formed by each digit and the next three, for all but the last three."""
-    first, second, third = digits[..., :-3], digits[..., 1:-2], digits[..., 2:-1]
-    return first * 1000 + second * 100 + third * 10 + digits[..., 3:]
+def _points(phases: Tensor) -> Tensor:
+    """Return cos and sin of phases in units of 10^-12 turns, float32 (…, 2)."""
+    return torch.stack([_sine(phases + _TURN // 4), _sine(phases)], -1).float()
 
 
-def _split_phase(four_digits: Tensor) -> tuple[Tensor, Tensor]:
-    """Return digits 1-4 of each phase, and digits 5-12.
-
-    The phase is 0.d₁d₂d₃… turns. The first part is an index of the table, the second a small
-    rotation in units of 10^-12 turns. The digits after them change the point by less than 1e-11.
-    """
-    return four_digits[..., :-8], four_digits[..., 4:-4] * 10_000 + four_digits[..., 8:]
-
-
-def _rotate(cosine: Tensor, sine: Tensor, angle: Tensor) -> tuple[Tensor, Tensor]:
-    """Return points of the circle rotated by a small angle (below 2π/10⁴: accurate to 1e-14).
-
-    Uses a Taylor polynomial, of products and sums only, so that all devices agree bit for bit.
-    """
-    square = angle * angle
-    by_cosine = 1 - square * 0.5
-    by_sine = angle * (1 - square * (1 / 6))
-    return cosine * by_cosine - sine * by_sine, sine * by_cosine + cosine * by_sine
-
-
-def _sine_table() -> tuple[FloatArray, FloatArray]:
-    """Return cos and sin at _TABLE_SIZE equal steps; the four quadrants are exactly symmetric."""
-    eighth = np.arange(_TABLE_SIZE // 8 + 1) * (2 * np.pi / _TABLE_SIZE)
-    rising = np.concatenate([np.sin(eighth), np.cos(eighth)[-2::-1]])
-    sine = np.concatenate([rising[:-1], rising[:0:-1], -rising[:-1], -rising[:0:-1]])
-    return np.roll(sine, -_TABLE_SIZE // 4), sine
-
-
-_COSINE, _SINE = _sine_table()
-_RADIANS_PER_UNIT = 2 * np.pi / 1e12
-_DIGIT_POINTS = np.stack([_COSINE, _SINE])[:, :: _TABLE_SIZE // 10].astype(np.float32)
-
-
-@cache
-def _tables_on(device: torch.device) -> tuple[Tensor, Tensor, Tensor]:
-    tables = (torch.from_numpy(table).to(device) for table in (_COSINE, _SINE, _DIGIT_POINTS))
-    return cast(tuple[Tensor, Tensor, Tensor], tuple(tables))
+def _sine(phases: Tensor) -> Tensor:
+    """Return the sine of phases, exactly symmetric in the four quadrants."""
+    signed = (phases + _TURN // 2) % _TURN - _TURN // 2
+    nearest = torch.minimum(signed.abs(), _TURN // 2 - signed.abs())
+    return torch.copysign((nearest.double() * (2 * torch.pi / _TURN)).sin(), signed)
 
 
 def _periods(integer_digits: int, fraction_digits: int) -> FloatArray:
