@@ -181,7 +181,7 @@ LOCAL = ("--model", "openai/x", "--base-url", "http://127.0.0.1:1/v1")
         ("report nowhere", "nowhere"),
         ("report", "results"),
         ("audit nowhere", "no dataset 'nowhere'"),
-        ("describe nowhere", "no dataset 'nowhere'"),
+        ("audit nowhere", "no dataset 'nowhere'"),
         ("import nowhere", "nowhere"),
         ("show nowhere", "nowhere does not exist"),
         ("verify nowhere --repair --json", "cannot be used with --repair"),
@@ -243,8 +243,6 @@ def test_run_report_show_and_audit_without_a_key(tmp_path: Path, call: Call) -> 
     assert code == 0 and output.count("question  What is the mean") == 4
     assert call("audit", "tiny", "--out", "wrong.csv")[0] == 0
     assert (tmp_path / "wrong.csv").read_text().count("\n") == 1
-    assert call("describe", "tiny")[0] == 0
-    assert (tmp_path / "results/describe/tiny/pairs.png").is_file()
 
 
 def test_an_interrupted_generation_leaves_nothing(tmp_path: Path) -> None:
@@ -252,8 +250,8 @@ def test_an_interrupted_generation_leaves_nothing(tmp_path: Path) -> None:
     process = subprocess.Popen(
         [*NUMBENCH, *arguments], stderr=subprocess.PIPE, text=True, cwd=tmp_path
     )
-    partial = tmp_path / "datasets/.big.partial"
-    while not partial.exists() and process.poll() is None:
+    folder = tmp_path / "datasets"
+    while not list(folder.glob(".big.partial-*")) and process.poll() is None:
         time.sleep(0.01)
     for _ in range(10):
         process.send_signal(signal.SIGINT)

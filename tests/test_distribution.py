@@ -137,8 +137,6 @@ def test_the_main_job_runs_outside_the_repository(installed: Installation) -> No
     assert len(runs) == 2
     assert "What is" in installed("numbench", "show", runs[0], "--limit", "1")
     assert wrong_labels(installed("numbench", "audit", "tiny")) == ["0"] * 9
-    installed("numbench", "describe", "tiny", "--out", "figures")
-    assert list((home / "figures").glob("*.png"))
     installed("numbench", "export", "--to", "huggingface", "--out", "exported", "tiny")
     assert any((home / "exported").iterdir())
 
@@ -147,8 +145,6 @@ def test_models_and_the_released_datasets_are_bundled(installed: Installation) -
     assert "gpt-5" in installed("numbench", "models")
     for name in ("v1", "short", "paper"):
         assert wrong_labels(installed("numbench", "audit", name)) == ["0"] * 9
-    installed("numbench", "describe", "v1")
-    assert list((installed.home / "results" / "describe" / "v1").glob("*.png"))
 
 
 def test_the_demo_runs_outside_the_repository(installed: Installation) -> None:

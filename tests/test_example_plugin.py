@@ -81,9 +81,7 @@ def test_examples_before_the_question_are_of_the_task(numbench: CommandLine) -> 
     assert set(info["prompt"]["tasks"]) == {"modulo"}
 
 
-def test_describe_compare_export_and_demo_accept_the_task(numbench: CommandLine) -> None:
-    numbench("describe", "mixed", "--out", "figures")
-    assert (numbench.folder / "figures" / "digits.svg").is_file()
+def test_compare_export_and_demo_accept_the_task(numbench: CommandLine) -> None:
     run = "results/baseline-float64_none_mixed"
     numbench("compare", run, run)
     numbench("export", "--to", "huggingface", "--out", "exported", "mixed")

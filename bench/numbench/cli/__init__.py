@@ -73,7 +73,6 @@ _COMMANDS: dict[str, dict[str, Callable[..., None]]] = {
     "Data": {
         "generate": command(datasets.generate),
         "audit": command(datasets.audit),
-        "describe": command(datasets.describe),
     },
     "Share": {
         "export": command(sharing.export),

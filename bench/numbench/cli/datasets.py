@@ -1,4 +1,4 @@
-"""The commands for datasets: generate, audit, describe."""
+"""The commands for datasets: generate and audit."""
 
 from __future__ import annotations
 
@@ -158,26 +158,6 @@ def _write_audit_csv(result: AuditResult, path: Path) -> None:
 
 def _answer_text(answer: Answer) -> str:
     return answer if isinstance(answer, str) else ", ".join(answer)
-
-
-def describe(dataset: str = "v1", *, out: Path | None = None) -> None:
-    """Draw the magnitudes, digits and difficulty of a dataset.
-
-    \b
-    Examples:
-      numbench describe v1
-      numbench describe datasets/mine --out figures
-
-    Writes to --out: each figure as PNG, PDF and SVG.
-
-    Options:
-      dataset: Name or folder of a dataset.
-      out (FOLDER): Folder to write. [default: results/describe/NAME]
-    """
-    from numbench.describe import describe as draw
-
-    for path in draw(dataset, out):
-        print(path)
 
 
 def _next_command(tasks: Sequence[str], source: str | Path) -> str:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from numbench.cli.options import console, plain_table, print_lines, print_to_stderr
 from numbench.errors import NumbenchError
-from numbench.records import ProtocolName
+from numbench.records import PAPER, ProtocolName
 from numbench.runner.spec import listed_values, parse_tasks
 
 if TYPE_CHECKING:
@@ -195,7 +195,7 @@ def merge(runs: list[Path], *, out: Path) -> None:
     print(f"next: numbench report {out}")
 
 
-def demo(*, dataset: str = "v1", out: Path = Path("results/demo")) -> None:
+def demo(*, dataset: str = PAPER, out: Path = Path("results/demo")) -> None:
     """Run models that need no API key, and report their scores.
 
     The arithmetic baselines run on the dataset. If numbench[local] is installed, the bundled small

@@ -217,7 +217,6 @@ class Task:
     approximate: the answer in floating-point arithmetic for the arithmetic baselines, from
         operator, operands, and a function that rounds an intermediate result. None: no baseline,
         unless the task has an `expression` or is bundled.
-    operand_names: names of the operands in `numbench describe`; the last one covers the rest.
     sizes: how the questions of a scaled task grow; None for all others.
     every_digit: whether an answer has to have all digits of the exact answer, however many.
     expression: how the operands are written where the template has `{expression}`.
@@ -240,7 +239,6 @@ class Task:
     approximate: (
         Callable[[str, Sequence[float], Callable[[float], float]], Approximation] | None
     ) = None
-    operand_names: tuple[str, ...] = ("elements",)
     sizes: SizeAxis | None = None
     every_digit: bool = False
     expression: ExpressionFormat | None = None

@@ -12,7 +12,6 @@ from numbench.tasks import exact_arithmetic
 from numbench.tasks.base import LETTERS, Convention, Task
 from numbench.tasks.exact_arithmetic import to_decimal
 
-_PAIR = ("operand 1", "operand 2")
 _WORDS_PER_LIST = 10
 
 
@@ -77,7 +76,7 @@ PAPER_TASKS: dict[str, Task] = {
         _comparison(
             "interval", "Interval", 2, "interval",
             exact_answer=_interval_letter,
-            answer_kind="letter", operand_names=("reference", "boundaries"),
+            answer_kind="letter",
             # There are as many intervals as operands: one more than boundaries.
             chance_accuracy=lambda operand_count: 1 / operand_count,
         ),
@@ -86,10 +85,10 @@ PAPER_TASKS: dict[str, Task] = {
             exact_answer=ordered, answer_kind="list",
             chance_accuracy=lambda elements: 1 / factorial(elements),
         ),
-        _arithmetic("addition", "Add", 11, "+", "-", operand_names=_PAIR),
-        _arithmetic("multiplication", "Mult", 8, "*", operand_names=_PAIR),
-        _arithmetic("division", "Div", 8, "/", operand_names=_PAIR),
-        _arithmetic("exponentiation", "Exp", 7, "^", operand_names=("base", "exponent")),
+        _arithmetic("addition", "Add", 11, "+", "-"),
+        _arithmetic("multiplication", "Mult", 8, "*"),
+        _arithmetic("division", "Div", 8, "/"),
+        _arithmetic("exponentiation", "Exp", 7, "^"),
         _arithmetic("mean", "Mean", _WORDS_PER_LIST, "mean", stream_name="lists"),
         _arithmetic(
             "std", "Std", _WORDS_PER_LIST, "std", stream_name="lists",

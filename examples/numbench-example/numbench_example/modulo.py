@@ -34,7 +34,6 @@ MODULO = Task(
     sample=sample,
     exact_answer=exact_answer,
     approximate=approximate,
-    operand_names=("dividend", "divisor"),
     prompts=TaskPrompts(
         system='Answer with one JSON object: {"answer": <numeric_answer>}. Do not explain.',
         questions={"mod": "What is {a} mod {b}?"},
