@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import re
 from collections.abc import Sequence
+from fractions import Fraction
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import numpy as np
@@ -15,6 +18,8 @@ import pandas as pd
 from numbench.plot_style import BLACK, FULL_WIDTH, GREY, PALETTE
 from numbench.tasks import TASKS
 from studies.csv_tables import each_row, read_tables, to_csv
+from studies.multitask.__main__ import MINIMUM, read_trainings
+from studies.multitask.__main__ import RESULTS as MULTITASK
 from studies.pages import fill, svg_figure, write_files
 
 PAGE, RESULTS = "docs/results.md", Path("results/findings")
@@ -34,6 +39,10 @@ COMPLETE = (
 LEVELS = (("GPT 5", "minimal"), ("Gemini 2.5 Pro", "minimal"), ("Gemini 2.5 Flash", "none"))
 """The lower level of each model with complete responses at two levels; the other is maximal."""
 
+LABELED = ("addition", "multiplication", "division", "exponentiation", "mean", "std")
+"""The tasks with wrong labels."""
+
+COUNTS = {1: "one", 2: "two", 3: "three"}
 _NORMAL = 1.959964
 _TICKS = (10, 30, 100, 300, 1000, 3000, 10_000)
 _LABELS_ON_THE_LEFT = ("DeepSeek v3.1 (none)", "Llama 4 Maverick (none)", "GPT OSS 120B (maximal)")
@@ -228,6 +237,8 @@ def page_values(
         "ceiling_std": f"{labels.loc['std', 'ceiling_exact_match']:.1f}",
         "exact_answers": f"{keys['exact'].sum():,}",
         "label_answers": str(keys["label"].sum()),
+        "key_answers": f"{keys['answers'].sum():,}",
+        "best_answers": str(best["answers"].sum()),
         "best_exact": str(best["exact"].sum()),
         "best_label": str(best["label"].sum()),
         "gpt_mean_published": f"{mean.loc['GPT 5 (maximal)', 'published']:.1f}",
@@ -269,7 +280,44 @@ def page_values(
         "other_product": str(famous["product"]),
         "other_key": str(famous["published_answer"]),
         "before_question": before["question"],
+        **label_errors(),
+        **five_tasks(),
     }
+
+
+def label_errors() -> dict[str, str]:
+    """Return how far wrong labels are from the exact values, relative to those."""
+    exact = {
+        item["id"]: item["answer"]
+        for task in LABELED
+        for item in map(json.loads, (PAPER / f"{task}.jsonl").open(encoding="utf-8"))
+    }
+    errors = []
+    for line in (PAPER / "published_labels.jsonl").open(encoding="utf-8"):
+        label = json.loads(line)
+        if not label["correct"]:
+            value = Fraction(exact[label["item_id"]])
+            error = abs(Fraction(label["answer"]) - value)
+            errors.append(float(error / abs(value)) if value else math.inf)
+    gross = sum(error > 1e-3 for error in errors)
+    return {
+        "wrong_digits": str(math.floor(-math.log10(median(errors)))),
+        "wrong_gross": str(gross),
+    }
+
+
+def five_tasks() -> dict[str, str]:
+    """Return the exact match of the networks that learn five tasks: of each encoding, as ranges."""
+    trainings = read_trainings(MULTITASK)
+    values = {}
+    for encoding in ("bittoken", "fone", "digit"):
+        of = [training.exact for training in trainings if training.encoding == encoding]
+        values[f"{encoding}_seeds"] = COUNTS[len(of)]
+        for measure in (MINIMUM, "addition"):
+            lowest, highest = (f(exact[measure] for exact in of) for f in (min, max))
+            several = f"{lowest:.1f} to {highest:.1f}%"
+            values[f"{encoding}_{measure}"] = several if len(of) > 1 else f"{lowest:.1f}%"
+    return values
 
 
 def render(responses: Path | None = None) -> dict[str, bytes]:

@@ -76,6 +76,13 @@ def read_training(folder: Path, encoding: str, seed: int) -> Training | None:
     return Training(encoding, seed, log, {**exact, MINIMUM: min(exact.values())}, margin)
 
 
+def read_trainings(folder: Path) -> list[Training]:
+    """Return the complete trainings in a folder, in the order of the plan."""
+    declared = [(encoding, seed) for encoding in SEEDS for seed in SEEDS[encoding]]
+    found = (read_training(folder, *run) for run in declared)
+    return [training for training in found if training is not None]
+
+
 def compare(trainings: list[Training], rival: str, measure: str) -> str:
     """Return the verdict of the plan about BitTokens and a rival."""
     own, others = (
@@ -95,13 +102,10 @@ def chance(trainings: list[Training], rival: str) -> str:
 
 def render(folder: Path) -> dict[str, bytes]:
     """Return the page and its figure, by name."""
-    found = {
-        (encoding, seed): read_training(folder, encoding, seed)
-        for encoding in SEEDS
-        for seed in SEEDS[encoding]
-    }
-    trainings = [training for training in found.values() if training is not None]
-    missing = [name_of(*run) for run, training in found.items() if training is None]
+    trainings = read_trainings(folder)
+    complete = {(training.encoding, training.seed) for training in trainings}
+    declared = [(encoding, seed) for encoding in SEEDS for seed in SEEDS[encoding]]
+    missing = [name_of(*run) for run in declared if run not in complete]
     measures = {MINIMUM: "minimum of the five tasks", **TASK_TITLES}
     verdicts = pd.DataFrame(
         {

@@ -183,7 +183,7 @@ def test_the_answer_names_rank_neighbours_and_price(report: ReportResult, paper_
     assert len(known.sentences) == 2
     # Three references have no responses to some task, and so no rank.
     assert " of 11 on paper@" in known.sentences[0]
-    assert "; 3 without scores on every task have none" in known.sentences[0]
+    assert "; 3 without responses to every task are not ranked" in known.sentences[0]
     assert "Nearest better: Llama 4 Maverick (none), " in known.sentences[1]
 
 

@@ -215,7 +215,8 @@ def demo(*, dataset: str = PAPER, out: Path = Path("results/demo")) -> None:
     """
     from numbench.demo import demo as run_demo
 
-    for result in run_demo(out, on_message=print_to_stderr, dataset=dataset):
+    # The report to open comes last.
+    for result in reversed(run_demo(out, on_message=print_to_stderr, dataset=dataset)):
         _print_report(result)
 
 

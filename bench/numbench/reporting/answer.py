@@ -67,7 +67,7 @@ def _rank(data: ReportData, group: DatasetGroup, index: int) -> str:
         position = f"{best}" if best == worst else f"{best} to {worst}"
         ranked = len(data.ranked_members(group))
         others = len(group.members) - ranked
-        note = f"; {others} without scores on every task have none" if others else ""
+        note = f"; {others} without responses to every task are not ranked" if others else ""
         where = f"has rank {position} of {ranked} on {group.label}"
         return f"{text} and {where} (95% confidence{note})."
     if count < len(group.tasks):
