@@ -66,7 +66,7 @@ def invented_horizon(task: str, h50: float) -> TaskHorizon:
     if h50 > axis.maximum:
         sizes.append(axis.maximum)
     rng = np.random.default_rng(len(task))
-    guess = [SCALED_TASKS[task].chance_accuracy(axis.operands(size)) for size in sizes]
+    guess = [SCALED_TASKS[task].chance_accuracy(size) for size in sizes]
     p = Curve(h50, 3.0, 0.01).probability(np.array(sizes, np.float64))
     if task == "chain":
         p = np.where(np.array(sizes) < 3 * h50, np.where(np.array(sizes) < h50 / 3, 1, 0.6), 0)

@@ -179,7 +179,8 @@ def test_nothing_is_sent_without_space_for_the_answers_in_flight(
     out, is_full = tmp_path / "run", True
 
     def usage(folder: Path) -> SimpleNamespace:
-        lines = (out / "responses.jsonl").read_bytes().count(b"\n") if out.exists() else 0
+        responses = out / "responses.jsonl"
+        lines = responses.read_bytes().count(b"\n") if responses.exists() else 0
         return SimpleNamespace(free=0 if is_full and lines >= 3 else 4 << 16)
 
     monkeypatch.setattr("numbench.journal.shutil.disk_usage", usage)

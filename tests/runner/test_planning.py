@@ -116,7 +116,7 @@ def test_the_suite_has_the_papers_configurations(dataset: Path, tmp_path: Path) 
     assert named[0] == ("gpt-oss-120b", "maximal") and named[-1] == ("gemini-2.5-flash", "none")
     unknown = [member.spec.model for member in members if member.cost is None]
     assert set(unknown) == {"qwen3-235b-2507", "deepseek-v3.1", "kimi-k2-0905"}
-    assert not any(member.resolved.description.key_is_set for member in members)
+    assert not any(member.resolved.description.provider.key_is_set for member in members)
     before = sorted(tmp_path.rglob("*"))
     with pytest.raises(BadInput, match="set OPENROUTER_API_KEY, OPENAI_API_KEY, GEMINI_API_KEY or"):
         run_suite(members)
