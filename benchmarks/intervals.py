@@ -28,7 +28,6 @@ from benchmarks.verdict_simulation import (
     Power,
     excluded_margins,
     false_non_inferiority,
-    planned_precision,
     simulated_power,
     verdicts_on_equal_models,
     wrong_rank_sets,
@@ -84,10 +83,6 @@ def main() -> None:
         print(f"| {name} | {verdicts:.1%} | {excluded:.1%} |")
     wrong = wrong_rank_sets(samples // 10)
     print(f"\nRank sets of six equal runs on four tasks, any of them wrong: {wrong:.1%}")
-    print("\n## Planned and actual half-width\n\n| | planned | items | actual |")
-    print("|---|---:|---:|---:|")
-    for row in planned_precision():
-        print(f"| {row.name} | {row.planned:.2f} | {row.items:,} | {row.half_width:.2f} |")
 
 
 if __name__ == "__main__":

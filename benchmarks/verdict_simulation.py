@@ -16,29 +16,21 @@ from benchmarks.coverage_simulation import (
     SAMPLES,
     SEED,
     Array,
-    answer,
     constant,
     design,
     draw_difficulties,
     draw_pair,
     draw_tasks,
 )
-from numbench.dataset.settings import POOL_SIZE
 from numbench.stats.design import Stratum
 from numbench.stats.intervals import (
     difference_intervals,
     difference_variances,
-    mean_intervals,
     variance_of_mean,
 )
 from numbench.stats.multiple_testing import holm
 from numbench.stats.paired import Difference, compare_means, one_sided_bounds, sign_flip_test
-from numbench.stats.planning import (
-    Z_ONE_SIDED,
-    detectable_difference,
-    item_variance,
-    items_for_precision,
-)
+from numbench.stats.power import Z_ONE_SIDED, detectable_difference
 
 
 class Power(NamedTuple):
@@ -245,36 +237,3 @@ def wrong_rank_sets(samples: int = 400, runs: int = 6, tasks: int = 4) -> float:
             p += sign_flip_test([Stratum(str(task), differences)]).tolist()
         wrong += min(holm(p)) <= 0.05
     return wrong / samples
-
-
-class Precision(NamedTuple):
-    """Items planned from a pilot, and the half-width in points that so many items had."""
-
-    name: str
-    planned: float
-    items: int
-    half_width: float
-
-
-def planned_precision(samples: int = 300) -> Iterator[Precision]:
-    """Yield the mean half-width of datasets with the items that pilots of 500 items planned."""
-    rng = np.random.default_rng(SEED)
-    for name in ("Mult, weak", "Add, weak", "Mean, weak"):
-        profile, planned = PROFILES[name], 1.5
-        u = draw_difficulties(rng, samples)
-        pilots = 100 * answer(rng, profile, u, rng.random(u.shape)).scores
-        variances = [
-            item_variance(scores[:, None], design()).with_pseudo_items(ITEMS, float(scores.mean()))
-            for scores in pilots.T
-        ]
-        needed = [items_for_precision(v, planned, pool=POOL_SIZE) for v in variances]
-        # Pools are cut into strata of equal size here, so the number has to divide 10,000.
-        mean = round(float(np.mean(needed)))
-        divisors = [n for n in range(1, POOL_SIZE) if POOL_SIZE % n == 0]
-        items = min(divisors, key=lambda n: abs(n - mean))
-        u = draw_difficulties(rng, samples, items)
-        scores = answer(rng, profile, u, rng.random(u.shape)).scores
-        _, low, high = mean_intervals([Stratum("", scores, design(items))], 1.0)
-        # Half-widths shrink with the root of the number of items.
-        half = 50 * float(np.mean(high - low)) * (items / mean) ** 0.5
-        yield Precision(name, planned, mean, half)

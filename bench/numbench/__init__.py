@@ -27,7 +27,6 @@ if TYPE_CHECKING:
         measure_horizons as measure_horizons,
         merge as merge,
         plan as plan,
-        plan_precision as plan_precision,
         report as report,
         run as run,
         score as score,
@@ -48,7 +47,6 @@ if TYPE_CHECKING:
         Score as Score,
         Usage as Usage,
     )
-    from numbench.reporting.precision_plan import PrecisionPlan as PrecisionPlan
     from numbench.runner import Plan as Plan, RunReport as RunReport
     from numbench.scoring import ScoredRun as ScoredRun
     from numbench.tasks import (
@@ -60,13 +58,12 @@ if TYPE_CHECKING:
 
 _NAMES = {
     "numbench.api": "arun audit compare generate load_dataset load_horizons load_scores"
-    " measure_horizons merge plan plan_precision report run score show",
+    " measure_horizons merge plan report run score show",
     "numbench.dataset.store": "Dataset",
     "numbench.errors": "BadInput NumbenchError",
     "numbench.horizon.estimate": "TaskHorizon",
     "numbench.journal_merge": "MergedRun",
     "numbench.records": "Completion Difficulty Failure Item Manifest Response RunInfo Score Usage",
-    "numbench.reporting.precision_plan": "PrecisionPlan",
     "numbench.runner": "Plan RunReport",
     "numbench.scoring": "ScoredRun",
     "numbench.tasks": "PAPER_TASKS TASKS Task TaskPrompts",

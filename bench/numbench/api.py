@@ -16,7 +16,7 @@ from numbench.dataset.generate import generate as generate_dataset
 from numbench.dataset.settings import DatasetSettings, parse_numbers, parse_tasks
 from numbench.dataset.store import Dataset, open_dataset
 from numbench.horizon.estimate import TaskHorizon
-from numbench.records import PAPER, ProtocolName
+from numbench.records import ProtocolName
 from numbench.runner import HorizonSpec, Plan, RunReport, RunSpec
 from numbench.runner import arun as run_async
 from numbench.runner import plan as plan_run
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from numbench.dataset.audit import AuditResult
     from numbench.journal_merge import MergedRun
     from numbench.reporting.build import ReportResult
-    from numbench.reporting.precision_plan import PrecisionPlan
     from numbench.reporting.regression import Regression
 
 PathLike = str | Path
@@ -159,40 +158,6 @@ def load_horizons(run: PathLike) -> dict[str, TaskHorizon]:
     Raises BadInput if the folder contains no measurement.
     """
     return read_horizons(Path(run))
-
-
-def plan_precision(
-    model: str = "",
-    *,
-    reasoning: str | None = None,
-    precision: float = 1.0,
-    difference: float | None = None,
-    samples: int = 1,
-    pilot: PathLike | None = None,
-    dataset: PathLike = PAPER,
-    tasks: Sequence[str] | None = None,
-    few_shot: int = 0,
-    base_url: str | None = None,
-    batch: bool = False,
-) -> PrecisionPlan:
-    """Return how many items, tokens and dollars a precision takes, like `numbench plan-precision`.
-
-    `precision` is the half-width of each task's 95 % interval and `difference` one to be detected
-    with 80 % power, both in points. Scores, spread and tokens are those of the run `pilot`, or the
-    published ones. Raises BadInput for invalid arguments.
-    """
-    from numbench.reporting.precision_plan import plan_precision as plan_items
-
-    spec = RunSpec(
-        model,
-        reasoning=reasoning,
-        dataset=dataset,
-        tasks=tasks,
-        few_shot=few_shot,
-        base_url=base_url,
-    )
-    run_folder = None if pilot is None else Path(pilot)
-    return plan_items(spec, precision, difference, samples, run_folder, batch)
 
 
 def report(

@@ -7,9 +7,9 @@ import math
 import numpy as np
 import pytest
 
+from numbench.reporting.tables.samples import pass_at_k
 from numbench.stats.design import Column
 from numbench.stats.intervals import score_interval
-from numbench.stats.planning import item_variance, pass_at_k
 
 pytestmark = pytest.mark.heavy
 
@@ -58,20 +58,6 @@ def test_the_interval_covers_the_true_mean(samples: int, missing: float) -> None
     assert 0.94 <= covered / RUNS <= 0.96
     if samples >= 5:
         assert covered_by_responses / RUNS < 0.85
-
-
-def test_components_predict_the_standard_error_of_another_number_of_samples() -> None:
-    generator = np.random.default_rng(31)
-    p = known()
-    within, between = 1e4 * float((p * (1 - p)).mean()), 1e4 * float(p.var())
-    drawn = (item_variance(simulate(generator, 3, 0.1)) for _ in range(RUNS))
-    estimates = np.array([variance[:2] for variance in drawn])
-    errors = estimates.std(axis=0) / math.sqrt(RUNS)
-    assert np.all(np.abs(estimates.mean(axis=0) - (between, within)) < 4 * errors)
-    for samples in (1, 10):
-        means = [simulate(generator, samples).mean() for _ in range(RUNS)]
-        expected = math.sqrt((between + within / samples) / ITEMS)
-        assert np.std(means, ddof=1) == pytest.approx(expected, rel=4 / math.sqrt(2 * RUNS))
 
 
 def test_pass_at_k_is_unbiased() -> None:

@@ -83,7 +83,6 @@ _COMMANDS: dict[str, dict[str, Callable[..., None]]] = {
     "Advanced": {
         "horizon": run.horizon,
         "memory-test": run.memory_test,
-        "plan-precision": command(models.plan_precision),
         "merge": command(results.merge),
     },
 }

@@ -1,15 +1,12 @@
-"""The commands about models that send nothing: models, plan-precision."""
+"""The command that lists models."""
 
 from __future__ import annotations
 
 from fnmatch import fnmatchcase
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from numbench.cli.options import console, plain_table
 from numbench.errors import BadInput
-from numbench.records import PAPER
-from numbench.runner.spec import RunSpec, parse_tasks
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -18,55 +15,6 @@ if TYPE_CHECKING:
 
 _PRICE_NOTE = "$: US dollars per million tokens, in and out; ≈: of other providers; ?: unknown."
 _MAP_COLUMNS = ("$ in", "$ out", "Input", "Output", "Schema", "Reasoning", "Route")
-
-
-def plan_precision(
-    *,
-    model: str | None = None,
-    reasoning: str | None = None,
-    precision: float = 1.0,
-    difference: float | None = None,
-    samples: int = 1,
-    pilot: Path | None = None,
-    dataset: str = PAPER,
-    tasks: str = "all",
-    few_shot: int = 0,
-    batch: bool = False,
-) -> None:
-    """Show how many questions, tokens and dollars a precision takes. Sends nothing.
-
-    \b
-    Examples:
-      numbench plan-precision --model gpt-5 --reasoning minimal
-      numbench plan-precision --pilot results/RUN --precision 0.5 --difference 2
-
-    The numbers assume the scores, the spread and the tokens of the run --pilot, or else those that
-    the paper published for the model. Writes no files. Needs no API key.
-
-    Options:
-      model (NAME): A name from `numbench models`, or a route. [default: the pilot's]
-      reasoning (LEVEL): Reasoning level; needed if the model has more than one.
-      precision (POINTS): Half-width of each task's 95% interval.
-      difference (POINTS): Also plan for detecting this difference with 80% power.
-      samples (K): Samples per question.
-      pilot (RUN): Run with the scores to expect. [default: published]
-      dataset (NAME|FOLDER): Name or folder of a dataset.
-      tasks (A,B|all): Tasks, separated by commas.
-      few_shot (N): Worked examples before each question.
-      batch: Use the prices of the batch API.
-    """
-    from numbench.reporting.precision_plan import plan_precision as plan_items
-    from numbench.reporting.precision_plan import precision_table
-
-    spec = RunSpec(
-        model or "",
-        reasoning=reasoning,
-        dataset=dataset,
-        tasks=parse_tasks(tasks),
-        few_shot=few_shot,
-    )
-    result = plan_items(spec, precision, difference, samples, pilot, batch)
-    console().print(precision_table(result))
 
 
 def models(pattern: str = "", *, all_: bool = False, limit: int = 40) -> None:

@@ -17,7 +17,7 @@ from msgspec import Struct
 from numbench.stats.intervals import ALPHA, Z_TWO_SIDED
 from numbench.stats.multiple_testing import holm
 from numbench.stats.paired import Difference
-from numbench.stats.planning import POWER
+from numbench.stats.power import POWER
 
 Verdict = Literal["memory", "equivalent", "inconclusive", "frozen harder"]
 

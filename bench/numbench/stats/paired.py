@@ -35,7 +35,7 @@ from numbench.stats.intervals import (
     mean_of_means,
     variance_of_mean,
 )
-from numbench.stats.planning import Z_ONE_SIDED, detectable_difference
+from numbench.stats.power import Z_ONE_SIDED, detectable_difference
 from numbench.stats.random_streams import coin_flips
 
 _ROUNDING_ERROR = 1e-10

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
-from numbench.dataset.settings import strata_share_per_item
 from numbench.reporting.data import ReportData
 from numbench.reporting.tables.model import TASK_COLUMNS, Cell, Column, Row, Table, task_row
-from numbench.reporting.values import make_stratum
-from numbench.scoring import ScoredItem, ScoredRun, headline_percent
+from numbench.scoring import ScoredItem, ScoredRun
 from numbench.scoring.scored_run import counted_rows, item_groups
 from numbench.stats.design import Matrix
-from numbench.stats.planning import ItemVariance, item_variance, pass_at_k
 
 _LARGE_K = (20, 50, 100, 200, 500, 1000)
 
@@ -51,13 +49,23 @@ def _cells(run: ScoredRun, task: str) -> dict[str, Cell]:
     return cells
 
 
-def run_variance(run: ScoredRun, task: str) -> ItemVariance:
-    """Return the variance of the headline score in squared points; see `item_variance`."""
-    groups = item_groups(counted_rows(run, task))
-    scores = _matrix(run, groups, lambda row: headline_percent(task, row.score))
-    difficulty = np.array([group[0].item.difficulty.base10 for group in groups], dtype=np.float64)
-    share = strata_share_per_item(run.dataset.manifest)
-    return item_variance(scores, make_stratum(task, scores, difficulty, (), share).design)
+def pass_at_k(correct: Matrix, k: int) -> float | None:
+    """Return the probability that at least one of `k` samples of an item is correct, unbiased.
+
+    correct: 1 or 0. The mean over the items with at least `k` samples; None if there is none. Of
+    the n samples of an item c are correct, and 1 - C(n - c, k) / C(n, k) of all choices of k
+    samples contain one of these.
+
+    Source: M. Chen et al., Evaluating Large Language Models Trained on Code (2021), section 2.1.
+    """
+    counts = np.count_nonzero(~np.isnan(correct), axis=1).tolist()
+    correct_counts = np.nansum(correct, axis=1).astype(int).tolist()
+    chances = [
+        1 - math.comb(n - c, k) / math.comb(n, k)
+        for n, c in zip(counts, correct_counts, strict=True)
+        if n >= k
+    ]
+    return math.fsum(chances) / len(chances) if chances else None
 
 
 def _matrix(
