@@ -36,7 +36,7 @@ from numbench.scoring import (
     score_run,
     summarize,
 )
-from numbench.study_import import import_study
+from studies.raw_responses import import_study
 
 CONFIGURATIONS = 6
 REPEATS = 3

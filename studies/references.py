@@ -18,8 +18,8 @@ import pyarrow.parquet as pq
 import numbench as nb
 from numbench.journal import read_info
 from numbench.scoring.taxonomy import UNANSWERED_STATUSES
-from numbench.study_import import import_study
 from studies.pages import write_study_pages
+from studies.raw_responses import import_study
 
 FOLDER = Path("datasets/paper")
 MAX_PARSED_LENGTH = 40

@@ -7,11 +7,11 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from numbench.study_import import import_study
 from studies.csv_tables import from_csv, to_csv
 from studies.forensics.page import render
 from studies.forensics.tables import compute
 from studies.pages import write_study_pages
+from studies.raw_responses import import_study
 
 RESULTS = Path("results/forensics")
 

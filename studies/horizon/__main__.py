@@ -29,9 +29,9 @@ from numbench.plot_style import BLACK, FULL_WIDTH, GREY, PALETTE
 from numbench.reporting.references import published_means
 from numbench.scoring import score_run
 from numbench.stats.intervals import wilson
-from numbench.study_import import import_study
 from numbench.tasks import TASKS
 from studies.pages import fill, markdown_table, svg_figure, write_study_pages
+from studies.raw_responses import import_study
 
 RESULTS = Path("results/horizon-study")
 

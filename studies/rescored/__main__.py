@@ -7,9 +7,9 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from numbench.study_import import import_study
 from studies.csv_tables import from_csv, to_csv
 from studies.pages import write_study_pages
+from studies.raw_responses import import_study
 from studies.rescored.page import render
 from studies.rescored.tables import compute
 

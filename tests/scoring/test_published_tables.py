@@ -10,8 +10,8 @@ import pytest
 
 from numbench.resources import resource_folder
 from numbench.scoring import ScoredRun, score_run, summarize
-from numbench.study_import import import_study
 from numbench.tasks import PAPER_TASKS
+from studies.raw_responses import import_study
 
 Runs = dict[tuple[str, str], Path]
 

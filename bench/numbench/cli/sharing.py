@@ -85,37 +85,29 @@ def export(
         print(f"next: hf upload {shlex.join(upload)}")
 
 
-def import_(paths: list[Path], *, dataset: str | None = None, out: Path | None = None) -> None:
-    """Convert logs of Inspect, or the paper's files, to runs.
+def import_(
+    paths: list[Path], *, dataset: str | None = None, out: Path = Path("results/imported")
+) -> None:
+    """Convert logs of Inspect to runs.
 
     \b
     Examples:
-      numbench import logs                      .eval and .json logs of Inspect
-      numbench import PATH/TO/frontier_results  CSV files of the paper
+      numbench import logs                      .eval and .json files
       numbench report results/imported
 
-    Logs must be of numbench's own task. What a log does not hold is unknown in the run. Writes to
-    --out one run folder per log; of the paper, one per model and reasoning level.
+    Logs must be of numbench's own task. What a log does not hold is unknown in the run. Writes one
+    run folder per log.
 
     Options:
-      paths: Logs, folders of logs, or the folder of the paper's files.
+      paths: Logs, or folders of logs.
       dataset (NAME|FOLDER): The questions of the logs. [default: the dataset that a log names]
-      out (FOLDER): Folder to write. [default: results/imported; for the paper: results/study]
+      out (FOLDER): Folder to write.
     """
-    from numbench.study_import import STUDY_FILES, import_study
+    from numbench.ecosystem.inspect_import import import_logs
 
-    if len(paths) == 1 and any(paths[0].glob(STUDY_FILES)):
-        if dataset is not None:
-            raise BadInput("--dataset is for logs: the paper has its own questions")
-        out = out or Path("results/study")
-        runs, protocol = import_study(paths[0], out, on_message=print_to_stderr), "paper"
-    else:
-        from numbench.ecosystem.inspect_import import import_logs
-
-        out = out or Path("results/imported")
-        runs, protocol = import_logs(paths, out, dataset), "exact"
+    runs = import_logs(paths, out, dataset)
     print_lines(*runs, f"{out}: {_count(len(runs), 'run')}")
-    print(f"next: numbench report {out} --protocol {protocol}")
+    print(f"next: numbench report {out}")
 
 
 def verify(

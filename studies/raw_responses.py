@@ -1,16 +1,18 @@
-"""Import of the paper's raw files: one run per model and reasoning level, on the dataset `paper`.
+"""Runs of the paper's raw responses: python -m studies.raw_responses FOLDER.
 
-A run has every raw response verbatim. The files are one closed body of data, so a file of another
-model or with other questions is refused or skipped.
+Writes one run per model and reasoning level, on the dataset `paper`, with every raw response
+verbatim. The files are one closed body of data, so a file of another model or with other questions
+is refused or skipped.
 """
 
 from __future__ import annotations
 
+import argparse
 import math
 import re
 import sys
 import tomllib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache, partial
 from pathlib import Path
 from typing import NamedTuple
@@ -23,12 +25,8 @@ from numbench.dataset.store import Dataset, read_published_labels, released_data
 from numbench.errors import BadInput
 from numbench.journal import write_run
 from numbench.records import PAPER, Failure, Item, Response, RunInfo, Scalar, Usage
-from numbench.resources import PACKAGE
 from numbench.tasks import TASKS
 from numbench.tasks.prompts import load_prompt_set
-
-STUDY_FILES = "*_decimal_uniform_test_500_shuffle*.csv"
-"""The names of the paper's files, as a pattern."""
 
 _FILE_NAME = re.compile(
     r"(?P<task>[A-Za-z]+)_decimal_uniform_test_500_shuffle"
@@ -58,7 +56,7 @@ class _StudyModel(msgspec.Struct, frozen=True):
 
 
 class _StudyNames(msgspec.Struct, frozen=True):
-    """`study_models.toml`."""
+    """`raw_responses.toml`."""
 
     tasks: dict[str, str]
     levels: dict[str, str]
@@ -77,7 +75,7 @@ class _RunFiles(NamedTuple):
 
 def import_study(
     folder: Path,
-    out: Path = Path("results/study"),
+    out: Path,
     on_message: Callable[[str], None] | None = None,
 ) -> list[Path]:
     """Import the paper's CSV files in `folder`; return the run folders written below `out`.
@@ -94,7 +92,9 @@ def import_study(
 
 @cache
 def _study_names() -> _StudyNames:
-    return msgspec.convert(tomllib.loads((PACKAGE / "study_models.toml").read_text()), _StudyNames)
+    return msgspec.convert(
+        tomllib.loads(Path(__file__).with_suffix(".toml").read_text()), _StudyNames
+    )
 
 
 def _find_files(
@@ -280,3 +280,17 @@ def _number(location: str, cells: dict[str, str], column: str) -> float | None:
     except ValueError:
         raise BadInput(f"{location}, column {column}: {text[:40]!r} is not a number") from None
     return value if math.isfinite(value) else None
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command and return its exit code."""
+    parser = argparse.ArgumentParser("studies.raw_responses", description=__doc__)
+    parser.add_argument("folder", type=Path, help="the paper's CSV files")
+    parser.add_argument("--out", type=Path, default=Path("results/study"), help="of the runs")
+    options = parser.parse_args(arguments)
+    print(*import_study(options.folder, options.out), sep="\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -17,7 +17,7 @@ from numbench.errors import BadInput
 from numbench.journal import read_run
 from numbench.records import Response, Usage
 from numbench.scoring import score_run, summarize
-from numbench.study_import import import_study
+from studies.raw_responses import import_study
 from tests.studies.files import write_responses
 
 # The first three questions of the task; the first answer is 522579999.999991.
