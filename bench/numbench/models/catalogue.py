@@ -297,7 +297,7 @@ def _unknown_model_error(name: str) -> BadInput:
     suggestions = _suggest_models(name) or [route for each in routers for route in each.routes]
     return BadInput(
         f"unknown model {name!r}: did you mean {join_names(suggestions, 'or')}? "
-        "(`numbench models` and `numbench models --all` list them)"
+        "(`numbench models PATTERN` searches them)"
     )
 
 
