@@ -17,18 +17,14 @@ from numbench.models.failures import (
     failed_completion,
     failure_from_reply,
     sanitize_completion,
-    sanitize_line,
     unreadable_failure,
 )
 from numbench.models.formats import FORMATS
 from numbench.models.http_client import MAX_RESPONSE_BYTES, HttpClient, Reply
-from numbench.models.json_fields import InvalidJson, decode_json, objects_at
+from numbench.models.json_fields import InvalidJson
 from numbench.models.providers import ModelTarget
 from numbench.records import Completion
 from numbench.secrets import known_secrets
-
-_MODELS_TIMEOUT_SECONDS = 5.0
-_MAX_MODELS = 2000
 
 _REFUSING_STATUSES = (400, 404, 405, 415, 422, 501)
 """Statuses with which a server may refuse to stream."""
@@ -126,16 +122,3 @@ class HostedModel(HostedServer):
         except (InvalidJson, RecursionError):
             return failed_completion(failure)
         return failed_completion(failure, known.usage, known.cost)
-
-    async def served_models(self) -> Sequence[str]:
-        """Return the names in the server's list of models, empty if it sends none in time."""
-        headers = self._headers({})
-        try:
-            reply = await self._http.request(
-                "GET", f"{self._base_url}/models", headers, None, _MODELS_TIMEOUT_SECONDS
-            )
-            entries = objects_at(decode_json(reply.content), "data")
-        except (ProviderError, InvalidJson, RecursionError):
-            return []
-        names = [entry.get("id") for entry in entries[:_MAX_MODELS]]
-        return [sanitize_line(name, self._secrets) for name in names if isinstance(name, str)]

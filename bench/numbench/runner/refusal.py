@@ -3,16 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from difflib import get_close_matches
 
 from numbench.errors import BadInput, NumbenchError
 from numbench.models import ModelDescription
 from numbench.models.failures import connection_error
 from numbench.records import Failure
-
-MAX_LISTED_MODELS = 5
-"""Names of the server's models in a message."""
 
 _VERSION = re.compile(r"/v\d+\w*(?:/|$)")
 
@@ -29,13 +24,8 @@ class Refusal(NumbenchError):
         self.model, self.failure, self.had_answers = model, failure, had_answers
 
 
-async def explain_refusal(
-    refusal: Refusal, description: ModelDescription, client: object
-) -> NumbenchError:
-    """Return the error to show: a wrong server or model, with what to change, or `refusal`.
-
-    client: the open model, which is asked for the models of its server.
-    """
+def explain_refusal(refusal: Refusal, description: ModelDescription) -> NumbenchError:
+    """Return the error to show: a wrong server or model, with what to change, or `refusal`."""
     url = description.identity.get("base_url")
     base_url = None if url is None else str(url).rstrip("/")
     reason = connection_error(refusal.failure)
@@ -48,9 +38,7 @@ async def explain_refusal(
         )
     if refusal.failure.status != 404 or refusal.had_answers:
         return refusal
-    list_models = getattr(client, "served_models", None)
-    names = await list_models() if list_models else ()
-    return _not_found_error(refusal, description.route or refusal.model, base_url, names)
+    return _not_found_error(refusal, base_url)
 
 
 def _connection_error(refusal: Refusal, base_url: str | None, reason: str) -> NumbenchError:
@@ -65,30 +53,13 @@ def _connection_error(refusal: Refusal, base_url: str | None, reason: str) -> Nu
     return BadInput(f"no server at {base_url} ({cause}); start it or correct --base-url")
 
 
-def _not_found_error(
-    refusal: Refusal, route: str, base_url: str | None, names: Sequence[str]
-) -> BadInput:
+def _not_found_error(refusal: Refusal, base_url: str | None) -> BadInput:
     """Return the error for a server that answers 404: the model or the URL is wrong."""
-    provider, _, name = route.partition("/")
-    if names and name not in names:
-        place = f"the server at {base_url}" if base_url else provider
-        return BadInput(
-            f"{refusal.model}: {place} has no model {name!r}; it has {_closest(name, names)}"
-        )
     advice = "check the name of the model"
     if base_url is None:
-        advice += " (`numbench models` lists those it knows)"
+        advice += " (`numbench models PATTERN` searches those it knows)"
     elif _VERSION.search(base_url):
-        advice += " and --base-url"
+        advice += f" ({base_url}/models may list them) and --base-url"
     else:
         advice += f", or try --base-url {base_url}/v1"
     return BadInput(f"{refusal.model}: {refusal.reason}; {advice}")
-
-
-def _closest(name: str, names: Sequence[str]) -> str:
-    """Return the names of models that are most similar to `name`, and the number of the others."""
-    by_lower = {other.lower(): other for other in names}
-    shown = get_close_matches(name.lower(), by_lower, MAX_LISTED_MODELS, cutoff=0.0)
-    others = len(set(names)) - len(shown)
-    listed = ", ".join(by_lower[each] for each in shown)
-    return listed + (f" and {others:,} more" if others > 0 else "")

@@ -134,7 +134,7 @@ class Scheduler:
         except NumbenchError as error:
             self.journal.discard_if_empty()
             if isinstance(error, Refusal):
-                error = await explain_refusal(error, self.resolved.description, self.client)
+                error = explain_refusal(error, self.resolved.description)
             if self.journal.is_empty or self.journal.failed:
                 raise error from None
             kind = BadInput if isinstance(error, BadInput) else NumbenchError
