@@ -260,7 +260,7 @@ def test_other_wrong_uses_are_refused(
     first, second = halves
     for folders, out, message in (
         ([first, first / ".." / "a"], tmp_path / "out", "is named 2 times"),
-        ([first, second], first, "is not empty; choose another --out"),
+        ([first, second], first, "has responses already; choose another --out"),
         ([first, tmp_path / "none"], tmp_path / "out", r"no run here \(run.json is missing\)"),
     ):
         with pytest.raises(BadInput, match=message):
@@ -309,21 +309,17 @@ def test_batch_jobs_of_shards_are_collected_before_and_stay_known_after_a_merge(
     assert len(jobs[2]) == 3
 
 
-def test_a_merge_that_is_cut_off_leaves_nothing_and_what_a_kill_left_is_replaced(
+def test_until_a_merge_is_complete_no_run_is_at_the_destination(
     halves: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Every step may fail; until the last one, no run is at the destination."""
-    out, left = tmp_path / "merged", tmp_path / ".merged.unfinished"
     before = snapshot(*halves)
-    for function in ("store_prompts", "_write_responses", "jsonl.write_json", "jsonl.sync_folder"):
+    for function in ("_read_responses", "store_prompts", "jsonl.write_json"):
         with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
             patch.setattr(f"numbench.journal_merge.{function}", Mock(side_effect=KeyboardInterrupt))
-            merge_runs(halves, out)
-        assert not out.exists() and not left.exists()
-    # A process that is killed removes nothing.
-    shutil.copytree(halves[0], left)
-    (left / "prompts").mkdir()
-    assert find_runs([tmp_path]) == sorted(halves)
-    assert merge_runs(halves, out).missing == 0
-    assert sorted(path.name for path in out.iterdir()) == ["responses.jsonl", "run.json"]
-    assert not left.exists() and snapshot(*halves) == before
+            merge_runs(halves, tmp_path / "merged")
+        assert find_runs([tmp_path]) == sorted(halves)
+    # The last one left all responses without their description.
+    with pytest.raises(BadInput, match="has responses already"):
+        merge_runs(halves, tmp_path / "merged")
+    assert merge_runs(halves, tmp_path / "other").missing == 0
+    assert snapshot(*halves) == before

@@ -258,7 +258,7 @@ def merge(runs: Iterable[PathLike], *, out: PathLike) -> MergedRun:
 
     The runs must agree in everything that shapes an answer, and stay as they are.
     `MergedRun.missing` counts requests without a response. Raises BadInput if the runs differ or
-    share a response, if one is still being written, or if `out` is not empty.
+    share a response, if one is still being written, or if `out` has responses.
     """
     from numbench.journal_merge import merge_runs
 

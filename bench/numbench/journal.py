@@ -45,9 +45,6 @@ ROUNDS = "rounds.jsonl"
 SENT = ".sent-requests.jsonl"
 """The requests that the current call has sent, for what a killed process leaves in flight."""
 LOCK = ".lock"
-UNFINISHED = ".unfinished"
-"""The suffix of a folder in which a run is being assembled."""
-
 
 T = TypeVar("T")
 
@@ -95,8 +92,7 @@ def write_run(folder: Path, info: RunInfo, responses: Iterable[Response]) -> Non
         path = folder / INFO
         if path.is_file() and jsonl.read_json(path, RunInfo).source == "measured":
             raise BadInput(f"{folder} holds a measured run; choose another folder")
-        lines = b"".join(jsonl.encode(response) for response in responses)
-        jsonl.write_atomically(folder / RESPONSES, lines)
+        jsonl.write_atomically(folder / RESPONSES, map(jsonl.encode, responses))
         jsonl.write_json(path, info)
 
 
@@ -111,7 +107,7 @@ def find_runs(paths: Iterable[Path]) -> list[Path]:
             raise BadInput(f"{path} does not exist")
         if path.name == INFO and path.is_file():
             path = path.parent
-        below = {file.parent for file in path.rglob(INFO) if file.parent.suffix != UNFINISHED}
+        below = {file.parent for file in path.rglob(INFO)}
         if not below:
             raise BadInput(f"{path}: no run here or below (no {INFO})")
         runs |= below

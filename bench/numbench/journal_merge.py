@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from pathlib import Path
 from typing import NamedTuple
 
@@ -20,7 +18,6 @@ from numbench.journal import (
     JOBS,
     REQUESTS,
     RESPONSES,
-    UNFINISHED,
     iter_lines,
     lost_requests,
     read_info,
@@ -48,33 +45,38 @@ def merge_runs(
 ) -> MergedRun:
     """Write a run to `out` with the responses and batch jobs of the runs in `folders`.
 
-    The runs stay as they are, and nothing exists at `out` before it is complete. Raises BadInput if
+    The runs stay as they are, and `out` is no run before it is complete. Raises BadInput if
     the runs differ in something that shapes an answer, if two of them have a response to the same
-    request, if one is being written or waits for a batch job, or if `out` is not empty.
+    request, if one is being written or waits for a batch job, or if `out` has responses.
     on_message: called with each run that is read.
     """
+    present: set[str] = set()
     with ExitStack() as stack:
         for folder, count in Counter(folder.resolve() for folder in folders).items():
             if count > 1:
                 raise BadInput(f"{folder} is named {count} times; name each run once")
+        if any((out / name).exists() for name in (INFO, RESPONSES)):
+            raise BadInput(f"{out} has responses already; choose another --out")
         infos = {folder: _open(folder, stack) for folder in folders}
         info = _merge_infos(infos)
         dataset = _open_dataset(infos)
         tasks = tuple(task for task in dataset.tasks if task in info.tasks)
         info = replace(info, tasks=tasks, dataset=dataset.ref(out), shard=None)
-        merged = stack.enter_context(_new_folder(out))
-        present = _write_responses(folders, dataset, merged, on_message)
+        lines = list(_read_responses(folders, dataset, present, on_message))
         jobs = [line for each in folders for line, _ in iter_lines(each, JOBS, Job)]
         requests = {
             request.task: line
             for each in reversed(folders)
             for line, request in iter_lines(each, REQUESTS, RecordedRequest)
         }
-        for name, lines in ((JOBS, jobs), (REQUESTS, requests.values())):
-            if lines:
-                jsonl.write_atomically(merged / name, b"".join(lines))
-        store_prompts(merged, variant_of_run(folders[0], info).prompts)
-        jsonl.write_json(merged / INFO, info)
+        stack.enter_context(run_lock(out))
+        store_prompts(out, variant_of_run(folders[0], info).prompts)
+        for name, content in ((JOBS, jobs), (REQUESTS, requests.values())):
+            if content:
+                jsonl.write_atomically(out / name, content)
+        jsonl.write_atomically(out / RESPONSES, lines)
+        # Without it the folder is no run.
+        jsonl.write_json(out / INFO, info)
     expected = {
         request_id(item.id, sample)
         for task in info.tasks
@@ -130,61 +132,32 @@ def _open_dataset(infos: dict[Path, RunInfo]) -> Dataset:
     return open_run_dataset(last_info.dataset, last)
 
 
-@contextmanager
-def _new_folder(out: Path) -> Iterator[Path]:
-    """Yield a folder that becomes `out` at the end, and is removed after an error.
-
-    What a killed process left of it is removed first. Raises BadInput if `out` is not empty.
-    """
-    out = out.resolve()
-    if out.is_file() or (out.is_dir() and any(out.iterdir())):
-        raise BadInput(f"{out} is not empty; choose another --out")
-    folder = out.with_name(f".{out.name}{UNFINISHED}")
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir(parents=True)
-    try:
-        yield folder
-        jsonl.sync_folder(folder)
-        if out.is_dir():
-            out.rmdir()
-        folder.rename(out)
-        jsonl.sync_folder(out.parent)
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
-
-
-def _write_responses(
-    folders: Sequence[Path], dataset: Dataset, merged: Path, on_message: Callable[[str], None]
-) -> set[str]:
-    """Write the responses of all runs, and return the ids of the requests that have one.
+def _read_responses(
+    folders: Sequence[Path], dataset: Dataset, present: set[str], on_message: Callable[[str], None]
+) -> Iterator[bytes]:
+    """Yield the responses of all runs, and add the ids of the requests that have one to `present`.
 
     A temporary failure is none: the run requests it again.
 
     Raises BadInput if two runs have a response to the same request, or one to an unknown item.
     """
     run_of: dict[str, Path] = {}
-    present: set[str] = set()
-    with open(merged / RESPONSES, "wb") as file:
-        for folder in folders:
-            on_message(f"merging {folder}")
-            for number, (line, response) in enumerate(iter_lines(folder, RESPONSES, Response), 1):
-                place = f"{folder / RESPONSES}, line {number}"
-                if response.item_id not in dataset.by_id:
-                    raise BadInput(
-                        f"{place}: item {response.item_id} is not in the dataset {dataset.name}"
-                    )
-                other = run_of.setdefault(response.request_id, folder)
-                if other != folder:
-                    raise BadInput(
-                        f"{place}: sample {response.sample} of item {response.item_id} has a "
-                        f"response in {other / RESPONSES}, too; merge runs that share no items"
-                    )
-                if response.error is None or response.error.kind == "item":
-                    present.add(response.request_id)
-                file.write(line)
-            # What a killed process left in flight: it may have been billed.
-            for lost in lost_requests(folder):
-                file.write(jsonl.encode(lost))
-        file.flush()
-        os.fsync(file.fileno())
-    return present
+    for folder in folders:
+        on_message(f"merging {folder}")
+        for number, (line, response) in enumerate(iter_lines(folder, RESPONSES, Response), 1):
+            place = f"{folder / RESPONSES}, line {number}"
+            if response.item_id not in dataset.by_id:
+                raise BadInput(
+                    f"{place}: item {response.item_id} is not in the dataset {dataset.name}"
+                )
+            other = run_of.setdefault(response.request_id, folder)
+            if other != folder:
+                raise BadInput(
+                    f"{place}: sample {response.sample} of item {response.item_id} has a response "
+                    f"in {other / RESPONSES}, too; merge runs that share no items"
+                )
+            if response.error is None or response.error.kind == "item":
+                present.add(response.request_id)
+            yield line
+        # What a killed process left in flight: it may have been billed.
+        yield from map(jsonl.encode, lost_requests(folder))

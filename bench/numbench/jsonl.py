@@ -7,7 +7,7 @@ import mmap
 import os
 import re
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from io import BufferedReader
 from pathlib import Path
@@ -67,8 +67,8 @@ def write_json(path: Path, record: object) -> None:
     write_atomically(path, msgspec.json.format(msgspec.json.encode(record), indent=2) + b"\n")
 
 
-def write_atomically(path: Path, data: bytes, mode: int = 0o644) -> None:
-    """Write `data` to a temporary file in the same folder, sync it, rename it to `path`.
+def write_atomically(path: Path, data: bytes | Iterable[bytes], mode: int = 0o644) -> None:
+    """Write `data`, or its parts, to a temporary file in the same folder, sync it, rename it.
 
     Synced too is the folder, so that the new file survives a power cut.
     """
@@ -76,7 +76,7 @@ def write_atomically(path: Path, data: bytes, mode: int = 0o644) -> None:
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
         with os.fdopen(handle, "wb") as file:
-            file.write(data)
+            file.writelines((data,) if isinstance(data, bytes) else data)
             file.flush()
             os.fsync(file.fileno())
         os.chmod(temporary, mode)
