@@ -80,8 +80,6 @@ def _score_texts(run: Configuration) -> Iterator[str]:
     count = paper_protocol.ITEMS_PER_TASK
     if is_paper and any(cell.n > count for cell in run.cells.values()):
         yield f"only the first {count} questions per task count, as in the paper."
-    if info.settings.get("altered_messages"):
-        yield "the route changed the messages (see requests.jsonl of the run)."
     rows = (row for task in run.cells for row in scored.rows[task])
     for warning in drift_warnings(row.response for row in rows if row.response is not None):
         yield f"{warning}."
