@@ -90,7 +90,8 @@ def command(
     of which each makes a run.
     """
     text, helps = split_help(function)
-    helps |= help_of(kind) if kind else {}
+    # What the function itself says of an option comes first.
+    helps = (help_of(kind) if kind else {}) | helps
     parameters = [
         _parameter(each, helps[each.name])
         for each in signature(function, eval_str=True).parameters.values()

@@ -143,6 +143,7 @@ def _memory_test(*, margin: float = 3.0, dry_run: bool = False, **values: Any) -
     test. Exit code 3: questions are left without an answer.
 
     Options:
+      dataset (NAME|FOLDER): The dataset that the model may know, made by numbench generate.
       margin (POINTS): Difference that the verdict `equivalent` excludes.
       dry_run: Only show requests, tokens and cost. Needs no API key.
     """

@@ -53,11 +53,12 @@ def terminal_report(result: ReportResult) -> RenderableType:
 
 def _title(data: ReportData) -> str:
     matched = [TASKS[t].display for t in data.tasks if TASKS[t].metric == "exact_match"]
-    metric = "log-sMAPE" if len(matched) < len(data.tasks) else ""
-    parts = [metric, f"{', '.join(matched)}: exact match" if matched else ""]
+    about = "log-sMAPE, about the share of 15 digits that are correct"
+    parts = [about] if len(matched) < len(data.tasks) else []
+    parts += [f"{', '.join(matched)}: exact match"] if matched else []
     return (
-        f"Scores in percent ({'; '.join(filter(None, parts))}), with half of the 95% interval "
-        f"below; protocol {data.protocol}"
+        f"Scores in percent ({'; '.join(parts)}), above half of their 95% interval; protocol "
+        f"{data.protocol}"
     )
 
 
