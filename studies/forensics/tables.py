@@ -16,7 +16,7 @@ from numbench.forensics.answers import AnswersByTask, numeric_answers, read_ques
 from numbench.forensics.calculator import CalculatorEvidence, calculator_evidence
 from numbench.forensics.computations import Question
 from numbench.forensics.findings import DISPLAY, RunFindings, find
-from numbench.reporting.references import published_means
+from numbench.published import published_means
 from numbench.scoring import ScoredItem
 from numbench.scoring.metrics import log_smape, round_significant
 from studies.forensics.controls import exact_answers, float64_answers, plant_float64

@@ -26,7 +26,7 @@ from numbench.horizon.goodness_of_fit import (
 )
 from numbench.horizon.psychometric import Estimate, Posterior
 from numbench.plot_style import BLACK, FULL_WIDTH, GREY, PALETTE
-from numbench.reporting.references import published_means
+from numbench.published import published_means
 from numbench.scoring import score_run
 from numbench.stats.intervals import wilson
 from numbench.tasks import TASKS

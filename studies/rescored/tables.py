@@ -18,6 +18,7 @@ import pandas as pd
 import numbench as nb
 from numbench.dataset.audit import AuditResult
 from numbench.dataset.store import read_published_labels
+from numbench.published import published_means
 from numbench.reporting.comparisons import (
     ALL,
     NOT_SIGNIFICANT,
@@ -26,7 +27,6 @@ from numbench.reporting.comparisons import (
     compare_runs,
 )
 from numbench.reporting.data import ReportData
-from numbench.reporting.references import published_means
 from numbench.reporting.values import make_stratum, run_values
 from numbench.scoring import headline_score, score_exact, score_paper
 from numbench.stats.design import Stratum

@@ -68,9 +68,6 @@ class OpenAIJobs:
                 return self._list(received)
             case "GET", ["batches", name]:
                 return web.json_response(self._job(name))
-            case "POST", ["batches", name, "cancel"]:
-                self._job(name)["status"] = "cancelling"
-                return web.json_response(self._job(name))
         return servers.error(404, f"{method} {received.path}")
 
     def _job(self, name: str) -> dict[str, Any]:
@@ -123,13 +120,9 @@ class GeminiJobs:
             if start + self.page < len(self.jobs):
                 body["nextPageToken"] = str(start + self.page)
             return web.json_response(body)
-        name = path.removesuffix(":cancel")
-        job = next((job for job in self.jobs if job["name"] == name), None)
+        job = next((job for job in self.jobs if job["name"] == path), None)
         if job is None:
             return servers.error(404, f"{method} {received.path}", status="NOT_FOUND")
-        if method == "POST":
-            job["metadata"]["state"] = "BATCH_STATE_CANCELLED"
-            return web.json_response({})
         return web.json_response(job)
 
     def _start(self, body: dict[str, Any]) -> dict[str, Any]:
@@ -179,9 +172,6 @@ class AnthropicJobs:
                 return web.json_response(self._job(name))
             case "GET", ["batches", name, "results"] if name in self.files:
                 return web.Response(body=self.files[name], content_type="application/x-jsonl")
-            case "POST", ["batches", name, "cancel"] if self._job(name):
-                self._job(name)["processing_status"] = "canceling"
-                return web.json_response(self._job(name))
         return servers.anthropic_error(404, "not_found_error", f"{method} {received.path}")
 
     def _job(self, name: str) -> dict[str, Any]:

@@ -39,13 +39,8 @@ async def collect(service: BatchService, *model: str) -> object:
     return await batch_calls.collect(service, "batches/0")
 
 
-async def cancel(service: BatchService, *model: str) -> object:
-    await service.cancel("batches/0")
-    return None
-
-
 Work = Callable[..., Awaitable[Any]]
-CALLS = (submit, find, status, collect, cancel)
+CALLS = (submit, find, status, collect)
 
 
 @EVERY
@@ -101,7 +96,7 @@ def test_a_deeply_nested_body_raises_a_provider_error(
         body = start + b"[" * 100_000
         return web.Response(body=body, status=code, content_type="application/json")
 
-    for work in (submit, status, cancel):
+    for work in (submit, status):
         with pytest.raises(ProviderError):
             run_at(script, lambda service, work=work: work(service, model, level), model, level)
 

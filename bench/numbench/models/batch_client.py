@@ -51,9 +51,9 @@ class BatchService(HostedServer, ABC):
 
     The others say where an API keeps what about jobs: paths of URLs, and names of fields (`a.b`:
     nested). path: of the list of jobs; a job is below it if its id is no path itself. query: of a
-    page of the list; after: its parameter for the next one. cancel_path: the end of the path that
-    cancels a job. jobs: the field with the jobs of a page. id_field, state: of a job; final: the
-    states of jobs that have ended. counts: of requests; done: of those that ended.
+    page of the list; after: its parameter for the next one. jobs: the field with the jobs of a
+    page. id_field, state: of a job; final: the states of jobs that have ended. counts: of requests;
+    done: of those that ended.
     """
 
     max_response_bytes = MAX_BATCH_RESPONSE_BYTES
@@ -62,7 +62,6 @@ class BatchService(HostedServer, ABC):
     path = "batches"
     query = "limit=100"
     after = "after"
-    cancel_path = "/cancel"
     jobs = "data"
     id_field = "id"
     state: str
@@ -126,10 +125,6 @@ class BatchService(HostedServer, ABC):
             state=state,
             error=failure and failures.sanitize_failure(failure, self._secrets),
         )
-
-    async def cancel(self, job: str) -> None:
-        """Request the end of the job. Requests answered by then are billed and can be fetched."""
-        await self._object("POST", f"{self._job_path(job)}{self.cancel_path}", {})
 
     def _request_body(self, request: BatchRequest) -> dict[str, object]:
         """Return the body that a single request would have."""

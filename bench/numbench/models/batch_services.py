@@ -240,7 +240,6 @@ class GeminiBatchService(BatchService):
     takes_parameters = False
     query = "pageSize=100"
     after = "pageToken"
-    cancel_path = ":cancel"
     jobs = "operations"
     id_field = "name"
     state = "metadata.state"

@@ -10,15 +10,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from numbench.published import published_means, published_models
 from numbench.records import ProtocolName
 from numbench.reporting.comparisons import ALL, Comparisons, PairDifference, compare_values
 from numbench.reporting.names import level_rank
-from numbench.reporting.references import (
-    has_references,
-    published_means,
-    published_models,
-    read_references,
-)
+from numbench.reporting.references import has_references, read_references
 from numbench.reporting.tables.model import Estimate, Row, Table
 from numbench.reporting.values import Configuration, Measure, run_configurations
 from numbench.scoring import ScoredRun

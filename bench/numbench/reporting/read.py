@@ -7,10 +7,10 @@ from pathlib import Path
 
 from numbench.errors import BadInput, MissingTask
 from numbench.journal import find_runs, read_info
+from numbench.published import published_models
 from numbench.records import ProtocolName
 from numbench.reporting.data import ReportData
 from numbench.reporting.horizon_runs import order_runs, read_horizon_run
-from numbench.reporting.references import published_models
 from numbench.scoring import ScoredRun, score_run
 
 DEFAULT_RUNS = Path("results")

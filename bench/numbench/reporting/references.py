@@ -2,42 +2,25 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Collection, Mapping, Sequence
-from functools import cache
 from typing import Any
 
 from numbench.dataset.store import RELEASED_DATASETS, Dataset
 from numbench.errors import BadInput
-from numbench.reporting.values import Configuration, Measure, RunValues, TaskValues, task_values
+from numbench.published import published_means
+from numbench.reporting.values import Configuration, RunValues, TaskValues, task_values
 from numbench.resources import resource_folder
 from numbench.tasks import PAPER_TASKS
 
 DATASET = "paper"
 """The dataset whose questions the references answer."""
 
-_FILES: dict[Measure, str] = {
-    "score": "log_smape",
-    "exact_match": "exact_match",
-    "generated_tokens": "tokens",
-}
 _COLUMNS = ("exact_match", "log_smape", "generated_tokens", "cost")
 
 
 def has_references(dataset_sha256: str) -> bool:
     """Return whether there are references on the questions of a dataset."""
     return dataset_sha256 == RELEASED_DATASETS[DATASET]
-
-
-@cache
-def published_models() -> tuple[str, ...]:
-    """Return the display names of the paper's models, in its order."""
-    return tuple(dict.fromkeys(model for model, _ in published_means()))
-
-
-def published_scores(model: str, level: str) -> Mapping[str, float]:
-    """Return task → the published mean of a configuration; empty if it is not in the paper."""
-    return published_means().get((model, level), {}).get("score", {})
 
 
 def read_references(
@@ -93,27 +76,3 @@ def _values(
         for score, match in zip(own["log_smape"], own["exact_match"], strict=True)
     ]
     return task_values(dataset, task, own["item_id"], own)
-
-
-@cache
-def published_means() -> Mapping[tuple[str, str], dict[Measure, dict[str, float]]]:
-    """Return model and level → measure → task → the published mean."""
-    displays = {task.display: name for name, task in PAPER_TASKS.items()} | {"Sort": "sorting"}
-    known: dict[tuple[str, str], dict[Measure, dict[str, float]]] = {}
-    for measure, name in _FILES.items():
-        path = resource_folder("published") / f"frontier_{name}.csv"
-        if not path.is_file():
-            raise BadInput(f"{path}: the published table is missing; reinstall the package")
-        with path.open(encoding="utf-8", newline="") as file:
-            for row in csv.DictReader(file):
-                cells = known.setdefault((row["Model"], row["Reasoning"]), {})
-                cells[measure] = {
-                    displays[header]: float(text)
-                    for header, text in row.items()
-                    if header in displays and text
-                }
-    matches = {task for task, kind in PAPER_TASKS.items() if kind.metric == "exact_match"}
-    for cells in known.values():
-        scores = cells["score"]
-        cells["exact_match"] |= {task: scores[task] for task in matches if task in scores}
-    return known

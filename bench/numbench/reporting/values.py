@@ -211,7 +211,7 @@ class Configuration:
     dataset: str
     values: RunValues
     scored: ScoredRun | None = None
-    published: Mapping[Measure, Mapping[str, float]] = field(default_factory=dict)
+    published: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
 
     @property
     def name(self) -> str:

@@ -6,12 +6,10 @@ its command.
 
 from __future__ import annotations
 
-import csv
 import math
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -20,10 +18,9 @@ from numbench.models.catalogue import bundled_model, bundled_models
 from numbench.models.facts import USER_CATALOGUE
 from numbench.models.prices import fee_parameters
 from numbench.models.providers import find_provider
+from numbench.published import published_means
 from numbench.records import Completion, ItemSample
-from numbench.resources import resource_folder
 from numbench.runner.resolution import ResolvedRun
-from numbench.tasks import PAPER_TASKS
 
 CHARACTERS_PER_TOKEN = 3
 """A rough figure for prompts full of digits; no tokenizer is used."""
@@ -98,29 +95,16 @@ def published_tokens(model: str, level: str) -> dict[str, float]:
     if entry is None or level not in levels:
         return {}
     for other, request in levels.items():
-        if request == levels[level] and (entry.display, other) in _published():
-            return _published()[entry.display, other]
+        known = published_means().get((entry.display, other))
+        if request == levels[level] and known:
+            return known["generated_tokens"]
     return {}
 
 
 def published_configurations() -> tuple[tuple[str, str], ...]:
     """Return the paper's configurations as catalogue names and levels, in the paper's order."""
     names = {entry.display: entry.name for entry in bundled_models()}
-    return tuple((names[display], level) for display, level in _published())
-
-
-@cache
-def _published() -> dict[tuple[str, str], dict[str, float]]:
-    """Return mean generated tokens by (display name, level), then by task."""
-    names = {task.display: task.name for task in PAPER_TASKS.values()}
-    path = resource_folder("published") / "frontier_tokens.csv"
-    with path.open(encoding="utf-8", newline="") as file:
-        return {
-            (row.pop("Model"), row.pop("Reasoning")): {
-                names[header]: float(value) for header, value in row.items() if value
-            }
-            for row in csv.DictReader(file)
-        }
+    return tuple((names[display], level) for display, level in published_means())
 
 
 @dataclass

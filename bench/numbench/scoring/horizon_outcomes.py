@@ -9,7 +9,7 @@ from numbench.errors import BadInput
 from numbench.horizon import Limits
 from numbench.horizon.estimate import SizeOutcome, TaskHorizon, estimate_horizon
 from numbench.horizon.items import ItemSequences, parse_id
-from numbench.horizon.measurement import Outcome, Rejected, TaskMeasurement, outcome_of
+from numbench.horizon.measurement import Outcome, TaskMeasurement, outcome_of
 from numbench.horizon.sizes import task_sizes
 from numbench.journal import ROUNDS, Run, read_rounds, read_run
 from numbench.records import HorizonInfo, request_id
@@ -30,11 +30,6 @@ class TaskOutcomes(NamedTuple):
     def answered(self) -> list[SizeOutcome]:
         """The outcomes of the items that were answered."""
         return [each for each in self.outcomes.values() if isinstance(each, SizeOutcome)]
-
-    @property
-    def rejected(self) -> list[str]:
-        """The items that can never be answered."""
-        return [item for item, each in self.outcomes.items() if isinstance(each, Rejected)]
 
 
 def read_outcomes(run_folder: Path) -> dict[str, list[SizeOutcome]]:
