@@ -276,14 +276,12 @@ class PromptRef(Struct, frozen=True, kw_only=True):
 
     sha256: hash of all files of the prompt set. tasks: hash of the prompts of each task, empty if
     they are not known. working: whether the prompts let the model write text before its answer.
-    paraphrase_of: the prompt set whose meaning the wordings keep, empty for none.
     """
 
     name: str
     sha256: str
     tasks: dict[str, str] = {}
     working: bool = False
-    paraphrase_of: str = ""
 
     @property
     def label(self) -> str:

@@ -119,12 +119,7 @@ def test_wordings_and_forms(synthetic_data: ReportData, runs: dict[str, Configur
             close(known[key]["difference"], expected, 6)
             if section == "forms":
                 close(known[key]["consistent"], expected["consistency"])
-    spreads = {key.split("|")[1]: cells["difference"] for key, cells in known.items()
-               if cells["p"] is None}  # fmt: skip
-    assert spreads.keys() == GOLDEN["spreads"].keys()
-    assert len(known) == sum(len(GOLDEN[name]) for name in ("wordings", "forms", "spreads"))
-    for task, expected in GOLDEN["spreads"].items():
-        close(spreads[task], expected, 0.5)
+    assert len(known) == sum(len(GOLDEN[name]) for name in ("wordings", "forms"))
 
 
 def test_horizons_and_memory_tests(synthetic_data: ReportData) -> None:

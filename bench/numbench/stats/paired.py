@@ -18,8 +18,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from itertools import combinations
-from statistics import NormalDist
 from typing import NamedTuple
 
 import numpy as np
@@ -28,8 +26,6 @@ from scipy import special
 from numbench.stats.design import Column, Matrix, Stratum, sum_by_draw
 from numbench.stats.intervals import (
     ALPHA,
-    CONFIDENCE_LEVEL,
-    Z_TWO_SIDED,
     difference_intervals,
     difference_variances,
     mean_of_means,
@@ -248,43 +244,3 @@ def _gaffke_bound(values: Matrix, counted: Matrix, worst: Column) -> Column:
         is_likely = w + np.log(u / w) / w > -Z_ONE_SIDED
         low, high = np.where(is_likely, low, middle), np.where(is_likely, middle, high)
     return bound
-
-
-class Spread(NamedTuple):
-    """The largest minus the smallest mean of several columns, over the items that count in all.
-
-    n: the items. low, high: 95% interval of the spread of the true means.
-    """
-
-    n: int
-    value: float
-    low: float
-    high: float
-
-
-def spread_of_means(scores: Stratum, maximum: float = 100.0) -> Spread | None:
-    """Return the spread over the columns of `scores`, in [0, maximum]; None without common items.
-
-    The largest of several means exceeds the smallest even if all true means are equal. The
-    interval allows for that: it is from simultaneous intervals of all differences of two columns,
-    those of `difference_intervals` with Bonferroni's correction. The true spread is the largest
-    true difference, so it is at least the largest lower bound and at most the largest upper bound.
-    """
-    columns = scores.values.shape[1]
-    counted = np.asarray(~np.isnan(scores.values).any(axis=1))
-    n = int(np.count_nonzero(counted))
-    if n == 0:
-        return None
-    values = np.where(counted[:, None], scores.values, np.nan)
-    pairs = list(combinations(range(columns), 2))
-    differences = np.column_stack([values[:, i] - values[:, j] for i, j in pairs])
-    mean, low, high = difference_intervals([scores.with_values(differences)], maximum)
-    tail = (1 - CONFIDENCE_LEVEL) / (2 * len(pairs))
-    half = np.maximum(high - mean, mean - low) * NormalDist().inv_cdf(1 - tail) / Z_TWO_SIDED
-    means = values[counted].mean(axis=0)
-    return Spread(
-        n,
-        float(np.ptp(means)),
-        max(0.0, float(np.max(np.abs(mean) - half))),
-        min(maximum, float(np.max(np.abs(mean) + half))),
-    )

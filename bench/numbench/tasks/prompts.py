@@ -7,7 +7,7 @@ questions.toml      one table per task, one wording per operator, and these opti
   questions         "paper": the wordings of the set `paper` for the tasks without a table
   system            "paper": its system prompts; "none": no system prompt; omitted: own files
   working           true if the prompts let a model write text before its answer
-  paraphrase_of     the set whose meaning the wordings keep, for the prompt spread
+  paraphrase_of     the set whose meaning the wordings keep
 system/TASK.txt     the system prompt of one task, or
 system/GROUP.txt    of the tasks of a group (`Task.system_prompt`)
 """
@@ -152,7 +152,6 @@ class PromptSet:
             sha256=self.sha256,
             tasks={task: self._task_hash(task) for task in tasks},
             working=self.options.working,
-            paraphrase_of=self.options.paraphrase_of,
         )
 
     def _task_hash(self, task: str) -> str:
@@ -229,8 +228,8 @@ def load_prompt_set(name: str = PAPER) -> PromptSet:
 
 def expand_prompt_names(names: Sequence[str]) -> tuple[str, ...]:
     """Return the names with `paraphrases` replaced by the bundled paraphrases of the paper's."""
-    refs = [load_prompt_set(name).ref(()) for name in bundled_sets() if ALL_PARAPHRASES in names]
-    paraphrases = [ref.name for ref in refs if ref.paraphrase_of == PAPER]
+    bundled = [load_prompt_set(name) for name in bundled_sets() if ALL_PARAPHRASES in names]
+    paraphrases = [each.name for each in bundled if each.options.paraphrase_of == PAPER]
     expanded = (paraphrases if name == ALL_PARAPHRASES else [name] for name in names)
     return tuple(chain.from_iterable(expanded))
 

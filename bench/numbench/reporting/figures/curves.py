@@ -130,8 +130,7 @@ def _pass_at_k_of(data: ReportData, rows: Mapping[int, Sequence[Row]]) -> Figure
 
 
 def _variants(data: ReportData) -> Drawn:
-    # Spreads over wordings have no test.
-    effects = [row for row in data.rows(VARIANTS) if row.cells["p"] is not None]
+    effects = data.rows(VARIANTS)
     if not effects:
         return "no runs that differ only in the wording or form of the questions"
     families: dict[object, list[Row]] = {}

@@ -22,13 +22,12 @@ from numbench.reporting.tables.model import (
     Table,
     task_row,
 )
-from numbench.reporting.values import common_items, make_stratum, task_values
+from numbench.reporting.values import task_values
 from numbench.scoring import ScoredItem, ScoredRun
 from numbench.scoring.metrics import comparison_key
 from numbench.scoring.scored_run import item_groups
 from numbench.stats.design import Stratum
 from numbench.stats.multiple_testing import holm
-from numbench.stats.paired import spread_of_means
 from numbench.tasks import TASKS
 from numbench.transforms import Transform, find_transform, variant_of_run
 
@@ -40,9 +39,8 @@ _NOT_COMPARED = ("samples", "stream", "background", "few_shot_sha256")
 
 
 def _rows(data: ReportData) -> Iterator[Row]:
-    """Yield the effects of wordings, their spread, and the effects of forms."""
-    wordings = _families(data, "wording")
-    for reference, others in wordings:
+    """Yield the effects of wordings, then those of forms."""
+    for reference, others in _families(data, "wording"):
         effects = []
         for index in others:
             for task in (ALL, *data.tasks):
@@ -50,8 +48,6 @@ def _rows(data: ReportData) -> Iterator[Row]:
                 if known is not None and known.task == task:
                     effects.append(_effect("wording", data, index, reference, known))
         yield from _corrected(effects)
-    for reference, others in wordings:
-        yield from _spreads(data, reference, others)
     for reference, others in _families(data, "form"):
         yield from _corrected(
             [effect for index in others for effect in _compare_forms(data, index, reference)]
@@ -141,30 +137,6 @@ def _scored(data: ReportData, index: int) -> ScoredRun:
     return scored
 
 
-def _spreads(data: ReportData, reference: int, others: Sequence[int]) -> Iterator[Row]:
-    """Yield the spread of each task over the paper's wording and its paraphrases."""
-    chosen: dict[str, int] = {}
-    for index in (reference, *others):
-        prompt = _scored(data, index).info.prompt
-        if PAPER in (prompt.name, prompt.paraphrase_of):
-            chosen.setdefault(prompt.label, index)
-    tables = [data.runs[index].values.tasks for index in chosen.values()]
-    name = f"spread over {len(chosen)} wordings"
-    for task in data.tasks if len(chosen) > 1 else ():
-        if all(task in known for known in tables):
-            common = common_items([known[task] for known in tables])
-            first, scores = common[0], np.column_stack([one.score for one in common])
-            spread = spread_of_means(
-                make_stratum(task, scores, first.difficulty, first.operands, first.share_per_item)
-            )
-            if spread:
-                estimate = Estimate(spread.value, spread.low, spread.high)
-                cells: dict[str, Cell] = {
-                    "variant": name, "questions": spread.n, "difference": estimate, "p": None,
-                }  # fmt: skip
-                yield _row(data, reference, reference, task, cells)
-
-
 def _compare_forms(data: ReportData, run: int, reference: int) -> Iterator[Row]:
     """Yield the effects of a form on the questions that it changes."""
     transformed, plain = _scored(data, run), _scored(data, reference)
@@ -242,7 +214,7 @@ def _notes(data: ReportData) -> list[str]:
     """Say what the wordings are for, and what the forms are."""
     described: dict[str, str] = {}
     for row in data.rows(TABLE):
-        if row.cells["p"] is not None and row.run is not None:
+        if row.run is not None:
             scored, name = _scored(data, row.run), str(row.cells["variant"])
             variant = variant_of_run(scored.path, scored.info)
             if name == one_line(scored.info.transform or ""):
@@ -259,8 +231,7 @@ TABLE = Table(
     "variant minus score with the reference, on the questions that both answer (for a form: "
     "and that it changes), in points with its 95% interval. p: paired test with Holm's "
     "correction over the variants and tasks of the model and level. Consistent: both answers "
-    "agree, correct or not. Spread: the highest minus the lowest score over wordings of equal "
-    "meaning, with the interval of the spread of the true scores.",
+    "agree, correct or not.",
     (
         *TASK_COLUMNS[:2],
         Column("variant", "Variant"),
