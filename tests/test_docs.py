@@ -127,8 +127,8 @@ def test_the_costs_of_a_full_run_are_those_of_its_plan() -> None:
     assert len(rows) >= 5
     for model, reasoning, tokens, cost in rows:
         planned = numbench.plan(model=model, reasoning=reasoning)
-        assert planned.totals[0].generated_tokens is not None and planned.cost is not None
-        assert f"{planned.totals[0].generated_tokens / 1e6:.1f}" == tokens
+        assert planned.total.generated_tokens is not None and planned.cost is not None
+        assert f"{planned.total.generated_tokens / 1e6:.1f}" == tokens
         assert f"{planned.cost:.{len(cost.partition('.')[2])}f}" == cost
 
 

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
         load_horizons as load_horizons,
         load_scores as load_scores,
         measure_horizons as measure_horizons,
-        merge as merge,
         plan as plan,
         report as report,
         run as run,
@@ -35,7 +34,6 @@ if TYPE_CHECKING:
     from numbench.dataset.store import Dataset as Dataset
     from numbench.errors import BadInput as BadInput, NumbenchError as NumbenchError
     from numbench.horizon.estimate import TaskHorizon as TaskHorizon
-    from numbench.journal_merge import MergedRun as MergedRun
     from numbench.records import (
         Completion as Completion,
         Difficulty as Difficulty,
@@ -58,11 +56,10 @@ if TYPE_CHECKING:
 
 _NAMES = {
     "numbench.api": "arun audit compare generate load_dataset load_horizons load_scores"
-    " measure_horizons merge plan report run score show",
+    " measure_horizons plan report run score show",
     "numbench.dataset.store": "Dataset",
     "numbench.errors": "BadInput NumbenchError",
     "numbench.horizon.estimate": "TaskHorizon",
-    "numbench.journal_merge": "MergedRun",
     "numbench.records": "Completion Difficulty Failure Item Manifest Response RunInfo Score Usage",
     "numbench.runner": "Plan RunReport",
     "numbench.scoring": "ScoredRun",

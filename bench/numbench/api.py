@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from numbench.dataset.audit import AuditResult
-    from numbench.journal_merge import MergedRun
     from numbench.reporting.build import ReportResult
     from numbench.reporting.regression import Regression
 
@@ -251,18 +250,6 @@ def show(
     console = SafeConsole()
     for text in show_items(Path(run), item_filter, protocol):
         console.print(text, soft_wrap=True)
-
-
-def merge(runs: Iterable[PathLike], *, out: PathLike) -> MergedRun:
-    """Merge runs on different items, such as the shards of a run, into one run in `out`.
-
-    The runs must agree in everything that shapes an answer, and stay as they are.
-    `MergedRun.missing` counts requests without a response. Raises BadInput if the runs differ or
-    share a response, if one is still being written, or if `out` has responses.
-    """
-    from numbench.journal_merge import merge_runs
-
-    return merge_runs([Path(run) for run in runs], Path(out))
 
 
 def audit(source: PathLike) -> AuditResult:

@@ -47,7 +47,7 @@ def test_a_plan_has_requests_tokens_and_cost(dataset: Path, tmp_path: Path) -> N
     assert (minmax.task, minmax.requests, minmax.generated_tokens) == ("minmax", 5, 100)
     assert (addition.task, addition.generated_tokens) == ("addition", 105)
     assert planned.requests == 10
-    expected = (planned.totals[0].input_tokens * 1.25 + 205 * 10) / 1e6
+    expected = (planned.total.input_tokens * 1.25 + 205 * 10) / 1e6
     assert planned.cost == pytest.approx(expected)
     batch = plan(RunSpec("gpt-5", reasoning="minimal", dataset=dataset, batch=True))
     assert batch.cost == pytest.approx(expected / 2)
@@ -59,9 +59,9 @@ def test_a_plan_has_requests_tokens_and_cost(dataset: Path, tmp_path: Path) -> N
     # An unknown average or price makes an unknown cost.
     low = plan(RunSpec("gpt-5", reasoning="low", dataset=dataset))
     assert low.resolved.price is not None
-    assert (low.totals[0].generated_tokens, low.cost) == (None, None)
+    assert (low.total.generated_tokens, low.cost) == (None, None)
     kimi = plan(RunSpec("kimi-k2-0905", dataset=dataset))
-    assert (kimi.totals[0].generated_tokens, kimi.cost) == (5 * 12 + 5 * 13, None)
+    assert (kimi.total.generated_tokens, kimi.cost) == (5 * 12 + 5 * 13, None)
     # The bundled price is the provider's, not that of another server with its API.
     url = "http://127.0.0.1:1/v1"
     elsewhere = plan(RunSpec("gpt-5", reasoning="minimal", dataset=dataset, base_url=url))

@@ -108,7 +108,7 @@ def test_a_plan_counts_each_sample(dataset: Path, tmp_path: Path) -> None:
     planned = plan(RunSpec("gpt-5", reasoning="minimal", dataset=dataset, out=out, samples=5))
     assert (once.requests, planned.requests, planned.spec.samples) == (10, 50, 5)
     for name in ("input_tokens", "generated_tokens", "cost"):
-        assert getattr(planned.totals[0], name) == pytest.approx(5 * getattr(once.totals[0], name))
+        assert getattr(planned.total, name) == pytest.approx(5 * getattr(once.total, name))
     with serve(good) as server:
         spec = {"base_url": server.url, "dataset": dataset, "out": out}
         run_with(model=MODEL, limit=2, **spec, **SAMPLED)

@@ -45,8 +45,7 @@ class TaskPlan(NamedTuple):
     """What the open requests of one task take in total; None if unknown.
 
     input_tokens: estimated from the number of characters. generated_tokens: from the study's
-    published average for this model and level. cost: of both, in US dollars. case: what is assumed,
-    such as `h50 10`; empty for a run on a dataset.
+    published average for this model and level. cost: of both, in US dollars.
     """
 
     task: str
@@ -54,7 +53,6 @@ class TaskPlan(NamedTuple):
     input_tokens: float
     generated_tokens: float | None
     cost: float | None
-    case: str = ""
 
 
 def plan_task(

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 UNKNOWN = "unknown"
 
-_ASSUMED_HORIZONS = 10, 100
+_ASSUMED_HORIZON = 100
 """The h50 for which a measurement is estimated."""
 
 _TYPICAL_ITEMS = 110
@@ -84,30 +84,25 @@ class Plan(NamedTuple):
         return self.requests > 0 or self.items_in_jobs > 0
 
     @property
-    def totals(self) -> list[TaskPlan]:
-        """The sum of all tasks, for each case that is assumed; None where one task is unknown."""
-        return [
-            TaskPlan(
-                "all",
-                sum(row.requests for row in rows),
-                sum(row.input_tokens for row in rows),
-                _total(row.generated_tokens for row in rows if row.requests),
-                _total(row.cost for row in rows if row.requests),
-                case,
-            )
-            for case in dict.fromkeys(task.case for task in self.tasks) or ("",)
-            for rows in [[task for task in self.tasks if task.case == case]]
-        ]
+    def total(self) -> TaskPlan:
+        """The sum of all tasks; None where that of a task with requests is unknown."""
+        return TaskPlan(
+            "all",
+            sum(row.requests for row in self.tasks),
+            sum(row.input_tokens for row in self.tasks),
+            _total(row.generated_tokens for row in self.tasks if row.requests),
+            _total(row.cost for row in self.tasks if row.requests),
+        )
 
     @property
     def requests(self) -> int:
         """Number of requests to send, without retries."""
-        return self.totals[0].requests
+        return self.total.requests
 
     @property
     def cost(self) -> float | None:
         """Expected US dollars for all tasks with requests, None if unknown for one."""
-        return self.totals[0].cost
+        return self.total.cost
 
 
 def plan(spec: RunSpec) -> Plan:
@@ -145,7 +140,7 @@ def _plan(prepared: PreparedRun) -> Plan:
 def _plan_measurement(
     resolved: ResolvedRun, spec: HorizonSpec, published: Mapping[str, float], answered: int
 ) -> tuple[list[TaskPlan], list[str]]:
-    """Return what each task takes if its h50 has some values, and on what that is based.
+    """Return what each task takes if its h50 is 100, and on what that is based.
 
     Most questions are of sizes around h50.
     """
@@ -154,16 +149,16 @@ def _plan_measurement(
     requests = items * spec.samples
     assert isinstance(resolved.dataset, AskedItems)
     plans = []
-    for horizon in _ASSUMED_HORIZONS:
-        for name, sizes in resolved.sizes.items():
-            task, size = TASKS[name], [min(max(horizon, sizes[0]), sizes[-1])]
-            prefix = resolved.prefix_characters(name)
-            (prompt,) = prompt_tokens(task, size, resolved.dataset.items, prefix)
-            (answer,) = answer_tokens(task, size)
-            tokens = requests * prompt, requests * (answer + reasoning)
-            cost = resolved.expected_cost(*tokens)
-            plans.append(TaskPlan(name, requests, *tokens, cost, f"h50 {horizon}"))
+    for name, sizes in resolved.sizes.items():
+        task, size = TASKS[name], [min(max(_ASSUMED_HORIZON, sizes[0]), sizes[-1])]
+        prefix = resolved.prefix_characters(name)
+        (prompt,) = prompt_tokens(task, size, resolved.dataset.items, prefix)
+        (answer,) = answer_tokens(task, size)
+        tokens = requests * prompt, requests * (answer + reasoning)
+        plans.append(TaskPlan(name, requests, *tokens, resolved.expected_cost(*tokens)))
     notes = [
+        f"Assumed: half of the answers are correct at size {_ASSUMED_HORIZON}; the cost rises with "
+        "it.",
         f"Requests: typical for this precision; at most {spec.max_items:,} questions per task.",
         "Generated tokens: those of the answers, and the paper's mean reasoning for this\n"
         "model and level, if it is published.",
@@ -207,9 +202,8 @@ def plan_table(plans: Sequence[Plan]) -> RenderableType:
         variant = plan.resolved.info.variant_label.removeprefix("prompts ")
         level = plan.resolved.description.level
         names = [plan.spec.model, level, variant or "-"][: 2 + has_variants]
-        for row in (*plan.tasks, *plan.totals) if is_single else plan.totals[:1]:
-            name = TASKS[row.task].display if row.task in TASKS else "All"
-            task = f"{name}, if {row.case}" if row.case else name
+        for row in (*plan.tasks, plan.total) if is_single else (plan.total,):
+            task = TASKS[row.task].display if row.task in TASKS else "All"
             table.add_row(
                 *([task] if is_single else names),
                 f"{row.requests:,}",
@@ -292,7 +286,7 @@ def _price_notes(plan: Plan, price: Price) -> list[str]:
         + (f" Note: {note}." if note else "")
     ]
     if plan.cost is None and plan.requests:
-        read = format_dollars(plan.totals[0].input_tokens * price.input / 1e6)
+        read = format_dollars(plan.total.input_tokens * price.input / 1e6)
         generated = format_dollars(plan.requests * 1000 * price.output / 1e6)
         notes.append(
             f"Cost: about {read} for the input, and {generated} for each 1,000 tokens per answer."
@@ -304,7 +298,7 @@ def _price_notes(plan: Plan, price: Price) -> list[str]:
 
 def _cost_limit_note(plans: Sequence[Plan], max_cost: float) -> str:
     """Return whether a cost limit suffices for plans, and what it does not promise."""
-    costs, spent = [plan.totals[-1].cost for plan in plans], sum(plan.spent for plan in plans)
+    costs, spent = [plan.cost for plan in plans], sum(plan.spent for plan in plans)
     after = f" after the {format_dollars(spent)} already spent" if spent else ""
     note = f"--max-cost {max_cost:g}: suffices{after}, if the estimate is right."
     if spent + sum(cost or 0.0 for cost in costs) > max_cost:
