@@ -184,7 +184,6 @@ LOCAL = ("--model", "openai/x", "--base-url", "http://127.0.0.1:1/v1")
         ("show nowhere", "nowhere does not exist"),
         ("verify nowhere --repair --json", "cannot be used with --repair"),
         ("export --to inspect --out x", "name a run folder"),
-        ("export --to lm-eval --out x --source y", "--source are options of --to eval-results"),
         ("frobnicate", "frobnicate"),
         ("run --frobzz", "No such option: --frobzz (see numbench run --help)"),
     ],

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from rich.text import Text
 
 from numbench.errors import BadInput, printable
-from numbench.records import Answer, ProtocolName
+from numbench.records import Answer, ProtocolName, answer_text
 from numbench.reporting.digit_alignment import align_digits
 from numbench.scoring import ScoredItem, score_run, signature
 from numbench.scoring.scored_run import item_groups
@@ -98,7 +98,7 @@ def _item(row: ScoredItem, samples: int) -> Text:
     if score.parsed is not None:
         text.append_text(_comparison(score.parsed, item.answer))
     else:
-        text.append(f"  truth     {_answer_text(item.answer)}\n")
+        text.append(f"  truth     {printable(answer_text(item.answer))}\n")
         if response is not None:
             label = "error   " if response.error else "response"
             message = response.error.message if response.error else response.text
@@ -143,23 +143,19 @@ def _result_label(row: ScoredItem) -> str:
 def _comparison(answer: Answer, truth: Answer) -> Text:
     """Return truth and answer aligned, red from the first digit or element that differs."""
     if isinstance(answer, str) != isinstance(truth, str):
-        answer, truth = _answer_text(answer), _answer_text(truth)
+        answer, truth = answer_text(answer), answer_text(truth)
     shift, difference = align_digits(answer, truth)
-    text = Text(f"  truth     {' ' * max(0, -shift)}{_answer_text(truth)}\n")
+    text = Text(f"  truth     {' ' * max(0, -shift)}{printable(answer_text(truth))}\n")
     text.append(f"  answer    {' ' * max(0, shift)}")
-    shown = _visible(_answer_text(answer))
+    shown = _visible(answer_text(answer))
     if difference is None:
         return text.append(f"{shown}\n", style="green")
     if isinstance(answer, str):
         equal_length = max(0, difference - max(0, shift))
     else:
-        equal_length = len(_answer_text(answer[:difference]))
+        equal_length = len(printable(answer_text(answer[:difference])))
     text.append(shown[:equal_length], style="green")
     return text.append(f"{shown[equal_length:]}\n", style="bold red")
-
-
-def _answer_text(answer: Answer) -> str:
-    return printable(answer if isinstance(answer, str) else ", ".join(answer))
 
 
 def _visible(text: str) -> str:

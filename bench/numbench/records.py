@@ -23,6 +23,11 @@ Answer = str | tuple[str, ...]
 Scalar = str | int | float | bool | None
 
 
+def answer_text(answer: Answer) -> str:
+    """Return an answer as one text; a list as its numbers, separated by commas."""
+    return answer if isinstance(answer, str) else ", ".join(answer)
+
+
 class Difficulty(Struct, frozen=True):
     """Task difficulty δ ∈ ℕ₀ on decimal and on binary digits (paper, "Problem difficulty")."""
 

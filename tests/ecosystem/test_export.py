@@ -51,19 +51,6 @@ def test_datasets_are_exported_without_the_libraries(
         assert str(out) in capsys.readouterr().out
 
 
-def test_the_next_step_uploads_the_scores_of_a_run_to_its_model(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    run = runs.run(tmp_path / "run", runs.dataset(tmp_path), runs.all_right())
-    out = tmp_path / "my hub"
-    target = ("--to", "eval-results", "--benchmark", "lab/numbers")
-    assert export(monkeypatch, str(run), *target, "--out", str(out)) == 0
-    file, step = capsys.readouterr().out.splitlines()
-    assert file == f"{out}/.eval_results/numbench-tiny-minimal-paper.yaml"
-    folder = f"'{out}/.eval_results'"
-    assert step == f"next: hf upload OWNER/MODEL {folder} .eval_results --create-pr"
-
-
 def test_wrong_use_is_reported_in_one_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -72,13 +59,6 @@ def test_wrong_use_is_reported_in_one_line(
         ("v1 v2 --to lm-eval", "takes one dataset, not 2"),
         ("v7 --to huggingface", "no dataset 'v7'"),
         ("v1", "--to"),
-        ("--to eval-results", "name a run folder"),
-        ("RUN --to eval-results", "needs --benchmark OWNER/NAME"),
-        (
-            "v1 --to huggingface --revision a",
-            "--revision and --source are options of --to eval-results",
-        ),
-        ("RUN --to eval-results --benchmark b", "use OWNER/NAME"),
     ):
         assert export(monkeypatch, *arguments.split(), "--out", str(tmp_path / "out")) == 2
         error = capsys.readouterr().err

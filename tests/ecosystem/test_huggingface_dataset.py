@@ -8,10 +8,13 @@ from types import ModuleType
 import msgspec
 import pyarrow.parquet as pq
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from numbench.dataset.generate import generate
 from numbench.dataset.settings import DatasetSettings
 from numbench.dataset.store import Dataset, open_dataset
+from numbench.ecosystem.exported_items import yaml_string
 from numbench.ecosystem.huggingface import export_huggingface
 from numbench.errors import BadInput
 from numbench.records import Item
@@ -143,3 +146,10 @@ def test_foreign_readme_is_not_overwritten(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match="choose another --out"):
         export_huggingface(open_dataset("v1"), tmp_path)
     assert (tmp_path / "README.md").read_text() == "# My project\n"
+
+
+@given(st.text())
+def test_a_yaml_parser_reads_every_text(text: str) -> None:
+    yaml = pytest.importorskip("yaml", reason="pip install pyyaml")
+    read = yaml.safe_load(f"- notes: {yaml_string(text)}\n")[0]["notes"]
+    assert read == "".join(c if c.isprintable() else "?" for c in text)

@@ -50,11 +50,3 @@ def test_all_commands_agree_which_run_is_complete(
     compared = numbench("compare", "old", "new", code=fails)
     note = "Items answered by only one run: 1." if is_complete else f"{answered} previously"
     assert note in " ".join(compared.split())
-
-    target = ("--to", "eval-results", "--benchmark", "lab/own", "--out", "hub")
-    exported = numbench("export", "new", *target, code=0 if is_complete else 2)
-    if is_complete:
-        text = Path(tmp_path, exported.splitlines()[0]).read_text()
-        assert text.count(f"answered: {answered}") == 1
-    else:
-        assert f"task 'addition' has {answered} answers" in exported

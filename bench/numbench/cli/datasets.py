@@ -11,13 +11,13 @@ import typer
 
 from numbench.cli.options import console, plain_table, print_to_stderr
 from numbench.errors import NumbenchError
+from numbench.records import answer_text
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from numbench.dataset.audit import AuditResult
     from numbench.dataset.generate import FileProgress
-    from numbench.records import Answer
 
 
 def generate(
@@ -132,8 +132,8 @@ def _audit_view(result: AuditResult) -> Iterator[RenderableType]:
             yield Text(f"{TASKS[task].display}: {len(errors)} wrong", style="bold")
         for label, truth, error in errors:
             text = Text(f"  {Path(label.location).name}: {label.prompt}\n")
-            text.append(f"    label {_answer_text(label.answer)}\n", style="red")
-            text.append(f"    exact {_answer_text(truth)}", style="green")
+            text.append(f"    label {answer_text(label.answer)}\n", style="red")
+            text.append(f"    exact {answer_text(truth)}", style="green")
             yield text.append(
                 f"   relative error {'undefined' if error is None else f'{error:.1e}'}"
             )
@@ -151,13 +151,9 @@ def _write_audit_csv(result: AuditResult, path: Path) -> None:
     rows: list[tuple[object, ...]] = [names]
     for task, errors in result.wrong.items():
         for label, truth, error in errors:
-            answers = (_answer_text(label.answer), _answer_text(truth))
+            answers = (answer_text(label.answer), answer_text(truth))
             rows.append((task, label.location, label.prompt, *answers, error))
     jsonl.write_atomically(path, encode_csv(rows).encode())
-
-
-def _answer_text(answer: Answer) -> str:
-    return answer if isinstance(answer, str) else ", ".join(answer)
 
 
 def _next_command(tasks: Sequence[str], source: str | Path) -> str:

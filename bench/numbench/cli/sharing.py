@@ -10,7 +10,7 @@ from typing import Literal
 from numbench.cli.options import print_lines, print_to_stderr
 from numbench.errors import BadInput, NumbenchError
 
-ExportTarget = Literal["inspect", "lm-eval", "huggingface", "eval-results"]
+ExportTarget = Literal["inspect", "lm-eval", "huggingface"]
 
 
 def export(
@@ -18,9 +18,6 @@ def export(
     *,
     to: ExportTarget,
     out: Path,
-    benchmark: str | None = None,
-    revision: str | None = None,
-    source_: str | None = None,
 ) -> None:
     """Write runs or a dataset in the format of another tool.
 
@@ -29,39 +26,31 @@ def export(
       numbench export --to inspect --out logs results/RUN
       numbench export --to lm-eval --out tasks v1
       numbench export --to huggingface --out hub v1
-      numbench export --to eval-results --benchmark LAB/NAME --out hub results/RUN
 
     Writes to --out, and ends with the command that uses the result.
 
     Options:
-      source: Run folders (inspect, eval-results), or a dataset. [default: dataset v1]
+      source: Run folders (inspect), or a dataset. [default: dataset v1]
       to: inspect: runs as Inspect logs. lm-eval: a dataset as lm-evaluation-harness tasks.
-        huggingface: a dataset as Hugging Face dataset and benchmark. eval-results: the scores of
-        runs for a model repository on the Hugging Face hub.
+        huggingface: a dataset as Hugging Face dataset and benchmark.
       out (FOLDER): Folder to write.
-      benchmark (OWNER/NAME): eval-results: the benchmark's dataset on the hub.
-      revision (COMMIT): eval-results: the commit of that dataset.
-      source_ (URL): eval-results: where the report or responses are.
     """
     from numbench.dataset.store import open_dataset
     from numbench.jsonl import check_output_folder
 
     check_output_folder(out)
-    if to != "eval-results" and (benchmark or revision or source_):
-        raise BadInput("--benchmark, --revision and --source are options of --to eval-results")
-    if to in ("inspect", "eval-results"):
-        if not source:
-            raise BadInput(f"--to {to} exports runs: name a run folder, or a folder of runs")
-        runs = list(map(Path, source))
-    elif source and len(source) > 1:
-        raise BadInput(f"--to {to} takes one dataset, not {len(source)}")
-    else:
-        dataset = open_dataset(source[0] if source else "v1")
     if to == "inspect":
         from numbench.ecosystem.inspect_log import export_runs
 
-        print_lines(*export_runs(runs, out), f"next: inspect view --log-dir {out}")
-    elif to == "lm-eval":
+        if not source:
+            raise BadInput("--to inspect exports runs: name a run folder, or a folder of runs")
+        print_lines(*export_runs(list(map(Path, source)), out))
+        print(f"next: inspect view --log-dir {out}")
+        return
+    if source and len(source) > 1:
+        raise BadInput(f"--to {to} takes one dataset, not {len(source)}")
+    dataset = open_dataset(source[0] if source else "v1")
+    if to == "lm-eval":
         from numbench.ecosystem.lm_eval_harness import export_lm_eval
 
         group = export_lm_eval(dataset, out)
@@ -69,20 +58,11 @@ def export(
             f"{out}: {group}\nnext: lm_eval run --include_path {out} --tasks {group} "
             "--apply_chat_template --model MODEL --model_args ARGUMENTS"
         )
-    elif to == "huggingface":
+    else:
         from numbench.ecosystem.huggingface import export_huggingface
 
         print(f"{out}: {len(export_huggingface(dataset, out))} files")
         print(f"next: hf upload {shlex.join(['OWNER/NAME', str(out)])} . --repo-type dataset")
-    else:
-        from numbench.ecosystem import huggingface as hub
-
-        if benchmark is None:
-            raise BadInput("--to eval-results needs --benchmark OWNER/NAME: the dataset on the hub")
-        reference = hub.Benchmark(benchmark, revision, source_)
-        upload = ["OWNER/MODEL", str(out / hub.RESULTS_FOLDER), hub.RESULTS_FOLDER, "--create-pr"]
-        print_lines(*hub.export_eval_results(runs, reference, out))
-        print(f"next: hf upload {shlex.join(upload)}")
 
 
 def import_(

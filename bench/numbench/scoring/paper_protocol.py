@@ -14,7 +14,7 @@ import math
 import re
 from collections.abc import Iterable
 
-from numbench.records import Answer, Item, Response, RunInfo, Score, Status
+from numbench.records import Answer, Item, Response, RunInfo, Score, Status, answer_text
 from numbench.scoring.taxonomy import unparsed_status
 from numbench.tasks import TASKS
 
@@ -50,7 +50,7 @@ def score_paper(item: Item, response: Response | None, label: Answer | None = No
     """
     if response is None:
         return _score(item, "missing", None, False, 0.0)
-    truth = _as_text(item.answer if label is None else label)
+    truth = answer_text(item.answer if label is None else label)
     parsed = parse_paper(response.text, item.task)
     if parsed is None:
         return _score(item, unparsed_status(response), None, False, 0.0)
@@ -90,10 +90,6 @@ def _score(item: Item, status: Status, parsed: str | None, match: bool, log_smap
 
 def _has_log_smape(task: str) -> bool:
     return TASKS[task].metric == "log_smape"
-
-
-def _as_text(answer: Answer) -> str:
-    return answer if isinstance(answer, str) else ", ".join(answer)
 
 
 def _log_smape(parsed: str, truth: str) -> float:
