@@ -51,7 +51,7 @@ def test_the_catalogue_contains_the_papers_models() -> None:
 @pytest.mark.parametrize(
     ("model", "reasoning", "message"),
     [
-        ("gpt5", None, r"unknown model 'gpt5': did you mean gpt-5\? \(`numbench models`"),
+        ("gpt5", None, r"unknown model 'gpt5': did you mean gpt-5\? \(`numbench models PATTERN`"),
         ("checkpoint/", None, r"unknown model.*did you mean checkpoint/small or checkpoint/PATH\?"),
         ("checkpoint/x", None, "checkpoint/x: folder x does not exist"),
         ("hf/x", None, "hf/x: folder x does not exist"),
