@@ -14,6 +14,7 @@ import argparse
 import os
 import platform
 import random
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -21,6 +22,8 @@ from functools import partial
 from itertools import cycle, islice
 from pathlib import Path
 from typing import NamedTuple, TypeVar, get_args
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from numbench.dataset.store import Dataset, open_dataset, open_run_dataset
 from numbench.journal import read_run, write_run
