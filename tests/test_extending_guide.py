@@ -53,7 +53,8 @@ def write_package(folder: Path) -> None:
     blocks = BLOCK.findall((ROOT / "docs" / "extending.md").read_text(encoding="utf-8"))
     modules = {name: code for name, code in blocks if name.endswith(".py")}
     assert sorted(modules) == ["numbench_acme.py", "numbench_gcd.py"]
-    project = "\n".join(code for name, code in blocks if name == "pyproject.toml")
+    project, other = (code for name, code in blocks if name == "pyproject.toml")
+    project += other[other.index("[project.entry-points") :]
     build = "\n[tool.hatch.build.targets.wheel]\ninclude = ['*.py']\n"
     (folder / "pyproject.toml").write_text(project + build)
     assert len(modules["numbench_gcd.py"].splitlines()) <= 25

@@ -100,7 +100,9 @@ def _with_options_of(
         lines = (f"{each.name}: {helps[each.name].text}" for each in options_of(make))
         function.__name__ = function.__qualname__ = call.__name__
         function.__doc__ = "\n\n".join((getdoc(call) or "", *lines))
-        function.__signature__ = signature(make)  # type: ignore[attr-defined]
+        returned = signature(call).return_annotation
+        of_call = signature(make).replace(return_annotation=returned)
+        function.__signature__ = of_call  # type: ignore[attr-defined]
         return function
 
     return decorate

@@ -62,8 +62,8 @@ def _run_and_report(
 ) -> ReportResult:
     folders = []
     for model in models:
-        on_message(f"numbench run --model {model} --dataset {dataset}")
         folder = out / f"{model.replace('/', '-')}_{Path(dataset).name}"
+        on_message(f"numbench run --model {model} --dataset {dataset} --out {folder}")
         spec = RunSpec(model, dataset=dataset, out=folder)
         folders.append(run(spec, is_correct).path)
     on_message(f"numbench report {' '.join(map(str, folders))} --out {out / name}")

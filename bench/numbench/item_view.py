@@ -64,7 +64,8 @@ def show_items(
         if not shown:
             continue
         is_empty = False
-        counts = f"{len(shown)} of {len(scored.rows[task])} {unit}"
+        counts = f"{len(rows)} of {len(scored.rows[task])} {unit}"
+        counts += f", {len(shown)} shown" if len(shown) < len(rows) else ""
         heading = Text(f"{TASKS[task].display}: {counts}", style="bold")
         yield heading.append("\n  " + printable(signature(scored, task)), style="not bold dim")
         yield from (_item(row, samples) for row in shown)

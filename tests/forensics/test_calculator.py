@@ -46,6 +46,12 @@ def test_shortened_answer_agrees_with_both_values() -> None:
     ]
 
 
+def test_verdict_follows_from_the_bayes_factor() -> None:
+    wrong = [f"0.3000000000000000{digit}" for digit in range(1, 10) if digit != 4]
+    assert evidence_of(*wrong * 3).verdict == "no sign"
+    assert evidence_of(wrong[0]).verdict == "undecided"
+
+
 def test_repeated_error_is_not_strong_evidence() -> None:
     single = evidence_of("0.30000000000000004", *[WRONG] * 30).float64[0]
     common = evidence_of(*["0.30000000000000004"] * 20, *[WRONG] * 11).float64[0]

@@ -192,7 +192,7 @@ def test_a_plugin_whose_requests_cannot_be_stopped_gets_no_preview(
     assert run(replace(spec, on_progress=lambda now: None)).answered == len(sent) == 9
     assert not (tmp_path / "run" / REQUESTS).exists()
     for changes in ({"params": {"a": 1}}, {"headers": {"a": "b"}}):
-        with pytest.raises(BadInput, match="takes none of them: omit --"):
+        with pytest.raises(BadInput, match="without `inspects_requests`: omit --"):
             plan(replace(spec, **changes))
 
 

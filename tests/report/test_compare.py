@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
 from typing import Any
@@ -63,6 +64,14 @@ def test_a_run_as_good_as_before_passes(old: Path, tmp_path: Path, numbench) -> 
     assert sum("not significant" in line for line in lines) == 10
     assert "80% power, before Holm's correction" in " ".join(done.out.split())
     assert not (tmp_path / "results").exists()
+
+
+def test_other_settings_are_noted(old: Path, tmp_path: Path) -> None:
+    file = new(tmp_path, lambda t, n: n >= 2) / "run.json"
+    info = json.loads(file.read_text())
+    info["settings"]["temperature"] = 0.7
+    file.write_text(json.dumps(info))
+    assert "Settings differ: temperature None (old), 0.7 (new)." in compare(old, file.parent).notes
 
 
 def test_a_worse_task_fails_with_one_line(old: Path, tmp_path: Path, numbench) -> None:  # type: ignore[no-untyped-def]

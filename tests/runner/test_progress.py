@@ -141,7 +141,7 @@ def drawn(now: RunProgress, width: int = 80, ended: bool = False) -> list[str]:
 
 FOOTER = (
     "19.4 items/s · 1:23 elapsed · 1:27 remaining · 12 retries · "
-    "7 of 8 in flight · paused by the provider for 0:12 · 1,200 done earlier"
+    "7 in flight, limit 8 · paused by the provider for 0:12 · 1,200 done earlier"
 )
 
 

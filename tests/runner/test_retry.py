@@ -9,6 +9,8 @@ import pytest
 from numbench.errors import BadInput
 from numbench.journal import iter_responses, read_run
 from numbench.records import Response
+from numbench.reporting.read import read_report_data
+from numbench.reporting.warnings import AFFECTS_SCORES
 from numbench.runner.planning import plan
 from numbench.runner.progress import RunProgress
 from numbench.runner.spec import RunSpec
@@ -104,6 +106,8 @@ def test_a_truncated_answer_may_be_requested_with_another_token_limit(
     assert run.info.settings["max_tokens"] == 5
     retried = [r.extra for r in run.responses.values() if "retry_of" in r.extra]
     assert [(each["retry_of"], each["max_tokens"]) for each in retried] == [("truncated", 50)]
+    told = read_report_data([out], references=False).warnings[AFFECTS_SCORES]
+    assert any("asked again (--retry)" in each and "(1: Add 1)" in each for each in told)
 
 
 def test_without_a_new_token_limit_a_retry_keeps_that_of_the_run(

@@ -137,6 +137,19 @@ def test_difference_interval_of_matches_has_the_standard_error_of_bonett_and_pri
     assert (high[0] - low[0]) / 2 == pytest.approx(expected, rel=2e-3)
 
 
+def test_single_items_of_many_tasks_vary_as_much_as_they_can() -> None:
+    tasks = 20
+    strata = [stratum([0.0])] * tasks
+    *_, high = difference_intervals(strata)
+    # Of each single item the variance is 100², and two pseudo-items add 2 · 100² / 20².
+    assert high[0] == pytest.approx(Z * 100 * math.sqrt(1 / tasks + 2 / tasks**2))
+    low, high = (bound[0] / 100 for bound in mean_intervals([stratum([50.0])] * tasks)[1:])
+    # 20 values of 0.5 whose mean has the variance of 0 or 1, and a pseudo-item on either side.
+    squares = tasks / 4 + 1 / 2
+    effective = tasks * (tasks + 2) / 4 / squares
+    assert (low, high) == pytest.approx(wilson(effective / 2, effective))
+
+
 def _mean_of_strata(strata: list[Stratum]) -> tuple[float, float]:
     mean, low, high = mean_intervals(strata, 1.0)
     return float(mean[0]), float(high[0] - low[0])

@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
-_SEVERAL = " Several: one run each."
-
 
 class CommandWithPanels(TyperCommand):
     """A command whose help shows the options under the headings of their panels."""
@@ -98,9 +96,10 @@ def command(
         if each.kind is not Parameter.VAR_KEYWORD
     ]
     for each in options_of(kind) if kind else ():
-        if each.metadata["is_swept"] and not takes_lists:
-            metavar, help_text = helps[each.name]
-            helps[each.name] = Help(metavar.replace(",…", ""), help_text.replace(_SEVERAL, ""))
+        if each.metadata["is_swept"] and takes_lists:
+            sentence, *ending = re.split(r"(?= \[default)", helps[each.name].text)
+            several = "".join((sentence, " Several: one run each.", *ending))
+            helps[each.name] = Help(f"{helps[each.name].metavar},…", several)
         if each.name not in omit:
             default = (defaults or {}).get(each.name, _default(each))
             parameters.append(_parameter_of_field(each, helps[each.name], default))

@@ -107,7 +107,7 @@ def _regression_table(result: Regression) -> Table:
 
     margin = result.margin
     change = "New - old" if result.measure == "scores" else "New / old"
-    last = ("p", "Verdict") if margin is None else ("At least", f"Regression > {margin:g}")
+    last = ("Holm p", "Verdict") if margin is None else ("At least", f"Regression > {margin:g}")
     table = plain_table("<>>>><", "Task", "Old", "New", change, *last, no_wrap=True)
     for task in result.tasks:
         value, verdict = f"{task.p:.2g}", _VERDICTS.get(task.verdict, (task.verdict, ""))

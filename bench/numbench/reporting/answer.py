@@ -8,6 +8,7 @@ from numbench.reporting.comparisons import ALL, NOT_SIGNIFICANT, PairDifference
 from numbench.reporting.data import Configuration, DatasetGroup, ReportData
 from numbench.reporting.references import DATASET
 from numbench.reporting.tables.model import Estimate
+from numbench.stats.intervals import ALPHA
 
 BASELINE_PREFIX = "baseline/"
 """Prefix of the models that compute answers in this process, without generating tokens."""
@@ -120,8 +121,11 @@ def _distance(side: str, one: PairDifference) -> str:
     )
     if one.verdict != NOT_SIGNIFICANT:
         return text
-    correction = " after correction for several comparisons" if low * high > 0 else ""
-    return f"{text}, {NOT_SIGNIFICANT}{correction}"
+    why = ""
+    if low * high > 0:
+        corrected = " after correction for several comparisons"
+        why = corrected if one.p <= ALPHA else " by the paired test"
+    return f"{text}, {NOT_SIGNIFICANT}{why}"
 
 
 def _price(data: ReportData, run: Configuration) -> str:

@@ -82,7 +82,6 @@ def find_run_folders(
         return found
     if len(folders) < len(found):
         on_message(
-            f"the demo's runs in {DEMO_RUNS} are not included; to include them: "
-            f"numbench report {DEFAULT_RUNS}"
+            f"the demo's runs in {DEMO_RUNS} are left out; all runs: numbench report {DEFAULT_RUNS}"
         )
     return folders

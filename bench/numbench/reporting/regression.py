@@ -27,6 +27,9 @@ from numbench.stats.multiple_testing import holm
 from numbench.tasks.prompts import changed_prompts
 from numbench.transforms import NO_TRANSFORM
 
+_SETTINGS = ("temperature", "max_tokens", "structured", "few_shot", "params")
+"""Settings of a run whose differences are noted; others differ between models anyway."""
+
 
 class ComparedTask(NamedTuple):
     """The new run compared with the old one on one task, or on the mean over tasks (`ALL`).
@@ -216,12 +219,16 @@ def _detectable(differences: Sequence[PairDifference], margin: float | None) -> 
     if known:
         (least, least_task), (most, most_task) = min(known), max(known)
         yield (
-            "Minimum detectable difference (80% power, before Holm's correction): from "
-            f"{least:.1f} ({least_task}) to {most:.1f} ({most_task}) points."
+            "Minimum detectable difference (80% power, before Holm's correction): "
+            f"{_range(f'{least:.1f} ({least_task})', f'{most:.1f} ({most_task})')} points."
         )
     few = [one.task for one in differences if one.task != ALL and one.detectable is None]
     if few:
         yield f"Too few items to detect any difference: {', '.join(map(task_name, few))}."
+
+
+def _range(least: str, most: str) -> str:
+    return least if least == most else f"from {least} to {most}"
 
 
 def _gaps(old: dict[str, _Items], new_run: ScoredRun) -> Iterator[str]:
@@ -267,6 +274,10 @@ def _notes(
     ):
         if before != after:
             yield f"{what} differ: {before} (old), {after} (new)."
+    for name in _SETTINGS:
+        one, two = (info.settings.get(name) for info in (old_info, new_info))
+        if one != two:
+            yield f"Settings differ: {name} {one} (old), {two} (new)."
     if changed_prompts(old_info.prompt, new_info.prompt):
         yield f"Prompts differ: {old_info.prompt.name} (old), {new_info.prompt.name} (new)."
 

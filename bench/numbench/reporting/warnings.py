@@ -30,7 +30,7 @@ _MAX_CONVENTION_GAIN = 1.0
 """A score depends on a convention if accepting another adds more than this many points."""
 
 _STATUSES: dict[Status, str] = {
-    "unparseable": "answers in which no number could be read",
+    "unparseable": "answers that could not be read",
     "empty": "empty answers",
     "truncated": "answers cut off at the token limit",
     "refused": "refused answers",
@@ -83,6 +83,12 @@ def _score_texts(run: Configuration) -> Iterator[str]:
     rows = (row for task in run.cells for row in scored.rows[task])
     for warning in drift_warnings(row.response for row in rows if row.response is not None):
         yield f"{warning}."
+    retried = {task: sum(_is_second_answer(row) for row in scored.rows[task]) for task in run.cells}
+    if any(retried.values()):
+        yield (
+            "answers to questions asked again (--retry), whose first answer was empty, cut off or "
+            f"refused and does not count ({_per_task(retried)})."
+        )
     unit = "questions" if info.samples == 1 else "samples"
     for status, noun in _STATUSES.items():
         counts = {task: cell.statuses.get(status, 0) for task, cell in run.cells.items()}
@@ -148,6 +154,12 @@ def _information(run: Configuration) -> Iterator[str]:
     else:
         excluded = " or with one that the paper excluded" if scored.protocol == "paper" else ""
         yield f"responses without a token count{excluded} ({_per_task(unknown)})."
+
+
+def _is_second_answer(row: ScoredItem) -> bool:
+    """Return whether a model had a second chance after an answer that is none."""
+    response = row.response
+    return bool(response and response.extra.get("retry_of") in ("empty", "truncated", "refused"))
 
 
 def _is_read_but_cut_off(row: ScoredItem) -> bool:

@@ -414,7 +414,7 @@ def _footer(progress: RunProgress, ended: bool) -> list[str]:
     if progress.overall.errors:
         parts.append(f"{progress.overall.errors:,} failed")
     if not ended and progress.concurrency_limit:
-        parts.append(f"{progress.in_flight} of {progress.concurrency_limit} in flight")
+        parts.append(f"{progress.in_flight} in flight, limit {progress.concurrency_limit}")
     if not ended and progress.pause_seconds:
         pause = format_duration(max(progress.pause_seconds, 1.0))
         parts.append(f"paused by the provider for {pause}")

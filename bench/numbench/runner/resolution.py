@@ -189,7 +189,7 @@ def describe(spec: RunSpec) -> ModelDescription:
 def resolve(spec: RunSpec, description: ModelDescription) -> ResolvedRun:
     """Look up what `spec` refers to, for the model with this `description`.
 
-    Raises BadInput for wrong arguments.
+    Raises BadInput for wrong values.
     """
     _check_options(spec, description)
     changes = {
@@ -271,7 +271,7 @@ def _check_options(spec: RunSpec, description: ModelDescription) -> None:
         ),
         (
             not description.provider.inspects_requests,
-            "has a provider that takes none of them",
+            "has a provider without `inspects_requests`",
             "params headers",
         ),
     )

@@ -163,19 +163,17 @@ class RunSpec:
 
     Options:
       model (NAME): A name from `numbench models`, or a route like openai/NAME.
-      reasoning (LEVEL,…): Reasoning level, such as none, low or max, or a number of reasoning
-        tokens; needed if the model has more than one level. Several: one run each.
+      reasoning (LEVEL): Reasoning level, such as none, low or max, or a number of reasoning
+        tokens; needed if a named model has more than one level.
       dataset (NAME|FOLDER): Name or folder of a dataset. With `paper`, the paper's questions,
         reports compare the run question by question with thirteen published configurations.
       tasks (A,B|all): Tasks, separated by commas. [default: all]
       limit (N): Only the first N questions per task. [default: all]
       shard (I/N): Only part I of N of each task's questions, to share a run between machines. Join
         the parts with numbench merge. [default: all]
-      prompts (SET,…): Prompt set, or its folder: paper, explicit, steps, minimal, paraphrases, …
-        Several: one run each.
-      transform (NAME,…): Ask the questions in another form: grouping, scientific, plus,
-        trailing-zeros, decimal-comma, swap, negate, scale3, … Several: one run each. [default:
-        none]
+      prompts (SET): Prompt set, or its folder: paper, explicit, steps, minimal, paraphrases, …
+      transform (NAME): Ask the questions in another form: grouping, scientific, plus,
+        trailing-zeros, decimal-comma, swap, negate, scale3, … [default: none]
       few_shot (N): Worked examples before each question, from the validation split.
       samples (K): Ask for K answers to each question, to measure how they vary.
       temperature (T): Sampling temperature. [default: 0, if the model accepts one]
@@ -245,6 +243,8 @@ class RunSpec:
             object.__setattr__(self, "reasoning", f"{int(self.reasoning)}-tokens")
         retry = listed_values(self.retry) if isinstance(self.retry, str) else self.retry
         object.__setattr__(self, "retry", frozenset(retry))
+        if isinstance(self.tasks, str):
+            object.__setattr__(self, "tasks", parse_tasks(self.tasks))
         for each in options_of(type(self)):
             _check_bounds(each, getattr(self, each.name))
         if self.samples > MAX_SAMPLES:

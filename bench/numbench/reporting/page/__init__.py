@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
@@ -85,7 +86,7 @@ def render_page(
             items=items,
             limits=(MAX_TEXT_LENGTH, MAX_REASONING_LENGTH),
             page_data=json_block(_page_data(data, items.responses)),
-            signatures=list(dict.fromkeys(_signatures(data))),
+            signatures=list(_signatures(data)),
         )
     )
 
@@ -144,11 +145,15 @@ def _page_data(data: ReportData, responses: int) -> dict[str, object]:
 
 
 def _signatures(data: ReportData) -> Iterator[str]:
+    """Yield the signatures of each run, with its name and the tasks that a signature is for."""
     for run in data.runs:
+        assert run.scored
+        tasks = defaultdict[str, list[str]](list)
         for task in run.cells:
-            assert run.scored
-            yield signature(run.scored, task)
-    yield from (run.signature for run in data.horizons)
+            tasks[signature(run.scored, task)].append(TASKS[task].display)
+        for text, names in tasks.items():
+            yield f"{run.label}, {', '.join(names)}: {text}"
+    yield from (f"{run.label}: {run.signature}" for run in data.horizons)
 
 
 def page_heading(data: ReportData) -> tuple[str, str]:
