@@ -210,14 +210,13 @@ def perplexity(
         int | None,
         typer.Option(min=1, metavar="N", help="Use at most this many tokens. [default: all]"),
     ] = None,
-    json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """Measure how well a small model predicts the documents that are never trained on.
 
     \b
     Examples:
       bittoken perplexity results/training/multi-bittoken/checkpoint data/fineweb
-      bittoken perplexity my-model data/fineweb --tokens 100000 --json
+      bittoken perplexity my-model data/fineweb --tokens 100000
 
     Prints the perplexity of all tokens, and of the tokens that are neither a number nor a part of
     one. A number token counts as one token, whatever its value. Encodings differ in their tokens,
@@ -227,10 +226,6 @@ def perplexity(
     from bittoken.evaluation import text_perplexity
 
     result = text_perplexity(model, text, tokens)
-    if json:
-        content = {"model": model, "text": str(text), **result._asdict()}
-        print(msgspec.json.encode(content).decode())
-        return
     both, of_text = (
         "unknown" if value is None else f"{value:,.4g}"
         for value in (result.perplexity, result.text_perplexity)

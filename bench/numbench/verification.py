@@ -59,14 +59,6 @@ class Verification(NamedTuple):
         """Whether there is no error. Warnings do not make a run invalid."""
         return all(finding.severity != "error" for finding in self.findings)
 
-    def as_json(self) -> dict[str, object]:
-        """Return the object that `numbench verify --json` prints for the run."""
-        return {
-            "run": self.path.as_posix(),
-            "valid": self.is_valid,
-            "findings": [finding._asdict() for finding in self.findings],
-        }
-
 
 def verify(
     runs: Sequence[Path],

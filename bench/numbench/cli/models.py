@@ -92,9 +92,7 @@ def _models_table(pattern: str) -> RenderableType:
 
 
 def _matches(name: str, pattern: str) -> bool:
-    if any(character in pattern for character in "*?["):
-        return fnmatchcase(name.lower(), f"*{pattern.lower()}*")
-    return pattern.lower() in name.lower()
+    return fnmatchcase(name.lower(), f"*{pattern.lower()}*")
 
 
 def _prices(route: str) -> tuple[str, str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from numbench.cli.options import console, plain_table, print_lines, print_to_stderr
+from numbench.cli.options import console, plain_table, print_to_stderr
 from numbench.errors import NumbenchError
 from numbench.records import PAPER, ProtocolName
 from numbench.runner.spec import listed_values, parse_tasks
@@ -137,12 +137,11 @@ def show(
       numbench show results/RUN --wrong --tasks mean --limit 5
       numbench show results/RUN --kind carry --kind swap
       numbench show results/RUN --item addition-9d0c
-      numbench show results                              the runs in a folder
 
     Prints to the terminal and writes no files.
 
     Options:
-      run: Run folder. For a folder of runs, their names are listed.
+      run: Run folder.
       wrong: Only wrong answers.
       tasks (A,B|all): Tasks, separated by commas.
       kind (KIND): Only this kind of error (see docs/scoring.md). Repeatable.
@@ -153,15 +152,11 @@ def show(
         formats are read too. paper: the paper's scoring.
     """
     from numbench.item_view import ItemFilter, show_items
-    from numbench.journal import find_runs
+    from numbench.reporting.regression import run_folder
 
-    runs = find_runs([run])
-    if run not in runs:
-        print_lines(*runs, f"next: numbench show {runs[0]}")
-        return
     item_filter = ItemFilter(parse_tasks(tasks), wrong, kind, difficulty, item, limit)
     terminal = console()
-    for text in show_items(run, item_filter, protocol):
+    for text in show_items(run_folder(run), item_filter, protocol):
         terminal.print(text, soft_wrap=True)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shlex
 from pathlib import Path
 from typing import Literal
@@ -90,9 +89,7 @@ def import_(
     print(f"next: numbench report {out}")
 
 
-def verify(
-    runs: list[Path], *, repair: bool = False, complete: bool = False, json_: bool = False
-) -> None:
+def verify(runs: list[Path], *, repair: bool = False, complete: bool = False) -> None:
     """Check that runs are complete, intact and plausible.
 
     Checks every line of the journal, the hashes of questions and prompts, that questions are
@@ -103,7 +100,6 @@ def verify(
     Examples:
       numbench verify results/RUN
       numbench verify submissions --complete   for a leaderboard
-      numbench verify submissions --json
       numbench verify results/RUN --repair   keep what can be read
 
     With --repair, only damaged lines are repaired; the run requests again what is lost.
@@ -113,20 +109,17 @@ def verify(
       runs: Run folders, or folders of runs.
       repair: Keep every readable line, and back up the original.
       complete: Fail for runs that do not answer 99% of each task of their dataset.
-      json_: Print the findings as JSON.
     """
     if repair:
-        if json_ or complete:
-            raise BadInput("--json and --complete cannot be used with --repair")
+        if complete:
+            raise BadInput("--complete cannot be used with --repair")
         for run in runs:
             _repair(run)
         return
     from numbench.verification import verify as verify_runs
 
     results = verify_runs(runs, on_progress=print_to_stderr, require_complete=complete)
-    if json_:
-        print(json.dumps([result.as_json() for result in results], indent=2))
-    for result in () if json_ else results:
+    for result in results:
         print_lines(f"{result.path}: {'valid' if result.is_valid else 'NOT VALID'}")
         for severity, check, text in result.findings:
             print_lines(f"  {severity:<8} {check:<12} {text}")
@@ -150,7 +143,6 @@ def leaderboard(
     *,
     published: bool = True,
     out: Path = Path("leaderboard"),
-    title: str | None = None,
     repository: str | None = None,
 ) -> None:
     """Write a leaderboard: a static web site of runs.
@@ -171,17 +163,15 @@ def leaderboard(
       published: Also show the paper's published scores, if all runs are on its questions or v1.
         [default: yes]
       out (FOLDER): Folder to write: new, or an earlier site.
-      title (TEXT): Heading of the first page.
       repository (URL): Where runs are submitted; linked.
     """
-    from numbench.leaderboard import DEFAULT_TITLE, write_leaderboard
+    from numbench.leaderboard import write_leaderboard
 
     site = write_leaderboard(
         runs,
         out,
         published=published,
         on_progress=print_to_stderr,
-        title=title or DEFAULT_TITLE,
         repository=repository,
     )
     print(f"{site.out}: {_count(site.runs, 'run') if site.runs else 'no runs yet'}, ", end="")

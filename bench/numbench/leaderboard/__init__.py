@@ -35,7 +35,7 @@ from numbench.reporting.tables.render import csv
 from numbench.scoring import signature
 from numbench.tasks import TASKS
 
-DEFAULT_TITLE = "How well do language models compute with numbers?"
+_HEADING = "How well do language models compute with numbers?"
 
 _WEB = Path(__file__).parent / "web"
 _FIGURES = ("horizons", "pareto_tokens", "radar", "pareto_cost", "horizon_curves")
@@ -79,14 +79,13 @@ def write_leaderboard(
     out: Path = Path("leaderboard"),
     published: bool = True,
     on_progress: Callable[[str], None] = lambda message: None,
-    title: str = DEFAULT_TITLE,
     repository: str | None = None,
 ) -> Leaderboard:
     """Score runs under the protocol `exact` and write a site of static files to `out`.
 
     runs: folders that are runs or contain some; an empty folder makes a site without runs.
-    published: whether the paper's values are shown too, marked as such and without a rank. title:
-    heading of the first page. repository: URL where runs are submitted.
+    published: whether the paper's values are shown too, marked as such and without a rank.
+    repository: URL where runs are submitted.
 
     Raises BadInput if a run cannot be read, or if `out` has files of something else.
     """
@@ -119,7 +118,7 @@ def write_leaderboard(
     )
     files["data/checksums.txt"] = "".join(checksums).encode()
     on_progress("writing pages")
-    pages = dict(_pages(parts, tables, figures, _renderer(title, repository)))
+    pages = dict(_pages(parts, tables, figures, _renderer(repository)))
     for address, page in pages.items():
         files[address] = page.encode()
     for address, content in files.items():
@@ -232,7 +231,7 @@ def _pages(
             yield f"models/{names[number]}.html", page
 
 
-def _renderer(title: str, repository: str | None) -> Callable[..., str]:
+def _renderer(repository: str | None) -> Callable[..., str]:
     """Return a function of template and variables."""
     templates = environment(_WEB, WEB)
     style = read_web(STYLES[:1]) + read_web(("site.css",), _WEB)
@@ -242,7 +241,7 @@ def _renderer(title: str, repository: str | None) -> Callable[..., str]:
         "version": __version__,
         "style": Markup(style),
         "policy": content_security_policy(style, ""),
-        "heading": title,
+        "heading": _HEADING,
         "repository": repository,
         "paper_url": PAPER_URL,
     }

@@ -33,9 +33,6 @@ LOG_INTERVAL_SECONDS = 30.0
 FIRST_LINE_DELAY_SECONDS = 2.0
 """Seconds without results after which the progress is first shown."""
 
-SLOW_ITEMS_PER_SECOND = 0.1
-"""Below this rate, in items per second, the rate is shown per minute."""
-
 _MAX_FAILURE_CHARACTERS = 150
 
 
@@ -406,7 +403,7 @@ def _footer(progress: RunProgress, ended: bool) -> list[str]:
     remaining = progress.remaining_seconds
     parts = [f"{progress.complete} of {len(horizons)} tasks complete"] if horizons else []
     parts += [progress.note] if progress.note else []
-    parts += [_format_rate(progress.rate)] if progress.rate else []
+    parts += [f"{60 * progress.rate:,.0f} questions/min"] if progress.rate else []
     parts.append(f"{format_duration(progress.seconds)} elapsed")
     if not ended and not horizons and remaining is not None:
         parts.append(f"{format_duration(remaining)} remaining")
@@ -433,10 +430,6 @@ def _percent(task: TaskProgress) -> str:
     if accuracy in (0.0, 1.0):
         return f"{accuracy:.0%}"
     return f"{min(max(100 * accuracy, 0.1), 99.9):.1f}%"
-
-
-def _format_rate(rate: float) -> str:
-    return f"{rate:,.1f} items/s" if rate >= SLOW_ITEMS_PER_SECOND else f"{rate * 60:.1f} items/min"
 
 
 def format_duration(seconds: float) -> str:
