@@ -82,8 +82,8 @@ def test_inspect_finds_the_task_by_its_name(
 
 def test_inspect_lists_the_task() -> None:
     pytest.importorskip("inspect_ai", reason="pip install 'numbench[inspect]'")
-    (task,) = json.loads(run_module(PACKAGE, "inspect_ai list tasks ecosystem --json"))
-    assert (task["file"], task["name"]) == ("ecosystem/inspect_task.py", "numbench/v1")
+    (task,) = json.loads(run_module(PACKAGE.parent, "inspect_ai list tasks numbench --json"))
+    assert (task["file"], task["name"]) == ("numbench/ecosystem/inspect_task.py", "numbench/v1")
 
 
 def test_inspect_evaluates_with_epochs_a_limit_and_its_cache(
