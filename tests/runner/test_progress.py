@@ -140,7 +140,7 @@ def drawn(now: RunProgress, width: int = 80, ended: bool = False) -> list[str]:
 
 
 FOOTER = (
-    "1,162 questions/min · 1:23 elapsed · 1:27 remaining · 12 retries · "
+    "1,162 answers/min · 1:23 elapsed · 1:27 remaining · 12 retries · "
     "7 in flight, limit 8 · paused by the provider for 0:12 · 1,200 done earlier"
 )
 
@@ -183,10 +183,10 @@ def test_notes_and_failures_are_shown_without_control_characters() -> None:
 def test_a_line_has_counts_accuracy_tokens_and_cost() -> None:
     values = "50.0% correct · 12,345 tokens each · $111.11"
     assert progress_line(progress()) == f"2,808/4,500 done · {values} · {FOOTER}"
-    assert "2 questions/min" in progress_line(progress(done=134, seconds=240.0))
+    assert "2 answers/min" in progress_line(progress(done=134, seconds=240.0))
     # At the end the rate is the mean and no time remains.
     assert progress_line(progress(done=500, seconds=100.0), ended=True).endswith(
-        " · $111.11 · 1,980 questions/min · 1:40 elapsed · 12 retries · 1,200 done earlier"
+        " · $111.11 · 1,980 answers/min · 1:40 elapsed · 12 retries · 1,200 done earlier"
     )
     line = progress_line(measurement(2))
     assert line.startswith("96 answered · 43.8% correct · 2,572 tokens each · $2.5000 · ")

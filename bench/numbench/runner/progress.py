@@ -403,7 +403,7 @@ def _footer(progress: RunProgress, ended: bool) -> list[str]:
     remaining = progress.remaining_seconds
     parts = [f"{progress.complete} of {len(horizons)} tasks complete"] if horizons else []
     parts += [progress.note] if progress.note else []
-    parts += [f"{60 * progress.rate:,.0f} questions/min"] if progress.rate else []
+    parts += [f"{60 * progress.rate:,.0f} answers/min"] if progress.rate else []
     parts.append(f"{format_duration(progress.seconds)} elapsed")
     if not ended and not horizons and remaining is not None:
         parts.append(f"{format_duration(remaining)} remaining")
