@@ -25,6 +25,8 @@ from numbench.reporting.tables.render import markdown
 from numbench.reporting.terminal import terminal_report
 from numbench.reporting.warnings import AFFECTS_SCORES
 from numbench.safe_console import SafeConsole
+from numbench.tasks import PAPER_TASKS
+from tests.report import large_runs
 from tests.report.synthetic import add_task, write_plugin_run
 
 
@@ -274,3 +276,14 @@ def test_names_of_other_people_are_text_in_every_format(
         assert "<script>alert" not in (result.out / path).read_text()
     assert "<script>" not in result._repr_markdown_()
     assert "\x1b" not in on_screen(result.data)
+
+
+def test_a_difference_outside_of_noise_may_be_denied_by_the_paired_test(tmp_path: Path) -> None:
+    """One run is right in five tasks, the other in four: a narrow interval, and a large p."""
+    data = large_runs.dataset(tmp_path)
+    five = list(PAPER_TASKS)[:5]
+    one = large_runs.run(tmp_path / "one", data, lambda t, n: t in five, limit=20)
+    two = large_runs.run(tmp_path / "two", data, lambda t, n: t not in five, limit=20)
+    (found,) = answers(read_report_data([one, two], references=False))
+    (sentence,) = (text for text in found.sentences if text.startswith("Nearest worse: two"))
+    assert "not significantly different by the paired test" in sentence
