@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import binascii
 import hashlib
 import json
 import os
@@ -10,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import quote, unquote, urlsplit
+from urllib.request import getproxies
 
 from numbench.errors import BadInput
 
@@ -22,6 +24,7 @@ _UUID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 _SAME_KIND = re.compile(r"[a-z]+|[A-Z]+|[0-9]+")
 _MIN_CHANGES = 3
 _HEADER_PART = re.compile(r"[^\s,;=\"]+")
+_PROXY_PASSWORD = re.compile(r"(?:.*?://)?[^:/@]*:(.+)@")
 
 
 class EnvironmentKey(NamedTuple):
@@ -60,7 +63,8 @@ def known_secrets(
     ]
     in_path = [unquote(segment) for segment in secret_segments(base_url or "")]
     values = [part for value in headers for part in (value, *_HEADER_PART.findall(value))]
-    secrets = {*own, *in_path, *filter(_may_be_secret, (*named, *values))}
+    values += [part for value in headers for part in _basic_credentials(value)]
+    secrets = {*own, *in_path, *filter(_may_be_secret, (*named, *values)), *_proxy_passwords()}
     forms = {form for secret in secrets for form in _encoded_forms(secret)}
     # Longest first, because one secret may be part of another.
     return tuple(sorted(forms, key=lambda form: (-len(form), form)))
@@ -72,6 +76,24 @@ def mask_secrets(text: str, secrets: Sequence[str]) -> str:
         if secret in text:
             text = text.replace(secret, "[key]")
     return text
+
+
+def _basic_credentials(header: str) -> list[str]:
+    """Return the credentials in the value of a header with HTTP Basic authentication."""
+    scheme, _, encoded = header.partition(" ")
+    if scheme.lower() != "basic":
+        return []
+    try:
+        decoded = binascii.a2b_base64(encoded.encode() + b"==").decode(errors="replace")
+    except binascii.Error:
+        return []
+    return [decoded, decoded.partition(":")[2]]
+
+
+def _proxy_passwords() -> list[str]:
+    """Return the passwords in the URLs of the environment's proxies."""
+    passwords = (_PROXY_PASSWORD.search(proxy) for proxy in getproxies().values())
+    return [form for found in passwords if found for form in (found[1], unquote(found[1]))]
 
 
 def _may_be_secret(value: str) -> bool:

@@ -5,8 +5,13 @@ from __future__ import annotations
 import asyncio
 import base64
 import gzip
+import re
 import resource
 import socket
+import socketserver
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +25,7 @@ from numbench.models.failures import ProviderError
 from numbench.models.hosted_model import HostedModel
 from numbench.models.http_client import MAX_RESPONSE_BYTES, HttpClient, Reply
 from numbench.models.providers import ModelTarget
+from numbench.secrets import known_secrets, mask_secrets
 from tests.models.adapter_calls import ANTHROPIC_MODEL, CHAT_MODEL, GEMINI_MODEL, KEY, call_adapter
 from tests.support import servers
 from tests.support.servers import ReceivedRequest, serve
@@ -128,17 +134,177 @@ def test_connections_are_kept_alive_by_the_operating_system(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     options: list[tuple[int, int]] = []
-    create = http_client._create_socket
+    keep_alive = http_client._keep_alive
 
-    def recorded(address: Any) -> socket.socket:
-        created = create(address)
-        is_on = created.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE)
-        options.append((is_on, created.getsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE)))
-        return created
+    def recorded(connected: socket.socket) -> None:
+        keep_alive(connected)
+        is_on = connected.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE)
+        options.append((is_on, connected.getsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE)))
 
-    monkeypatch.setattr(http_client, "_create_socket", recorded)
+    monkeypatch.setattr(http_client, "_keep_alive", recorded)
     call_adapter(fine)
     assert options == [(1, 60)]
+
+
+@contextmanager
+def raw_server(*replies: bytes) -> Iterator[tuple[str, list[bytes]]]:
+    """Yield the address of a server that sends each reply to one request, and what it received.
+
+    It closes a connection after an empty reply.
+    """
+    received: list[bytes] = []
+    remaining = list(replies)
+
+    class Handler(socketserver.StreamRequestHandler):
+        def handle(self) -> None:
+            while remaining and (line := self.rfile.readline()):
+                head = line + b"".join(iter(self.rfile.readline, b"\r\n"))
+                received.append(head)
+                if length := re.search(rb"(?i)content-length: (\d+)", head):
+                    self.rfile.read(int(length[1]))
+                reply = remaining.pop(0)
+                self.wfile.write(reply)
+                if not reply or b"Connection: close" in reply:
+                    return
+
+    with socketserver.ThreadingTCPServer(("127.0.0.1", 0), Handler) as server:
+        server.daemon_threads = True
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"127.0.0.1:{server.server_address[1]}", received
+        server.shutdown()
+
+
+OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
+CHUNKS = b"2\r\nok\r\n0\r\n\r\n"
+LENIENT = {
+    "a header of 9,000 bytes": OK.replace(b"\r\n\r\n", b"\r\nX: " + b"x" * 9_000 + b"\r\n\r\n"),
+    "both kinds of length": b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nContent-Length: 2"
+    b"\r\n\r\n" + CHUNKS,
+    "no reason": OK.replace(b" OK", b""),
+    "no length": b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\nok",
+    "an interim response": b"HTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\n" + OK,
+}
+
+
+@pytest.mark.parametrize("reply", LENIENT.values(), ids=LENIENT)
+def test_replies_that_other_clients_read_are_read(reply: bytes) -> None:
+    with raw_server(reply) as (address, received):
+        assert asyncio.run(post(f"http://{address}")).content == b"ok"
+        assert len(received) == 1
+
+
+PROXIES = {
+    "with a scheme": "http://{proxy}",
+    "without a scheme": "{proxy}",
+    "with a user": "http://user:pass-word-1@{proxy}",
+}
+
+
+@pytest.mark.parametrize("variable", ["http_proxy", "all_proxy"])
+@pytest.mark.parametrize("form", PROXIES.values(), ids=PROXIES)
+def test_forms_of_a_proxy_are_used(
+    variable: str, form: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with raw_server(OK) as (proxy, received):
+        monkeypatch.setenv(variable, form.format(proxy=proxy))
+        asyncio.run(post("http://model.invalid/v1"))
+        assert received[0].startswith(b"POST http://model.invalid/v1 HTTP/1.1")
+
+
+@pytest.mark.parametrize(
+    "exception", ["127.0.0.1", "localhost,127.0.0.0/8", "{server}", "*", " 127.0.0.1 "]
+)
+def test_servers_in_no_proxy_are_reached_directly(
+    exception: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("http_proxy", "http://127.0.0.1:9")
+    with raw_server(OK) as (address, _):
+        monkeypatch.setenv("no_proxy", exception.format(server=address))
+        assert asyncio.run(post(f"http://{address}")).content == b"ok"
+
+
+UNREACHABLE = {
+    "http://user:Pa#ss-word@127.0.0.1:3128": "http_proxy is not the URL of a proxy",
+    "http://user:Pa/ss-word@127.0.0.1:3128": "http_proxy is not the URL of a proxy",
+    "http://127.0.0.1:99999": "http_proxy is not the URL of a proxy",
+    "socks4://127.0.0.1:9": "http_proxy is not the URL of a proxy",
+    "http://user:Pa%23ss-word@127.0.0.1:9": "cannot connect to the proxy 127.0.0.1:9: Connection",
+    "socks5://127.0.0.1:9": "cannot connect to the proxy 127.0.0.1:9: Connection",
+    "127.0.0.1:9": "cannot connect to the proxy 127.0.0.1:9: Connection",
+}
+
+
+@pytest.mark.parametrize(("proxy", "message"), UNREACHABLE.items())
+def test_a_wrong_proxy_is_named_and_nothing_counts_as_sent(
+    proxy: str, message: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("http_proxy", proxy)
+    with pytest.raises(ProviderError) as error:
+        asyncio.run(post("http://model.invalid/v1"))
+    failure = error.value.failure
+    assert message in failure.message and "ss-word" not in failure.message
+    assert (failure.kind, failure.possibly_billed) == ("run", False)
+
+
+@pytest.mark.parametrize("status", [b"407 Proxy Authentication Required", b"502 Bad Gateway"])
+def test_a_proxy_that_refuses_is_named_without_its_password(
+    status: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with raw_server(b"HTTP/1.1 " + status + b"\r\nContent-Length: 0\r\n\r\n") as (proxy, _):
+        monkeypatch.setenv("https_proxy", f"http://user:pass-word-1@{proxy}")
+        with pytest.raises(ProviderError) as error:
+            asyncio.run(post("https://model.invalid/v1"))
+    failure = error.value.failure
+    assert f"the proxy {proxy} refused: {status.decode()}" in failure.message
+    assert (failure.kind, failure.possibly_billed) == ("run", False)
+    assert "pass-word-1" not in failure.message
+
+
+def test_credentials_of_proxies_and_headers_are_known_secrets(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("https_proxy", "http://user:pa%40ss-1@proxy.invalid:3128")
+    secrets = known_secrets(
+        headers=["Basic " + base64.b64encode(b"me:hidden-word-2").decode(), "Basic \xfc"]
+    )
+    assert mask_secrets("pa@ss-1 pa%40ss-1 hidden-word-2", secrets) == "[key] [key] [key]"
+
+
+def test_a_stale_path_of_certificates_is_named_where_they_are_needed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("SSL_CERT_FILE", "/nonexistent/ca.pem")
+    with raw_server(OK) as (address, _):
+        assert asyncio.run(post(f"http://{address}")).content == b"ok"
+    with pytest.raises(ProviderError, match=r"SSL_CERT_FILE=/nonexistent/ca.pem: No such file"):
+        asyncio.run(post("https://127.0.0.1:9"))
+
+
+def test_an_idle_connection_that_the_server_closed_is_not_used() -> None:
+    with raw_server(OK.replace(b"\r\n\r\n", b"\r\nX: Connection: close\r\n\r\n"), OK) as (
+        address,
+        received,
+    ):
+
+        async def ask() -> None:
+            client = HttpClient()
+            for _ in range(2):
+                reply = await client.request("POST", f"http://{address}", {}, b"{}")
+                assert reply.content == b"ok"
+            await client.close()
+
+        asyncio.run(ask())
+        assert len(received) == 2
+
+
+def test_only_a_request_that_was_sent_may_be_billed() -> None:
+    with raw_server(b"") as (address, _):
+        outcomes = {}
+        for url in (f"http://{address}", "http://127.0.0.1:9", "http://model.invalid"):
+            with pytest.raises(ProviderError) as error:
+                asyncio.run(post(url))
+            outcomes[url] = (error.value.failure.kind, error.value.failure.possibly_billed)
+    assert list(outcomes.values()) == [("transient", True), ("transient", False), ("run", False)]
 
 
 @pytest.mark.parametrize("model", [CHAT_MODEL, GEMINI_MODEL, ANTHROPIC_MODEL])

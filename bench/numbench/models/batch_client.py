@@ -196,14 +196,21 @@ class BatchService(HostedServer, ABC):
             created = await call
         except Exception as error:  # noqa: BLE001
             # An SDK raises anything for a response that it cannot read.
-            failure = failures.unreadable_failure(f"the server sent no job: {type(error).__name__}")
-            cause: BaseException | None = error
-            while cause is not None:
-                if isinstance(cause, ProviderError):
-                    failure = cause.failure
-                cause = cause.__cause__
+            failure = self._sdk_failure(error)
             raise failures.provider_error(failure, self._secrets) from None
         return self._id({self.id_field: getattr(created, self.id_field, None)})
+
+    def _sdk_failure(self, error: BaseException) -> Failure:
+        """Return the failure for an error of an SDK: from the server's reply, or its cause."""
+        reply = getattr(error, "response", None)
+        if reply is not None:
+            return failures.failure_from_reply(reply.status_code, reply.headers, reply.content)
+        cause: BaseException | None = error
+        while cause is not None:
+            if failure := self._http.failure(cause):
+                return failure
+            cause = cause.__cause__
+        return failures.unreadable_failure(f"the server sent no job: {type(error).__name__}")
 
     @property
     def _api_url(self) -> str:

@@ -22,7 +22,6 @@ from numbench.models.failures import (
     transient_failure,
 )
 from numbench.models.formats import gemini, messages
-from numbench.models.http_client import sdk_client
 from numbench.models.json_fields import (
     object_at,
     objects_at,
@@ -64,7 +63,7 @@ class OpenAIBatchService(BatchService):
             max_retries=0,
             # The SDK replaces a header of its own only by one whose name has the same case.
             default_headers={name.title(): value for name, value in target.headers.items()},
-            http_client=sdk_client(self._http),
+            http_client=self._http.client(self._base_url),
         )
 
     async def submit(self, requests: Sequence[BatchRequest], key: str) -> str:
@@ -260,7 +259,7 @@ class GeminiBatchService(BatchService):
             base_url=self._base_url,
             api_version=gemini.API_VERSION,
             headers=headers or None,
-            httpx_async_client=sdk_client(self._http),
+            httpx_async_client=self._http.client(self._base_url),
             # Without an explicit number of attempts the SDK retries broken connections.
             retry_options=types.HttpRetryOptions(attempts=1),
         )

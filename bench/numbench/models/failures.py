@@ -283,6 +283,11 @@ def timeout_failure(seconds: float) -> Failure:
     return transient_failure(f"no answer within {seconds:g} s", possibly_billed=True)
 
 
+def run_failure(message: str) -> Failure:
+    """Return a failure that no request of the run can avoid."""
+    return Failure(kind="run", message=message)
+
+
 def wrong_server_failure(reason: object) -> Failure:
     """Return the failure of a request to a host that does not exist or speaks another protocol."""
     return Failure(kind="run", message=f"{_CONNECTION_FAILED}{reason}")

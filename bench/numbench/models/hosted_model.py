@@ -7,7 +7,6 @@ import re
 from collections.abc import Mapping, Sequence
 
 import msgspec
-from yarl import URL
 
 from numbench._version import __version__
 from numbench.models.base import PLACEHOLDER_KEY, Message, RequestSettings, is_host_of
@@ -47,7 +46,7 @@ class HostedServer:
         is_elsewhere = target.base_url and not is_host_of(provider.own_hosts, target.base_url)
         elsewhere = provider.token_limit_elsewhere if is_elsewhere else None
         self._limit_field = elsewhere or provider.token_limit
-        self._base_url = str(URL(target.base_url or provider.url)).rstrip("/")
+        self._base_url = (target.base_url or provider.url).rstrip("/")
         self._secrets = known_secrets(target.key, self._base_url, target.headers.values())
         self._http = HttpClient(self.max_response_bytes)
 

@@ -1,34 +1,34 @@
 """Requests to providers: one HTTP client, whole and bounded responses, failures in words.
 
-It is aiohttp's, which takes a fraction of the time per request that the clients of the SDKs take.
+The client is httpx2's, which the SDKs of the batch APIs take as it is. It reads the proxies and
+certificates of the environment (`HTTPS_PROXY`, `ALL_PROXY`, `NO_PROXY`, `SSL_CERT_FILE`).
 """
 
 from __future__ import annotations
 
 import asyncio
+import errno
 import os
 import socket
 import ssl
 from collections.abc import Mapping
-from functools import cache
-from typing import TYPE_CHECKING, NamedTuple
-from urllib.request import getproxies, proxy_bypass
-
-import aiohttp
-from yarl import URL
+from http.cookiejar import CookieJar, DefaultCookiePolicy
+from typing import TYPE_CHECKING, Any, NamedTuple
+from urllib.parse import urlsplit
+from urllib.request import getproxies
 
 from numbench.models.base import DEFAULT_TIMEOUT_SECONDS
 from numbench.models.failures import (
     ProviderError,
     connection_failure,
-    failure_from_reply,
+    run_failure,
     timeout_failure,
     wrong_server_failure,
 )
 from numbench.records import Failure
 
 if TYPE_CHECKING:
-    import httpx
+    import httpx2
 
 MAX_RESPONSE_BYTES = 64 * 2**20
 """The largest response that is read, decompressed; the longest answers take a few megabytes."""
@@ -37,6 +37,9 @@ MAX_BATCH_RESPONSE_BYTES = 4 * 2**30
 """The same for the results of batch jobs."""
 
 _CONNECT_SECONDS = 20.0
+_IDLE_SECONDS = 3.0
+"""An idle connection is kept for a shorter time than by any server: uvicorn closes it after 5 s."""
+
 _KEEPALIVE_OPTIONS = {
     "TCP_KEEPIDLE": 60,
     "TCP_KEEPALIVE": 60,
@@ -48,7 +51,9 @@ _KEEPALIVE_OPTIONS = {
 A connection that was cut off is noticed within two minutes, and one that is silent stays open.
 """
 
-_WRONG_SERVER = (aiohttp.ClientConnectorDNSError, aiohttp.ClientSSLError)
+
+_PROXY_ADVICE = "; correct the proxy of the environment, or name the server in NO_PROXY"
+_PROXY_SCHEMES = ("http", "https", "socks5", "socks5h")
 
 
 class Reply(NamedTuple):
@@ -69,9 +74,10 @@ class HttpClient:
 
     def __init__(self, max_response_bytes: int = MAX_RESPONSE_BYTES) -> None:
         self._max_response_bytes = max_response_bytes
-        self._session: aiohttp.ClientSession | None = None
+        self._clients: list[httpx2.AsyncClient] = []
+        self._idle: list[httpx2.AsyncClient] = []
+        self._certificates: ssl.SSLContext | None = None
         self._has_connected = False
-        self._proxies: dict[tuple[str, str], URL | None] = {}
 
     async def request(
         self,
@@ -84,121 +90,160 @@ class HttpClient:
         """Return the response, of any status. Raises ProviderError if none was received in time."""
         try:
             async with asyncio.timeout(seconds):
-                return await self._request(method, URL(url, encoded=True), headers, body)
-        except aiohttp.ClientError as error:
-            failure = self._failure(URL(url), error)
+                return await self._request(method, url, headers, body)
         except TimeoutError:
-            failure = timeout_failure(seconds or 0)
-        raise ProviderError(failure)
+            raise ProviderError(timeout_failure(seconds or 0)) from None
+        except Exception as error:
+            if failure := self.failure(error):
+                raise ProviderError(failure) from None
+            raise
+
+    def client(self, url: str) -> httpx2.AsyncClient:
+        """Return a new client, also for an SDK. Raises ProviderError for a wrong environment.
+
+        url: of the server, which decides whether certificates are needed.
+        """
+        import httpx2
+
+        if self._certificates is None:
+            _check_proxies()
+            self._certificates = _trusted_certificates(url)
+        client = httpx2.AsyncClient(
+            verify=self._certificates,
+            cookies=CookieJar(DefaultCookiePolicy(allowed_domains=[])),
+            timeout=httpx2.Timeout(None, connect=_CONNECT_SECONDS),
+            limits=httpx2.Limits(keepalive_expiry=_IDLE_SECONDS),
+            event_hooks={"request": [_trace]},
+        )
+        self._clients.append(client)
+        return client
+
+    def failure(self, error: BaseException) -> Failure | None:
+        """Return the failure for an error of the client, None if it is another error."""
+        import httpx2
+
+        if isinstance(error, ProviderError):
+            return error.failure
+        if isinstance(error, httpx2.InvalidURL):
+            return wrong_server_failure(error)
+        if not isinstance(error, httpx2.RequestError):
+            return None
+        trace: _Trace = error.request.extensions["trace"]
+        cause = _innermost(error)
+        reason = _reason(cause)
+        if isinstance(error, httpx2.ProxyError):
+            return run_failure(f"{trace.peer} refused: {reason}{_PROXY_ADVICE}")
+        if trace.was_sent:
+            return connection_failure(reason)
+        if isinstance(cause, OSError) and cause.errno in (errno.EMFILE, errno.ENFILE):
+            return run_failure(f"{reason}: lower --concurrency, or raise the limit (ulimit -n)")
+        message = f"cannot connect to {trace.peer}: {reason}"
+        if not self._has_connected and trace.has_proxy:
+            return run_failure(message + _PROXY_ADVICE)
+        if not self._has_connected and isinstance(cause, socket.gaierror | ssl.SSLError):
+            return wrong_server_failure(message)
+        # A host that has answered before is only out of reach.
+        return connection_failure(message, was_sent=False)
 
     async def close(self) -> None:
         """Close the connections."""
-        if self._session is not None:
-            await self._session.close()
+        for client in self._clients:
+            await client.aclose()
 
     async def _request(
-        self, method: str, url: URL, headers: Mapping[str, str], body: bytes | None
+        self, method: str, url: str, headers: Mapping[str, str], body: bytes | None
     ) -> Reply:
-        if self._session is None:
-            self._session = _create_session()
-        async with self._session.request(
-            method,
-            url,
-            headers=headers,
-            proxy=self._proxy(url),
-            data=body,
-            allow_redirects=False,
-        ) as response:
-            self._has_connected = True
-            parts, size = [], 0
-            async for part in response.content.iter_any():
-                size += len(part)
-                if size > self._max_response_bytes:
-                    limit = self._max_response_bytes >> 20
-                    raise aiohttp.ClientError(f"the response is larger than {limit} MiB")
-                parts.append(part)
-            return Reply(response.status, response.headers, b"".join(parts))
-
-    def _failure(self, url: URL, error: aiohttp.ClientError) -> Failure:
-        if isinstance(error, _WRONG_SERVER) and not self._has_connected:
-            return wrong_server_failure(_connection_message(url, error))
-        if isinstance(error, aiohttp.ClientConnectorError | aiohttp.ConnectionTimeoutError):
-            # A host that has answered before is only out of reach.
-            return connection_failure(_connection_message(url, error), was_sent=False)
-        return connection_failure(error)
-
-    def _proxy(self, url: URL) -> URL | None:
-        """Return the proxy of the environment (`HTTPS_PROXY`, `NO_PROXY`), looked up once."""
-        server = url.scheme, url.host or ""
-        if server not in self._proxies:
-            proxy = None if proxy_bypass(server[1]) else getproxies().get(server[0])
-            self._proxies[server] = URL(proxy) if proxy else None
-        return self._proxies[server]
+        # A client has one connection: httpx2 looks at all of a client's connections per request.
+        client = self._idle.pop() if self._idle else self.client(url)
+        try:
+            async with client.stream(method, url, headers=headers, content=body) as response:
+                self._has_connected = True
+                parts, size = [], 0
+                async for part in response.aiter_bytes():
+                    size += len(part)
+                    if size > self._max_response_bytes:
+                        limit = self._max_response_bytes >> 20
+                        failure = connection_failure(f"the response is larger than {limit} MiB")
+                        raise ProviderError(failure)
+                    parts.append(part)
+                return Reply(response.status_code, response.headers, b"".join(parts))
+        finally:
+            self._idle.append(client)
 
 
-def sdk_client(client: HttpClient) -> httpx.AsyncClient:
-    """Return an httpx client that sends through `client`, for the SDKs of batch APIs.
+class _Trace:
+    """What the connection of one request reports: its peer, and whether the request was sent."""
 
-    So these have the same proxies and bounds, and follow no redirects, to which they would send
-    the key. Whatever fails raises ProviderError, which may be the cause of an error of the SDK.
-    """
-    import httpx
+    def __init__(self, server: str) -> None:
+        self._server = self.peer = server
+        self.was_sent = self.has_proxy = False
 
-    class Transport(httpx.AsyncBaseTransport):
-        async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-            own = ("host", "content-length", "accept-encoding", "connection")
-            headers = {k: v for k, v in request.headers.items() if k not in own}
-            body = await request.aread()
-            reply = await client.request(request.method, str(request.url), headers, body, None)
-            if not reply.is_success:
-                raise ProviderError(failure_from_reply(reply.status, reply.headers, reply.content))
-            # The body is decompressed already, and its length another one.
-            dropped = ("content-encoding", "content-length", "transfer-encoding")
-            kept = {k: v for k, v in reply.headers.items() if k.lower() not in dropped}
-            return httpx.Response(reply.status, headers=kept, content=reply.content)
-
-    return httpx.AsyncClient(transport=Transport(), timeout=None)
+    async def __call__(self, event: str, info: Mapping[str, Any]) -> None:
+        if event.endswith("send_request_headers.started"):
+            self.was_sent = True
+        elif event.endswith("connect_tcp.started"):
+            host = f"[{info['host']}]" if ":" in info["host"] else info["host"]
+            address = f"{host}:{info['port']}"
+            self.has_proxy = address != self._server
+            self.peer = f"the proxy {address}" if self.has_proxy else address
+        elif event.endswith("connect_tcp.complete"):
+            _keep_alive(info["return_value"].get_extra_info("socket"))
 
 
-def _connection_message(url: URL, error: aiohttp.ClientError) -> str:
-    """Return which server or proxy cannot be reached, and why."""
-    host, port, reason = url.host, url.port, "timeout"
-    if isinstance(error, aiohttp.ClientConnectorError):
-        host, port = error.host, error.port
-        reason = str(error.os_error.strerror or error.os_error)
-        if isinstance(error.os_error, ConnectionError) and error.os_error.errno:
-            # asyncio replaces the system's text by one that repeats the address.
-            reason = os.strerror(error.os_error.errno)
-    return f"cannot connect to {f'[{host}]' if ':' in str(host) else host}:{port}: {reason}"
+async def _trace(request: httpx2.Request) -> None:
+    port = request.url.port or {"http": 80, "https": 443}.get(request.url.scheme)
+    host = f"[{request.url.host}]" if ":" in request.url.host else request.url.host
+    request.extensions["trace"] = _Trace(f"{host}:{port}")
 
 
-def _create_socket(address: aiohttp.AddrInfoType) -> socket.socket:
-    """Return a socket whose idle connection is probed by the operating system."""
-    family, kind, protocol, _, _ = address
-    created = socket.socket(family, kind, protocol)
-    created.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+def _keep_alive(connected: socket.socket) -> None:
+    """Let the operating system probe the connection while it is idle."""
+    connected.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
     for name, value in _KEEPALIVE_OPTIONS.items():
         if hasattr(socket, name):
-            created.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
-    return created
+            connected.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
 
 
-def _create_session() -> aiohttp.ClientSession:
-    """Return a session without a limit on connections.
-
-    It does not read proxies and passwords of the environment itself: it would do so in a thread for
-    every request, and refuse a request to a host for which `.netrc` has a password.
-    """
-    return aiohttp.ClientSession(
-        connector=aiohttp.TCPConnector(limit=0, ssl=_certificates(), socket_factory=_create_socket),
-        timeout=aiohttp.ClientTimeout(total=None, sock_connect=_CONNECT_SECONDS),
-        cookie_jar=aiohttp.DummyCookieJar(),
-    )
+def _innermost(error: BaseException) -> BaseException:
+    """Return the first cause of an error, which libraries keep as a cause or an argument."""
+    inner = error.__cause__ or next((a for a in error.args if isinstance(a, BaseException)), None)
+    return error if inner is None else _innermost(inner)
 
 
-@cache
-def _certificates() -> ssl.SSLContext:
-    """Return the trusted certificates. Reading them takes longer than a session's other parts."""
-    import httpx
+def _reason(cause: BaseException) -> str:
+    if isinstance(cause, ConnectionError) and cause.errno:
+        # asyncio replaces the system's text by one that repeats the address.
+        return os.strerror(cause.errno)
+    return str(getattr(cause, "strerror", None) or cause) or type(cause).__name__
 
-    return httpx.create_ssl_context()
+
+def _trusted_certificates(url: str) -> ssl.SSLContext:
+    import httpx2
+
+    try:
+        return httpx2.create_ssl_context()
+    except OSError as error:
+        if urlsplit(url).scheme != "https":
+            return ssl.create_default_context()
+        variable = "SSL_CERT_FILE" if os.environ.get("SSL_CERT_FILE") else "SSL_CERT_DIR"
+        reason = f"{variable}={os.environ.get(variable)}: {error.strerror or error}"
+        raise ProviderError(run_failure(reason)) from None
+
+
+def _check_proxies() -> None:
+    """Raise ProviderError, without a password, if a proxy of the environment is not valid."""
+    for scheme in ("http", "https", "all"):
+        proxy = getproxies().get(scheme, "")
+        try:
+            parts = urlsplit(proxy if "://" in proxy else f"http://{proxy}")
+            is_valid = parts.scheme in _PROXY_SCHEMES and parts.hostname and parts.port != 0
+        except ValueError:
+            is_valid = False
+        if proxy and not is_valid:
+            raise ProviderError(
+                run_failure(
+                    f"{scheme}_proxy is not the URL of a proxy: it starts with http://, https://, "
+                    "socks5:// or socks5h://, has a host and a port, and a password in it has %23 "
+                    "for # and %2F for /"
+                )
+            )
