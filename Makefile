@@ -6,8 +6,6 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 # One line per package, without the addresses and progress bars.
 PIP_PROGRESS := --progress-bar off | sed -n -u -E 's/^(Collecting|Installing collected) ?([^ ]*).*/  \1 \2/p'
-# inspect_ai needs a newer version of the openai package than litellm accepts.
-INSPECT := $(VENV)-inspect
 
 .PHONY: demo test slow heavy live check bench docs model-map format clean
 
@@ -35,9 +33,9 @@ check: $(VENV)/.dev-ready
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-bench: $(VENV)/.dev-ready $(INSPECT)/.ready
+bench: $(VENV)/.dev-ready
 	$(BIN)/python benchmarks/generator.py | tee benchmarks/generator.md
-	$(BIN)/python benchmarks/runner.py --inspect $(INSPECT)/bin/python | tee benchmarks/runner.md
+	$(BIN)/python benchmarks/runner.py | tee benchmarks/runner.md
 	$(BIN)/python benchmarks/memory.py | tee benchmarks/memory.md
 	$(BIN)/python benchmarks/scoring.py | tee benchmarks/scoring.md
 	$(BIN)/python benchmarks/horizon.py | tee benchmarks/horizon.md
@@ -61,7 +59,7 @@ format: $(VENV)/.dev-ready
 	$(BIN)/ruff check --fix bench studies tests benchmarks examples docs
 
 clean:
-	rm -rf $(VENV) $(INSPECT) build dist site .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) build dist site .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
 $(VENV)/.demo-ready: pyproject.toml | $(BIN)/python
 	@echo "Installing numbench and its dependencies into $(VENV) (about 600 MB, a few minutes):"
@@ -76,11 +74,6 @@ $(VENV)/.dev-ready: pyproject.toml | $(BIN)/python
 $(VENV)/.docs-ready: pyproject.toml | $(BIN)/python
 	$(BIN)/pip install --quiet --disable-pip-version-check $$($(BIN)/python -c "import tomllib; \
 	  print(*tomllib.load(open('pyproject.toml', 'rb'))['project']['optional-dependencies']['docs'])")
-	@touch $@
-
-$(INSPECT)/.ready: | $(BIN)/python
-	$(BIN)/python -m venv $(INSPECT)
-	$(INSPECT)/bin/pip install --quiet --disable-pip-version-check inspect-ai openai
 	@touch $@
 
 $(BIN)/python:

@@ -13,6 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.support import servers
+
 pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parents[1]
@@ -96,14 +98,21 @@ def test_the_wheel_installs_numbench_and_bittoken_with_their_data(wheel: Path) -
         "numbench/_data/datasets/v1/manifest.json",
         "numbench/_data/datasets/paper/manifest.json",
         "numbench/_data/datasets/paper/published_labels.jsonl",
+        "numbench/_data/datasets/paper/NOTICE",
         "numbench/_data/datasets/paper/scores.parquet",
         "bittoken/recipes/cpu.toml",
         "bittoken/checkpoints/small/config.json",
         "bittoken/checkpoints/small/model.safetensors",
     ):
         assert data in names
+    (notice,) = (name for name in names if name.endswith("dist-info/licenses/NOTICE"))
+    text = zipfile.ZipFile(wheel).read(notice).decode()
+    assert "Copyright (c) 2026 Linus Kreitner" in text and "(c) 2023 Berri AI" in text
+    (metadata,) = (name for name in names if name.endswith("dist-info/METADATA"))
+    assert "License-Expression: MIT" in zipfile.ZipFile(wheel).read(metadata).decode()
     assert not [name for name in names if "__pycache__" in name or name.endswith(".pyc")]
-    assert not [name for name in names if name.startswith("numbench/") and not Path(name).suffix]
+    folders = [name for name in names if name.startswith("numbench/") and not Path(name).suffix]
+    assert not [name for name in folders if not name.endswith("/NOTICE")]
 
 
 def test_the_sdist_has_what_a_build_and_the_tests_need(archives: Path) -> None:
@@ -154,6 +163,39 @@ def test_the_demo_runs_outside_the_repository(installed: Installation) -> None:
     report = installed.home / "results" / "demo" / "report"
     assert (report / "report.html").is_file()
     assert (report / "figures" / "radar.svg").stat().st_size > 10_000
+
+
+def test_the_extra_inspect_is_usable_in_a_clean_environment(wheel: Path, tmp_path: Path) -> None:
+    """As its users install it: pip chooses the versions of all dependencies."""
+    venv.create(tmp_path / "venv", with_pip=True)
+    program = tmp_path / "venv" / "bin"
+    install = ["install", "--quiet", "--disable-pip-version-check", f"{wheel}[inspect]"]
+    subprocess.run([program / "pip", *install], check=True, timeout=900)
+
+    async def script(received: servers.ReceivedRequest) -> servers.Reply:
+        return servers.plain(received)
+
+    with servers.serve(script) as server:
+        environment = {"LOCAL_BASE_URL": server.url, "LOCAL_API_KEY": "x", "HOME": str(tmp_path)}
+        task = ["numbench/v1", "-T", "tasks=addition", "-T", "limit=1", "--display", "plain"]
+        done = subprocess.run(
+            [program / "inspect", "eval", *task, "--model", "openai-api/local/x"],
+            cwd=tmp_path,
+            env=environment | {"PATH": os.environ["PATH"]},
+            capture_output=True,
+            text=True,
+            timeout=300,
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+        assert len(server.received) == 1
+    done = subprocess.run(
+        [program / "numbench", "import", "logs", "--out", "runs"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert "runs: 1 run" in done.stdout, done.stderr
 
 
 def test_without_a_browser_tests_are_skipped_and_say_what_they_need() -> None:

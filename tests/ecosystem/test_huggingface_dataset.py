@@ -56,6 +56,7 @@ def test_the_paper_s_questions_are_exported_without_sampling_parameters(tmp_path
         rows = pq.read_table(tmp_path / task / f"{task}.parquet").to_pylist()
         assert msgspec.convert(rows, list[Item]) == items
     card = (tmp_path / "README.md").read_text()
+    assert "Copyright (c) 2026 Linus Kreitner" in (tmp_path / "NOTICE").read_text()
     assert "4,500" in (tmp_path / "eval.yaml").read_text()
     assert "the paper's own" in card and "None" not in card
 

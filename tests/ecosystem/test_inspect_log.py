@@ -194,7 +194,7 @@ def test_several_runs_are_exported_to_one_folder_of_logs(tmp_path: Path) -> None
     assert len(written) == 2
     assert list(export_runs([tmp_path], tmp_path / "out")) == written
     listed = list_eval_logs(str(tmp_path / "out"))
-    assert {info.task for info in listed} == {"numbench-v1"}
+    assert {info.task for info in listed} == {"minimal", "high"}
     assert len({info.task_id for info in listed}) == 2
     (tmp_path / "empty").mkdir()
     with pytest.raises(BadInput, match="no run here"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -22,12 +23,18 @@ from numbench.runner.few_shot import examples, examples_sha256
 from numbench.scoring import score_run, summarize
 from tests.ecosystem import canned
 from tests.report import runs
+from tests.support import servers
 from tests.support.command_line import CommandLine
 
 pytest.importorskip("inspect_ai", reason="pip install 'numbench[inspect]'")
 
 import inspect_ai
-from inspect_ai.log import read_eval_log, write_eval_log
+from inspect_ai.log import (
+    ProvenanceData,
+    invalidate_samples,
+    read_eval_log,
+    write_eval_log,
+)
 from inspect_ai.model import (
     ChatCompletionChoice,
     ChatMessageAssistant,
@@ -204,6 +211,57 @@ def test_both_kinds_of_log_give_the_scores_of_the_run(tmp_path: Path) -> None:
         for rows in score_run(folder).rows.values():
             assert [row.score for row in rows] == [by_item[row.item.id] for row in rows]
     assert {"addition", "sorting"} <= expected.keys()
+
+
+@pytest.mark.parametrize(
+    ("usage", "tokens"),
+    [
+        ({"input_tokens": 36, "output_tokens": 20, "total_tokens": 120}, 100),
+        # As Inspect wrote it before its input left cached tokens out.
+        ({"input_tokens": 100, "output_tokens": 20, "total_tokens": 120}, 100),
+    ],
+)
+def test_folders_of_inspect_are_imported_as_its_own_tools_read_them(
+    tmp_path: Path, usage: dict[str, int], tokens: int
+) -> None:
+    """Other JSON files, samples declared invalid, and both meanings of cached input."""
+
+    def respond(messages: list, *_: object) -> ModelOutput:
+        output = ModelOutput.from_content("mock", "1")
+        output.usage = ModelUsage(**usage, input_tokens_cache_read=64)
+        return output
+
+    logs = evaluate(tmp_path / "logs", respond)
+    (path,) = logs.glob("*.eval")
+    log = read_eval_log(str(path))
+    (logs / "logs.json").write_text(json.dumps({path.name: {"version": 2, "eval": {}}}))
+    (logs / "eval-set.json").write_text('{"eval_set_id": "x", "tasks": []}')
+    source = ProvenanceData(author="me", reason="the server was broken")
+    first = log.samples[0]
+    write_eval_log(invalidate_samples(log, [first.uuid], source), str(path))
+    (imported,) = import_logs([logs], tmp_path / "runs")
+    responses = sorted_responses(imported)
+    assert len(responses) == len(log.samples) - 1
+    assert str(first.id) not in {response.item_id for response in responses}
+    assert {response.usage.input for response in responses} == {tokens}
+
+
+def test_a_run_with_other_prompts_is_exported_and_imported(tmp_path: Path) -> None:
+    numbench = CommandLine(tmp_path, None)
+
+    async def script(received: servers.ReceivedRequest) -> servers.Reply:
+        return servers.plain(received)
+
+    with servers.serve(script) as server:
+        options = "--model openai/x --prompts paraphrase-1 --limit 2 --out run --base-url"
+        numbench("run", *options.split(), server.url)
+    numbench("export", "run", "--to", "inspect", "--out", "logs")
+    numbench("import", "logs", "--out", "runs")
+    (imported,) = (tmp_path / "runs").iterdir()
+    assert sorted_responses(imported) == sorted_responses(tmp_path / "run")
+    assert numbench("show", str(imported), "--limit", "1") == numbench(
+        "show", "run", "--limit", "1"
+    )
 
 
 def test_other_logs_and_other_questions_are_refused(tmp_path: Path) -> None:

@@ -14,6 +14,9 @@ from numbench.records import Answer, FileEntry, Item, Score
 from numbench.scoring import has_requested_format, headline_score
 from numbench.tasks.prompts import load_prompt_set
 
+NOTICE = "NOTICE"
+"""In the folder of a dataset whose questions others wrote: their copyright and license."""
+
 METRIC_NAMES = ("log_smape", "exact_match", "compliance")
 """Metrics whose means, 0 to 1, other tools report for each task.
 
@@ -58,6 +61,7 @@ def copy_dataset(source: Dataset, out: Path) -> None:
         raise BadInput(f"{out} contains another dataset; choose another --out")
     for entry in source.manifest.files:
         copy_file(source, entry, out / entry.file)
+    copy_notice(source, out)
     jsonl.write_json(out / MANIFEST, source.manifest)
 
 
@@ -65,6 +69,14 @@ def copy_file(source: Dataset, entry: FileEntry, path: Path) -> None:
     """Copy one file of `source` to `path`. Raises BadInput if it does not match the manifest."""
     path.parent.mkdir(parents=True, exist_ok=True)
     shutil.copyfile(source.check_file(entry), path)
+
+
+def copy_notice(source: Dataset, out: Path) -> list[Path]:
+    """Copy the copyright notice of questions that others wrote to `out`; return the file."""
+    if not (source.path / NOTICE).is_file():
+        return []
+    shutil.copyfile(source.path / NOTICE, out / NOTICE)
+    return [out / NOTICE]
 
 
 def render_template(template: str, /, **values: object) -> str:

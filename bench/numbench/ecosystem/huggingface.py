@@ -17,6 +17,7 @@ from numbench.dataset.store import Dataset
 from numbench.ecosystem.exported_items import (
     answer_text,
     copy_file,
+    copy_notice,
     render_template,
     system_prompt,
 )
@@ -70,7 +71,7 @@ def export_huggingface(source: Dataset, out: Path) -> list[Path]:
         )
         jsonl.write_atomically(out / "eval.yaml", text.encode())
         written.append(out / "eval.yaml")
-    return written
+    return [*written, *copy_notice(source, out)]
 
 
 def _metric(source: Dataset) -> str:

@@ -53,15 +53,22 @@ def import_logs(paths: Sequence[Path], out: Path, dataset: str | None = None) ->
 def _find_logs(path: Path) -> list[Path]:
     """Return the logs at or below `path`, sorted by name. Raises BadInput if there are none."""
 
-    def is_log(file: Path) -> bool:
-        with file.open("rb") as opened:
-            return file.suffix == ".eval" or b'"eval"' in opened.read(4096)
-
     files = [file for file in path.rglob("*") if file.suffix in (".eval", ".json")]
-    logs = [path] if path.is_file() else sorted(filter(is_log, files))
+    logs = [path] if path.is_file() else sorted(filter(_is_log, files))
     if not logs:
         raise BadInput(f"{path}: no log of Inspect here")
     return logs
+
+
+def _is_log(file: Path) -> bool:
+    """Return whether a file of a folder is a log; `inspect eval-set` writes other JSON there."""
+    if file.suffix == ".eval":
+        return True
+    try:
+        content = msgspec.json.decode(file.read_bytes(), type=dict[str, msgspec.Raw])
+    except msgspec.DecodeError:
+        return False
+    return content.keys() >= {"version", "eval"}
 
 
 def _read_log(path: Path, folder: Path, dataset: str | None) -> _LoggedRun:
@@ -98,9 +105,12 @@ def _read_log(path: Path, folder: Path, dataset: str | None) -> _LoggedRun:
         source = _find_dataset(path, info.dataset.name, info.dataset.sha256, dataset)
         info = msgspec.structs.replace(info, source="imported", dataset=source.ref(folder))
     responses = []
-    for sample in log.samples:
+    # Inspect asks invalidated samples again: they are open questions of the run.
+    for sample in (each for each in log.samples if each.invalidation is None):
         place = f"{path}, sample {sample.id}, epoch {sample.epoch}"
-        _check_question(place, source, sample, any_text=bool(info.transform))
+        _check_question(
+            place, source, sample, any_text=bool(info.transform) or info.prompt.name != PAPER
+        )
         responses.append(_response(sample) if exported is None else _own_response(place, sample))
     return _LoggedRun(path, folder, info, responses)
 
@@ -186,13 +196,17 @@ def _reasoning_text(output: ModelOutput) -> str | None:
 
 
 def _usage(usage: ModelUsage | None, text: str) -> Usage:
-    """Return the token counts. In Inspect, output tokens include reasoning."""
+    """Return the token counts. In Inspect, output tokens include reasoning.
+
+    The input does not include cached tokens; it did in logs of 2025, as their total shows.
+    """
     if usage is None or (text and not usage.output_tokens):
         return Usage()
-    parts = (usage.input_tokens, usage.input_tokens_cache_read, usage.input_tokens_cache_write)
+    cached = (usage.input_tokens_cache_read or 0) + (usage.input_tokens_cache_write or 0)
+    includes_cached = usage.total_tokens == usage.input_tokens + usage.output_tokens
     reasoning = usage.reasoning_tokens
     return Usage(
-        input=sum(part or 0 for part in parts),
+        input=usage.input_tokens + (0 if includes_cached else cached),
         reasoning=reasoning,
         visible=None if reasoning is None else max(0, usage.output_tokens - reasoning),
         generated=usage.output_tokens,

@@ -47,7 +47,9 @@ def export_runs(paths: Sequence[Path], out: Path) -> Iterator[Path]:
     for folder in find_runs(paths):
         log = to_log(score_run(folder))
         created = log.eval.created.replace(":", "-")
-        path = out / f"{created}_{LOGGED_TASK.replace('/', '-')}_{log.eval.task_id}.eval"
+        # Inspect reads the parts of a name between underscores.
+        name = folder.name.replace("_", "-")
+        path = out / f"{created}_{name}_{log.eval.task_id[:8]}.eval"
         out.mkdir(parents=True, exist_ok=True)
         write_eval_log(log, str(path), format="eval")
         yield path
@@ -208,7 +210,7 @@ def _spec(run: ScoredRun, rows: Sequence[ScoredItem], complete: bool) -> EvalSpe
         run_id=identity,
         task_id=identity,
         created=_iso_time(info.created) or _UNKNOWN_CREATED,
-        task=LOGGED_TASK,
+        task=f"numbench/{source.name}",
         task_version=dataset_version(source),
         task_registry_name=LOGGED_TASK,
         task_args=arguments,

@@ -56,6 +56,8 @@ class OpenAIBatchService(BatchService):
         import openai
 
         super().__init__(provider, target)
+        # Version 2, which some packages still require, takes no client of httpx2.
+        takes_client = not openai.__version__.startswith("2.")
         self._endpoint = "/v1" + self._format.url("", target.served_name, False)
         self._sdk = openai.AsyncOpenAI(
             api_key=target.key or PLACEHOLDER_KEY,
@@ -63,7 +65,7 @@ class OpenAIBatchService(BatchService):
             max_retries=0,
             # The SDK replaces a header of its own only by one whose name has the same case.
             default_headers={name.title(): value for name, value in target.headers.items()},
-            http_client=self._http.client(self._base_url),
+            http_client=self._http.client(self._base_url) if takes_client else None,
         )
 
     async def submit(self, requests: Sequence[BatchRequest], key: str) -> str:
