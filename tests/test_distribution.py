@@ -214,3 +214,31 @@ def test_without_a_browser_tests_are_skipped_and_say_what_they_need() -> None:
     assert done.returncode == 0, done.stdout
     assert "install one (Debian: apt-get install chromium)" in done.stdout
     assert not re.search("passed|failed|error", done.stdout.splitlines()[-1])
+
+
+SCHEMAS = {
+    "workflows/*.yml": "github-workflows",
+    "dependabot.yml": "dependabot",
+    "ISSUE_TEMPLATE/[!c]*.yml": "github-issue-forms",
+    "ISSUE_TEMPLATE/config.yml": "github-issue-config",
+}
+
+
+@pytest.mark.parametrize(("pattern", "schema"), SCHEMAS.items())
+def test_files_of_the_hosting_service_follow_its_schemas(pattern: str, schema: str) -> None:
+    files = list((ROOT / ".github").glob(pattern))
+    assert files
+    program = Path(sys.executable).with_name("check-jsonschema")
+    subprocess.run([program, "--builtin-schema", f"vendor.{schema}", *files], check=True)
+
+
+def test_the_image_is_built_and_runs_where_there_is_an_engine() -> None:
+    program = Path(sys.executable).with_name("hadolint")
+    subprocess.run([program, "--failure-threshold", "warning", ROOT / "Dockerfile"], check=True)
+    if subprocess.run(["docker", "info"], capture_output=True, check=False).returncode:
+        pytest.skip("no Docker engine runs here: the Dockerfile was only linted")
+    build = ["docker", "build", "--quiet", "--tag", "numbench-test", ROOT]
+    subprocess.run(build, check=True, timeout=1200)
+    command = ["docker", "run", "--rm", "numbench-test", "demo"]
+    done = subprocess.run(command, check=True, capture_output=True, text=True, timeout=600)
+    assert "float64 arithmetic" in done.stdout
