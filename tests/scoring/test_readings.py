@@ -17,11 +17,7 @@ from hypothesis import strategies as st
 
 from numbench.records import Item, ReadingRule, Response
 from numbench.scoring import score_exact, score_lenient
-from numbench.scoring.answer_parser import (
-    MAX_CHARACTERS,
-    parse_answer,
-    parse_requested_format,
-)
+from numbench.scoring.answer_parser import MAX_CHARACTERS, parse_answer
 from numbench.scoring.lenient_reading import MAX_CHARACTERS as MAX_LENIENT_CHARACTERS
 from numbench.scoring.notation import format_number, read_number
 from numbench.tasks.base import AnswerKind
@@ -135,29 +131,6 @@ def test_values_beyond_the_limits_are_not_read() -> None:
     # A list of more than 10,000 numbers.
     for text in ("[" + "1," * 10_000 + "1]", '{"answer": [' + "1, " * 10_000 + "1]}"):
         assert parse_answer(text, "list") is None
-
-
-_WHITESPACE = st.text(" \t\r\n\x0b\xa0", max_size=2)
-_LITERALS = (
-    finite.map(str)
-    | finite.map("{:f}".format)
-    | st.from_regex(r"-?[0-9]{1,3}(\.[0-9]{0,3})?([eE][+-]?[0-9]{1,10})?", fullmatch=True)
-    | st.sampled_from(['"B"', '"H"', '"b"', '"5"', "B", "[1, 2]", "[0, 1.5]", "[1,2]", "[]", "null",
-                       ".5", "5.", "-"])
-)  # fmt: skip
-
-
-@given(st.tuples(*[_WHITESPACE] * 5), _LITERALS, st.sampled_from(["number", "letter", "list"]))
-def test_commonest_form_is_parsed_as_by_the_rules(
-    spaces: tuple[str, ...], literal: str, kind: AnswerKind
-) -> None:
-    before, inner, colon, value, after = spaces
-    for text in (
-        f'{{"answer": {literal}}}',
-        f'{before}{{{inner}"answer"{colon}:{value}{literal}{after}}}',
-    ):
-        parsed = parse_requested_format(text, kind)
-        assert parsed is None or parsed == parse_answer(text, kind, is_cut_off=True)
 
 
 @given(finite.map("{:f}".format), st.integers(0, 60))

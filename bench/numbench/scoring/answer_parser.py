@@ -34,8 +34,6 @@ from numbench.records import ReadingRule
 from numbench.scoring.notation import (
     NUMBER_LITERAL,
     AnswerValue,
-    as_list,
-    exact_decimal,
     read_list,
     read_number,
     read_value,
@@ -53,12 +51,6 @@ class ParsedAnswer(NamedTuple):
 MAX_CHARACTERS = 1_000_000
 """The number of characters, from the end of the text, that are read."""
 
-_MAX_SHORT = 10_000
-_JSON_NUMBER = r"-?(?:0|[1-9][0-9]*+)(?:\.[0-9]++)?+(?:[eE][+-]?[0-9]{1,9})?+"
-_REQUESTED_FORMAT = re.compile(
-    rf'\{{[ \t\r\n]*+"answer"[ \t\r\n]*+:[ \t\r\n]*+(?:(?P<number>{_JSON_NUMBER})'
-    rf'|"(?P<letter>[A-Z])"|(?P<list>\[{_JSON_NUMBER}(?:, {_JSON_NUMBER})*+\]))[ \t\r\n]*+\}}'
-)
 _DECODER = json.JSONDecoder(parse_float=str, parse_int=str)
 _KEY = '"answer"'
 _ANSWER = re.compile(
@@ -85,21 +77,6 @@ _LABEL = re.compile(
 _FENCE = re.compile(r"```[A-Za-z]*+\s")
 _MARKS = "*_`\"' \t\n"
 _CLOSING = frozenset("\"'`*_]}")
-
-
-def parse_requested_format(text: str, kind: AnswerKind) -> ParsedAnswer | None:
-    """Return the answer of a text in the commonest form, `{"answer": 5}`.
-
-    None for other texts; for this form, `parse_answer` returns the same, but takes longer.
-    """
-    match = _REQUESTED_FORMAT.fullmatch(text) if len(text) <= _MAX_SHORT else None
-    if match is None or (literal := match[kind]) is None:
-        return None
-    if kind == "letter":
-        return ParsedAnswer(literal, "json")
-    if kind == "number":
-        return _parsed(exact_decimal(literal), "json")
-    return _parsed(as_list(map(exact_decimal, literal[1:-1].split(", "))), "json")
 
 
 def parse_answer(text: str, kind: AnswerKind, is_cut_off: bool = False) -> ParsedAnswer | None:
@@ -149,7 +126,9 @@ def _read_json(raw: object, kind: AnswerKind) -> AnswerValue | None:
         if len(raw) == 1 and isinstance(raw[0], list):
             raw = raw[0]
         return read_list(f"[{', '.join(map(str, raw))}]")
-    return read_value(raw.strip(), kind) if isinstance(raw, str) else None
+    # JSON reads the `\\t` of a LaTeX `\\times` as a tab.
+    text = raw.replace("\times", r"\times").strip() if isinstance(raw, str) else ""
+    return read_value(text, kind)
 
 
 def _read_object(text: str, kind: AnswerKind) -> ParsedAnswer | None:
@@ -166,8 +145,10 @@ def _read_object(text: str, kind: AnswerKind) -> ParsedAnswer | None:
     raw = ended[ended.lastgroup or 0]
     if key and not raw.startswith(text[key.end() :].rstrip()):
         return None
+    before, _, comment = raw.partition(" //")
+    raw = before if comment.lstrip()[:1].isalpha() else raw
     return _parsed(
-        read_value(raw.strip("' \t\r\n"), kind),
+        read_value(raw.strip("' \t\r\n").removesuffix(","), kind),
         "object" if "}" in text[ended.end() :] else "unclosed",
     )
 

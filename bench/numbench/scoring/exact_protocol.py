@@ -16,7 +16,6 @@ from numbench.scoring.answer_parser import (
     ParsedAnswer,
     ends_inside_object,
     parse_answer,
-    parse_requested_format,
     shorten_endless,
 )
 from numbench.scoring.error_kinds import convention_error, list_error, number_error
@@ -68,8 +67,6 @@ def _score(item: Item, response: Completion | None, protocol: ReadingProtocol) -
     text, is_open = response.text, False
     task = TASKS[item.task]
     kind, is_cut_off = task.answer_kind, response.finish_reason == "length"
-    if parsed := parse_requested_format(text, kind):
-        return _score_parsed(item, task, protocol, parsed)
     text = shorten_endless(text)
     if spans := find_thinking(text):
         text, _, is_open = separate_spans(text, spans)
@@ -78,7 +75,7 @@ def _score(item: Item, response: Completion | None, protocol: ReadingProtocol) -
     status = _unparsed_status(response, text, is_open)
     error: ErrorKind | None = None
     if protocol == "lenient" or status == "unparseable":
-        parsed = read_leniently(text, kind, is_cut_off)
+        parsed = read_leniently(text, kind, is_cut_off, item.prompt)
         score = _score_parsed(item, task, protocol, parsed) if parsed else None
         if score and protocol == "lenient":
             return score

@@ -34,13 +34,13 @@ _REPORTING_CONTEXT = Context(
 )
 _ZERO = Decimal(0)
 
-_MINUS_SIGNS = "−–﹣－"
+_MINUS_SIGNS = "−‐‑‒–﹣－"
 SIGN_PATTERN = rf"[+\-{_MINUS_SIGNS}]"
 # With longer exponents, `Decimal` would round to 0 or infinity.
 _EXPONENT_VALUE = rf"{SIGN_PATTERN}?[0-9]{{1,9}}+"
 NUMBER_LITERAL = re.compile(
     rf"""(?P<sign>{SIGN_PATTERN})?
-    (?: (?P<grouped> [1-9][0-9]{{0,2}} (?P<comma>[,_'\u00a0\u2009\u202f]|\\,|\{{,\}})
+    (?: (?P<grouped> [1-9][0-9]{{0,2}} (?P<comma>[,_'’\xa0\u2007-\u200a\u202f]|\\[,;:!\ ]|{{\\?,}})
                      [0-9]{{3}} (?: (?P=comma) [0-9]{{3}} )* (?![0-9]) (?: \.[0-9]++ )?+ )
       | (?P<plain> [0-9]++ (?: \.[0-9]++ )?+ | \.[0-9]++ ) )
     (?: [eE](?P<e>{_EXPONENT_VALUE})
@@ -65,9 +65,9 @@ def read_number(text: str) -> Decimal | None:
 
     Accepts a sign (hyphen or a Unicode minus), leading zeros, `.5`, `1e-7`, `1.5 × 10^-7` (also
     `*`, `x`, `·`, `\\times`, `10**-7`, `10⁻⁷`, braces), and thousands separators (comma, `_`, `'`,
-    a no-break or narrow space, `\\,` or `{,}`, the same throughout): groups of three digits, the
-    first group of one to three digits and without a leading 0. `1,234` is therefore 1234, and
-    `0,123` is not a number.
+    `’`, a no-break or narrow space, a space of LaTeX, or `{,}`, the same throughout): groups of
+    three digits, the first group of one to three digits and without a leading 0. `1,234` is
+    therefore 1234, and `0,123` is not a number.
 
     The value is exact up to MAX_DIGITS significant digits. A longer one is shortened so that
     rounding it to fewer digits gives the same result as rounding the text. None for values outside
