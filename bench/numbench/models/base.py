@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 from numbench.errors import BadInput
 from numbench.records import Completion, Failure
 from numbench.secrets import mask_secret_segments
-from numbench.tasks.base import AnswerKind
+from numbench.tasks.base import LETTERS, AnswerKind
 
 DEFAULT_TIMEOUT_SECONDS = 1800.0
 """Time limit of one request: maximal reasoning on a hard question takes many minutes."""
@@ -159,7 +159,7 @@ def answer_schema(kind: AnswerKind) -> dict[str, object]:
     """Return the JSON schema of `{"answer": …}`: a number, a letter or a list of numbers."""
     answers: dict[AnswerKind, dict[str, object]] = {
         "number": {"type": "number"},
-        "letter": {"type": "string"},
+        "letter": {"type": "string", "enum": list(LETTERS)},
         "list": {"type": "array", "items": {"type": "number"}},
     }
     return {
