@@ -89,7 +89,7 @@ def score_and_tokens(scores: pd.DataFrame) -> pd.DataFrame:
             tokens = of.dropna(subset="generated_tokens").groupby("task")["generated_tokens"]
             cost = of["cost"]
             known = cost.notna().mean() > 0.99
-            usd = 1000 * cost.mean() if known else None
+            usd = 1000 * of.groupby("task")["cost"].mean().mean() if known else None
             score = mean_of_tasks(of.assign(value=of["score"]))
             rows.append((config, *score, tokens.mean().mean(), tokens.median().mean(), usd))
     columns = ["config", "score", "low", "high", "tokens", "median_tokens", "usd_per_1000"]
@@ -235,12 +235,14 @@ def page_values(
         "wrong_std": str(labels.loc["std", "wrong"]),
         "ceiling_mean": f"{labels.loc['mean', 'ceiling_exact_match']:.1f}",
         "ceiling_std": f"{labels.loc['std', 'ceiling_exact_match']:.1f}",
-        "exact_answers": f"{keys['exact'].sum():,}",
-        "label_answers": str(keys["label"].sum()),
+        "exact_answers": f"{keys['exact_15_digits'].sum():,}",
+        "label_answers": str(keys["label_15_digits"].sum()),
+        "exact_short": str((keys["exact"] - keys["exact_15_digits"]).sum()),
+        "label_short": str((keys["label"] - keys["label_15_digits"]).sum()),
         "key_answers": f"{keys['answers'].sum():,}",
         "best_answers": str(best["answers"].sum()),
-        "best_exact": str(best["exact"].sum()),
-        "best_label": str(best["label"].sum()),
+        "best_exact": str(best["exact_15_digits"].sum()),
+        "best_label": str(best["label_15_digits"].sum()),
         "gpt_mean_published": f"{mean.loc['GPT 5 (maximal)', 'published']:.1f}",
         "gpt_mean": f"{mean.loc['GPT 5 (maximal)', 'rescored']:.1f}",
         "add_published": f"{add.loc['GPT 5 (minimal)', 'published']:.1f}",
@@ -256,7 +258,7 @@ def page_values(
         "second": f"{by_name.loc['GPT OSS 120B (maximal)', 'score']:.1f}",
         "second_tokens": f"{by_name.loc['GPT OSS 120B (maximal)', 'tokens']:,.0f}",
         "first_tokens": f"{by_name.loc['GPT 5 (maximal)', 'tokens']:,.0f}",
-        "first_cost": f"{by_name.loc['GPT 5 (maximal)', 'usd_per_1000']:.0f}",
+        "first_cost": f"{by_name.loc['GPT 5 (maximal)', 'usd_per_1000']:.2f}",
         "second_cost": f"{by_name.loc['GPT OSS 120B (maximal)', 'usd_per_1000']:.2f}",
         "minimal_cost": f"{by_name.loc['GPT 5 (minimal)', 'usd_per_1000']:.2f}",
         "gpt_step": step("GPT 5"),

@@ -38,7 +38,7 @@ def values(tables: Tables) -> dict[str, object]:
         "wrong": len(wrong),
         "wrong_on_lists": len(on_lists),
         "float64_labels": on_lists["is_float64"].sum(),
-        "totals": models[models["task"].isin(LIST_TASKS)][["exact", "label", "ties"]].sum(),
+        "totals": models[models["task"].isin(LIST_TASKS)].select_dtypes("number").sum(),
         "others": models[~models["task"].isin(LIST_TASKS)][["exact", "label"]].sum(),
         "of": lambda config, task: models.set_index(["config", "task"]).loc[(config, task)],
         "answers": _answers_table(labels, float64),

@@ -81,6 +81,8 @@ def _labels(answers: Mapping[str, AnswersByTask]) -> Iterator[dict[str, object]]
                 "answers": compared.answers,
                 "exact": compared.for_exact,
                 "label": compared.for_label,
+                "exact_15_digits": compared.counts["exact"],
+                "label_15_digits": compared.counts["label"],
                 "ties": compared.ties,
             }
 
