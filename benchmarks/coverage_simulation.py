@@ -258,3 +258,10 @@ def coverage_of_tokens(samples: int = SAMPLES) -> Iterator[Coverage]:
     drawn = np.exp(1.5 * u) * rng.lognormal(0, 0.6, u.shape)
     now = amount_intervals([Stratum("", drawn, design())])
     yield coverage("500 items of v1, 0.6", now, float(np.expm1(1.5) / 1.5 * np.exp(0.18)))
+    for items in (100, 500, 2000):
+        endless = rng.random((items, samples)) < 0.002
+        now = amount_intervals(
+            [Stratum("", np.where(endless, 65_535, rng.poisson(20, endless.shape)))]
+        )
+        name = f"0.2% endless answers of 65,535 tokens, others 20, {items:,} items"
+        yield coverage(name, now, 0.002 * 65_535 + 0.998 * 20)

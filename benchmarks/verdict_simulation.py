@@ -211,12 +211,15 @@ def wrong_verdicts(samples: int = 1000) -> Iterator[tuple[str, float, float]]:
     Small gains on many items are balanced by losses of 100 that most samples do not contain.
     """
     rng = np.random.default_rng(SEED)
-    for share, gain in ((0.03, 0.07), (0.06, 0.07), (0.24, 0.07), (0.2, 0.2), (0.05, 1.0)):
-        u = rng.random((ITEMS, samples))
+    for items, share, gain in (
+        (ITEMS, 0.03, 0.07), (ITEMS, 0.06, 0.07), (ITEMS, 0.24, 0.07), (ITEMS, 0.2, 0.2),
+        (ITEMS, 0.5, 0.01), (ITEMS // 5, 0.5, 0.01), (ITEMS, 0.05, 1.0),
+    ):  # fmt: skip
+        u = rng.random((items, samples))
         loss = share * gain
         drawn = np.where(u < loss, -1.0, np.where(u < loss + share, gain, 0.0))
         strata = [Stratum("", drawn)]
-        name = f"{share:.0%} of the items + {100 * gain:.0f}, {loss:.1%} - 100"
+        name = f"{share:.0%} of the {items} items + {100 * gain:.0f}, {loss:.1%} - 100"
         excluded = float(np.mean(one_sided_bounds(strata, 1.0).at_least > 0))
         yield name, _share_of_verdicts(strata), excluded
 

@@ -16,7 +16,9 @@ _REPEATED = [
     "<|channel|>final<|message|>5", "answer\n", "answer: ```a\n", "1 and ", "[1 ", "5 \\", "1'111",
     'Format: {"answer": 0}\n', "Question: 5\n", "Antwort: 5\n", "答案：５\n", "#### 5\n",
     "so the sum ", "after adding ", "5 plus ", "by adding, by adding ", "◁think▷", "&lt;think&gt;",
-    "`<think>` ", "analysisWe ", "\ud800", "\x00", "\u202e5", "٣", "５",
+    "`<think>` ", "analysisWe ", "1. 5\n", "2) 5\n", "= 5 (", "= 5 because ", "&amp;", "= 5. So ",
+    "check: = 5\n", "So:\n", "is\n", "\u200b5", "5 digits ", "[1, 9) ", "1 <= x < 9 ", "</a>",
+    "\ud800", "\x00", "\u202e5", "٣", "５",
 ]
 _AFTER_ANSWER = ["5 ", "5, ", "= 5 ", "please ", "please\n", "sorry ", "A ", "Answer: [",
                  'Format: {"answer": 0}\n', "\n"]
