@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import signal
 import stat
 import subprocess
@@ -15,8 +16,8 @@ import pytest
 from msgspec.structs import replace
 
 from numbench import jsonl
-from numbench.errors import BadInput
-from numbench.journal import Journal, find_runs, read_run, write_run
+from numbench.errors import BadInput, NumbenchError
+from numbench.journal import Journal, find_runs, iter_responses, read_run, write_run
 from numbench.records import DatasetRef, Failure, PromptRef, Response, RunInfo
 
 INFO = RunInfo(
@@ -228,6 +229,100 @@ def test_tasks_and_limit_may_grow_and_never_shrink(tmp_path: Path) -> None:
     info = read_run(tmp_path).info
     assert (info.tasks, info.limit) == (("mean", "std"), None)
     assert info.versions == {"numbench": "0.1.0, 0.2.0"}
+
+
+HOLD = (
+    "import sys; from pathlib import Path; from numbench.journal import Journal\n"
+    "from tests.test_journal import INFO\n"
+    "with Journal(Path(sys.argv[1]), INFO):\n"
+    "    print('open', flush=True); sys.stdin.read()\n"
+)
+
+
+def test_a_deleted_lock_lets_no_other_process_in(tmp_path: Path) -> None:
+    root = Path(__file__).parents[1]
+    command = [sys.executable, "-c", HOLD, str(tmp_path)]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    with subprocess.Popen(command, cwd=root, **pipes) as writer:  # type: ignore[call-overload]
+        assert writer.stdout.readline() == b"open\n"
+        (tmp_path / ".lock").unlink()
+        before = (tmp_path / "run.json").read_bytes()
+        with pytest.raises(BadInput, match="another process is writing this run"):
+            Journal(tmp_path, replace(INFO, limit=None))
+        with pytest.raises(BadInput, match="another process is writing this run"):
+            write_run(tmp_path, replace(INFO, source="imported"), [])
+        assert (tmp_path / "run.json").read_bytes() == before
+        writer.communicate(b"")
+    append(tmp_path, answer(1))
+
+
+@pytest.mark.parametrize("change", ["copied", "deleted", "moved", "emptied copy"])
+def test_a_file_that_another_program_replaces_loses_no_answer(tmp_path: Path, change: str) -> None:
+    path, other = tmp_path / "responses.jsonl", tmp_path / "copy"
+
+    async def work(journal: Journal) -> None:
+        await journal.append(answer(1))
+        await journal.append(answer(2))
+        other.write_bytes(b"" if change == "emptied copy" else path.read_bytes())
+        if change in ("copied", "emptied copy"):
+            other.rename(path)
+        elif change == "deleted":
+            path.unlink()
+        else:
+            path.rename(tmp_path / "elsewhere")
+        await journal.append(answer(3))
+        await journal.append(answer(4))
+
+    with Journal(tmp_path, INFO) as journal:
+        asyncio.run(work(journal))
+    assert [each.item_id for each in iter_responses(tmp_path)] == [f"mean-{n}" for n in range(1, 5)]
+
+
+@pytest.mark.parametrize("change", ["emptied", "folder moved"])
+def test_what_cannot_be_mended_ends_the_run_and_keeps_what_arrives(
+    tmp_path: Path, change: str
+) -> None:
+    folder = tmp_path / "run"
+
+    async def work(journal: Journal) -> None:
+        await journal.append(answer(1))
+        if change == "emptied":
+            (folder / "responses.jsonl").write_bytes(b"")
+        else:
+            folder.rename(tmp_path / "moved")
+        with pytest.raises(NumbenchError, match="run"):
+            await journal.append(answer(2))
+
+    with Journal(folder, INFO) as journal:
+        asyncio.run(work(journal))
+        assert journal.failed
+    left = folder if change == "emptied" else tmp_path / "moved"
+    assert [each.item_id for each in iter_responses(left)][-1] == "mean-2"
+
+
+def test_a_folder_with_other_files_is_no_run_folder(tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("mine")
+    for write in (
+        lambda: Journal(tmp_path, INFO),
+        lambda: write_run(tmp_path, replace(INFO, source="imported"), []),
+    ):
+        with pytest.raises(
+            BadInput, match=r"holds other files \(notes.txt\); choose another --out"
+        ):
+            write()
+    assert {path.name for path in tmp_path.iterdir()} <= {"notes.txt", ".lock"}
+    append(tmp_path / "run")
+    (tmp_path / "run" / "notes.txt").write_text("mine")
+    append(tmp_path / "run", answer(1))
+
+
+@pytest.mark.parametrize("name", ["run.json", "responses.jsonl"])
+def test_records_of_a_newer_version_are_refused(tmp_path: Path, name: str) -> None:
+    append(tmp_path, answer(1))
+    path = tmp_path / name
+    path.write_text(re.sub(r'("schema": ?)1', r"\g<1>99", path.read_text()))
+    with pytest.raises(BadInput, match=rf"{name}.*written by a newer version of numbench"):
+        read_run(tmp_path)
 
 
 def test_responses_without_a_run_description_are_refused(tmp_path: Path) -> None:

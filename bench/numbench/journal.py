@@ -23,7 +23,7 @@ from filelock import FileLock, Timeout
 from msgspec import Struct
 
 from numbench import jsonl
-from numbench.errors import BadInput, NumbenchError
+from numbench.errors import BadInput, NumbenchError, printable
 from numbench.jsonl import AppendOnlyFile
 from numbench.records import (
     POSSIBLY_BILLED,
@@ -36,6 +36,7 @@ from numbench.records import (
     request_id,
 )
 from numbench.run_identity import check_resumable, merge_run_info
+from numbench.transforms import STORED_PROMPTS
 
 INFO = "run.json"
 RESPONSES = "responses.jsonl"
@@ -86,9 +87,10 @@ def read_info(folder: Path) -> RunInfo:
 def write_run(folder: Path, info: RunInfo, responses: Iterable[Response]) -> None:
     """Write a complete run: the responses, then `run.json`, each atomically.
 
-    Raises BadInput if `folder` holds a measured run, whose responses would be lost.
+    Raises BadInput if `folder` holds a measured run, whose responses would be lost, or other files.
     """
     with run_lock(folder):
+        check_own_folder(folder)
         path = folder / INFO
         if path.is_file() and jsonl.read_json(path, RunInfo).source == "measured":
             raise BadInput(f"{folder} holds a measured run; choose another folder")
@@ -223,7 +225,19 @@ def resumed_info(folder: Path, info: RunInfo) -> RunInfo:
             f"{folder}: {RESPONSES} without {INFO}, so the model of these answers is unknown; "
             "choose another --out"
         )
+    check_own_folder(folder)
     return info
+
+
+def check_own_folder(folder: Path) -> None:
+    """Raise BadInput if a folder holds visible files but no run: it is not one of numbench's."""
+    own = {INFO, RESPONSES, JOBS, REQUESTS, ROUNDS, STORED_PROMPTS}
+    if folder.is_dir() and not (folder / INFO).is_file():
+        for path in folder.iterdir():
+            if path.name not in own and not path.name.startswith("."):
+                raise BadInput(
+                    f"{folder} holds other files ({printable(path.name)}); choose another --out"
+                )
 
 
 _RESPONSE_BYTES = 1 << 16
@@ -390,6 +404,9 @@ def run_lock(folder: Path) -> Iterator[None]:
         try:
             folder.mkdir(parents=True, exist_ok=True)
             stack.enter_context(FileLock(folder / LOCK, timeout=0))
+            if jsonl.is_being_written(folder / RESPONSES):
+                # The file of the lock was deleted.
+                raise Timeout(str(folder / LOCK))
         except Timeout as error:
             raise BadInput(f"{folder}: another process is writing this run") from error
         except OSError as error:

@@ -6,6 +6,7 @@ import errno
 import mmap
 import os
 import re
+import sys
 import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
@@ -16,6 +17,9 @@ from typing import TypeVar
 import msgspec
 
 from numbench.errors import BadInput, NumbenchError
+
+if sys.platform != "win32":
+    import fcntl
 
 T = TypeVar("T")
 
@@ -118,6 +122,8 @@ def decode_error_message(error: Exception) -> str:
         return f"not valid JSON ({reason[:1].lower()}{reason[1:]})"
     message, _, location = str(error).partition(" - at ")
     field = location.rpartition("`$")[2].strip("`.")
+    if field.rpartition(".")[2] == "schema" and "<=" in message:
+        return "written by a newer version of numbench; update numbench to read it"
     if match := re.fullmatch(r"Object missing required field `(.*)`", message):
         return f"field {field}{'.' if field else ''}{match[1]} is missing"
     if match := re.fullmatch(r"Invalid enum value (.*)", message):
@@ -146,21 +152,25 @@ DISK_FULL = (errno.ENOSPC, errno.EDQUOT)
 
 
 class AppendOnlyFile:
-    """An open file of `size` bytes, to which whole lines are appended."""
+    """An open file of `size` bytes, to which this process alone appends whole lines."""
 
     def __init__(self, path: Path, kind: type[object]) -> None:
         """Open or create `path`, a JSONL file of `kind`, and repair an incomplete last line.
 
-        Raises OSError if the file cannot be opened.
+        Raises OSError if the file cannot be opened, BlockingIOError if another process writes it.
         """
-        self.path = path
+        self.path, self._kind = path, kind
         self._failure: NumbenchError | None = None
-        self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
+        self._file, self.size = self._open()
+
+    def _open(self) -> tuple[int, int]:
+        file = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
         try:
-            sync_folder(path.parent)
-            self.size = _repair_last_line(self._file, kind)
+            _lock(file)
+            sync_folder(self.path.parent)
+            return file, _repair_last_line(file, self._kind)
         except BaseException:
-            self.close()
+            os.close(file)
             raise
 
     def append(self, lines: bytes) -> None:
@@ -171,11 +181,11 @@ class AppendOnlyFile:
         """
         if self._failure is not None:
             raise self._failure
+        is_cut = os.fstat(self._file).st_size < self.size
         try:
-            unwritten = memoryview(lines)
-            while unwritten:
-                unwritten = unwritten[os.write(self._file, unwritten) :]
-            os.fsync(self._file)
+            self._write(lines)
+            if not self._is_at_path():
+                self._continue_at_path()
         except OSError as error:
             # If the file cannot be cut back, the next opening repairs its last line.
             with suppress(OSError):
@@ -185,7 +195,33 @@ class AppendOnlyFile:
                 "make room and run the same command again"
             )
             raise self._failure from error
+        if is_cut:
+            self._failure = NumbenchError(
+                f"{self.path}: another program shortened the file; run the same command again"
+            )
+            raise self._failure
+
+    def _write(self, lines: bytes) -> None:
+        unwritten = memoryview(lines)
+        while unwritten:
+            unwritten = unwritten[os.write(self._file, unwritten) :]
+        os.fsync(self._file)
         self.size += len(lines)
+
+    def _is_at_path(self) -> bool:
+        try:
+            return os.path.samestat(os.fstat(self._file), self.path.stat())
+        except FileNotFoundError:
+            return False
+
+    def _continue_at_path(self) -> None:
+        """Add to the file that is at `path` now the lines that it lacks, and append to it."""
+        replaced = self._file
+        self._file, self.size = self._open()
+        with os.fdopen(replaced, "rb") as old, self.path.open("rb") as new:
+            old.seek(0)
+            known = set(new)
+            self._write(b"".join(line for line in old if line not in known))
 
     @property
     def failed(self) -> bool:
@@ -195,6 +231,30 @@ class AppendOnlyFile:
     def close(self) -> None:
         """Close the file."""
         os.close(self._file)
+
+
+def is_being_written(path: Path) -> bool:
+    """Return whether another process has `path` open as an `AppendOnlyFile`."""
+    try:
+        with path.open("rb") as file:
+            _lock(file.fileno())
+    except BlockingIOError:
+        return True
+    except FileNotFoundError:
+        pass
+    return False
+
+
+def _lock(file: int) -> None:
+    """Lock an open file until it is closed. Raises BlockingIOError if another process has it."""
+    if sys.platform != "win32":
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise
+        except OSError:
+            # The file system has no locks.
+            return
 
 
 def _repair_last_line(file: int, kind: type[object]) -> int:

@@ -9,13 +9,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Literal, NamedTuple
+from typing import Annotated, Literal, NamedTuple
 
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from numbench.errors import BadInput
 
 SCHEMA = 1
+
+Schema = Annotated[int, Meta(le=SCHEMA)]
+"""The version of a stored record; a later one cannot be read."""
 
 Answer = str | tuple[str, ...]
 """A decimal string, an interval's letter, or a sorted list of decimal strings."""
@@ -50,12 +53,18 @@ class Item(Struct, frozen=True, kw_only=True):
     operator: str
     difficulty: Difficulty
     params: dict[str, int] = {}
-    schema: int = SCHEMA
+    schema: Schema = SCHEMA
 
 
 def request_id(item_id: str, sample: int) -> str:
     """Return the id of the request for one sample of an item: the item's own id for sample 0."""
     return f"{item_id}-sample-{sample}" if sample else item_id
+
+
+def parse_request_id(text: str) -> tuple[str, int]:
+    """Return the item's id and the sample that `request_id` was made from."""
+    item_id, _, sample = text.partition("-sample-")
+    return item_id, int(sample or 0)
 
 
 class ItemSample(NamedTuple):
@@ -152,7 +161,7 @@ class Response(Completion, frozen=True, kw_only=True):
     sample: int = 0
     attempts: int = 1
     at: str | None = None
-    schema: int = SCHEMA
+    schema: Schema = SCHEMA
 
     @property
     def request_id(self) -> str:
@@ -178,7 +187,7 @@ class Job(Struct, frozen=True, kw_only=True):
     items: tuple[str, ...] = ()
     at: str | None = None
     max_tokens: int | None = None
-    schema: int = SCHEMA
+    schema: Schema = SCHEMA
 
     @property
     def is_active(self) -> bool:
@@ -197,7 +206,7 @@ class RecordedRequest(Struct, frozen=True, kw_only=True):
     item_id: str
     body: dict[str, object]
     sha256: str
-    schema: int = SCHEMA
+    schema: Schema = SCHEMA
 
 
 Status = Literal["ok", "unparseable", "empty", "truncated", "refused", "error", "missing"]
@@ -233,7 +242,7 @@ class Score(Struct, frozen=True, kw_only=True):
     error_kind: ErrorKind | None = None
     correct_digits: int | None = None
     sample: int = 0
-    schema: int = SCHEMA
+    schema: Schema = SCHEMA
 
 
 class FileEntry(Struct, frozen=True, kw_only=True):
@@ -261,7 +270,7 @@ class Manifest(Struct, frozen=True, kw_only=True):
     settings: dict[str, Scalar]
     files: tuple[FileEntry, ...]
     sha256: str
-    schema: int = SCHEMA
+    schema: Schema = SCHEMA
 
 
 class DatasetRef(Struct, frozen=True, kw_only=True):
@@ -350,7 +359,7 @@ class Round(Struct, frozen=True, kw_only=True):
 
     task: str
     items: tuple[str, ...]
-    schema: int = SCHEMA
+    schema: Schema = SCHEMA
 
 
 class RunInfo(Struct, frozen=True, kw_only=True):
@@ -382,7 +391,7 @@ class RunInfo(Struct, frozen=True, kw_only=True):
     price: dict[str, object] | None = None
     horizon: HorizonInfo | None = None
     transform: str | None = None
-    schema: int = SCHEMA
+    schema: Schema = SCHEMA
 
     @property
     def variant_label(self) -> str:
