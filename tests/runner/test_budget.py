@@ -55,7 +55,7 @@ def test_requests_are_admitted_as_far_as_the_limit_covers_them(
     for cost in paid:
         costs.add_cost("addition", cost)
     assert [costs.admit(item) for item in ITEMS] == [n < admitted for n in range(4)]
-    assert costs.budget.is_closed is (admitted == 0)
+    assert costs.is_closed("addition") is (admitted == 0)
 
 
 def test_runs_of_a_command_share_its_limit() -> None:
@@ -72,7 +72,7 @@ def test_runs_of_a_command_share_its_limit() -> None:
     assert other.admit(ITEMS[1])
     other.add_possibly_billed("addition")
     other.release(ITEMS[1].id)
-    assert not one.admit(ITEMS[0]) and budget.exhausted
+    assert not one.admit(ITEMS[0]) and one.is_closed("addition")
 
 
 def test_only_one_request_of_unknown_cost_is_in_flight_in_all_runs_of_a_limit() -> None:

@@ -230,7 +230,7 @@ def print_run_report(report: RunReport, can_retry_errors: bool = True) -> None:
     if report.permanent_errors and can_retry_errors:
         hints.append("add --retry error to retry permanent failures")
     message = "; ".join(filter(None, [f"last failure: {report.last_error}", ", ".join(hints)]))
-    if not report.answered and not report.skipped:
+    if report.has_failed:
         raise NumbenchError(f"{report.path}: nothing was answered; {message}")
     print_to_stderr(message)
 

@@ -19,7 +19,7 @@ from numbench.errors import NumbenchError
 from numbench.journal import JOBS, read_jobs, timestamp
 from numbench.models.base import BatchRequest, BatchStatus
 from numbench.models.failures import ProviderError, transient_failure
-from numbench.records import Completion, ItemSample, Job, JobState
+from numbench.records import Completion, Failure, ItemSample, Job, JobState, parse_request_id
 from numbench.runner.scheduling import Scheduler, is_retryable
 
 if TYPE_CHECKING:
@@ -29,6 +29,9 @@ _T = TypeVar("_T")
 
 MAX_PROVIDER_RETRIES = 20
 """How often a provider may fail to report on a job before the run gives up."""
+
+MAX_QUEUE_REFUSALS = 20
+"""Jobs in a row for which the provider's queue may be full before the run gives up."""
 
 
 @dataclass(kw_only=True, eq=False)
@@ -47,7 +50,11 @@ class BatchScheduler(Scheduler):
         self._attempts: Counter[str] = Counter()
         self._active_jobs: dict[str, Job] = {}
         self._status: dict[str, BatchStatus] = {}
+        self._uncollected = {key: set(ids) for key, ids in self.state.uncollected.items()}
+        self._submitting: set[str] = set()
         self._one_job_at_a_time = False
+        self._queue_refusals = 0
+        self._queue_note = ""
         self._max_requests_per_job = self.client.max_requests
 
     async def send_all(self) -> None:
@@ -58,7 +65,8 @@ class BatchScheduler(Scheduler):
         except TimeoutError:
             self.reached_time_limit = True
         finally:
-            self.costs.end()
+            jobs = (job.items for job in self._active_jobs.values())
+            self.costs.end(self._submitting.union(*jobs))
 
     def stop(self) -> None:
         """Stop waiting. The jobs continue at the provider."""
@@ -71,6 +79,7 @@ class BatchScheduler(Scheduler):
         await self._submit_open()
         while self._active_jobs:
             await self._collect(await self._wait_for_one())
+            await self._wait_for_queue()
             await self._submit_open()
 
     async def _resume_jobs(self) -> None:
@@ -110,8 +119,10 @@ class BatchScheduler(Scheduler):
         submitted = {request_id for job in self._active_jobs.values() for request_id in job.items}
         waiting = [r for request_id, r in self._open.items() if request_id not in submitted]
         affordable = [r for r in waiting if self.costs.admit(r)]
-        if waiting and not affordable and not self._active_jobs:
-            self.costs.budget.exhausted = True
+        if not affordable and not self._active_jobs:
+            # Nothing of this run is in flight that it could wait for.
+            for requested in waiting:
+                self.costs.tasks[requested.task].is_closed = True
         for requests in self._split_into_jobs(affordable):
             job = Job(
                 key=uuid.uuid4().hex,
@@ -121,33 +132,51 @@ class BatchScheduler(Scheduler):
                 max_tokens=self.resolved.new_token_limit,
             )
             self.journal.record_job(job)
+            self._uncollected[job.key] = set(job.items)
             job_id = await self._submit(requests, job)
             self._track(self._record(job, "submitted", job_id))
+            self._submitting = set()
             if self._one_job_at_a_time:
                 return
 
     async def _submit(self, requests: Sequence[BatchRequest], job: Job) -> str:
         """Submit a job and return its id. A failed submission may still have created the job."""
-        is_retry = False
+        is_retry = may_exist = False
+        self._submitting = set(job.items)
 
         async def submit_once() -> str:
-            nonlocal is_retry
+            nonlocal is_retry, may_exist
             existing = await self.client.find(job, self._recorded_ids()) if is_retry else None
             is_retry = True
-            return existing or await self.client.submit(requests, job.key)
+            try:
+                return existing or await self.client.submit(requests, job.key)
+            except ProviderError as error:
+                may_exist |= error.failure.possibly_billed
+                raise
 
-        return await self._with_retries(submit_once, self.policy.max_attempts)
+        try:
+            return await self._with_retries(submit_once, self.policy.max_attempts)
+        except NumbenchError:
+            if not may_exist:
+                self._submitting = set()
+            raise
 
     def _recorded_ids(self) -> set[str]:
         return {job.id for job in read_jobs(self.journal.folder).values() if job.id}
 
     def _track(self, job: Job) -> None:
         self._active_jobs[job.key] = job
-        for request_id in job.items:
-            self._attempts[request_id] += 1
-            if request_id in self._open:
-                self.costs.reserve(self._open[request_id])
+        self._attempts.update(job.items)
+        for request_id in self._uncollected[job.key]:
+            if (requested := self._requested(request_id)) is not None:
+                self.costs.reserve(requested)
         self.report_progress()
+
+    def _requested(self, request_id: str) -> ItemSample | None:
+        """Return an open request, or one that only an earlier call of the run has submitted."""
+        item_id, sample = parse_request_id(request_id)
+        item = self.resolved.dataset.by_id.get(item_id)
+        return self._open.get(request_id) or (ItemSample(item, sample) if item else None)
 
     async def _wait_for_one(self) -> Job:
         """Return the first active job that has finished."""
@@ -163,25 +192,47 @@ class BatchScheduler(Scheduler):
             pause = min(1.5 * pause, self.policy.max_poll_interval)
 
     async def _collect(self, job: Job) -> None:
-        """Store the results of a finished job."""
+        """Store the results of a finished job, also of requests that this call does not make."""
         results = await self._with_retries(partial(self._results, job))
         error = self._status[job.key].error
+        if results:
+            self._queue_refusals = 0
         if not results and error is not None and error.kind == "rate_limit":
-            self._reduce_load(job)
+            self._reduce_load(job, error)
         elif not results and error is not None and error.kind != "transient":
             self._close(job)
             raise NumbenchError(f"the batch job {job.id} failed: {error.message}")
         for request_id in job.items:
-            if request_id in self._open:
+            if request_id in self._uncollected[job.key]:
                 await self._complete(request_id, results.get(request_id), job)
         self._close(job)
 
-    def _reduce_load(self, job: Job) -> None:
-        """Submit one job at a time, then smaller ones: the provider's queue limit was exceeded."""
+    def _reduce_load(self, job: Job, error: Failure) -> None:
+        """Submit one job at a time, then smaller ones: the provider's queue limit was exceeded.
+
+        Raises NumbenchError if the queue stays full, perhaps of other jobs of the account.
+        """
+        self._queue_refusals += 1
+        if self._queue_refusals > MAX_QUEUE_REFUSALS:
+            self._close(job)
+            raise NumbenchError(
+                f"the provider's queue for batch jobs stays full: {error.message}; run the same "
+                "command again later"
+            )
         if self._one_job_at_a_time or len(self._active_jobs) == 1:
             self._max_requests_per_job = max(1, len(job.items) // 2)
         self._one_job_at_a_time = True
         self._attempts.subtract(job.items)
+
+    async def _wait_for_queue(self) -> None:
+        """Wait longer each time that the provider's queue was full."""
+        if self._queue_refusals and not self._active_jobs:
+            pause = self.policy.poll_interval * 2 ** (self._queue_refusals - 1)
+            pause = min(pause, 10 * self.policy.max_poll_interval)
+            self._queue_note = f"the provider's queue is full: next batch job in {pause:.0f} s"
+            self.report_progress()
+            await asyncio.sleep(pause)
+            self._queue_note = ""
 
     async def _results(self, job: Job) -> dict[str, Completion]:
         return {request_id: completion async for request_id, completion in self.client.results(job)}
@@ -193,22 +244,27 @@ class BatchScheduler(Scheduler):
             self.costs.release(request_id)
 
     async def _complete(self, request_id: str, result: Completion | None, job: Job) -> None:
-        """Store the result of a request, unless it is to be submitted again."""
+        """Store the result of a request, unless it is to be submitted again and was free."""
+        is_open, requested = request_id in self._open, self._requested(request_id)
+        if requested is None or (result is None and not is_open):
+            return
         if result is None:
             result = Completion(
                 error=transient_failure("the batch job ended without a result for this item")
             )
         attempts = self._attempts[request_id]
-        if is_retryable(result.error) and attempts < self.policy.max_batch_attempts:
-            self.stats.report.retries += 1
+        completion = self.resolved.with_cost(result, is_batch=True)
+        is_last = attempts >= self.policy.max_batch_attempts
+        is_repeated = is_open and is_retryable(result.error) and not is_last
+        self.stats.report.retries += is_repeated
+        if is_repeated and completion.cost is None:
             return
-        requested, completion = (
-            self._open[request_id],
-            self.resolved.with_cost(result, is_batch=True),
-        )
         await self.store(requested, completion, attempts, job=job)
-        del self._open[request_id]
-        self.count(requested, completion)
+        if is_open and not is_repeated:
+            del self._open[request_id]
+            self.count(requested, completion)
+        else:
+            self.stats.count_abandoned(completion)
         self.report_progress()
 
     def _split_into_jobs(self, unsent: Iterable[ItemSample]) -> Iterator[list[BatchRequest]]:
@@ -261,7 +317,7 @@ class BatchScheduler(Scheduler):
     def progress_fields(self) -> dict[str, Any]:
         """Return the state of the active jobs, as the provider counts."""
         if not self._active_jobs:
-            return {}
+            return {"note": self._queue_note}
         known = [self._status[key] for key in self._active_jobs if key in self._status]
         requests = sum(len(job.items) for job in self._active_jobs.values())
         done = sum(status.done for status in known)

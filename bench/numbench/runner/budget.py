@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -111,7 +111,7 @@ class TaskCosts:
 
     expected, bound: of one request, and the most that it can cost; None if unknown. highest: of the
     costs so far. in_flight: requests whose cost is reserved. possibly_billed: attempts without an
-    answer that may have been billed.
+    answer that may have been billed. is_closed: no request fits the limit any more.
     """
 
     expected: float | None = None
@@ -121,6 +121,7 @@ class TaskCosts:
     total: float = 0.0
     in_flight: int = 0
     possibly_billed: int = 0
+    is_closed: bool = False
 
     @property
     def estimate(self) -> float | None:
@@ -169,7 +170,7 @@ class Budget:
         self.limit = math.inf if limit is None else limit
         self.recorded = dict(recorded or {})
         self.runs: list[RunCosts] = []
-        self.exhausted = self.cost_unknown = False
+        self.cost_unknown = False
         self.unpriced_attempts = 0
         self.on_release: list[Callable[[], None]] = []
         """Called when a reservation became free, so that a waiting request may fit."""
@@ -178,11 +179,6 @@ class Budget:
     def is_limited(self) -> bool:
         """Whether there is a limit."""
         return self.limit < math.inf
-
-    @property
-    def is_closed(self) -> bool:
-        """Whether no more requests may be sent."""
-        return self.is_limited and (self.exhausted or self.cost_unknown)
 
     @property
     def spent(self) -> float:
@@ -257,10 +253,10 @@ class RunCosts:
     def admit(self, requested: ItemSample) -> bool:
         """Reserve the cost of a request if the budget covers it, and return whether it does.
 
-        If it does not although none is in flight, no later request fits either.
+        If it does not although none is in flight, no later request of its task fits either.
         """
         budget = self.budget
-        if budget.is_closed:
+        if self.is_closed(requested.task):
             return False
         if not budget.is_limited:
             self.reserve(requested)
@@ -273,8 +269,13 @@ class RunCosts:
             if budget.covers_requests_in_flight:
                 return True
             self.cancel(requested.id)
-        budget.exhausted = not budget.in_flight
+        self.tasks[requested.task].is_closed = not budget.in_flight
         return False
+
+    def is_closed(self, task: str) -> bool:
+        """Return whether no more requests of a task may be sent."""
+        budget = self.budget
+        return budget.is_limited and (budget.cost_unknown or self.tasks[task].is_closed)
 
     def reserve(self, requested: ItemSample) -> None:
         """Count a request as in flight, whether or not it fits."""
@@ -293,10 +294,11 @@ class RunCosts:
         for send in list(self.budget.on_release):
             send()
 
-    def end(self) -> None:
-        """Count what is still reserved as possibly billed, because the run learns no more of it."""
+    def end(self, submitted: Collection[str]) -> None:
+        """Count what is reserved for `submitted` requests as possibly billed: no more is learnt."""
         for request_id, task in list(self._in_flight.items()):
-            self.add_possibly_billed(task, is_earlier=True)
+            if request_id in submitted:
+                self.add_possibly_billed(task, is_earlier=True)
             self.release(request_id)
 
     def add_cost(self, task: str, cost: float) -> None:

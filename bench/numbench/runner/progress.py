@@ -191,6 +191,11 @@ class RunReport:
         return self.answered + self.errors
 
     @property
+    def has_failed(self) -> bool:
+        """Whether requests failed, and no request of the run was ever answered."""
+        return bool(self.errors) and not self.answered and not self.skipped
+
+    @property
     def state(self) -> str:
         """What is on disk, what else may be billed, and how to continue."""
         parts = [
@@ -245,7 +250,7 @@ class RunStats:
         self.count_abandoned(completion)
 
     def count_abandoned(self, completion: Completion) -> None:
-        """Count the cost of a request, which the end of the run may have cut off."""
+        """Count the cost of a result that is none of this call: cut off, repeated, or unasked."""
         self.report.possibly_billed += possibly_billed_attempts(completion)
         self.report.cost = _sum(self.report.cost, completion.cost)
 

@@ -15,13 +15,15 @@ _VERSION = re.compile(r"/v\d+\w*(?:/|$)")
 class Refusal(NumbenchError):
     """No request of the run can be answered, because of `failure`.
 
-    had_answers: whether the server has answered a request of the run before.
+    had_answers: whether the server has answered a request of the run, before or since.
     """
 
-    def __init__(self, model: str, failure: Failure, had_answers: bool) -> None:
+    had_answers = False
+
+    def __init__(self, model: str, failure: Failure) -> None:
         self.reason = failure.text.rstrip(".")
         super().__init__(f"{model}: {self.reason}; no further requests were sent")
-        self.model, self.failure, self.had_answers = model, failure, had_answers
+        self.model, self.failure = model, failure
 
 
 def explain_refusal(refusal: Refusal, description: ModelDescription) -> NumbenchError:
@@ -29,7 +31,7 @@ def explain_refusal(refusal: Refusal, description: ModelDescription) -> Numbench
     url = description.identity.get("base_url")
     base_url = None if url is None else str(url).rstrip("/")
     reason = connection_error(refusal.failure)
-    if reason is not None:
+    if reason is not None and not refusal.had_answers:
         return _connection_error(refusal, base_url, reason)
     if refusal.failure.status == 401 and base_url and not refusal.had_answers:
         return NumbenchError(

@@ -51,14 +51,16 @@ def with_stored_token_limit(resolved: ResolvedRun) -> ResolvedRun:
 class RunState:
     """What the responses of a run on disk say, without their texts.
 
-    outcomes: of each request with a response; an error never replaces an answer. in_progress: the
-    ids of requests in active jobs that have no response from their job yet. results: what counts of
-    each request. costs: item and US dollars of all responses with a known cost. possibly_billed:
-    attempts without an answer that may have been billed, by item. unpriced: an item with an answer
-    of unknown cost. served: which models, providers and versions answered.
+    outcomes: of each request with a response; an error never replaces an answer. uncollected: the
+    ids of the requests that have no response from their job yet, by the key of the job.
+    in_progress: those of active jobs. results: what counts of each request. costs: item and US
+    dollars of all responses with a known cost. possibly_billed: attempts without an answer that may
+    have been billed, by item. unpriced: an item with an answer of unknown cost. served: which
+    models, providers and versions answered.
     """
 
     outcomes: Outcomes = field(default_factory=dict)
+    uncollected: dict[str, set[str]] = field(default_factory=dict)
     in_progress: set[str] = field(default_factory=set)
     results: dict[str, TaskProgress] = field(default_factory=dict)
     costs: list[tuple[str, float]] = field(default_factory=list)
@@ -102,8 +104,9 @@ def read_state(resolved: ResolvedRun, judge: ScoreCallback | None = None) -> Run
     for the costs only.
     """
     folder, state = resolved.folder, RunState()
-    active = [job for job in read_jobs(folder).values() if job.is_active]
-    job_of = {request_id: job.id for job in active for request_id in job.items}
+    jobs = [job for job in read_jobs(folder).values() if job.state != "collected"]
+    state.uncollected = {job.key: set(job.items) for job in jobs}
+    by_id = {job.id: state.uncollected[job.key] for job in jobs if job.id}
     asked = {item.id: item for items in resolved.items_by_task.values() for item in items}
     is_horizon = isinstance(resolved.dataset, AskedItems)
     # What a killed call left in flight has no response before the journal is opened.
@@ -114,8 +117,7 @@ def read_state(resolved: ResolvedRun, judge: ScoreCallback | None = None) -> Run
         # An item's own string takes no further memory.
         request_id = request_id_of(item.id if item else response.item_id, response.sample)
         response = resolved.with_cost(response, is_batch="batch_job" in response.extra)
-        if job_of.get(request_id) == response.extra.get("batch_job", ()):
-            del job_of[request_id]
+        by_id.get(str(response.extra.get("batch_job")), set()).discard(request_id)
         item_id = item.id if item else response.item_id
         if response.cost is not None:
             state.costs.append((item_id, response.cost))
@@ -132,7 +134,8 @@ def read_state(resolved: ResolvedRun, judge: ScoreCallback | None = None) -> Run
             continue
         if item is not None:
             state.results[request_id] = judged(item, response, judge)
-    state.in_progress = set(job_of)
+    active = (state.uncollected[job.key] for job in jobs if job.is_active)
+    state.in_progress = set().union(*active)
     return state
 
 

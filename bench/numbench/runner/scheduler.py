@@ -47,7 +47,7 @@ PROGRESS_INTERVAL_SECONDS = 1.0
 """Seconds between two progress reports while nothing changes."""
 
 SHUTDOWN_GRACE_SECONDS = 0.5
-"""Seconds that requests in flight get to finish once the run has failed."""
+"""Seconds that requests in flight get to finish once the disk refuses their answers."""
 
 
 @dataclass
@@ -133,6 +133,8 @@ class RequestScheduler(Scheduler):
             finally:
                 for request_id in self._begun:
                     self.costs.release(request_id)
+        if isinstance(self._error, Refusal):
+            self._error.had_answers = self._has_answers
         if self._error is not None:
             raise self._error
         if self.journal.is_full:
@@ -187,13 +189,16 @@ class RequestScheduler(Scheduler):
 
         A new item goes first, so that `concurrency` items are begun while the provider fails.
         """
-        if self._new and len(self._begun) < self.policy.concurrency:
+        while self._new and len(self._begun) < self.policy.concurrency:
             requested = self._new[0]
             if self.costs.admit(requested):
                 self._begun[requested.id] = _Attempts(self._new.popleft())
                 return self._begun[requested.id]
-            if self.costs.budget.is_closed and not self._begun:
-                self._stop.set()
+            if not self.costs.is_closed(requested.task):
+                break
+            self._new.popleft()
+        if not self._begun and not self._new:
+            self._stop.set()
         is_due = self._due and self._due[0][0] <= now
         return heapq.heappop(self._due)[2] if is_due else None
 
@@ -204,7 +209,7 @@ class RequestScheduler(Scheduler):
             error = completion.error if completion else None
             if completion is None:
                 return
-            if error is None or not self._is_repeated(attempts, error):
+            if error is None or not self._is_repeated(attempts, completion, error):
                 await self._finish(attempts, attempts.final(completion))
             elif not self._stop.is_set():
                 self.stats.report.retries += 1
@@ -262,7 +267,7 @@ class RequestScheduler(Scheduler):
         """Store the result of a request. Raises NumbenchError if the run cannot go on."""
         requested, error = attempts.requested, completion.error
         if error is not None and (error.kind == "run" or self._is_out_of_reach(error)):
-            raise Refusal(self.client.name, error, had_answers=self._has_answers)
+            raise Refusal(self.client.name, error)
         await self.store(requested, completion, attempts.number, attempts.failed_cost)
         if self.journal.is_full:
             self._stop.set()
@@ -292,8 +297,10 @@ class RequestScheduler(Scheduler):
                 "--out, or add --retry error to numbench run"
             )
 
-    def _is_repeated(self, attempts: _Attempts, error: Failure) -> bool:
+    def _is_repeated(self, attempts: _Attempts, completion: Completion, error: Failure) -> bool:
         """Return whether a failed request is sent again.
+
+        One whose attempt cost nothing is still covered by what is reserved for it.
 
         Without an answer to any item for less than `outage_timeout`, the attempts are not limited
         while the item is not the cause: several items fail although some were answered before, or
@@ -301,7 +308,8 @@ class RequestScheduler(Scheduler):
         """
         if not is_retryable(error) or attempts.lost_responses >= MAX_LOST_RESPONSES:
             return False
-        if not self.costs.budget.covers_requests_in_flight:
+        is_billed = error.possibly_billed or completion.cost is not None
+        if is_billed and not self.costs.budget.covers_requests_in_flight:
             return False
         max_attempts = self.policy.max_attempts
         if self._is_out_of_reach(error):
@@ -340,7 +348,7 @@ class RequestScheduler(Scheduler):
         """Wait for the requests in flight: they may have been paid for."""
         journal, has_failed = self.journal, self._error is not None
         ended = asyncio.gather(*self._attempt_tasks, return_exceptions=True)
-        if has_failed and (self._last_answer is None or journal.failed):
+        if journal.failed:
             await asyncio.wait((ended,), timeout=SHUTDOWN_GRACE_SECONDS)
             return
         if has_failed or self.reached_time_limit or journal.is_full:
@@ -355,15 +363,13 @@ class RequestScheduler(Scheduler):
 
     async def _store_abandoned(self) -> None:
         """Store what requests may have cost that the end of the run cut off."""
-        # A provider that refuses everything bills nothing for what it was still sent.
-        is_refused = isinstance(self._error, Refusal) and self._last_answer is None
         failure = Failure(
             kind="transient",
             message="the run ended before the answer arrived",
             possibly_billed=True,
         )
         for attempts in self._begun.values():
-            if attempts.is_in_flight and not is_refused:
+            if attempts.is_in_flight:
                 self._count_possibly_billed(attempts)
             may_cost = attempts.possibly_billed or attempts.failed_cost
             if may_cost and not self.journal.failed:

@@ -135,10 +135,12 @@ class Scheduler:
             self.journal.discard_if_empty()
             if isinstance(error, Refusal):
                 error = explain_refusal(error, self.resolved.description)
-            if self.journal.is_empty or self.journal.failed:
+            report = self._report()
+            has_state = report.possibly_billed_cost or not self.journal.is_empty
+            if self.journal.failed or not has_state:
                 raise error from None
             kind = BadInput if isinstance(error, BadInput) else NumbenchError
-            raise kind(f"{error}; {self._report().state}") from None
+            raise kind(f"{error}; {report.state}") from None
         finally:
             await self.client.close()
 
@@ -167,7 +169,7 @@ class Scheduler:
         if report.interrupted:
             raise RunInterrupted(f"interrupted{jobs}: {report.state}", report)
         if self.source.open_count:
-            if self.costs.budget.is_closed:
+            if any(map(self.costs.is_closed, self.resolved.tasks)):
                 raise CostLimitReached(_cost_limit_message(report, self.costs.budget), report)
             if self.reached_time_limit:
                 raise TimeLimitReached(f"stopped at --time-limit{jobs}: {report.state}", report)

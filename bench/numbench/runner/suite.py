@@ -8,6 +8,7 @@ import time
 import tomllib
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import product
 from pathlib import Path
@@ -25,7 +26,7 @@ from numbench.runner.execution import open_run, run_to_end
 from numbench.runner.planning import Plan, missing_keys, plan
 from numbench.runner.progress import RunReport, ScoreCallback, show_progress
 from numbench.runner.resolution import describe, folder_name
-from numbench.runner.scheduling import LimitReached, RunInterrupted, Scheduler
+from numbench.runner.scheduling import CostLimitReached, LimitReached, RunInterrupted, Scheduler
 from numbench.runner.spec import RunSpec, convert_option, options_of
 from numbench.runner.throttle import RequestPacer
 from numbench.signals import stop_on_signals
@@ -184,9 +185,10 @@ def run_suite(
     """Run the plans with open questions and return their reports, in the order of `plans`.
 
     The runs of one provider follow one another; those of different providers, and batch jobs, run
-    concurrently. A run that fails ends none of the others. The limits of cost and time are for all
+    concurrently. A run that fails ends none of the others, nor does one that the cost limit leaves
+    with open questions: others may be cheaper. The limits of cost and time are for all
     run folders together, `rpm` for those of each provider. on_done, on_failed: called after each
-    run, with its report or why it failed.
+    run, with its report or why it failed; what they cannot print is not printed.
 
     Raises BadInput before any request if an API key is missing or a limit cannot be enforced. At
     the end, raises CostLimitReached, TimeLimitReached or RunInterrupted if one ended the suite,
@@ -232,7 +234,11 @@ class _Suite:
             key = f"batch {number}" if each.spec.batch else provider
             groups.setdefault(key, []).append(each)
         as_lines = len(groups) > 1
-        await asyncio.gather(*(self._run_group(group, as_lines) for group in groups.values()))
+        running = (self._run_group(group, as_lines) for group in groups.values())
+        # An unexpected error is raised once the other runs have stored their answers.
+        for error in await asyncio.gather(*running, return_exceptions=True):
+            if error is not None:
+                raise error
 
     def interrupt(self) -> None:
         """Start no further run, and end those that are executed in an orderly way."""
@@ -267,18 +273,27 @@ class _Suite:
             pacer = pacers.setdefault(rpm, RequestPacer(rpm)) if rpm else None
             try:
                 report = await self._run_one(each, as_lines, pacer)
-                self.on_done(report)
-                self.reports.append(report)
             except RunInterrupted as error:
                 self.end = error
             except LimitReached as error:
-                # It is the limit of the whole suite.
-                self.is_stopped = True
+                # The limit of time is that of the whole suite; cheaper runs may fit that of costs.
+                self.is_stopped |= not isinstance(error, CostLimitReached)
                 error.args = (f"the suite stopped at {each.title}: {error}",)
                 self.end = self.end or error
-            except NumbenchError as error:
-                self.failed.append(each.title)
-                self.on_failed(f"{each.title} failed: {error}")
+            except (NumbenchError, OSError) as error:
+                self._fail(each, error)
+            else:
+                self.reports.append(report)
+                if report.has_failed:
+                    self._fail(each, f"nothing was answered; last failure: {report.last_error}")
+                else:
+                    with suppress(OSError):
+                        self.on_done(report)
+
+    def _fail(self, member: Plan, reason: object) -> None:
+        self.failed.append(member.title)
+        with suppress(OSError):
+            self.on_failed(f"{member.title} failed: {reason}")
 
     async def _run_one(self, member: Plan, as_lines: bool, pacer: RequestPacer | None) -> RunReport:
         spec, number = member.spec, self.plans.index(member) + 1

@@ -1,0 +1,322 @@
+"""What a provider may have billed is stored or counted, and a limit closes no more than it must."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from numbench.errors import NumbenchError
+from numbench.journal import iter_responses, read_jobs
+from numbench.models.base import Message, RequestSettings
+from numbench.models.failures import connection_failure, failed_completion
+from numbench.models.hosted_model import HostedModel
+from numbench.records import Completion, possibly_billed_attempts
+from numbench.runner import CostLimitReached, RunReport, TimeLimitReached
+from numbench.runner.progress import RunProgress
+from numbench.runner.spec import RunSpec
+from numbench.runner.suite import plan_suite, run_suite
+from tests.runner.batch_provider import EVERY, Provider, Providers, states
+from tests.runner.test_run import MODEL, _quick, dataset, go, good, small_dataset, use_policy
+from tests.support import servers
+from tests.support.servers import ReceivedRequest, Reply, Server, serve
+
+__all__ = ["_quick", "dataset"]
+
+ROUTER = "openrouter/some"
+
+
+def lost(out: Path) -> int:
+    return sum(map(possibly_billed_attempts, iter_responses(out)))
+
+
+def answers(out: Path) -> int:
+    return sum(response.error is None for response in iter_responses(out))
+
+
+@pytest.mark.parametrize(
+    ("status", "fields"),
+    [(401, {}), (404, {}), (429, {"code": "billing_not_active"}), (402, {})],
+)
+def test_a_refusal_in_the_first_reply_waits_for_the_answers_in_flight(
+    dataset: Path, tmp_path: Path, status: int, fields: dict[str, Any]
+) -> None:
+    async def script(received: ReceivedRequest) -> Reply:
+        if len(server.received) == 1:
+            while len(server.received) < 10:
+                await asyncio.sleep(0.01)
+            return servers.error(status, "refused", **fields)
+        await asyncio.sleep(1.0)
+        return await good(received)
+
+    with serve(script) as server:
+        with pytest.raises(
+            NumbenchError, match=r"refused; .*9 answered now, 1 still open"
+        ) as error:
+            go(server, dataset, tmp_path / "run", model=ROUTER)
+        assert "the same command continues" in str(error.value)
+    assert (answers(tmp_path / "run"), lost(tmp_path / "run")) == (9, 0)
+
+
+def test_what_an_interrupt_cuts_off_after_a_refusal_is_counted(
+    dataset: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    use_policy(monkeypatch, interrupt_grace=0.05)
+    notes: set[str] = set()
+
+    async def script(received: ReceivedRequest) -> Reply:
+        if len(server.received) == 10:
+            return servers.error(401, "refused")
+        await asyncio.sleep(servers.FOR_EVER)
+        return servers.chat()
+
+    def watch(progress: RunProgress) -> None:
+        if progress.note and progress.in_flight == 9 and not notes:
+            notes.add(progress.note)
+            os.kill(os.getpid(), signal.SIGINT)
+
+    with serve(script) as server, pytest.raises(NumbenchError, match="9 lost answers may be bil"):
+        go(server, dataset, tmp_path / "run", on_progress=watch)
+    assert notes == {"stopping: waiting for requests in flight"}
+    assert lost(tmp_path / "run") == 9
+
+
+def test_a_connection_that_cannot_be_opened_forgets_no_request_on_another(
+    dataset: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The system has file descriptors for four connections, and no reply has come yet."""
+    answer, count = HostedModel.answer, 0
+
+    async def few(
+        self: HostedModel, messages: Sequence[Message], settings: RequestSettings
+    ) -> Completion:
+        nonlocal count
+        count += 1
+        if count > 4:
+            failure = connection_failure("cannot connect: Too many open files", was_sent=False)
+            return failed_completion(failure)
+        return await answer(self, messages, settings)
+
+    monkeypatch.setattr(HostedModel, "answer", few)
+
+    async def script(received: ReceivedRequest) -> Reply:
+        await asyncio.sleep(1.0)
+        return await good(received)
+
+    with serve(script) as server:
+        with pytest.raises(NumbenchError, match=r"Too many open files; .*4 answered now") as caught:
+            go(server, dataset, tmp_path / "run")
+        assert "no server at" not in str(caught.value)
+    assert answers(tmp_path / "run") == 4
+
+
+@EVERY
+@pytest.mark.parametrize("narrower", [{"limit": 1}, {"tasks": ["addition"]}])
+def test_a_narrower_call_stores_all_that_a_job_of_a_wider_one_answers(
+    dataset: Path, tmp_path: Path, model: str, provider_of: Providers, narrower: dict[str, Any]
+) -> None:
+    provider, out = provider_of(polls=10**9), tmp_path / "run"
+    with serve(provider) as server:
+        with pytest.raises(TimeLimitReached):
+            go(server, dataset, out, model=model, batch=True, time_limit=1.0)
+        assert states(out) == ["submitted"]
+        provider.polls = sum(provider.seen.values()) + 1
+        go(server, dataset, out, model=model, batch=True, **narrower)
+        assert states(out) == ["collected"] and answers(out) == 10
+        assert go(server, dataset, out, model=model, batch=True).skipped == 10
+    assert len(provider.jobs) == 1
+
+
+def test_results_of_a_job_that_was_given_up_and_found_again_are_stored(
+    dataset: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Both jobs were paid for, so both are in the journal."""
+    use_policy(monkeypatch, job_lookup_timeout=0.0)
+    provider, is_listed, out = Provider(), False, tmp_path / "run"
+
+    async def script(received: ReceivedRequest) -> Reply:
+        method, path = received.request.method, received.path
+        if (method, path) == ("POST", "/batches") and not provider.jobs:
+            await provider(received)
+            return servers.error(401)
+        if (method, path) == ("GET", "/batches") and not is_listed:
+            provider_jobs, provider.jobs = provider.jobs, []
+            reply = await provider(received)
+            provider.jobs = provider_jobs
+            return reply
+        return await provider(received)
+
+    with serve(script) as server:
+        with pytest.raises(NumbenchError, match="401"):
+            go(server, dataset, out, batch=True)
+        go(server, dataset, out, batch=True)
+        assert (answers(out), len(provider.jobs)) == (10, 2)
+        is_listed = True
+        go(server, dataset, out, batch=True)
+    assert answers(out) == 20
+    assert [job.state for job in read_jobs(out).values()] == ["collected", "collected"]
+
+
+def price(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, routes: dict[str, float]) -> None:
+    """A token of output has a price; input is free."""
+    path = tmp_path / "prices.toml"
+    rows = (
+        f'[[price]]\nroute = "{route}"\ninput = 0\noutput = {dollars * 1e6}\ndate = "2025-03"\n'
+        for route, dollars in routes.items()
+    )
+    path.write_text("".join(rows))
+    monkeypatch.setenv("NUMBENCH_CATALOGUE", str(path))
+
+
+@pytest.mark.parametrize(("status", "billed"), [(400, 0), (401, 0), (502, 4)])
+def test_only_what_a_provider_may_have_accepted_of_a_batch_counts_as_possibly_billed(
+    dataset: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, status: int, billed: int
+) -> None:
+    """The first of three jobs is accepted; the second is refused, or its reply is lost."""
+    monkeypatch.setattr("numbench.models.batch_services.OpenAIBatchService.max_requests", 4)
+    price(tmp_path, monkeypatch, {MODEL: 1.0})
+    provider, count = Provider(polls=10**9), 0
+
+    async def script(received: ReceivedRequest) -> Reply:
+        nonlocal count
+        if (received.request.method, received.path) == ("POST", "/batches"):
+            count += 1
+            if count > 1:
+                return servers.error(status, "no more jobs")
+        return await provider(received)
+
+    with serve(script) as server, pytest.raises(NumbenchError) as caught:
+        go(server, dataset, tmp_path / "run", batch=True, max_tokens=3, max_cost=1000)
+    assert f"up to ${1.5 * (4 + billed):.4f} more may be billed" in str(caught.value)
+
+
+def test_a_queue_that_stays_full_is_waited_for_ever_longer_and_then_given_up(
+    dataset: Path, tmp_path: Path
+) -> None:
+    provider, notes = Provider(), list[str]()
+
+    def finish(name: str) -> None:
+        error = {"code": "token_limit_exceeded", "message": "enqueued token limit reached"}
+        provider._job(name).update(status="failed", errors={"data": [error]})
+
+    def watch(progress: RunProgress) -> None:
+        notes.append(progress.note)
+
+    provider.finish = finish  # type: ignore[method-assign]
+    with serve(provider) as server:
+        with pytest.raises(NumbenchError, match=r"stays full: enqueued token limit .*again later"):
+            go(server, dataset, tmp_path / "run", batch=True, on_progress=watch)
+        assert len(provider.jobs) == 21
+        assert any("the provider's queue is full: next batch job in" in note for note in notes)
+        provider.finish = Provider.finish.__get__(provider)  # type: ignore[method-assign]
+        assert go(server, dataset, tmp_path / "run", batch=True).answered == 10
+
+
+def suite(server: Server, dataset: Path, out: Path, models: Sequence[str], **more: Any) -> Any:
+    common: dict[str, Any] = {"dataset": dataset, "base_url": server.url} | more
+    return plan_suite(
+        [RunSpec(name, out=out / name.replace("/", "-"), **common) for name in models]
+    )
+
+
+async def four_tokens(received: ReceivedRequest) -> Reply:
+    return servers.chat(usage={"prompt_tokens": 10, "completion_tokens": 4})
+
+
+def test_a_run_that_is_too_expensive_for_a_limit_does_not_stop_a_cheaper_one(
+    dataset: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    price(tmp_path, monkeypatch, {"openai/dear": 1.0, "openai/cheap": 0.01})
+    with serve(four_tokens) as server:
+        members = suite(
+            server, dataset, tmp_path, ["openai/dear", "openai/cheap"], max_cost=3, max_tokens=4
+        )
+        done: list[RunReport] = []
+        with pytest.raises(CostLimitReached, match="suite stopped at openai/dear"):
+            run_suite(members, on_done=done.append)
+    assert [report.answered for report in done] == [10]
+    assert len(server.received) == 10
+
+
+def test_a_task_that_is_too_expensive_for_a_limit_does_not_stop_a_cheaper_one(
+    dataset: Path, tmp_path: Path
+) -> None:
+    async def script(received: ReceivedRequest) -> Reply:
+        dollars = 1.0 if "minimum" in received.prompt else 0.01
+        return servers.chat(usage={"cost": dollars})
+
+    with serve(script) as server:
+        out = tmp_path / "run"
+        go(server, dataset, out, model=ROUTER, limit=1)
+        with pytest.raises(CostLimitReached, match="4 answered now, 4 still open"):
+            go(server, dataset, out, model=ROUTER, max_cost=1.5)
+
+
+def test_a_rate_limit_near_the_cost_limit_fails_no_item(dataset: Path, tmp_path: Path) -> None:
+    """One answer is far more expensive than any before; the other requests are limited then."""
+
+    async def script(received: ReceivedRequest) -> Reply:
+        if len(server.received) <= 4:
+            return servers.chat(usage={"cost": 0.01})
+        if len(server.received) == 5:
+            while len(server.received) < 8:
+                await asyncio.sleep(0.01)
+            return servers.chat(usage={"cost": 0.9})
+        if received.number == 0:
+            await asyncio.sleep(1.0)
+            return servers.error(429, "slow down", headers={"Retry-After": "0"})
+        return servers.chat(usage={"cost": 0.01})
+
+    data, out = small_dataset(tmp_path / "more", 30), tmp_path / "run"
+    with serve(script) as server, pytest.raises(CostLimitReached) as caught:
+        go(server, data, out, model=ROUTER, concurrency=4, max_cost=1.0)
+    assert caught.value.report.errors == 0
+
+
+@pytest.mark.parametrize("error", [BrokenPipeError(32, "Broken pipe"), OSError(5, "I/O error")])
+def test_a_suite_goes_on_when_its_reports_cannot_be_printed(
+    dataset: Path, tmp_path: Path, error: OSError
+) -> None:
+    def fail(report: object) -> None:
+        raise error
+
+    async def either(received: ReceivedRequest) -> Reply:
+        return servers.plain(received)
+
+    with serve(either) as server:
+        members = suite(server, dataset, tmp_path / "out", ["openai/a", "gemini/b", "openai/c"])
+        reports = run_suite(members, on_done=fail, on_failed=fail)
+    assert [report.answered for report in reports] == [10, 10, 10]
+
+
+def test_a_run_whose_folder_cannot_be_written_ends_no_other(dataset: Path, tmp_path: Path) -> None:
+    out, failures = tmp_path / "out", list[str]()
+    with serve(good) as server:
+        members = suite(server, dataset, out, ["openai/a", "openai/b"], prompts="steps")
+        (out / "openai-a").mkdir(parents=True)
+        (out / "openai-a" / "prompts").write_text("no folder")
+        with pytest.raises(NumbenchError, match=r"1 of 2 runs failed \(openai/a default\)"):
+            run_suite(members, on_failed=failures.append)
+        assert len(server.received) == 10
+    assert len(failures) == 1 and "prompts" in failures[0]
+
+
+def test_a_run_of_a_suite_without_any_answer_has_failed_for_every_caller(
+    dataset: Path, tmp_path: Path
+) -> None:
+    async def script(received: ReceivedRequest) -> Reply:
+        is_bad = received.body["model"] == "bad"
+        return servers.error(400, "content_filter") if is_bad else await good(received)
+
+    failures: list[str] = []
+    with serve(script) as server:
+        members = suite(server, dataset, tmp_path / "out", ["openai/bad", "openai/fine"])
+        with pytest.raises(NumbenchError, match=r"1 of 2 runs failed \(openai/bad default\)"):
+            run_suite(members, on_failed=failures.append)
+    (failure,) = failures
+    assert "nothing was answered; last failure: content_filter" in failure
