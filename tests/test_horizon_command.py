@@ -10,9 +10,9 @@ import pytest
 
 import numbench as nb
 from tests.horizon.scripted_model import reply
-from tests.runner.test_run import KEY
 from tests.support import servers
 from tests.support.command_line import CommandLine
+from tests.support.runs import KEY
 from tests.support.servers import ReceivedRequest, Reply, serve
 
 pytestmark = pytest.mark.slow

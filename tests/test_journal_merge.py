@@ -41,19 +41,12 @@ from numbench.runner import RunSpec, plan
 from numbench.runner.resolution import describe, resolve
 from numbench.scoring import score_run, signature
 from tests.runner.batch_provider import Provider
-from tests.runner.test_run import (
-    MODEL,
-    _quick,
-    dataset,
-    go,
-    good,
-    questions,
-    small_dataset,
-)
+from tests.support.run_fixtures import dataset, keys
+from tests.support.runs import MODEL, go, good, questions, small_dataset
 from tests.support.servers import serve
 from tests.test_cli import numbench
 
-__all__ = ["_quick", "dataset"]
+__all__ = ["dataset", "keys"]
 
 
 @given(st.integers(0, 60), st.integers(1, 20), st.integers(1, 60))

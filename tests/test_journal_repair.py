@@ -13,11 +13,12 @@ from numbench.journal import Journal, iter_responses, read_run
 from numbench.journal_repair import verify_run
 from numbench.jsonl import encode
 from numbench.records import Response
-from tests.runner.test_run import _quick, dataset, go, good
+from tests.support.run_fixtures import dataset, keys
+from tests.support.runs import go, good
 from tests.support.servers import serve
 from tests.test_cli import numbench
 
-__all__ = ["_quick", "dataset"]
+__all__ = ["dataset", "keys"]
 
 RECORDS = [Response(item_id=f"addition-{n}", text=f"{{n}}: {n}\\n") for n in range(6)]
 

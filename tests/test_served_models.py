@@ -11,14 +11,15 @@ from typer.testing import CliRunner
 from numbench.cli import app
 from numbench.records import Completion, Failure
 from numbench.served_models import drift_warnings
-from tests.runner.test_run import MODEL, _quick, dataset, go
 from tests.support import servers
+from tests.support.run_fixtures import dataset, keys
+from tests.support.runs import MODEL, go
 from tests.support.servers import ReceivedRequest, Reply, serve
 from tests.test_cli import numbench
 
 pytestmark = pytest.mark.slow
 
-__all__ = ["_quick", "dataset"]
+__all__ = ["dataset", "keys"]
 
 
 def test_each_of_model_provider_and_fingerprint_is_compared() -> None:

@@ -13,8 +13,8 @@ import pytest
 from numbench.journal import iter_responses
 from numbench.records import possibly_billed_attempts
 from tests.runner.test_interruptions import KEY, start
-from tests.runner.test_run import questions, small_dataset
 from tests.support import servers
+from tests.support.runs import questions, small_dataset
 from tests.support.servers import ReceivedRequest, Reply, serve
 
 pytestmark = pytest.mark.heavy

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import hashlib
-import importlib
 import io
 import json
 import os
@@ -26,7 +25,7 @@ from numbench.dataset.store import open_dataset
 from numbench.errors import BadInput, NumbenchError
 from numbench.memory_test.outcome import Outcome, find_outcomes
 from numbench.memory_test.registration import Registration, read_registration
-from numbench.memory_test.runs import run_memory_test
+from numbench.memory_test.runs import plan_memory_test, run_memory_test
 from numbench.records import ProtocolName
 from numbench.reporting.build import ReportResult, build_tables
 from numbench.reporting.data import ReportData
@@ -35,18 +34,17 @@ from numbench.reporting.tables import render
 from numbench.reporting.tables.memory import memory_sentence
 from numbench.reporting.terminal import terminal_report
 from numbench.reporting.warnings import AFFECTS_SCORES
-from numbench.runner.scheduling import CostLimitReached, RetryPolicy
+from numbench.runner.active_run import CostLimitReached
 from numbench.runner.spec import RunSpec
 from numbench.scoring import score_run
 from numbench.tasks import TASKS
 from numbench.tasks.prompts import load_prompt_set
-from tests.runner.test_run import KEY, QUICK, ROOT
 from tests.support import servers
+from tests.support.runs import KEY, QUICK, ROOT
 from tests.support.servers import ReceivedRequest, Reply, Server, serve
 
 pytestmark = pytest.mark.slow
 
-RUN_MODULE = importlib.import_module("numbench.runner.execution")
 LIMIT = 40
 TASKS_ASKED = ("addition", "multiplication")
 
@@ -63,11 +61,8 @@ def _fixed_seeds(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture(autouse=True)
-def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
+def _key(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
-    monkeypatch.setattr(
-        RUN_MODULE, "RetryPolicy", lambda **changes: RetryPolicy(**(QUICK | changes))
-    )
 
 
 def frozen_prompts(limit: int = LIMIT) -> set[str]:
@@ -105,7 +100,8 @@ def spec(server: Server, out: Path, **changes: Any) -> RunSpec:
 def certify(
     server: Server, out: Path, margin: float = 3.0, retry: frozenset[str] = frozenset(), **more: Any
 ) -> Registration:
-    return run_memory_test(spec(server, out, retry=retry, **more), margin)
+    planned = plan_memory_test(spec(server, out, retry=retry, **more), margin)
+    return run_memory_test(planned, policy=QUICK)
 
 
 def outcome(folder: Path) -> Outcome:
@@ -141,12 +137,12 @@ def test_the_rule_and_the_hash_are_on_disk_before_the_first_question(tmp_path: P
 
 CALL = (
     "import sys; from pathlib import Path\n"
-    "from numbench.memory_test.runs import run_memory_test\n"
+    "from numbench.memory_test.runs import plan_memory_test, run_memory_test\n"
     "from numbench.runner.spec import RunSpec\n"
     "url, out = sys.argv[1:]\n"
     "spec = RunSpec('openai/some', tasks=('addition', 'multiplication'), limit=40, base_url=url,\n"
     "               dataset='v1', out=Path(out), concurrency=2)\n"
-    "run_memory_test(spec, 3.0)\n"
+    "run_memory_test(plan_memory_test(spec, 3.0))\n"
 )
 
 

@@ -14,7 +14,7 @@ from numbench.models.catalogue import named_models
 from numbench.models.prices import find_price
 from numbench.models.providers import all_providers
 from numbench.records import Completion
-from numbench.runner.budget import published_tokens
+from numbench.runner.estimates import published_tokens
 from numbench.runner.planning import plan
 from numbench.runner.spec import RunSpec
 from numbench.runner.suite import paper_suite

@@ -14,8 +14,8 @@ from aiohttp import web
 
 from numbench.journal import read_jobs
 from tests.models.batch_servers import AnthropicJobs, OpenAIJobs
-from tests.runner.test_run import MODEL
 from tests.support import servers
+from tests.support.runs import MODEL
 from tests.support.servers import ReceivedRequest, Reply
 
 Answer = Callable[[dict[str, Any], int], dict[str, Any] | None]

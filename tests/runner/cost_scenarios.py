@@ -30,9 +30,9 @@ from numbench.records import (
 from numbench.runner.budget import Budget, RunCosts
 from numbench.runner.progress import RunStats
 from numbench.runner.request_source import DatasetRequests
-from numbench.runner.scheduler import RequestScheduler
-from numbench.runner.scheduling import RetryPolicy
-from tests.runner.test_run import questions
+from numbench.runner.retrying import RetryPolicy
+from numbench.runner.workers import Workers
+from tests.support.runs import questions
 
 Knowledge = Literal["highest", "expected", "nothing"]
 """What is known of costs in advance: a bound, the mean, or nothing but what answers report."""
@@ -179,10 +179,10 @@ async def _call(
     task_of = {requested.item.id: requested.task for requested in items}
     tasks = set(task_of.values())
     costs = RunCosts(
-        budget,
         dict.fromkeys(tasks, MEAN_COST) if knowledge == "expected" else {},
         dict.fromkeys(tasks, HIGHEST_COST) if knowledge == "highest" else {},
     )
+    budget.add(folder, costs)
     for response in earlier:
         task = task_of[response.item_id]
         if response.cost is not None:
@@ -191,13 +191,14 @@ async def _call(
             costs.add_possibly_billed(task, lost, is_earlier=True)
     open_requests = [each for each in items if each.item.id not in answered]
     with Journal(folder, _info()) as journal:
-        scheduler = RequestScheduler(
+        scheduler = Workers(
             resolved=SENT_AS_IT_IS,
             client=provider,
             source=DatasetRequests(items, open_requests),
             requests=open_requests,
             journal=journal,
-            policy=RetryPolicy(concurrency=concurrency, backoff=0.0, max_backoff=0.0),
+            policy=RetryPolicy(backoff=0.0, max_backoff=0.0),
+            concurrency=concurrency,
             on_progress=lambda progress: None,
             costs=costs,
             stats=RunStats(requested.item for requested in items),

@@ -17,12 +17,10 @@ from numbench.errors import NumbenchError
 from numbench.journal import read_run
 from numbench.records import possibly_billed_attempts
 from numbench.runner import RunInterrupted, RunReport, RunSpec, arun, run
-from numbench.runner.scheduling import Scheduler
-from tests.runner.test_run import MODEL, _quick, dataset, good
+from numbench.runner.active_run import ActiveRun
 from tests.support import servers
+from tests.support.runs import MODEL, good
 from tests.support.servers import ReceivedRequest, Reply, serve
-
-__all__ = ["_quick", "dataset"]
 
 
 async def in_a_running_loop(spec: RunSpec) -> RunReport:
@@ -69,9 +67,9 @@ def test_several_runs_can_be_awaited_together(dataset: Path, tmp_path: Path) -> 
 def test_an_interrupt_ends_a_run_within_an_event_loop(
     dataset: Path, tmp_path: Path, call: Call, interrupts: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    noticed, interrupt_run = threading.Event(), Scheduler.interrupt
+    noticed, interrupt_run = threading.Event(), ActiveRun.interrupt
 
-    def notice(scheduler: Scheduler) -> None:
+    def notice(scheduler: ActiveRun) -> None:
         interrupt_run(scheduler)
         noticed.set()
 
@@ -85,7 +83,7 @@ def test_an_interrupt_ends_a_run_within_an_event_loop(
                 await asyncio.sleep(servers.FOR_EVER)
         return await good(received)
 
-    monkeypatch.setattr(Scheduler, "interrupt", notice)
+    monkeypatch.setattr(ActiveRun, "interrupt", notice)
 
     before = signal.getsignal(signal.SIGINT)
     with serve(interrupt) as server, pytest.raises(RunInterrupted) as caught:

@@ -31,11 +31,9 @@ from tests.runner.batch_provider import (
     good,
     states,
 )
-from tests.runner.test_run import KEY, MODEL, ROOT, _quick, dataset, go, small_dataset, use_policy
 from tests.support import servers
+from tests.support.runs import KEY, MODEL, ROOT, go, small_dataset
 from tests.support.servers import ReceivedRequest, Reply, serve
-
-__all__ = ["_quick", "dataset"]
 
 
 @EVERY
@@ -311,7 +309,7 @@ def test_a_job_that_is_listed_late_is_not_submitted_twice(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """The submission is cut off while the provider processes it, so the job is not listed yet."""
-    use_policy(monkeypatch, job_lookup_timeout=lookup_timeout)
+    policy = {"job_lookup_timeout": lookup_timeout}
     provider, lists = Provider(), 0
 
     async def script(received: ReceivedRequest) -> Reply:
@@ -327,28 +325,27 @@ def test_a_job_that_is_listed_late_is_not_submitted_twice(
 
     with serve(script) as server:
         with pytest.raises(NumbenchError, match="401"):
-            go(server, dataset, tmp_path / "run", batch=True)
+            go(server, dataset, tmp_path / "run", batch=True, policy=policy)
         assert states(tmp_path / "run") == ["planned"]
-        assert go(server, dataset, tmp_path / "run", batch=True).answered == 10
+        assert go(server, dataset, tmp_path / "run", batch=True, policy=policy).answered == 10
         if polls == 2:
             assert len(provider.jobs) == 1
             return
         # It was given up and its items resubmitted; the next call still collects it.
         assert states(tmp_path / "run") == ["lost", "collected"]
         polls = 0
-        go(server, dataset, tmp_path / "run", batch=True)
+        go(server, dataset, tmp_path / "run", batch=True, policy=policy)
     assert states(tmp_path / "run") == ["collected", "collected"]
 
 
 CALL = (
-    "import importlib, sys; from pathlib import Path\n"
-    "runner = importlib.import_module('numbench.runner.execution')\n"
-    "from numbench.runner.scheduling import RetryPolicy\n"
+    "import sys; from pathlib import Path\n"
+    "from numbench.runner.execution import run\n"
+    "from numbench.runner.retrying import RetryPolicy\n"
     "from numbench.runner.spec import RunSpec\n"
-    "runner.RetryPolicy = lambda **changes: RetryPolicy(poll_interval=0.01, **changes)\n"
     "model, url, data, out = sys.argv[1:]\n"
     "spec = RunSpec(model, dataset=data, out=Path(out), base_url=url, batch=True)\n"
-    "runner.run(spec)\n"
+    "run(spec, policy=RetryPolicy(poll_interval=0.01))\n"
 )
 
 

@@ -11,12 +11,9 @@ from numbench.journal import SENT, Journal
 from numbench.records import ItemSample, Response
 from numbench.runner.budget import Budget, RunCosts
 from numbench.runner.resolution import describe, resolve
-from numbench.runner.run_state import open_costs, read_state
+from numbench.runner.run_state import read_state, run_costs
 from numbench.runner.spec import RunSpec
 from numbench.tasks.items import make_item
-from tests.runner.test_run import dataset
-
-__all__ = ["dataset"]
 
 ITEMS = [ItemSample(make_item("addition", "+", (str(n), "1"), {})) for n in range(4)]
 HALF = {"addition": 0.5}
@@ -51,45 +48,47 @@ def test_requests_are_admitted_as_far_as_the_limit_covers_them(
     paid: tuple[float, ...],
     admitted: int,
 ) -> None:
-    costs = RunCosts(Budget(limit), expected, bounds)
+    costs = RunCosts(expected, bounds)
+    Budget(limit).add(Path(), costs)
     for cost in paid:
         costs.add_cost("addition", cost)
-    assert [costs.admit(item) for item in ITEMS] == [n < admitted for n in range(4)]
+    assert [costs.try_admit(item) for item in ITEMS] == [n < admitted for n in range(4)]
     assert costs.is_closed("addition") is (admitted == 0)
 
 
 def test_runs_of_a_command_share_its_limit() -> None:
-    folders = [Path("a"), Path("b"), Path("c")]
-    budget = Budget(1.5, dict.fromkeys(folders, 0.25))
-    runs = []
-    for folder in folders[:2]:
-        del budget.recorded[folder]
-        runs.append(RunCosts(budget, HALF, HALF))
-        runs[-1].add_cost("addition", 0.25)
-    one, other = runs
-    assert one.admit(ITEMS[0]) and not other.admit(ITEMS[1])
+    budget, runs = Budget(1.5), [RunCosts(HALF, HALF) for _ in range(3)]
+    for name, run in zip("abc", runs, strict=True):
+        run.add_cost("addition", 0.25)
+        # Whatever was known of a folder before is replaced.
+        budget.add(Path(name), RunCosts({}, {}))
+        budget.add(Path(name), run)
+    one, other, _ = runs
+    assert one.try_admit(ITEMS[0]) and not other.try_admit(ITEMS[1])
     one.release(ITEMS[0].id)
-    assert other.admit(ITEMS[1])
+    assert other.try_admit(ITEMS[1])
     other.add_possibly_billed("addition")
     other.release(ITEMS[1].id)
-    assert not one.admit(ITEMS[0]) and one.is_closed("addition")
+    assert not one.try_admit(ITEMS[0]) and one.is_closed("addition")
 
 
 def test_only_one_request_of_unknown_cost_is_in_flight_in_all_runs_of_a_limit() -> None:
     budget = Budget(2.0)
-    one, other, third = (RunCosts(budget, {}) for _ in range(3))
-    assert one.admit(ITEMS[0]) and not other.admit(ITEMS[1])
+    one, other, third = (RunCosts({}, {}) for _ in range(3))
+    for name, run in zip("abc", (one, other, third), strict=True):
+        budget.add(Path(name), run)
+    assert one.try_admit(ITEMS[0]) and not other.try_admit(ITEMS[1])
     one.add_cost("addition", 0.9)
     one.release(ITEMS[0].id)
     # The cost of the other run's answers is unknown, and counts as the highest known one.
-    assert other.admit(ITEMS[1]) and other.committed == 0.9
-    assert not third.admit(ITEMS[2]) and not one.admit(ITEMS[3])
+    assert other.try_admit(ITEMS[1]) and other.committed == 0.9
+    assert not third.try_admit(ITEMS[2]) and not one.try_admit(ITEMS[3])
 
 
 def test_what_a_killed_call_left_counts_before_its_run_is_opened_again(
     dataset: Path, tmp_path: Path
 ) -> None:
-    spec = RunSpec("openai/some", dataset=dataset, out=tmp_path / "run")
+    spec = RunSpec("openrouter/some", dataset=dataset, out=tmp_path / "run", max_cost=5.0)
     run = resolve(spec, describe(spec))
     item = run.items_by_task["addition"][0]
     journal = Journal(run.folder, run.info, max_in_flight=1)
@@ -99,6 +98,6 @@ def test_what_a_killed_call_left_counts_before_its_run_is_opened_again(
     journal.close()
     (run.folder / SENT).write_bytes(log)
     for _ in range(2):
-        costs = open_costs(Budget(5.0), run, read_state(run))
+        costs = run_costs(run, read_state(run))
         assert costs.committed == 1.0
         Journal(run.folder, run.info).close()

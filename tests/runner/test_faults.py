@@ -21,11 +21,9 @@ from numbench.errors import NumbenchError
 from numbench.journal import read_run
 from numbench.records import Response, Usage
 from numbench.runner import RunReport
-from tests.runner.test_run import KEY, _quick, go, questions, small_dataset
 from tests.support import servers
+from tests.support.runs import KEY, go, questions, small_dataset
 from tests.support.servers import ReceivedRequest, Reply, Script, serve
-
-__all__ = ["_quick"]
 
 CHAT, GEMINI, ANTHROPIC = MODELS = "openai/some", "gemini/some", "anthropic/some"
 EVERY = pytest.mark.parametrize("model", MODELS)
@@ -196,7 +194,7 @@ def whole_run(
     """Run two questions of two tasks; return report, responses and requests per prompt."""
     dataset = small_dataset(tmp_path / "data", 2)
     with serve(script) as server:
-        arguments = {"model": model, "max_attempts": ATTEMPTS} | changes
+        arguments = {"model": model, "policy": {"max_attempts": ATTEMPTS}} | changes
         report = go(server, dataset, tmp_path / "run", **arguments)
         counts = server.counts
     responses = read_run(tmp_path / "run").responses
@@ -217,7 +215,9 @@ def test_a_response_that_never_ends_times_out(tmp_path: Path, model: str, way: s
             await reply.write(b" ")
             await asyncio.sleep(0.02)
 
-    report, responses, counts = whole_run(tmp_path, script, model, max_attempts=2, timeout=0.3)
+    report, responses, counts = whole_run(
+        tmp_path, script, model, policy={"max_attempts": 2}, timeout=0.3
+    )
     assert (report.answered, report.errors, report.retries) == (0, 4, 4)
     # On a busy machine a request may time out before it reaches the server.
     assert len(counts) <= 4 and max(counts.values()) <= 2

@@ -29,13 +29,12 @@ from numbench.tasks import SCALED_TASKS
 from numbench.tasks.prompts import load_prompt_set
 from tests.horizon.scripted_model import reply, size_of
 from tests.runner.test_interruptions import start
-from tests.runner.test_run import KEY, MODEL, _quick, run_with
 from tests.support import servers
+from tests.support.runs import KEY, MODEL, run_with
 from tests.support.servers import ReceivedRequest, Reply, Script, serve
 
 pytestmark = pytest.mark.slow
 
-__all__ = ["_quick"]
 
 TASKS = ("long_addition", "long_max", "copy")
 QUICK: dict[str, Any] = {"precision": 0.4, "max_items": 60, "max_size": 64}
@@ -247,7 +246,7 @@ def test_a_temporary_failure_keeps_its_round_open_until_the_next_call(
     prompts = {row.item.id: row.item.prompt for row in score_run(uninterrupted).rows["copy"]}
     failures = {prompts[first_rounds["copy"][2]]}
     with serve(failing(failures, 503)) as server:
-        report = measure(server, tmp_path / "run", max_attempts=2)
+        report = measure(server, tmp_path / "run", policy={"max_attempts": 2})
         assert (report.errors, report.permanent_errors) == (1, 0)
         begun = rounds(tmp_path / "run")
         assert begun["copy"] == rounds(uninterrupted)["copy"][:2]

@@ -22,13 +22,12 @@ from numbench.journal import find_runs, iter_responses, lost_requests, read_run
 from numbench.records import possibly_billed_attempts
 from numbench.runner import CostLimitReached, RunInterrupted
 from tests.runner.batch_provider import Provider
-from tests.runner.test_run import KEY, ROOT, _quick, dataset, go, good, small_dataset
 from tests.support import servers
+from tests.support.runs import KEY, ROOT, go, good, small_dataset
 from tests.support.servers import ReceivedRequest, Reply, Server, serve
 
 pytestmark = pytest.mark.slow
 
-__all__ = ["_quick", "dataset"]
 
 CONCURRENCY = 4
 COMMANDS = {
@@ -40,9 +39,8 @@ COMMANDS = {
 }
 COMMAND_LINE = "from numbench.cli import main; main()"
 FAST_POLLS = """
-from functools import partial
-from numbench.runner import execution
-execution.RetryPolicy = partial(execution.RetryPolicy, poll_interval=0.05)
+from numbench.runner.retrying import DEFAULT_POLICY
+object.__setattr__(DEFAULT_POLICY, "poll_interval", 0.05)
 """
 CODES = {"SIGKILL": -signal.SIGKILL, "SIGINT": 130, "full disk": 1, "second process": 0}
 

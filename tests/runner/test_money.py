@@ -22,11 +22,9 @@ from numbench.runner.progress import RunProgress
 from numbench.runner.spec import RunSpec
 from numbench.runner.suite import plan_suite, run_suite
 from tests.runner.batch_provider import EVERY, Provider, Providers, states
-from tests.runner.test_run import MODEL, _quick, dataset, go, good, small_dataset, use_policy
 from tests.support import servers
+from tests.support.runs import MODEL, QUICK, go, good, small_dataset
 from tests.support.servers import ReceivedRequest, Reply, Server, serve
-
-__all__ = ["_quick", "dataset"]
 
 ROUTER = "openrouter/some"
 
@@ -66,7 +64,6 @@ def test_a_refusal_in_the_first_reply_waits_for_the_answers_in_flight(
 def test_what_an_interrupt_cuts_off_after_a_refusal_is_counted(
     dataset: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    use_policy(monkeypatch, interrupt_grace=0.05)
     notes: set[str] = set()
 
     async def script(received: ReceivedRequest) -> Reply:
@@ -81,7 +78,13 @@ def test_what_an_interrupt_cuts_off_after_a_refusal_is_counted(
             os.kill(os.getpid(), signal.SIGINT)
 
     with serve(script) as server, pytest.raises(NumbenchError, match="9 lost answers may be bil"):
-        go(server, dataset, tmp_path / "run", on_progress=watch)
+        go(
+            server,
+            dataset,
+            tmp_path / "run",
+            on_progress=watch,
+            policy={"interrupt_grace": 0.05},
+        )
     assert notes == {"stopping: waiting for requests in flight"}
     assert lost(tmp_path / "run") == 9
 
@@ -136,7 +139,7 @@ def test_results_of_a_job_that_was_given_up_and_found_again_are_stored(
     dataset: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Both jobs were paid for, so both are in the journal."""
-    use_policy(monkeypatch, job_lookup_timeout=0.0)
+    policy = {"job_lookup_timeout": 0.0}
     provider, is_listed, out = Provider(), False, tmp_path / "run"
 
     async def script(received: ReceivedRequest) -> Reply:
@@ -153,11 +156,11 @@ def test_results_of_a_job_that_was_given_up_and_found_again_are_stored(
 
     with serve(script) as server:
         with pytest.raises(NumbenchError, match="401"):
-            go(server, dataset, out, batch=True)
-        go(server, dataset, out, batch=True)
+            go(server, dataset, out, batch=True, policy=policy)
+        go(server, dataset, out, batch=True, policy=policy)
         assert (answers(out), len(provider.jobs)) == (10, 2)
         is_listed = True
-        go(server, dataset, out, batch=True)
+        go(server, dataset, out, batch=True, policy=policy)
     assert answers(out) == 20
     assert [job.state for job in read_jobs(out).values()] == ["collected", "collected"]
 
@@ -238,7 +241,7 @@ def test_a_run_that_is_too_expensive_for_a_limit_does_not_stop_a_cheaper_one(
         )
         done: list[RunReport] = []
         with pytest.raises(CostLimitReached, match="suite stopped at openai/dear"):
-            run_suite(members, on_done=done.append)
+            run_suite(members, policy=QUICK, on_done=done.append)
     assert [report.answered for report in done] == [10]
     assert len(server.received) == 10
 
@@ -290,7 +293,7 @@ def test_a_suite_goes_on_when_its_reports_cannot_be_printed(
 
     with serve(either) as server:
         members = suite(server, dataset, tmp_path / "out", ["openai/a", "gemini/b", "openai/c"])
-        reports = run_suite(members, on_done=fail, on_failed=fail)
+        reports = run_suite(members, policy=QUICK, on_done=fail, on_failed=fail)
     assert [report.answered for report in reports] == [10, 10, 10]
 
 
@@ -301,7 +304,7 @@ def test_a_run_whose_folder_cannot_be_written_ends_no_other(dataset: Path, tmp_p
         (out / "openai-a").mkdir(parents=True)
         (out / "openai-a" / "prompts").write_text("no folder")
         with pytest.raises(NumbenchError, match=r"1 of 2 runs failed \(openai/a default\)"):
-            run_suite(members, on_failed=failures.append)
+            run_suite(members, policy=QUICK, on_failed=failures.append)
         assert len(server.received) == 10
     assert len(failures) == 1 and "prompts" in failures[0]
 
@@ -317,6 +320,6 @@ def test_a_run_of_a_suite_without_any_answer_has_failed_for_every_caller(
     with serve(script) as server:
         members = suite(server, dataset, tmp_path / "out", ["openai/bad", "openai/fine"])
         with pytest.raises(NumbenchError, match=r"1 of 2 runs failed \(openai/bad default\)"):
-            run_suite(members, on_failed=failures.append)
+            run_suite(members, policy=QUICK, on_failed=failures.append)
     (failure,) = failures
     assert "nothing was answered; last failure: content_filter" in failure

@@ -14,12 +14,12 @@ from rich.console import Console
 from numbench.errors import BadInput, NumbenchError
 from numbench.models.prices import load_model_map
 from numbench.runner import RunReport, run
-from numbench.runner.budget import published_tokens
+from numbench.runner.estimates import published_tokens
 from numbench.runner.planning import Plan, plan, plan_table
 from numbench.runner.spec import RunSpec
 from numbench.runner.suite import paper_suite, plan_suite, run_suite
-from tests.runner.test_run import good, small_dataset
 from tests.support import servers
+from tests.support.runs import QUICK, good, small_dataset
 from tests.support.servers import ReceivedRequest, Reply, serve
 from tests.test_cli import numbench
 
@@ -119,7 +119,7 @@ def test_the_suite_has_the_papers_configurations(dataset: Path, tmp_path: Path) 
     assert not any(member.resolved.description.provider.key_is_set for member in members)
     before = sorted(tmp_path.rglob("*"))
     with pytest.raises(BadInput, match="set OPENROUTER_API_KEY, OPENAI_API_KEY, GEMINI_API_KEY or"):
-        run_suite(members)
+        run_suite(members, policy=QUICK)
     assert sorted(tmp_path.rglob("*")) == before
 
 
@@ -131,12 +131,12 @@ def test_a_suite_runs_all_members_and_resumes(dataset: Path, tmp_path: Path) -> 
     out = tmp_path / "runs"
     with serve(_either) as server:
         members = paper(dataset, limit=1, out=out, base_url=server.url)
-        reports = run_suite(members)
+        reports = run_suite(members, policy=QUICK)
         assert [report.answered for report in reports] == [2] * 13
         assert [report.path for report in reports] == [member.path for member in members]
         assert len(server.received) == 26
         members = paper(dataset, limit=1, out=out, base_url=server.url)
-        assert run_suite(members) == ()
+        assert run_suite(members, policy=QUICK) == ()
     assert (out / "gemini-2.5-flash_none_small/run.json").is_file()
 
 
@@ -169,12 +169,12 @@ def test_the_cost_limit_of_a_suite_is_for_all_runs(dataset: Path, tmp_path: Path
             return paper(dataset, limit=1, out=out, base_url=url, max_cost=limit, count=3)
 
         with pytest.raises(NumbenchError, match="suite stopped at qwen3-235b-2507 none: stopped"):
-            run_suite(router(2.5))
+            run_suite(router(2.5), policy=QUICK)
         assert len(server.received) == 5
         with pytest.raises(NumbenchError, match=r"before exceeding --max-cost 2\.5"):
-            run_suite(router(2.5))
+            run_suite(router(2.5), policy=QUICK)
         assert len(server.received) == 5
-        run_suite(router(3))
+        run_suite(router(3), policy=QUICK)
         assert len(server.received) == 6
 
 
@@ -190,12 +190,12 @@ def test_lost_answers_of_a_later_run_count_against_the_limit_of_a_suite(
 
     with serve(script) as server:
         common: dict[str, Any] = {"limit": 1, "out": tmp_path, "base_url": server.url, "count": 3}
-        run_suite(paper(dataset, **common)[:1])
+        run_suite(paper(dataset, **common)[:1], policy=QUICK)
         assert len(server.received) == 4
         is_losing = False
         with pytest.raises(NumbenchError, match=r"before exceeding --max-cost 2\.5"):
             first, *others = paper(dataset, **common, max_cost=2.5)
-            run_suite([*others, first])
+            run_suite([*others, first], policy=QUICK)
         assert len(server.received) == 5
 
 
@@ -218,7 +218,7 @@ def test_a_provider_that_fails_ends_no_run_of_another(
     with serve(script) as server:
         members = paper(dataset, limit=1, out=tmp_path / "runs", base_url=server.url)
         with pytest.raises(NumbenchError, match=r"^7 of 13 runs failed \(gpt-oss") as caught:
-            run_suite(members, on_done=done.append, on_failed=failures.append)
+            run_suite(members, on_done=done.append, on_failed=failures.append, policy=QUICK)
     assert caught.value.exit_code == 1
     assert [report.answered for report in done] == [2] * 6
     assert len(failures) == 7 and all("HTTP 402: no credits" in failure for failure in failures)
@@ -235,7 +235,7 @@ def test_providers_run_at_the_same_time(dataset: Path, tmp_path: Path) -> None:
 
     with serve(script) as server:
         members = paper(dataset, limit=1, out=tmp_path / "runs", base_url=server.url)
-        reports = run_suite(members)
+        reports = run_suite(members, policy=QUICK)
     assert [report.path for report in reports] == [member.path for member in members]
 
 

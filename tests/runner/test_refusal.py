@@ -8,11 +8,9 @@ import pytest
 
 from numbench.errors import BadInput, NumbenchError
 from numbench.journal import read_run
-from tests.runner.test_run import _quick, dataset, go, good, run_with
 from tests.support import servers
+from tests.support.runs import go, good, run_with
 from tests.support.servers import ReceivedRequest, Reply, Script, Server, serve
-
-__all__ = ["_quick", "dataset"]
 
 MODELS = ["openai/some", "gemini/some", "anthropic/some"]
 
@@ -61,7 +59,7 @@ def test_an_unknown_host_is_wrong_use_only_if_the_user_named_it(
     for variable in ("HTTPS_PROXY", "https_proxy"):
         monkeypatch.setenv(variable, "http://no-such-proxy.invalid:3128")
     with pytest.raises(NumbenchError, match="check the network connection") as caught:
-        run_with(model=model, dataset=dataset, out=tmp_path / "default", max_attempts=1)
+        run_with(model=model, dataset=dataset, out=tmp_path / "default", policy={"max_attempts": 1})
     assert caught.value.exit_code == 1
     assert "--base-url" not in str(caught.value)
     assert not (tmp_path / "named").exists() and not (tmp_path / "default").exists()

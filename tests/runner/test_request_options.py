@@ -11,11 +11,9 @@ import numbench as nb
 from numbench.errors import BadInput
 from numbench.journal import read_run
 from numbench.runner.spec import parse_headers, parse_params
-from tests.runner.test_run import MODEL, _quick, dataset, go, good
 from tests.support import servers
+from tests.support.runs import MODEL, go, good
 from tests.support.servers import ReceivedRequest, Reply, serve
-
-__all__ = ["_quick", "dataset"]
 
 SECRET = "planted-header-0123456789"
 BASELINE: dict[str, Any] = {"model": "baseline/float64", "base_url": None}

@@ -24,11 +24,9 @@ from numbench.scoring.exact_protocol import score_exact
 from numbench.tasks import PAPER_TASKS
 from numbench.tasks.items import content_hash, split_of
 from tests.runner.batch_provider import Provider
-from tests.runner.test_run import MODEL, _quick, dataset, go, good, questions, run_with
 from tests.support import servers
+from tests.support.runs import MODEL, go, good, questions, run_with
 from tests.support.servers import ReceivedRequest, Reply, serve
-
-__all__ = ["_quick", "dataset"]
 
 SEED = 7
 SAMPLED: dict[str, Any] = {"samples": 3, "temperature": 0.7, "seed": SEED}

@@ -14,11 +14,9 @@ from numbench.reporting.warnings import AFFECTS_SCORES
 from numbench.runner.planning import plan
 from numbench.runner.progress import RunProgress
 from numbench.runner.spec import RunSpec
-from tests.runner.test_run import MODEL, _quick, dataset, go, questions
 from tests.support import servers
+from tests.support.runs import MODEL, go, questions
 from tests.support.servers import ReceivedRequest, Reply, serve
-
-__all__ = ["_quick", "dataset"]
 
 TOOL_CALL = {"content": None, "tool_calls": [{"type": "function", "function": {"name": "add"}}]}
 USAGE = {"prompt_tokens": 1, "completion_tokens": 1, "cost": 0.5}

@@ -3,110 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-import importlib
 from pathlib import Path
-from typing import Any
-from unittest import mock
 
 import pytest
 
-from numbench.dataset.store import write_dataset
 from numbench.errors import BadInput, NumbenchError
 from numbench.journal import read_run
-from numbench.records import Item
-from numbench.runner import RunReport, run
-from numbench.runner.progress import RunProgress, ScoreCallback
-from numbench.runner.scheduling import RetryPolicy
-from numbench.runner.spec import RunSpec
-from numbench.tasks.items import make_item
+from numbench.runner.progress import RunProgress
 from tests.support import servers
+from tests.support.runs import KEY, MODEL, go, good, questions, small_dataset
 from tests.support.servers import ReceivedRequest, Reply, serve
-
-RUN_MODULE = importlib.import_module("numbench.runner.execution")
-"""The module; as an attribute of its package, `run` is the function."""
-
-KEY = "sk-planted-0123456789"
-ROOT = Path(__file__).parents[2]
-MODEL = "openai/some"
-QUICK: dict[str, Any] = {
-    "backoff": 0.01,
-    "max_backoff": 0.05,
-    "outage_timeout": 0.0,
-    "poll_interval": 0.01,
-    "max_poll_interval": 0.02,
-    "job_lookup_timeout": 0.3,
-}
-"""A retry policy for tests: short waits, and no outage if several items fail."""
-
-
-def questions(count: int) -> dict[str, list[Item]]:
-    return {
-        "addition": [make_item("addition", "+", (str(n), "1"), {}) for n in range(1, count + 1)],
-        "minmax": [
-            make_item("minmax", "minimum", (str(n), "500.5"), {}) for n in range(1, count + 1)
-        ],
-    }
-
-
-@pytest.fixture
-def dataset(tmp_path: Path) -> Path:
-    return small_dataset(tmp_path / "data", 5)
-
-
-def small_dataset(folder: Path, count: int) -> Path:
-    write_dataset(
-        folder,
-        questions(count),
-        name="small",
-        generator="test",
-        seed=None,
-        split="test",
-        settings={},
-    )
-    return folder
-
-
-@pytest.fixture(autouse=True)
-def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    for provider in ("OPENAI", "OPENROUTER", "GEMINI", "ANTHROPIC"):
-        monkeypatch.setenv(f"{provider}_API_KEY", KEY)
-    use_policy(monkeypatch)
-
-
-def use_policy(monkeypatch: pytest.MonkeyPatch, **changes: Any) -> None:
-    """Make runs quick, with these changes to their retry policy."""
-    policy = QUICK | changes
-    monkeypatch.setattr(RUN_MODULE, "RetryPolicy", lambda **given: RetryPolicy(**(policy | given)))
-
-
-def go(server: servers.Server, dataset: Path, out: Path, **changes: Any) -> RunReport:
-    arguments: dict[str, Any] = {"model": MODEL, "dataset": dataset, "out": out}
-    return run_with(**(arguments | {"base_url": server.url} | changes))
-
-
-def run_with(
-    max_attempts: int | None = None,
-    judge: ScoreCallback | None = None,
-    kind: type[RunSpec] = RunSpec,
-    **options: Any,
-) -> RunReport:
-    """`run` without progress."""
-    spec = kind(**({"on_progress": lambda now: None} | options))
-    if max_attempts is None:
-        return run(spec, judge)
-    policy, changed = RUN_MODULE.RetryPolicy, {"max_attempts": max_attempts}
-    with mock.patch.object(RUN_MODULE, "RetryPolicy", lambda **more: policy(**(more | changed))):
-        return run(spec, judge)
-
-
-async def good(received: ReceivedRequest) -> Reply:
-    usage = {
-        "prompt_tokens": 10,
-        "completion_tokens": 4,
-        "completion_tokens_details": {"reasoning_tokens": 1},
-        "cost": 0.5,
-    }
-    return servers.chat(usage=usage)
 
 
 def test_a_run_stores_every_answer_and_is_not_repeated(dataset: Path, tmp_path: Path) -> None:
@@ -156,7 +62,7 @@ def test_a_lasting_failure_is_recorded_and_retried_by_the_next_call(
 
     # One at a time: several that fail with no answer in between would be an outage.
     with serve(script) as server:
-        report = go(server, dataset, tmp_path / "run", max_attempts=3, concurrency=1)
+        report = go(server, dataset, tmp_path / "run", policy={"max_attempts": 3}, concurrency=1)
         assert (report.answered, report.errors, report.retries) == (5, 5, 10)
         errors = [r.error for r in read_run(tmp_path / "run").responses.values() if r.error]
         assert [error.kind for error in errors] == ["transient"] * 5
@@ -167,9 +73,7 @@ def test_a_lasting_failure_is_recorded_and_retried_by_the_next_call(
 
 
 @pytest.mark.parametrize("model", [MODEL, "gemini/some"])
-def test_a_bad_key_ends_the_run_before_other_requests_are_sent(
-    tmp_path: Path, model: str
-) -> None:
+def test_a_bad_key_ends_the_run_before_other_requests_are_sent(tmp_path: Path, model: str) -> None:
     dataset = small_dataset(tmp_path / "data", 100)
 
     async def script(received: ReceivedRequest) -> Reply:

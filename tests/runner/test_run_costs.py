@@ -13,15 +13,13 @@ from numbench.errors import BadInput, NumbenchError
 from numbench.journal import iter_responses, read_run
 from numbench.records import possibly_billed_attempts
 from numbench.runner import CostLimitReached
-from numbench.runner.scheduler import MAX_LOST_RESPONSES
+from numbench.runner.retrying import MAX_LOST_RESPONSES
 from tests.runner.cost_scenarios import HIGHEST_COST, Knowledge, simulate, simulate_suite
-from tests.runner.test_run import MODEL, _quick, dataset, go, good, small_dataset
 from tests.support import servers
+from tests.support.runs import MODEL, go, good, small_dataset
 from tests.support.servers import ReceivedRequest, Reply, Script, serve
 
 pytestmark = pytest.mark.slow
-
-__all__ = ["_quick", "dataset"]
 
 
 async def _without_cost(received: ReceivedRequest) -> Reply:
@@ -145,7 +143,7 @@ def test_a_lost_answer_is_requested_only_a_few_times(dataset: Path, tmp_path: Pa
         return await good(received)
 
     with serve(script) as server:
-        report = go(server, dataset, tmp_path / "run", concurrency=1, max_attempts=20)
+        report = go(server, dataset, tmp_path / "run", concurrency=1, policy={"max_attempts": 20})
         assert (report.answered, report.errors, report.possibly_billed) == (9, 1, 3)
         assert max(server.counts.values()) == MAX_LOST_RESPONSES
     lost = [r for r in read_run(tmp_path / "run").responses.values() if r.error]

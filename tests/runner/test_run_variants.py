@@ -29,6 +29,7 @@ from numbench.tasks.prompts import load_prompt_set
 from numbench.transforms import open_variant
 from tests.models.adapter_calls import valid_reply
 from tests.support.command_line import CommandLine
+from tests.support.runs import QUICK
 from tests.support.servers import ReceivedRequest, Server, serve
 
 pytestmark = pytest.mark.slow
@@ -190,9 +191,9 @@ def test_lists_make_one_run_per_combination(dataset: Path) -> None:
         console.print(plan_table(members))
         assert not re.search(r"\$|unknown cost", console.export_text(clear=False))
         assert "Total: 12 requests." in console.export_text()
-        reports = run_suite(members)
+        reports = run_suite(members, policy=QUICK)
         assert [report.answered for report in reports] == [3] * 4
-        assert run_suite(plan_suite(specs)) == ()
+        assert run_suite(plan_suite(specs), policy=QUICK) == ()
         with pytest.raises(BadInput, match="two runs have the folder"):
             plan_suite([*specs, specs[0]])
         with pytest.raises(BadInput, match="--transform swap does not apply to division"):

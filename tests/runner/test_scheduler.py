@@ -19,20 +19,18 @@ from numbench.journal import Journal, read_run
 from numbench.models.base import Message, RequestSettings
 from numbench.records import Completion, Failure, ItemSample
 from numbench.runner import RunInterrupted, TimeLimitReached
-from numbench.runner.budget import Budget, RunCosts
+from numbench.runner.budget import RunCosts
 from numbench.runner.progress import RunProgress, RunStats
 from numbench.runner.request_source import DatasetRequests
-from numbench.runner.scheduler import RATE_LIMIT_ATTEMPTS_FACTOR, RequestScheduler
-from numbench.runner.scheduling import RetryPolicy
+from numbench.runner.retrying import RATE_LIMIT_ATTEMPTS_FACTOR, RetryPolicy
 from numbench.runner.suite import paper_suite, plan_suite, run_suite
 from numbench.runner.throttle import RequestPacer, Throttle
+from numbench.runner.workers import Workers
 from tests.runner.cost_scenarios import SENT_AS_IT_IS
-from tests.runner.test_run import _quick, dataset, go, good, questions, small_dataset, use_policy
 from tests.support import servers
+from tests.support.runs import QUICK, go, good, questions, small_dataset
 from tests.support.servers import ReceivedRequest, Reply, Script, google_quota, serve
 from tests.test_journal import INFO
-
-__all__ = ["_quick", "dataset"]
 
 FINE = Completion(text="x")
 REFUSED = Completion(error=Failure(kind="run", message="no such key", status=401))
@@ -112,7 +110,7 @@ def test_the_runs_of_one_provider_in_a_suite_share_their_cap(
     common = {"dataset": dataset, "limit": 1, "out": tmp_path, "rpm": 1_000_000}
     with serve(script) as server:
         members = plan_suite(list(paper_suite({}, common | {"base_url": server.url})))
-        run_suite(members)
+        run_suite(members, policy=QUICK)
     providers = Counter(str(each.resolved.description.route).partition("/")[0] for each in members)
     assert sorted(Counter(map(id, used)).values()) == sorted(2 * n for n in providers.values())
 
@@ -136,16 +134,17 @@ class Refusing:
 def test_after_a_refusal_no_other_request_is_sent(tmp_path: Path) -> None:
     model, items = Refusing(), [ItemSample(item) for item in questions(5)["addition"]]
     with Journal(tmp_path, INFO) as journal:
-        scheduler = RequestScheduler(
+        scheduler = Workers(
             resolved=SENT_AS_IT_IS,
             client=model,
             source=DatasetRequests(items, items),
             requests=items,
             journal=journal,
-            policy=RetryPolicy(concurrency=5),
+            policy=RetryPolicy(),
+            concurrency=5,
             on_progress=lambda progress: None,
             stats=RunStats(requested.item for requested in items),
-            costs=RunCosts(Budget(), {}),
+            costs=RunCosts({}, {}),
         )
         with pytest.raises(NumbenchError, match="no such key"):
             asyncio.run(scheduler.send_all())
@@ -174,13 +173,12 @@ def no_room() -> Reply:
 def test_outages_and_rate_limits_are_waited_out_without_failed_items(
     dataset: Path,
     tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
     model: str,
     first: int,
     last: int,
     fault: Callable[[], Reply],
 ) -> None:
-    use_policy(monkeypatch, max_backoff=0.02, outage_timeout=60.0)
+    policy = {"max_backoff": 0.02, "outage_timeout": 60.0}
     states: list[RunProgress] = []
 
     async def script(received: ReceivedRequest) -> Reply:
@@ -188,7 +186,8 @@ def test_outages_and_rate_limits_are_waited_out_without_failed_items(
 
     with serve(script) as server:
         out = tmp_path / "run"
-        report = go(server, dataset, out, concurrency=4, model=model, on_progress=states.append)
+        changes = {"concurrency": 4, "model": model, "on_progress": states.append}
+        report = go(server, dataset, out, policy=policy, **changes)
     assert (report.answered, report.errors, report.retries) == (10, 0, last - first)
     # While it waits, the progress says why.
     failures = {state.last_failure for state in states}
@@ -199,19 +198,18 @@ def test_outages_and_rate_limits_are_waited_out_without_failed_items(
 @pytest.mark.parametrize(("first", "fault", "concurrency"), [(5, no_room, 4), (0, quota, 16)])
 def test_an_outage_or_a_rate_limit_that_lasts_ends_the_run(
     tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
     first: int,
     fault: Callable[[], Reply],
     concurrency: int,
 ) -> None:
-    use_policy(monkeypatch, max_backoff=0.02, outage_timeout=0.5)
+    policy = {"max_backoff": 0.02, "outage_timeout": 0.5}
     data = small_dataset(tmp_path / "more", 30)
 
     async def script(received: ReceivedRequest) -> Reply:
         return await good(received) if len(server.received) < first else fault()
 
     with serve(script) as server, pytest.raises(NumbenchError, match="10 items in a row failed"):
-        go(server, data, tmp_path / "run", concurrency=concurrency)
+        go(server, data, tmp_path / "run", concurrency=concurrency, policy=policy)
 
 
 @pytest.mark.parametrize(("status", "attempts"), [(503, 2), (429, 2 * RATE_LIMIT_ATTEMPTS_FACTOR)])
@@ -223,7 +221,7 @@ def test_an_item_that_always_fails_alone_is_given_up(
 
     # One at a time, so that others are answered before: until then, an overload is waited for.
     with serve(script) as server:
-        report = go(server, dataset, tmp_path / "run", max_attempts=2, concurrency=1)
+        report = go(server, dataset, tmp_path / "run", policy={"max_attempts": 2}, concurrency=1)
         assert (report.answered, report.errors, report.permanent_errors) == (9, 1, 0)
         assert "5 + 1" not in server.received[0].prompt
         assert max(server.counts.values()) == attempts
@@ -255,10 +253,8 @@ def test_the_time_limit_ends_the_wait_for_a_retry(dataset: Path, tmp_path: Path)
 
 
 def test_an_interrupt_after_the_time_limit_ends_the_wait_for_answers(
-    dataset: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    dataset: Path, tmp_path: Path
 ) -> None:
-    use_policy(monkeypatch, interrupt_grace=0.05)
-
     async def never(received: ReceivedRequest) -> Reply:
         await asyncio.sleep(servers.FOR_EVER)
         return servers.chat()
@@ -266,14 +262,12 @@ def test_an_interrupt_after_the_time_limit_ends_the_wait_for_answers(
     with serve(never) as server:
         threading.Timer(0.6, lambda: signal.raise_signal(signal.SIGINT)).start()
         with pytest.raises(RunInterrupted):
-            go(server, dataset, tmp_path / "run", time_limit=0.2)
+            go(server, dataset, tmp_path / "run", time_limit=0.2, policy={"interrupt_grace": 0.05})
 
 
 def test_answers_in_flight_are_stored_when_the_account_is_spent(
-    dataset: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    dataset: Path, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr("numbench.runner.scheduler.SHUTDOWN_GRACE_SECONDS", 0.0)
-
     async def script(received: ReceivedRequest) -> Reply:
         number = len(server.received)
         if number in (2, 3):

@@ -11,7 +11,7 @@ from numbench.errors import BadInput
 from numbench.runner.spec import RunSpec
 from numbench.runner.suite import plan_suite, run_suite, suite_file
 from tests.models.adapter_calls import valid_reply
-from tests.runner.test_run import small_dataset
+from tests.support.runs import QUICK, small_dataset
 from tests.support.servers import serve
 
 FILE = Path("suite.toml")
@@ -121,9 +121,9 @@ def test_a_suite_of_a_file_runs_and_resumes(dataset: Path, tmp_path: Path) -> No
     )
     with serve(valid_reply) as server:
         options = {"limit": 1, "out": tmp_path / "r", "base_url": server.url}
-        reports = run_suite(plan_suite(specs(text, dataset, **options)))
+        reports = run_suite(plan_suite(specs(text, dataset, **options)), policy=QUICK)
         assert [report.answered for report in reports] == [2, 2, 2]
-        assert run_suite(plan_suite(specs(text, dataset, **options))) == ()
+        assert run_suite(plan_suite(specs(text, dataset, **options)), policy=QUICK) == ()
         budgets = [
             each.body["generationConfig"]["thinkingConfig"]
             for each in server.received

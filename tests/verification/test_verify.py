@@ -16,7 +16,7 @@ import pytest
 import numbench as nb
 from numbench.errors import BadInput
 from numbench.journal import read_info
-from numbench.memory_test.runs import run_memory_test
+from numbench.memory_test.runs import plan_memory_test, run_memory_test
 from numbench.records import Failure, FailureKind, Response, Usage
 from numbench.runner.spec import RunSpec
 from numbench.scoring import score_run
@@ -24,12 +24,13 @@ from numbench.tasks import TASKS
 from numbench.tasks.prompts import load_prompt_set
 from numbench.verification import Severity, verify
 from tests.runner.test_retry import flawed
-from tests.runner.test_run import _quick, go, small_dataset
+from tests.support.run_fixtures import keys
+from tests.support.runs import go, small_dataset
 from tests.support.servers import serve
 from tests.tasks.gcd_task import GCD
 from tests.test_cli import numbench
 
-__all__ = ["_quick"]
+__all__ = ["keys"]
 
 
 @pytest.fixture(scope="module")
@@ -186,7 +187,7 @@ def original_memory_test(tmp_path_factory: pytest.TempPathFactory) -> Path:
     spec = RunSpec(
         "baseline/float64", tasks=("minmax", "interval"), limit=40, out=out, dataset="v1"
     )
-    run_memory_test(spec, 40.0)
+    run_memory_test(plan_memory_test(spec, 40.0))
     return out
 
 
@@ -232,7 +233,7 @@ def test_a_plugin_task_of_exact_match_is_verified_and_memory_tested(
     load_prompt_set.cache_clear()
     nb.generate(name="own", size=12, tasks=["gcd"], seed=3, out="own")
     spec = RunSpec("baseline/float64", dataset=Path("own"), tasks=("gcd",), out=Path("c"))
-    run_memory_test(spec, 40.0)
+    run_memory_test(plan_memory_test(spec, 40.0))
     results = verify([Path("c")])
     assert len(results) == 2 and all(result.is_valid for result in results)
     # Neither its correct nor its incorrect answers are compared with computations of other tasks.

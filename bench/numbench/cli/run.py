@@ -170,7 +170,7 @@ def _memory_test(*, margin: float = 3.0, dry_run: bool = False, **values: Any) -
 
     with exit_on_interrupt():
         registration = run_memory_test(
-            spec, margin, is_correct, on_registered=show, on_done=collect, on_failed=print_to_stderr
+            planned, is_correct, on_registered=show, on_done=collect, on_failed=print_to_stderr
         )
     if registration.seed is None:
         print(f"{planned.folder}: not all answers are here, so the seed is not revealed yet")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
@@ -27,6 +27,7 @@ from numbench.memory_test.rule import PairedDesign, register_rule, shared_weight
 from numbench.runner.planning import Plan, plan
 from numbench.runner.progress import RunReport, ScoreCallback
 from numbench.runner.resolution import describe, folder_name, select_tasks
+from numbench.runner.retrying import DEFAULT_POLICY, RetryPolicy
 from numbench.runner.spec import RunSpec
 from numbench.runner.suite import run_suite
 
@@ -37,10 +38,11 @@ class MemoryTestPlan(NamedTuple):
     registration: without a secret before the first call.
     """
 
+    spec: RunSpec
     folder: Path
     frozen: Dataset
     registration: Registration
-    members: tuple[Plan, ...]
+    members: tuple[Plan, Plan]
 
 
 def plan_memory_test(spec: RunSpec, margin: float) -> MemoryTestPlan:
@@ -73,28 +75,34 @@ def plan_memory_test(spec: RunSpec, margin: float) -> MemoryTestPlan:
     stored = read_registration(folder)
     if stored is not None:
         check_same(folder, draft, stored)
-    specs = (
-        replace(spec, out=folder / FROZEN_RUN),
-        replace(
-            spec, out=folder / FRESH_RUN, dataset=folder / FRESH_ITEMS if stored else spec.dataset
-        ),
+    members = (
+        plan(replace(spec, out=folder / FROZEN_RUN)),
+        _plan_fresh(spec, folder, folder / FRESH_ITEMS if stored else spec.dataset),
     )
-    members = tuple(map(plan, specs))
+    _check_seed(folder, stored, members)
+    return MemoryTestPlan(spec, folder, frozen, stored or draft, members)
+
+
+def _check_seed(folder: Path, stored: Registration | None, members: Iterable[Plan]) -> None:
+    """Raise BadInput if questions would be asked that the model may know since a test's end."""
     if stored and stored.seed is not None and any(each.is_open for each in members):
         raise BadInput(
             f"{folder}: the seed of the fresh questions is revealed, so nothing more is asked; "
             "choose another --out for a new memory test"
         )
-    return MemoryTestPlan(folder, frozen, stored or draft, members)
+
+
+def _plan_fresh(spec: RunSpec, folder: Path, dataset: str | Path) -> Plan:
+    return plan(replace(spec, out=folder / FRESH_RUN, dataset=dataset))
 
 
 def run_memory_test(
-    spec: RunSpec,
-    margin: float,
+    planned: MemoryTestPlan,
     judge: ScoreCallback | None = None,
     on_registered: Callable[[Path, Registration], None] = lambda folder, registration: None,
     on_done: Callable[[RunReport], None] = lambda report: None,
     on_failed: Callable[[str], None] = lambda message: None,
+    policy: RetryPolicy = DEFAULT_POLICY,
 ) -> Registration:
     """Register the memory test, run the model on both datasets, reveal the seed.
 
@@ -103,15 +111,19 @@ def run_memory_test(
     on_registered: called before the first question. on_done, on_failed: as in `run_suite`.
 
     Raises what `run_suite` raises, and BadInput for a memory test that differs from the registered
-    one, or that has a revealed seed and open requests.
+    one.
     """
-    folder, frozen, draft, _ = plan_memory_test(spec, margin)
+    folder, (frozen, fresh) = planned.folder, planned.members
     with run_lock(folder):
-        registration = register(folder, frozen, draft)
+        registration = register(folder, planned.frozen, planned.registration)
+        # Another process may have registered it since the plan.
+        check_same(folder, planned.registration, registration)
         on_registered(folder, registration)
-        run_suite(plan_memory_test(spec, margin).members, judge, on_done, on_failed)
-        # Such a plan has only the questions without an answer.
-        unlimited = replace(spec, retry=(), max_cost=None, time_limit=None)
-        if not any(each.is_open for each in plan_memory_test(unlimited, margin).members):
+        if fresh.spec.dataset != folder / FRESH_ITEMS:
+            fresh = _plan_fresh(planned.spec, folder, folder / FRESH_ITEMS)
+        _check_seed(folder, registration, (frozen, fresh))
+        reports = run_suite((frozen, fresh), judge, on_done, on_failed, policy)
+        # Temporary failures are asked again by the next call; all other requests are settled.
+        if all(report.errors == report.permanent_errors for report in reports):
             registration = reveal(folder, registration)
     return registration

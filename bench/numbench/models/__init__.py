@@ -57,6 +57,7 @@ __all__ = [
     "Request",
     "RequestSettings",
     "Server",
+    "check_key",
     "describe_model",
     "last_user_message",
     "open_batch",
@@ -129,6 +130,19 @@ def open_batch(
     return provider.open_batch(_target(name, description, server, needs_key))
 
 
+def check_key(name: str, description: ModelDescription, server: Server = PROVIDERS_OWN) -> None:
+    """Raise BadInput if the model `name` needs a key that is not set."""
+    variable, base_url = server.api_key_env, server.base_url
+    variables = (variable,) if variable else description.provider.key_variables
+    is_needed = bool(variables) and bool(variable or not base_url)
+    if is_needed and not key_from_environment(variables):
+        is_openai = name.startswith("openai/") and not base_url
+        own = ", or give --base-url for your own server" if is_openai else ""
+        raise BadInput(
+            f"{name} needs a key: set {' or '.join(variables)} in the environment or in .env{own}"
+        )
+
+
 _Files = tuple[tuple[str, int, int], ...]
 
 _open_models: WeakValueDictionary[tuple[str, _Files], Model] = WeakValueDictionary()
@@ -184,18 +198,14 @@ def _target(
             "--base-url would send prompts and key in plain text over the internet; use https://, "
             "or leave out --api-key-env and --header"
         )
+    if needs_key:
+        check_key(name, description, server)
     variables = (variable,) if variable else provider.key_variables
     key = None if needs_key else PLACEHOLDER_KEY
     if environment_key := key_from_environment(variables):
         check_api_key(environment_key.variable, environment_key.key)
         is_known = not base_url or is_loopback(base_url) or is_host_of(provider.hosts, base_url)
         key = environment_key.key if is_known or variable else None
-    elif needs_key and variables and (variable or not base_url):
-        is_openai = name.startswith("openai/") and not base_url
-        own = ", or give --base-url for your own server" if is_openai else ""
-        raise BadInput(
-            f"{name} needs a key: set {' or '.join(variables)} in the environment or in .env{own}"
-        )
     return ModelTarget(
         name, description.served_name, key, base_url, server.api, server.headers, server.stream
     )

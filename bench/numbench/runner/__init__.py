@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from numbench.runner.execution import arun as arun, run as run
     from numbench.runner.planning import Plan as Plan, plan as plan
     from numbench.runner.progress import RunReport as RunReport
-    from numbench.runner.scheduling import (
+    from numbench.runner.active_run import (
         CostLimitReached as CostLimitReached,
         RunInterrupted as RunInterrupted,
         TimeLimitReached as TimeLimitReached,
@@ -24,7 +24,7 @@ _MODULES = {
     "execution": "arun run",
     "planning": "Plan plan",
     "progress": "RunReport",
-    "scheduling": "CostLimitReached RunInterrupted TimeLimitReached",
+    "active_run": "CostLimitReached RunInterrupted TimeLimitReached",
     "spec": "HorizonSpec RunSpec",
 }
 _MODULE_OF = {name: module for module, names in _MODULES.items() for name in names.split()}

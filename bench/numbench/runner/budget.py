@@ -1,29 +1,19 @@
-"""What requests are expected to cost, and cost limits.
+"""What a command may cost: what is admitted, reserved, spent and possibly billed, and in words.
 
-Tokens are those of the paper's averages. No request is sent whose cost might exceed the limit of
-its command.
+No request is sent whose cost might exceed the limit of its command.
 """
 
 from __future__ import annotations
 
+import asyncio
 import math
 from collections import defaultdict
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
 
-from numbench.errors import BadInput
-from numbench.models.catalogue import bundled_model, bundled_models
-from numbench.models.facts import USER_CATALOGUE
-from numbench.models.prices import fee_parameters
-from numbench.models.providers import find_provider
-from numbench.published import published_means
 from numbench.records import Completion, ItemSample
-from numbench.runner.resolution import ResolvedRun
-
-CHARACTERS_PER_TOKEN = 3
-"""A rough figure for prompts full of digits; no tokenizer is used."""
+from numbench.runner.progress import RunReport
 
 _ROUNDING_TOLERANCE = 1 + 1e-9
 """Sums of dollars are binary fractions: a limit of 1 allows ten times 0.1."""
@@ -34,75 +24,8 @@ _TAIL_FACTOR = 10.0
 _MIN_COSTS_FOR_TAIL = 5
 """Number of known costs of a task from which their spread is used."""
 
-_MESSAGE_OVERHEAD_TOKENS = 100
-"""An upper bound for the tokens of a message, or of the answer's schema, beyond its content."""
-
 _MAX_UNPRICED_ATTEMPTS = 3
 """Attempts that may have been billed before any cost is known, in one call."""
-
-
-class TaskPlan(NamedTuple):
-    """What the open requests of one task take in total; None if unknown.
-
-    input_tokens: estimated from the number of characters. generated_tokens: from the study's
-    published average for this model and level. cost: of both, in US dollars.
-    """
-
-    task: str
-    requests: int
-    input_tokens: float
-    generated_tokens: float | None
-    cost: float | None
-
-
-def plan_task(
-    resolved: ResolvedRun,
-    task: str,
-    requests: Sequence[ItemSample],
-    averages: Mapping[str, float],
-) -> TaskPlan:
-    """Return what `requests` of one task take. averages: generated tokens per request, by task."""
-    prefix = resolved.prefix_characters(task)
-    characters = sum(prefix + len(request.item.prompt) for request in requests)
-    input_tokens = characters / CHARACTERS_PER_TOKEN
-    generated = averages[task] * len(requests) if task in averages else None
-    cost = None if generated is None else resolved.expected_cost(input_tokens, generated)
-    return TaskPlan(task, len(requests), input_tokens, generated, cost)
-
-
-def cost_limit_note(resolved: ResolvedRun) -> str:
-    """Return what the cost limit of a run does not promise; empty if it cannot be exceeded."""
-    missing = ["--max-tokens"] if resolved.settings.max_tokens is None else []
-    if resolved.price is None or resolved.price.varies:
-        missing.append(f"an exact price in {USER_CATALOGUE}")
-    if resolved.spec.max_cost is None or not missing:
-        return ""
-    return (
-        f"--max-cost {resolved.spec.max_cost:g} is best effort: the most that one answer can cost "
-        f"is unknown without {' and '.join(missing)}"
-    )
-
-
-def published_tokens(model: str, level: str) -> dict[str, float]:
-    """Return the mean generated tokens per task of a catalogue model; empty if unpublished.
-
-    Levels that send the same request share their averages: GPT-5's high is its maximal.
-    """
-    entry = bundled_model(model)
-    levels = entry.all_levels() if entry else {}
-    if entry is None or level not in levels:
-        return {}
-    for other, request in levels.items():
-        known = published_means().get((entry.display, other))
-        if request == levels[level] and known:
-            return known["generated_tokens"]
-    return {}
-
-
-def published_configurations() -> tuple[tuple[str, str], ...]:
-    """Return the paper's configurations as catalogue names and levels, in the paper's order."""
-    names = {entry.display: entry.name for entry in bundled_models()}
-    return tuple((names[display], level) for display, level in published_means())
 
 
 @dataclass
@@ -159,21 +82,18 @@ class Budget:
     The reservation of an attempt that may have been billed, but did not say what it cost, stays.
     """
 
-    def __init__(
-        self, limit: float | None = None, recorded: Mapping[Path, float] | None = None
-    ) -> None:
-        """Without a limit, every request is admitted.
-
-        recorded: US dollars that run folders have cost, or may have, before this command. They
-        count until the folder's run is opened.
-        """
+    def __init__(self, limit: float | None = None) -> None:
+        """Without a limit, every request is admitted."""
         self.limit = math.inf if limit is None else limit
-        self.recorded = dict(recorded or {})
-        self.runs: list[RunCosts] = []
+        self._runs: dict[Path, RunCosts] = {}
         self.cost_unknown = False
         self.unpriced_attempts = 0
-        self.on_release: list[Callable[[], None]] = []
-        """Called when a reservation became free, so that a waiting request may fit."""
+        self.released = asyncio.Event()
+        """Set when a reservation became free, so that a waiting request may fit."""
+
+    def add(self, folder: Path, costs: RunCosts) -> None:
+        """Count the costs of a run, in place of what was known of its folder before."""
+        self._runs[folder], costs.budget = costs, self
 
     @property
     def is_limited(self) -> bool:
@@ -183,7 +103,7 @@ class Budget:
     @property
     def spent(self) -> float:
         """US dollars that all runs have cost, as far as they are known."""
-        return sum(self.recorded.values()) + sum(run.spent for run in self.runs)
+        return sum(run.spent for run in self._runs.values())
 
     @property
     def lost_before_any_cost(self) -> int:
@@ -199,14 +119,13 @@ class Budget:
     def covers_requests_in_flight(self) -> bool:
         """Whether the limit covers every request in flight, also if it is sent once more."""
         is_alone = self.in_flight <= 1
-        needed = sum(self.recorded.values())
-        needed += sum(run.committed + run.tail_margin(is_alone) for run in self.runs)
+        needed = sum(run.committed + run.tail_margin(is_alone) for run in self._runs.values())
         return needed <= self.limit * _ROUNDING_TOLERANCE
 
     @property
     def tasks(self) -> list[TaskCosts]:
         """The costs of every task of every run."""
-        return [task for run in self.runs for task in run.tasks.values()]
+        return [task for run in self._runs.values() for task in run.tasks.values()]
 
     @property
     def in_flight(self) -> int:
@@ -215,23 +134,18 @@ class Budget:
 
 
 class RunCosts:
-    """The share of one run in a budget, by task."""
+    """The share of one run in a budget, by task. Without `Budget.add` it has one without limit."""
 
-    def __init__(
-        self,
-        budget: Budget,
-        expected: Mapping[str, float],
-        bounds: Mapping[str, float] | None = None,
-    ) -> None:
+    def __init__(self, expected: Mapping[str, float], bounds: Mapping[str, float]) -> None:
         """`expected`, `bounds`: US dollars per request, by task, as far as known."""
-        self.budget = budget
+        self.budget = Budget()
         self.spent = 0.0
         self.tasks = defaultdict(TaskCosts)
-        bounds = bounds or {}
         for task in expected.keys() | bounds.keys():
             self.tasks[task] = TaskCosts(expected.get(task), bounds.get(task))
         self._in_flight: dict[str, str] = {}
-        budget.runs.append(self)
+        self._gate = asyncio.Lock()
+        self.budget.add(Path(), self)
 
     @property
     def possibly_billed(self) -> float:
@@ -250,7 +164,20 @@ class RunCosts:
             return 0.0
         return max(each.tail_margin(self._value(each), is_alone) for each in self.tasks.values())
 
-    def admit(self, requested: ItemSample) -> bool:
+    async def admit(self, requested: ItemSample) -> bool:
+        """Reserve the cost of a request once the budget covers it, in the order of the calls.
+
+        Returns False if it never will.
+        """
+        async with self._gate:
+            while not self.try_admit(requested):
+                if self.is_closed(requested.task):
+                    return False
+                self.budget.released.clear()
+                await self.budget.released.wait()
+        return True
+
+    def try_admit(self, requested: ItemSample) -> bool:
         """Reserve the cost of a request if the budget covers it, and return whether it does.
 
         If it does not although none is in flight, no later request of its task fits either.
@@ -291,8 +218,7 @@ class RunCosts:
     def release(self, request_id: str) -> None:
         """Count a request as no longer in flight, so that another may fit."""
         self.cancel(request_id)
-        for send in list(self.budget.on_release):
-            send()
+        self.budget.released.set()
 
     def end(self, submitted: Collection[str]) -> None:
         """Count what is reserved for `submitted` requests as possibly billed: no more is learnt."""
@@ -334,51 +260,24 @@ class RunCosts:
         return self.budget.highest_cost if estimate is None else estimate
 
 
-def check_cost_limit(resolved: ResolvedRun) -> None:
-    """Raise BadInput if no cost limit can be enforced."""
-    model, route = resolved.spec.model, resolved.description.route
-    params, price = resolved.spec.params, resolved.price
-    if route is None:
-        raise BadInput(f"{model} runs in this process and costs nothing: omit --max-cost")
-    provider = route.partition("/")[0]
-    plugin = find_provider(provider)
-    reports_cost = plugin is not None and plugin.reports_cost
-    if not reports_cost and (names := fee_parameters(params)):
-        raise BadInput(
-            f"--param {', '.join(names)}: tools have fees that are not known, so --max-cost cannot "
-            "be enforced; omit one of them"
+def limit_message(budget: Budget, report: RunReport) -> str:
+    """Return why a run stopped at a cost limit, what it has cost, and how to continue."""
+    limit, advice = f"--max-cost {budget.limit:g}", " with a larger --max-cost"
+    if budget.cost_unknown:
+        advice = " without --max-cost"
+        reason = (
+            "stopped because the provider reported no cost for an answer, so --max-cost cannot be "
+            "enforced"
         )
-    if not reports_cost and (price is None or price.varies):
-        raise BadInput(
-            f"{model}: no price is known for {route} and {provider} reports no cost, so --max-cost "
-            f"cannot be enforced; add the price to {USER_CATALOGUE}"
+    elif budget.lost_before_any_cost:
+        advice = ""
+        reason = (
+            f"stopped because {budget.lost_before_any_cost} lost answers may have been billed, and "
+            "no cost is known"
         )
-
-
-def expected_costs(resolved: ResolvedRun) -> dict[str, float]:
-    """Return the expected US dollars per request of each task, as far as they are known."""
-    averages = published_tokens(resolved.spec.model, resolved.description.level)
-    plans = [
-        plan_task(resolved, task, requests, averages)
-        for task, requests in resolved.requests_by_task.items()
-    ]
-    return {plan.task: plan.cost / plan.requests for plan in plans if plan.cost and plan.requests}
-
-
-def highest_costs(resolved: ResolvedRun) -> dict[str, float]:
-    """Return the most US dollars that a request of each task can cost, as far as they are known.
-
-    That takes a token limit and a price. A token has at least one character.
-    """
-    limit, price = resolved.settings.max_tokens, resolved.price
-    if limit is None or price is None or price.varies:
-        return {}
-    highest = {}
-    for task, requests in resolved.requests_by_task.items():
-        messages = resolved.prompt_prefix(task)
-        prefix = sum(len(message.content) + _MESSAGE_OVERHEAD_TOKENS for message in messages)
-        longest = max((len(request.item.prompt) for request in requests), default=0)
-        input_tokens = prefix + longest + 2 * _MESSAGE_OVERHEAD_TOKENS
-        if price.priced_up_to is None or input_tokens <= price.priced_up_to:
-            highest[task] = resolved.expected_cost(input_tokens, limit) or 0.0
-    return highest
+    elif budget.spent > budget.limit:
+        reason = f"stopped after an unusually expensive answer exceeded {limit}"
+    else:
+        reason = f"stopped before exceeding {limit}"
+    state = report.describe(f"the same command{advice} continues")
+    return f"{reason}: ${budget.spent:.4f} spent, {state}"

@@ -4,49 +4,42 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Callable, Coroutine, Iterator, Mapping
+from collections.abc import Callable, Coroutine, Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
-from contextlib import contextmanager, nullcontext
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from typing import Any, TypeVar
 
-from numbench.errors import BadInput
 from numbench.horizon.items import AskedItems
-from numbench.journal import Journal, read_jobs, resumed_info
-from numbench.models import Model, open_batch, open_model
-from numbench.models.catalogue import find_model_provider
-from numbench.records import RecordedRequest
-from numbench.runner.batch_scheduler import BatchScheduler
-from numbench.runner.budget import Budget, check_cost_limit, cost_limit_note
-from numbench.runner.progress import RunReport, ScoreCallback, show_progress
-from numbench.runner.recorded_requests import record_requests, with_requests
+from numbench.journal import Journal
+from numbench.runner.active_run import ActiveRun
+from numbench.runner.batch_jobs import BatchJobs
+from numbench.runner.budget import Budget
+from numbench.runner.estimates import cost_limit_note
+from numbench.runner.prepare import PreparedRun, prepare
+from numbench.runner.progress import ProgressCallback, RunReport, ScoreCallback, show_progress
+from numbench.runner.recorded_requests import record_requests
 from numbench.runner.request_source import DatasetRequests, HorizonRequests, RequestSource
-from numbench.runner.resolution import ResolvedRun, describe, interleave, resolve, server_of
-from numbench.runner.run_state import (
-    RunState,
-    open_costs,
-    open_requests,
-    read_state,
-    with_stored_token_limit,
-)
-from numbench.runner.scheduler import RequestScheduler
-from numbench.runner.scheduling import RetryPolicy, Scheduler
+from numbench.runner.resolution import ResolvedRun, interleave
+from numbench.runner.retrying import DEFAULT_POLICY, RetryPolicy
+from numbench.runner.run_state import RunState, open_requests, read_state, run_costs
 from numbench.runner.spec import HorizonSpec, RunSpec
 from numbench.runner.throttle import RequestPacer
+from numbench.runner.workers import Workers
 from numbench.signals import stop_on_signals
 from numbench.transforms import store_prompts
-
-if TYPE_CHECKING:
-    from numbench.models.batch_client import BatchService
 
 T = TypeVar("T")
 
 
-def run(spec: RunSpec, judge: ScoreCallback | None = None) -> RunReport:
+def run(
+    spec: RunSpec, judge: ScoreCallback | None = None, policy: RetryPolicy = DEFAULT_POLICY
+) -> RunReport:
     """Send the questions of a run to its model and store every response in the run folder.
 
     A further call with the same specification resumes the run: it sends only questions without an
     answer, and those whose responses are of a kind in `spec.retry`. judge: decides whether an
-    answer is correct, for the accuracy in the progress; a measurement needs it.
+    answer is correct, for the accuracy in the progress; a measurement needs it. policy: how failed
+    requests are sent again.
 
     In a running event loop (a notebook), the run uses a separate thread with its own event loop.
     `arun` is the version to await.
@@ -54,22 +47,24 @@ def run(spec: RunSpec, judge: ScoreCallback | None = None) -> RunReport:
     Raises BadInput for wrong options, NumbenchError if no question can be answered or the disk is
     full, CostLimitReached or TimeLimitReached at a limit, RunInterrupted after a signal.
     """
-    with open_run(spec, judge) as scheduler:
-        with stop_on_signals(scheduler.interrupt, scheduler.cancel):
-            run_to_end(scheduler.run)
-        return scheduler.result()
+    with _open_alone(spec, judge, policy) as active:
+        with stop_on_signals(active.interrupt, active.cancel):
+            run_to_end(active.run)
+        return active.result()
 
 
-async def arun(spec: RunSpec, judge: ScoreCallback | None = None) -> RunReport:
-    """Do what `run` does, in the running event loop.
+async def arun(
+    spec: RunSpec, judge: ScoreCallback | None = None, policy: RetryPolicy = DEFAULT_POLICY
+) -> RunReport:
+    """Async version of `run`, in the running event loop.
 
     Signals interrupt the run only if the loop runs in the main thread. Cancelling the task stops
     the run at once; the answers of requests in flight are lost, and recorded as possibly billed.
     """
-    with open_run(spec, judge) as scheduler:
-        with stop_on_signals(scheduler.interrupt, scheduler.cancel):
-            await scheduler.run()
-        return scheduler.result()
+    with _open_alone(spec, judge, policy) as active:
+        with stop_on_signals(active.interrupt, active.cancel):
+            await active.run()
+        return active.result()
 
 
 def run_to_end(main: Callable[[], Coroutine[Any, Any, T]]) -> T:
@@ -89,111 +84,78 @@ def run_to_end(main: Callable[[], Coroutine[Any, Any, T]]) -> T:
         return future.result()
 
 
-class PreparedRun(NamedTuple):
-    """A run whose arguments are checked; nothing is sent or written.
-
-    model: None in a plan of a run whose requests cannot be seen without a key. service: the batch
-    API, None without `--batch`. requests: the first one of each task.
-    """
-
-    model: Model | None
-    service: BatchService | None
-    resolved: ResolvedRun
-    requests: Mapping[str, RecordedRequest]
-
-    async def close(self) -> None:
-        """Close the model and the batch API."""
-        for client in (self.model, self.service):
-            if client is not None:
-                await client.close()
-
-
-def prepare_run(spec: RunSpec, needs_key: bool = True) -> PreparedRun:
-    """Return a run, ready to be planned or executed. Without `needs_key` it need not have one.
-
-    Raises BadInput for every option that does not suit the model or the run in the folder.
-    """
-    target = (spec.model, spec.reasoning, server_of(spec), needs_key)
-    service = open_batch(*target) if spec.batch else None
-    if spec.params and not getattr(service, "takes_parameters", True):
-        raise BadInput(f"{spec.model}: its batch API takes no --param: omit --batch or --param")
-    model, description = None, None
-    provider = find_model_provider(spec.model, spec.base_url)
-    if needs_key or provider.in_process or provider.inspects_requests:
-        model, description = open_model(*target)
-    description = description or describe(spec)
-    resolved = with_stored_token_limit(resolve(spec, description))
-    requests: Mapping[str, RecordedRequest] = {}
-    if model is not None:
-        resolved, requests = with_requests(model, resolved)
-    resumed_info(resolved.folder, resolved.info)
-    if spec.max_cost is not None:
-        check_cost_limit(resolved)
-    return PreparedRun(model, service, resolved, requests)
-
-
-def check_jobs(resolved: ResolvedRun) -> None:
-    """Raise BadInput if answers in progress would be paid for twice: `--batch` collects them."""
-    jobs = read_jobs(resolved.folder).values()
-    if not resolved.spec.batch and any(job.is_active for job in jobs):
-        raise BadInput(
-            f"{resolved.folder}: a batch job of this run is still active at the provider; run the "
-            "same command with --batch to collect its answers"
-        )
+def _open_alone(
+    spec: RunSpec, judge: ScoreCallback | None, policy: RetryPolicy
+) -> AbstractContextManager[ActiveRun]:
+    """Return `open_run` for a command that has only this run."""
+    return open_run(
+        prepare(spec),
+        judge,
+        policy,
+        Budget(spec.max_cost),
+        RequestPacer(spec.rpm) if spec.rpm else None,
+        spec.time_limit,
+        spec.on_progress,
+    )
 
 
 @contextmanager
 def open_run(
-    spec: RunSpec,
-    judge: ScoreCallback | None = None,
-    budget: Budget | None = None,
+    prepared: PreparedRun,
+    judge: ScoreCallback | None,
+    policy: RetryPolicy,
+    budget: Budget,
     pacer: RequestPacer | None = None,
-) -> Iterator[Scheduler]:
-    """Open model, run folder and display, and yield the run, ready to be executed.
+    time_limit: float | None = None,
+    on_progress: ProgressCallback | None = None,
+) -> Iterator[ActiveRun]:
+    """Open model and run folder, and yield the run, ready to be executed.
 
-    budget, pacer: those of several runs, None for one of this run alone.
+    budget, pacer, time_limit: those of the whole command. on_progress: None for a display.
     """
-    model, service, resolved, recorded = prepare_run(spec)
-    assert model is not None
-    display: Any = nullcontext(spec.on_progress)
-    if spec.on_progress is None:
+    spec, resolved = prepared.spec, prepared.resolved
+    client = prepared.open_client()
+    display: Any = nullcontext(on_progress)
+    if on_progress is None:
         if note := cost_limit_note(resolved):
             print(note, file=sys.stderr)
         display = show_progress(resolved.title)
-    policy = RetryPolicy(
-        concurrency=spec.concurrency or resolved.description.provider.concurrency,
-        timeout=spec.timeout,
-        time_limit=spec.time_limit,
-    )
-    is_paid_per_request = service is None and resolved.description.route is not None
-    max_in_flight = policy.concurrency if is_paid_per_request else 0
+    concurrency = spec.concurrency or resolved.description.provider.concurrency
+    is_paid_per_request = not spec.batch and resolved.description.route is not None
+    max_in_flight = concurrency if is_paid_per_request else 0
     with (
         Journal(resolved.folder, resolved.info, max_in_flight) as journal,
-        display as on_progress,
+        display as watch,
     ):
         store_prompts(resolved.folder, resolved.variant.prompts)
-        record_requests(resolved.folder, recorded)
-        check_jobs(resolved)
+        record_requests(resolved.folder, prepared.requests)
+        # Only now, because another call may have added to it since the plan.
+        prepared.check_jobs()
         state = read_state(resolved, judge)
-        costs = open_costs(budget or Budget(spec.max_cost), resolved, state)
+        costs = run_costs(resolved, state)
+        budget.add(resolved.folder, costs)
         source = _open_source(resolved, judge, journal, state)
         requests = source.start()
         stats = state.statistics(source.requests_so_far(), requests, judge)
         stats.report.possibly_billed += journal.lost_attempts
-        scheduler: type[Scheduler] = RequestScheduler if service is None else BatchScheduler
-        yield scheduler(
-            resolved=resolved,
-            client=service or model,
-            source=source,
-            requests=requests,
-            journal=journal,
-            policy=policy,
-            on_progress=on_progress,
-            stats=stats,
-            costs=costs,
-            state=state,
-            pacer=pacer or (RequestPacer(spec.rpm) if spec.rpm else None),
-        )
+        parts: dict[str, Any] = {
+            "client": client,
+            "resolved": resolved,
+            "source": source,
+            "requests": requests,
+            "journal": journal,
+            "policy": policy,
+            "on_progress": watch,
+            "stats": stats,
+            "costs": costs,
+            "state": state,
+            "timeout": spec.timeout,
+            "time_limit": time_limit,
+        }
+        if spec.batch:
+            yield BatchJobs(**parts)
+        else:
+            yield Workers(**parts, concurrency=concurrency, pacer=pacer)
 
 
 def _open_source(

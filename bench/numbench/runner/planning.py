@@ -12,19 +12,19 @@ from numbench.horizon.items import AskedItems
 from numbench.horizon.sizes import answer_tokens, prompt_tokens
 from numbench.models.facts import USER_CATALOGUE
 from numbench.models.prices import Price, fee_parameters, load_model_map
-from numbench.runner.budget import (
+from numbench.runner.budget import RunCosts
+from numbench.runner.estimates import (
     CHARACTERS_PER_TOKEN,
-    Budget,
     TaskPlan,
     cost_limit_note,
     plan_task,
     published_tokens,
 )
-from numbench.runner.execution import PreparedRun, check_jobs, prepare_run, run_to_end
+from numbench.runner.prepare import PreparedRun, prepare
 from numbench.runner.progress import NO_VALUE
 from numbench.runner.recorded_requests import parameters_of
 from numbench.runner.resolution import ResolvedRun
-from numbench.runner.run_state import open_costs, open_requests, read_state
+from numbench.runner.run_state import open_requests, read_state, run_costs
 from numbench.runner.spec import HorizonSpec, RunSpec
 from numbench.tasks import TASKS
 
@@ -44,18 +44,21 @@ class Plan(NamedTuple):
     """What a run would do.
 
     items_in_jobs: number of requests that active batch jobs contain already. spent: US dollars that
-    the run folder has cost so far, as far as they are known; committed: with what may have been
-    billed besides. request: the body of the first one without its messages, None if it is not
-    known. notes: further bases of the estimates.
+    the run folder has cost so far, as far as they are known; costs: with what may have been billed
+    besides. notes: what else the estimates rest on.
     """
 
-    resolved: ResolvedRun
+    prepared: PreparedRun
     tasks: tuple[TaskPlan, ...]
     items_in_jobs: int
     spent: float
-    committed: float
-    request: Mapping[str, object] | None = None
+    costs: RunCosts
     notes: tuple[str, ...] = ()
+
+    @property
+    def resolved(self) -> ResolvedRun:
+        """What the specification of the run refers to."""
+        return self.prepared.resolved
 
     @property
     def spec(self) -> RunSpec:
@@ -66,6 +69,12 @@ class Plan(NamedTuple):
     def path(self) -> Path:
         """The run folder."""
         return self.resolved.folder
+
+    @property
+    def request(self) -> Mapping[str, object] | None:
+        """The body of the first request without its messages, None if it is not known."""
+        bodies = (parameters_of(each.body) for each in self.prepared.requests.values())
+        return next(bodies, None)
 
     @property
     def title(self) -> str:
@@ -106,19 +115,12 @@ class Plan(NamedTuple):
 
 
 def plan(spec: RunSpec) -> Plan:
-    """Return what `run` would do now. Raises BadInput if it would."""
-    prepared = prepare_run(spec, needs_key=False)
-    try:
-        return _plan(prepared)
-    finally:
-        run_to_end(prepared.close)
-
-
-def _plan(prepared: PreparedRun) -> Plan:
-    resolved, spec = prepared.resolved, prepared.resolved.spec
-    check_jobs(resolved)
+    """Return what `run` would do now. Raises BadInput wherever `run` would."""
+    prepared = prepare(spec)
+    resolved = prepared.resolved
+    prepared.check_jobs()
     stored = read_state(resolved)
-    committed = open_costs(Budget(spec.max_cost), resolved, stored).committed
+    costs = run_costs(resolved, stored)
     published = published_tokens(spec.model, resolved.description.level)
     if isinstance(spec, HorizonSpec):
         answered = sum(kind is None for kind in stored.outcomes.values())
@@ -132,9 +134,8 @@ def _plan(prepared: PreparedRun) -> Plan:
             remaining = open_requests(resolved, requests, stored.outcomes, spec.retry)
             remaining = [each for each in remaining if each.id not in stored.in_progress]
             tasks.append(plan_task(resolved, task, remaining, averages))
-    body = next((parameters_of(each.body) for each in prepared.requests.values()), None)
     in_jobs = len(stored.in_progress)
-    return Plan(resolved, tuple(tasks), in_jobs, stored.spent, committed, body, tuple(notes))
+    return Plan(prepared, tuple(tasks), in_jobs, stored.spent, costs, tuple(notes))
 
 
 def _plan_measurement(

@@ -198,6 +198,10 @@ class RunReport:
     @property
     def state(self) -> str:
         """What is on disk, what else may be billed, and how to continue."""
+        return self.describe("the same command continues")
+
+    def describe(self, continuation: str) -> str:
+        """Return what is on disk, what else may be billed, and a sentence how to continue."""
         parts = [
             f"{self.answered:,} answered now, {self.unanswered:,} still open",
             f"saved in {self.path}",
@@ -207,7 +211,7 @@ class RunReport:
         elif self.possibly_billed:
             answers = f"lost answer{'s' * (self.possibly_billed > 1)}"
             parts.append(f"{self.possibly_billed:,} {answers} may be billed")
-        return "; ".join((", ".join(parts), "the same command continues"))
+        return "; ".join((", ".join(parts), continuation))
 
 
 class RunStats:

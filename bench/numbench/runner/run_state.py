@@ -4,19 +4,17 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Container, Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import chain
 from typing import Literal
 
-import msgspec
-
 from numbench.errors import BadInput
 from numbench.horizon.items import AskedItems
-from numbench.journal import INFO, iter_responses, lost_requests, read_jobs
-from numbench.jsonl import read_json
-from numbench.records import Item, ItemSample, Response, RunInfo, possibly_billed_attempts
+from numbench.journal import iter_responses, lost_requests, read_jobs
+from numbench.records import Item, ItemSample, Response, possibly_billed_attempts
 from numbench.records import request_id as request_id_of
-from numbench.runner.budget import Budget, RunCosts, expected_costs, highest_costs
+from numbench.runner.budget import RunCosts
+from numbench.runner.estimates import expected_costs, highest_costs
 from numbench.runner.progress import RunStats, ScoreCallback, TaskProgress, judged
 from numbench.runner.resolution import ResolvedRun
 from numbench.runner.spec import RetryKind
@@ -27,24 +25,6 @@ Outcomes = dict[str, RetryKind | Literal["failed"] | None]
 
 error: a permanent failure. failed: a temporary one.
 """
-
-
-def with_stored_token_limit(resolved: ResolvedRun) -> ResolvedRun:
-    """Return the run with the token limit of its folder in `info`, if it retries truncated answers.
-
-    The requests have the limit that the user gave, which is recorded in their responses, or without
-    one that of the folder.
-    """
-    path, spec = resolved.folder / INFO, resolved.spec
-    if "truncated" not in spec.retry or not path.is_file():
-        return resolved
-    stored = read_json(path, RunInfo).settings.get("max_tokens")
-    info = msgspec.structs.replace(
-        resolved.info, settings=resolved.info.settings | {"max_tokens": stored}
-    )
-    if spec.max_tokens is not None or not isinstance(stored, int | None):
-        return replace(resolved, info=info)
-    return replace(resolved, info=info, settings=replace(resolved.settings, max_tokens=stored))
 
 
 @dataclass
@@ -177,27 +157,28 @@ def open_requests(
     ]
 
 
-def open_costs(budget: Budget, resolved: ResolvedRun, state: RunState) -> RunCosts:
-    """Return the share of a run in a budget, with the cost of its earlier calls.
+def run_costs(resolved: ResolvedRun, state: RunState) -> RunCosts:
+    """Return what a run has cost so far, and with a cost limit what its requests may cost.
 
     Raises BadInput if there is a limit and an earlier answer has no known cost, or a batch job,
     whose requests are sent all at once, has a task of unknown cost.
     """
-    if budget.is_limited and state.unpriced is not None:
+    is_limited = resolved.spec.max_cost is not None
+    if is_limited and state.unpriced is not None:
         raise BadInput(
             f"the run contains an answer of unknown cost ({state.unpriced}), so --max-cost cannot "
             "be enforced; choose another --out"
         )
-    budget.recorded.pop(resolved.folder, None)
-    expected = expected_costs(resolved) if budget.is_limited else {}
-    costs = RunCosts(budget, expected, highest_costs(resolved) if budget.is_limited else {})
+    costs = RunCosts({}, {})
+    if is_limited:
+        costs = RunCosts(expected_costs(resolved), highest_costs(resolved))
     for item_id, dollars in state.costs:
         costs.add_cost(resolved.dataset.task_of(item_id), dollars)
     for item_id, attempts in state.possibly_billed.items():
         task = resolved.dataset.task_of(item_id)
         costs.add_possibly_billed(task, attempts, is_earlier=True)
     unknown = [task for task in resolved.tasks if costs.tasks[task].estimate is None]
-    if budget.is_limited and resolved.spec.batch and unknown:
+    if is_limited and resolved.spec.batch and unknown:
         raise BadInput(
             f"the cost per item of {', '.join(unknown)} is unknown for {resolved.spec.model}, so "
             "--max-cost cannot be enforced for a batch: omit --batch or --max-cost"

@@ -21,12 +21,15 @@ from numbench.errors import BadInput, NumbenchError
 from numbench.jsonl import decode_error_message
 from numbench.models.catalogue import bundled_model, levels_of_model
 from numbench.models.facts import catalogue_path
-from numbench.runner.budget import Budget, published_configurations
+from numbench.runner.active_run import ActiveRun, CostLimitReached, LimitReached, RunInterrupted
+from numbench.runner.budget import Budget
+from numbench.runner.estimates import published_configurations
 from numbench.runner.execution import open_run, run_to_end
 from numbench.runner.planning import Plan, missing_keys, plan
+from numbench.runner.prepare import PreparedRun
 from numbench.runner.progress import RunReport, ScoreCallback, show_progress
 from numbench.runner.resolution import describe, folder_name
-from numbench.runner.scheduling import CostLimitReached, LimitReached, RunInterrupted, Scheduler
+from numbench.runner.retrying import DEFAULT_POLICY, RetryPolicy
 from numbench.runner.spec import RunSpec, convert_option, options_of
 from numbench.runner.throttle import RequestPacer
 from numbench.signals import stop_on_signals
@@ -181,6 +184,7 @@ def run_suite(
     judge: ScoreCallback | None = None,
     on_done: Callable[[RunReport], None] = lambda report: None,
     on_failed: Callable[[str], None] = lambda message: None,
+    policy: RetryPolicy = DEFAULT_POLICY,
 ) -> tuple[RunReport, ...]:
     """Run the plans with open questions and return their reports, in the order of `plans`.
 
@@ -200,10 +204,10 @@ def run_suite(
             f"the suite needs more API keys: set {', '.join(missing)} in the environment "
             "(--dry-run shows which keys are set)"
         )
-    limit = next((each.spec.max_cost for each in plans if each.spec.max_cost is not None), None)
-    recorded = {each.path: each.committed for each in plans}
-    budget = None if limit is None else Budget(limit, recorded)
-    suite = _Suite(pending, judge, budget, on_done, on_failed)
+    budget = Budget(next((each.spec.max_cost for each in plans if each.spec.max_cost), None))
+    for each in plans:
+        budget.add(each.path, each.costs)
+    suite = _Suite(pending, judge, budget, on_done, on_failed, policy)
     with stop_on_signals(suite.interrupt, suite.cancel):
         run_to_end(suite.run)
     return suite.result()
@@ -215,11 +219,12 @@ class _Suite:
 
     plans: Sequence[Plan]
     judge: ScoreCallback | None
-    budget: Budget | None
+    budget: Budget
     on_done: Callable[[RunReport], None]
     on_failed: Callable[[str], None]
+    policy: RetryPolicy
     start: float = field(default_factory=time.monotonic)
-    active: set[Scheduler] = field(default_factory=set)
+    active: set[ActiveRun] = field(default_factory=set)
     reports: list[RunReport] = field(default_factory=list)
     failed: list[str] = field(default_factory=list)
     end: RunInterrupted | NumbenchError | None = None
@@ -227,12 +232,12 @@ class _Suite:
 
     async def run(self) -> None:
         """Execute the runs, one at a time for each provider."""
-        groups: dict[str, list[Plan]] = {}
+        groups: dict[str, list[tuple[int, Plan]]] = {}
         for number, each in enumerate(self.plans):
             provider = str(each.resolved.description.route).partition("/")[0]
             # A batch job spends its day waiting.
             key = f"batch {number}" if each.spec.batch else provider
-            groups.setdefault(key, []).append(each)
+            groups.setdefault(key, []).append((number + 1, each))
         as_lines = len(groups) > 1
         running = (self._run_group(group, as_lines) for group in groups.values())
         # An unexpected error is raised once the other runs have stored their answers.
@@ -243,13 +248,13 @@ class _Suite:
     def interrupt(self) -> None:
         """Start no further run, and end those that are executed in an orderly way."""
         self.is_stopped = True
-        for scheduler in list(self.active):
-            scheduler.interrupt()
+        for active in list(self.active):
+            active.interrupt()
 
     def cancel(self) -> None:
         """End at once."""
-        for scheduler in list(self.active):
-            scheduler.cancel()
+        for active in list(self.active):
+            active.cancel()
 
     def result(self) -> tuple[RunReport, ...]:
         """Return the reports. Raises what ended the suite, or NumbenchError if a run failed."""
@@ -264,15 +269,16 @@ class _Suite:
         done = {report.path: report for report in self.reports}
         return tuple(done[each.path] for each in self.plans if each.path in done)
 
-    async def _run_group(self, plans: Sequence[Plan], as_lines: bool) -> None:
+    async def _run_group(self, plans: Sequence[tuple[int, Plan]], as_lines: bool) -> None:
         pacers: dict[int, RequestPacer] = {}
-        for each in plans:
+        for number, each in plans:
             if self.is_stopped:
                 return
             rpm = each.spec.rpm
             pacer = pacers.setdefault(rpm, RequestPacer(rpm)) if rpm else None
             try:
-                report = await self._run_one(each, as_lines, pacer)
+                title = f"{number} of {len(self.plans)}: {each.resolved.title}"
+                report = await self._run_one(each.prepared, title, as_lines, pacer)
             except RunInterrupted as error:
                 self.end = error
             except LimitReached as error:
@@ -295,18 +301,21 @@ class _Suite:
         with suppress(OSError):
             self.on_failed(f"{member.title} failed: {reason}")
 
-    async def _run_one(self, member: Plan, as_lines: bool, pacer: RequestPacer | None) -> RunReport:
-        spec, number = member.spec, self.plans.index(member) + 1
-        if spec.time_limit is not None:
-            elapsed = time.monotonic() - self.start
-            spec = replace(spec, time_limit=max(spec.time_limit - elapsed, 0.001))
-        title = f"{number} of {len(self.plans)}: {member.resolved.title}"
-        with show_progress(title, as_lines) as on_progress:
-            spec = replace(spec, on_progress=on_progress)
-            with open_run(spec, self.judge, self.budget, pacer) as scheduler:
-                self.active.add(scheduler)
-                try:
-                    await scheduler.run()
-                finally:
-                    self.active.discard(scheduler)
-                return scheduler.result()
+    async def _run_one(
+        self, member: PreparedRun, title: str, as_lines: bool, pacer: RequestPacer | None
+    ) -> RunReport:
+        time_limit = member.spec.time_limit
+        if time_limit is not None:
+            time_limit = max(time_limit - (time.monotonic() - self.start), 0.001)
+        with (
+            show_progress(title, as_lines) as on_progress,
+            open_run(
+                member, self.judge, self.policy, self.budget, pacer, time_limit, on_progress
+            ) as active,
+        ):
+            self.active.add(active)
+            try:
+                await active.run()
+            finally:
+                self.active.discard(active)
+            return active.result()

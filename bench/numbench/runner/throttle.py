@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import math
 from collections import deque
 
@@ -56,6 +57,25 @@ class Throttle:
         self._max_in_flight, self._max_pause, self._pacer = max_in_flight, max_pause, pacer
         self._limit = float(max_in_flight)
         self._paused_until = self._last_decrease = -math.inf
+        self._gate, self._has_room = asyncio.Lock(), asyncio.Event()
+
+    async def acquire(self) -> float:
+        """Wait until one more request may be sent, in the order of the calls; return the time.
+
+        `end` has to follow.
+        """
+        clock = asyncio.get_running_loop().time
+        async with self._gate:
+            while True:
+                now = clock()
+                if self.is_full:
+                    self._has_room.clear()
+                    await self._has_room.wait()
+                elif wait := max(self.pause_seconds(now), self.pacer_seconds(now)):
+                    await asyncio.sleep(wait)
+                else:
+                    self.start(now)
+                    return now
 
     @property
     def limit(self) -> int:
@@ -84,6 +104,7 @@ class Throttle:
     def end(self, completion: Completion | None, start: float, now: float) -> None:
         """Adapt to the result of a request that was sent at `start`; None if it was cut off."""
         self.in_flight -= 1
+        self._has_room.set()
         if completion is None:
             return
         if completion.error is None:

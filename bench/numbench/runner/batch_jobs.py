@@ -20,7 +20,8 @@ from numbench.journal import JOBS, read_jobs, timestamp
 from numbench.models.base import BatchRequest, BatchStatus
 from numbench.models.failures import ProviderError, transient_failure
 from numbench.records import Completion, Failure, ItemSample, Job, JobState, parse_request_id
-from numbench.runner.scheduling import Scheduler, is_retryable
+from numbench.runner.active_run import ActiveRun
+from numbench.runner.retrying import Attempts, is_retryable
 
 if TYPE_CHECKING:
     from numbench.models.batch_client import BatchService
@@ -35,7 +36,7 @@ MAX_QUEUE_REFUSALS = 20
 
 
 @dataclass(kw_only=True, eq=False)
-class BatchScheduler(Scheduler):
+class BatchJobs(ActiveRun):
     """Sends the items of a run in batch jobs.
 
     A job is recorded before it is submitted, under its own key, so that it is found again
@@ -47,7 +48,7 @@ class BatchScheduler(Scheduler):
 
     def __post_init__(self) -> None:
         self._open = {requested.id: requested for requested in self.requests}
-        self._attempts: Counter[str] = Counter()
+        self._jobs_with: Counter[str] = Counter()
         self._active_jobs: dict[str, Job] = {}
         self._status: dict[str, BatchStatus] = {}
         self._uncollected = {key: set(ids) for key, ids in self.state.uncollected.items()}
@@ -60,7 +61,7 @@ class BatchScheduler(Scheduler):
     async def send_all(self) -> None:
         """Complete all items, or until interrupted. Raises NumbenchError if a provider refuses."""
         try:
-            async with asyncio.timeout(self.policy.time_limit):
+            async with asyncio.timeout(self.time_limit):
                 await self._complete_all()
         except TimeoutError:
             self.reached_time_limit = True
@@ -118,11 +119,13 @@ class BatchScheduler(Scheduler):
             return
         submitted = {request_id for job in self._active_jobs.values() for request_id in job.items}
         waiting = [r for request_id, r in self._open.items() if request_id not in submitted]
-        affordable = [r for r in waiting if self.costs.admit(r)]
+        affordable = [r for r in waiting if self.costs.try_admit(r)]
         if not affordable and not self._active_jobs:
-            # Nothing of this run is in flight that it could wait for.
+            # What other runs have in flight may leave room for the rest.
             for requested in waiting:
-                self.costs.tasks[requested.task].is_closed = True
+                if await self.costs.admit(requested):
+                    affordable = [r for r in waiting if self.costs.try_admit(r)]
+                    break
         for requests in self._split_into_jobs(affordable):
             job = Job(
                 key=uuid.uuid4().hex,
@@ -166,7 +169,7 @@ class BatchScheduler(Scheduler):
 
     def _track(self, job: Job) -> None:
         self._active_jobs[job.key] = job
-        self._attempts.update(job.items)
+        self._jobs_with.update(job.items)
         for request_id in self._uncollected[job.key]:
             if (requested := self._requested(request_id)) is not None:
                 self.costs.reserve(requested)
@@ -222,7 +225,7 @@ class BatchScheduler(Scheduler):
         if self._one_job_at_a_time or len(self._active_jobs) == 1:
             self._max_requests_per_job = max(1, len(job.items) // 2)
         self._one_job_at_a_time = True
-        self._attempts.subtract(job.items)
+        self._jobs_with.subtract(job.items)
 
     async def _wait_for_queue(self) -> None:
         """Wait longer each time that the provider's queue was full."""
@@ -252,14 +255,14 @@ class BatchScheduler(Scheduler):
             result = Completion(
                 error=transient_failure("the batch job ended without a result for this item")
             )
-        attempts = self._attempts[request_id]
+        attempts = Attempts(requested, number=self._jobs_with[request_id])
         completion = self.resolved.with_cost(result, is_batch=True)
-        is_last = attempts >= self.policy.max_batch_attempts
+        is_last = attempts.number >= self.policy.max_batch_attempts
         is_repeated = is_open and is_retryable(result.error) and not is_last
         self.stats.report.retries += is_repeated
         if is_repeated and completion.cost is None:
             return
-        await self.store(requested, completion, attempts, job=job)
+        await self.store(attempts, completion, job)
         if is_open and not is_repeated:
             del self._open[request_id]
             self.count(requested, completion)
@@ -272,9 +275,7 @@ class BatchScheduler(Scheduler):
         requests: list[BatchRequest] = []
         total_bytes = 0
         for requested in unsent:
-            request = BatchRequest(
-                requested.id, *self.resolved.request(requested, self.policy.timeout)
-            )
+            request = BatchRequest(requested.id, *self.resolved.request(requested, self.timeout))
             request_bytes = self.client.size(request)
             is_full = len(requests) == self._max_requests_per_job
             if requests and (is_full or total_bytes + request_bytes > self.client.max_bytes):

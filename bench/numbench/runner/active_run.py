@@ -1,4 +1,4 @@
-"""A run in execution: what both schedulers share, how answers are stored, and how a run ends."""
+"""A run in execution: what workers and batch jobs share: how answers are stored, how it ends."""
 
 from __future__ import annotations
 
@@ -12,48 +12,18 @@ from numbench.errors import BadInput, NumbenchError
 from numbench.journal import Journal, timestamp
 from numbench.models import Model
 from numbench.models.base import DEFAULT_TIMEOUT_SECONDS
-from numbench.records import Completion, Failure, ItemSample, Job, Response, Scalar
-from numbench.runner.budget import Budget, RunCosts
+from numbench.records import POSSIBLY_BILLED, Completion, ItemSample, Job, Response, Scalar
+from numbench.runner.budget import RunCosts, limit_message
 from numbench.runner.progress import ProgressCallback, RunReport, RunStats
 from numbench.runner.refusal import Refusal, explain_refusal
 from numbench.runner.request_source import RequestSource
 from numbench.runner.resolution import ResolvedRun
+from numbench.runner.retrying import Attempts, RetryPolicy
 from numbench.runner.run_state import RunState
 from numbench.runner.spec import RetryKind
-from numbench.runner.throttle import RequestPacer
 
 if TYPE_CHECKING:
     from numbench.models.batch_client import BatchService
-
-
-@dataclass(frozen=True)
-class RetryPolicy:
-    """Concurrency, retries and time limits of a run. Times are in seconds.
-
-    backoff, max_backoff: scale and bound of the waits between attempts, unless the provider names
-    one. max_retry_after: the longest wait that a Retry-After header may impose.
-    interrupt_grace: how long requests in flight may take to finish after an interrupt.
-    outage_timeout: how long no item may be answered, after some were or because of a rate limit,
-    before the run gives up.
-    timeout: how long one request may take. time_limit: when to stop sending new requests.
-    job_lookup_timeout: how long to look for a batch job whose submission was cut off.
-    poll_interval, max_poll_interval: first and longest wait between two looks at batch jobs.
-    max_batch_attempts: number of batch jobs that may contain the same item.
-    """
-
-    concurrency: int = 16
-    max_attempts: int = 6
-    backoff: float = 1.0
-    max_backoff: float = 60.0
-    max_retry_after: float = 3600.0
-    interrupt_grace: float = 20.0
-    outage_timeout: float = 600.0
-    timeout: float = DEFAULT_TIMEOUT_SECONDS
-    time_limit: float | None = None
-    job_lookup_timeout: float = 60.0
-    poll_interval: float = 5.0
-    max_poll_interval: float = 60.0
-    max_batch_attempts: int = 3
 
 
 class RunInterrupted(KeyboardInterrupt):
@@ -83,12 +53,13 @@ class TimeLimitReached(LimitReached):
 
 
 @dataclass(kw_only=True, eq=False)
-class Scheduler:
+class ActiveRun:
     """A run in execution, which `interrupt` and `cancel` end from any thread.
 
     client: answers the requests. source: where they come from; `requests` may be sent now.
     on_progress: called after every change. stats: counts the whole run. state: what earlier calls
-    left. pacer: the cap on requests per minute, None for no cap.
+    left. timeout: seconds that one request may take. time_limit: seconds after which no new request
+    is sent.
     """
 
     resolved: ResolvedRun
@@ -97,11 +68,12 @@ class Scheduler:
     requests: Sequence[ItemSample]
     journal: Journal
     policy: RetryPolicy
+    timeout: float = DEFAULT_TIMEOUT_SECONDS
+    time_limit: float | None = None
     on_progress: ProgressCallback
     stats: RunStats
     costs: RunCosts
     state: RunState = field(default_factory=RunState)
-    pacer: RequestPacer | None = None
     reached_time_limit: bool = False
 
     _is_interrupted = False
@@ -117,7 +89,7 @@ class Scheduler:
         raise NotImplementedError
 
     def progress_fields(self) -> dict[str, Any]:
-        """Return the fields of RunProgress that only a scheduler knows."""
+        """Return the fields of RunProgress that only the workers or the jobs know."""
         raise NotImplementedError
 
     async def run(self) -> None:
@@ -170,7 +142,7 @@ class Scheduler:
             raise RunInterrupted(f"interrupted{jobs}: {report.state}", report)
         if self.source.open_count:
             if any(map(self.costs.is_closed, self.resolved.tasks)):
-                raise CostLimitReached(_cost_limit_message(report, self.costs.budget), report)
+                raise CostLimitReached(limit_message(self.costs.budget, report), report)
             if self.reached_time_limit:
                 raise TimeLimitReached(f"stopped at --time-limit{jobs}: {report.state}", report)
         return report
@@ -189,25 +161,22 @@ class Scheduler:
         )
 
     async def store(
-        self,
-        requested: ItemSample,
-        completion: Completion,
-        attempts: int,
-        paid: float = 0.0,
-        job: Job | None = None,
-    ) -> None:
-        """Return once the result of a request is on disk, and add its cost to the budget.
+        self, attempts: Attempts, completion: Completion, job: Job | None = None
+    ) -> Completion:
+        """Return the result of a request, with the cost of all attempts, once it is on disk.
 
-        paid: US dollars of failed attempts, which are in the budget already. job: the batch job
-        that the result is from. It may be of an earlier call, with another token limit.
+        Its cost is added to the budget. job: the batch job that the result is from. It may be of an
+        earlier call, with another token limit.
         """
         notes: dict[str, Scalar] = {} if job is None else {"batch_job": job.id}
-        outcome = self.state.outcomes.get(requested.id)
+        outcome = self.state.outcomes.get(attempts.requested.id)
         if outcome in get_args(RetryKind):
             limit = job.max_tokens if job else self.resolved.new_token_limit
             notes |= {"retry_of": outcome} | ({} if limit is None else {"max_tokens": limit})
-        await self.journal.append(make_response(requested, completion, attempts, **notes))
-        self.costs.count(requested, completion, paid)
+        response = make_response(attempts, completion, **notes)
+        await self.journal.append(response)
+        self.costs.count(attempts.requested, response, attempts.failed_cost)
+        return response
 
     def count(self, requested: ItemSample, completion: Completion) -> list[ItemSample]:
         """Count a result that is on disk, and return the requests that it unlocks."""
@@ -223,45 +192,26 @@ class Scheduler:
         self.on_progress(self.stats.progress(**fields))
 
 
-def make_response(
-    requested: ItemSample, completion: Completion, attempts: int, **extra: Scalar
-) -> Response:
-    """Return the journal record of a completion, stamped with the current time."""
+def make_response(attempts: Attempts, completion: Completion, **notes: Scalar) -> Response:
+    """Return the journal record of a result, with what all attempts cost and may have cost.
+
+    It is stamped with the current time.
+    """
     fields = {name: getattr(completion, name) for name in Completion.__struct_fields__}
-    fields["extra"] = completion.extra | extra
+    failed_cost = attempts.failed_cost
+    if completion.error is not None:
+        fields["cost"] = failed_cost or completion.cost
+    elif failed_cost and completion.cost is not None:
+        fields["cost"] = completion.cost + failed_cost
+    if failed_cost and completion.error is None:
+        notes["cost_of_failed_attempts"] = failed_cost
+    if attempts.possibly_billed:
+        notes[POSSIBLY_BILLED] = attempts.possibly_billed
+    fields["extra"] = completion.extra | notes
     return Response(
-        item_id=requested.item.id,
-        sample=requested.sample,
-        attempts=attempts,
+        item_id=attempts.requested.item.id,
+        sample=attempts.requested.sample,
+        attempts=attempts.number,
         at=timestamp(),
         **fields,
     )
-
-
-def is_retryable(failure: Failure | None) -> bool:
-    """Return whether a further attempt may succeed."""
-    return failure is not None and failure.kind in ("rate_limit", "transient")
-
-
-def _cost_limit_message(report: RunReport, budget: Budget) -> str:
-    limit, advice = f"--max-cost {budget.limit:g}", "with a larger --max-cost "
-    if budget.cost_unknown:
-        advice = "without --max-cost "
-        reason = (
-            "stopped because the provider reported no cost for an answer, so --max-cost cannot be "
-            "enforced"
-        )
-    elif budget.lost_before_any_cost:
-        advice = ""
-        reason = (
-            f"stopped because {budget.lost_before_any_cost} lost answers may have been billed, and "
-            "no cost is known"
-        )
-    elif budget.spent > budget.limit:
-        reason = f"stopped after an unusually expensive answer exceeded {limit}"
-    else:
-        reason = f"stopped before exceeding {limit}"
-    state = report.state.replace(
-        "the same command continues", f"the same command {advice}continues"
-    )
-    return f"{reason}: ${budget.spent:.4f} spent, {state}"

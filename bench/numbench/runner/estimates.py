@@ -1,0 +1,135 @@
+"""What requests are expected to cost, by the paper's averages, and the most that they can cost."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from numbench.errors import BadInput
+from numbench.models.catalogue import bundled_model, bundled_models
+from numbench.models.facts import USER_CATALOGUE
+from numbench.models.prices import fee_parameters
+from numbench.models.providers import find_provider
+from numbench.published import published_means
+from numbench.records import ItemSample
+from numbench.runner.resolution import ResolvedRun
+
+CHARACTERS_PER_TOKEN = 3
+"""A rough figure for prompts full of digits; no tokenizer is used."""
+
+_MESSAGE_OVERHEAD_TOKENS = 100
+"""An upper bound for the tokens of a message, or of the answer's schema, beyond its content."""
+
+
+class TaskPlan(NamedTuple):
+    """What the open requests of one task take in total; None if unknown.
+
+    input_tokens: estimated from the number of characters. generated_tokens: from the study's
+    published average for this model and level. cost: of both, in US dollars.
+    """
+
+    task: str
+    requests: int
+    input_tokens: float
+    generated_tokens: float | None
+    cost: float | None
+
+
+def plan_task(
+    resolved: ResolvedRun,
+    task: str,
+    requests: Sequence[ItemSample],
+    averages: Mapping[str, float],
+) -> TaskPlan:
+    """Return what `requests` of one task take. averages: generated tokens per request, by task."""
+    prefix = resolved.prefix_characters(task)
+    characters = sum(prefix + len(request.item.prompt) for request in requests)
+    input_tokens = characters / CHARACTERS_PER_TOKEN
+    generated = averages[task] * len(requests) if task in averages else None
+    cost = None if generated is None else resolved.expected_cost(input_tokens, generated)
+    return TaskPlan(task, len(requests), input_tokens, generated, cost)
+
+
+def published_tokens(model: str, level: str) -> dict[str, float]:
+    """Return the mean generated tokens per task of a catalogue model; empty if unpublished.
+
+    Levels that send the same request share their averages: GPT-5's high is its maximal.
+    """
+    entry = bundled_model(model)
+    levels = entry.all_levels() if entry else {}
+    if entry is None or level not in levels:
+        return {}
+    for other, request in levels.items():
+        known = published_means().get((entry.display, other))
+        if request == levels[level] and known:
+            return known["generated_tokens"]
+    return {}
+
+
+def published_configurations() -> tuple[tuple[str, str], ...]:
+    """Return the paper's configurations as catalogue names and levels, in the paper's order."""
+    names = {entry.display: entry.name for entry in bundled_models()}
+    return tuple((names[display], level) for display, level in published_means())
+
+
+def cost_limit_note(resolved: ResolvedRun) -> str:
+    """Return what the cost limit of a run does not promise; empty if it cannot be exceeded."""
+    missing = ["--max-tokens"] if resolved.settings.max_tokens is None else []
+    if resolved.price is None or resolved.price.varies:
+        missing.append(f"an exact price in {USER_CATALOGUE}")
+    if resolved.spec.max_cost is None or not missing:
+        return ""
+    return (
+        f"--max-cost {resolved.spec.max_cost:g} is best effort: the most that one answer can cost "
+        f"is unknown without {' and '.join(missing)}"
+    )
+
+
+def check_cost_limit(resolved: ResolvedRun) -> None:
+    """Raise BadInput if no cost limit can be enforced."""
+    model, route = resolved.spec.model, resolved.description.route
+    params, price = resolved.spec.params, resolved.price
+    if route is None:
+        raise BadInput(f"{model} runs in this process and costs nothing: omit --max-cost")
+    provider = route.partition("/")[0]
+    plugin = find_provider(provider)
+    reports_cost = plugin is not None and plugin.reports_cost
+    if not reports_cost and (names := fee_parameters(params)):
+        raise BadInput(
+            f"--param {', '.join(names)}: tools have fees that are not known, so --max-cost cannot "
+            "be enforced; omit one of them"
+        )
+    if not reports_cost and (price is None or price.varies):
+        raise BadInput(
+            f"{model}: no price is known for {route} and {provider} reports no cost, so --max-cost "
+            f"cannot be enforced; add the price to {USER_CATALOGUE}"
+        )
+
+
+def expected_costs(resolved: ResolvedRun) -> dict[str, float]:
+    """Return the expected US dollars per request of each task, as far as they are known."""
+    averages = published_tokens(resolved.spec.model, resolved.description.level)
+    plans = [
+        plan_task(resolved, task, requests, averages)
+        for task, requests in resolved.requests_by_task.items()
+    ]
+    return {plan.task: plan.cost / plan.requests for plan in plans if plan.cost and plan.requests}
+
+
+def highest_costs(resolved: ResolvedRun) -> dict[str, float]:
+    """Return the most US dollars that a request of each task can cost, as far as they are known.
+
+    That takes a token limit and a price. A token has at least one character.
+    """
+    limit, price = resolved.settings.max_tokens, resolved.price
+    if limit is None or price is None or price.varies:
+        return {}
+    highest = {}
+    for task, requests in resolved.requests_by_task.items():
+        messages = resolved.prompt_prefix(task)
+        prefix = sum(len(message.content) + _MESSAGE_OVERHEAD_TOKENS for message in messages)
+        longest = max((len(request.item.prompt) for request in requests), default=0)
+        input_tokens = prefix + longest + 2 * _MESSAGE_OVERHEAD_TOKENS
+        if price.priced_up_to is None or input_tokens <= price.priced_up_to:
+            highest[task] = resolved.expected_cost(input_tokens, limit) or 0.0
+    return highest

@@ -1,0 +1,301 @@
+"""Send the items of a run to a model: workers that wait for their turn, retries, early ends."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from msgspec.structs import replace
+
+from numbench.errors import NumbenchError
+from numbench.models.base import Model
+from numbench.records import Completion, Failure, ItemSample
+from numbench.runner.active_run import ActiveRun, make_response
+from numbench.runner.refusal import Refusal
+from numbench.runner.retrying import Attempts, Health, retrying
+from numbench.runner.throttle import RequestPacer, Throttle
+
+MAX_CONSECUTIVE_FAILURES = 10
+"""Items that may fail in a row, each after all its attempts, before a run gives up."""
+
+MAX_REJECTIONS = 120
+"""Items that may be rejected for their content or length before any other is answered.
+
+A horizon measurement has twelve tasks, of which a model may answer one late.
+"""
+
+PROGRESS_INTERVAL_SECONDS = 1.0
+"""Seconds between two progress reports while nothing changes."""
+
+SHUTDOWN_GRACE_SECONDS = 0.5
+"""Seconds that requests in flight get to finish once the disk refuses their answers."""
+
+
+@dataclass(kw_only=True, eq=False)
+class Workers(ActiveRun):
+    """`concurrency` workers, each of which sends one item at a time until it is completed.
+
+    A worker takes a request, waits until the cost limit covers it and the provider accepts one
+    more, sends it, and again after a failure, stores the result, and counts it. A response is on
+    disk before it is counted. Once the run stops, no worker waits for its turn any more, and what
+    is in flight is waited for. pacer: the cap on requests per minute, None for no cap.
+    """
+
+    client: Model
+    concurrency: int
+    pacer: RequestPacer | None = None
+
+    def __post_init__(self) -> None:
+        self._new = deque(self.requests)
+        self._begun = 0
+        self._has_new = asyncio.Event()
+        self._waiting_tasks: set[asyncio.Task[Any]] = set()
+        self._stop, self._stopped_by_user = asyncio.Event(), asyncio.Event()
+        self._error: Exception | None = None
+        self._throttle = Throttle(self.concurrency, self.policy.max_retry_after, self.pacer)
+        self._consecutive_failures = 0
+        self._has_answers = not self.journal.is_empty
+        self._health = Health(was_reached=self._has_answers)
+
+    async def send_all(self) -> None:
+        """Send all items, or until interrupted. Raises NumbenchError if none can be answered."""
+        self._health.start = _now()
+        async with asyncio.TaskGroup() as group:
+            workers = [group.create_task(self._work()) for _ in range(self.concurrency)]
+            heartbeat = group.create_task(self._report_periodically())
+            try:
+                await self._wait_for_end(asyncio.gather(*workers, return_exceptions=True))
+            finally:
+                for task in (heartbeat, *workers):
+                    task.cancel()
+        if isinstance(self._error, Refusal):
+            self._error.had_answers = self._has_answers
+        if self._error is not None:
+            raise self._error
+        if self.journal.is_full:
+            raise NumbenchError(f"{self.journal.path}: No space left on device: make room")
+
+    def stop(self) -> None:
+        """Send nothing more, and wait a limited time for the requests in flight."""
+        self._stopped_by_user.set()
+        self._send_no_more()
+
+    def progress_fields(self) -> dict[str, Any]:
+        """Return what is in flight, and what is waited for."""
+        in_flight, now, note = self._throttle.in_flight, _now(), ""
+        seconds = self._throttle.pacer_seconds(now) if self._begun else 0.0
+        if self._stop.is_set() and in_flight:
+            note = "stopping: waiting for requests in flight"
+        elif seconds >= PROGRESS_INTERVAL_SECONDS:
+            note = f"next request in {seconds:.0f} s (--rpm)"
+        return {
+            "in_flight": in_flight,
+            "concurrency_limit": self._throttle.limit,
+            "pause_seconds": 0.0 if self._stop.is_set() else self._throttle.pause_seconds(now),
+            "note": note,
+            "last_failure": self._health.last_failure,
+        }
+
+    async def _work(self) -> None:
+        """Complete one request after another, until none is open."""
+        while (requested := await self._take()) is not None:
+            self._begun += 1
+            try:
+                await self._complete(Attempts(requested))
+            except BaseException as error:
+                # Before any other request is sent.
+                self._send_no_more()
+                if not isinstance(error, Exception):
+                    raise
+                self._error = self._error or error
+            finally:
+                self._begun -= 1
+                if self._new or not self._begun:
+                    self._has_new.set()
+
+    async def _take(self) -> ItemSample | None:
+        """Return the next request, perhaps one that another's answer unlocks; None at the end."""
+        while not self._new:
+            if not self._begun:
+                return None
+            self._has_new.clear()
+            with self._waiting():
+                await self._has_new.wait()
+        return None if self._stop.is_set() else self._new.popleft()
+
+    async def _complete(self, attempts: Attempts) -> None:
+        """Send a request until it is answered or has failed, and store the result.
+
+        It stays open if the cost limit does not cover it.
+        """
+        requested = attempts.requested
+        pause: Callable[[float], Any] = lambda seconds: self._pause(attempts, seconds)  # noqa: E731
+        try:
+            if await self._admit(requested):
+                sending = retrying(attempts, self._health, self.policy, _now, pause)
+                await self._finish(attempts, await sending(self._send, attempts))
+        except _NotCovered:
+            return
+        finally:
+            try:
+                await self._store_abandoned(attempts)
+            finally:
+                self.costs.release(requested.id)
+
+    async def _admit(self, requested: ItemSample) -> bool:
+        """Wait until the cost limit covers a request; return False if it never will."""
+        with self._waiting():
+            return await self.costs.admit(requested)
+
+    async def _send(self, attempts: Attempts) -> Completion:
+        """Return the result of one attempt, with its cost."""
+        requested = attempts.requested
+        completion: Completion | None = None
+        with self._waiting():
+            start = await self._throttle.acquire()
+        try:
+            self.journal.record_sent(requested)
+            attempts.number += 1
+            attempts.is_in_flight = True
+            request = self.resolved.request(requested, self.timeout)
+            completion = await self.client.answer(*request)
+        finally:
+            self._throttle.end(completion, start, _now())
+        attempts.is_in_flight = False
+        if completion.latency is None:
+            completion = replace(completion, latency=round(_now() - start, 6))
+        completion = self.resolved.with_cost(completion)
+        self._health.count(requested.id, completion.error, _now())
+        if completion.error is not None:
+            self._count_failure(attempts, completion, completion.error)
+        return completion
+
+    def _count_failure(self, attempts: Attempts, completion: Completion, error: Failure) -> None:
+        """Count what a failed attempt has cost, or may have."""
+        if completion.cost is not None:
+            attempts.failed_cost += completion.cost
+            self.costs.add_cost(attempts.requested.task, completion.cost)
+        elif error.possibly_billed:
+            attempts.lost_responses += error.status is None
+            self._count_possibly_billed(attempts)
+        else:
+            self.journal.record_sent(attempts.requested, -1)
+
+    async def _pause(self, attempts: Attempts, seconds: float) -> None:
+        """Wait before a request is sent again, also until the cost limit covers it once more.
+
+        Raises _NotCovered if that will never be.
+        """
+        self.stats.report.retries += 1
+        self.report_progress()
+        with self._waiting():
+            await asyncio.sleep(seconds)
+        if not self.costs.budget.covers_requests_in_flight:
+            self.costs.release(attempts.requested.id)
+            if not await self._admit(attempts.requested):
+                raise _NotCovered
+
+    async def _finish(self, attempts: Attempts, completion: Completion) -> None:
+        """Store and count the result of a request. Raises NumbenchError if the run cannot go on."""
+        requested, error = attempts.requested, completion.error
+        if error is not None and (error.kind == "run" or self._health.is_out_of_reach(error)):
+            raise Refusal(self.client.name, error)
+        stored = await self.store(attempts, completion)
+        attempts.is_stored = True
+        if self.journal.is_full:
+            self._send_no_more()
+        self._new.extend(self.count(requested, stored))
+        self.report_progress()
+        if error is None:
+            self._consecutive_failures = 0
+            self._has_answers = True
+            return
+        self._consecutive_failures += error.kind != "item"
+        if self._consecutive_failures >= MAX_CONSECUTIVE_FAILURES:
+            raise NumbenchError(
+                f"{self.client.name}: {MAX_CONSECUTIVE_FAILURES} items in a row failed, the last "
+                f"with: {error.message}"
+            )
+        is_enough = self.stats.report.permanent_errors >= MAX_REJECTIONS
+        if is_enough and not self.stats.progress().overall.answered:
+            raise NumbenchError(
+                f"{self.client.name}: all of the first {self.stats.report.errors} items were "
+                f"rejected, the last with: {error.message}; to send them again, choose another "
+                "--out, or add --retry error to numbench run"
+            )
+
+    def _count_possibly_billed(self, attempts: Attempts) -> None:
+        attempts.possibly_billed += 1
+        self.costs.add_possibly_billed(attempts.requested.task)
+
+    async def _store_abandoned(self, attempts: Attempts) -> None:
+        """Store what a request without a result has cost, or may have."""
+        if attempts.is_in_flight:
+            self._count_possibly_billed(attempts)
+        may_cost = attempts.possibly_billed or attempts.failed_cost
+        if attempts.is_stored or not may_cost or self.journal.failed:
+            return
+        failure = Failure(
+            kind="transient",
+            message="the run ended before the answer arrived",
+            possibly_billed=True,
+        )
+        response = make_response(attempts, Completion(error=failure))
+        self.stats.count_abandoned(response)
+        await self.journal.append(response)
+
+    @contextmanager
+    def _waiting(self) -> Iterator[None]:
+        """Let the worker end here if the run has stopped, or stops meanwhile."""
+        task = asyncio.current_task()
+        if self._stop.is_set() or task is None:
+            raise asyncio.CancelledError
+        self._waiting_tasks.add(task)
+        try:
+            yield
+        finally:
+            self._waiting_tasks.discard(task)
+
+    def _send_no_more(self) -> None:
+        self._stop.set()
+        for task in list(self._waiting_tasks):
+            task.cancel()
+
+    async def _wait_for_end(self, workers: asyncio.Future[Any]) -> None:
+        """Return when all workers have ended, or may be ended; they may have been paid for."""
+        stopped = asyncio.ensure_future(self._stop.wait())
+        interrupted = asyncio.ensure_future(self._stopped_by_user.wait())
+
+        async def wait(other: asyncio.Future[Any], seconds: float | None) -> None:
+            await asyncio.wait(
+                (workers, other), timeout=seconds, return_when=asyncio.FIRST_COMPLETED
+            )
+
+        try:
+            await wait(stopped, self.time_limit)
+            if not workers.done() and not stopped.done():
+                self.reached_time_limit = True
+                self._send_no_more()
+            await wait(interrupted, SHUTDOWN_GRACE_SECONDS if self.journal.failed else self.timeout)
+            await asyncio.wait((workers,), timeout=self.policy.interrupt_grace)
+        finally:
+            stopped.cancel()
+            interrupted.cancel()
+
+    async def _report_periodically(self) -> None:
+        while True:
+            self.report_progress()
+            await asyncio.sleep(PROGRESS_INTERVAL_SECONDS)
+
+
+class _NotCovered(Exception):
+    """The cost limit does not cover another attempt at a request."""
+
+
+def _now() -> float:
+    """Return the time of the event loop, in seconds."""
+    return asyncio.get_running_loop().time()
