@@ -34,7 +34,6 @@ from numbench.records import (
     Response,
     Usage,
     parse_shard,
-    possibly_billed_attempts,
 )
 from numbench.reporting.data import ReportData
 from numbench.runner import RunSpec, plan
@@ -189,7 +188,7 @@ def test_requests_that_a_killed_run_left_in_flight_are_counted_after_a_merge(
         log = (first / SENT).read_bytes()
     (first / SENT).write_bytes(log)
     merge_runs(halves, tmp_path / "merged")
-    assert sum(map(possibly_billed_attempts, iter_responses(tmp_path / "merged"))) == 2
+    assert sum(each.possibly_billed_attempts for each in iter_responses(tmp_path / "merged")) == 2
 
 
 def test_a_sample_in_two_runs_is_refused_with_both_places(

@@ -9,7 +9,7 @@ import pytest
 
 from numbench.errors import NumbenchError
 from numbench.journal import SENT, Journal, iter_responses, lost_requests
-from numbench.records import ItemSample, Response, possibly_billed_attempts
+from numbench.records import ItemSample, Response
 from numbench.tasks.items import make_item
 from tests.test_journal import INFO
 
@@ -40,7 +40,7 @@ def lost(folder: Path) -> dict[int, int]:
     """The attempts in the journal that may be billed, by the number of the item."""
     ids = [item.id for item in ITEMS]
     return {
-        ids.index(response.item_id): possibly_billed_attempts(response)
+        ids.index(response.item_id): response.possibly_billed_attempts
         for response in iter_responses(folder)
         if response.error is not None
     }

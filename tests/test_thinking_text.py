@@ -73,14 +73,16 @@ NOT_THINKING = ["5", "a < b > c", "<thinker>a</thinker>", "I think 5", "<b>5</b>
                 "The `<think>` tag: 5", 'It ends with "</think>" 5']  # fmt: skip
 
 
-def test_thinking_is_separated_from_the_answer_and_moved_by_every_adapter() -> None:
-    """All adapters end with `sanitize_completion`, the file-based batches too."""
+def test_thinking_is_separated_from_the_answer_when_it_is_read() -> None:
+    """All adapters end with `sanitize_completion`, which leaves it where the server put it."""
     for text, answer, thinking in SEPARATED:
         separated = separate_thinking(text)
         assert (separated.answer, separated.thinking) == (answer, thinking), text
         completion = sanitize_completion(Completion(text=text, usage=Usage(generated=9)), ())
-        assert (completion.text, completion.reasoning_text) == (answer, thinking or None)
-        assert completion.usage == Usage(generated=9)
+        assert completion.text == text
+        moved = move_thinking(completion)
+        assert (moved.text, moved.reasoning_text) == (answer, thinking or None)
+        assert moved.usage == Usage(generated=9)
     for text in NOT_THINKING:
         assert separate_thinking(f" {text}\n") == (f" {text}\n", None, False)
 

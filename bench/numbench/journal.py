@@ -26,7 +26,6 @@ from numbench import jsonl
 from numbench.errors import BadInput, NumbenchError, printable
 from numbench.jsonl import AppendOnlyFile
 from numbench.records import (
-    POSSIBLY_BILLED,
     Failure,
     ItemSample,
     Job,
@@ -183,7 +182,7 @@ def lost_requests(folder: Path) -> list[Response]:
             attempts=attempts,
             at=timestamp(),
             error=failure,
-            extra={POSSIBLY_BILLED: attempts},
+            possibly_billed_attempts=attempts,
         )
         for (item_id, sample), attempts in counts.items()
         if attempts > 0

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from typing import Annotated, Literal, NamedTuple
 
 from msgspec import Meta, Struct
+from msgspec.structs import force_setattr
 
 from numbench.errors import BadInput
 
@@ -98,9 +99,6 @@ class Usage(Struct, frozen=True, kw_only=True):
     source: Literal["reported", "counted"] | None = None
 
 
-POSSIBLY_BILLED = "possibly_billed_attempts"
-"""The field of `extra` with the number of attempts that may have been billed without an answer."""
-
 FailureKind = Literal["rate_limit", "transient", "item", "run"]
 
 
@@ -131,7 +129,11 @@ FinishReason = Literal["stop", "length", "refusal", "other"]
 
 
 class Completion(Struct, frozen=True, kw_only=True):
-    """The result of one request. latency: seconds. cost: US dollars."""
+    """The result of one request.
+
+    text: as the server sent it, secrets masked, with any thinking that it left there. latency:
+    seconds. cost: US dollars; cost_source: the provider, or the price table that it is from.
+    """
 
     text: str = ""
     reasoning_text: str | None = None
@@ -142,26 +144,49 @@ class Completion(Struct, frozen=True, kw_only=True):
     served_model: str | None = None
     provider: str | None = None
     error: Failure | None = None
+    cost_source: str | None = None
     extra: dict[str, Scalar] = {}
 
 
-def possibly_billed_attempts(completion: Completion) -> int:
-    """Return the number of failed attempts of unknown cost that may have been billed."""
-    count = completion.extra.get(POSSIBLY_BILLED)
-    return count if type(count) is int and count > 0 else 0
+_TYPED_SINCE: dict[str, type | tuple[type, ...]] = {
+    "cost_source": str,
+    "batch_job": str,
+    "retry_of": str,
+    "max_tokens": int,
+    "cost_of_failed_attempts": (int, float),
+    "possibly_billed_attempts": int,
+}
+"""Fields of a response that version 0.3.0 wrote into `extra`."""
 
 
 class Response(Completion, frozen=True, kw_only=True):
     """A Completion as stored in the journal: one line of `responses.jsonl`.
 
-    sample: the index of the sample of its item.
+    sample: the index of the sample of its item. batch_job: the provider's id of the job that it is
+    from. retry_of: the kind of response that it replaces (`--retry`), and max_tokens the token
+    limit of that retry if it differs from that of the run. cost_of_failed_attempts: part of `cost`.
+    possibly_billed_attempts: failed attempts of unknown cost that may have been billed.
     """
 
     item_id: str
     sample: int = 0
     attempts: int = 1
     at: str | None = None
+    batch_job: str | None = None
+    retry_of: str | None = None
+    max_tokens: int | None = None
+    cost_of_failed_attempts: float | None = None
+    possibly_billed_attempts: int = 0
     schema: Schema = SCHEMA
+
+    def __post_init__(self) -> None:
+        """Move what an earlier version wrote into `extra` to its field."""
+        if self.extra and not _TYPED_SINCE.keys().isdisjoint(self.extra):
+            extra = dict(self.extra)
+            for name, kind in _TYPED_SINCE.items():
+                if isinstance(value := extra.pop(name, None), kind):
+                    force_setattr(self, name, value)
+            force_setattr(self, "extra", extra)
 
     @property
     def request_id(self) -> str:

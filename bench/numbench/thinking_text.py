@@ -9,11 +9,13 @@ from __future__ import annotations
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import msgspec
 
 from numbench.records import Completion
+
+CompletionT = TypeVar("CompletionT", bound=Completion)
 
 # Tags that are special tokens, and the tags that close them.
 _SPECIAL_TAGS = {
@@ -117,7 +119,7 @@ def find_thinking(text: str, is_open: bool = False) -> ThinkingSpans | None:
     return None
 
 
-def move_thinking(completion: Completion) -> Completion:
+def move_thinking(completion: CompletionT) -> CompletionT:
     """Return `completion` with the thinking moved from `text` to `reasoning_text`.
 
     The usage is unchanged: whether its visible tokens include the thinking is not known here.

@@ -22,6 +22,7 @@ from numbench.journal import find_runs, iter_responses, read_info
 from numbench.journal_repair import verify_run
 from numbench.memory_test.outcome import find_outcomes
 from numbench.records import Response, RunInfo, request_id
+from numbench.runner.run_state import answer_defect
 from numbench.scoring import ScoredItem, ScoredRun, score_run
 from numbench.scoring.completeness import completeness
 from numbench.scoring.tool_mentions import find_tool_mentions
@@ -190,7 +191,7 @@ def _answers(scored: ScoredRun) -> Results:
             unrelated.add(key)
         if response.error is None:
             if key in latest:
-                (retried if _may_be_retried(latest[key]) else repeated).add(key)
+                (retried if answer_defect(latest[key]) else repeated).add(key)
             latest[key] = response
     unanswered = {request_id(row.item.id, row.sample) for row in rows if not row.is_answered}
     asked = {task: [row.item.id for row in of_task] for task, of_task in scored.rows.items()}
@@ -214,11 +215,6 @@ def _answers(scored: ScoredRun) -> Results:
 
 def _all_rows(scored: ScoredRun) -> list[ScoredItem]:
     return [row for of_task in scored.rows.values() for row in of_task]
-
-
-def _may_be_retried(answer: Response) -> bool:
-    """Return whether `--retry truncated`, `refused` or `empty` requests the answer again."""
-    return answer.finish_reason in ("length", "refusal") or not answer.text.strip()
 
 
 def _completeness(scored: ScoredRun, is_required: bool = False) -> Results:

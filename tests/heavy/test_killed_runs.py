@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 
 from numbench.journal import iter_responses
-from numbench.records import possibly_billed_attempts
 from tests.runner.test_interruptions import KEY, start
 from tests.support import servers
 from tests.support.runs import questions, small_dataset
@@ -55,7 +54,7 @@ def test_every_request_of_a_run_that_is_killed_often_is_in_the_journal(
     assert len(answers) == 400 and set(answers.values()) == {1}
     lost = Counter[str]()
     for response in responses:
-        lost[prompts[response.item_id]] += possibly_billed_attempts(response)
+        lost[prompts[response.item_id]] += response.possibly_billed_attempts
     assert lost.total() <= KILLS * CONCURRENCY
     # Every item has one answer; what else the server received was rejected, or is counted as lost.
     for prompt in prompts.values():

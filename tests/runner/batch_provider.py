@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -13,9 +14,11 @@ import pytest
 from aiohttp import web
 
 from numbench.journal import read_jobs
+from numbench.runner import RunInterrupted
+from numbench.runner.progress import RunProgress
 from tests.models.batch_servers import AnthropicJobs, OpenAIJobs
 from tests.support import servers
-from tests.support.runs import MODEL
+from tests.support.runs import MODEL, go
 from tests.support.servers import ReceivedRequest, Reply
 
 Answer = Callable[[dict[str, Any], int], dict[str, Any] | None]
@@ -111,6 +114,18 @@ EVERY = pytest.mark.parametrize(
     ("model", "provider_of"), [(MODEL, Provider), (CLAUDE, AnthropicProvider)]
 )
 """A batch API of each kind, with a model."""
+
+
+def submit_only(server: servers.Server, dataset: Path, out: Path, **options: Any) -> None:
+    """Run a batch, and interrupt it once a job is at the provider."""
+
+    def watch(progress: RunProgress) -> None:
+        if "at the provider" in progress.note:
+            signal.raise_signal(signal.SIGINT)
+
+    with pytest.raises(RunInterrupted, match="batch jobs continue at the provider"):
+        go(server, dataset, out, batch=True, on_progress=watch, **options)
+    assert states(out)[-1] == "submitted"
 
 
 def states(out: Path) -> list[str]:

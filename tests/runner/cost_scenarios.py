@@ -25,7 +25,6 @@ from numbench.records import (
     ItemSample,
     PromptRef,
     RunInfo,
-    possibly_billed_attempts,
 )
 from numbench.runner.budget import Budget, RunCosts
 from numbench.runner.progress import RunStats
@@ -138,9 +137,9 @@ def simulate(seed: int, folder: Path, knowledge: Knowledge, calls: int = 3) -> O
         limit=limit,
         ledger=provider.ledger,
         journalled=sum(response.cost or 0.0 for response in responses),
-        lost=sum(map(possibly_billed_attempts, responses)),
+        lost=sum(each.possibly_billed_attempts for each in responses),
         answered=sum(response.error is None for response in responses),
-        most_attempts=max((possibly_billed_attempts(each) for each in responses), default=0),
+        most_attempts=max((each.possibly_billed_attempts for each in responses), default=0),
     )
 
 
@@ -187,7 +186,7 @@ async def _call(
         task = task_of[response.item_id]
         if response.cost is not None:
             costs.add_cost(task, response.cost)
-        if lost := possibly_billed_attempts(response):
+        if lost := response.possibly_billed_attempts:
             costs.add_possibly_billed(task, lost, is_earlier=True)
     open_requests = [each for each in items if each.item.id not in answered]
     with Journal(folder, _info()) as journal:

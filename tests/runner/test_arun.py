@@ -15,7 +15,6 @@ import pytest
 
 from numbench.errors import NumbenchError
 from numbench.journal import read_run
-from numbench.records import possibly_billed_attempts
 from numbench.runner import RunInterrupted, RunReport, RunSpec, arun, run
 from numbench.runner.active_run import ActiveRun
 from tests.support import servers
@@ -118,5 +117,5 @@ def test_a_cancelled_task_ends_its_run_and_unlocks_the_folder(
         asyncio.run(main(spec))
         # The request in flight may have been billed.
         (response,) = read_run(tmp_path / "run").responses.values()
-        assert possibly_billed_attempts(response) == 1
+        assert response.possibly_billed_attempts == 1
         assert run(spec).answered == 10

@@ -30,6 +30,7 @@ from tests.runner.batch_provider import (
     Providers,
     good,
     states,
+    submit_only,
 )
 from tests.support import servers
 from tests.support.runs import KEY, MODEL, ROOT, go, small_dataset
@@ -53,7 +54,7 @@ def test_a_batch_answers_every_item_once_and_fills_the_same_journal(
     assert len(recorded.responses) == 10
     response = next(iter(recorded.responses.values()))
     assert (response.text, response.attempts) == ('{"answer": 1}', 1)
-    assert response.extra["batch_job"] == provider.jobs[0]["id"]
+    assert response.batch_job == provider.jobs[0]["id"]
 
 
 def test_large_runs_are_split_into_jobs_of_the_maximum_size(
@@ -107,7 +108,7 @@ def test_a_batch_costs_the_discounted_price(
         report = go(server, dataset, tmp_path / "run", model=model, batch=True)
         assert report.cost == pytest.approx(25.0)
     response = next(iter(read_run(tmp_path / "run").responses.values()))
-    assert response.extra["cost_source"] == "price table (2025-03), batch"
+    assert response.cost_source == "price table (2025-03), batch"
 
 
 def test_a_cost_limit_holds_for_batches(
@@ -141,11 +142,11 @@ def test_while_a_job_is_active_a_run_without_batch_is_refused(
     provider = Provider(polls=10**9)
     spec = RunSpec(MODEL, dataset=dataset, out=tmp_path / "run")
     with serve(provider) as server:
-        while states(tmp_path / "run") != ["submitted"]:
-            with pytest.raises(
-                TimeLimitReached, match=r"batch jobs continue at the provider.*10 still open"
-            ):
-                go(server, dataset, tmp_path / "run", batch=True, time_limit=0.3)
+        submit_only(server, dataset, tmp_path / "run")
+        with pytest.raises(
+            TimeLimitReached, match=r"batch jobs continue at the provider.*10 still open"
+        ):
+            go(server, dataset, tmp_path / "run", batch=True, time_limit=0.3)
         with pytest.raises(BadInput, match="with --batch to collect its answers"):
             go(server, dataset, tmp_path / "run")
         planned = plan(RunSpec(**(vars(spec) | {"base_url": server.url, "batch": True})))
@@ -246,17 +247,15 @@ def test_retries_in_a_job_are_collected_by_any_later_call(dataset: Path, tmp_pat
     with serve(provider) as server:
         assert go(server, dataset, out, batch=True, max_tokens=50).answered == 10
         provider.polls, provider.answer = 10**9, good
-        with pytest.raises(TimeLimitReached):
-            retry: dict[str, Any] = {"max_tokens": 500, "retry": ("truncated",)}
-            go(server, dataset, out, batch=True, time_limit=0.5, **retry)
+        submit_only(server, dataset, out, max_tokens=500, retry=("truncated",))
         assert states(out) == ["collected", "submitted"]
         provider.polls = provider.seen["batch-1"] + 1
         # Neither --retry nor the new limit is given.
         assert go(server, dataset, out, batch=True, max_tokens=50).answered == 10
         assert go(server, dataset, out, batch=True, max_tokens=50).skipped == 10
     assert len(provider.jobs) == 2
-    retries = [each.extra for each in iter_responses(out) if "retry_of" in each.extra]
-    notes = [(each["retry_of"], each["max_tokens"]) for each in retries]
+    retries = [each for each in iter_responses(out) if each.retry_of is not None]
+    notes = [(each.retry_of, each.max_tokens) for each in retries]
     assert notes == [("truncated", 500)] * 10
 
 

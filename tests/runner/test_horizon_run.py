@@ -19,7 +19,6 @@ from numbench.horizon.measurement import TaskMeasurement
 from numbench.horizon.sizes import task_sizes
 from numbench.journal import iter_responses, read_info, read_rounds, read_run
 from numbench.journal_repair import verify_run
-from numbench.records import possibly_billed_attempts
 from numbench.reporting.read import read_report_data
 from numbench.runner import CostLimitReached, RunReport
 from numbench.runner.spec import HorizonSpec, RunSpec
@@ -166,7 +165,7 @@ def assert_nothing_was_asked_twice(server: servers.Server, out: Path) -> None:
     }
     lost: Counter[str] = Counter()
     for response in responses:
-        lost[prompt_of[response.item_id]] += possibly_billed_attempts(response)
+        lost[prompt_of[response.item_id]] += response.possibly_billed_attempts
     for prompt in prompt_of.values():
         assert server.counts[prompt] <= 1 + lost[prompt]
 

@@ -19,7 +19,6 @@ import pytest
 
 from numbench.errors import NumbenchError
 from numbench.journal import find_runs, iter_responses, lost_requests, read_run
-from numbench.records import possibly_billed_attempts
 from numbench.runner import CostLimitReached, RunInterrupted
 from tests.runner.batch_provider import Provider
 from tests.support import servers
@@ -113,7 +112,7 @@ def test_the_same_command_resumes_and_repeats_nothing_that_was_answered(
     folders = find_runs([out])
     responses = [(folder, each) for folder in folders for each in iter_responses(folder)]
     answers = Counter((folder, each.request_id) for folder, each in responses if not each.error)
-    lost = sum(possibly_billed_attempts(each) for _, each in responses)
+    lost = sum(each.possibly_billed_attempts for _, each in responses)
     assert set(answers.values()) == {1}
     assert len(answers) <= billed() <= len(answers) + lost
     assert lost <= (CONCURRENCY * len(folders) if fault in ("SIGKILL", "full disk") else 0)

@@ -50,7 +50,7 @@ def test_a_cost_is_the_providers_or_tokens_times_price_or_unknown(
 ) -> None:
     priced = with_cost(completion, price)
     assert priced.cost == (None if expected is None else pytest.approx(expected))
-    assert priced.extra.get("cost_source") == source
+    assert priced.cost_source == source
 
 
 def test_unknown_routes_have_no_price_and_every_row_names_its_date_and_source() -> None:
@@ -124,7 +124,7 @@ def test_the_map_has_prices_for_all_others_and_its_source_is_part_of_the_cost() 
     assert price is not None
     assert (price.input, price.output, price.varies) == (0.1, 0.5, False)
     completion = with_cost(Completion(usage=USAGE), price)
-    assert completion.extra == {"cost_source": load_model_map().source}
+    assert completion.cost_source == load_model_map().source
     assert price.record == {"input": 0.1, "output": 0.5, "source": load_model_map().source}
     assert find_price("openai/gpt-6-luna", "http://127.0.0.1/v1") is None
 

@@ -76,7 +76,7 @@ def test_only_the_named_kinds_are_requested_again(
     responses = list(iter_responses(out))
     assert len(responses) == 10 + count
     for response in responses[10:]:
-        assert response.extra["retry_of"] == kind_of(response)
+        assert response.retry_of == kind_of(response)
         assert kind_of(response) in retry
     for response in read_run(out).responses.values():
         has_flaw = kind_of(response) is not None and kind_of(response) not in retry
@@ -102,8 +102,8 @@ def test_a_truncated_answer_may_be_requested_with_another_token_limit(
         assert go(server, dataset, out, max_tokens=5).answered == 5
     run = read_run(out)
     assert run.info.settings["max_tokens"] == 5
-    retried = [r.extra for r in run.responses.values() if "retry_of" in r.extra]
-    assert [(each["retry_of"], each["max_tokens"]) for each in retried] == [("truncated", 50)]
+    retried = [r for r in run.responses.values() if r.retry_of is not None]
+    assert [(each.retry_of, each.max_tokens) for each in retried] == [("truncated", 50)]
     told = read_report_data([out], references=False).warnings[AFFECTS_SCORES]
     assert any("asked again (--retry)" in each and "(1: Add 1)" in each for each in told)
 

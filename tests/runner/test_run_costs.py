@@ -11,7 +11,6 @@ from aiohttp import web
 
 from numbench.errors import BadInput, NumbenchError
 from numbench.journal import iter_responses, read_run
-from numbench.records import possibly_billed_attempts
 from numbench.runner import CostLimitReached
 from numbench.runner.retrying import MAX_LOST_RESPONSES
 from tests.runner.cost_scenarios import HIGHEST_COST, Knowledge, simulate, simulate_suite
@@ -58,7 +57,7 @@ def test_a_cost_is_that_of_the_provider_or_of_the_price_table(
     with serve(script) as server:
         assert go(server, dataset, tmp_path / "run", model=model).cost == cost
     for response in read_run(tmp_path / "run").responses.values():
-        assert response.extra.get("cost_source") == source
+        assert response.cost_source == source
 
 
 ROUTER = "openrouter/some"
@@ -127,7 +126,7 @@ def test_an_answer_that_is_billed_but_lost_counts_against_the_limit(
         stopped = _limited(server, dataset, out, max_cost=4, concurrency=4, timeout=1.0)
         assert billed <= 4.0
         responses = list(iter_responses(out))
-        lost = sum(map(possibly_billed_attempts, responses))
+        lost = sum(each.possibly_billed_attempts for each in responses)
         assert lost == stopped.report.possibly_billed > 0
         # The journal knows of everything that was billed, and so does the next call.
         assert sum(r.cost or 0.0 for r in responses) + 0.5 * lost >= billed
@@ -147,7 +146,7 @@ def test_a_lost_answer_is_requested_only_a_few_times(dataset: Path, tmp_path: Pa
         assert (report.answered, report.errors, report.possibly_billed) == (9, 1, 3)
         assert max(server.counts.values()) == MAX_LOST_RESPONSES
     lost = [r for r in read_run(tmp_path / "run").responses.values() if r.error]
-    assert [r.attempts for r in lost] == [r.extra["possibly_billed_attempts"] for r in lost] == [3]
+    assert [r.attempts for r in lost] == [r.possibly_billed_attempts for r in lost] == [3]
 
 
 @pytest.mark.parametrize(
@@ -196,7 +195,7 @@ def test_requests_that_a_run_cuts_off_before_its_first_answer_may_be_billed(
         for _ in range(2):
             with pytest.raises(NumbenchError, match="10 items in a row failed"):
                 go(server, dataset, out, timeout=1.0, concurrency=16)
-            assert sum(map(possibly_billed_attempts, iter_responses(out))) >= billed > 10
+            assert sum(each.possibly_billed_attempts for each in iter_responses(out)) >= billed > 10
 
 
 def test_requests_that_were_not_processed_are_free(dataset: Path, tmp_path: Path) -> None:
@@ -295,7 +294,7 @@ def test_the_cost_of_failed_attempts_counts_against_the_limit(
         assert report.cost == 2.0
         response = next(iter(read_run(out).responses.values()))
         assert response.cost == 1.0
-        assert response.extra["cost_of_failed_attempts"] == 0.5
+        assert response.cost_of_failed_attempts == 0.5
         with pytest.raises(CostLimitReached):
             go(server, dataset, out, model="openrouter/some", max_cost=2.6)
         assert sum(r.cost or 0 for r in read_run(out).responses.values()) <= 2.6

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,7 @@ QUICK = RetryPolicy(
 """Short waits, and no outage if several items fail."""
 
 
+@cache
 def questions(count: int) -> dict[str, list[Item]]:
     return {
         "addition": [make_item("addition", "+", (str(n), "1"), {}) for n in range(1, count + 1)],

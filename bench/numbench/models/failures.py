@@ -22,7 +22,6 @@ from numbench.models.json_fields import (
 )
 from numbench.records import Completion, Failure, FailureKind, Usage
 from numbench.secrets import mask_secrets
-from numbench.thinking_text import move_thinking
 
 _PROMPT_REJECTED = re.compile(
     # rejected for its content
@@ -322,10 +321,9 @@ def failed_completion(
 def sanitize_completion(completion: Completion, secrets: Sequence[str]) -> Completion:
     """Return `completion` in the form in which it may leave an adapter.
 
-    Thinking in the text is moved to the reasoning. Secrets that a server may echo are masked, lone
-    surrogates, which UTF-8 cannot encode, are replaced, and a failure's message is one short line.
+    Secrets that a server may echo are masked, lone surrogates, which UTF-8 cannot encode, are
+    replaced, and a failure's message is one short line.
     """
-    completion = move_thinking(completion)
     error = completion.error
     texts = {
         name: sanitize_text(value, secrets)

@@ -203,12 +203,12 @@ CompletionT = TypeVar("CompletionT", bound=Completion)
 
 
 def with_cost(completion: CompletionT, price: Price | None, discount: float = 0.0) -> CompletionT:
-    """Return `completion` with its cost, if it is known, and with the cost's source in `extra`.
+    """Return `completion` with its cost and the source of that, if they are known.
 
     A cost reported by the provider is kept. A price that varies gives no cost. `discount`: the
     share of the price that a batch job saves.
     """
-    if "cost_source" in completion.extra:
+    if completion.cost_source is not None:
         return completion
     amount, source = completion.cost, "provider"
     if amount is None and price is not None and not price.varies:
@@ -217,5 +217,4 @@ def with_cost(completion: CompletionT, price: Price | None, discount: float = 0.
         source = price.basis + (", batch" if discount else "")
     if amount is None:
         return completion
-    extra = completion.extra | {"cost_source": source}
-    return msgspec.structs.replace(completion, cost=amount, extra=extra)
+    return msgspec.structs.replace(completion, cost=amount, cost_source=source)

@@ -159,7 +159,7 @@ def _information(run: Configuration) -> Iterator[str]:
 def _is_second_answer(row: ScoredItem) -> bool:
     """Return whether a model had a second chance after an answer that is none."""
     response = row.response
-    return bool(response and response.extra.get("retry_of") in ("empty", "truncated", "refused"))
+    return bool(response and response.retry_of in ("empty", "truncated", "refused"))
 
 
 def _is_read_but_cut_off(row: ScoredItem) -> bool:

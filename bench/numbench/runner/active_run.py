@@ -8,11 +8,13 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, get_args
 
+from msgspec import structs
+
 from numbench.errors import BadInput, NumbenchError
 from numbench.journal import Journal, timestamp
 from numbench.models import Model
 from numbench.models.base import DEFAULT_TIMEOUT_SECONDS
-from numbench.records import POSSIBLY_BILLED, Completion, ItemSample, Job, Response, Scalar
+from numbench.records import Completion, ItemSample, Job, Response
 from numbench.runner.budget import RunCosts, limit_message
 from numbench.runner.progress import ProgressCallback, RunReport, RunStats
 from numbench.runner.refusal import Refusal, explain_refusal
@@ -162,28 +164,29 @@ class ActiveRun:
 
     async def store(
         self, attempts: Attempts, completion: Completion, job: Job | None = None
-    ) -> Completion:
+    ) -> Response:
         """Return the result of a request, with the cost of all attempts, once it is on disk.
 
         Its cost is added to the budget. job: the batch job that the result is from. It may be of an
         earlier call, with another token limit.
         """
-        notes: dict[str, Scalar] = {} if job is None else {"batch_job": job.id}
+        response = make_response(attempts, completion)
         outcome = self.state.outcomes.get(attempts.requested.id)
+        if job is not None:
+            response = structs.replace(response, batch_job=job.id)
         if outcome in get_args(RetryKind):
             limit = job.max_tokens if job else self.resolved.new_token_limit
-            notes |= {"retry_of": outcome} | ({} if limit is None else {"max_tokens": limit})
-        response = make_response(attempts, completion, **notes)
+            response = structs.replace(response, retry_of=outcome, max_tokens=limit)
         await self.journal.append(response)
         self.costs.count(attempts.requested, response, attempts.failed_cost)
         return response
 
-    def count(self, requested: ItemSample, completion: Completion) -> list[ItemSample]:
+    def count(self, requested: ItemSample, response: Response) -> list[ItemSample]:
         """Count a result that is on disk, and return the requests that it unlocks."""
-        unlocked = self.source.record(requested, completion)
+        unlocked = self.source.record(requested, response)
         self.stats.expect(each.item for each in unlocked)
-        self.stats.count(requested.item, completion)
-        self.state.served.count(completion)
+        self.stats.count(requested.item, response)
+        self.state.served.count(response)
         return unlocked
 
     def report_progress(self) -> None:
@@ -192,7 +195,7 @@ class ActiveRun:
         self.on_progress(self.stats.progress(**fields))
 
 
-def make_response(attempts: Attempts, completion: Completion, **notes: Scalar) -> Response:
+def make_response(attempts: Attempts, completion: Completion) -> Response:
     """Return the journal record of a result, with what all attempts cost and may have cost.
 
     It is stamped with the current time.
@@ -203,15 +206,12 @@ def make_response(attempts: Attempts, completion: Completion, **notes: Scalar) -
         fields["cost"] = failed_cost or completion.cost
     elif failed_cost and completion.cost is not None:
         fields["cost"] = completion.cost + failed_cost
-    if failed_cost and completion.error is None:
-        notes["cost_of_failed_attempts"] = failed_cost
-    if attempts.possibly_billed:
-        notes[POSSIBLY_BILLED] = attempts.possibly_billed
-    fields["extra"] = completion.extra | notes
     return Response(
         item_id=attempts.requested.item.id,
         sample=attempts.requested.sample,
         attempts=attempts.number,
         at=timestamp(),
+        cost_of_failed_attempts=failed_cost or None,
+        possibly_billed_attempts=attempts.possibly_billed,
         **fields,
     )

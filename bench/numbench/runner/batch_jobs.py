@@ -262,12 +262,12 @@ class BatchJobs(ActiveRun):
         self.stats.report.retries += is_repeated
         if is_repeated and completion.cost is None:
             return
-        await self.store(attempts, completion, job)
+        response = await self.store(attempts, completion, job)
         if is_open and not is_repeated:
             del self._open[request_id]
-            self.count(requested, completion)
+            self.count(requested, response)
         else:
-            self.stats.count_abandoned(completion)
+            self.stats.count_abandoned(response)
         self.report_progress()
 
     def _split_into_jobs(self, unsent: Iterable[ItemSample]) -> Iterator[list[BatchRequest]]:

@@ -19,7 +19,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from numbench.errors import printable
-from numbench.records import Completion, Item, possibly_billed_attempts
+from numbench.records import Completion, Item, Response
 from numbench.tasks import TASKS
 
 if TYPE_CHECKING:
@@ -240,23 +240,23 @@ class RunStats:
         for task, count in Counter(item.task for item in items).items():
             self.add(TaskProgress(task, count))
 
-    def count(self, item: Item, completion: Completion) -> None:
+    def count(self, item: Item, response: Response) -> None:
         """Count the result of `item` in this call."""
-        result, report = judged(item, completion, self._judge), self.report
-        self.add(result._replace(cost=completion.cost))
+        result, report = judged(item, response, self._judge), self.report
+        self.add(result._replace(cost=response.cost))
         report.answered += result.answered
         report.errors += result.errors
-        if completion.error is not None:
-            report.permanent_errors += completion.error.kind == "item"
-            report.last_error = completion.error.message
-        report.input_tokens = _sum(report.input_tokens, completion.usage.input)
-        report.generated_tokens = _sum(report.generated_tokens, completion.usage.generated)
-        self.count_abandoned(completion)
+        if response.error is not None:
+            report.permanent_errors += response.error.kind == "item"
+            report.last_error = response.error.message
+        report.input_tokens = _sum(report.input_tokens, response.usage.input)
+        report.generated_tokens = _sum(report.generated_tokens, response.usage.generated)
+        self.count_abandoned(response)
 
-    def count_abandoned(self, completion: Completion) -> None:
+    def count_abandoned(self, response: Response) -> None:
         """Count the cost of a result that is none of this call: cut off, repeated, or unasked."""
-        self.report.possibly_billed += possibly_billed_attempts(completion)
-        self.report.cost = _sum(self.report.cost, completion.cost)
+        self.report.possibly_billed += response.possibly_billed_attempts
+        self.report.cost = _sum(self.report.cost, response.cost)
 
     def progress(self, **of_scheduler: Any) -> RunProgress:
         """Return the progress, with the fields that only the scheduler knows."""

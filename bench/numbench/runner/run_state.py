@@ -11,7 +11,7 @@ from typing import Literal
 from numbench.errors import BadInput
 from numbench.horizon.items import AskedItems
 from numbench.journal import iter_responses, lost_requests, read_jobs
-from numbench.records import Item, ItemSample, Response, possibly_billed_attempts
+from numbench.records import Item, ItemSample, Response
 from numbench.records import request_id as request_id_of
 from numbench.runner.budget import RunCosts
 from numbench.runner.estimates import expected_costs, highest_costs
@@ -19,6 +19,7 @@ from numbench.runner.progress import RunStats, ScoreCallback, TaskProgress, judg
 from numbench.runner.resolution import ResolvedRun
 from numbench.runner.spec import RetryKind
 from numbench.served_models import ServedModels
+from numbench.thinking_text import separate_thinking
 
 Outcomes = dict[str, RetryKind | Literal["failed"] | None]
 """Request id to its defect as an answer or its failure; None if it is answered.
@@ -96,18 +97,18 @@ def read_state(resolved: ResolvedRun, judge: ScoreCallback | None = None) -> Run
             item = _horizon_item(resolved.dataset, response.item_id)
         # An item's own string takes no further memory.
         request_id = request_id_of(item.id if item else response.item_id, response.sample)
-        response = resolved.with_cost(response, is_batch="batch_job" in response.extra)
-        by_id.get(str(response.extra.get("batch_job")), set()).discard(request_id)
+        response = resolved.with_cost(response, is_batch=response.batch_job is not None)
+        by_id.get(str(response.batch_job), set()).discard(request_id)
         item_id = item.id if item else response.item_id
         if response.cost is not None:
             state.costs.append((item_id, response.cost))
         elif response.error is None:
             state.unpriced = item_id
-        if attempts := possibly_billed_attempts(response):
+        if attempts := response.possibly_billed_attempts:
             state.possibly_billed[item_id] += attempts
         state.served.count(response)
         if response.error is None:
-            state.outcomes[request_id] = _defect(response)
+            state.outcomes[request_id] = answer_defect(response)
         elif state.outcomes.get(request_id, "error") in ("error", "failed"):
             state.outcomes[request_id] = "error" if response.error.kind == "item" else "failed"
         else:
@@ -127,13 +128,14 @@ def _horizon_item(dataset: object, item_id: str) -> Item:
         raise BadInput(f"{dataset.path}: {error}") from error
 
 
-def _defect(response: Response) -> RetryKind | None:
-    """Return why a response is no usable answer, as far as the provider says."""
-    if response.finish_reason == "length":
+def answer_defect(response: Response) -> RetryKind | None:
+    """Return why a response is no usable answer, as far as the provider and its thinking say."""
+    answer, _, is_open = separate_thinking(response.text)
+    if response.finish_reason == "length" or (is_open and response.finish_reason is None):
         return "truncated"
     if response.finish_reason == "refusal":
         return "refused"
-    return None if response.text.strip() else "empty"
+    return None if answer.strip() else "empty"
 
 
 def open_requests(

@@ -29,6 +29,7 @@ from numbench.scoring import paper_protocol
 from numbench.scoring.exact_protocol import score_exact, score_lenient
 from numbench.scoring.taxonomy import UNANSWERED_STATUSES
 from numbench.tasks import TASKS
+from numbench.thinking_text import move_thinking
 from numbench.transforms import variant_of_run
 
 _SCORERS = {"exact": score_exact, "lenient": score_lenient}
@@ -163,11 +164,14 @@ def _score_items(
     rows = []
     for item in items:
         for sample in range(run.info.samples):
-            response = run.responses.get(request_id(item.id, sample))
+            raw = run.responses.get(request_id(item.id, sample))
+            # What others recorded is shown, and scored by the paper's rules, as it is.
+            is_measured = raw is not None and run.info.source == "measured"
+            response = move_thinking(raw) if raw and is_measured else raw
             if protocol == "paper":
                 score = paper_protocol.score_paper(item, response, labels.get(item.id))
             else:
-                score = _SCORERS[protocol](item, response)
+                score = _SCORERS[protocol](item, raw)
             if sample:
                 score = msgspec.structs.replace(score, sample=sample)
             rows.append(ScoredItem(item, response, score))
