@@ -8,9 +8,7 @@ use, so that `import numbench` stays fast.
 # ruff: noqa: I001 - a module is named once
 from __future__ import annotations
 
-import sys
 from importlib import import_module
-from types import ModuleType
 from typing import TYPE_CHECKING
 
 from numbench._version import __version__ as __version__
@@ -78,17 +76,6 @@ def __getattr__(name: str) -> object:
     value = getattr(import_module(_MODULE_OF[name]), name)
     globals()[name] = value
     return value
-
-
-class _Package(ModuleType):
-    """Keeps a public function when a subpackage of the same name is imported: `report`."""
-
-    def __setattr__(self, name: str, value: object) -> None:
-        if name not in __all__ or not isinstance(value, ModuleType):
-            super().__setattr__(name, value)
-
-
-sys.modules[__name__].__class__ = _Package
 
 
 def __dir__() -> list[str]:

@@ -11,21 +11,13 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from numbench.records import Completion, Failure, Item, Usage
-from numbench.runner.progress import (
-    ProgressDisplay,
-    RunProgress,
-    RunStats,
-    TaskProgress,
-    judged,
-    progress_line,
-    run_view,
-    show_progress,
-)
+from numbench.records import Failure, Item, Response, Usage
+from numbench.runner.progress import RunProgress, RunStats, TaskProgress, judged
+from numbench.runner.progress_display import ProgressDisplay, progress_line, run_view, show_progress
 from numbench.tasks import PAPER_TASKS, SCALED_TASKS
 from numbench.tasks.items import make_item
 
-FAILED = Completion(error=Failure(kind="item", message="no"))
+FAILED = Response(item_id="x", error=Failure(kind="item", message="no"))
 
 
 class Clock:
@@ -41,8 +33,8 @@ def addition(count: int) -> list[Item]:
     return [make_item("addition", "+", (str(n), "1"), {}) for n in range(count)]
 
 
-def answer(text: str = "x", generated: int | None = None, cost: float | None = None) -> Completion:
-    return Completion(text=text, usage=Usage(generated=generated), cost=cost)
+def answer(text: str = "x", generated: int | None = None, cost: float | None = None) -> Response:
+    return Response(item_id="x", text=text, usage=Usage(generated=generated), cost=cost)
 
 
 def test_tasks_are_counted_separately_and_summed_in_overall() -> None:

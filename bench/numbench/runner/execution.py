@@ -16,7 +16,8 @@ from numbench.runner.batch_jobs import BatchJobs
 from numbench.runner.budget import Budget
 from numbench.runner.estimates import cost_limit_note
 from numbench.runner.prepare import PreparedRun, prepare
-from numbench.runner.progress import ProgressCallback, RunReport, ScoreCallback, show_progress
+from numbench.runner.progress import ProgressCallback, RunReport, ScoreCallback
+from numbench.runner.progress_display import show_progress
 from numbench.runner.recorded_requests import record_requests
 from numbench.runner.request_source import DatasetRequests, HorizonRequests, RequestSource
 from numbench.runner.resolution import ResolvedRun, interleave

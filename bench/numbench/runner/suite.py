@@ -27,7 +27,8 @@ from numbench.runner.estimates import published_configurations
 from numbench.runner.execution import open_run, run_to_end
 from numbench.runner.planning import Plan, missing_keys, plan
 from numbench.runner.prepare import PreparedRun
-from numbench.runner.progress import RunReport, ScoreCallback, show_progress
+from numbench.runner.progress import RunReport, ScoreCallback
+from numbench.runner.progress_display import show_progress
 from numbench.runner.resolution import describe, folder_name
 from numbench.runner.retrying import DEFAULT_POLICY, RetryPolicy
 from numbench.runner.spec import RunSpec, convert_option, options_of
