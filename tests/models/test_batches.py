@@ -432,8 +432,16 @@ def test_the_status_of_a_job_in_each_state() -> None:
         job |= {"status": "in_progress", "request_counts": COUNTS["counts"]}
         assert await service.status(name) == BatchStatus(False, 2, "in_progress")
         for state in ("completed", "failed", "expired", "cancelled"):
-            job["status"] = state
+            # The file with the answers may appear after the end of a job.
+            job |= {"status": state, "output_file_id": None, "error_file_id": "errors"}
+            assert not (await service.status(name)).is_finished
+            job["output_file_id"] = "answers"
             assert (await service.status(name)).is_finished
+        job |= {"request_counts": {"completed": 0, "failed": 3}, "output_file_id": None}
+        assert (await service.status(name)).is_finished
+        for state, is_finished in (("completed", False), ("expired", True), ("failed", True)):
+            job |= {"status": state, "error_file_id": None, "request_counts": None}
+            assert (await service.status(name)).is_finished == is_finished
         for code, kind in (("invalid_json_line", "run"), ("token_limit_exceeded", "rate_limit")):
             job["errors"] = {"data": [{"code": code, "message": "x" * 290 + KEY}]}
             error = (await service.status(name)).error
@@ -448,7 +456,9 @@ def test_the_status_of_a_job_in_each_state() -> None:
         job["metadata"] |= {"state": "BATCH_STATE_RUNNING", "batchStats": COUNTS["google"]}
         assert await service.status(name) == BatchStatus(False, 2, "RUNNING")
         for state in ("SUCCEEDED", "FAILED", "CANCELLED", "EXPIRED"):
-            job["metadata"]["state"] = f"BATCH_STATE_{state}"
+            job["metadata"] |= {"state": f"BATCH_STATE_{state}", "output": {}}
+            assert not (await service.status(name)).is_finished
+            job["metadata"]["output"] = {"inlinedResponses": {"inlinedResponses": [{}]}}
             assert (await service.status(name)).is_finished
         for code, kind in ((3, "run"), (14, "transient")):
             job["error"] = {"code": code, "message": "x" * 290 + KEY}
@@ -463,6 +473,9 @@ def test_the_status_of_a_job_in_each_state() -> None:
         assert await service.status(name) == BatchStatus(False, 0, "in_progress")
         claude.end(name, [], succeeded=1, canceled=1, expired=1)
         assert await service.status(name) == BatchStatus(True, 3, "ended")
+        url = claude.jobs[0].pop("results_url")
+        assert not (await service.status(name)).is_finished
+        claude.jobs[0]["results_url"] = url
         claude.jobs[0] |= {"processing_status": "\x1b[2J", "request_counts": {"x": -1}}
         assert await service.status(name) == BatchStatus(False, 0, r"\x1b[2J")
 

@@ -137,10 +137,14 @@ def endings() -> Iterator[Case]:
     ):
         expected = {"text": "4", "finish_reason": reason, "error": None}
         yield Case(reason, (model,), answer(reply), expected)
-    for model, reason in ((CHAT, "error"), (CHAT, "abort"), (GEMINI, "OTHER")):
-        reply = servers.gemini if model == GEMINI else servers.chat
-        expected = {"text": "4", "finish_reason": "other", "raw_finish_reason": reason}
-        yield Case(f"ended by {reason}", (model,), answer(reply("4", finish=reason)), expected)
+    for model, reply, reason in (
+        (CHAT, servers.chat("4", finish="insufficient_system_resource"), "insufficient"),
+        (RESPONSES, servers.responses("4", status="failed"), "failed"),
+        (GEMINI, servers.gemini("4", finish="OTHER"), "OTHER"),
+        (ANTHROPIC, servers.anthropic("4", stop="something_new"), "something_new"),
+    ):
+        expected = {"text": "", "kind": "transient", "possibly_billed": True, "message": reason}
+        yield Case(f"ended by {reason}", (model,), answer(reply), expected)
     yield Case(
         "a refusal",
         (CHAT,),
@@ -234,7 +238,13 @@ def failures() -> Iterator[Case]:
         ("overloaded", EVERY, 503, overloaded, {**refused, "status": 503}),
         ("an error of the server", EVERY, 500, openai_error("oh no"), {**lost, "message": "oh no"}),
         ("a page of a gateway", EVERY, 502, HTML, {**lost, "status": 502}),
-        ("a page instead of an answer", EVERY, 200, HTML, {**lost, "message": "no JSON"}),
+        (
+            "a page instead of an answer",
+            EVERY,
+            200,
+            HTML,
+            {**spent, "message": "a web page ('502 Bad Gateway'); check --base-url"},
+        ),
         ("a body that is cut off", EVERY, 200, b'{"choices": [{"mess', lost),
         ("a reset in mid-body", EVERY, 200, TORN, {**lost, "message": "connection failed"}),
         ("a stream that is cut off", EVERY, 200, cut_stream, {**lost, "message": "stream ended"}),
@@ -247,7 +257,8 @@ def failures() -> Iterator[Case]:
     for name, headers, status, body, expected in (
         ("reset header", reset, 429, openai_error(tpm), waits(62.0)),
         ("groq", {"Retry-After": "7"}, 429, over, waits(7.0)),
-        ("openai per day", {"Retry-After": "432"}, 429, openai_error(day), daily),
+        ("openai per day", {"Retry-After": "43200"}, 429, openai_error(day), daily),
+        ("a limit per day that rolls", {"Retry-After": "432"}, 429, openai_error(day), waits(432)),
     ):
         yield Case(name, chat, body, expected, status, headers, live)
     elsewhere = {"Location": "http://127.0.0.1:9/"}

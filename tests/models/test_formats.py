@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 from numbench.models import Message, RequestSettings
 from numbench.models.failures import failure_from_reply, failure_in_answer, retry_after
 from numbench.models.formats import FORMATS
-from numbench.models.formats.messages import headers
 from numbench.models.json_fields import decode_json
 from numbench.records import Completion
 from tests.models.adapter_calls import MESSAGES
@@ -35,10 +34,10 @@ USAGE_NAMES = {
 def parse(wire: str, **fields: Any) -> Completion:
     """Return the completion in a body with an empty answer and these fields."""
     body: dict[str, Any] = {
-        "chat": {"choices": [{"message": {}}]},
-        "responses": {"output": []},
-        "messages": {"content": []},
-        "gemini": {"candidates": [{}]},
+        "chat": {"choices": [{"message": {}, "finish_reason": "stop"}]},
+        "responses": {"output": [], "status": "completed"},
+        "messages": {"content": [], "stop_reason": "end_turn"},
+        "gemini": {"candidates": [{"finishReason": "STOP"}]},
     }[wire]
     return FORMATS[wire].parse(body | fields)
 
@@ -59,7 +58,8 @@ def counts(completion: Completion) -> tuple[int | None, ...]:
         (10, 50, 42, N, (10, 42, 8, 50)),
         (N, 5, 0, N, (N, 0, 5, 5)),
         (N, 5, 9, N, (N, 9, N, N)),
-        (0, 5, 5, N, (0, 5, 0, 5)),
+        # No prompt is empty.
+        (0, 5, 5, N, (N, 5, 0, 5)),
         # The reasoning is part of the completion, as the format says.
         (10, 50, 42, 60, (10, 42, 8, 50)),
         (10, 50, N, 60, (10, N, N, 50)),
@@ -76,8 +76,10 @@ def counts(completion: Completion) -> tuple[int | None, ...]:
         (10, 50, 42, 70, (10, 42, N, 60)),
         (10, 50, 42, 20, (10, 42, 8, 50)),
         (10, 5, 9, 12, (10, 9, N, N)),
+        # Some servers write numbers otherwise.
+        ("10", 50.0, "42", N, (10, 42, 8, 50)),
         # No counts.
-        (True, 5.0, "9", N, (N, N, N, N)),
+        (True, 5.5, "9x", N, (N, N, N, N)),
         (-1, TOO_MANY, N, N, (N, N, N, N)),
         (2**53, N, N, N, (2**53, N, N, N)),
     ],
@@ -93,6 +95,26 @@ def test_usage_has_one_meaning_and_a_total_is_believed(
     assert counts(parse(wire, **{field: usage}, error={"message": "oops"})) == expected
 
 
+@pytest.mark.parametrize("reasoning", [N, 0, 40])
+@pytest.mark.parametrize("more", [0, 40])
+def test_cached_input_that_only_the_total_includes_is_no_generated_token(
+    reasoning: int | None, more: int
+) -> None:
+    """`more`: reasoning that the total includes beside the completion."""
+    if more > (reasoning or 0):
+        return
+    for details in ({"prompt_tokens_details": {"cached_tokens": 2000}}, {"cached_tokens": 2000}):
+        usage = {"prompt_tokens": 50, "completion_tokens": 300, "total_tokens": 2350 + more}
+        completion = parse("chat", usage=usage | details | {"reasoning_tokens": reasoning})
+        assert (completion.usage.input, completion.usage.generated) == (2050, 300 + more)
+
+
+def test_no_tokens_for_a_text_are_unknown_tokens() -> None:
+    choice = {"message": {"content": "4"}, "finish_reason": "stop"}
+    zeros = {"prompt_tokens": 9, "completion_tokens": 0, "total_tokens": 9}
+    assert counts(parse("chat", choices=[choice], usage=zeros)) == (9, N, N, N)
+
+
 @pytest.mark.parametrize(
     ("usage", "expected"),
     [
@@ -102,8 +124,9 @@ def test_usage_has_one_meaning_and_a_total_is_believed(
         ({"input_tokens": 0, "cache_read_input_tokens": 9, "output_tokens": 5}, (9, N, N, 5)),
         ({"input_tokens": 1, "output_tokens": 50, "thinking": 42}, (1, 42, 8, 50)),
         ({"cache_read_input_tokens": 9, "output_tokens": 5, "thinking": 0}, (N, 0, 5, 5)),
-        ({"input_tokens": 5, "cache_read_input_tokens": -1, "output_tokens": "5"}, (N, N, N, N)),
-        ({"input_tokens": True, "output_tokens": 5.0}, (N, N, N, N)),
+        ({"input_tokens": 5, "cache_read_input_tokens": -1, "output_tokens": "5x"}, (N, N, N, N)),
+        ({"input_tokens": True, "output_tokens": 5.5}, (N, N, N, N)),
+        ({"input_tokens": 0, "cache_read_input_tokens": 0, "output_tokens": 5}, (N, N, N, 5)),
     ],
 )
 def test_usage_of_claude_includes_thinking_and_caches(usage: Any, expected: Any) -> None:
@@ -124,7 +147,8 @@ def test_usage_of_claude_includes_thinking_and_caches(usage: Any, expected: Any)
         (1, N, N, 3, 9, (1, N, N, N)),
         (1, 5, N, 9, 2, (1, 1, 5, 6)),
         (9, 5, N, 10, N, (9, N, 5, N)),
-        (True, 5.0, 2**54, N, N, (N, N, N, N)),
+        (True, 5.5, 2**54, N, N, (N, N, N, N)),
+        (0, 5, 40, N, N, (N, 40, 5, 45)),
     ],
 )
 def test_usage_of_gemini_is_the_sum_of_answer_and_reasoning(
@@ -151,60 +175,132 @@ def test_a_malformed_cost_is_unknown(cost: str, more: str) -> None:
     assert parse("chat", usage=fee).cost == pytest.approx(0.21)
 
 
+def ended(wire: str, word: Any, text: str = "4") -> Completion:
+    """Return the completion of an answer with a text and this finish reason."""
+    reasons = ("max_output_tokens", "content_filter", "a new one")
+    incomplete = {"status": "incomplete", "incomplete_details": {"reason": word}}
+    status = incomplete if word in reasons else {"status": word}
+    message = {"type": "message", "content": [{"text": text}]}
+    fields: dict[str, dict[str, Any]] = {
+        "chat": {"choices": [{"finish_reason": word, "message": {"content": text}}]},
+        "responses": {"output": [message], **status},
+        "messages": {"content": [{"type": "text", "text": text}], "stop_reason": word},
+        "gemini": {"candidates": [{"content": {"parts": [{"text": text}]}, "finishReason": word}]},
+    }
+    return FORMATS[wire].parse(fields[wire])
+
+
 @pytest.mark.parametrize(
-    ("wire", "fields", "finish", "raw"),
+    ("finish", "wire", "words"),
     [
-        *(
-            ("chat", {"choices": [{"finish_reason": reason, "message": {}}]}, finish, raw)
-            for reason, finish, raw in (
-                ("stop", "stop", N),
-                ("length", "length", N),
-                ("content_filter", "refusal", N),
-                ("tool", "other", "tool"),
-                ("error", "other", "error"),
-                (N, N, N),
-            )
-        ),
-        *(
-            ("responses", {"status": status, "incomplete_details": {"reason": reason}}, finish, raw)
-            for status, reason, finish, raw in (
-                ("completed", N, "stop", N),
-                ("incomplete", "max_output_tokens", "length", N),
-                ("incomplete", "content_filter", "refusal", N),
-                ("incomplete", "something_new", "other", "something_new"),
-                ("incomplete", N, "other", "incomplete"),
-                (N, N, N, N),
-            )
-        ),
-        *(
-            ("messages", {"stop_reason": reason}, finish, raw)
-            for reason, finish, raw in (
-                ("end_turn", "stop", N),
-                ("stop_sequence", "stop", N),
-                ("max_tokens", "length", N),
-                ("model_context_window_exceeded", "length", N),
-                ("refusal", "refusal", N),
-                ("pause_turn", "other", "pause_turn"),
-                (N, N, N),
-            )
-        ),
-        *(
-            ("gemini", {"candidates": [{"finishReason": reason}]}, finish, raw)
-            for reason, finish, raw in (
-                ("STOP", "stop", N),
-                ("MAX_TOKENS", "length", N),
-                ("RECITATION", "refusal", N),
-                ("OTHER", "other", "OTHER"),
-            )
-        ),
+        ("stop", "chat", "stop eos eos_token COMPLETE"),
+        ("stop", "responses", "completed"),
+        ("stop", "messages", "end_turn stop_sequence"),
+        ("stop", "gemini", "STOP"),
+        ("length", "chat", "length model_length model_context_window_exceeded repetition"),
+        ("length", "responses", "max_output_tokens"),
+        ("length", "messages", "max_tokens model_context_window_exceeded"),
+        ("length", "gemini", "MAX_TOKENS CONTINUATION"),
+        ("refusal", "chat", "content_filter sensitive"),
+        ("refusal", "responses", "content_filter"),
+        ("refusal", "messages", "refusal"),
+        ("refusal", "gemini", "SAFETY RECITATION ESCALATION LANGUAGE MODEL_ARMOR"),
+        ("other", "chat", "tool_calls function_call"),
+        ("other", "messages", "tool_use pause_turn"),
+        ("other", "gemini", "MALFORMED_FUNCTION_CALL"),
     ],
 )
-def test_an_answer_ends_for_one_of_four_reasons(
-    wire: str, fields: dict[str, Any], finish: str | None, raw: str | None
+def test_a_good_ending_has_one_of_four_reasons(finish: str, wire: str, words: str) -> None:
+    for word in words.split():
+        completion = ended(wire, word)
+        assert (completion.finish_reason, completion.text, completion.error) == (finish, "4", N)
+        raw = word if finish == "other" else N
+        assert completion.extra.get("finish_reason") == raw
+
+
+@pytest.mark.parametrize("wire", FORMATS)
+@pytest.mark.parametrize(
+    "word",
+    [
+        *("error", "abort", "insufficient_system_resource", "network_error", "OTHER"),
+        *("MALFORMED_RESPONSE", "failed", "in_progress", "", "null", "a new one", False, 0, {}),
+    ],
+)
+def test_an_answer_without_a_known_good_ending_is_not_the_models(wire: str, word: Any) -> None:
+    error = ended(wire, word).error
+    assert error is not None and str(word) in error.message
+    assert (error.kind, error.possibly_billed, error.status) == ("transient", True, N)
+
+
+def test_a_disabled_account_ends_the_run() -> None:
+    error = ended("gemini", "PUP_LIMITED_DISABLED").error
+    assert error is not None and error.kind == "run"
+
+
+@pytest.mark.parametrize("wire", FORMATS)
+def test_a_whole_reply_without_a_finish_reason_needs_a_text(wire: str) -> None:
+    completion = ended(wire, N)
+    assert (completion.text, completion.finish_reason, completion.error) == ("4", N, N)
+    error = ended(wire, N, text="").error
+    assert error is not None and error.message == "the server sent no text and no finish reason"
+
+
+@pytest.mark.parametrize(
+    ("native", "finish"), [("MAX_TOKENS", "length"), ("insufficient_system_resource", N)]
+)
+def test_the_finish_reason_of_an_upstream_server_is_believed(
+    native: str, finish: str | None
 ) -> None:
-    completion = parse(wire, **fields)
-    assert (completion.finish_reason, completion.extra.get("finish_reason")) == (finish, raw)
-    assert completion.error is None
+    for field in (
+        {"native_finish_reason": native},
+        {"provider_specific_fields": {"native_finish_reason": native}},
+    ):
+        choice = {"finish_reason": "stop", "message": {"content": "4"}} | field
+        completion = parse("chat", choices=[choice])
+        assert (completion.finish_reason, completion.error is N) == (finish, finish is not N)
+
+
+@pytest.mark.parametrize(
+    ("message", "details", "is_answer"),
+    [
+        ({"content": ""}, {"completion_tokens": 4}, True),
+        ({"content": ""}, {"completion_tokens": 7}, False),
+        ({"content": ""}, {"completion_tokens": 7, "reasoning_tokens": 7}, True),
+        ({"content": ""}, {"completion_tokens": 90, "reasoning_tokens": 7}, False),
+        ({"content": "", "reasoning_content": "so"}, {"completion_tokens": 7}, True),
+        ({"content": None, "refusal": "no"}, {"completion_tokens": 7}, True),
+    ],
+)
+def test_an_empty_text_of_visible_tokens_is_no_answer(
+    message: dict[str, Any], details: dict[str, int], is_answer: bool
+) -> None:
+    choice = {"finish_reason": "stop", "message": message}
+    completion = parse("chat", choices=[choice], usage={"prompt_tokens": 9} | details)
+    assert (completion.error is None) == is_answer
+    assert completion.usage.generated == details["completion_tokens"]
+    truncated = parse("chat", choices=[choice | {"finish_reason": "length"}], usage=details)
+    assert truncated.error is None
+
+
+@pytest.mark.parametrize(
+    ("usage", "limit", "finish"),
+    [
+        ({"output_tokens": 16}, 16, "length"),
+        ({"output_tokens": 15}, 16, "stop"),
+        ({"output_tokens": 16}, N, "stop"),
+        # Where only visible tokens count.
+        ({"output_tokens": 50, "output_tokens_details": {"reasoning_tokens": 34}}, 16, "length"),
+        ({"output_tokens": 50, "output_tokens_details": {"reasoning_tokens": 40}}, 16, "stop"),
+    ],
+)
+def test_an_answer_that_is_complete_at_its_limit_is_truncated(
+    usage: dict[str, Any], limit: int | None, finish: str
+) -> None:
+    body = {"output": [{"type": "message", "content": [{"text": "4"}]}], "status": "completed"}
+    completion = FORMATS["responses"].parse(body | {"usage": usage}, limit)
+    assert completion.finish_reason == finish
+    repeated = body | {"usage": usage, "max_output_tokens": limit}
+    assert FORMATS["responses"].parse(repeated).finish_reason == finish
 
 
 def item(kind: str, **fields: Any) -> dict[str, Any]:
@@ -296,8 +392,6 @@ def test_what_is_known_of_an_answer_of_claude_is_kept() -> None:
         ("chat", {}, "no choices"),
         ("chat", {"choices": [N]}, "no choices"),
         ("responses", {"output": 3}, "no output"),
-        ("responses", {"output": [], "status": "failed"}, "the response is failed"),
-        ("responses", {"output": [], "status": "in_progress"}, "the response is in_progress"),
         ("messages", {"content": "4"}, "no content"),
         ("gemini", {}, "no candidates"),
     ],
@@ -567,4 +661,7 @@ def test_a_request_with_a_parameter_of_sampling_names_the_last_version_that_has_
     settings: RequestSettings, version: str
 ) -> None:
     body = FORMATS["messages"].body("c", MESSAGES, settings, "max_tokens")
-    assert headers("k", body) == {"x-api-key": "k", "anthropic-version": version}
+    assert FORMATS["messages"].headers("k", body) == {
+        "x-api-key": "k",
+        "anthropic-version": version,
+    }

@@ -108,12 +108,12 @@ def test_a_deeply_nested_body_is_a_failure(model: str, api: Api, status: int, st
         {"candidates": [[]], "usageMetadata": [], "promptFeedback": 3},
     ],
 )
-def test_malformed_gemini_bodies_are_empty_answers(body: object) -> None:
+def test_malformed_gemini_bodies_are_no_answers(body: object) -> None:
     async def script(received: ReceivedRequest) -> Reply:
         return web.json_response(body)
 
     completion, _ = call_adapter(script, GEMINI_MODEL)
-    assert (completion.text, completion.error) == ("", None)
+    assert completion.error is not None and completion.error.kind == "transient"
 
 
 @everywhere

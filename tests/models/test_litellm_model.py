@@ -42,7 +42,7 @@ def reply_with(model: str, counts: dict[str, Any] | None) -> Reply:
     ("model", "counts", "usage"),
     [
         (CHAT, None, (None, None, None, None)),
-        (CHAT, {"prompt_tokens": 3, "completion_tokens": 0}, (3, None, None, 0)),
+        (CHAT, {"prompt_tokens": 3, "completion_tokens": 0}, (3, None, None, None)),
         (
             CHAT,
             {"completion_tokens": 9, "completion_tokens_details": {"reasoning_tokens": 0}},

@@ -214,7 +214,8 @@ def events(reply: Reply, cuts: Callable[[str], list[str]] = list) -> list[bytes]
     if "stop_reason" in body:
         return [named_event(event) for event in _message_events(body, cuts)]
     if "output" in body:
-        deltas = [{"type": "response.output_text.delta", "delta": "1"}]
+        text = body["output"][-1]["content"][0]["text"]
+        deltas = [{"type": "response.output_text.delta", "delta": piece} for piece in cuts(text)]
         end = {"type": f"response.{body.get('status', 'completed')}", "response": body}
         return [_event(event) for event in (*deltas, end)]
     return [*(_event(chunk) for chunk in _chat_chunks(body, cuts)), b"data: [DONE]\n\n"]

@@ -52,8 +52,9 @@ class BatchService(HostedServer, ABC):
     The others say where an API keeps what about jobs: paths of URLs, and names of fields (`a.b`:
     nested). path: of the list of jobs; a job is below it if its id is no path itself. query: of a
     page of the list; after: its parameter for the next one. jobs: the field with the jobs of a
-    page. id_field, state: of a job; final: the states of jobs that have ended. counts: of requests;
-    done: of those that ended.
+    page. id_field, state: of a job; final: the states of jobs that have ended, first with success.
+    results_fields: of where the results are, first those of answers. counts: of requests; done: of
+    those that ended, first with an answer.
     """
 
     max_response_bytes = MAX_BATCH_RESPONSE_BYTES
@@ -66,6 +67,7 @@ class BatchService(HostedServer, ABC):
     id_field = "id"
     state: str
     final: tuple[str, ...]
+    results_fields: tuple[str, ...]
     counts = "request_counts"
     done: tuple[str, ...]
 
@@ -119,12 +121,23 @@ class BatchService(HostedServer, ABC):
         state = failures.sanitize_line(state, self._secrets)
         counts = self._counts(response)
         failure = self._job_failure(response)
+        is_final = state in self.final or response.get("done") is True
         return BatchStatus(
-            is_finished=state in self.final or response.get("done") is True,
+            is_finished=is_final and not self._has_unpublished_results(response, state, counts),
             done=sum(counts.get(name, 0) for name in self.done),
             state=state,
             error=failure and failures.sanitize_failure(failure, self._secrets),
         )
+
+    def _has_unpublished_results(
+        self, job: Mapping[str, object], state: str, counts: Mapping[str, int]
+    ) -> bool:
+        """Return whether a job that has ended lacks its results, which some providers add later."""
+        has_answers = counts.get(self.done[0], 0) > 0
+        fields = self.results_fields[:1] if has_answers else self.results_fields
+        is_expected = has_answers or (state == self.final[0] and not any(counts.values()))
+        is_missing = not any(value_at(job, field) for field in fields)
+        return is_expected and is_missing and self._job_failure(job) is None
 
     def _request_body(self, request: BatchRequest) -> dict[str, object]:
         """Return the body that a single request would have."""
@@ -135,13 +148,8 @@ class BatchService(HostedServer, ABC):
         return None
 
     def _counts(self, job: Mapping[str, object]) -> dict[str, int]:
-        """Return the known counts of requests, which Google's JSON represents as strings."""
-        numbers = {
-            name: int(value)
-            if isinstance(value, str) and value.isdecimal() and len(value) < 20
-            else value
-            for name, value in object_at(job, self.counts).items()
-        }
+        """Return the known counts of requests."""
+        numbers = object_at(job, self.counts)
         return {name: n for name in numbers if (n := tokens_at(numbers[name])) is not None}
 
     def _job_path(self, job: str) -> str:

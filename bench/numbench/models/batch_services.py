@@ -11,9 +11,9 @@ import msgspec
 
 from numbench.models.base import PLACEHOLDER_KEY, BatchRequest
 from numbench.models.batch_client import BatchService, Entries
+from numbench.models.error_bodies import error_code_and_message
 from numbench.models.facts import HostedProvider
 from numbench.models.failures import (
-    error_code_and_message,
     failed_completion,
     failure_from_body,
     failure_from_status,
@@ -36,7 +36,7 @@ from numbench.records import Completion, Failure, Job
 if TYPE_CHECKING:
     from google.genai.types import InlinedRequest
 
-_UNPROCESSED_CODES = ("batch_expired", "batch_cancelled")
+_UNPROCESSED_CODES = frozenset({"batch_expired", "batch_cancelled"})
 """Error codes of requests that were not processed before the job ended."""
 
 _OPENAI_METADATA_KEY = "numbench"
@@ -49,6 +49,7 @@ class OpenAIBatchService(BatchService):
     max_bytes = 200_000_000
     state = "status"
     final = ("completed", "failed", "expired", "cancelled")
+    results_fields = ("output_file_id", "error_file_id")
     done = ("completed", "failed")
 
     def __init__(self, provider: HostedProvider, target: ModelTarget) -> None:
@@ -89,7 +90,7 @@ class OpenAIBatchService(BatchService):
 
     async def _pages_of_results(self, job: Job) -> AsyncIterator[Entries]:
         response = await self._object("GET", self._job_path(job.id or ""))
-        for kind in ("output_file_id", "error_file_id"):
+        for kind in self.results_fields:
             if file := text_at(response, kind):
                 path = f"files/{quote(file, safe='')}/content"
                 yield self._result_lines(await self._content("GET", path))
@@ -129,7 +130,7 @@ class OpenAIBatchService(BatchService):
 def _failure_without_response(error: object) -> Failure:
     """Return the failure of a request in a job that has no response."""
     code, message = error_code_and_message(error)
-    if code in _UNPROCESSED_CODES or not (code or message):
+    if not _UNPROCESSED_CODES.isdisjoint(code.split()) or not (code or message):
         text = message or code or "the server sent neither a response nor an error"
         return transient_failure(text)
     return failure_in_answer(error)
@@ -152,6 +153,7 @@ class AnthropicBatchService(BatchService):
     after = "after_id"
     state = "processing_status"
     final = ("ended",)
+    results_fields = ("results_url", "archived_at")
     done = ("succeeded", "errored", "canceled", "expired")
 
     @property
@@ -245,6 +247,7 @@ class GeminiBatchService(BatchService):
     id_field = "name"
     state = "metadata.state"
     final = ("SUCCEEDED", "PARTIALLY_SUCCEEDED", "FAILED", "CANCELLED", "EXPIRED")
+    results_fields = ("metadata.output", "response")
     counts = "metadata.batchStats"
     done = ("successfulRequestCount", "failedRequestCount")
 
@@ -299,7 +302,7 @@ class GeminiBatchService(BatchService):
         response = await self._object("GET", self._job_path(job.id or ""))
         outputs = (
             objects_at(response, f"{output}.inlinedResponses.inlinedResponses")
-            for output in ("metadata.output", "response")
+            for output in self.results_fields
         )
         results = next(filter(None, outputs), [])
         ids = [value_at(result, f"metadata.{_GEMINI_METADATA_KEY}") for result in results]

@@ -2,91 +2,39 @@
 
 from __future__ import annotations
 
-import math
 import re
-import time
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 
 import msgspec
 
 from numbench.errors import NumbenchError, printable
-from numbench.models.json_fields import (
-    InvalidJson,
-    decode_json,
-    object_at,
-    objects_at,
-    text_or_repr,
-    value_at,
+from numbench.models.error_bodies import (
+    error_code_and_message,
+    exceeds_daily_quota,
+    retry_after,
+    stated_wait,
 )
+from numbench.models.json_fields import InvalidJson, WebPage, decode_json
+from numbench.models.reply_words import STATUSES, pattern
 from numbench.records import Completion, Failure, FailureKind, Usage
 from numbench.secrets import mask_secrets
 
-_PROMPT_REJECTED = re.compile(
-    # rejected for its content
-    r"content.?(filter|policy|management)|policy.?violation|violat\w+.{0,40}polic|moderation"
-    r"|flagged|\bsafety\b(?!.?(setting|identifier))|inappropriate content"
-    r"|invalid.?prompt|prompt (was |is |has been )?(blocked|rejected|refused|filtered)"
-    # rejected for its length
-    r"|context.?(length|window|limit|size)|maximum context|too (long|many tokens)|token count"
-    r"|string_above_max_length|(input|prompt)[\w ]{0,30}(length|tokens?)\b.{0,60}(exceed|limit|max)"
-    r"|exceed.{0,60}(input|prompt)[\w ]{0,10}(length|tokens?|limit)",
-    re.IGNORECASE,
-)
-"""Words of an error that is due to the prompt itself: other prompts may be answered."""
+_PROMPT_REJECTED = pattern("prompt_rejected")
+_CONTEXT_EXCEEDED = pattern("context_exceeded")
+_SETTING_REJECTED = pattern("setting_rejected")
+_REQUESTED_TOKENS, _PROMPT_TOKENS = pattern("requested_tokens"), pattern("prompt_tokens")
+_NO_CREDIT, _SPENT_ACCOUNT = pattern("no_credit"), pattern("spent_account_codes")
+_WRONG_PATH = pattern("wrong_path")
+_DAILY_LIMIT = pattern("daily_limit")
 
-_SETTING_REJECTED = re.compile(r"max_\w*tokens\W.{0,60}too (large|high|big)", re.IGNORECASE)
-"""Words that mention the context too, but reject a setting that all requests share."""
+_TEMPORARY_STATUSES = frozenset({408, 409, 423, 424, 425, 499})
+"""Statuses below 500 of errors that may not recur."""
 
-_SPENT_ACCOUNT_CODES = frozenset(
-    [
-        "insufficient_quota",
-        "billing_not_active",
-        "billing_hard_limit_reached",
-        "exceeded_current_quota_error",
-        "enforced_spend_limit_reached",
-        "contract_spend_limit_reached",
-        "linked_organization_spend_limit_reached",
-    ]
-)
-"""Error codes of an account without credit. Messages do not tell it from a limit per minute."""
-
-_UNPROCESSED_STATUSES = frozenset({409, 501, 503, 505, 529})
+_UNPROCESSED_STATUSES = frozenset({409, 423, 425, 501, 503, 505, 529})
 """Statuses of temporary errors that say that the request was not processed."""
 
-_STATUS_BY_WORD = {
-    "rate_limit_exceeded": 429,
-    "insufficient_quota": 429,
-    "invalid_prompt": 400,
-    # Anthropic's types
-    "invalid_request_error": 400,
-    "authentication_error": 401,
-    "billing_error": 402,
-    "permission_error": 403,
-    "not_found_error": 404,
-    "conflict_error": 409,
-    "request_too_large": 413,
-    "rate_limit_error": 429,
-    "api_error": 500,
-    "timeout_error": 504,
-    "overloaded_error": 529,
-}
-"""HTTP statuses of codes and types of errors in successful responses, streams and batches."""
-
-_DURATION = re.compile(r"(?:\d+(?:\.\d+)?(?:ms|s|m|h|d))+", re.ASCII)
-_DURATION_PART = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h|d)", re.ASCII)
-_SECONDS_PER_UNIT = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
-_FIRST_TIMESTAMP, _FIRST_MILLISECONDS = 1e9, 1e11
-"""From these numbers on, a number is one of seconds, and of milliseconds, since 1970."""
-
-_WAITS = {"retry-after": "s", "retry-after-ms": "ms"}
-"""The headers with the time to wait, and their units."""
-
-_RESET = re.compile("(x|anthropic)-ratelimit-(.+-)?reset(-.+)?")
-"""The headers with the reset of a limit; what remains of it is in the one with `remaining`."""
-
-_LIMIT_PER_DAY = re.compile(r"\bper[ -]day\b", re.IGNORECASE)
+_LONGEST_WAIT_SECONDS = 600.0
+"""How long a run waits for a limit per day, if the server says so."""
 
 _CONNECTION_FAILED = "connection failed: "
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
@@ -127,8 +75,10 @@ def failure_from_reply(status: int, headers: Mapping[str, str], content: bytes) 
     """Return the failure for an unsuccessful response of any provider."""
     try:
         body = decode_json(content)
+    except WebPage as page:
+        body = web_page_failure(page, advises=status < 500).message
     except InvalidJson:
-        body = content.decode("utf-8", "replace").strip()
+        body = content.decode("utf-8", "replace")
     # Google reports a bad key as a bad request.
     return failure_from_body(401 if b"API_KEY_INVALID" in content else status, headers, body)
 
@@ -136,134 +86,51 @@ def failure_from_reply(status: int, headers: Mapping[str, str], content: bytes) 
 def failure_from_body(status: int, headers: Mapping[str, str], body: object) -> Failure:
     """Return the failure for the decoded body of an unsuccessful response, or its text."""
     code, message = error_code_and_message(body)
-    failure = failure_from_status(
-        status,
-        message or ("" if isinstance(body, str) else text_or_repr(body)),
-        code=code,
-        retry_after=_wait(body, headers),
-    )
-    return _dated(failure, body)
+    if not message and body and not isinstance(body, str):
+        message = msgspec.json.encode(body).decode()
+    wait = stated_wait(body, headers)
+    failure = failure_from_status(status, message, code=code, retry_after=wait)
+    return _dated(failure, body, retry_after(headers))
 
 
-def failure_in_answer(error: object, status: int | None = None) -> Failure:
+def failure_in_answer(error: object, status: int | None = None, default: str = "") -> Failure:
     """Return the failure for an error in a successful response; code or type stand for a status.
 
-    Without one the failure is transient, unless the message says that the prompt is rejected.
-    status: what the format says of such errors.
+    Without one the failure is transient, unless the message says what else it is.
+    status: what the format says of such errors. default: the message for a body that is no error.
     """
     code, message = error_code_and_message(error)
-    text = message or code or "the server reported an error"
-    status = status or _status_of(value_at(error, "code")) or _status_of(value_at(error, "type"))
-    failure = failure_from_status(status or 400, text, code=code, retry_after=_wait(error, {}))
-    if not status and failure.kind != "item":
-        return unreadable_failure(text)
-    return _dated(failure, error)
-
-
-def error_code_and_message(body: object) -> tuple[str, str]:
-    """Return the codes and the message in the body of an error, empty if it has none."""
-    if not isinstance(body, dict):
-        return "", text_or_repr(body) if body else ""
-    error = body.get("error")
-    if isinstance(error, str) and error:
-        return text_or_repr(body.get("code")), error
-    fields = _error_of(body)
-    codes = ("code", "type", "param", "status", "details.error_code")
-    code, message = (
-        " ".join(text_or_repr(part) for path in paths if (part := value_at(fields, path)))
-        for paths in (codes, ("message", "metadata.raw"))
+    text = message or default or code or "the server reported an error"
+    status = status or next(filter(None, map(_status_of, code.split())), None)
+    failure = failure_from_status(
+        status or 400, text, code=code, retry_after=stated_wait(error, {})
     )
-    return code, message
+    is_clear = failure.kind == "item" or _NO_CREDIT.search(text) or _WRONG_PATH.search(text)
+    if not status and not is_clear:
+        return unreadable_failure(text)
+    return _dated(failure, error, None)
 
 
-def _error_of(body: object) -> Mapping[str, object]:
-    return object_at(body, "error") or object_at(body)
-
-
-def _wait(body: object, headers: Mapping[str, str]) -> float | None:
-    """Return the seconds to wait according to headers or, without any, to the body.
-
-    OpenRouter repeats the headers of the provider behind it; Google states a delay.
-    """
-    error = _error_of(body)
-    wait = retry_after({**object_at(error, "metadata.headers"), **headers})
-    if wait is not None:
-        return wait
-    delays = (text_or_repr(each.get("retryDelay")) for each in objects_at(error, "details"))
-    return next((_seconds(delay) for delay in delays if delay), None)
-
-
-def _dated(failure: Failure, body: object) -> Failure:
+def _dated(failure: Failure, body: object, wait: float | None) -> Failure:
     """Return `failure`, but as one of the whole run if it is due to a limit per day.
 
-    Google uses one message for limits per minute and per day, and states a short delay for both.
+    Google uses one message for limits per minute and per day, and states a short delay for both;
+    the limits of others roll, and `wait` is what a header says.
     """
-    details = objects_at(_error_of(body), "details")
-    violations = (each for detail in details for each in objects_at(detail, "violations"))
-    is_daily = _LIMIT_PER_DAY.search(failure.message) is not None or any(
-        "PerDay" in text_or_repr(each.get("quotaId")) for each in violations
-    )
-    if failure.kind != "rate_limit" or not is_daily:
+    is_daily = _DAILY_LIMIT.search(failure.message) is not None
+    is_soon = wait is not None and wait <= _LONGEST_WAIT_SECONDS
+    if failure.kind != "rate_limit" or not (
+        exceeds_daily_quota(body) or (is_daily and not is_soon)
+    ):
         return failure
     message = f"the quota per day is used up: {failure.message}"
     return msgspec.structs.replace(failure, kind="run", message=message)
 
 
-def retry_after(headers: Mapping[str, object]) -> float | None:
-    """Return the seconds to wait after a request that was rejected for now, None if unknown.
-
-    That is what the server says explicitly, else the longest reset of the limits that are, or
-    may be, exhausted. Malformed headers count as absent.
-    """
-    fields = {str(name).lower(): str(value).strip() for name, value in headers.items()}
-    for name, unit in _WAITS.items():
-        if (seconds := _seconds(fields.get(name, ""), unit)) is not None:
-            return seconds
-    resets = [
-        _seconds(fields[name])
-        for name in filter(_RESET.fullmatch, fields)
-        if _seconds(fields.get(name.replace("reset", "remaining"), "0")) == 0
-    ]
-    return max((seconds for seconds in resets if seconds is not None), default=None)
-
-
-def _seconds(text: str, unit: str = "s") -> float | None:
-    """Return a number of seconds of 0 or more, None if the text has no such meaning.
-
-    That is a number, a duration (`6m0s`, `20ms`, `1h2m`), or a moment that is still to come: a
-    date, or seconds or milliseconds since 1970.
-    """
-    number = text + (unit if text[-1:].isdigit() else "")
-    if not _DURATION.fullmatch(number):
-        seconds = _seconds_until(text)
-    else:
-        parts = _DURATION_PART.findall(number)
-        seconds = sum(float(value) * _SECONDS_PER_UNIT[name] for value, name in parts)
-        if seconds >= _FIRST_MILLISECONDS:
-            seconds /= 1000
-        if seconds >= _FIRST_TIMESTAMP:
-            seconds -= time.time()
-    return seconds if 0 <= seconds < math.inf else None
-
-
-def _seconds_until(text: str) -> float:
-    """Return the seconds from now to an ISO 8601 or HTTP date, NaN for another text."""
-    for parse in (datetime.fromisoformat, parsedate_to_datetime):
-        try:
-            moment = parse(text)
-            aware = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-            return aware.timestamp() - time.time()
-        except (ValueError, OverflowError):
-            continue
-    return math.nan
-
-
-def _status_of(code: object) -> int | None:
+def _status_of(code: str) -> int | None:
     """Return the HTTP status that an error code is or stands for."""
-    if isinstance(code, str):
-        status = int(code) if len(code) == 3 and code.isdecimal() else _STATUS_BY_WORD.get(code, 0)
-    else:
-        status = code if type(code) is int else 0
+    is_status = len(code) == 3 and code.isdecimal()
+    status = int(code) if is_status else STATUSES.get(code, 0)
     return status if 400 <= status < 600 else None
 
 
@@ -275,6 +142,12 @@ def transient_failure(message: str, possibly_billed: bool = False) -> Failure:
 def unreadable_failure(message: object) -> Failure:
     """Return the failure of a request whose response contains no answer that can be read."""
     return transient_failure(str(message), possibly_billed=True)
+
+
+def web_page_failure(page: WebPage, advises: bool = True) -> Failure:
+    """Return the failure of a request that a page for people answers: the URL is another one's."""
+    message = f"the server sent a web page ({str(page)!r})"
+    return Failure(kind="run", message=f"{message}; check --base-url" if advises else message)
 
 
 def timeout_failure(seconds: float) -> Failure:
@@ -322,16 +195,16 @@ def sanitize_completion(completion: Completion, secrets: Sequence[str]) -> Compl
     """Return `completion` in the form in which it may leave an adapter.
 
     Secrets that a server may echo are masked, lone surrogates, which UTF-8 cannot encode, are
-    replaced, and a failure's message is one short line.
+    replaced, and names and messages are short lines.
     """
     error = completion.error
     texts = {
-        name: sanitize_text(value, secrets)
-        for name in ("text", "reasoning_text", "served_model", "provider")
+        name: sanitize(value, secrets)
+        for name, sanitize in _SANITIZED.items()
         if (value := getattr(completion, name))
     }
     extra = {
-        key: sanitize_text(value, secrets) if isinstance(value, str) else value
+        key: sanitize_line(value, secrets) if isinstance(value, str) else value
         for key, value in completion.extra.items()
     }
     error = error and sanitize_failure(error, secrets)
@@ -358,6 +231,14 @@ def sanitize_text(text: str, secrets: Sequence[str]) -> str:
     return _LONE_SURROGATE.sub("\N{REPLACEMENT CHARACTER}", mask_secrets(text, secrets))
 
 
+_SANITIZED = {
+    "text": sanitize_text,
+    "reasoning_text": sanitize_text,
+    "served_model": sanitize_line,
+    "provider": sanitize_line,
+}
+
+
 def provider_error(failure: Failure, secrets: Sequence[str]) -> ProviderError:
     """Return the error to raise for `failure`, with a printable message without secrets."""
     return ProviderError(sanitize_failure(failure, secrets))
@@ -365,12 +246,23 @@ def provider_error(failure: Failure, secrets: Sequence[str]) -> ProviderError:
 
 def _failure_kind(status: int, code: str, message: str, retry_after: float | None) -> FailureKind:
     text = f"{code} {message}"
+    if _NO_CREDIT.search(message):
+        return "run"
     if status == 429:
-        is_spent = retry_after is None and not _SPENT_ACCOUNT_CODES.isdisjoint(code.split())
+        is_spent = retry_after is None and _SPENT_ACCOUNT.search(code)
         return "run" if is_spent else "rate_limit"
-    if status >= 500 or status in (408, 409, 499):
+    is_too_large = _CONTEXT_EXCEEDED.search(text) is not None
+    if (status >= 500 and not is_too_large) or status in _TEMPORARY_STATUSES:
         return "transient"
-    rejects_prompt = _PROMPT_REJECTED.search(text) and not _SETTING_REJECTED.search(text)
-    if status == 413 or (status in (400, 403, 422) and rejects_prompt):
+    is_of_prompt = (is_too_large or _PROMPT_REJECTED.search(text)) and not _rejects_setting(text)
+    if status == 413 or (is_of_prompt and (status in (400, 403, 422) or status >= 500)):
         return "item"
     return "run"
+
+
+def _rejects_setting(text: str) -> bool:
+    """Return whether the tokens that every request asks for are too many, not those of a prompt."""
+    requested, prompt = _REQUESTED_TOKENS.search(text), _PROMPT_TOKENS.search(text)
+    if requested and prompt:
+        return int(requested[0]) >= int(prompt[0])
+    return requested is not None or _SETTING_REJECTED.search(text) is not None

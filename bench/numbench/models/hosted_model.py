@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
-import re
 from collections.abc import Mapping, Sequence
+from functools import partial
 
 import msgspec
 
@@ -17,19 +18,23 @@ from numbench.models.failures import (
     failure_from_reply,
     sanitize_completion,
     unreadable_failure,
+    web_page_failure,
 )
 from numbench.models.formats import FORMATS
 from numbench.models.http_client import MAX_RESPONSE_BYTES, HttpClient, Reply
-from numbench.models.json_fields import InvalidJson
+from numbench.models.json_fields import InvalidJson, WebPage
 from numbench.models.providers import ModelTarget
+from numbench.models.reply_words import pattern
 from numbench.records import Completion
 from numbench.secrets import known_secrets
 
 _REFUSING_STATUSES = (400, 404, 405, 415, 422, 501)
 """Statuses with which a server may refuse to stream."""
 
-# An error of an upstream server is no refusal to stream.
-_STREAM_WORD = re.compile(rb"(?<!up)stream", re.IGNORECASE)
+_STREAM_REFUSED = pattern("streaming_refused")
+
+_LARGE_RESPONSE_BYTES = 2**20
+"""Larger responses are read in a thread, lest they delay other requests."""
 
 
 class HostedServer:
@@ -96,26 +101,30 @@ class HostedModel(HostedServer):
             headers = self._headers(body)
             content = msgspec.json.encode(body)
             reply = await self._http.request("POST", self._url, headers, content, settings.timeout)
-            completion = self._completion(reply)
+            read = partial(self._completion, reply, settings.max_tokens)
+            is_large = len(reply.content) > _LARGE_RESPONSE_BYTES
+            completion = await asyncio.to_thread(read) if is_large else read()
             error = completion.error
             if error and error.status == 429 and self._provider.quota_recovers:
                 limited = msgspec.structs.replace(error, kind="rate_limit")
                 completion = msgspec.structs.replace(completion, error=limited)
         except ProviderError as problem:
             completion = failed_completion(problem.failure)
+        except WebPage as page:
+            completion = failed_completion(web_page_failure(page))
         except (InvalidJson, RecursionError) as problem:
             completion = failed_completion(unreadable_failure(problem))
         return sanitize_completion(completion, self._secrets)
 
-    def _completion(self, reply: Reply) -> Completion:
+    def _completion(self, reply: Reply, max_tokens: int | None) -> Completion:
         """Return the completion in a response. Raises InvalidJson if there is none."""
         if reply.is_success:
-            return self._format.parse(self._format.decode(reply.content))
+            return self._format.parse(self._format.decode(reply.content), max_tokens)
         failure = failure_from_reply(reply.status, reply.headers, reply.content)
-        is_refusal = reply.status in _REFUSING_STATUSES and _STREAM_WORD.search(reply.content)
-        if self._streams and is_refusal:
+        is_refusal = reply.status in _REFUSING_STATUSES and failure.kind == "run"
+        if self._streams and is_refusal and _STREAM_REFUSED.search(failure.message):
             message = f"the server does not stream (add --no-stream): {failure.message}"
-            failure = msgspec.structs.replace(failure, kind="run", message=message)
+            failure = msgspec.structs.replace(failure, message=message)
         try:
             known = self._format.parse(self._format.decode(reply.content))
         except (InvalidJson, RecursionError):

@@ -11,12 +11,12 @@ import json
 import math
 import re
 import reprlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import msgspec
 
-from numbench.records import FinishReason, Scalar, Usage
+from numbench.records import Scalar, Usage
 
 _MAX_TOKEN_COUNT = 2**53
 """A larger number is not a token count, and some JSON readers do not keep it exactly."""
@@ -26,8 +26,20 @@ class InvalidJson(ValueError):
     """A body that is not JSON, or is nested too deeply to be decoded."""
 
 
+class WebPage(InvalidJson):
+    """A page for people instead of JSON. Its text is the title, or else how the page begins."""
+
+
+_PAGE_START = re.compile(
+    rb"(\xef\xbb\xbf)?\s*(<\?xml[^>]*>\s*)?(<!--[^>]*-->\s*)?<(!doctype html|html|head|body)\b",
+    re.IGNORECASE,
+)
+_PAGE_TITLE = re.compile(r"<title[^>]*>\s*([^<]+)", re.IGNORECASE)
+_TAG = re.compile(r"<[^>]*>?")
+
+
 def decode_json(content: bytes) -> object:
-    """Decode a response body. Raises InvalidJson if it is not JSON.
+    """Decode a response body. Raises InvalidJson if it is not JSON, WebPage for a page of HTML.
 
     A response is paid for even if one byte of it is wrong, so that lone surrogates and bytes that
     are not UTF-8, which strict JSON forbids, are accepted.
@@ -38,6 +50,10 @@ def decode_json(content: bytes) -> object:
         reason = error
     except RecursionError as error:
         raise InvalidJson(f"the server sent no JSON: {error}") from None
+    if _PAGE_START.match(content[:1000]):
+        start = content[:5000].decode("utf-8", "replace")
+        title = _PAGE_TITLE.search(start)
+        raise WebPage(" ".join((title[1] if title else _TAG.sub(" ", start)).split())[:100])
     try:
         return json.loads(content.decode("utf-8-sig", "replace"))
     except (ValueError, RecursionError):
@@ -75,9 +91,13 @@ def objects_at(body: object, path: str = "") -> list[Mapping[str, object]]:
 
 
 def tokens_at(body: object, path: str = "") -> int | None:
-    """Return the number of tokens at a path."""
+    """Return the number of tokens at a path, which some servers write as `9.0` or `"9"`."""
     value = value_at(body, path)
-    return value if type(value) is int and 0 <= value <= _MAX_TOKEN_COUNT else None
+    if isinstance(value, str) and value.isascii() and value.isdecimal() and len(value) < 20:
+        value = int(value)
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return int(value) if 0 <= value <= _MAX_TOKEN_COUNT and value == int(value) else None
 
 
 def dollars_at(body: object, path: str = "") -> float | None:
@@ -102,31 +122,22 @@ def without_nulls(fields: Mapping[str, object]) -> dict[str, object]:
     return {name: value for name, value in fields.items() if value is not None}
 
 
-_TICKS_PER_DOLLAR = 10**10
+def updated(known: Mapping[str, object], new: Mapping[str, object]) -> dict[str, object]:
+    """Return `known` with the values of `new`, in which zeros, nulls and empty texts say nothing.
 
-FINISH_REASON = "finish_reason"
-"""The field of `extra` with a reason that the records have no word for."""
-
-_WORDS: dict[FinishReason, str] = {
-    # Chat Completions, Responses, Anthropic, Google
-    "stop": "stop completed end_turn stop_sequence STOP",
-    "length": "length max_output_tokens max_tokens model_context_window_exceeded MAX_TOKENS",
-    "refusal": "content_filter refusal SAFETY RECITATION BLOCKLIST PROHIBITED_CONTENT SPII",
-}
-_FINISH_REASONS = {word: reason for reason, words in _WORDS.items() for word in words.split()}
-
-
-def finish_reason(reason: object, extra: dict[str, Scalar]) -> FinishReason | None:
-    """Return why an answer ended in a word of the records; `extra` keeps one without equivalent.
-
-    Such a reason is the server's, not the model's: `error`, `abort`, Google's `OTHER`.
+    Objects are merged: the counts at the end of a stream may be zeros although others were known.
     """
-    if reason is None:
-        return None
-    word = text_or_repr(reason)
-    if word not in _FINISH_REASONS:
-        extra[FINISH_REASON] = word
-    return _FINISH_REASONS.get(word, "other")
+    result = dict(known)
+    for name, value in new.items():
+        before = known.get(name)
+        if isinstance(value, dict) and isinstance(before, dict):
+            result[name] = updated(before, value)
+        elif value or not before:
+            result[name] = value
+    return result
+
+
+_TICKS_PER_DOLLAR = 10**10
 
 
 def text_fields(body: object, **paths: str) -> dict[str, Scalar]:
@@ -137,29 +148,33 @@ def text_fields(body: object, **paths: str) -> dict[str, Scalar]:
 class UsageFields(NamedTuple):
     """The paths of the counts in a response, for `output` that includes the reasoning.
 
-    inputs: their sum is the input; all but the first may be missing.
+    inputs: their sum is the input; all but the first may be missing. reasoning, cached: the first
+    that is known counts. cached: input that some servers count in the total only.
     """
 
     inputs: tuple[str, ...]
     output: str
-    reasoning: str = ""
+    reasoning: tuple[str, ...] = ()
     total: str = ""
+    cached: tuple[str, ...] = ()
 
 
 def parse_usage(body: object, fields: UsageFields) -> Usage:
-    """Return the usage in a response.
+    """Return the usage in a response. An input of zero is unknown: no prompt is empty.
 
     If the total is larger than input and output, the server counts the reasoning separately, as
-    xAI does, or not at all, and the total is right.
+    xAI does, or not at all, and the total is right; or it leaves cached input out of the input.
     """
     counts = [tokens_at(body, path) for path in fields.inputs if value_at(body, path)]
     known = [count for count in counts if count is not None]
     is_complete = value_at(body, fields.inputs[0]) is not None and len(known) == len(counts)
-    input_tokens = tokens_at(sum(known)) if is_complete else None
-    output, reasoning = tokens_at(body, fields.output), tokens_at(body, fields.reasoning)
-    total = tokens_at(body, fields.total)
+    input_tokens = tokens_at(sum(known)) or None if is_complete else None
+    output, total = tokens_at(body, fields.output), tokens_at(body, fields.total)
+    reasoning, cached = _first(body, fields.reasoning), _first(body, fields.cached) or 0
     generated, is_split = output, True
     rest = None if total is None or input_tokens is None else total - input_tokens
+    if rest and input_tokens and rest - cached in (output, (output or 0) + (reasoning or 0)):
+        input_tokens, rest = input_tokens + cached, rest - cached
     if rest is not None and rest > (output or 0):
         if output is not None:
             reasoning = reasoning or rest - output
@@ -175,6 +190,11 @@ def parse_usage(body: object, fields: UsageFields) -> Usage:
     if is_split and generated is not None and reasoning is not None:
         visible = generated - reasoning
     return reported_usage(input_tokens, reasoning, visible, generated)
+
+
+def _first(body: object, paths: Iterable[str]) -> int | None:
+    counts = (tokens_at(body, path) for path in paths)
+    return next((count for count in counts if count is not None), None)
 
 
 def reported_usage(
@@ -208,17 +228,21 @@ def parse_cost(body: object) -> float | None:
     return None if cost is None or upstream is None else dollars_at(cost + upstream)
 
 
-_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _EVENT_START = re.compile(rb"(\xef\xbb\xbf)?\s*(data|event|id|retry)?:")
+_FIELD_NAME = re.compile(rb"data:|event:")
+_VALUE = re.compile(rb" ?([^\r\n]*)")
+_BLANK_LINES = (b"\n\n", b"\n\r", b"\r\r")
 _END_MARKER = b"[DONE]"
-_LINE_END = re.compile(rb"\r\n|\n|\r")
 
 
 class IncompleteStream(InvalidJson):
     """A stream that ends before the answer does."""
 
-    def __init__(self, end: str = "before the answer") -> None:
-        super().__init__(f"connection failed: the stream ended {end}")
+    def __init__(self) -> None:
+        super().__init__(
+            "connection failed: the stream ended without a finish reason; if every one does, "
+            "add --no-stream"
+        )
 
 
 def is_event_stream(content: bytes) -> bool:
@@ -229,28 +253,57 @@ def is_event_stream(content: bytes) -> bool:
 def iter_events(content: bytes) -> Iterator[Mapping[str, object] | None]:
     """Yield the JSON objects of server-sent events, None for the end marker.
 
-    The data of an event of the type `error` becomes `{"error": data}`, if it has no such key.
-    Raises InvalidJson for a malformed event.
+    The data of an event of the type `error`, or of an object that says so, becomes
+    `{"error": data}`, if it has no such key. Some servers separate events by one line end only:
+    then each line of data is an event. Raises InvalidJson for a malformed event.
     """
     data: list[bytes] = []
-    event_type = b""
-    for line in (*_LINE_END.split(content.removeprefix(_BYTE_ORDER_MARK)), b""):
-        if line.startswith(b"data:"):
-            data.append(line[5:].removeprefix(b" "))
-        elif line.startswith(b"event:"):
-            event_type = line[6:].strip()
-        elif not line:
-            if data or event_type == b"error":
-                yield _decode_event(event_type, b"\n".join(data))
+    event_type, end, position = b"", 0, 0
+    content = content.removeprefix(b"\xef\xbb\xbf")
+    # Everything between the fields is skipped at once, be it megabytes of blank lines.
+    while name := _FIELD_NAME.search(content, position):
+        start, position = name.start(), name.end()
+        value = _VALUE.match(content, position)
+        if value is None or content[max(start - 1, 0) : start] not in (b"", b"\n", b"\r"):
+            continue
+        is_new = any(content.find(blank, end, start) >= 0 for blank in _BLANK_LINES)
+        if is_new or (data and name[0] == b"event:"):
+            yield from _decode_event(event_type, data)
             data, event_type = [], b""
+        if name[0] == b"data:":
+            data.append(value[1])
+        else:
+            event_type = value[1].strip()
+        end = position = value.end()
+    # An event that the end of the stream cuts off counts too.
+    yield from _decode_event(event_type, data)
 
 
-def _decode_event(event_type: bytes, data: bytes) -> Mapping[str, object] | None:
+def _decode_event(
+    event_type: bytes, lines: Sequence[bytes]
+) -> Iterator[Mapping[str, object] | None]:
+    data = b"\n".join(lines)
     if event_type == b"error":
         try:
             error = decode_json(data)
         except InvalidJson:
             error = data.decode("utf-8", "replace")
         has_key = isinstance(error, dict) and error.get("error")
-        return object_at(error) if has_key else {"error": error or {"message": ""}}
-    return None if data.strip() == _END_MARKER else object_at(decode_json(data))
+        yield object_at(error) if has_key else {"error": error or {"message": ""}}
+    elif len(lines) > 1 and not _is_json(data):
+        for line in lines:
+            yield from _decode_event(event_type, [line])
+    elif data.strip() == _END_MARKER:
+        yield None
+    elif data:
+        event = object_at(decode_json(data))
+        is_error = event.get("object") == "error" or "detail" in event
+        yield {"error": event} if is_error and not event.get("error") else event
+
+
+def _is_json(data: bytes) -> bool:
+    try:
+        decode_json(data)
+    except InvalidJson:
+        return False
+    return True

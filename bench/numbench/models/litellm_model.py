@@ -12,11 +12,10 @@ from importlib.util import find_spec
 from logging import CRITICAL, getLogger
 from typing import Any
 
-import msgspec
-
 from numbench.errors import BadInput
 from numbench.models import failures
 from numbench.models.base import PLACEHOLDER_KEY, Message, Model, RequestSettings, is_loopback
+from numbench.models.error_bodies import retry_after
 from numbench.models.formats import FORMATS
 from numbench.models.json_fields import (
     InvalidJson,
@@ -90,9 +89,9 @@ class LiteLLMModel:
                     extra_headers=dict(self._target.headers) or None,
                     logger_fn=details.update,
                 )
-            answer = FORMATS["chat"].parse({"provider": self._provider} | response.model_dump())
-            usage, cost = reported_usage(details.get("original_response"))
-            completion = msgspec.structs.replace(answer, usage=usage, cost=cost)
+            fields = {"provider": self._provider} | response.model_dump()
+            reported = reported_usage(details.get("original_response"))
+            completion = FORMATS["chat"].parse(fields, settings.max_tokens, reported)
             return failures.sanitize_completion(completion, self._secrets)
         except TimeoutError:
             failure = failures.timeout_failure(settings.timeout)
@@ -103,7 +102,7 @@ class LiteLLMModel:
                 status if type(status) is int else 500,
                 text_or_repr(error.message),
                 code=text_or_repr(error.code),
-                retry_after=failures.retry_after(headers),
+                retry_after=retry_after(headers),
             )
         except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
             # Without a response it is an error in this program.

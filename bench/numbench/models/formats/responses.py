@@ -1,105 +1,167 @@
-"""OpenAI's Responses format: request bodies, and completions from the bodies of answers."""
+"""OpenAI's Responses format: request bodies, and the contents of answers."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
 from numbench.models.base import Message, RequestSettings, answer_schema, merge_parameters
-from numbench.models.failures import unreadable_failure
+from numbench.models.formats.base import Answer, Format
 from numbench.models.json_fields import (
     IncompleteStream,
     UsageFields,
-    finish_reason,
     object_at,
     objects_at,
     text_at,
     text_fields,
     text_or_repr,
+    tokens_at,
     value_at,
     without_nulls,
 )
-from numbench.records import Completion, Failure
 
-USAGE = UsageFields(
-    ("usage.input_tokens",),
-    "usage.output_tokens",
-    "usage.output_tokens_details.reasoning_tokens",
-    "usage.total_tokens",
-)
+_LAST_EVENTS = tuple(f"response.{status}" for status in ("completed", "incomplete", "failed"))
+
+_PARTS = {
+    "output_text": ("message", "content", "text"),
+    "refusal": ("message", "content", "refusal"),
+    "reasoning_text": ("reasoning", "content", "text"),
+    "summary_text": ("reasoning", "summary", "text"),
+}
+"""The type of item, and the fields in it and in the part, of each type of part."""
+
+_Pieces = dict[tuple[int, str, int], list[str]]
+"""Pieces of texts by the positions of item and part, and the type of part."""
 
 
-def build_request(
-    model: str, messages: Sequence[Message], settings: RequestSettings, token_limit: str
-) -> dict[str, object]:
-    """Return the body of a request. The format has no seed, so that none is sent.
+class ResponsesFormat(Format):
+    """OpenAI's Responses. The format has no seed, so that none is sent."""
 
-    The parameters of a reasoning level, which are those of Chat Completions, are translated:
-    `reasoning_effort` becomes `reasoning`. `token_limit` is that of Chat Completions too.
-    """
-    body: dict[str, object] = {
-        "model": model,
-        "input": [message._asdict() for message in messages],
-        "store": False,
-        "temperature": settings.temperature,
-        "max_output_tokens": settings.max_tokens,
-    }
-    if settings.structured:
-        schema = answer_schema(settings.answer_kind)
-        body["text"] = {
-            "format": {"type": "json_schema", "name": "answer", "strict": True, "schema": schema}
+    content = "output"
+    usage_fields = UsageFields(
+        ("usage.input_tokens",),
+        "usage.output_tokens",
+        ("usage.output_tokens_details.reasoning_tokens",),
+        "usage.total_tokens",
+        ("usage.input_tokens_details.cached_tokens",),
+    )
+
+    def url(self, base_url: str, name: str, streams: bool) -> str:
+        """Return the URL of requests."""
+        return f"{base_url}/responses"
+
+    def body(
+        self, model: str, messages: Sequence[Message], settings: RequestSettings, token_limit: str
+    ) -> dict[str, object]:
+        """Return the body of a request.
+
+        The parameters of a reasoning level, which are those of Chat Completions, are translated:
+        `reasoning_effort` becomes `reasoning`. `token_limit` is that of Chat Completions too.
+        """
+        body: dict[str, object] = {
+            "model": model,
+            "input": [message._asdict() for message in messages],
+            "store": False,
+            "temperature": settings.temperature,
+            "max_output_tokens": settings.max_tokens,
         }
-    request = dict(settings.request)
-    if effort := request.pop("reasoning_effort", None):
-        body["reasoning"] = {"effort": effort}
-    return merge_parameters(without_nulls(body) | request, settings.params)
+        if settings.structured:
+            schema = answer_schema(settings.answer_kind)
+            body["text"] = {
+                "format": {
+                    "type": "json_schema",
+                    "name": "answer",
+                    "strict": True,
+                    "schema": schema,
+                }
+            }
+        request = dict(settings.request)
+        if effort := request.pop("reasoning_effort", None):
+            body["reasoning"] = {"effort": effort}
+        return merge_parameters(without_nulls(body) | request, settings.params)
 
+    def merge(self, events: Iterable[Mapping[str, object] | None]) -> Mapping[str, object]:
+        """Return the body of a streamed answer, which its last event contains.
 
-def merge(events: Iterable[Mapping[str, object] | None]) -> Mapping[str, object]:
-    """Return the body of a streamed answer, which its last event contains.
-
-    Some proxies leave the output of that event empty: then it is that of the events before.
-    Raises IncompleteStream if the stream ends before the answer does.
-    """
-    items: list[object] = []
-    for event in filter(None, events):
-        kind = text_or_repr(event.get("type"))
-        if kind in ("response.completed", "response.incomplete", "response.failed"):
+        What that event leaves out, as some servers do, is in the events before: in whole items, or
+        in parts of texts.
+        """
+        added, done = list[Mapping[str, object]](), list[Mapping[str, object]]()
+        pieces: _Pieces = {}
+        for event in filter(None, events):
+            kind = text_or_repr(event.get("type"))
             response = object_at(event, "response")
-            is_empty = items and not response.get("output")
-            return {**response, "output": items} if is_empty else response
-        if kind == "error" or event.get("error"):
-            return {"error": event.get("error") or event}
-        if kind == "response.output_item.done":
-            items.append(event.get("item"))
-    raise IncompleteStream
+            output = objects_at(response, "output")
+            if kind in _LAST_EVENTS:
+                status = {"status": response.get("status") or kind.removeprefix("response.")}
+                return {**response, **status, "output": _most_complete(output, done, pieces, added)}
+            if kind == "error" or event.get("error"):
+                error = event.get("error") or event
+                return {"error": error, "output": _most_complete([], done, pieces, added)}
+            if kind.startswith("response.output_item."):
+                items = done if kind.endswith(".done") else added
+                items.append(object_at(event, "item"))
+            else:
+                _add_piece(kind, event, pieces)
+        raise IncompleteStream
+
+    def answer(self, body: Mapping[str, object]) -> Answer | None:
+        """Return what the body of an answer contains, None if it has no answer."""
+        if not isinstance(body.get("output"), list):
+            return None
+        items, status = objects_at(body, "output"), body.get("status")
+        reason = value_at(body, "incomplete_details.reason") if status == "incomplete" else None
+        # Some models reveal the reasoning itself.
+        reasoning = _texts(items, "summary_text") or _texts(items, "reasoning_text")
+        return Answer(
+            text="".join(_texts(items, "output_text")),
+            reasoning="\n\n".join(reasoning),
+            ending=reason or status,
+            refusal="".join(_texts(items, "refusal")),
+            has_begun=bool(items),
+            served_model=text_at(body, "model"),
+            extra=text_fields(body, id="id"),
+        )
 
 
-def read_answer(body: Mapping[str, object]) -> Completion | Failure:
-    """Return the completion in the body of an answer, or why there is none."""
-    status = body.get("status")
-    if not isinstance(body.get("output"), list):
-        return unreadable_failure("the server sent no output")
-    if status not in ("completed", "incomplete", None):
-        return unreadable_failure(f"the response is {text_or_repr(status)}")
-    items = objects_at(body, "output")
-    refusal = "".join(_texts(items, "message", "content", "refusal"))
-    extra = text_fields(body, id="id")
-    reason = value_at(body, "incomplete_details.reason") if status == "incomplete" else None
-    finish = finish_reason(reason or status, extra)
-    # Some models reveal the reasoning itself.
-    reasoning = _texts(items, "reasoning", "summary", "text") or _texts(
-        items, "reasoning", "content", "text"
-    )
-    return Completion(
-        text="".join(_texts(items, "message", "content", "text")) or refusal,
-        reasoning_text="\n\n".join(reasoning) or None,
-        finish_reason="refusal" if refusal else finish,
-        served_model=text_at(body, "model"),
-        extra=extra,
-    )
+def _add_piece(kind: str, event: Mapping[str, object], pieces: _Pieces) -> None:
+    """Add the text in an event of a part: a piece of it, or the whole in its last event."""
+    part = object_at(event, "part")
+    name, _, end = kind.removeprefix("response.").rpartition(".")
+    name = text_at(part, "type") or name.replace("reasoning_summary", "summary")
+    if name not in _PARTS:
+        return
+    field = _PARTS[name][2]
+    text = text_at(event, "delta") or text_at(event, field) or text_at(part, field)
+    position = tokens_at(event, "content_index") or tokens_at(event, "summary_index") or 0
+    key = tokens_at(event, "output_index") or 0, name, position
+    if text and end == "delta":
+        pieces.setdefault(key, []).append(text)
+    elif text:
+        pieces[key] = [text]
 
 
-def _texts(items: Iterable[Mapping[str, object]], kind: str, field: str, name: str) -> list[str]:
-    """Return the texts in the parts of the items of a kind."""
+def _most_complete(
+    output: Sequence[Mapping[str, object]],
+    done: Sequence[Mapping[str, object]],
+    pieces: _Pieces,
+    added: Sequence[Mapping[str, object]],
+) -> list[Mapping[str, object]]:
+    """Return the items of an answer: of each type those of the first source that has their text."""
+    rebuilt = []
+    for (_, name, _), texts in sorted(pieces.items()):
+        kind, field, text_field = _PARTS[name]
+        rebuilt.append({"type": kind, field: [{text_field: "".join(texts)}]})
+    result: list[Mapping[str, object]] = []
+    for kind in ("reasoning", "message"):
+        names = [name for name, part in _PARTS.items() if part[0] == kind]
+        sources = [[i for i in s if i.get("type") == kind] for s in (output, done, rebuilt, added)]
+        with_text = (s for s in sources if any(_texts(s, name) for name in names))
+        result += next(with_text, next(filter(None, sources), []))
+    return result
+
+
+def _texts(items: Iterable[Mapping[str, object]], name: str) -> list[str]:
+    """Return the texts of all parts of a type."""
+    kind, field, text_field = _PARTS[name]
     lists = (objects_at(item, field) for item in items if item.get("type") == kind)
-    return [text for parts in lists for part in parts if (text := text_at(part, name))]
+    return [text for parts in lists for part in parts if (text := text_at(part, text_field))]

@@ -1,0 +1,188 @@
+"""What the wire formats share: from the body of an answer to a completion, or to why it is none."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
+from typing import ClassVar, NamedTuple, cast
+
+from msgspec.structs import replace
+
+from numbench.models.base import Message, RequestSettings
+from numbench.models.failures import failed_completion, failure_in_answer, unreadable_failure
+from numbench.models.json_fields import (
+    UsageFields,
+    decode_json,
+    is_event_stream,
+    iter_events,
+    object_at,
+    parse_cost,
+    parse_usage,
+    reported_usage,
+    text_or_repr,
+    tokens_at,
+)
+from numbench.models.reply_words import ENDINGS
+from numbench.records import Completion, Failure, FinishReason, Scalar, Usage
+
+FINISH_REASON = "finish_reason"
+"""The field of `extra` with a reason that the records have no word for."""
+
+_TOKENS_WITHOUT_TEXT = 4
+"""The tokens that an answer without text may consist of: those that end it, or change channels."""
+
+
+class Answer(NamedTuple):
+    """What the body of an answer contains.
+
+    ending: the server's finish reason, None if it gives none. refusal: the text of a refusal.
+    blocked: why the prompt was rejected. error: reported beside what was generated. has_begun:
+    whether something may have been generated although there is no text.
+    """
+
+    text: str = ""
+    reasoning: str = ""
+    ending: object = None
+    refusal: str | None = None
+    blocked: str | None = None
+    error: object = None
+    has_begun: bool = False
+    served_model: str | None = None
+    provider: str | None = None
+    extra: Mapping[str, Scalar] = {}
+
+
+class Format(ABC):
+    """One wire format.
+
+    content: the field of an answer's body that contains the answer. stream: what a body adds to
+    request a stream. usage_fields: where the counts of tokens are.
+    """
+
+    content: ClassVar[str]
+    stream: ClassVar[Mapping[str, object]] = {"stream": True}
+    usage_fields: ClassVar[UsageFields]
+
+    @abstractmethod
+    def url(self, base_url: str, name: str, streams: bool) -> str:
+        """Return the URL of requests for a base URL and the served name."""
+
+    def headers(self, key: str, body: Mapping[str, object]) -> dict[str, str]:
+        """Return the headers with the key and, for a body, the version of the API."""
+        return {"Authorization": f"Bearer {key}"}
+
+    @abstractmethod
+    def body(
+        self, model: str, messages: Sequence[Message], settings: RequestSettings, token_limit: str
+    ) -> dict[str, object]:
+        """Return the body of a request. `token_limit`: the server's name of the token limit."""
+
+    @abstractmethod
+    def merge(self, events: Iterable[Mapping[str, object] | None]) -> Mapping[str, object]:
+        """Return the body of a streamed answer.
+
+        If the stream reports an error, that is the body's `error`, beside what came before it.
+        Raises IncompleteStream if there is no finish reason: some servers also send the end marker
+        after an answer that was cut off.
+        """
+
+    @abstractmethod
+    def answer(self, body: Mapping[str, object]) -> Answer | None:
+        """Return what the body of an answer contains, None if it has no answer."""
+
+    def usage(self, body: Mapping[str, object]) -> Usage:
+        """Return the usage in the body of an answer."""
+        return parse_usage(body, self.usage_fields)
+
+    def decode(self, content: bytes) -> object:
+        """Return the body of an answer, streamed or not. Raises InvalidJson if there is none."""
+        if is_event_stream(content):
+            return self.merge(iter_events(content))
+        return decode_json(content)
+
+    def parse(
+        self,
+        body: object,
+        max_tokens: int | None = None,
+        reported: tuple[Usage, float | None] | None = None,
+    ) -> Completion:
+        """Return the completion in the body of an answer, or the failure that it reports.
+
+        A failure has usage and cost: what was generated is billed. max_tokens: the limit of the
+        request. reported: usage and cost, if they are not those of the body.
+        """
+        fields = object_at(body)
+        answer = self.answer(fields)
+        usage, cost = reported or (self.usage(fields), parse_cost(fields))
+        if answer is None or fields.get("error") or answer.error:
+            return failed_completion(self._reported_failure(body, answer), usage, cost)
+        if answer.blocked:
+            failure = Failure(kind="item", message=f"prompt blocked: {answer.blocked}")
+            return Completion(finish_reason="refusal", error=failure, usage=usage, cost=cost)
+        if usage.generated == 0 and (answer.text or answer.reasoning):
+            usage = reported_usage(usage.input, None, None, None)
+        finish = "refusal" if answer.refusal else _finish_reason(answer.ending)
+        if (reason := _missing_answer(answer, finish, usage)) is not None:
+            return failed_completion(reason, usage, cost)
+        # The Responses format repeats the limit.
+        limit = max_tokens or tokens_at(fields, "max_output_tokens")
+        if finish == "stop" and _is_at_limit(usage, limit):
+            finish = "length"
+        word = {FINISH_REASON: text_or_repr(answer.ending)} if finish == "other" else {}
+        return Completion(
+            text=answer.text or answer.refusal or "",
+            reasoning_text=answer.reasoning or None,
+            finish_reason=cast(FinishReason | None, finish),
+            usage=usage,
+            cost=cost,
+            served_model=answer.served_model,
+            provider=answer.provider,
+            extra={**answer.extra, **word},
+        )
+
+    def _reported_failure(self, body: object, answer: Answer | None) -> Failure:
+        """Return the failure that a body reports. What was generated before it may be billed."""
+        error = object_at(body).get("error") or (answer and answer.error)
+        missing = f"the server sent no {self.content}"
+        if not isinstance(body, dict | list):
+            return unreadable_failure(f"the server sent no JSON object: {text_or_repr(body)}")
+        if not error:
+            return failure_in_answer(body, default=missing)
+        failure = failure_in_answer(error)
+        if answer and (answer.text or answer.reasoning or answer.refusal or answer.has_begun):
+            return replace(failure, status=None, possibly_billed=True)
+        return failure
+
+
+def _finish_reason(word: object) -> str | None:
+    if word is None:
+        return None
+    return ENDINGS.get(text_or_repr(word).lower(), "failure")
+
+
+def _missing_answer(answer: Answer, finish: str | None, usage: Usage) -> Failure | None:
+    """Return why an answer is not the model's: only one with a known good ending is.
+
+    Some servers give no finish reason in responses that are not streamed: these need a text.
+    """
+    if finish in ("failure", "account"):
+        message = f"the server ended the answer with {text_or_repr(answer.ending)!r}"
+        failure = unreadable_failure(message)
+        return replace(failure, kind="run") if finish == "account" else failure
+    if answer.text or finish in ("length", "refusal", "other"):
+        return None
+    if finish is None:
+        return unreadable_failure("the server sent no text and no finish reason")
+    visible = usage.visible
+    if visible is None and usage.reasoning is None and not answer.reasoning:
+        visible = usage.generated
+    if (visible or 0) <= _TOKENS_WITHOUT_TEXT:
+        return None
+    return unreadable_failure(f"the server sent no text of an answer of {visible} tokens")
+
+
+def _is_at_limit(usage: Usage, max_tokens: int | None) -> bool:
+    """Return whether an answer has as many tokens as it may have, with or without reasoning."""
+    if max_tokens is None:
+        return False
+    return usage.generated == max_tokens or (usage.visible or 0) >= max_tokens
