@@ -23,6 +23,17 @@ from tests.support import servers
 N = None
 TOO_MANY = 2**53 + 1
 
+VLLM = (
+    "This model's maximum context length is 8192 tokens. However, you requested {} output tokens "
+    "and your prompt contains at least {} input tokens, for a total of at least 9 tokens. Please "
+    "reduce the length of the input prompt or the number of requested output tokens."
+)
+SGLANG = (
+    "Requested token count exceeds the model's maximum context length of 8192 tokens. You "
+    "requested a total of 9 tokens: {} tokens from the input messages and {} tokens for the "
+    "completion. Please reduce the number of tokens in the input messages or the completion."
+)
+
 USAGE_NAMES = {
     "chat": ("usage", "prompt_tokens", "completion_tokens", "completion_tokens_details"),
     "responses": ("usage", "input_tokens", "output_tokens", "output_tokens_details"),
@@ -410,10 +421,13 @@ def test_a_body_without_an_answer_may_be_billed(wire: str, body: Any, message: s
         ("404", "no such model", "run", 404),
         ("rate_limit_exceeded", "slow", "rate_limit", 429),
         ("invalid_prompt", "not allowed", "item", 400),
+        ("bio_policy", "not allowed", "item", 400),
+        ("data_residency_mismatch", "elsewhere", "run", 400),
         (500, "oops", "transient", 500),
         (529, "overloaded", "transient", 529),
         (422, "context_length_exceeded", "item", 422),
         (N, "oops", "transient", N),
+        (N, "insufficient balance", "run", 400),
         ("server_error", "oops", "transient", N),
         (99999, "oops", "transient", N),
         (True, "oops", "transient", N),
@@ -428,9 +442,68 @@ def test_the_code_of_an_error_in_a_successful_response_counts_as_a_status(
         parse("chat", choices=[fields | {"message": {}}]).error,
         parse("responses", **fields).error,
         parse("gemini", **fields).error,
+        FORMATS["chat"].parse([fields]).error,
+        FORMATS["chat"].parse({"object": "error"} | fields["error"]).error,
     ):
         assert error is not None
         assert (error.kind, error.status, error.message) == (kind, status, message)
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        ({"error": {"message": "why"}}, "why"),
+        ({"error": "why", "code": "exhausted"}, "why"),
+        ({"error": "invalid", "message": "why"}, "invalid why"),
+        ({"error": ["why", "else"]}, "why else"),
+        ({"error": {"error": {"message": "why"}}}, "why"),
+        ([{"error": {"code": 400, "message": "why"}}], "why"),
+        ({"object": "error", "message": "why", "type": "BadRequestError"}, "why"),
+        ({"detail": "why"}, "why"),
+        ({"detail": {"error": {"message": "why"}}}, "why"),
+        (
+            {"detail": [{"type": "missing", "loc": ["body", "model"], "msg": "why"}]},
+            "body.model: why",
+        ),
+        ({"success": False, "errors": [{"code": 10000, "message": "why"}]}, "why"),
+        ({"base_resp": {"status_code": 1004, "status_msg": "why"}}, "why"),
+        ({"error_code": 17, "error_msg": "why"}, "why"),
+        ({"Response": {"Error": {"Code": "AuthFailure", "Message": "why"}}}, "why"),
+        ({"ResponseMetadata": {"Error": {"Code": "x", "Message": "why"}}}, "why"),
+        ({"__type": "ValidationException", "message": "why"}, "why"),
+        ({"fault": {"faultstring": "why", "detail": {"errorcode": "x"}}}, "why"),
+        ({"title": "Bad", "detail": "why", "status": 400}, "Bad why"),
+        ({"error": {"message": "upstream", "metadata": {"raw": "why"}}}, "upstream why"),
+        ({"unknown": {"shape": 1}}, '{"unknown":{"shape":1}}'),
+        ("why", "why"),
+        ([], "HTTP 400"),
+    ],
+)
+def test_a_message_is_shown_whatever_the_shape_of_an_error(body: Any, message: str) -> None:
+    failure = failure_from_reply(400, {}, json.dumps(body).encode())
+    assert (failure.kind, failure.message) == ("run", message)
+    if isinstance(body, dict) and "unknown" not in body:
+        # In a stream and in a successful response too.
+        assert parse("chat", choices=[], **body).error.message == message  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize(
+    ("page", "name"),
+    [
+        (b"<!doctype html><html><head><title>Sign in</title></head></html>", "Sign in"),
+        (b"\xef\xbb\xbf\n<!-- x --><HTML><body><h1>404  Not Found</h1></body>", "404 Not Found"),
+        (b'<?xml version="1.0"?>\n<html><title>\nOops</title>', "Oops"),
+    ],
+)
+def test_a_web_page_says_so(page: bytes, name: str) -> None:
+    failure = failure_from_reply(404, {}, page)
+    assert failure.message == f"the server sent a web page ({name!r}); check --base-url"
+    assert failure.kind == "run"
+    temporary = failure_from_reply(503, {}, page)
+    assert (temporary.kind, temporary.message) == (
+        "transient",
+        f"the server sent a web page ({name!r})",
+    )
 
 
 def rejected(
@@ -446,7 +519,8 @@ def rejected(
     [
         (429, "slow down", "rate_limit"),
         (429, "You exceeded your current quota, check your billing", "rate_limit"),
-        *((status, "oops", "transient") for status in (408, 409, 499, 500, 503, 529, 599, 99)),
+        *((status, "oops", "transient") for status in (408, 409, 423, 424, 425, 499)),
+        *((status, "oops", "transient") for status in (500, 503, 529, 599, 99)),
         *((status, "no", "run") for status in (401, 402, 403, 404)),
         (400, "unsupported parameter: temperature", "run"),
         (400, "system prompt is not supported by this model", "run"),
@@ -455,6 +529,39 @@ def rejected(
         (400, "max_tokens: 65536 > 8192, the maximum number of output tokens", "run"),
         (400, "`max_tokens` must be greater than `thinking.budget_tokens`", "run"),
         (400, "Your credit balance is too low to access the API", "run"),
+        # No credit in other words, whatever the status.
+        (429, "Your team has either used all available credits or reached its limit", "run"),
+        (429, "Your team has reached its monthly spending limit", "run"),
+        (429, "Insufficient balance or no resource package. Please recharge.", "run"),
+        (500, "insufficient account balance", "run"),
+        (400, "Budget has been exceeded! Current cost: 2.0, Max budget: 1.0", "run"),
+        (403, "用户额度不足", "run"),
+        # vLLM, SGLang and others: is it the prompt, or the limit of every request?
+        (400, VLLM.format(32768, 61), "run"),
+        (400, VLLM.format(32512, 257), "run"),
+        (400, VLLM.format(4096, 12289), "item"),
+        (400, VLLM.format(0, 8193), "item"),
+        (500, VLLM.format(4096, 12289), "item"),
+        (400, SGLANG.format(61, 200000), "run"),
+        (500, "Internal server error: " + SGLANG.format(61, 200000), "run"),
+        (400, SGLANG.format(8100, 2000), "item"),
+        (400, "The input (9 tokens) is longer than the model's context length (8 tokens).", "item"),
+        (
+            400,
+            "You passed 9 input tokens and requested 2 output tokens. However, the model's "
+            "context length is only 8 tokens",
+            "item",
+        ),
+        (400, "max_tokens=9cannot be greater than max_model_len=8. Please request fewer", "run"),
+        (400, "max_tokens must be at least 1, got -46771", "item"),
+        (400, "However, you requested 9 tokens (1 in the messages, 8 in the completion)", "run"),
+        (400, "Range of max_tokens should be [1, 8192]", "run"),
+        (400, "Range of input length should be [1, 8192]", "item"),
+        (400, "request (9 tokens) exceeds the available context size (8 tokens)", "item"),
+        (400, "This model's maximum prompt length is 8 but the request contains 9 tokens", "item"),
+        (400, "Please reduce the length of the messages or completion", "item"),
+        (403, "Content violates usage guidelines. Failed check: SAFETY_CHECK_TYPE_BIO", "item"),
+        (504, "the request took too long: context deadline exceeded", "transient"),
         (400, '"thinking.type.disabled" is not supported for this model', "run"),
         (400, "Invalid prompt: it was flagged", "item"),
         (400, "prompt is too long: 9 tokens > 8 maximum", "item"),
@@ -474,7 +581,8 @@ def test_each_status_and_wording_has_its_kind_of_failure(
 ) -> None:
     failure = rejected(status, message)
     assert (failure.kind, failure.message) == (kind, message)
-    assert failure.possibly_billed == (kind == "transient" and status not in (409, 503, 529))
+    is_processed = status not in (409, 423, 425, 503, 529)
+    assert failure.possibly_billed == (kind == "transient" and is_processed)
 
 
 @pytest.mark.parametrize(
@@ -483,6 +591,11 @@ def test_each_status_and_wording_has_its_kind_of_failure(
         ("insufficient_quota", {}, "run"),
         ("insufficient_quota", {"Retry-After": "20"}, "rate_limit"),
         ("billing_not_active", {}, "run"),
+        ("credit_balance_exhausted", {}, "run"),
+        ("project_spend_limit_exceeded", {}, "run"),
+        ("organization_usage_limit_exceeded", {}, "run"),
+        ("linked_organization_billing_unavailable", {}, "run"),
+        ("1113", {}, "run"),
         ("enforced_spend_limit_reached", {}, "run"),
         ("enforced_spend_limit_reached", {"retry-after": "3"}, "rate_limit"),
         ("ramp_limit_exceeded", {}, "rate_limit"),

@@ -87,24 +87,6 @@ def test_the_base_url_of_claude_may_end_in_v1(suffix: str) -> None:
         assert [received.path for received in server.received] == ["/v1/messages"]
 
 
-@pytest.mark.parametrize(
-    ("kind", "expected"), [("overloaded_error", "transient"), ("rate_limit_error", "rate_limit")]
-)
-def test_an_answer_of_claude_that_breaks_off_may_be_billed(kind: str, expected: str) -> None:
-    async def script(received: ReceivedRequest) -> Reply:
-        events = servers.events(servers.anthropic(usage={"input_tokens": 3, "output_tokens": 9}))
-        error = servers.named_event(servers.anthropic_error_body(kind, "Overloaded"))
-        return await servers.send_events(received, [*events[:4], error])
-
-    completion, _ = call_adapter(script, ANTHROPIC_MODEL, stream=True)
-    failure = completion.error
-    assert failure is not None
-    assert (failure.kind, failure.message, failure.status) == (expected, "Overloaded", None)
-    assert failure.possibly_billed
-    # The counts at the start of a stream are not those of what was generated.
-    assert (completion.text, completion.usage) == ("", Usage())
-
-
 def test_malformed_events_of_claude_change_nothing_else() -> None:
     odd: list[dict[str, Any]] = [
         {"type": "content_block_start", "index": "x", "content_block": {"type": "text"}},

@@ -51,7 +51,7 @@ def decode_json(content: bytes) -> object:
     except RecursionError as error:
         raise InvalidJson(f"the server sent no JSON: {error}") from None
     if _PAGE_START.match(content[:1000]):
-        start = content[:5000].decode("utf-8", "replace")
+        start = content[:5000].decode("utf-8-sig", "replace")
         title = _PAGE_TITLE.search(start)
         raise WebPage(" ".join((title[1] if title else _TAG.sub(" ", start)).split())[:100])
     try:

@@ -148,7 +148,7 @@ class Format(ABC):
             return unreadable_failure(f"the server sent no JSON object: {text_or_repr(body)}")
         if not error:
             return failure_in_answer(body, default=missing)
-        failure = failure_in_answer(error)
+        failure = failure_in_answer(error if isinstance(error, dict) else body)
         if answer and (answer.text or answer.reasoning or answer.refusal or answer.has_begun):
             return replace(failure, status=None, possibly_billed=True)
         return failure
