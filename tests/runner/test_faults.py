@@ -87,10 +87,6 @@ async def truncated(received: ReceivedRequest) -> Reply:
     return web.Response(body=whole[: len(whole) // 2], content_type="application/json")
 
 
-async def page(received: ReceivedRequest) -> Reply:
-    return web.Response(text="<html>bad gateway</html>", content_type="text/html")
-
-
 async def nothing(received: ReceivedRequest) -> Reply:
     return web.Response(body=b"", content_type="application/json")
 
@@ -137,7 +133,6 @@ FAULTS = (
     Fault(reset_in_a_chunk, "transient", "connection failed"),
     Fault(reset_before_the_headers, "transient", "connection failed"),
     Fault(truncated, "transient", "the server sent no"),
-    Fault(page, "transient", "the server sent no"),
     Fault(nothing, "transient", ""),
     Fault(not_what_it_says, "transient", ""),
     Fault(error_in_the_body, "transient", "", 502),
