@@ -171,3 +171,15 @@ def test_the_record_says_that_litellm_may_rewrite_requests() -> None:
     description = open_model(CHAT, "low", Server("http://127.0.0.1:1")).description
     assert description.identity["note"] == "litellm may rewrite messages and parameters"
     assert description.provider.sdk == "litellm"
+
+
+def test_a_request_that_was_never_sent_is_not_billed() -> None:
+    async def once() -> Completion:
+        opened = open_model(CHAT, None, Server("http://127.0.0.1:9"))
+        completion = await opened.model.answer(MESSAGES, opened.description.settings)
+        await opened.model.close()
+        return completion
+
+    error = asyncio.run(once()).error
+    assert error is not None and not error.possibly_billed
+    assert error.message.startswith("connection failed: ")

@@ -104,6 +104,8 @@ class LiteLLMModel:
                 code=text_or_repr(error.code),
                 retry_after=retry_after(headers),
             )
+            if not _was_sent(error):
+                failure = failures.connection_failure(failure.message, was_sent=False)
         except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
             # Without a response it is an error in this program.
             if not details:
@@ -129,6 +131,15 @@ def reported_usage(original: object) -> tuple[Usage, float | None]:
     readers += [partial(parse_usage, fields=fields) for fields in _COUNTS]
     usages = (read(response) for read in readers)
     return next((each for each in usages if each.source), Usage()), parse_cost(response)
+
+
+def _was_sent(error: BaseException | None) -> bool:
+    """Return whether there was a connection: litellm wraps the error that says so."""
+    while error is not None:
+        if type(error).__name__ in ("ConnectError", "ConnectTimeout", "ClientConnectorError"):
+            return False
+        error = error.__cause__ or error.__context__
+    return True
 
 
 def _open(target: ModelTarget) -> Model:

@@ -121,14 +121,20 @@ class Format(ABC):
             return Completion(finish_reason="refusal", error=failure, usage=usage, cost=cost)
         if usage.generated == 0 and (answer.text or answer.reasoning):
             usage = reported_usage(usage.input, None, None, None)
-        finish = "refusal" if answer.refusal else _finish_reason(answer.ending)
+        word = text_or_repr(answer.ending)
+        known = None if answer.ending is None else ENDINGS.get(word.lower(), "failure")
+        finish = "refusal" if answer.refusal else known
         if (reason := _missing_answer(answer, finish, usage)) is not None:
             return failed_completion(reason, usage, cost)
         # The Responses format repeats the limit.
         limit = max_tokens or tokens_at(fields, "max_output_tokens")
-        if finish == "stop" and _is_at_limit(usage, limit):
+        # Some servers count the visible tokens only.
+        if (
+            finish == "stop"
+            and limit
+            and (usage.generated == limit or (usage.visible or 0) >= limit)
+        ):
             finish = "length"
-        word = {FINISH_REASON: text_or_repr(answer.ending)} if finish == "other" else {}
         return Completion(
             text=answer.text or answer.refusal or "",
             reasoning_text=answer.reasoning or None,
@@ -137,7 +143,7 @@ class Format(ABC):
             cost=cost,
             served_model=answer.served_model,
             provider=answer.provider,
-            extra={**answer.extra, **word},
+            extra={**answer.extra, **({FINISH_REASON: word} if finish == "other" else {})},
         )
 
     def _reported_failure(self, body: object, answer: Answer | None) -> Failure:
@@ -152,12 +158,6 @@ class Format(ABC):
         if answer and (answer.text or answer.reasoning or answer.refusal or answer.has_begun):
             return replace(failure, status=None, possibly_billed=True)
         return failure
-
-
-def _finish_reason(word: object) -> str | None:
-    if word is None:
-        return None
-    return ENDINGS.get(text_or_repr(word).lower(), "failure")
 
 
 def _missing_answer(answer: Answer, finish: str | None, usage: Usage) -> Failure | None:
@@ -179,10 +179,3 @@ def _missing_answer(answer: Answer, finish: str | None, usage: Usage) -> Failure
     if (visible or 0) <= _TOKENS_WITHOUT_TEXT:
         return None
     return unreadable_failure(f"the server sent no text of an answer of {visible} tokens")
-
-
-def _is_at_limit(usage: Usage, max_tokens: int | None) -> bool:
-    """Return whether an answer has as many tokens as it may have, with or without reasoning."""
-    if max_tokens is None:
-        return False
-    return usage.generated == max_tokens or (usage.visible or 0) >= max_tokens

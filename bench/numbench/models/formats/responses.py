@@ -65,15 +65,8 @@ class ResponsesFormat(Format):
             "max_output_tokens": settings.max_tokens,
         }
         if settings.structured:
-            schema = answer_schema(settings.answer_kind)
-            body["text"] = {
-                "format": {
-                    "type": "json_schema",
-                    "name": "answer",
-                    "strict": True,
-                    "schema": schema,
-                }
-            }
+            schema = {"strict": True, "schema": answer_schema(settings.answer_kind)}
+            body["text"] = {"format": {"type": "json_schema", "name": "answer", **schema}}
         request = dict(settings.request)
         if effort := request.pop("reasoning_effort", None):
             body["reasoning"] = {"effort": effort}
