@@ -3,14 +3,15 @@
 Each corresponds to a command of the same name and returns what the command prints.
 """
 
-from __future__ import annotations
-
+# Annotations are read as they are, so they are not postponed.
 import warnings
 from collections.abc import Callable, Iterable, Sequence
-from inspect import getdoc, signature
+from functools import update_wrapper
+from inspect import getdoc
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, ParamSpec, TypeVar
 
+from numbench.arguments import checked
 from numbench.dataset.generate import FileProgress
 from numbench.dataset.generate import generate as generate_dataset
 from numbench.dataset.settings import DatasetSettings, parse_numbers, parse_tasks
@@ -21,7 +22,7 @@ from numbench.runner import HorizonSpec, Plan, RunReport, RunSpec
 from numbench.runner import arun as run_async
 from numbench.runner import plan as plan_run
 from numbench.runner import run as run_sync
-from numbench.runner.spec import help_of, options_of
+from numbench.runner.options import field_docs, options_of
 from numbench.scoring import ScoredRun, is_correct, score_run
 from numbench.scoring.horizon_outcomes import read_horizons
 
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 PathLike = str | Path
 
 
+@checked
 def generate(
     name: str = "v1",
     *,
@@ -73,6 +75,7 @@ def generate(
     return generate_dataset(settings, folder, workers, engine, on_file).dataset
 
 
+@checked
 def load_dataset(name: PathLike) -> Dataset:
     """Open a dataset: a released name (`v1`, `short`, `paper`), a name under `datasets/`, a folder.
 
@@ -86,29 +89,25 @@ T = TypeVar("T")
 SpecT = TypeVar("SpecT", bound=RunSpec)
 
 
-def _with_options_of(
-    make: Callable[P, SpecT],
-) -> Callable[[Callable[[SpecT], T]], Callable[P, T]]:
+def _takes(make: Callable[P, SpecT]) -> Callable[[Callable[[SpecT], T]], Callable[P, T]]:
     """Return a decorator that gives a function the parameters of its specification."""
-    assert isinstance(make, type)
-    helps = help_of(make)
 
-    def decorate(call: Callable[[SpecT], T]) -> Callable[P, T]:
-        def function(*args: P.args, **options: P.kwargs) -> T:
-            return call(make(*args, **options))
+    def decorate(function: Callable[[SpecT], T]) -> Callable[P, T]:
+        def call(*args: P.args, **options: P.kwargs) -> T:
+            return function(make(*args, **options))
 
-        lines = (f"{each.name}: {helps[each.name].text}" for each in options_of(make))
-        function.__name__ = function.__qualname__ = call.__name__
-        function.__doc__ = "\n\n".join((getdoc(call) or "", *lines))
-        returned = signature(call).return_annotation
-        of_call = signature(make).replace(return_annotation=returned)
-        function.__signature__ = of_call  # type: ignore[attr-defined]
-        return function
+        assert isinstance(make, type)
+        docs = field_docs(make)
+        lines = (f"{each.name}: {docs.get(each.name, '')}" for each in options_of(make))
+        update_wrapper(call, function)
+        update_wrapper(call, make, assigned=(), updated=())
+        call.__doc__ = "\n\n".join((getdoc(function) or "", *lines))
+        return call
 
     return decorate
 
 
-@_with_options_of(RunSpec)
+@_takes(RunSpec)
 def run(spec: RunSpec) -> RunReport:
     """Evaluate a model on a dataset and store every response in a run folder.
 
@@ -125,13 +124,13 @@ def run(spec: RunSpec) -> RunReport:
     return run_sync(spec, is_correct)
 
 
-@_with_options_of(RunSpec)
+@_takes(RunSpec)
 async def arun(spec: RunSpec) -> RunReport:
     """Do what `run` does, in the running event loop."""
     return await run_async(spec, is_correct)
 
 
-@_with_options_of(RunSpec)
+@_takes(RunSpec)
 def plan(spec: RunSpec) -> Plan:
     """Return what `run` with the same arguments would request and cost. Needs no API key.
 
@@ -140,7 +139,7 @@ def plan(spec: RunSpec) -> Plan:
     return plan_run(spec)
 
 
-@_with_options_of(HorizonSpec)
+@_takes(HorizonSpec)
 def measure_horizons(spec: HorizonSpec) -> RunReport:
     """Measure the problem sizes at which half of the answers are correct, guesses aside.
 
@@ -153,6 +152,7 @@ def measure_horizons(spec: HorizonSpec) -> RunReport:
     return run_sync(spec, is_correct)
 
 
+@checked
 def load_horizons(run: PathLike) -> dict[str, TaskHorizon]:
     """Return the horizon of each task of a measurement, also of one that is not complete.
 
@@ -161,6 +161,7 @@ def load_horizons(run: PathLike) -> dict[str, TaskHorizon]:
     return read_horizons(Path(run))
 
 
+@checked
 def report(
     runs: PathLike | Iterable[PathLike] | None = None,
     *,
@@ -169,7 +170,7 @@ def report(
     out: PathLike = "results/report",
     formats: Iterable[str] = ("svg",),
     on_progress: Callable[[str], None] = lambda _: None,
-) -> ReportResult:
+) -> "ReportResult":
     """Score runs and write tables, figures, `scores.parquet`, `report.json` and `report.html`.
 
     `runs` are run folders or folders that contain some; None means all under `results/` except for
@@ -182,6 +183,7 @@ def report(
     return write_report(_paths(runs), protocol, references, Path(out), tuple(formats), on_progress)
 
 
+@checked
 def compare(
     old: PathLike,
     new: PathLike,
@@ -189,7 +191,7 @@ def compare(
     margin: float | None = None,
     partial: bool = False,
     protocol: ProtocolName = "exact",
-) -> Regression:
+) -> "Regression":
     """Test whether run `new` is worse than run `old`; `Regression.failures` says where.
 
     A task fails if its score, or its problem size at 50%, is significantly lower (paired test with
@@ -202,6 +204,7 @@ def compare(
     return compare_runs(Path(old), Path(new), protocol, margin, partial)
 
 
+@checked
 def score(run: PathLike, *, protocol: ProtocolName = "exact") -> ScoredRun:
     """Score a run; `ScoredRun.rows` maps each task to its items, responses and scores.
 
@@ -210,9 +213,10 @@ def score(run: PathLike, *, protocol: ProtocolName = "exact") -> ScoredRun:
     return score_run(Path(run), protocol)
 
 
+@checked
 def load_scores(
     runs: PathLike | Iterable[PathLike] | None = None, *, protocol: ProtocolName = "exact"
-) -> pd.DataFrame:
+) -> "pd.DataFrame":
     """Return the scores of runs as a data frame with one row per item and sample.
 
     The columns are those of `scores.parquet` (docs/report.md). Unknown values are missing, never
@@ -228,6 +232,7 @@ def load_scores(
     return frame
 
 
+@checked
 def show(
     run: PathLike,
     *,
@@ -254,7 +259,8 @@ def show(
         console.print(text, soft_wrap=True)
 
 
-def audit(source: PathLike) -> AuditResult:
+@checked
+def audit(source: PathLike) -> "AuditResult":
     """Check the labels of a dataset, a CSV file or a folder of CSV files; return the wrong ones.
 
     Raises BadInput with file, line and column for what cannot be read.

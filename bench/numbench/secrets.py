@@ -7,15 +7,16 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from io import StringIO
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from urllib.parse import quote, unquote, urlsplit
 from urllib.request import getproxies
 
 from numbench.errors import BadInput
 
-_SECRET_SUFFIXES = ("KEY", "TOKEN", "SECRET", "PASSWORD", "CREDENTIALS")
+_SECRET_SUFFIXES = ("KEY", "TOKEN", "SECRET", "PASSWORD", "CREDENTIALS", "AUTHORIZATION")
 _MIN_SECRET_LENGTH = 8
 _MIN_WORD_SECRET_LENGTH = 16
 _NUMBER = re.compile(r"[\d\s.,:;eE+-]*")
@@ -25,6 +26,8 @@ _SAME_KIND = re.compile(r"[a-z]+|[A-Z]+|[0-9]+")
 _MIN_CHANGES = 3
 _HEADER_PART = re.compile(r"[^\s,;=\"]+")
 _PROXY_PASSWORD = re.compile(r"(?:.*?://)?[^:/@]*:(.+)@")
+_READ_PIPES = set[Path]()
+"""Named pipes that were read as `.env`, which may have a single writer."""
 
 
 class EnvironmentKey(NamedTuple):
@@ -56,11 +59,7 @@ def known_secrets(
     masking them would change answers.
     """
     own = [key] if key and len(key) >= _MIN_SECRET_LENGTH and not _NUMBER.fullmatch(key) else []
-    named = [
-        value.strip()
-        for name, value in os.environ.items()
-        if name.upper().endswith(_SECRET_SUFFIXES)
-    ]
+    named = [value.strip() for name, value in os.environ.items() if _is_secret(name, value)]
     in_path = [unquote(segment) for segment in secret_segments(base_url or "")]
     values = [part for value in headers for part in (value, *_HEADER_PART.findall(value))]
     values += [part for value in headers for part in _basic_credentials(value)]
@@ -96,6 +95,39 @@ def _proxy_passwords() -> list[str]:
     return [form for found in passwords if found for form in (found[1], unquote(found[1]))]
 
 
+def mask_json(node: Any, secrets: Sequence[str] | None = None) -> Any:
+    """Return a JSON value without the secrets of the environment, and of fields named like one."""
+    secrets = known_secrets() if secrets is None else secrets
+    if isinstance(node, Mapping):
+        return {
+            name: "[key]" if _is_secret(name, value) else mask_json(value, secrets)
+            for name, value in node.items()
+        }
+    if isinstance(node, list | tuple):
+        return [mask_json(value, secrets) for value in node]
+    return mask_secrets(node, secrets) if isinstance(node, str) else node
+
+
+def named_secrets(node: object) -> tuple[str, ...]:
+    """Return the values of the fields of a JSON value that are named like secrets, to be masked."""
+    found: list[str] = []
+    nodes = [node]
+    while nodes:
+        each = nodes.pop()
+        if isinstance(each, Mapping):
+            found += [value for name, value in each.items() if _is_secret(name, value)]
+            nodes += each.values()
+        elif isinstance(each, list | tuple):
+            nodes += each
+    return tuple(
+        form for secret in filter(_may_be_secret, found) for form in _encoded_forms(secret)
+    )
+
+
+def _is_secret(name: str, value: object) -> bool:
+    return isinstance(value, str) and name.upper().endswith(_SECRET_SUFFIXES)
+
+
 def _may_be_secret(value: str) -> bool:
     if len(value) < _MIN_SECRET_LENGTH or _NUMBER.fullmatch(value):
         return False
@@ -117,16 +149,19 @@ def load_env_file() -> None:
 
     Raises BadInput if the file cannot be read.
     """
-    path = Path(".env")
-    if not path.is_file():
+    path = Path(".env").absolute()
+    if not path.exists() or path in _READ_PIPES:
         return
     from dotenv import load_dotenv
 
     try:
-        load_dotenv(path, override=False)
+        # Windows writes a byte order mark, which some versions of python-dotenv do not skip.
+        load_dotenv(stream=StringIO(path.read_text("utf-8-sig")), override=False)
     except (OSError, ValueError) as error:
         # Text that is not UTF-8, or a value that the environment cannot hold.
-        raise BadInput(f"{path.absolute()} cannot be read: {error}") from None
+        raise BadInput(f"{path} cannot be read: {error}") from None
+    if path.is_fifo():
+        _READ_PIPES.add(path)
 
 
 def check_api_key(variable: str, key: str) -> None:

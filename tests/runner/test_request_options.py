@@ -10,7 +10,7 @@ import pytest
 import numbench as nb
 from numbench.errors import BadInput
 from numbench.journal import read_run
-from numbench.runner.spec import parse_headers, parse_params
+from numbench.runner.request_options import parse_headers, parse_params
 from tests.support import servers
 from tests.support.runs import MODEL, go, good
 from tests.support.servers import ReceivedRequest, Reply, serve
@@ -48,7 +48,7 @@ async def any_format(received: ReceivedRequest) -> Reply:
 )
 def test_parameters_are_nested_json(texts: list[str], params: dict[str, Any] | None) -> None:
     if params is None:
-        with pytest.raises(BadInput, match=r"^--param "):
+        with pytest.raises(BadInput, match=r"^--param"):
             parse_params(texts)
     else:
         assert parse_params(texts) == params

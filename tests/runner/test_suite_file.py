@@ -68,7 +68,7 @@ def test_every_option_of_a_run_can_be_in_a_suite(dataset: Path) -> None:
     )
     assert str(first.out) == "results/gemini-2.5-pro_512-tokens_small"
     assert str(second.out) == "results/gemini-2.5-pro_512-tokens_small_swap"
-    assert (first.tasks, first.seed, first.timeout, first.rpm) == (["addition"], 3, 300.0, 9)
+    assert (first.tasks, first.seed, first.timeout, first.rpm) == (("addition",), 3, 300.0, 9)
     assert (first.params, first.headers, first.retry) == ({"top_k": 5}, {"X-A": "b"}, {"empty"})
     assert (first.samples, first.temperature) == (2, 0.5)
 
@@ -84,10 +84,10 @@ def test_every_option_of_a_run_can_be_in_a_suite(dataset: Path) -> None:
         ('[[matrix]]\nmodels = "gpt-6-luna"\n', "unknown option 'models': use model, reasoning"),
         ('[[matrix]]\nreasoning = "low"\n', "model is missing"),
         ("[[matrix\n", "suite.toml: "),
-        ("[[matrix]]\nmodel = []\n", "model: expected text"),
+        ("[[matrix]]\nmodel = []\n", r"--model \[\]: give text"),
         (
             '[[matrix]]\nmodel = "x"\nlimit = "many"\n',
-            "limit: expected a whole number or null, got text",
+            "--limit 'many': give a whole number",
         ),
         (
             '[[matrix]]\nmodel = "gpt-6-luna"\nreasoning = ["low", "low"]\n',

@@ -13,7 +13,7 @@ import typer
 
 from numbench._version import __version__
 from numbench.cli import datasets, models, results, run, sharing
-from numbench.cli.options import CommandGroups, CommandWithPanels, command
+from numbench.cli.options import CommandGroups, CommandWithPanels
 from numbench.errors import NumbenchError, printable
 
 # typer does not export the base class of its usage errors, but a subclass of it.
@@ -63,28 +63,21 @@ def _options(
 
 _COMMANDS: dict[str, dict[str, Callable[..., None]]] = {
     "Measure": {
-        "demo": command(results.demo),
-        "models": command(models.models),
+        "demo": results.demo,
+        "models": models.models,
         "run": run.run,
-        "report": command(results.report),
-        "compare": command(results.compare),
-        "show": command(results.show),
+        "report": results.report,
+        "compare": results.compare,
+        "show": results.show,
     },
-    "Data": {
-        "generate": command(datasets.generate),
-        "audit": command(datasets.audit),
-    },
+    "Data": {"generate": datasets.generate, "audit": datasets.audit},
     "Share": {
-        "export": command(sharing.export),
-        "import": command(sharing.import_),
-        "verify": command(sharing.verify),
-        "leaderboard": command(sharing.leaderboard),
+        "export": sharing.export,
+        "import": sharing.import_,
+        "verify": sharing.verify,
+        "leaderboard": sharing.leaderboard,
     },
-    "Advanced": {
-        "horizon": run.horizon,
-        "memory-test": run.memory_test,
-        "merge": command(results.merge),
-    },
+    "Advanced": {"horizon": run.horizon, "memory-test": run.memory_test, "merge": results.merge},
 }
 for _group, _commands in _COMMANDS.items():
     for _name, _command in _commands.items():

@@ -5,11 +5,11 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from numbench.cli.options import console, plain_table, print_to_stderr
+from numbench.cli.options import console, option, plain_table, print_to_stderr
 from numbench.errors import NumbenchError
 from numbench.records import answer_text
 
@@ -22,16 +22,42 @@ if TYPE_CHECKING:
 
 def generate(
     *,
-    name: str = "v1",
-    tasks: str = "all",
-    split: Literal["test", "val", "train"] = "test",
-    size: int = 500,
-    seed: int = 1,
-    numbers: str = "15 digits",
-    out: Path | None = None,
-    format_: Literal["jsonl", "parquet"] = "jsonl",
-    workers: int = 1,
-    engine: Literal["local", "ray"] = "local",
+    name: Annotated[str, option("NAME", "Name of the dataset.")] = "v1",
+    tasks: Annotated[
+        str,
+        option(
+            "A,B|all",
+            "Tasks, separated by commas. `all` are the nine of the paper, or with --numbers "
+            "in bits or a size all that have such questions.",
+        ),
+    ] = "all",
+    split: Annotated[
+        Literal["test", "val", "train"],
+        typer.Option(help="Split of the questions; no question is in two splits."),
+    ] = "test",
+    size: Annotated[int, option("N", "Questions per task.")] = 500,
+    seed: Annotated[int, option("N", "Seed of the questions; equal seeds give equal files.")] = 1,
+    numbers: Annotated[
+        str,
+        option(
+            "TEXT",
+            "How large the numbers are: 'N digits' (significant digits per operand, 3 to "
+            "17); 'N bits' (operands are integers from 1 to 2^N - 1, N from 2 to 24); 'N bits / "
+            "10^J' (divided by powers of ten up to 10^J); for scaled tasks like long_addition or "
+            "chain 'size N' (digits, elements or operations, 1 to 4096).",
+        ),
+    ] = "15 digits",
+    out: Annotated[
+        Path | None, option("FOLDER", "Folder to write. [default: datasets/NAME]")
+    ] = None,
+    format_: Annotated[
+        Literal["jsonl", "parquet"], typer.Option("--format", help="File format.")
+    ] = "jsonl",
+    workers: Annotated[int, option("N", "Number of processes; the files do not depend on it.")] = 1,
+    engine: Annotated[
+        Literal["local", "ray"],
+        typer.Option(help="Run the processes on this machine or on a Ray cluster."),
+    ] = "local",
 ) -> None:
     """Generate a benchmark or training set with exact answers.
 
@@ -44,22 +70,6 @@ def generate(
       numbench run --model baseline/float64 --dataset hard
 
     Writes to --out: one or more files per task and manifest.json (settings and SHA-256 hashes).
-
-    Options:
-      name (NAME): Name of the dataset.
-      tasks (A,B|all): Tasks, separated by commas. `all` are the nine of the paper, or with
-        --numbers in bits or a size all that have such questions.
-      split: Split of the questions; no question is in two splits.
-      size (N): Questions per task.
-      seed (N): Seed of the questions; equal seeds give equal files.
-      numbers (TEXT): How large the numbers are: 'N digits' (significant digits per operand, 3 to
-        17); 'N bits' (operands are integers from 1 to 2^N - 1, N from 2 to 24); 'N bits / 10^J'
-        (divided by powers of ten up to 10^J); for scaled tasks like long_addition or chain 'size N'
-        (digits, elements or operations, 1 to 4096).
-      out (FOLDER): Folder to write. [default: datasets/NAME]
-      format_: File format.
-      workers (N): Number of processes; the files do not depend on it.
-      engine: Run the processes on this machine or on a Ray cluster.
     """
     from numbench.dataset import generate as module
     from numbench.dataset.settings import DatasetSettings, parse_numbers, parse_tasks
@@ -86,7 +96,15 @@ def generate(
     print(f"next: {_next_command(settings.tasks, name if out is None else out)}")
 
 
-def audit(source: str, *, out: Path | None = None) -> None:
+def audit(
+    source: Annotated[
+        str, typer.Argument(help="Name or folder of a dataset, a CSV file, or a folder of them.")
+    ],
+    *,
+    out: Annotated[
+        Path | None, option("FILE.csv", "Also write the wrong labels to this CSV file.")
+    ] = None,
+) -> None:
     """Check labels against exact answers and list the wrong ones.
 
     \b
@@ -96,10 +114,6 @@ def audit(source: str, *, out: Path | None = None) -> None:
 
     CSV files need the columns text_prompt (or prompt) and answer. The exit code is 1 if a label is
     wrong.
-
-    Options:
-      source: Name or folder of a dataset, a CSV file, or a folder of them.
-      out (FILE.csv): Also write the wrong labels to this CSV file.
     """
     from rich.console import Group
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
+
+import typer
 
 from numbench.cli.options import console, plain_table
 from numbench.errors import BadInput
@@ -16,7 +18,14 @@ _MAX_ROUTES = 40
 """Routes of the model map in one answer."""
 
 
-def models(pattern: str = "") -> None:
+def models(
+    pattern: Annotated[
+        str,
+        typer.Argument(
+            show_default=False, help="Part of a name, or a pattern such as 'openai/gpt-6*'."
+        ),
+    ] = "",
+) -> None:
     """List the models: reasoning levels, prices, API key status.
 
     \b
@@ -28,9 +37,6 @@ def models(pattern: str = "") -> None:
 
     With a pattern, also the models without a name of their own that are in the bundled model map of
     litellm, by route. Any name or route suits --model. Writes no files. Needs no network.
-
-    Options:
-      pattern: Part of a name, or a pattern such as 'openai/gpt-6*'.
     """
     # Routes stay whole on a narrow terminal, to be copied.
     console(width=200).print(_models_table(pattern))

@@ -4,31 +4,43 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable, Container, Mapping
-from dataclasses import MISSING, Field
-from functools import wraps
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import MISSING
 from inspect import Parameter, Signature, signature
-from typing import TYPE_CHECKING, Annotated, Any, get_args
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args, get_origin
 
 import typer
 from typer.core import TyperCommand, TyperGroup
 
 from numbench.errors import BadInput, printable
-from numbench.runner.spec import (
-    Help,
-    Panel,
-    RunSpec,
-    help_of,
-    listed_values,
-    option_name,
-    options_of,
-    split_help,
-    type_of,
-)
+from numbench.records import ProtocolName
+from numbench.runner.options import OptionField, Panel, field_docs, options_of
+from numbench.runner.spec import RunSpec, listed_values
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
+
+
+def option(metavar: str, text: str) -> Any:
+    """Return an option for typer, with what the help shows for its value."""
+    return typer.Option(metavar=metavar, help=text)
+
+
+Out = Annotated[Path, option("FOLDER", "Folder to write.")]
+DatasetName = Annotated[str, option("NAME|FOLDER", "Name or folder of a dataset.")]
+Tasks = Annotated[str, option("A,B|all", "Tasks, separated by commas.")]
+DryRun = Annotated[
+    bool, typer.Option("--dry-run", help="Only show requests, tokens and cost. Needs no API key.")
+]
+Protocol = Annotated[
+    ProtocolName,
+    typer.Option(
+        help="exact: exact truth and a strict parser. lenient: the same, and answers in other "
+        "formats are read too. paper: the paper's scoring."
+    ),
+]
 
 
 class CommandWithPanels(TyperCommand):
@@ -36,14 +48,14 @@ class CommandWithPanels(TyperCommand):
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
         """Return the arguments as `OLD [NEW]`, without typer's braces."""
-        return [re.sub("[{}]", "", piece) for piece in super().collect_usage_pieces(ctx)]
+        return [re.sub("[{}]", "", piece).upper() for piece in super().collect_usage_pieces(ctx)]
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         """Write a list of options for each panel."""
         records = []
         for each in self.get_params(ctx):
             name, text = each.get_help_record(ctx) or ("", "")
-            name = name.partition(" <")[0] if each.param_type_name == "argument" else name
+            name = each.name.upper() if each.param_type_name == "argument" else name
             records.append((getattr(each, "rich_help_panel", None) or "Options", (name, text)))
         _write_sections(formatter, get_args(Panel), records)
 
@@ -72,119 +84,81 @@ def _write_sections(formatter: Any, panels: Any, records: Any) -> None:
                 formatter.write_dl(rows)
 
 
-def command(
-    function: Callable[..., None],
-    kind: type[RunSpec] | None = None,
-    omit: Container[str] = (),
-    defaults: Mapping[str, object] | None = None,
+def takes_options_of(
+    kind: type[RunSpec],
+    omit: Collection[str] = (),
+    optional: Collection[str] = (),
     takes_lists: bool = False,
-) -> Callable[..., None]:
-    """Return `function` as a command for typer.
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Give a command, in place of its `**options`, an option for each one of a specification.
 
-    Its positional parameters are arguments and its keyword-only ones options, with the help of the
-    section "Options" of its docstring. With `kind`, it also has an option for each field of that
-    specification but `omit`, whose values it receives as further keyword arguments. defaults:
-    instead of those of the specification. takes_lists: whether options may have several values,
-    of which each makes a run.
+    omit: options that it lacks. optional: those that need no value. takes_lists: whether swept
+    options take several values, each of which makes a run.
     """
-    text, helps = split_help(function)
-    # What the function itself says of an option comes first.
-    helps = (help_of(kind) if kind else {}) | helps
-    parameters = [
-        _parameter(each, helps[each.name])
-        for each in signature(function, eval_str=True).parameters.values()
-        if each.kind is not Parameter.VAR_KEYWORD
-    ]
-    for each in options_of(kind) if kind else ():
-        if each.metadata["is_swept"] and takes_lists:
-            sentence, *ending = re.split(r"(?= \[default)", helps[each.name].text)
-            several = "".join((sentence, " Several: one run each.", *ending))
-            helps[each.name] = Help(f"{helps[each.name].metavar},…", several)
-        if each.name not in omit:
-            default = (defaults or {}).get(each.name, _default(each))
-            parameters.append(_parameter_of_field(each, helps[each.name], default))
 
-    @wraps(function)
-    def called(**values: Any) -> None:
-        arguments = [values.pop(each.name) for each in parameters if _is_argument(each)]
-        function(*arguments, **values)
+    def decorate(function: Callable[..., None]) -> Callable[..., None]:
+        own, docs = signature(function, eval_str=True).parameters.values(), field_docs(kind)
+        options = [each for each in options_of(kind) if each.name not in omit]
+        parameters = [each for each in own if each.kind is not Parameter.VAR_KEYWORD]
+        for each in options:
+            about = _about(each, docs.get(each.name, ""), takes_lists and each.option.is_swept)
+            default = None if each.name in optional else _default(each)
+            parameters.append(
+                Parameter(each.name, Parameter.KEYWORD_ONLY, default=default, annotation=about)
+            )
+        function.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
+        return function
 
-    called.__doc__ = text
-    called.__signature__ = Signature(  # type: ignore[attr-defined]
-        [each.replace(kind=Parameter.KEYWORD_ONLY) for each in parameters]
-    )
-    called.__annotations__ = {each.name: each.annotation for each in parameters}
-    return called
+    return decorate
 
 
-def _is_argument(parameter: Parameter) -> bool:
-    return parameter.kind is Parameter.POSITIONAL_OR_KEYWORD
-
-
-def _parameter(each: Parameter, help_: Help) -> Parameter:
-    """Return a parameter of a function with its description for typer."""
-    about: dict[str, Any] = {
-        "help": help_.text,
-        "metavar": help_.metavar or None,
-        "show_default": _is_shown(each.default),
-    }
-    if _is_argument(each):
-        about["metavar"] = each.name.upper()
-        return each.replace(annotation=Annotated[each.annotation, typer.Argument(**about)])
-    name = f"--{each.name.strip('_').replace('_', '-')}"
-    names = f"{name}/--no-{name[2:]}" if each.default is True else name
-    return each.replace(annotation=Annotated[each.annotation, typer.Option(names, **about)])
-
-
-def _parameter_of_field(each: Field[Any], help_: Help, default: object) -> Parameter:
-    """Return the option of a field of a specification for typer."""
-    kind, name = type_of(each), option_name(each.name)
-    if each.metadata["parse"]:
-        kind = (list[str] if each.default is MISSING else str) | None
+def _about(each: OptionField, text: str, takes_list: bool) -> Any:
+    """Return the annotation of an option for typer: text, but for flags and choices."""
+    is_flag, kind, metavar = each.kind == bool | None, each.kind, each.option.metavar
+    if takes_list:
+        sentence, default, ending = text.partition(" [default")
+        text, metavar = f"{sentence} Several: one run each.{default}{ending}", f"{metavar},…"
+    if not is_flag and kind is not bool and get_origin(kind) is not Literal:
+        kind = (list[str] if each.is_mapping else str) | None
     about = typer.Option(
-        f"{name}/--no-{name[2:]}" if kind == bool | None else name,
-        help=help_.text,
-        metavar=help_.metavar or None,
-        rich_help_panel=each.metadata["panel"],
-        show_default=_is_shown(default),
+        f"{each.flag}/--no-{each.flag[2:]}" if is_flag else each.flag,
+        help=text,
+        metavar=metavar,
+        rich_help_panel=each.option.panel,
+        show_default=kind is not bool and _default(each) is not None,
     )
-    return Parameter(
-        each.name, Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[kind, about]
-    )
+    return Annotated[kind, about]
 
 
-def _is_shown(default: object) -> bool:
-    return not isinstance(default, bool) and default not in (None, Parameter.empty, "")
-
-
-def _default(each: Field[Any]) -> Any:
-    """Return the default of an option on the command line, where the help names a parsed one."""
-    if each.metadata["parse"]:
-        return None
-    return Parameter.empty if each.default is MISSING else each.default
+def _default(each: OptionField) -> Any:
+    """Return the default of an option on the command line; None where its help names it."""
+    if each.default is MISSING:
+        return Parameter.empty
+    if each.kind is bool:
+        return False
+    return None if each.option.parse or each.default is None else str(each.default)
 
 
 def option_values(kind: type[RunSpec], values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the values of the options of `kind` that differ from their defaults, parsed."""
+    """Return the values of the options of `kind` that differ from their defaults."""
     return {
-        each.name: each.metadata["parse"](value) if each.metadata["parse"] else value
+        each.name: value
         for each in options_of(kind)
         if (value := values.get(each.name)) not in (None, _default(each), [])
     }
 
 
-def swept_values(kind: type[RunSpec], values: dict[str, Any]) -> dict[str, list[Any]]:
+def swept_values(values: dict[str, Any]) -> dict[str, list[Any]]:
     """Take from `values` those of options that may be lists, and return their parts.
 
     Raises BadInput for a list without a value.
     """
     swept = {}
-    for each in options_of(kind):
-        if each.metadata["is_swept"] and (text := values.pop(each.name, None)) is not None:
+    for each in options_of(RunSpec):
+        if each.option.is_swept and (text := values.pop(each.name, None)) is not None:
             swept[each.name] = list(listed_values(text))
             if not swept[each.name]:
-                name = option_name(each.name)
-                raise BadInput(f"{name} {text!r}: give a value, or several separated by commas")
+                raise BadInput(f"{each.flag} {text!r}: give a value, or several, with commas")
     return swept
 
 

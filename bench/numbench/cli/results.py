@@ -3,11 +3,22 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
-from numbench.cli.options import console, plain_table, print_to_stderr
+import typer
+
+from numbench.cli.options import (
+    DatasetName,
+    Out,
+    Protocol,
+    Tasks,
+    console,
+    option,
+    plain_table,
+    print_to_stderr,
+)
 from numbench.errors import NumbenchError
-from numbench.records import PAPER, ProtocolName
+from numbench.records import PAPER
 from numbench.runner.spec import listed_values, parse_tasks
 
 if TYPE_CHECKING:
@@ -24,12 +35,23 @@ _VERDICTS = {
 
 
 def report(
-    runs: list[Path] | None = None,
+    runs: Annotated[
+        list[Path] | None,
+        typer.Argument(
+            help="Run folders, or folders of runs. [default: results/, without the demo's]"
+        ),
+    ] = None,
     *,
-    protocol: ProtocolName = "exact",
-    references: bool = True,
-    out: Path = Path("results/report"),
-    formats: str = "svg",
+    protocol: Protocol = "exact",
+    references: Annotated[
+        bool,
+        typer.Option(
+            show_default=False,
+            help="Compare runs on the dataset paper with the published models. [default: yes]",
+        ),
+    ] = True,
+    out: Out = Path("results/report"),
+    formats: Annotated[str, option("LIST", "Formats of the figures: svg, png, pdf.")] = "svg",
 ) -> None:
     """Write a report with tables and figures.
 
@@ -43,14 +65,6 @@ def report(
     Writes to --out: report.html (one page, open it in a browser), tables/ (CSV, Markdown, LaTeX),
     figures/ (SVG, or as in --formats), scores.parquet (every score) and report.json. Folders of
     numbench horizon may be among the runs. To compare two runs: numbench compare.
-
-    Options:
-      runs: Run folders, or folders of runs. [default: results/, without the demo's]
-      protocol: exact: exact truth and a strict parser. lenient: the same, and answers in other
-        formats are read too. paper: the paper's scoring.
-      references: Compare runs on the dataset paper with the published models. [default: yes]
-      out (FOLDER): Folder to write.
-      formats (LIST): Formats of the figures: svg, png, pdf.
     """
     from numbench.reporting.build import report as write_report
 
@@ -59,12 +73,16 @@ def report(
 
 
 def compare(
-    old: Path,
-    new: Path,
+    old: Annotated[Path, typer.Argument(help="Run folder to compare with.")],
+    new: Annotated[Path, typer.Argument(help="Run folder of the same kind.")],
     *,
-    margin: float | None = None,
-    partial: bool = False,
-    protocol: ProtocolName = "exact",
+    margin: Annotated[
+        float | None, option("POINTS", "Fail unless a regression larger than this is excluded.")
+    ] = None,
+    partial: Annotated[
+        bool, typer.Option("--partial", help="Do not fail for missing tasks or answers.")
+    ] = False,
+    protocol: Protocol = "exact",
 ) -> None:
     """Compare a new run with an old one; fail if it is worse.
 
@@ -79,14 +97,6 @@ def compare(
     with --margin, the exit code is 1 unless a larger regression is excluded in every task.
 
     Writes no files.
-
-    Options:
-      old: Run folder to compare with.
-      new: Run folder of the same kind.
-      margin (POINTS): Fail unless a regression larger than this is excluded.
-      partial: Do not fail for missing tasks or answers.
-      protocol: exact: exact truth and a strict parser. lenient: the same, and answers in other
-        formats are read too. paper: the paper's scoring.
     """
     from numbench.reporting.regression import compare as compare_runs
 
@@ -120,15 +130,25 @@ def _regression_table(result: Regression) -> Table:
 
 
 def show(
-    run: Path,
+    run: Annotated[Path, typer.Argument(help="Run folder.")],
     *,
-    wrong: bool = False,
-    tasks: str = "all",
-    kind: list[str] | None = None,
-    difficulty: tuple[int, int] | None = None,
-    item: list[str] | None = None,
-    limit: int | None = None,
-    protocol: ProtocolName = "exact",
+    wrong: Annotated[bool, typer.Option("--wrong", help="Only wrong answers.")] = False,
+    tasks: Tasks = "all",
+    kind: Annotated[
+        list[str] | None,
+        option("KIND", "Only this kind of error (see docs/scoring.md). Repeatable."),
+    ] = None,
+    difficulty: Annotated[
+        tuple[int, int] | None,
+        option("MIN MAX", "Only questions with a difficulty δ in this range."),
+    ] = None,
+    item: Annotated[
+        list[str] | None, option("PREFIX", "Only questions whose id starts with this. Repeatable.")
+    ] = None,
+    limit: Annotated[
+        int | None, option("N", "At most N questions per task. [default: all]")
+    ] = None,
+    protocol: Protocol = "exact",
 ) -> None:
     """Show questions with their answers and the first wrong digit.
 
@@ -139,17 +159,6 @@ def show(
       numbench show results/RUN --item addition-9d0c
 
     Prints to the terminal and writes no files.
-
-    Options:
-      run: Run folder.
-      wrong: Only wrong answers.
-      tasks (A,B|all): Tasks, separated by commas.
-      kind (KIND): Only this kind of error (see docs/scoring.md). Repeatable.
-      difficulty (MIN MAX): Only questions with a difficulty δ in this range.
-      item (PREFIX): Only questions whose id starts with this. Repeatable.
-      limit (N): At most N questions per task. [default: all]
-      protocol: exact: exact truth and a strict parser. lenient: the same, and answers in other
-        formats are read too. paper: the paper's scoring.
     """
     from numbench.item_view import ItemFilter, show_items
     from numbench.reporting.regression import run_folder
@@ -160,7 +169,11 @@ def show(
         terminal.print(text, soft_wrap=True)
 
 
-def merge(runs: list[Path], *, out: Path) -> None:
+def merge(
+    runs: Annotated[list[Path], typer.Argument(help="Run folders.")],
+    *,
+    out: Annotated[Path, option("FOLDER", "Run folder to write.")],
+) -> None:
     """Merge the shards of a run, or other runs on different questions.
 
     \b
@@ -175,10 +188,6 @@ def merge(runs: list[Path], *, out: Path) -> None:
     resume it with numbench run without --shard.
 
     Writes one run folder (--out); the merged runs stay as they are.
-
-    Options:
-      runs: Run folders.
-      out (FOLDER): Run folder to write.
     """
     from numbench.journal_merge import merge_runs
 
@@ -190,7 +199,7 @@ def merge(runs: list[Path], *, out: Path) -> None:
     print(f"next: numbench report {out}")
 
 
-def demo(*, dataset: str = PAPER, out: Path = Path("results/demo")) -> None:
+def demo(*, dataset: DatasetName = PAPER, out: Out = Path("results/demo")) -> None:
     """Run models that need no API key, and report their scores.
 
     The arithmetic baselines run on the dataset. If numbench[local] is installed, the bundled small
@@ -203,10 +212,6 @@ def demo(*, dataset: str = PAPER, out: Path = Path("results/demo")) -> None:
 
     Writes to --out: a run folder per model and dataset, the integers, and the folders report/ and
     report-integers/ (see numbench report --help).
-
-    Options:
-      dataset (NAME|FOLDER): Name or folder of a dataset.
-      out (FOLDER): Folder to write.
     """
     from numbench.demo import demo as run_demo
 

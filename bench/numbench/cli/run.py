@@ -5,17 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from numbench.cli.options import (
-    command,
+    DryRun,
     console,
+    option,
     option_values,
     print_lines,
     print_to_stderr,
     swept_values,
+    takes_options_of,
 )
 from numbench.errors import BadInput, NumbenchError
 from numbench.runner.spec import HorizonSpec, RunSpec
@@ -28,7 +30,20 @@ INCOMPLETE = 3
 """The exit code of a run that leaves questions without an answer."""
 
 
-def _run(*, suite: str | None = None, dry_run: bool = False, **values: Any) -> None:
+@takes_options_of(RunSpec, optional={"model"}, takes_lists=True)
+def run(
+    *,
+    suite: Annotated[
+        str | None,
+        option(
+            "paper|FILE",
+            "Run the paper's 13 configurations, or those of a TOML file; one per provider at "
+            "a time.",
+        ),
+    ] = None,
+    dry_run: DryRun = False,
+    **values: Any,
+) -> None:
     """Run a model on a dataset and store every response. Resumes an interrupted run.
 
     \b
@@ -53,11 +68,6 @@ def _run(*, suite: str | None = None, dry_run: bool = False, **values: Any) -> N
     missing ones. Exit code 3: questions are left without an answer.
     Ctrl-C stops sending requests and waits up to 20 seconds for those in flight; a second Ctrl-C
     exits at once. API keys are read from the environment or from ./.env.
-
-    Options:
-      suite (paper|FILE): Run the paper's 13 configurations, or those of a TOML file; one per
-        provider at a time.
-      dry_run: Only show requests, tokens and cost. Needs no API key.
     """
     from numbench.runner.suite import PAPER_SUITE, expand, is_sweep, paper_suite, suite_file
 
@@ -67,7 +77,7 @@ def _run(*, suite: str | None = None, dry_run: bool = False, **values: Any) -> N
             raise BadInput("--suite sets models and levels: omit --model and --reasoning")
     elif "model" not in given:
         raise BadInput("give --model NAME or --suite paper (see numbench run --help)")
-    swept = swept_values(RunSpec, given)
+    swept = swept_values(given)
     if suite is None and not is_sweep(swept):
         spec = RunSpec(**given, **{name: value for name, (value,) in swept.items()})
         _run_one(spec, dry_run)
@@ -90,7 +100,8 @@ def _run(*, suite: str | None = None, dry_run: bool = False, **values: Any) -> N
         _finish(given.get("out") or "results", reports)
 
 
-def _horizon(*, dry_run: bool = False, **values: Any) -> None:
+@takes_options_of(HorizonSpec)
+def horizon(*, dry_run: DryRun = False, **values: Any) -> None:
     """Measure up to which size of problem a model is correct.
 
     \b
@@ -121,14 +132,27 @@ def _horizon(*, dry_run: bool = False, **values: Any) -> None:
     Writes one run folder (--out), with rounds.jsonl (the questions of each round) beside the files
     of numbench run. The same command again resumes the measurement and never repeats an answered
     question. A smaller --precision, a larger --max-items or more --tasks continue it.
-
-    Options:
-      dry_run: Only show requests, tokens and cost. Needs no API key.
     """
     _run_one(HorizonSpec(**option_values(HorizonSpec, values)), dry_run)
 
 
-def _memory_test(*, margin: float = 3.0, dry_run: bool = False, **values: Any) -> None:
+@takes_options_of(RunSpec, omit={"dataset", "shard", "batch"})
+def memory_test(
+    *,
+    dataset: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME|FOLDER",
+            rich_help_panel="Questions",
+            help="The dataset that the model may know, made by numbench generate.",
+        ),
+    ] = "v1",
+    margin: Annotated[
+        float, option("POINTS", "Difference that the verdict `equivalent` excludes.")
+    ] = 3.0,
+    dry_run: DryRun = False,
+    **values: Any,
+) -> None:
     """Test with fresh questions whether a model knows a dataset.
 
     \b
@@ -141,18 +165,13 @@ def _memory_test(*, margin: float = 3.0, dry_run: bool = False, **values: Any) -
     seed are registered before the first question. They need a dataset of numbench generate.
     Writes one run folder for both sets of questions (--out). The same command again resumes the
     test. Exit code 3: questions are left without an answer.
-
-    Options:
-      dataset (NAME|FOLDER): The dataset that the model may know, made by numbench generate.
-      margin (POINTS): Difference that the verdict `equivalent` excludes.
-      dry_run: Only show requests, tokens and cost. Needs no API key.
     """
     from numbench.memory_test.registration import CERTIFICATE
     from numbench.memory_test.runs import plan_memory_test, run_memory_test
     from numbench.runner.planning import plan_table
     from numbench.scoring import is_correct
 
-    spec = RunSpec(**option_values(RunSpec, values) | {"dataset": values["dataset"]})
+    spec = RunSpec(**option_values(RunSpec, values), dataset=dataset)
     planned = plan_memory_test(spec, margin)
     console().print(plan_table(planned.members))
     print(planned.registration.rule.summary)
@@ -252,8 +271,3 @@ def exit_on_interrupt() -> Iterator[None]:
     except RunInterrupted as interruption:
         print_to_stderr(str(interruption))
         raise typer.Exit(130) from None
-
-
-run = command(_run, RunSpec, defaults={"model": None}, takes_lists=True)
-horizon = command(_horizon, HorizonSpec)
-memory_test = command(_memory_test, RunSpec, {"shard", "batch"}, {"dataset": "v1"})

@@ -4,19 +4,31 @@ from __future__ import annotations
 
 import shlex
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
-from numbench.cli.options import print_lines, print_to_stderr
+import typer
+
+from numbench.cli.options import Out, option, print_lines, print_to_stderr
 from numbench.errors import BadInput, NumbenchError
 
+Runs = Annotated[list[Path], typer.Argument(help="Run folders, or folders of runs.")]
 ExportTarget = Literal["inspect", "lm-eval", "huggingface"]
 
 
 def export(
-    source: list[str] | None = None,
+    source: Annotated[
+        list[str] | None,
+        typer.Argument(help="Run folders (inspect), or a dataset. [default: dataset v1]"),
+    ] = None,
     *,
-    to: ExportTarget,
-    out: Path,
+    to: Annotated[
+        ExportTarget,
+        typer.Option(
+            help="inspect: runs as Inspect logs. lm-eval: a dataset as lm-evaluation-harness "
+            "tasks. huggingface: a dataset as Hugging Face dataset and benchmark."
+        ),
+    ],
+    out: Out,
 ) -> None:
     """Write runs or a dataset in the format of another tool.
 
@@ -27,12 +39,6 @@ def export(
       numbench export --to huggingface --out hub v1
 
     Writes to --out, and ends with the command that uses the result.
-
-    Options:
-      source: Run folders (inspect), or a dataset. [default: dataset v1]
-      to: inspect: runs as Inspect logs. lm-eval: a dataset as lm-evaluation-harness tasks.
-        huggingface: a dataset as Hugging Face dataset and benchmark.
-      out (FOLDER): Folder to write.
     """
     from numbench.dataset.store import open_dataset
     from numbench.jsonl import check_output_folder
@@ -65,7 +71,13 @@ def export(
 
 
 def import_(
-    paths: list[Path], *, dataset: str | None = None, out: Path = Path("results/imported")
+    paths: Annotated[list[Path], typer.Argument(help="Logs, or folders of logs.")],
+    *,
+    dataset: Annotated[
+        str | None,
+        option("NAME|FOLDER", "The questions of the logs. [default: the dataset that a log names]"),
+    ] = None,
+    out: Out = Path("results/imported"),
 ) -> None:
     """Convert logs of Inspect to runs.
 
@@ -76,11 +88,6 @@ def import_(
 
     Logs must be of numbench's own task. What a log does not hold is unknown in the run. Writes one
     run folder per log.
-
-    Options:
-      paths: Logs, or folders of logs.
-      dataset (NAME|FOLDER): The questions of the logs. [default: the dataset that a log names]
-      out (FOLDER): Folder to write.
     """
     from numbench.ecosystem.inspect_import import import_logs
 
@@ -89,7 +96,19 @@ def import_(
     print(f"next: numbench report {out}")
 
 
-def verify(runs: list[Path], *, repair: bool = False, complete: bool = False) -> None:
+def verify(
+    runs: Runs,
+    *,
+    repair: Annotated[
+        bool, typer.Option("--repair", help="Keep every readable line, and back up the original.")
+    ] = False,
+    complete: Annotated[
+        bool,
+        typer.Option(
+            "--complete", help="Fail for runs that do not answer 99% of each task of their dataset."
+        ),
+    ] = False,
+) -> None:
     """Check that runs are complete, intact and plausible.
 
     Checks every line of the journal, the hashes of questions and prompts, that questions are
@@ -104,11 +123,6 @@ def verify(runs: list[Path], *, repair: bool = False, complete: bool = False) ->
 
     With --repair, only damaged lines are repaired; the run requests again what is lost.
     Writes no files without --repair.
-
-    Options:
-      runs: Run folders, or folders of runs.
-      repair: Keep every readable line, and back up the original.
-      complete: Fail for runs that do not answer 99% of each task of their dataset.
     """
     if repair:
         if complete:
@@ -139,11 +153,20 @@ def _repair(run: Path) -> None:
 
 
 def leaderboard(
-    runs: list[Path],
+    runs: Runs,
     *,
-    published: bool = True,
-    out: Path = Path("leaderboard"),
-    repository: str | None = None,
+    published: Annotated[
+        bool,
+        typer.Option(
+            show_default=False,
+            help="Also show the paper's published scores, if all runs are on its questions or v1. "
+            "[default: yes]",
+        ),
+    ] = True,
+    out: Annotated[Path, option("FOLDER", "Folder to write: new, or an earlier site.")] = Path(
+        "leaderboard"
+    ),
+    repository: Annotated[str | None, option("URL", "Where runs are submitted; linked.")] = None,
 ) -> None:
     """Write a leaderboard: a static web site of runs.
 
@@ -157,22 +180,11 @@ def leaderboard(
     Writes to --out: index.html, about.html, a page per run, and data/ (report.json,
     scores.parquet, tables as CSV, checksums of the run folders). The pages need no server, no
     script and no other host.
-
-    Options:
-      runs: Run folders, or folders of runs.
-      published: Also show the paper's published scores, if all runs are on its questions or v1.
-        [default: yes]
-      out (FOLDER): Folder to write: new, or an earlier site.
-      repository (URL): Where runs are submitted; linked.
     """
     from numbench.leaderboard import write_leaderboard
 
     site = write_leaderboard(
-        runs,
-        out,
-        published=published,
-        on_progress=print_to_stderr,
-        repository=repository,
+        runs, out, published=published, on_progress=print_to_stderr, repository=repository
     )
     print(f"{site.out}: {_count(site.runs, 'run') if site.runs else 'no runs yet'}, ", end="")
     print(f"{site.pages} pages")

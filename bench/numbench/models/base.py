@@ -41,10 +41,10 @@ class Server:
     of the provider.
     """
 
-    base_url: str | None = None
+    base_url: str | None = field(default=None, repr=False)
     api: Api = "chat"
     api_key_env: str | None = None
-    headers: Mapping[str, str] = field(default_factory=dict)
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
     stream: bool | None = None
 
 
@@ -76,7 +76,7 @@ class RequestSettings:
     request: dict[str, object] = field(default_factory=dict)
     seed: int | None = None
     timeout: float = DEFAULT_TIMEOUT_SECONDS
-    params: dict[str, object] = field(default_factory=dict)
+    params: dict[str, object] = field(default_factory=dict, repr=False)
 
 
 class Request(NamedTuple):

@@ -26,7 +26,7 @@ from numbench.models.json_fields import InvalidJson, WebPage
 from numbench.models.providers import ModelTarget
 from numbench.models.reply_words import pattern
 from numbench.records import Completion
-from numbench.secrets import known_secrets
+from numbench.secrets import known_secrets, named_secrets
 
 _REFUSING_STATUSES = (400, 404, 405, 415, 422, 501)
 """Statuses with which a server may refuse to stream."""
@@ -114,7 +114,7 @@ class HostedModel(HostedServer):
             completion = failed_completion(web_page_failure(page))
         except (InvalidJson, RecursionError) as problem:
             completion = failed_completion(unreadable_failure(problem))
-        return sanitize_completion(completion, self._secrets)
+        return sanitize_completion(completion, (*self._secrets, *named_secrets(settings.params)))
 
     def _completion(self, reply: Reply, max_tokens: int | None) -> Completion:
         """Return the completion in a response. Raises InvalidJson if there is none."""

@@ -29,7 +29,7 @@ from numbench.models.json_fields import (
 from numbench.models.prices import find_facts
 from numbench.models.providers import ModelTarget, ProviderPlugin
 from numbench.records import Completion, Usage
-from numbench.secrets import known_secrets
+from numbench.secrets import known_secrets, named_secrets
 
 _WIRES = {"choices": "chat", "output": "responses", "content": "messages", "candidates": "gemini"}
 """The field of a provider's response that tells its format."""
@@ -77,6 +77,7 @@ class LiteLLMModel:
         import openai
 
         body, details = self.request_body(messages, settings), dict[str, object]()
+        secrets = (*self._secrets, *named_secrets(settings.params))
         try:
             async with asyncio.timeout(settings.timeout):
                 response = await self._litellm.acompletion(
@@ -92,7 +93,7 @@ class LiteLLMModel:
             fields = {"provider": self._provider} | response.model_dump()
             reported = reported_usage(details.get("original_response"))
             completion = FORMATS["chat"].parse(fields, settings.max_tokens, reported)
-            return failures.sanitize_completion(completion, self._secrets)
+            return failures.sanitize_completion(completion, secrets)
         except TimeoutError:
             failure = failures.timeout_failure(settings.timeout)
         except openai.APIError as error:
@@ -111,7 +112,7 @@ class LiteLLMModel:
             if not details:
                 raise
             failure = failures.unreadable_failure(f"litellm cannot read the response: {error}")
-        return failures.sanitize_completion(failures.failed_completion(failure), self._secrets)
+        return failures.sanitize_completion(failures.failed_completion(failure), secrets)
 
     async def close(self) -> None:
         """Close litellm's connections."""

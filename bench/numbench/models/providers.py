@@ -53,10 +53,10 @@ class ModelTarget:
 
     name: str
     served_name: str
-    key: str | None = None
-    base_url: str | None = None
+    key: str | None = field(default=None, repr=False)
+    base_url: str | None = field(default=None, repr=False)
     api: Api = "chat"
-    headers: Mapping[str, str] = field(default_factory=dict)
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
     stream: bool | None = None
 
 

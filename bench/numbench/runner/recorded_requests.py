@@ -21,7 +21,7 @@ from numbench.models import Model
 from numbench.models.base import ModelWithBodies
 from numbench.records import Item, ItemSample, RecordedRequest
 from numbench.runner.resolution import ResolvedRun
-from numbench.secrets import known_secrets, mask_secrets
+from numbench.secrets import mask_json
 
 _QUESTION = "{question}"
 """What stands for the question in what is hashed."""
@@ -49,7 +49,11 @@ def with_requests(
     """
     if not resolved.description.provider.inspects_requests:
         return resolved, {}
-    assert isinstance(model, ModelWithBodies), "inspects_requests promises `request_body`"
+    if not isinstance(model, ModelWithBodies):
+        raise BadInput(
+            f"{resolved.spec.model}: its provider declares `inspects_requests`, but its model has "
+            "no `request_body`"
+        )
     # Truncated answers may be requested again with another limit than that of the run.
     limit: Any = resolved.info.settings["max_tokens"]
     previewed = replace(resolved, settings=replace(resolved.settings, max_tokens=limit))
@@ -63,7 +67,7 @@ def with_requests(
             body = body_of(items[0])
             shape = body_of(msgspec.structs.replace(items[0], prompt=_QUESTION))
             requests[task] = RecordedRequest(
-                task=task, item_id=items[0].id, sha256=_sha256(shape), body=_masked(body)
+                task=task, item_id=items[0].id, sha256=_sha256(shape), body=mask_json(body)
             )
     hashes = {task: request.sha256 for task, request in requests.items()}
     info = msgspec.structs.replace(resolved.info, requests=hashes)
@@ -108,9 +112,3 @@ def _without_varying(node: object) -> Any:
     if isinstance(node, list | tuple):
         return [_without_varying(value) for value in node]
     return node
-
-
-def _masked(body: object) -> Any:
-    """Return a JSON value without the secrets of the environment."""
-    text = msgspec.json.encode(body).decode()
-    return msgspec.json.decode(mask_secrets(text, known_secrets()).encode())

@@ -36,16 +36,10 @@ from numbench.models import (
 from numbench.models.prices import Price, find_price, with_cost
 from numbench.records import PAPER, Completion, HorizonInfo, Item, ItemSample, RunInfo, parse_shard
 from numbench.runner.few_shot import Examples, examples, examples_sha256, messages_before
-from numbench.runner.spec import (
-    SMALLEST_MAX_SIZE,
-    HorizonSpec,
-    RunSpec,
-    check_params,
-    given_options,
-    option_name,
-    options_of,
-    recorded_headers,
-)
+from numbench.runner.options import given_options, option_name, options_of
+from numbench.runner.request_options import check_params, recorded_headers
+from numbench.runner.spec import SMALLEST_MAX_SIZE, HorizonSpec, RunSpec
+from numbench.secrets import mask_json
 from numbench.tasks import SCALED_TASKS, TASKS, check_task_name
 from numbench.transforms import NO_TRANSFORM, Variant, open_variant
 
@@ -195,7 +189,7 @@ def resolve(spec: RunSpec, description: ModelDescription) -> ResolvedRun:
     changes = {
         each.name: value
         for each in options_of(RunSpec)
-        if each.metadata["is_setting"] and (value := getattr(spec, each.name)) is not None
+        if each.option.is_setting and (value := getattr(spec, each.name)) is not None
     }
     settings = replace(description.settings, **changes)
     sizes: Mapping[str, tuple[int, ...]] = {}
@@ -300,6 +294,7 @@ def _recorded_settings(
     for name in ("answer_kind", "timeout"):
         # These belong to a single request, not to the run.
         del recorded[name]
+    recorded["params"] = mask_json(settings.params)
     if not settings.params:
         del recorded["params"]
     if spec.headers:
@@ -307,7 +302,7 @@ def _recorded_settings(
     recorded |= {
         each.name: value
         for each in options_of(RunSpec)
-        if each.metadata["is_recorded"] and (value := getattr(spec, each.name)) != each.default
+        if each.option.is_recorded and (value := getattr(spec, each.name)) != each.default
     }
     if shown:
         recorded["few_shot_sha256"] = examples_sha256(shown)

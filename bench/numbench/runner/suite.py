@@ -14,24 +14,22 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
 from numbench.dataset.store import open_dataset
 from numbench.errors import BadInput, NumbenchError
-from numbench.jsonl import decode_error_message
 from numbench.models.catalogue import bundled_model, levels_of_model
 from numbench.models.facts import catalogue_path
 from numbench.runner.active_run import ActiveRun, CostLimitReached, LimitReached, RunInterrupted
 from numbench.runner.budget import Budget
 from numbench.runner.estimates import published_configurations
 from numbench.runner.execution import open_run, run_to_end
+from numbench.runner.options import option_name, options_of
 from numbench.runner.planning import Plan, missing_keys, plan
 from numbench.runner.prepare import PreparedRun
 from numbench.runner.progress import RunReport, ScoreCallback
 from numbench.runner.progress_display import show_progress
 from numbench.runner.resolution import describe, folder_name
 from numbench.runner.retrying import DEFAULT_POLICY, RetryPolicy
-from numbench.runner.spec import RunSpec, convert_option, options_of
+from numbench.runner.spec import RunSpec
 from numbench.runner.throttle import RequestPacer
 from numbench.signals import stop_on_signals
 from numbench.tasks.prompts import expand_prompt_names
@@ -137,20 +135,17 @@ def suite_file(
 
 def _values(key: str, value: object) -> list[Any]:
     """Return the values of an option in a suite file, where a list gives several."""
-    fields = {each.name: each for each in options_of(RunSpec) if each.name not in _OF_SUITE}
+    options = {each.name: each for each in options_of(RunSpec) if each.name not in _OF_SUITE}
     if key in _OF_SUITE:
-        raise BadInput(f"{key} is for the whole suite: give --{key.replace('_', '-')}")
-    if key not in fields:
-        raise BadInput(f"unknown option {key!r}: use {', '.join(fields)} or name")
+        raise BadInput(f"{key} is for the whole suite: give {option_name(key)}")
+    if key not in options:
+        raise BadInput(f"unknown option {key!r}: use {', '.join(options)} or name")
     try:
-        try:
-            return [convert_option(fields[key], value)]
-        except msgspec.ValidationError:
-            if not value or not isinstance(value, list):
-                raise
-            return [convert_option(fields[key], each) for each in value]
-    except msgspec.ValidationError as error:
-        raise BadInput(f"{key}: {decode_error_message(error)}") from error
+        return [options[key].convert(value)]
+    except BadInput:
+        if not value or not isinstance(value, list):
+            raise
+        return [options[key].convert(each) for each in value]
 
 
 def _check_folders(specs: Sequence[RunSpec]) -> None:

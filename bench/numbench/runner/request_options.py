@@ -1,0 +1,150 @@
+"""HTTP headers and parameters that the user adds to every request."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+import msgspec
+
+from numbench.errors import BadInput
+
+_ADVICE = {
+    "maxtokens maxcompletiontokens maxoutputtokens": "use --max-tokens",
+    "model": "use --model",
+    "n candidatecount bestof": "use --samples",
+    "seed": "use --seed",
+    "responsemimetype responsejsonschema responseformat responseschema": "use --structured or "
+    "--no-structured",
+    "temperature": "use --temperature",
+    "background contents input instructions messages prompt stream streamoptions system "
+    "systeminstruction": "numbench sets this parameter; omit it",
+}
+"""What to do instead of some parameters, by their names in lower case without underscores."""
+
+_OWN_HEADERS = {"accept-encoding", "anthropic-version", "connection", "content-length"} | {
+    "content-type", "host", "transfer-encoding"
+}  # fmt: skip
+_PUBLIC_HEADERS = {"anthropic-beta", "openai-beta"}
+"""Headers that change what an API does, and whose values are no secrets."""
+
+
+def parse_params(texts: str | Iterable[str]) -> dict[str, object]:
+    """Return the nested parameters of `KEY=VALUE` texts, whose keys are nested by dots.
+
+    Values are JSON; a single word needs no quotes. Raises BadInput for a malformed text, or for
+    two that contradict each other. The message does not contain the value.
+    """
+    params: dict[str, object] = {}
+    for text in _texts("--param", texts):
+        key, separator, value = text.partition("=")
+        *parents, name = key.strip().split(".")
+        if not separator or not name or not all(parents):
+            raise BadInput("--param: give KEY=VALUE, for example top_k=20 or a.b=true")
+        target: Any = params
+        for parent in parents:
+            target = target.setdefault(parent, {})
+            if not isinstance(target, dict):
+                raise BadInput(f"--param {key}: {parent} has a value already; give one of them")
+        if name in target:
+            raise BadInput(f"--param {key} is given twice; give it once")
+        try:
+            target[name] = msgspec.json.decode(value.strip())
+        except msgspec.DecodeError:
+            if not re.fullmatch(r"[A-Za-z_][\w./:@+-]*", value.strip()):
+                raise BadInput(
+                    f"--param {key}: the value is not JSON; quote a text: {key}='\"…\"'"
+                ) from None
+            target[name] = value.strip()
+    return params
+
+
+def parse_headers(texts: str | Iterable[str]) -> dict[str, str]:
+    """Return the headers of `NAME=VALUE` texts.
+
+    Raises BadInput for a malformed text. The message does not contain the value.
+    """
+    headers: dict[str, str] = {}
+    for text in _texts("--header", texts):
+        name, separator, value = text.partition("=")
+        if not separator:
+            raise BadInput("--header: give NAME=VALUE")
+        if name.strip().lower() in map(str.lower, headers):
+            raise BadInput(f"--header {name.strip()} is given twice; give it once")
+        headers[name.strip()] = value.strip()
+    return headers
+
+
+def _texts(option: str, texts: str | Iterable[object]) -> Iterator[str]:
+    for text in [texts] if isinstance(texts, str) else texts:
+        if not isinstance(text, str):
+            raise BadInput(f"{option}: give a mapping, or texts")
+        yield text
+
+
+def check_headers(headers: Mapping[str, str]) -> None:
+    """Raise BadInput for a header that cannot be sent. The message does not contain its value."""
+    for name, value in headers.items():
+        if not re.fullmatch(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+", name):
+            raise BadInput(f"--header {name!r}: not the name of a header, such as X-Title")
+        if name.lower() in _OWN_HEADERS:
+            raise BadInput(f"--header {name}: numbench sets this header; omit it")
+        if not (value.isascii() and value.isprintable() and value):
+            raise BadInput(
+                f"--header {name}: the value is empty or has a character that no header can carry"
+            )
+
+
+def recorded_headers(headers: Mapping[str, str]) -> list[str]:
+    """Return what identifies the headers of a run: their names, and values that are no secrets.
+
+    No hash of the others either: a short secret could be guessed from it.
+    """
+    return sorted(
+        f"{name}={value}" if name.lower() in _PUBLIC_HEADERS else name
+        for name, value in headers.items()
+    )
+
+
+def check_params(params: Mapping[str, object], level_request: Mapping[str, object]) -> None:
+    """Raise BadInput for parameters that an option sets, or that are no JSON.
+
+    level_request: the parameters of the reasoning level, which `params` must not contradict.
+    """
+    try:
+        json.dumps(params, allow_nan=False)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise BadInput(f"--param: not a JSON value: {error}") from None
+    level_names = {_folded(path[-1]) for path in _paths(level_request)}
+    if "reasoningeffort" in level_names:
+        level_names.add("effort")
+    for path in _paths(params):
+        key, names = ".".join(path), list(map(_folded, path))
+        if not all(path):
+            raise BadInput(f"--param {key!r}: names are texts that are not empty")
+        # The fields of this object are parameters like those at the top level.
+        name = names[1] if names[0] == "generationconfig" and len(names) > 1 else names[0]
+        if names[:2] == ["text", "format"]:
+            name = "responseformat"
+        for refused, advice in _ADVICE.items():
+            if name in refused.split():
+                raise BadInput(f"--param {key}: {advice}")
+        if names[-1] in level_names:
+            raise BadInput(
+                f"--param {key}: --reasoning sets it; omit one of them (without --reasoning, a "
+                "route has the level 'default')"
+            )
+
+
+def _paths(node: Mapping[str, object], path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+    for name, value in node.items():
+        if isinstance(value, Mapping) and value:
+            yield from _paths(value, (*path, str(name)))
+        else:
+            yield (*path, str(name))
+
+
+def _folded(name: str) -> str:
+    return name.replace("_", "").lower()
