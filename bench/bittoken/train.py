@@ -16,7 +16,6 @@ import msgspec
 import numpy as np
 import torch
 from filelock import FileLock, Timeout
-from matplotlib.figure import Figure
 
 from bittoken.checkpoint import save_checkpoint
 from bittoken.data import Batch, TrainingData
@@ -31,7 +30,7 @@ from bittoken.tokens import Samples, Vocabulary, read_text_tokens
 from numbench._version import __version__
 from numbench.errors import BadInput, NumbenchError
 from numbench.jsonl import encode, read_json, read_lines, write_atomically, write_json
-from numbench.plot_style import FULL_WIDTH, PALETTE, plot_style, render_figure
+from numbench.plot_style import FULL_WIDTH, PALETTE, Figure, plot_style, render_figure
 
 RECIPE_FILE, METRICS_FILE, FIGURE_FILE = "recipe.json", "metrics.jsonl", "scores.png"
 CHECKPOINT_FOLDER, STATE_FILE, TOKENIZER_FILE = "checkpoint", "state.pt", "tokenizer.json"

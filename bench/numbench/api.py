@@ -16,6 +16,7 @@ from numbench.dataset.generate import FileProgress
 from numbench.dataset.generate import generate as generate_dataset
 from numbench.dataset.settings import DatasetSettings, parse_numbers, parse_tasks
 from numbench.dataset.store import Dataset, open_dataset
+from numbench.errors import BadInput, NumbenchError
 from numbench.horizon.estimate import TaskHorizon
 from numbench.records import ProtocolName
 from numbench.runner import HorizonSpec, Plan, RunReport, RunSpec
@@ -23,6 +24,8 @@ from numbench.runner import arun as run_async
 from numbench.runner import plan as plan_run
 from numbench.runner import run as run_sync
 from numbench.runner.options import field_docs, options_of
+from numbench.runner.spec import listed_values
+from numbench.runner.spec import parse_tasks as task_names
 from numbench.scoring import ScoredRun, is_correct, score_run
 from numbench.scoring.horizon_outcomes import read_horizons
 
@@ -64,7 +67,7 @@ def generate(
     limits = parse_numbers(numbers)
     settings = DatasetSettings(
         name=name,
-        tasks=parse_tasks([tasks] if isinstance(tasks, str) else tasks, limits),
+        tasks=parse_tasks(tasks.split(",") if isinstance(tasks, str) else tasks, limits),
         split=split,
         size=size,
         seed=seed,
@@ -121,13 +124,13 @@ def run(spec: RunSpec) -> RunReport:
     is full, and CostLimitReached, TimeLimitReached or RunInterrupted (`numbench.runner`) if the run
     stops early; all that was answered is kept.
     """
-    return run_sync(spec, is_correct)
+    return _answered(run_sync(spec, is_correct))
 
 
 @_takes(RunSpec)
 async def arun(spec: RunSpec) -> RunReport:
-    """Do what `run` does, in the running event loop."""
-    return await run_async(spec, is_correct)
+    """Run a model as `run` does, in the running event loop."""
+    return _answered(await run_async(spec, is_correct))
 
 
 @_takes(RunSpec)
@@ -149,7 +152,7 @@ def measure_horizons(spec: HorizonSpec) -> RunReport:
     its `samples` that are correct. The same call resumes an interrupted measurement; one with
     another `precision`, `max_items` or further `tasks` continues it. Errors are those of `run`.
     """
-    return run_sync(spec, is_correct)
+    return _answered(run_sync(spec, is_correct))
 
 
 @checked
@@ -168,19 +171,22 @@ def report(
     protocol: ProtocolName = "exact",
     references: bool = True,
     out: PathLike = "results/report",
-    formats: Iterable[str] = ("svg",),
+    formats: Iterable[str] | str = ("svg",),
     on_progress: Callable[[str], None] = lambda _: None,
 ) -> "ReportResult":
     """Score runs and write tables, figures, `scores.parquet`, `report.json` and `report.html`.
 
     `runs` are run folders or folders that contain some; None means all under `results/` except for
     the demo's, unless there are no others. With `references`, runs on the dataset `paper` are
-    compared with the published configurations. `formats` of the figures: svg, png, pdf. Raises
-    BadInput for another format, if there is no run, or if one cannot be read.
+    compared with the published configurations. `formats` of the figures: svg, png, pdf; a list, or
+    text like "svg,pdf". Raises BadInput for another format, or if a run cannot be read.
     """
     from numbench.reporting.build import report as write_report
 
-    return write_report(_paths(runs), protocol, references, Path(out), tuple(formats), on_progress)
+    if runs is not None and not _paths(runs):
+        raise BadInput("there is no run to report: name at least one run folder")
+    figures = listed_values(formats) if isinstance(formats, str) else tuple(formats)
+    return write_report(_paths(runs), protocol, references, Path(out), figures, on_progress)
 
 
 @checked
@@ -237,25 +243,30 @@ def show(
     run: PathLike,
     *,
     wrong: bool = False,
-    tasks: Sequence[str] | None = None,
-    kinds: Sequence[str] | None = None,
+    tasks: Sequence[str] | str | None = None,
+    kinds: Sequence[str] | str | None = None,
     difficulty: tuple[int, int] | None = None,
-    items: Sequence[str] | None = None,
+    items: Sequence[str] | str | None = None,
     limit: int | None = None,
     protocol: ProtocolName = "exact",
 ) -> None:
     """Print items of a run: question, exact answer, response, and the first wrong digit.
 
     `kinds` are the error kinds of docs/scoring.md, `difficulty` is the lowest and highest δ,
-    `items` are item ids or beginnings of them, and `limit` counts items per task. Raises BadInput
-    if the folder contains no run, or for an unknown task or kind.
+    `items` are item ids or beginnings of them, and `limit` counts items per task; lists may be text
+    like "mean,std". Raises BadInput if the folder contains no run, or for an unknown task or kind.
     """
     from numbench.item_view import ItemFilter, show_items
+    from numbench.reporting.regression import run_folder
     from numbench.safe_console import SafeConsole
 
+    tasks = task_names(tasks) if isinstance(tasks, str) else tasks
+    kinds, items = (
+        listed_values(each) if isinstance(each, str) else each for each in (kinds, items)
+    )
     item_filter = ItemFilter(tasks, wrong, kinds, difficulty, items, limit)
     console = SafeConsole()
-    for text in show_items(Path(run), item_filter, protocol):
+    for text in show_items(run_folder(Path(run)), item_filter, protocol):
         console.print(text, soft_wrap=True)
 
 
@@ -268,6 +279,13 @@ def audit(source: PathLike) -> "AuditResult":
     from numbench.dataset.audit import audit as audit_labels
 
     return audit_labels(source)
+
+
+def _answered(report: RunReport) -> RunReport:
+    """Return the report of a run. Raises NumbenchError if nothing was answered."""
+    if report.failure:
+        raise NumbenchError(report.failure)
+    return report
 
 
 def _paths(runs: PathLike | Iterable[PathLike] | None) -> list[Path] | None:

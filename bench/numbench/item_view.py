@@ -47,6 +47,10 @@ def show_items(
 
     Raises BadInput if the folder is not a run, or for an unknown task or kind.
     """
+    if item_filter.limit is not None and item_filter.limit < 1:
+        raise BadInput(f"--limit {item_filter.limit}: give 1 or more")
+    if (low_high := item_filter.difficulty) and low_high[0] > low_high[1]:
+        raise BadInput("--difficulty {} {}: give the smaller number first".format(*low_high))
     for kind in item_filter.kinds or ():
         if kind not in _DISPLAY:
             raise BadInput(f"unknown kind {kind!r}: use {', '.join(_DISPLAY)}")

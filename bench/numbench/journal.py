@@ -219,6 +219,7 @@ def resumed_info(folder: Path, info: RunInfo) -> RunInfo:
         stored = jsonl.read_json(folder / INFO, RunInfo)
         check_resumable(folder, stored, info)
         return merge_run_info(folder, stored, info)
+    jsonl.check_output_folder(folder, RESPONSES)
     if (folder / RESPONSES).exists():
         raise BadInput(
             f"{folder}: {RESPONSES} without {INFO}, so the model of these answers is unknown; "

@@ -85,8 +85,11 @@ def write_atomically(path: Path, data: bytes | Iterable[bytes], mode: int = 0o64
             os.fsync(file.fileno())
         os.chmod(temporary, mode)
         os.replace(temporary, path)
-    except BaseException:
+    except BaseException as error:
         os.unlink(temporary)
+        if isinstance(error, OSError):
+            # A full disk names no file.
+            error.filename = str(path)
         raise
     sync_folder(path.parent)
 
@@ -138,13 +141,19 @@ def _describe_type(names: str) -> str:
     return " or ".join(_TYPE_NAMES.get(name, name) for name in names.split(" | "))
 
 
-def check_output_folder(out: Path) -> None:
-    """Raise BadInput if `out` cannot be a folder, because it or a folder above it is a file."""
+def check_output_folder(out: Path, *own: str) -> None:
+    """Raise BadInput unless a command may write to the folder `out`.
+
+    It or a folder above it may be a file. With `own`, the names of what the command writes, the
+    folder may have other files only beside one of these; hidden files do not count.
+    """
     for path in (out, *out.parents):
-        if path.is_dir():
-            return
-        if path.exists():
+        if path.exists() and not path.is_dir():
             raise BadInput(f"{path} is a file; --out names a folder")
+    if not own or not out.is_dir() or any((out / name).exists() for name in own):
+        return
+    if any(not path.name.startswith(".") for path in out.iterdir()):
+        raise BadInput(f"{out} has files that numbench did not write; choose another --out")
 
 
 DISK_FULL = (errno.ENOSPC, errno.EDQUOT)

@@ -3,18 +3,29 @@
 from __future__ import annotations
 
 import io
+import os
+import sys
 import warnings
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Literal, NamedTuple, get_args
 
-import matplotlib
+try:
+    # A notebook names its backend to its child processes, whose environment may lack it.
+    _backend = None if "matplotlib" in sys.modules else os.environ.pop("MPLBACKEND", None)
+    import matplotlib
+finally:
+    if _backend is not None:
+        os.environ["MPLBACKEND"] = _backend
+        with suppress(ValueError):
+            matplotlib.rcParams["backend"] = _backend
+
 from matplotlib import rc_params_from_file
 from matplotlib.backend_bases import get_registered_canvas_class
 from matplotlib.colors import to_hex, to_rgb
-from matplotlib.figure import Figure
+from matplotlib.figure import Figure as Figure
 
 from numbench.errors import BadInput
 

@@ -90,13 +90,25 @@ def verify(
             scored_runs.append(scored)
         except BadInput as fault:
             findings[folder].append(Finding("error", "content", str(fault)))
-    for outcome in find_outcomes(scored_runs):
-        severity: Severity = "ok" if outcome.verdict == "equivalent" else "warning"
-        text = f"verdict: {outcome.verdict}" if outcome.verdict else f"no verdict: {outcome.reason}"
+    for parent in dict.fromkeys(run.path.parent for run in scored_runs):
+        finding = _memory_test([run for run in scored_runs if run.path.parent == parent])
         for folder in folders:
-            if folder.parent == outcome.folder:
-                findings[folder].append(Finding(severity, "memory test", text))
+            if finding and folder.parent == parent:
+                findings[folder].append(finding)
     return [Verification(folder, tuple(findings[folder])) for folder in folders]
+
+
+def _memory_test(runs: Sequence[ScoredRun]) -> Finding | None:
+    """Return the verdict of the memory test whose runs these are, None if there is none."""
+    try:
+        for outcome in find_outcomes(runs):
+            severity: Severity = "ok" if outcome.verdict == "equivalent" else "warning"
+            verdict = outcome.verdict
+            text = f"verdict: {verdict}" if verdict else f"no verdict: {outcome.reason}"
+            return Finding(severity, "memory test", text)
+    except BadInput as fault:
+        return Finding("error", "memory test", str(fault))
+    return None
 
 
 def _files(folder: Path) -> Results:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from io import TextIOWrapper
 from typing import Annotated, NoReturn
 
@@ -102,7 +102,7 @@ def run_app(app: typer.Typer, program: str) -> NoReturn:
     try:
         code = app(arguments or ["--help"], prog_name=program, standalone_mode=False)
     except _UsageError as error:
-        _exit_with_error(program, _usage_message(error, program), 2)
+        _exit_with_error(program, _usage_message(error, [program, *arguments[:1]]), 2)
     except (typer.Abort, KeyboardInterrupt):
         if debug:
             raise
@@ -124,12 +124,14 @@ def run_app(app: typer.Typer, program: str) -> NoReturn:
     sys.exit(code or 0)
 
 
-def _usage_message(error: Exception, program: str) -> str:
+def _usage_message(error: Exception, called: Sequence[str]) -> str:
     context = getattr(error, "ctx", None)
-    command = context.command_path if context else program
+    command = context.command_path if context else " ".join(called)
     message: str = error.format_message()  # type: ignore[attr-defined]
-    for expected, advice in (("integer", "a whole number"), ("number", "a number")):
-        message = re.sub(rf"Input should be a valid {expected}.*", f"give {advice}", message)
+    for expected, advice in (("integer", "a whole number"), ("number|float", "a number")):
+        known = rf"(Input should be a|'.*' is not a) valid ({expected}).*"
+        message = re.sub(known, f"give {advice}", message)
+    message = message.replace("Value error, ", "")
     return f"{' '.join(message.split()).rstrip('.')} (see {command} --help)"
 
 

@@ -64,6 +64,7 @@ def _models_table(pattern: str) -> RenderableType:
         (find_provider(name.partition("/")[0]) is None, name) for name in load_model_map().models
     )
     known = [f"litellm/{name}" if is_foreign else name for is_foreign, name in routes]
+    known += [route for plugin in all_providers() for route in plugin.routes]
     matching = [route for route in known if pattern and _matches(route, pattern)]
     if not (names or matching):
         raise BadInput(f"no model matches {pattern!r}: try a shorter part of its name")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -230,7 +230,7 @@ def _print_horizons(folder: Path) -> None:
 
 
 def print_run_report(report: RunReport, can_retry_errors: bool = True) -> None:
-    """Print the result of a run. Raises NumbenchError if nothing was answered.
+    """Print the result of a run.
 
     can_retry_errors: whether the command has an option for that.
     """
@@ -241,7 +241,7 @@ def print_run_report(report: RunReport, can_retry_errors: bool = True) -> None:
     print(f"{report.path}: {counts}, {report.errors:,} failed{billed}")
     for warning in report.warnings:
         print_to_stderr(f"warning: {report.path}: {warning}")
-    if not report.errors:
+    if not report.errors or report.failure:
         return
     hints = []
     if report.errors > report.permanent_errors:
@@ -249,13 +249,16 @@ def print_run_report(report: RunReport, can_retry_errors: bool = True) -> None:
     if report.permanent_errors and can_retry_errors:
         hints.append("add --retry error to retry permanent failures")
     message = "; ".join(filter(None, [f"last failure: {report.last_error}", ", ".join(hints)]))
-    if report.has_failed:
-        raise NumbenchError(f"{report.path}: nothing was answered; {message}")
     print_to_stderr(message)
 
 
-def _finish(folder: object, reports: Iterable[RunReport]) -> None:
-    """End a command; with exit code 3 if a question of its runs has no answer."""
+def _finish(folder: object, reports: Sequence[RunReport]) -> None:
+    """End a command; with exit code 3 if a question of its runs has no answer.
+
+    Raises NumbenchError if a run failed.
+    """
+    if failures := [report.failure for report in reports if report.failure]:
+        raise NumbenchError("; ".join(failures))
     print(f"next: numbench report {folder}")
     if any(report.unanswered for report in reports):
         raise typer.Exit(INCOMPLETE)

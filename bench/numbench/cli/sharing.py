@@ -49,6 +49,8 @@ def export(
 
         if not source:
             raise BadInput("--to inspect exports runs: name a run folder, or a folder of runs")
+        if missing := [each for each in source if not Path(each).exists()]:
+            raise BadInput(f"{missing[0]} is not a folder of runs, which --to inspect exports")
         print_lines(*export_runs(list(map(Path, source)), out))
         print(f"next: inspect view --log-dir {out}")
         return
@@ -149,7 +151,8 @@ def _repair(run: Path) -> None:
     for damage in state.damage:
         item = f" (question {damage.item_id})" if damage.item_id else ""
         print_lines(f"{damage.path}, line {damage.line}{item}: lost: {damage.reason}")
-    print(f"{run}: {state.responses} responses, {len(state.damage)} lines repaired")
+    repaired = f"{_count(len(state.damage), 'line')} repaired"
+    print(f"{run}: {_count(state.responses, 'response')}, {repaired}")
 
 
 def leaderboard(
@@ -187,7 +190,7 @@ def leaderboard(
         runs, out, published=published, on_progress=print_to_stderr, repository=repository
     )
     print(f"{site.out}: {_count(site.runs, 'run') if site.runs else 'no runs yet'}, ", end="")
-    print(f"{site.pages} pages")
+    print(_count(site.pages, "page"))
     if site.incomplete:
         verb = "is" if len(site.incomplete) == 1 else "are"
         names = ", ".join(site.incomplete)

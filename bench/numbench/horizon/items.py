@@ -23,7 +23,8 @@ GENERATOR_VERSION = "numbench-scaled 1"
 
 DATASET_NAME = "horizon"
 
-_ID = re.compile(r"([a-z0-9_]+)-([1-9]\d{0,4})-(0|[1-9]\d{0,6})")
+# Items are generated up to the largest number: four digits bound their work.
+_ID = re.compile(r"([a-z0-9_]+)-([1-9]\d{0,4})-(0|[1-9]\d{0,3})", re.ASCII)
 
 
 class ItemAddress(NamedTuple):
@@ -42,7 +43,8 @@ class ItemAddress(NamedTuple):
 def parse_id(item_id: str) -> ItemAddress:
     """Return the address that an id names. Raises ValueError for other ids."""
     match = _ID.fullmatch(item_id)
-    if match is None or match[1] not in SCALED_TASKS:
+    axis = TASKS[match[1]].sizes if match and match[1] in SCALED_TASKS else None
+    if match is None or axis is None or int(match[2]) > axis.maximum:
         raise ValueError(f"{item_id[:80]!r} is not the id of an item of a horizon measurement")
     return ItemAddress(match[1], int(match[2]), int(match[3]))
 

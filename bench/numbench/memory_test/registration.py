@@ -140,7 +140,11 @@ def find_fault(registration: Registration, frozen: Dataset, fresh: Dataset) -> s
         return "the fresh questions are not the registered ones"
     if registration.versions.get("generator") != GENERATOR_VERSION:
         return None
-    if fresh_items(frozen, registration.tasks, int(registration.seed, 16)) != fresh.by_task:
+    try:
+        seed = int(registration.seed, 16)
+    except ValueError:
+        return "the revealed seed is not a hexadecimal number"
+    if fresh_items(frozen, registration.tasks, seed) != fresh.by_task:
         return "the revealed seed gives other questions than the registered ones"
     return None
 

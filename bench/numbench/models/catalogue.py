@@ -122,7 +122,8 @@ def find_model_provider(name: str, base_url: str | None = None) -> ProviderPlugi
     provider_name, _, served_name = (model.route if model else name).partition("/")
     provider = find_provider(provider_name) if served_name else None
     if provider is None and base_url:
-        raise BadInput(f"unknown model {name!r}: for the server at --base-url use 'openai/{name}'")
+        route = f"openai/{'NAME' if name.endswith('/') else name}"
+        raise BadInput(f"unknown model {name!r}: for the server at --base-url use {route!r}")
     if provider is None:
         raise _unknown_model_error(name)
     return provider

@@ -99,7 +99,7 @@ def report(
 
     Raises BadInput if there is no run, if one cannot be read, or for another format.
     """
-    jsonl.check_output_folder(out)
+    jsonl.check_output_folder(out, "report.json", "tables")
     figure_formats = check_formats(formats)
     with _without_collection():
         data = read_report_data(runs, protocol, references, on_progress)

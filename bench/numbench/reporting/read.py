@@ -64,12 +64,12 @@ def score_runs(
 def find_run_folders(
     runs: Sequence[Path] | None, on_message: Callable[[str], None] = _ignore
 ) -> list[Path]:
-    """Return the run folders in `runs`, each once. Raises BadInput if there are none.
+    """Return the run folders in `runs`, each once. Raises BadInput if a path has none.
 
     By default those under results/, without the demo's unless there are no others; on_message
     receives a note if they are left out.
     """
-    if runs:
+    if runs is not None:
         return list(dict.fromkeys(folder for path in runs for folder in find_runs([path])))
     if not DEFAULT_RUNS.is_dir() or not any(DEFAULT_RUNS.rglob("run.json")):
         raise BadInput(

@@ -27,6 +27,9 @@ from numbench.stats.multiple_testing import holm
 from numbench.tasks.prompts import changed_prompts
 from numbench.transforms import NO_TRANSFORM
 
+MIN_COMMON = 6
+"""Common questions of a task; with fewer, no difference is significant."""
+
 _SETTINGS = ("temperature", "max_tokens", "structured", "few_shot", "params")
 """Settings of a run whose differences are noted; others differ between models anyway."""
 
@@ -129,6 +132,12 @@ def _compare_scores(
         raise BadInput(f"{old} and {new} have no task in common")
     if not any(items.answered for items in old_items.values()):
         raise BadInput(f"{old}: no answered items to compare with")
+    common = max(len(old_items[task].asked & new_items[task].asked) for task in both)
+    if common < MIN_COMMON and not partial:
+        raise BadInput(
+            f"{old} and {new} have at most {common} common questions per task: a "
+            f"comparison needs {MIN_COMMON}"
+        )
     comparisons = compare_runs([new_run, old_run], one_sided=margin is not None)
     differences = comparisons.differences
     tasks = tuple(map(_compared_task, differences))

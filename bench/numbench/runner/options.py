@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import MISSING, fields
 from inspect import getsource
 from itertools import pairwise
+from operator import ge, gt, le
 from textwrap import dedent
 from typing import Any, Literal, NamedTuple, get_args, get_origin
 
@@ -20,17 +21,18 @@ Panel = Literal["Model", "Questions", "Sampling", "Limits", "Server", "Options"]
 class Option(NamedTuple):
     """What a field is as an option; its docstring, type and default say the rest.
 
-    panel: its heading. metavar: what the help shows for the value. at_least, above: bounds. parse:
-    returns the value for text; for a mapping, for the texts of the command line. is_swept: whether
-    `numbench run` takes several values, separated by commas, each of which makes a run. is_setting:
-    whether it replaces the field of `RequestSettings` of its name, and so is part of every request.
-    is_recorded: whether `run.json` has it among its settings if it is not the default. Settings of
-    `run.json` have to be the same when a run is resumed.
+    panel: its heading. metavar: what the help shows for the value. at_least, at_most, above:
+    bounds. parse: returns the value for text; for a mapping, for the texts of the command line.
+    is_swept: whether `numbench run` takes several values, separated by commas, each of which makes
+    a run. is_setting: whether it replaces the field of `RequestSettings` of its name, and so is
+    part of every request. is_recorded: whether `run.json` has it among its settings if it is not
+    the default. Settings of `run.json` have to be the same when a run is resumed.
     """
 
     panel: Panel
     metavar: str | None = None
     at_least: float | None = None
+    at_most: float | None = None
     above: float | None = None
     parse: Callable[[Any], object] | None = None
     is_swept: bool = False
@@ -65,15 +67,18 @@ class OptionField(NamedTuple):
 
         Raises BadInput for a value of another type or out of range.
         """
-        parse, least, above = self.option.parse, self.option.at_least, self.option.above
+        _, _, least, most, above, parse, *_ = self.option
         is_text = isinstance(value, str) and value.strip()
         if parse and (is_text or (self.is_mapping and isinstance(value, list | tuple))):
             value = parse(value)
         value = convert(self.flag, self.kind, value, is_secret=self.is_mapping)
-        if least is not None and value is not None and value < least:
-            raise BadInput(f"{self.flag} {value:g}: give {least:g} or more")
-        if above is not None and value is not None and value <= above:
-            raise BadInput(f"{self.flag} {value:g}: give a number above {above:g}")
+        for bound, is_kept, words in (
+            (least, ge, "{:,g} or more"),
+            (most, le, "at most {:,g}"),
+            (above, gt, "a number above {:g}"),
+        ):
+            if value is not None and bound is not None and not is_kept(value, bound):
+                raise BadInput(f"{self.flag} {value:g}: give {words.format(bound)}")
         return value
 
 

@@ -109,6 +109,11 @@ class Plan(NamedTuple):
         return self.total.requests
 
     @property
+    def input_cost(self) -> float:
+        """Expected US dollars for the input alone, 0 if the price is unknown."""
+        return self.resolved.expected_cost(self.total.input_tokens, 0) or 0.0
+
+    @property
     def cost(self) -> float | None:
         """Expected US dollars for all tasks with requests, None if unknown for one."""
         return self.total.cost
@@ -222,15 +227,18 @@ def plan_table(plans: Sequence[Plan]) -> RenderableType:
 
 def _suite_notes(plans: Sequence[Plan]) -> list[str]:
     """Return the total of several runs, and what their estimates are based on."""
-    costs = [plan.cost for plan in plans if plan.has_cost]
-    unknown = sum(cost is None for cost in costs)
-    dollars = f", {format_dollars(sum(cost or 0.0 for cost in costs))}" if costs else ""
-    more = f", plus {unknown} run{'s' * (unknown > 1)} of unknown cost" if unknown else ""
+    costs = [(plan.cost, plan.input_cost) for plan in plans if plan.has_cost]
+    unknown = [least for cost, least in costs if cost is None]
+    known = sum(least if cost is None else cost for cost, least in costs)
+    dollars = f", {format_dollars(known)}" if costs else ""
+    if unknown:
+        runs = f"{len(unknown)} run{'s' * (len(unknown) > 1)} of unknown cost"
+        dollars += f", with only the input of {runs}" if any(unknown) else f", plus {runs}"
     prices = [plan.resolved.price for plan in plans]
     sources = sorted({price.basis if price.date else price.source for price in prices if price})
     missing = sorted(missing_keys(plans))
     return [
-        f"Total: {sum(plan.requests for plan in plans):,} requests{dollars}{more}.",
+        f"Total: {sum(plan.requests for plan in plans):,} requests{dollars}.",
         *dict.fromkeys(note for plan in plans for note in plan.notes),
         *([f"Prices: {'; '.join(sources)}."] if sources else []),
         *([f"API keys not set: {'; '.join(missing)}."] if missing else []),
@@ -262,6 +270,10 @@ def _run_notes(plan: Plan) -> list[str]:
         notes += _price_notes(plan, resolved.price)
     elif plan.has_cost:
         notes.append(f"Cost: unknown; add the price to {USER_CATALOGUE} to get an estimate.")
+    server = resolved.description.identity.get("base_url")
+    server = server or " or ".join(resolved.description.provider.hosts[:1])
+    if server:
+        notes.append(f"Server: {server}.")
     facts = resolved.description.facts
     if facts and facts.context and facts.max_output:
         retires = f"; retires on {facts.retires}" if facts.retires else ""

@@ -171,9 +171,11 @@ class RunReport:
         return self.answered + self.errors
 
     @property
-    def has_failed(self) -> bool:
-        """Whether requests failed, and no request of the run was ever answered."""
-        return bool(self.errors) and not self.answered and not self.skipped
+    def failure(self) -> str | None:
+        """Why the call failed: no question of the run was ever answered; None if it did not."""
+        if not self.errors or self.answered or self.skipped:
+            return None
+        return f"{self.path}: nothing was answered; last failure: {self.last_error}"
 
     @property
     def state(self) -> str:

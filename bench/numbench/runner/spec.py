@@ -26,6 +26,9 @@ RetryKind = Literal["empty", "truncated", "refused", "error"]
 MAX_SAMPLES = 1000
 """Samples per item; the votes of more could not be counted in float64."""
 
+MAX_ITEMS = 10_000
+"""Questions of one task in a measurement; their ids have numbers of at most four digits."""
+
 SMALLEST_MAX_SIZE = 8
 """With fewer sizes, there is hardly a curve."""
 
@@ -88,7 +91,9 @@ class RunSpec:
     swap, negate, scale3, … [default: none]"""
     few_shot: Annotated[int, Option("Questions", "N", is_recorded=True)] = 0
     """Worked examples before each question, from the validation split."""
-    samples: Annotated[int, Option("Sampling", "K", at_least=1, is_recorded=True)] = 1
+    samples: Annotated[
+        int, Option("Sampling", "K", at_least=1, at_most=MAX_SAMPLES, is_recorded=True)
+    ] = 1
     """Ask for K answers to each question, to measure how they vary."""
     temperature: Annotated[float | None, Option("Sampling", "T", at_least=0, is_setting=True)] = (
         None
@@ -157,8 +162,6 @@ class RunSpec:
         for each in options_of(self):
             object.__setattr__(self, each.name, each.convert(getattr(self, each.name)))
         object.__setattr__(self, "retry", frozenset(self.retry))
-        if self.samples > MAX_SAMPLES:
-            raise BadInput(f"--samples {self.samples}: give at most {MAX_SAMPLES:,}")
         if unknown := sorted(set(self.retry) - set(get_args(RetryKind))):
             raise BadInput(
                 f"unknown --retry {', '.join(unknown)}: use {', '.join(get_args(RetryKind))}"
@@ -193,7 +196,7 @@ class HorizonSpec(RunSpec):
     precision: Annotated[float, Option("Questions", "DOUBLINGS", above=0)] = 0.15
     """Stop when the standard deviation of log2 h50 is at most this; 0.15 means that the 95%
     interval is about 20% wide on either side."""
-    max_items: Annotated[int, Option("Questions", "N", at_least=1)] = 400
+    max_items: Annotated[int, Option("Questions", "N", at_least=1, at_most=MAX_ITEMS)] = 400
     """Maximum number of questions per task."""
     max_size: Annotated[int | None, Option("Questions", "N", at_least=SMALLEST_MAX_SIZE)] = None
     """Largest size to ask, 8 or more. [default: 4096]"""

@@ -286,7 +286,7 @@ class _Suite:
                 self._fail(each, error)
             else:
                 self.reports.append(report)
-                if report.has_failed:
+                if report.failure:
                     self._fail(each, f"nothing was answered; last failure: {report.last_error}")
                 else:
                     with suppress(OSError):
