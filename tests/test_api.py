@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import pkgutil
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
@@ -39,15 +42,9 @@ def test_every_public_name_can_be_imported() -> None:
         nb.nothing  # noqa: B018
 
 
-def test_public_functions_are_not_hidden_by_modules_of_their_name() -> None:
-    code = (
-        "import pkgutil, importlib, numbench as nb\n"
-        "names = {module.name for module in pkgutil.iter_modules(nb.__path__)} & set(nb.__all__)\n"
-        "for name in names: importlib.import_module(f'numbench.{name}')\n"
-        "print([name for name in names if not callable(getattr(nb, name))])\n"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "[]"
+def test_no_module_hides_a_public_name() -> None:
+    modules = {module.name for module in pkgutil.iter_modules(nb.__path__)}
+    assert not modules & set(nb.__all__)
 
 
 def test_importing_the_package_loads_no_library() -> None:
@@ -97,6 +94,59 @@ def test_loaded_tokens_are_those_of_the_tables(tmp_path: Path) -> None:
         assert scores["generated_tokens"].dropna().tolist() == tokens
         summary = summarize(nb.score(folder, protocol=protocol))["addition"]  # type: ignore[arg-type]
         assert summary.tokens == pytest.approx(sum(tokens) / len(tokens))
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "message"),
+    [
+        ("report", {"protocol": "foo"}, "protocol 'foo': give exact or lenient or paper"),
+        ("report", {"formats": "gif"}, "unknown figure format 'gif'"),
+        ("report", {"out": "run"}, "run has files that numbench did not write"),
+        ("load_scores", {"protocol": "foo"}, "protocol 'foo'"),
+        ("score", {"protocol": None}, "protocol None"),
+        ("show", {"tasks": "means"}, "unknown task 'means'; use 'mean'"),
+        ("show", {"limit": 0}, "--limit 0: give 1 or more"),
+        ("show", {"limit": "x"}, "limit 'x': give a whole number"),
+        ("show", {"difficulty": (50, 10)}, "give the smaller number first"),
+        ("show", {"kinds": "cary"}, "unknown kind 'cary'"),
+    ],
+)
+def test_a_wrong_argument_about_a_run_is_refused_in_one_line(
+    runs: list[Path], monkeypatch: pytest.MonkeyPatch, tmp_path: Path,
+    name: str, arguments: dict[str, Any], message: str,
+) -> None:  # fmt: skip
+    monkeypatch.chdir(tmp_path)
+    Path("run").symlink_to(runs[0])
+    with pytest.raises(nb.BadInput, match=message) as refused:
+        getattr(nb, name)("run", **arguments)
+    assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: nb.compare(3, "b"), "old 3: give text or a path"),  # type: ignore[arg-type]
+        (lambda: nb.compare("a", "b", margin="x"), "margin 'x'"),  # type: ignore[arg-type]
+        (lambda: nb.generate(size="many"), "size 'many'"),  # type: ignore[arg-type]
+        (lambda: nb.generate(split="dev"), "give test or val or train"),  # type: ignore[arg-type]
+        (lambda: nb.report([]), "there is no run to report"),
+        (lambda: nb.run("baseline/float64", limit=1, out="."), "numbench did not write"),
+        (lambda: nb.plan("baseline/float64", limit=1, out="."), "numbench did not write"),
+        (lambda: nb.plan("openai/x", base_url=""), "--base-url is empty"),
+    ],
+)
+def test_wrong_use_is_refused_before_anything_is_written(
+    call: Callable[[], object], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("mine.txt").touch()
+    with pytest.raises(nb.BadInput, match=message):
+        call()
+    assert [path.name for path in tmp_path.iterdir()] == ["mine.txt"]
+
+
+def test_no_run_has_no_scores() -> None:
+    assert len(nb.load_scores([])) == 0
 
 
 def test_every_function_takes_plain_arguments(

@@ -23,6 +23,7 @@ from numbench.dataset.generate import generate
 from numbench.dataset.settings import DatasetSettings
 from numbench.demo import INTEGERS, demo
 from numbench.models.prices import load_model_map
+from numbench.secrets import load_env_file
 
 ROOT = Path(__file__).parents[1]
 NUMBENCH = (sys.executable, "-m", "numbench")
@@ -184,6 +185,11 @@ LOCAL = ("--model", "openai/x", "--base-url", "http://127.0.0.1:1/v1")
         ("show nowhere", "nowhere does not exist"),
         ("verify nowhere --repair --complete", "cannot be used with --repair"),
         ("export --to inspect --out x", "name a run folder"),
+        ("export paper --to inspect --out x", "paper is not a folder of runs"),
+        ("show x --difficulty 10", "(see numbench show --help)"),
+        ("report x --protocol strict", "'strict' is not one of"),
+        ("run --model openai/ --base-url http://127.0.0.1:1", "use 'openai/NAME'"),
+        ("run LOCAL --base-url ''", "--base-url is empty: give a value, or omit it"),
         ("frobnicate", "frobnicate"),
         ("run --frobzz", "No such option: --frobzz (see numbench run --help)"),
     ],
@@ -211,6 +217,17 @@ def test_an_api_key_is_read_from_an_env_file_and_never_shown(tmp_path: Path) -> 
     (tmp_path / ".env").unlink()
     refused = numbench("run", "--model", "gpt-5", "--reasoning", "minimal", cwd=tmp_path)
     assert refused.returncode == 2 and ".env" in refused.stderr
+
+
+def test_an_env_file_may_have_a_byte_order_mark(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PLANTED_KEY", "")
+    monkeypatch.delenv("PLANTED_KEY")
+    (tmp_path / ".env").write_bytes(b"\xef\xbb\xbfPLANTED_KEY=sk-0123456789\r\n")
+    load_env_file()
+    assert os.environ["PLANTED_KEY"] == "sk-0123456789"
 
 
 def test_debug_shows_the_traceback(tmp_path: Path) -> None:

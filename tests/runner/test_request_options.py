@@ -212,6 +212,22 @@ def test_a_header_that_selects_a_version_is_compared_by_its_value(
     assert recorded == ["Anthropic-Beta=a", "X-Tenant"]
 
 
+def test_a_parameter_named_like_a_secret_is_in_no_file(dataset: Path, tmp_path: Path) -> None:
+    async def echo(received: ReceivedRequest) -> Reply:
+        if received.number == 0:
+            return servers.error(400, f"content_filter {SECRET}")
+        return await any_format(received)
+
+    out, params = tmp_path / "run", {"search": {"api_key": SECRET}}
+    with serve(echo) as server:
+        go(server, dataset, out, params=params)
+        assert all(each.body["search"] == params["search"] for each in server.received)
+        assert go(server, dataset, out, params=params).completed == 0
+    assert read_run(out).info.settings["params"] == {"search": {"api_key": "[key]"}}
+    for file in out.iterdir():
+        assert SECRET.encode() not in file.read_bytes()
+
+
 def test_a_malformed_header_is_reported_without_its_value() -> None:
     for texts in ([SECRET], ["A=1", f"a={SECRET}"]):
         with pytest.raises(BadInput) as caught:

@@ -136,7 +136,7 @@ def _compare_scores(
     if common < MIN_COMMON and not partial:
         raise BadInput(
             f"{old} and {new} have at most {common} common questions per task: a "
-            f"comparison needs {MIN_COMMON}"
+            f"comparison needs {MIN_COMMON} (--partial compares them anyway)"
         )
     comparisons = compare_runs([new_run, old_run], one_sided=margin is not None)
     differences = comparisons.differences
