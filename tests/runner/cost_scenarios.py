@@ -30,6 +30,7 @@ from numbench.runner.budget import Budget, RunCosts
 from numbench.runner.progress import RunStats
 from numbench.runner.request_source import DatasetRequests
 from numbench.runner.retrying import RetryPolicy
+from numbench.runner.run_state import RunState
 from numbench.runner.workers import Workers
 from tests.support.runs import questions
 
@@ -199,7 +200,7 @@ async def _call(
             policy=RetryPolicy(backoff=0.0, max_backoff=0.0),
             concurrency=concurrency,
             on_progress=lambda progress: None,
-            costs=costs,
+            state=RunState(costs=costs),
             stats=RunStats(requested.item for requested in items),
         )
         try:

@@ -11,7 +11,7 @@ from numbench.journal import SENT, Journal
 from numbench.records import ItemSample, Response
 from numbench.runner.budget import Budget, RunCosts
 from numbench.runner.resolution import describe, resolve
-from numbench.runner.run_state import read_state, run_costs
+from numbench.runner.run_state import read_state
 from numbench.runner.spec import RunSpec
 from numbench.tasks.items import make_item
 
@@ -98,6 +98,6 @@ def test_what_a_killed_call_left_counts_before_its_run_is_opened_again(
     journal.close()
     (run.folder / SENT).write_bytes(log)
     for _ in range(2):
-        costs = run_costs(run, read_state(run))
+        costs = read_state(run).costs
         assert costs.committed == 1.0
         Journal(run.folder, run.info).close()

@@ -146,7 +146,8 @@ def test_a_plan_shows_whether_a_cost_limit_suffices(
     def note_for(limit: float, spent: float = 0.0, max_tokens: int | None = None) -> str:
         options: dict[str, Any] = {"max_tokens": max_tokens, "max_cost": limit}
         spec = RunSpec("gpt-5", reasoning="minimal", dataset=dataset, **options)
-        planned = plan(spec)._replace(spent=spent)
+        planned = plan(spec)
+        planned.costs.spent = spent
         console = Console(width=80, record=True, file=io.StringIO())
         console.print(plan_table([planned]))
         return " ".join(console.export_text().split())

@@ -19,7 +19,6 @@ from numbench.journal import Journal, read_run
 from numbench.models.base import Message, RequestSettings
 from numbench.records import Completion, Failure, ItemSample
 from numbench.runner import RunInterrupted, TimeLimitReached
-from numbench.runner.budget import RunCosts
 from numbench.runner.progress import RunProgress, RunStats
 from numbench.runner.request_source import DatasetRequests
 from numbench.runner.retrying import RATE_LIMIT_ATTEMPTS_FACTOR, RetryPolicy
@@ -144,7 +143,6 @@ def test_after_a_refusal_no_other_request_is_sent(tmp_path: Path) -> None:
             concurrency=5,
             on_progress=lambda progress: None,
             stats=RunStats(requested.item for requested in items),
-            costs=RunCosts({}, {}),
         )
         with pytest.raises(NumbenchError, match="no such key"):
             asyncio.run(scheduler.send_all())

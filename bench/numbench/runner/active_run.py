@@ -74,13 +74,17 @@ class ActiveRun:
     time_limit: float | None = None
     on_progress: ProgressCallback
     stats: RunStats
-    costs: RunCosts
     state: RunState = field(default_factory=RunState)
     reached_time_limit: bool = False
 
     _is_interrupted = False
     _loop: asyncio.AbstractEventLoop | None = None
     _task: asyncio.Task[None] | None = None
+
+    @property
+    def costs(self) -> RunCosts:
+        """What the run has cost, and its share of the budget."""
+        return self.state.costs
 
     async def send_all(self) -> None:
         """Complete all items, or until stopped. Raises NumbenchError if none can be answered."""

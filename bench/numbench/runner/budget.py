@@ -136,7 +136,9 @@ class Budget:
 class RunCosts:
     """The share of one run in a budget, by task. Without `Budget.add` it has one without limit."""
 
-    def __init__(self, expected: Mapping[str, float], bounds: Mapping[str, float]) -> None:
+    def __init__(
+        self, expected: Mapping[str, float] = {}, bounds: Mapping[str, float] = {}
+    ) -> None:
         """`expected`, `bounds`: US dollars per request, by task, as far as known."""
         self.budget = Budget()
         self.spent = 0.0

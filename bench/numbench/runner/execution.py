@@ -22,7 +22,7 @@ from numbench.runner.recorded_requests import record_requests
 from numbench.runner.request_source import DatasetRequests, HorizonRequests, RequestSource
 from numbench.runner.resolution import ResolvedRun, interleave
 from numbench.runner.retrying import DEFAULT_POLICY, RetryPolicy
-from numbench.runner.run_state import RunState, open_requests, read_state, run_costs
+from numbench.runner.run_state import RunState, open_requests, read_state
 from numbench.runner.spec import HorizonSpec, RunSpec
 from numbench.runner.throttle import RequestPacer
 from numbench.runner.workers import Workers
@@ -133,8 +133,7 @@ def open_run(
         # Only now, because another call may have added to it since the plan.
         prepared.check_jobs()
         state = read_state(resolved, judge)
-        costs = run_costs(resolved, state)
-        budget.add(resolved.folder, costs)
+        budget.add(resolved.folder, state.costs)
         source = _open_source(resolved, judge, journal, state)
         requests = source.start()
         stats = state.statistics(source.requests_so_far(), requests, judge)
@@ -148,7 +147,6 @@ def open_run(
             "policy": policy,
             "on_progress": watch,
             "stats": stats,
-            "costs": costs,
             "state": state,
             "timeout": spec.timeout,
             "time_limit": time_limit,

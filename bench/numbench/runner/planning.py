@@ -24,7 +24,7 @@ from numbench.runner.prepare import PreparedRun, prepare
 from numbench.runner.progress import NO_VALUE
 from numbench.runner.recorded_requests import parameters_of
 from numbench.runner.resolution import ResolvedRun
-from numbench.runner.run_state import open_requests, read_state, run_costs
+from numbench.runner.run_state import open_requests, read_state
 from numbench.runner.spec import HorizonSpec, RunSpec
 from numbench.tasks import TASKS
 
@@ -43,15 +43,13 @@ _TYPICAL_ITEMS = 110
 class Plan(NamedTuple):
     """What a run would do.
 
-    items_in_jobs: number of requests that active batch jobs contain already. spent: US dollars that
-    the run folder has cost so far, as far as they are known; costs: with what may have been billed
-    besides. notes: what else the estimates rest on.
+    items_in_jobs: number of requests that active batch jobs contain already. costs: of the run
+    folder so far. notes: what else the estimates rest on.
     """
 
     prepared: PreparedRun
     tasks: tuple[TaskPlan, ...]
     items_in_jobs: int
-    spent: float
     costs: RunCosts
     notes: tuple[str, ...] = ()
 
@@ -125,7 +123,6 @@ def plan(spec: RunSpec) -> Plan:
     resolved = prepared.resolved
     prepared.check_jobs()
     stored = read_state(resolved)
-    costs = run_costs(resolved, stored)
     published = published_tokens(spec.model, resolved.description.level)
     if isinstance(spec, HorizonSpec):
         answered = sum(kind is None for kind in stored.outcomes.values())
@@ -140,7 +137,7 @@ def plan(spec: RunSpec) -> Plan:
             remaining = [each for each in remaining if each.id not in stored.in_progress]
             tasks.append(plan_task(resolved, task, remaining, averages))
     in_jobs = len(stored.in_progress)
-    return Plan(prepared, tuple(tasks), in_jobs, stored.spent, costs, tuple(notes))
+    return Plan(prepared, tuple(tasks), in_jobs, stored.costs, tuple(notes))
 
 
 def _plan_measurement(
@@ -311,7 +308,7 @@ def _price_notes(plan: Plan, price: Price) -> list[str]:
 
 def _cost_limit_note(plans: Sequence[Plan], max_cost: float) -> str:
     """Return whether a cost limit suffices for plans, and what it does not promise."""
-    costs, spent = [plan.cost for plan in plans], sum(plan.spent for plan in plans)
+    costs, spent = [plan.cost for plan in plans], sum(plan.costs.spent for plan in plans)
     after = f" after the {format_dollars(spent)} already spent" if spent else ""
     note = f"--max-cost {max_cost:g}: suffices{after}, if the estimate is right."
     if spent + sum(cost or 0.0 for cost in costs) > max_cost:

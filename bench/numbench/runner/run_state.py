@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Collection, Container, Iterable
 from dataclasses import dataclass, field
 from itertools import chain
@@ -34,25 +33,19 @@ class RunState:
 
     outcomes: of each request with a response; an error never replaces an answer. uncollected: the
     ids of the requests that have no response from their job yet, by the key of the job.
-    in_progress: those of active jobs. results: what counts of each request. costs: item and US
-    dollars of all responses with a known cost. possibly_billed: attempts without an answer that may
-    have been billed, by item. unpriced: an item with an answer of unknown cost. served: which
-    models, providers and versions answered.
+    in_progress: those of active jobs. results: what counts of each request of the run. costs: of
+    all responses. paid: US dollars for questions of the run, by task. unpriced: an item with an
+    answer of unknown cost. served: which models, providers and versions answered.
     """
 
     outcomes: Outcomes = field(default_factory=dict)
     uncollected: dict[str, set[str]] = field(default_factory=dict)
     in_progress: set[str] = field(default_factory=set)
     results: dict[str, TaskProgress] = field(default_factory=dict)
-    costs: list[tuple[str, float]] = field(default_factory=list)
-    possibly_billed: Counter[str] = field(default_factory=Counter)
+    costs: RunCosts = field(default_factory=RunCosts)
+    paid: dict[str, TaskProgress] = field(default_factory=dict)
     unpriced: str | None = None
     served: ServedModels = field(default_factory=ServedModels)
-
-    @property
-    def spent(self) -> float:
-        """US dollars that the run has cost, as far as they are known."""
-        return sum(dollars for _, dollars in self.costs)
 
     def statistics(
         self,
@@ -64,32 +57,32 @@ class RunState:
 
         so_far: all requests, or of a measurement those of its rounds so far.
         """
-        requests = {request.id: request for request in so_far}
-        stats = RunStats((request.item for request in requests.values()), judge)
+        stats = RunStats((request.item for request in so_far), judge)
         open_ids = {request.id for request in unanswered}
-        tasks = {request.item.id: request.task for request in requests.values()}
         for request_id, result in self.results.items():
-            if request_id in requests and request_id not in open_ids:
+            if request_id not in open_ids:
                 stats.add(result)
                 stats.previously_done += 1
-        for item_id, dollars in self.costs:
-            if item_id in tasks:
-                stats.add(TaskProgress(tasks[item_id], cost=dollars))
+        for paid in self.paid.values():
+            stats.add(paid)
         return stats
 
 
 def read_state(resolved: ResolvedRun, judge: ScoreCallback | None = None) -> RunState:
-    """Read the journal of a run once. Raises BadInput for a broken line.
+    """Read the journal of a run once.
 
     judge: decides whether an answer is correct. Responses to items that the run does not have count
-    for the costs only.
+    for the costs only. Raises BadInput for a broken line, or if the costs so far, or those of a
+    batch job, whose requests are sent all at once, rule out a cost limit.
     """
     folder, state = resolved.folder, RunState()
+    if resolved.spec.max_cost is not None:
+        state.costs = RunCosts(expected_costs(resolved), highest_costs(resolved))
     jobs = [job for job in read_jobs(folder).values() if job.state != "collected"]
     state.uncollected = {job.key: set(job.items) for job in jobs}
     by_id = {job.id: state.uncollected[job.key] for job in jobs if job.id}
     asked = {item.id: item for items in resolved.items_by_task.values() for item in items}
-    is_horizon = isinstance(resolved.dataset, AskedItems)
+    is_horizon, known = isinstance(resolved.dataset, AskedItems), dict[TaskProgress, TaskProgress]()
     # What a killed call left in flight has no response before the journal is opened.
     for response in chain(iter_responses(folder), lost_requests(folder)):
         item = asked.get(response.item_id)
@@ -99,13 +92,7 @@ def read_state(resolved: ResolvedRun, judge: ScoreCallback | None = None) -> Run
         request_id = request_id_of(item.id if item else response.item_id, response.sample)
         response = resolved.with_cost(response, is_batch=response.batch_job is not None)
         by_id.get(str(response.batch_job), set()).discard(request_id)
-        item_id = item.id if item else response.item_id
-        if response.cost is not None:
-            state.costs.append((item_id, response.cost))
-        elif response.error is None:
-            state.unpriced = item_id
-        if attempts := response.possibly_billed_attempts:
-            state.possibly_billed[item_id] += attempts
+        _count_cost(resolved, state, response, item)
         state.served.count(response)
         if response.error is None:
             state.outcomes[request_id] = answer_defect(response)
@@ -113,11 +100,45 @@ def read_state(resolved: ResolvedRun, judge: ScoreCallback | None = None) -> Run
             state.outcomes[request_id] = "error" if response.error.kind == "item" else "failed"
         else:
             continue
-        if item is not None:
-            state.results[request_id] = judged(item, response, judge)
+        if item is not None and response.sample < resolved.spec.samples:
+            # Many are the same.
+            result = judged(item, response, judge)
+            state.results[request_id] = known.setdefault(result, result)
     active = (state.uncollected[job.key] for job in jobs if job.is_active)
     state.in_progress = set().union(*active)
+    _check_costs(resolved, state)
     return state
+
+
+def _count_cost(
+    resolved: ResolvedRun, state: RunState, response: Response, item: Item | None
+) -> None:
+    task = item.task if item else resolved.dataset.task_of(response.item_id)
+    if response.cost is not None:
+        state.costs.add_cost(task, response.cost)
+        if item is not None:
+            before = state.paid.get(task, TaskProgress(task))
+            state.paid[task] = before.plus(TaskProgress(task, cost=response.cost))
+    elif response.error is None:
+        state.unpriced = response.item_id
+    if attempts := response.possibly_billed_attempts:
+        state.costs.add_possibly_billed(task, attempts, is_earlier=True)
+
+
+def _check_costs(resolved: ResolvedRun, state: RunState) -> None:
+    if resolved.spec.max_cost is None:
+        return
+    if state.unpriced is not None:
+        raise BadInput(
+            f"the run contains an answer of unknown cost ({state.unpriced}), so --max-cost cannot "
+            "be enforced; choose another --out"
+        )
+    unknown = [task for task in resolved.tasks if state.costs.tasks[task].estimate is None]
+    if resolved.spec.batch and unknown:
+        raise BadInput(
+            f"the cost per item of {', '.join(unknown)} is unknown for {resolved.spec.model}, so "
+            "--max-cost cannot be enforced for a batch: omit --batch or --max-cost"
+        )
 
 
 def _horizon_item(dataset: object, item_id: str) -> Item:
@@ -157,32 +178,3 @@ def open_requests(
         for request in requests
         if request.id in in_progress or outcomes.get(request.id, "failed") in {"failed", *retry}
     ]
-
-
-def run_costs(resolved: ResolvedRun, state: RunState) -> RunCosts:
-    """Return what a run has cost so far, and with a cost limit what its requests may cost.
-
-    Raises BadInput if there is a limit and an earlier answer has no known cost, or a batch job,
-    whose requests are sent all at once, has a task of unknown cost.
-    """
-    is_limited = resolved.spec.max_cost is not None
-    if is_limited and state.unpriced is not None:
-        raise BadInput(
-            f"the run contains an answer of unknown cost ({state.unpriced}), so --max-cost cannot "
-            "be enforced; choose another --out"
-        )
-    costs = RunCosts({}, {})
-    if is_limited:
-        costs = RunCosts(expected_costs(resolved), highest_costs(resolved))
-    for item_id, dollars in state.costs:
-        costs.add_cost(resolved.dataset.task_of(item_id), dollars)
-    for item_id, attempts in state.possibly_billed.items():
-        task = resolved.dataset.task_of(item_id)
-        costs.add_possibly_billed(task, attempts, is_earlier=True)
-    unknown = [task for task in resolved.tasks if costs.tasks[task].estimate is None]
-    if is_limited and resolved.spec.batch and unknown:
-        raise BadInput(
-            f"the cost per item of {', '.join(unknown)} is unknown for {resolved.spec.model}, so "
-            "--max-cost cannot be enforced for a batch: omit --batch or --max-cost"
-        )
-    return costs
