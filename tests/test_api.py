@@ -101,7 +101,7 @@ def test_loaded_tokens_are_those_of_the_tables(tmp_path: Path) -> None:
     [
         ("report", {"protocol": "foo"}, "protocol 'foo': give exact or lenient or paper"),
         ("report", {"formats": "gif"}, "unknown figure format 'gif'"),
-        ("report", {"out": "run"}, "run has files that numbench did not write"),
+        ("report", {"out": "run"}, "run holds other files"),
         ("load_scores", {"protocol": "foo"}, "protocol 'foo'"),
         ("score", {"protocol": None}, "protocol None"),
         ("show", {"tasks": "means"}, "unknown task 'means'; use 'mean'"),
@@ -130,8 +130,8 @@ def test_a_wrong_argument_about_a_run_is_refused_in_one_line(
         (lambda: nb.generate(size="many"), "size 'many'"),  # type: ignore[arg-type]
         (lambda: nb.generate(split="dev"), "give test or val or train"),  # type: ignore[arg-type]
         (lambda: nb.report([]), "there is no run to report"),
-        (lambda: nb.run("baseline/float64", limit=1, out="."), "numbench did not write"),
-        (lambda: nb.plan("baseline/float64", limit=1, out="."), "numbench did not write"),
+        (lambda: nb.run("baseline/float64", limit=1, out="."), "holds other files"),
+        (lambda: nb.plan("baseline/float64", limit=1, out="."), "holds other files"),
         (lambda: nb.plan("openai/x", base_url=""), "--base-url is empty"),
     ],
 )

@@ -23,7 +23,7 @@ from filelock import FileLock, Timeout
 from msgspec import Struct
 
 from numbench import jsonl
-from numbench.errors import BadInput, NumbenchError, printable
+from numbench.errors import BadInput, NumbenchError
 from numbench.jsonl import AppendOnlyFile
 from numbench.records import (
     Failure,
@@ -89,7 +89,7 @@ def write_run(folder: Path, info: RunInfo, responses: Iterable[Response]) -> Non
     Raises BadInput if `folder` holds a measured run, whose responses would be lost, or other files.
     """
     with run_lock(folder):
-        check_own_folder(folder)
+        check_run_folder(folder)
         path = folder / INFO
         if path.is_file() and jsonl.read_json(path, RunInfo).source == "measured":
             raise BadInput(f"{folder} holds a measured run; choose another folder")
@@ -219,25 +219,19 @@ def resumed_info(folder: Path, info: RunInfo) -> RunInfo:
         stored = jsonl.read_json(folder / INFO, RunInfo)
         check_resumable(folder, stored, info)
         return merge_run_info(folder, stored, info)
-    jsonl.check_output_folder(folder, RESPONSES)
     if (folder / RESPONSES).exists():
         raise BadInput(
             f"{folder}: {RESPONSES} without {INFO}, so the model of these answers is unknown; "
             "choose another --out"
         )
-    check_own_folder(folder)
+    check_run_folder(folder)
     return info
 
 
-def check_own_folder(folder: Path) -> None:
-    """Raise BadInput if a folder holds visible files but no run: it is not one of numbench's."""
-    own = {INFO, RESPONSES, JOBS, REQUESTS, ROUNDS, STORED_PROMPTS}
-    if folder.is_dir() and not (folder / INFO).is_file():
-        for path in folder.iterdir():
-            if path.name not in own and not path.name.startswith("."):
-                raise BadInput(
-                    f"{folder} holds other files ({printable(path.name)}); choose another --out"
-                )
+def check_run_folder(folder: Path) -> None:
+    """Raise BadInput unless a run may be written to `folder`."""
+    own = (INFO, RESPONSES, JOBS, REQUESTS, ROUNDS, STORED_PROMPTS)
+    jsonl.check_output_folder(folder, *own)
 
 
 _RESPONSE_BYTES = 1 << 16

@@ -18,7 +18,7 @@ from numbench.journal import (
     JOBS,
     REQUESTS,
     RESPONSES,
-    check_own_folder,
+    check_run_folder,
     iter_lines,
     lost_requests,
     read_info,
@@ -58,7 +58,7 @@ def merge_runs(
                 raise BadInput(f"{folder} is named {count} times; name each run once")
         if any((out / name).exists() for name in (INFO, RESPONSES)):
             raise BadInput(f"{out} has responses already; choose another --out")
-        check_own_folder(out)
+        check_run_folder(out)
         infos = {folder: _open(folder, stack) for folder in folders}
         info = _merge_infos(infos)
         dataset = _open_dataset(infos)

@@ -16,7 +16,7 @@ from typing import TypeVar
 
 import msgspec
 
-from numbench.errors import BadInput, NumbenchError
+from numbench.errors import BadInput, NumbenchError, printable
 
 if sys.platform != "win32":
     import fcntl
@@ -152,8 +152,9 @@ def check_output_folder(out: Path, *own: str) -> None:
             raise BadInput(f"{path} is a file; --out names a folder")
     if not own or not out.is_dir() or any((out / name).exists() for name in own):
         return
-    if any(not path.name.startswith(".") for path in out.iterdir()):
-        raise BadInput(f"{out} has files that numbench did not write; choose another --out")
+    if other := next((path for path in out.iterdir() if not path.name.startswith(".")), None):
+        name = printable(other.name)
+        raise BadInput(f"{out} holds other files ({name}); choose another --out")
 
 
 DISK_FULL = (errno.ENOSPC, errno.EDQUOT)

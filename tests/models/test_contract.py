@@ -112,10 +112,10 @@ def answers() -> Iterator[Case]:
         expected = {**plain, "text": "", "usage": nothing}
         yield Case("an empty answer", (model,), answer(reply), expected)
     yield Case(
-        "thinking in the text",
+        "thinking in the text, which is stored as it came",
         (CHAT,),
         answer(servers.chat("<think>two and two</think>4")),
-        {**plain, "text": "4", "reasoning_text": "two and two"},
+        {**plain, "text": "<think>two and two</think>4", "reasoning_text": None},
     )
     yield Case(
         "tool calls only",

@@ -12,12 +12,12 @@ import pytest
 from aiohttp import web
 
 from numbench.journal import read_run
-from numbench.records import possibly_billed_attempts
-from tests.runner.test_run import _quick, go, small_dataset
 from tests.support import servers
+from tests.support.run_fixtures import keys
+from tests.support.runs import go, small_dataset
 from tests.support.servers import ReceivedRequest, Reply, serve
 
-__all__ = ["_quick"]
+__all__ = ["keys"]
 
 pytestmark = pytest.mark.slow
 
@@ -180,11 +180,12 @@ def test_the_journal_equals_the_ledger_of_the_provider(
     api = {"api": "responses"} if wire == "responses" else {}
     data = small_dataset(tmp_path / "data", 2)
     with serve(script) as server:
-        arguments: dict[str, Any] = {"stream": stream, "max_attempts": 3} | api
+        arguments: dict[str, Any] = {"stream": stream, "policy": {"max_attempts": 3}} | api
         report = go(server, data, tmp_path / "run", model=WIRES[wire], **arguments)
     responses = read_run(tmp_path / "run").responses.values()
     answers = [each for each in responses if each.error is None]
     assert len(answers) == ledger.answers == 2
     assert sum(each.usage.generated or 0 for each in answers) == ledger.tokens
     assert sum(each.cost or 0.0 for each in responses) == pytest.approx(ledger.cost)
-    assert sum(map(possibly_billed_attempts, responses)) == ledger.lost == report.possibly_billed
+    lost = sum(each.possibly_billed_attempts for each in responses)
+    assert lost == ledger.lost == report.possibly_billed
