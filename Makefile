@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 # One line per package, without the addresses and progress bars.
 PIP_PROGRESS := --progress-bar off | sed -n -u -E 's/^(Collecting|Installing collected) ?([^ ]*).*/  \1 \2/p'
 
-.PHONY: demo test slow heavy live check bench docs model-map format clean
+.PHONY: demo test slow heavy live check bench docs facts model-map format clean
 
 demo: $(VENV)/.demo-ready
 	$(BIN)/numbench demo
@@ -47,6 +47,13 @@ bench: $(VENV)/.dev-ready
 docs: $(VENV)/.docs-ready
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 	@echo "site/index.html"
+
+# What differs between the facts about models and the newest litellm and SDKs: docs/facts.md.
+facts: $(VENV)/.dev-ready
+	rm -rf build/facts
+	$(BIN)/pip download --quiet --disable-pip-version-check --no-deps --dest build/facts \
+	  litellm openai anthropic google-genai mistralai xai-sdk groq together openrouter
+	$(BIN)/python -m tests.models.facts_report build/facts
 
 # Prices, limits and capabilities of models, from the newest release of litellm.
 model-map: $(VENV)/.dev-ready

@@ -351,7 +351,7 @@ def test_the_search_for_models_shows_levels_prices_and_the_count_of_the_rest(cal
     output = call("models", "deepseek/*flash")[1]
     assert "more: " not in output and "deepseek/deepseek-flash" in output
     # Long routes stay on one line, so that they can be copied.
-    words = set(call("models", "litellm/fireworks_ai/*")[1].split())
-    routes = {f"litellm/{name}" for name in load_model_map().models if "fireworks_ai/" in name}
+    words = set(call("models", "litellm/bedrock/*")[1].split())
+    routes = {f"litellm/{name}" for name in load_model_map().models if "bedrock/" in name}
     shown = routes & words
     assert len(shown) == 40 and max(map(len, shown)) > 60

@@ -1,4 +1,4 @@
-"""Warnings about a model, provider or system that changes within a run."""
+"""Warnings about another model than the one asked, and about what changes within a run."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from numbench.cli import app
 from numbench.records import Completion, Failure
-from numbench.served_models import drift_warnings
+from numbench.served_models import ServedModels, is_same_model
 from tests.support import servers
 from tests.support.run_fixtures import dataset, keys
 from tests.support.runs import MODEL, go
@@ -22,19 +22,72 @@ pytestmark = pytest.mark.slow
 __all__ = ["dataset", "keys"]
 
 
+def warnings_of(responses: list[Completion], asked: str | None = None) -> list[str]:
+    served = ServedModels(asked)
+    for response in responses:
+        served.count(response)
+    return served.warnings
+
+
+@pytest.mark.parametrize(
+    ("asked", "served"),
+    [
+        ("openai/gpt-5", "gpt-5-2025-08-07"),
+        ("openai/gpt-5", "openai/gpt-5"),
+        ("openrouter/openai/gpt-5", "azure/gpt-5"),
+        ("openrouter/qwen/qwen3-235b-a22b:free", "qwen/qwen3-235b-a22b"),
+        ("openrouter/anthropic/claude-sonnet-4.5", "anthropic/claude-4.5-sonnet-20250929"),
+        ("anthropic/claude-opus-4-5", "claude-opus-4-5-20251101"),
+        ("anthropic/claude-opus-4-5-20251101", "claude-opus-4-5"),
+        ("gemini/gemini-2.5-pro", "models/gemini-2.5-pro-001"),
+        ("xai/grok-4", "grok-4-0709"),
+        ("openai/HuggingFaceTB/SmolLM2-135M-Instruct", "HuggingFaceTB/SmolLM2-135M-Instruct@main"),
+        ("openai/SmolLM2-135M", "/models/SmolLM2-135M.gguf"),
+        ("openai/llama3.2", "llama3.2:latest"),
+        ("fireworks_ai/accounts/fireworks/models/kimi-k3", "kimi-k3"),
+        ("litellm/vertex_ai/gemini-2.5-flash", "gemini-2.5-flash"),
+    ],
+)
+def test_names_of_one_model(asked: str, served: str) -> None:
+    assert is_same_model(asked, served)
+    assert warnings_of([Completion(served_model=served)], asked) == []
+
+
+@pytest.mark.parametrize(
+    ("asked", "served"),
+    [
+        ("gemini/gemini-2.5-pro", "gemini-3.8-flash"),
+        ("gemini/gemini-2.5-flash", "gemini-2.5-flash-lite"),
+        ("openai/no-such-model", "smollm2-135m"),
+        ("openai/gpt-5.4", "gpt-4.5"),
+        ("openai/gpt-5", "gpt-5-mini-2025-08-07"),
+        ("openai/gpt-4o-2024-08-06", "gpt-4o-2024-11-20"),
+        ("openai/llama3.2:1b", "llama3.2:3b"),
+        ("openrouter/qwen/qwen3-235b-a22b-2507", "qwen/qwen3-235b-a22b"),
+        ("mistral/magistral-small-latest", "mistral-small-latest"),
+    ],
+)
+def test_names_of_different_models(asked: str, served: str) -> None:
+    assert not is_same_model(asked, served)
+    answers = [Completion(served_model=served), Completion(served_model=asked), Completion()]
+    assert warnings_of(answers, asked)[0] == (
+        f"asked for {asked}, but 1 of 2 answers name another model: {served} (1)"
+    )
+
+
 def test_each_of_model_provider_and_fingerprint_is_compared() -> None:
     same = Completion(served_model="a", provider="p", extra={"system_fingerprint": "f"})
-    assert drift_warnings([same, same, Completion(), Completion(served_model="a")]) == []
+    assert warnings_of([same, same, Completion(), Completion(served_model="a")]) == []
     other = Completion(served_model="b", provider="q", extra={"system_fingerprint": "g"})
-    assert drift_warnings([same, same, other]) == [
+    assert warnings_of([same, same, other]) == [
         "the answers come from 2 models: a (2), b (1)",
         "the answers come from 2 providers: p (2), q (1)",
         "the answers come from 2 system fingerprints: f (2), g (1)",
     ]
     failure = Failure(kind="item", message="x")
-    assert drift_warnings([Completion(served_model="a", error=failure), Completion()]) == []
+    assert warnings_of([Completion(served_model="a", error=failure), Completion()]) == []
     many = [Completion(served_model=str(n)) for n in range(9)]
-    assert drift_warnings(many)[0].endswith("4 (1), and 4 more")
+    assert warnings_of(many)[0].endswith("4 (1), and 4 more")
 
 
 def test_a_model_that_changes_between_calls_is_a_warning_of_run_and_report(
@@ -47,7 +100,9 @@ def test_a_model_that_changes_between_calls_is_a_warning_of_run_and_report(
 
     warning = "the answers come from 2 models: gpt-x-1 (5), gpt-x-2 (5)"
     with serve(script) as server:
-        assert go(server, dataset, tmp_path / "run", tasks=["addition"]).warnings == ()
+        report = go(server, dataset, tmp_path / "run", tasks=["addition"])
+        asked = "asked for openai/some, but 5 of 5 answers name another model: gpt-x-1 (5)"
+        assert report.warnings == (asked,)
         model = "gpt-x-2"
         command = ("run", "--model", MODEL, "--base-url", server.url)
         done = numbench(*command, "--dataset", "data", "--out", "run", cwd=tmp_path)

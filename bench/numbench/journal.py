@@ -35,6 +35,7 @@ from numbench.records import (
     request_id,
 )
 from numbench.run_identity import check_resumable, merge_run_info
+from numbench.served_models import ServedModels, served_models
 from numbench.transforms import STORED_PROMPTS
 
 INFO = "run.json"
@@ -52,12 +53,14 @@ T = TypeVar("T")
 class Run(NamedTuple):
     """A run as read from its folder.
 
-    responses: at most one per item and sample, by `records.request_id`.
+    info: its display name says which other model than the one asked answered, if one did.
+    responses: at most one per item and sample, by `records.request_id`. served: who answered.
     """
 
     path: Path
     info: RunInfo
     responses: dict[str, Response]
+    served: ServedModels
 
 
 def read_run(folder: Path) -> Run:
@@ -73,7 +76,11 @@ def read_run(folder: Path) -> Run:
         # An error never replaces an answer.
         if previous is None or previous.error is not None or response.error is None:
             responses[response.request_id] = response
-    return Run(folder, info, responses)
+    served = served_models(info, responses.values())
+    if served.answered_by:
+        display = f"{info.display}, {served.answered_by}"
+        info = msgspec.structs.replace(info, display=display)
+    return Run(folder, info, responses, served)
 
 
 def read_info(folder: Path) -> RunInfo:

@@ -99,6 +99,9 @@ class Usage(Struct, frozen=True, kw_only=True):
     source: Literal["reported", "counted"] | None = None
 
 
+CACHE_WRITES = "cache_write_tokens"
+"""The field of `extra` with the input tokens that the provider wrote to its cache."""
+
 FailureKind = Literal["rate_limit", "transient", "item", "run"]
 
 

@@ -26,20 +26,33 @@ GOLDEN_FILE = Path(__file__).with_suffix(".jsonl")
 
 ROUTES = (
     *("openai/gpt-5", "openai/gpt-5-mini", "openai/gpt-5.1", "openai/gpt-5.5"),
-    *("openai/gpt-5.5-pro", "openai/gpt-5.6-luna", "openai/gpt-4.1", "openai/o4-mini"),
+    *(
+        "openai/gpt-6.2-astra",
+        "openai/gpt-7",
+        "openai/gpt-5.5-pro",
+        "openai/gpt-5.6-luna",
+        "openai/gpt-4.1",
+        "openai/o4-mini",
+    ),
     *("anthropic/claude-haiku-4-5", "anthropic/claude-opus-4-5-20251101"),
     *("anthropic/claude-sonnet-4-6", "anthropic/claude-opus-4-7", "anthropic/claude-opus-4-8"),
     *("anthropic/claude-sonnet-5", "anthropic/claude-haiku-5-5", "anthropic/claude-opus-9"),
     *("gemini/gemini-3-flash-preview", "gemini/gemini-3.1-pro-preview", "gemini/gemini-3.7-flash"),
     *("gemini/gemini-2.5-flash-lite", "gemini/gemini-flash-latest"),
+    *("gemini/gemini-4-hydrogen", "gemini/gemini-3.5-flash-lite"),
     *("xai/grok-4.3", "xai/grok-4.7", "xai/grok-4.20", "xai/grok-4.20-multi-agent"),
-    *("deepseek/deepseek-v4-pro", "deepseek/deepseek-chat", "moonshot/kimi-k2.6"),
+    *("deepseek/deepseek-v4-pro", "deepseek/deepseek-flash", "moonshot/kimi-k2.6"),
     *("moonshot/kimi-k2.7-code", "moonshot/kimi-k3", "dashscope/qwen3.7-plus"),
     *("dashscope/qwen3-max", "dashscope/qwen3.8-flash", "mistral/mistral-large-latest"),
-    *("meta/muse-spark-1.1", "meta/muse-wonder-1.0", "together_ai/moonshotai/Kimi-K3"),
+    *("mistral/mistral-medium-latest", "meta/muse-spark-1.1", "meta/muse-ember-1.0"),
+    *("together_ai/moonshotai/Kimi-K3", "together_ai/deepseek-ai/DeepSeek-V4-Pro-0813"),
+    *("together_ai/zai-org/GLM-5.2", "together_ai/meta-llama/Llama-3.3-70B-Instruct-Turbo"),
+    *("groq/openai/gpt-oss-120b", "groq/qwen/qwen3.8-27b", "zai/glm-5.3", "zai/glm-5.2"),
+    *("fireworks_ai/accounts/fireworks/models/kimi-k3p1-pro",),
     *("together_ai/openai/gpt-oss-120b", "openrouter/anthropic/claude-opus-4.8"),
     *("openrouter/anthropic/claude-opus-4.5", "openrouter/openai/gpt-5.5"),
     *("openrouter/x-ai/grok-4.3", "openrouter/google/gemini-2.5-pro"),
+    *("openrouter/google/gemini-4-carbon", "openrouter/moonshotai/kimi-k3"),
 )
 
 BUDGETS = (

@@ -1,6 +1,7 @@
 """Extracts the model map of a wheel of litellm: `python -m tests.models.model_map_extract WHEEL`.
 
 The map is a file of litellm's, read without importing it; `make model-map` downloads the newest.
+The first line of the extract has the version and the day of the extraction.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import io
 import re
 import sys
 from collections.abc import Mapping
+from datetime import date
 from pathlib import Path
 from zipfile import ZipFile
 
@@ -72,6 +74,9 @@ def _facts(name: str, entry: Mapping[str, object]) -> ModelFacts:
         name=name,
         input=price_in,
         output=price_out,
+        cache_write=_per_million(prices.get("cache_creation_input_token_cost"))
+        if dollars
+        else None,
         priced_up_to=min(limits, default=None) if dollars else None,
         has_batch_price=dollars is not None
         and tuple(map(_per_million, batch)) == (dollars[0] / 2, dollars[1] / 2),
@@ -82,7 +87,10 @@ def _facts(name: str, entry: Mapping[str, object]) -> ModelFacts:
         has_schema=entry.get("supports_response_schema") is True,
         levels=levels,
         lacks=lacks,
-        retires=str(entry.get("deprecation_date") or ""),
+        retires=_date(entry.get("deprecation_date")),
+        successor=str(entry.get("successor_model") or "").removeprefix(
+            f"{name.partition('/')[0]}/"
+        ),
     )
 
 
@@ -108,6 +116,12 @@ def _per_million(dollars_per_token: object) -> float | None:
     return float(f"{dollars_per_token * 1e6:.6g}")
 
 
+def _date(value: object) -> str:
+    """Return an ISO date, empty for anything else."""
+    text = str(value or "")
+    return text if re.fullmatch(r"\d{4}-\d\d-\d\d", text) else ""
+
+
 def _tokens(value: object) -> int | None:
     return int(value) if isinstance(value, int | float) and value > 0 else None
 
@@ -131,6 +145,7 @@ def write_extract(wheel: Path, path: Path = EXTRACT) -> ModelMap:
     version = wheel.name.split("-")[1]
     with ZipFile(wheel) as archive:
         models = decode_map(archive.read(MAP_FILE))
+    version = f"{version} ({date.today().isoformat()})"
     text = io.StringIO()
     text.write(f"# Facts from the model map of litellm {version}\n")
     writer = csv.writer(text, lineterminator="\n")

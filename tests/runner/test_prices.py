@@ -5,9 +5,7 @@ from __future__ import annotations
 import csv
 import io
 from dataclasses import replace
-from datetime import date
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -15,15 +13,15 @@ from msgspec import structs
 from rich.console import Console
 
 from numbench.errors import BadInput
-from numbench.models import prices
 from numbench.models.catalogue import bundled_models
 from numbench.models.prices import Price, cost, find_price, load_model_map, with_cost
 from numbench.records import Completion, Usage
 from numbench.runner import RunSpec, plan
 from numbench.runner.planning import plan_table
 from numbench.runner.resolution import describe, resolve
+from tests.support.clock import set_date
 
-PRICE = Price(route="openai/some", input=2.0, output=8.0, date="2025")
+PRICE = Price(route="openai/some", input=2.0, output=8.0, checked="2025")
 USAGE = Usage(input=100, generated=50)
 
 
@@ -58,7 +56,7 @@ def test_unknown_routes_have_no_price_and_every_row_names_its_date_and_source() 
     price = find_price("openai/gpt-5")
     assert price is not None
     assert (price.input, price.output, price.own) == (1.25, 10.0, False)
-    assert price.date == "2025" and "receipts" in price.source
+    assert price.checked == "2025" and "receipts" in price.source
 
 
 def test_the_routes_of_the_catalogue_that_have_a_price() -> None:
@@ -100,7 +98,7 @@ def test_prices_are_what_the_receipts_say(
         assert (len(rates) > 1) == varies
 
 
-ROW = '[[price]]\nroute = "openai/gpt-5"\ninput = 7\noutput = 9.5\ndate = "2030-01-02"\n'
+ROW = '[[price]]\nroute = "openai/gpt-5"\ninput = 7\noutput = 9.5\nchecked = "2030-01-02"\n'
 
 
 def test_the_users_table_takes_precedence_over_the_bundled_one(
@@ -125,7 +123,8 @@ def test_the_map_has_prices_for_all_others_and_its_source_is_part_of_the_cost() 
     assert (price.input, price.output, price.varies) == (0.1, 0.5, False)
     completion = with_cost(Completion(usage=USAGE), price)
     assert completion.cost_source == load_model_map().source
-    assert price.record == {"input": 0.1, "output": 0.5, "source": load_model_map().source}
+    record = {"input": 0.1, "output": 0.5, "source": load_model_map().source}
+    assert price.record == {"route": "openai/gpt-6-luna"} | record
     assert find_price("openai/gpt-6-luna", "http://127.0.0.1/v1") is None
 
 
@@ -197,7 +196,57 @@ def test_tools_have_fees_so_that_no_price_of_tokens_applies(
 def test_an_announced_price_holds_from_its_first_day(
     monkeypatch: pytest.MonkeyPatch, day: str, dollars: float
 ) -> None:
-    clock = SimpleNamespace(today=lambda: date.fromisoformat(day))
-    monkeypatch.setattr(prices, "date", clock)
+    set_date(monkeypatch, day)
     price = find_price("gemini/gemini-4-argon")
     assert price is not None and price.input == dollars
+
+
+WRITES = structs.replace(PRICE, cache_write=2.5)
+
+
+@pytest.mark.parametrize(
+    ("extra", "price", "is_batch", "expected"),
+    [
+        ({"service_tier": "default", "inference_geo": "global", "speed": "standard"}, 1, False, 1),
+        ({"service_tier": "STANDARD"}, 1, False, 1),
+        ({"service_tier": "priority"}, 1, False, None),
+        ({"service_tier": "flex"}, 1, False, None),
+        ({"service_tier": "batch"}, 1, False, None),
+        ({"service_tier": "batch"}, 1, True, 0.5),
+        ({"inference_geo": "us"}, 1, False, 1.1),
+        ({"inference_geo": "eu"}, 1, False, None),
+        ({"inference_geo": "us", "service_tier": "priority"}, 1, False, None),
+        ({"speed": "fast"}, 1, False, None),
+    ],
+)
+def test_a_tier_or_region_that_the_answer_names_changes_the_cost_or_makes_it_unknown(
+    extra: dict[str, Any], price: int, is_batch: bool, expected: float | None
+) -> None:
+    full = (100 * 2 + 50 * 8) / 1e6
+    answer = Completion(usage=USAGE, extra=extra)
+    priced = with_cost(answer, PRICE, 0.5 if is_batch else 0.0, {"us": 1.1})
+    assert priced.cost == (None if expected is None else pytest.approx(full * expected))
+    own = with_cost(answer, structs.replace(PRICE, own=True))
+    assert own.cost == pytest.approx(full)
+
+
+def test_input_that_is_written_to_a_cache_costs_what_the_table_says() -> None:
+    assert cost(USAGE, WRITES, 80) == pytest.approx((20 * 2 + 80 * 2.5 + 50 * 8) / 1e6)
+    answer = Completion(usage=USAGE, extra={"cache_write_tokens": 80})
+    assert with_cost(answer, WRITES).cost == cost(USAGE, WRITES, 80)
+    assert with_cost(answer, PRICE).cost is None
+    too_many = Completion(usage=USAGE, extra={"cache_write_tokens": 10**9})
+    assert with_cost(too_many, WRITES).cost == cost(USAGE, WRITES, 100)
+
+
+def test_a_price_ends_on_its_last_day(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    for day, dollars in (("2026-12-31", 0.75), ("2027-01-01", 1.5)):
+        set_date(monkeypatch, day)
+        price = find_price("gemini/gemini-3.8-flash")
+        assert price is not None and price.input == dollars
+    (tmp_path / "numbench-catalogue.toml").write_text(f'{ROW}until = "2026-12-31"\n')
+    price = find_price("openai/gpt-5")
+    assert price is not None and price.input == 1.25
+    set_date(monkeypatch, "2026-12-31")
+    price = find_price("openai/gpt-5")
+    assert price is not None and price.input == 7

@@ -49,11 +49,11 @@ def _options(
 
     \b
     Examples:
-      numbench demo                                   no API key needed
-      numbench run --model gpt-5 --reasoning minimal  add --dry-run for the cost
-      numbench report                                 tables, figures, HTML page
-      numbench show results/RUN --wrong               wrong answers, one by one
-      numbench COMMAND --help                         examples and options
+      numbench demo                                     no API key needed
+      numbench run --model gpt-6.2-sol --reasoning low  add --dry-run for the cost
+      numbench report                                   tables, figures, HTML page
+      numbench show results/RUN --wrong                 wrong answers, one by one
+      numbench COMMAND --help                           examples and options
 
     Results are written below results/ unless a command has --out. Any command takes --debug, which
     shows the traceback of an error. Exit codes: 0 success, 1 failure, 2 wrong use, 3 run

@@ -50,7 +50,13 @@ def _models_table(pattern: str) -> RenderableType:
     from rich.console import Group
     from rich.text import Text
 
-    from numbench.models.catalogue import find_model_provider, levels_of_model, named_models
+    from numbench.models.catalogue import (
+        describe_hosted,
+        find_model_provider,
+        levels_of_model,
+        named_models,
+        unconfirmed_levels,
+    )
     from numbench.models.facts import USER_CATALOGUE
     from numbench.models.prices import load_model_map
     from numbench.models.providers import all_providers, find_provider
@@ -70,11 +76,16 @@ def _models_table(pattern: str) -> RenderableType:
         raise BadInput(f"no model matches {pattern!r}: try a shorter part of its name")
     table = plain_table(">><<<", "$ in", "$ out", "Provider", "Levels", "Model")
     table.columns[3].max_width = _LEVELS_WIDTH
-    keys = {}
+    keys, notices = {}, []
     for name in (*names, *matching[:_MAX_ROUTES]):
         provider = find_model_provider(name)
         prices = _prices(named_models()[name].route if name in names else name)
-        table.add_row(*prices, provider.name, ", ".join(levels_of_model(name)), name)
+        levels = levels_of_model(name)
+        described = describe_hosted(name, levels[0] if levels else None)
+        unconfirmed = unconfirmed_levels(str(described.route), described.known)
+        shown = (f"{level}?" if level in unconfirmed else level for level in levels)
+        table.add_row(*prices, provider.name, ", ".join(shown), name)
+        notices += [f"{name} {described.known.retirement}."] if described.known.retirement else []
         for variable in provider.key_variables[:1]:
             key = key_from_environment(provider.key_variables)
             keys[key.variable if key else variable] = "set" if key else "not set"
@@ -83,8 +94,10 @@ def _models_table(pattern: str) -> RenderableType:
     rest = len(matching) - _MAX_ROUTES
     notes = (
         *([f"{rest:,} more: narrow the pattern."] if rest > 0 else []),
-        "$: US dollars per million tokens, in and out; ≈: of other providers; ?: unknown.",
-        "Prices of the paper's models: its receipts of 2025; of the others: the",
+        "$: US dollars per million tokens, in and out; ≈: of other providers; ?: unknown, for a",
+        "level: the provider may refuse it.",
+        *notices,
+        "Prices of the paper's models: its receipts of 2025; of the others: announced ones, or the",
         f"{source}. Your own: {USER_CATALOGUE}.",
         "API keys:",
         *(f"  {key} ({state})" for key, state in keys.items()),

@@ -48,15 +48,15 @@ def run(
 
     \b
     Examples:
-      numbench run --model gpt-5 --reasoning minimal --limit 5   a first test
-      numbench run --model gpt-5 --reasoning high --dry-run      cost estimate
-      numbench run --model gpt-5 --reasoning high --batch        half the price
+      numbench run --model gpt-6.2-sol --reasoning low --limit 5   a first test
+      numbench run --model gpt-6.2-sol --reasoning high --dry-run  cost estimate
+      numbench run --model gpt-6.2-sol --reasoning high --batch    half the price
       numbench run --model openai/NAME --samples 5 --temperature 0.7
       numbench run --model openai/NAME --base-url http://127.0.0.1:8000/v1
-      numbench run --model gpt-5 --reasoning high --shard 2/8   machine 2 of 8
-      numbench run --model gemini-2.5-pro --reasoning 4096
-      numbench run --model gpt-5 --reasoning minimal,low,medium
-      numbench run --model gpt-5 --reasoning low --prompts paper,steps,paraphrases
+      numbench run --model gpt-6.2-sol --reasoning high --shard 2/8   machine 2 of 8
+      numbench run --model gemini/gemini-2.5-flash-lite --reasoning 4096
+      numbench run --model gpt-6.2-sol --reasoning low,medium,high
+      numbench run --model gpt-6.2-sol --reasoning low --prompts paper,steps
       numbench run --suite paper --max-cost 500 --time-limit 8h
       numbench run --suite my-suite.toml --dry-run
 
@@ -106,11 +106,11 @@ def horizon(*, dry_run: DryRun = False, **values: Any) -> None:
 
     \b
     Examples:
-      numbench horizon --model gpt-5 --reasoning minimal --dry-run   cost estimate
-      numbench horizon --model gpt-5 --reasoning minimal --max-cost 5
+      numbench horizon --model gpt-6.2-sol --reasoning low --dry-run   cost estimate
+      numbench horizon --model gpt-6.2-sol --reasoning low --max-cost 5
       numbench horizon --model openai/NAME --tasks long_multiplication,copy
-      numbench horizon --model gpt-5 --reasoning high --precision 0.3
-      numbench horizon --model baseline/float64            no API key needed
+      numbench horizon --model gpt-6.2-sol --reasoning high --precision 0.3
+      numbench horizon --model baseline/float64              no API key needed
       numbench report results/*_horizon                    compare levels
 
     A scaled task has questions of any size: of 1 to 4,096 digits, elements or operations. An
@@ -157,8 +157,8 @@ def memory_test(
 
     \b
     Examples:
-      numbench memory-test --model gpt-5 --reasoning low --dry-run
-      numbench memory-test --model gpt-5 --reasoning low --max-cost 20
+      numbench memory-test --model gpt-6.2-sol --reasoning low --dry-run
+      numbench memory-test --model gpt-6.2-sol --reasoning low --max-cost 20
       numbench memory-test --model openai/NAME --margin 2
 
     The fresh questions are as difficult as those of the dataset. The rule and the hash of their

@@ -44,8 +44,9 @@ class ModelDescription(NamedTuple):
     provider, served_name: who serves it, under which name.
     takes_seed: whether requests may contain a seed.
     level_request: the part of the settings' `request` that is due to the reasoning level.
-    facts: prices and limits according to the model map, None if it lacks the model or another
-        server serves it.
+    facts: prices and limits according to the catalogue and the model map, None if both lack the
+        model or another server serves it.
+    known: what else is known of the model.
     model: the open model, of those in this process: it stays open as long as its description.
     """
 
@@ -58,7 +59,19 @@ class ModelDescription(NamedTuple):
     takes_seed: bool = True
     level_request: Mapping[str, object] = {}
     facts: ModelFacts | None = None
+    known: Facts = Facts()
     model: Model | None = None
+
+    @property
+    def notices(self) -> list[str]:
+        """What to know before the model is asked: that it retires, or may refuse its level."""
+        notices = [f"{self.served_name} {self.known.retirement}"] if self.known.retirement else []
+        if self.level in unconfirmed_levels(str(self.route), self.known):
+            notices.append(
+                f"it is not known whether {self.served_name} has the level {self.level}; the "
+                "provider may refuse it"
+            )
+        return notices
 
     @property
     def route(self) -> str | None:
@@ -111,6 +124,16 @@ def levels_of_model(name: str) -> tuple[str, ...]:
     if model := find_named_model(name):
         return tuple(model.all_levels())
     return tuple(_levels_of_route(name, find_model_provider(name)))
+
+
+def unconfirmed_levels(route: str, known: Facts) -> set[str]:
+    """Return the levels of the API of a route that its model may refuse."""
+    if not known.levels_vary:
+        return set()
+    mapped = find_facts(route) or ModelFacts(route)
+    # The map has no flags for these: they come with the others.
+    with_flags = ("low", "medium", "high") if mapped.levels or mapped.lacks else ()
+    return set(known.all_levels()).difference(mapped.levels, with_flags)
 
 
 def find_model_provider(name: str, base_url: str | None = None) -> ProviderPlugin:
@@ -178,7 +201,8 @@ def describe_hosted(
         served_name=served_name,
         takes_seed=takes_seed,
         level_request={k: v for k, v in settings.request.items() if base.get(k) != v},
-        facts=None if base_url else find_facts(route) or find_vendor_facts(route),
+        facts=None if base_url else _limits(route, facts),
+        known=facts,
     )
 
 
@@ -205,13 +229,22 @@ def _facts(route: str, provider: ProviderPlugin, level: str, is_elsewhere: bool 
     These are the model map, the provider, and the rules of the bundled files, plugins and the user.
     Whether another server takes a schema only the user knows.
     """
-    mapped = find_facts(route)
-    facts = Facts(structured=True if mapped and mapped.has_schema else None)
+    facts, mapped = Facts(), None if is_elsewhere else find_facts(route)
+    if mapped:
+        retires, successor = mapped.retires or None, mapped.successor or None
+        facts = Facts(structured=mapped.has_schema or None, retires=retires, successor=successor)
     facts = facts.updated(provider.facts).updated(Facts(levels=dict(provider.levels) or None))
     facts = _with_rules(facts, (*bundled_tables().rule, *provider.rules), route, level)
     if is_elsewhere:
-        facts = msgspec.structs.replace(facts, structured=None)
+        facts = msgspec.structs.replace(facts, structured=None, retires=None, levels_vary=None)
     return _with_rules(facts, user_tables().rule, route, level)
+
+
+def _limits(route: str, facts: Facts) -> ModelFacts | None:
+    """Return the facts of the model map with the limits of the catalogue, which go first."""
+    mapped = find_facts(route) or find_vendor_facts(route)
+    own = {name: limit for name in ("context", "max_output") if (limit := getattr(facts, name))}
+    return msgspec.structs.replace(mapped or ModelFacts(route), **own) if own else mapped
 
 
 def _with_rules(facts: Facts, rules: Sequence[Rule], route: str, level: str) -> Facts:
@@ -251,7 +284,8 @@ def _with_levels(model: NamedModel) -> NamedModel:
         )
     facts = _facts(model.route, provider, DEFAULT_LEVEL).updated(model)
     levels = facts.all_levels() or {DEFAULT_LEVEL: ReasoningLevel()}
-    return msgspec.structs.replace(model, levels=levels, none=None)
+    vary = bool(facts.levels_vary)
+    return msgspec.structs.replace(model, levels=levels, levels_vary=vary, none=None)
 
 
 def _levels_of_route(
@@ -259,12 +293,14 @@ def _levels_of_route(
 ) -> dict[str, ReasoningLevel]:
     """Return the levels of a model by its route, without those that the model map says it lacks.
 
-    A router adapts levels to the models behind it, and another server may have another model.
+    Levels of a rule are those of the model itself. Another server, which may have another model,
+    has those of the API too.
     """
-    levels = _facts(name, provider, DEFAULT_LEVEL).all_levels()
-    mapped = None if provider.is_router or is_elsewhere else find_facts(name)
+    facts = _facts(name, provider, DEFAULT_LEVEL, is_elsewhere)
+    mapped = find_facts(name) if facts.levels_vary else None
+    levels = provider.facts.all_levels() if is_elsewhere else {}
     lacks = mapped.lacks if mapped else ()
-    return {level: settings for level, settings in levels.items() if level not in lacks}
+    return levels | {level: v for level, v in facts.all_levels().items() if level not in lacks}
 
 
 def _budget_level(

@@ -6,11 +6,13 @@ the same tables.
 
 from __future__ import annotations
 
+import math
 import os
 import re
 import tomllib
 from collections import Counter
 from collections.abc import Mapping
+from datetime import date
 from fnmatch import fnmatchcase
 from functools import cache, lru_cache
 from pathlib import Path
@@ -45,7 +47,10 @@ _OWN_PARAMETERS = {
 }
 """Parameters that the wire formats set: records and cost limits rely on them."""
 
-_DATE_SUFFIX = re.compile(r"-\d{8}$")
+_DATE_SUFFIX = re.compile(r"-(\d{8}|\d{4}-\d\d-\d\d)$")
+
+NOTICE_DAYS = 30
+"""From so many days before a model retires on, plans and runs say so."""
 
 _Tokens = Annotated[int, Meta(ge=1)]
 _Dollars = Annotated[float, Meta(ge=0, le=1e9)]
@@ -96,20 +101,39 @@ class ReasoningBudget(Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 class Facts(Settings, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Facts about some models; None is not known.
 
+    checked, source: when the facts of the row were compared with which evidence; ISO 8601.
     levels: the reasoning levels: names, whose parameters are those of `level_request` with the name
-    in place of `"{level}"`, or names with their settings. none: the parameters of the level `none`,
-    if it has others. budget: numbers of reasoning tokens. takes_seed: whether the models take a
-    seed.
+    in place of `"{level}"`, or names with their settings. levels_vary: whether the levels are those
+    of an API, some of which some of its models refuse. none: the parameters of the level `none`, if
+    it has others. budget: numbers of reasoning tokens. takes_seed: whether the models take a seed.
+    context, max_output: tokens; max_output is that of one request.
+    limit_excludes_reasoning: whether reasoning is billed beyond the limit on new tokens.
+    surcharges: factors on the price, by the tier or region that an answer names.
+    retires: the first day on which the provider no longer serves the models; successor: the
+    provider's name of the model to use instead; is_rerouted: whether the successor then answers
+    requests for the models. elsewhere: who else serves them.
     """
 
+    checked: str | None = None
+    source: str | None = None
     levels: tuple[str, ...] | dict[str, ReasoningLevel] | None = None
+    levels_vary: bool | None = None
     level_request: dict[str, object] | None = None
     none: dict[str, object] | None = None
     budget: ReasoningBudget | None = None
     takes_seed: bool | None = None
+    context: _Tokens | None = None
+    max_output: _Tokens | None = None
+    limit_excludes_reasoning: bool | None = None
+    surcharges: dict[str, float] | None = None
+    retires: str | None = None
+    successor: str | None = None
+    is_rerouted: bool | None = None
+    elsewhere: str | None = None
 
     def __post_init__(self) -> None:
         Settings.__post_init__(self)
+        _days_until(self.retires)
         for level in self.all_levels():
             if not _LEVEL.fullmatch(level) or TOKENS_LEVEL.fullmatch(level):
                 raise ValueError(
@@ -125,8 +149,27 @@ class Facts(Settings, frozen=True, kw_only=True, forbid_unknown_fields=True):
         }
         if "levels" in changes:
             # The level none belongs to the others.
-            changes.setdefault("none", None)
+            changes = {"none": None, "levels_vary": None, **changes}
         return msgspec.structs.replace(self, **changes | {"request": self.request | other.request})
+
+    @property
+    def is_retired(self) -> bool:
+        """Whether the provider no longer serves the models today."""
+        return _days_until(self.retires) <= 0
+
+    @property
+    def retirement(self) -> str:
+        """When the models retire and what follows; empty if it is more than a month ahead."""
+        days = _days_until(self.retires)
+        if days > NOTICE_DAYS:
+            return ""
+        ahead = f" (in {days:.0f} day{'s' * (days > 1)})" if days > 0 else ""
+        then = self.successor and f"; successor: {self.successor}"
+        if self.successor and self.is_rerouted:
+            then = f"; the provider then answers with {self.successor} at the price of that"
+        where = self.elsewhere and f"; elsewhere: {self.elsewhere}"
+        verb = "retires" if days > 0 else "retired"
+        return f"{verb} on {self.retires}{ahead}{then or ''}{where or ''}"
 
     def all_levels(self) -> dict[str, ReasoningLevel]:
         """Return the reasoning levels with their settings."""
@@ -204,16 +247,13 @@ class HostedProvider(Facts, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 class NamedModel(Facts, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A named model: an alias of `route` (`PROVIDER/NAME`), with facts that go before the route's.
 
-    seed: sent with every request. date, source: when and in which documentation the levels were
-    checked.
+    seed: sent with every request.
     """
 
     name: str
     display: str
     route: str
     seed: int | None = None
-    date: str = ""
-    source: str = ""
 
     def __post_init__(self) -> None:
         Facts.__post_init__(self)
@@ -230,43 +270,53 @@ class NamedModel(Facts, frozen=True, kw_only=True, forbid_unknown_fields=True):
 class Price(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """US dollars per million tokens on one route (`PROVIDER/NAME`); `output` covers reasoning.
 
-    date, source: when and where the price was found; both are shown with every cost.
+    checked, source: when and where the price was found; both are shown with every cost.
+    cache_write: of input that the provider writes to its cache; None if it writes none.
     varies: the price is a mean over several providers, or that of one of them: used in plans, not
         in costs of requests.
     own: the price is from the user's catalogue; never written to a file.
     priced_up_to: input tokens of a request up to which the price holds; None for any number.
     has_batch_price: whether the discount of the batch API is known to apply.
-    since: the first day of the price, for one that replaces another.
+    since, until: the first and the last day of the price, if they are known.
     note: what to know about the price.
     """
 
     route: str
     input: _Dollars
     output: _Dollars
-    date: str = "undated"
+    cache_write: _Dollars | None = None
+    checked: str = "undated"
     source: str = "the user's catalogue"
     varies: bool = False
     own: bool = False
     priced_up_to: int | None = None
     has_batch_price: bool = True
     since: str = ""
+    until: str = ""
     note: str = ""
 
     def __post_init__(self) -> None:
         provider_of(self.route)
+        _days_until(self.since or None), _days_until(self.until or None)
+
+    @property
+    def is_current(self) -> bool:
+        """Whether the price holds today."""
+        return self.since <= today().isoformat() <= (self.until or "9999")
 
     @property
     def basis(self) -> str:
         """The origin of a cost at this price, in a few words."""
-        return f"price table ({self.date})" if self.date else self.source
+        return f"price table ({self.checked})" if self.checked else self.source
 
     @property
     def record(self) -> dict[str, object]:
         """The price as it is written to `run.json`: only its origin if it is the user's own."""
         if self.own:
             return {"source": "the user's catalogue"}
-        record = {"input": self.input, "output": self.output, "source": self.source}
-        return record | ({"date": self.date} if self.date else {})
+        names = ("route", "input", "output", "source")
+        record = {name: getattr(self, name) for name in names}
+        return record | ({"date": self.checked} if self.checked else {})
 
 
 class Tables(Struct, frozen=True, forbid_unknown_fields=True):
@@ -283,6 +333,16 @@ class Tables(Struct, frozen=True, forbid_unknown_fields=True):
         for name, count in Counter(names).items():
             if count > 1:
                 raise ValueError(f"there are two {name}")
+
+
+def today() -> date:
+    """Return the day that facts and prices are looked up for."""
+    return date.today()
+
+
+def _days_until(day: str | None) -> float:
+    """Return the days from today to an ISO date, infinity for None. Raises ValueError."""
+    return math.inf if day is None else (date.fromisoformat(day) - today()).days
 
 
 def provider_of(route: str) -> str:

@@ -1,16 +1,16 @@
 """Prices, limits and capabilities of models, and costs of requests.
 
 Prices come from the user, receipts (`prices.toml`), or the model map: an extract of litellm's
-(`model_map.csv`) with the fields that are used here, of text models only. After a new release of
-litellm: `make model-map`.
+(`model_map.csv`) with the fields that are used here, of text models only. `make facts` compares
+them with the newest release, `make model-map` takes it over.
 """
 
 from __future__ import annotations
 
 import csv
 import io
+import math
 from collections.abc import Mapping
-from datetime import date
 from functools import cache
 from pathlib import Path
 from types import MappingProxyType
@@ -22,7 +22,7 @@ from msgspec import Struct
 from numbench.models.facts import Price as Price
 from numbench.models.facts import bundled_tables, user_tables
 from numbench.models.providers import find_provider
-from numbench.records import Completion, Usage
+from numbench.records import CACHE_WRITES, Completion, Usage
 
 _FLAGS = ("has_batch_price", "reasons", "has_schema")
 _LISTS = ("levels", "lacks")
@@ -33,17 +33,19 @@ EXTRACT = Path(__file__).with_name("model_map.csv")
 class ModelFacts(Struct, frozen=True):
     """One model of the map; None and "" are unknown.
 
-    name: `PROVIDER/NAME` in litellm's terms. input, output: US dollars per million tokens; output
-    covers reasoning. priced_up_to: input tokens of a request up to which the prices hold.
-    has_batch_price: whether the batch API takes half the price. price_note: when less is charged.
-    context, max_output: tokens. reasons, has_schema: support of reasoning and of JSON schemas.
-    levels, lacks: reasoning levels that the model is known to have, and known to lack. retires: the
-    date from which the provider no longer serves it.
+    name: `PROVIDER/NAME` in litellm's terms. input, output, cache_write: US dollars per million
+    tokens; output covers reasoning, cache_write is for input that is written to a cache.
+    priced_up_to: input tokens of a request up to which the prices hold. has_batch_price: whether
+    the batch API takes half the price. price_note: when less is charged. context, max_output:
+    tokens. reasons, has_schema: support of reasoning and of JSON schemas. levels, lacks: reasoning
+    levels that the model is known to have, and known to lack. retires: the date from which the
+    provider no longer serves it; successor: the provider's name of the model to use instead.
     """
 
     name: str
     input: float | None = None
     output: float | None = None
+    cache_write: float | None = None
     priced_up_to: int | None = None
     has_batch_price: bool = False
     price_note: str = ""
@@ -54,10 +56,11 @@ class ModelFacts(Struct, frozen=True):
     levels: tuple[str, ...] = ()
     lacks: tuple[str, ...] = ()
     retires: str = ""
+    successor: str = ""
 
 
 class ModelMap(NamedTuple):
-    """All models by name, and the version of litellm that they are from."""
+    """All models by name, and the version of litellm that they are from, with the day."""
 
     version: str
     models: Mapping[str, ModelFacts]
@@ -73,7 +76,7 @@ def load_model_map(path: Path = EXTRACT) -> ModelMap:
     """Return the bundled map, or another extract."""
     title, _, table = path.read_text(encoding="utf-8").partition("\n")
     models = {row["name"]: _facts(row) for row in csv.DictReader(io.StringIO(table))}
-    return ModelMap(title.rpartition(" ")[2], models)
+    return ModelMap(title.partition("litellm ")[2], models)
 
 
 def find_facts(route: str) -> ModelFacts | None:
@@ -100,13 +103,18 @@ _OPENROUTER_VENDORS = {
 
 def find_vendor_facts(route: str) -> ModelFacts | None:
     """Return the facts on a model of OpenRouter at its own vendor, None if they are unknown."""
+    return load_model_map().models.get(_vendor_route(route))
+
+
+def _vendor_route(route: str) -> str:
+    """Return the route of a model of OpenRouter at its own vendor, "" for another provider."""
     provider, _, name = route.partition("/")
     vendor, _, name = name.partition("/")
     if provider != "openrouter":
-        return None
+        return ""
     if vendor == "anthropic":
         name = name.replace(".", "-")
-    return load_model_map().models.get(f"{_OPENROUTER_VENDORS.get(vendor, vendor)}/{name}")
+    return f"{_OPENROUTER_VENDORS.get(vendor, vendor)}/{name}"
 
 
 def _facts(row: Mapping[str, str]) -> ModelFacts:
@@ -122,9 +130,9 @@ NO_PARAMETERS: Mapping[str, object] = MappingProxyType({})
 _PRICED_PARAMETERS = ("inference_geo", "service_tier", "serviceTier", "speed")
 """Parameters of a request that change its price at a provider."""
 
-_LIST_PRICE_VALUES = ("default", "standard", "standard_only")
-"""Values of those parameters with which the list price applies."""
-
+_LIST_PRICE_VALUES = {"default", "standard", "standard_only", "on_demand", "global"}
+_LIST_PRICE_VALUES |= {"not_available"}
+"""Values of those parameters, in requests and answers, with which the list price applies."""
 
 _FEE_PARAMETERS = frozenset(
     ["enablesearch", "mcpservers", "plugins", "searchparameters", "tools", "websearchoptions"]
@@ -149,17 +157,22 @@ def find_price(
     """
     if fee_parameters(params):
         return None
-    for own in user_tables().price:
-        if own.route == route:
-            return msgspec.structs.replace(own, own=True)
+    own = [price for price in user_tables().price if price.route == route and price.is_current]
+    if own:
+        return msgspec.structs.replace(own[-1], own=True)
     priced = [params[name] for name in _PRICED_PARAMETERS if name in params]
     if base_url is not None or any(value not in _LIST_PRICE_VALUES for value in priced):
         return None
-    today = date.today().isoformat()
     provider = find_provider(route.partition("/")[0])
     prices = (*(provider.prices if provider else ()), *bundled_tables().price)
-    valid = [price for price in prices if price.route == route and price.since <= today]
-    return valid[-1] if valid else _mapped_price(route)
+    known = [price for price in prices if price.route == route]
+    if known:
+        return next((price for price in reversed(known) if price.is_current), None)
+    if (vendor := _vendor_route(route)) and not find_facts(route):
+        price, note = find_price(vendor), "the price of the vendor itself"
+        changes = {"route": route, "varies": True, "own": False, "note": note}
+        return price and msgspec.structs.replace(price, **changes)
+    return _mapped_price(route)
 
 
 def fee_parameters(params: Mapping[str, object]) -> list[str]:
@@ -169,8 +182,7 @@ def fee_parameters(params: Mapping[str, object]) -> list[str]:
 
 
 def _mapped_price(route: str) -> Price | None:
-    own = find_facts(route)
-    facts = own or find_vendor_facts(route)
+    facts = find_facts(route)
     if facts is None or facts.input is None or facts.output is None:
         return None
     note = f"less is charged {facts.price_note}" if facts.price_note else ""
@@ -178,42 +190,64 @@ def _mapped_price(route: str) -> Price | None:
         route=route,
         input=facts.input,
         output=facts.output,
-        date="",
+        cache_write=facts.cache_write,
+        checked="",
         source=load_model_map().source,
-        varies=own is None,
         priced_up_to=facts.priced_up_to,
         has_batch_price=facts.has_batch_price,
-        note=note if own else "the price of the vendor itself",
+        note=note,
     )
 
 
-def cost(usage: Usage, price: Price) -> float | None:
+def cost(usage: Usage, price: Price, cache_writes: int = 0) -> float | None:
     """Return the US dollars for `usage` without discounts, such as those for cached input.
 
-    None if a token count is unknown, or the request is longer than the price holds for.
+    cache_writes: input tokens that the provider wrote to its cache. None if a token count or the
+    price of a write is unknown, or the request is longer than the price holds for.
     """
     if usage.input is None or usage.generated is None:
         return None
     if price.priced_up_to is not None and usage.input > price.priced_up_to:
         return None
-    return (usage.input * price.input + usage.generated * price.output) / 1e6
+    if cache_writes and price.cache_write is None:
+        return None
+    written = cache_writes * ((price.cache_write or 0.0) - price.input)
+    return (usage.input * price.input + usage.generated * price.output + written) / 1e6
+
+
+def _surcharge(
+    extra: Mapping[str, object], surcharges: Mapping[str, float], is_batch: bool
+) -> float | None:
+    """Return the factor on the price by the tier and region that an answer names, if known."""
+    values = {str(extra[name]).lower() for name in _PRICED_PARAMETERS if name in extra}
+    values -= _LIST_PRICE_VALUES | ({"batch"} if is_batch else set())
+    return math.prod(map(surcharges.__getitem__, values)) if values <= surcharges.keys() else None
 
 
 CompletionT = TypeVar("CompletionT", bound=Completion)
 
 
-def with_cost(completion: CompletionT, price: Price | None, discount: float = 0.0) -> CompletionT:
+def with_cost(
+    completion: CompletionT,
+    price: Price | None,
+    discount: float = 0.0,
+    surcharges: Mapping[str, float] = MappingProxyType({}),
+) -> CompletionT:
     """Return `completion` with its cost and the source of that, if they are known.
 
-    A cost reported by the provider is kept. A price that varies gives no cost. `discount`: the
-    share of the price that a batch job saves.
+    A cost reported by the provider is kept. A price that varies gives no cost, nor does a tier or a
+    region of unknown price. discount: the share of the price that a batch job saves. surcharges:
+    factors on the price, by the tier or region that the answer names.
     """
     if completion.cost_source is not None:
         return completion
     amount, source = completion.cost, "provider"
-    if amount is None and price is not None and not price.varies:
-        full = cost(completion.usage, price)
-        amount = None if full is None else full * (1 - discount)
+    extra = completion.extra
+    factor = _surcharge(extra, surcharges, bool(discount)) if price and not price.own else 1.0
+    if amount is None and price is not None and not price.varies and factor is not None:
+        writes, read = extra.get(CACHE_WRITES), completion.usage.input or 0
+        full = cost(completion.usage, price, min(writes, read) if type(writes) is int else 0)
+        amount = None if full is None else full * factor * (1 - discount)
         source = price.basis + (", batch" if discount else "")
     if amount is None:
         return completion

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from numbench._version import __version__
 from numbench.horizon.estimate import TaskHorizon
-from numbench.journal import read_info
+from numbench.journal import read_run
 from numbench.records import RunInfo
 from numbench.reporting.names import folder_notes, level_rank, one_line
 from numbench.scoring.horizon_outcomes import read_horizons
@@ -23,7 +23,8 @@ class HorizonRun(NamedTuple):
 
     path: the run folder. model, level: as displayed, on one line. created: ISO 8601. signature: the
     settings behind the horizons, in one line. horizons: task → horizon, in the order of the
-    registry. note: distinguishes runs of the same model and level, otherwise empty.
+    registry. note: distinguishes runs of the same model and level, otherwise empty. warnings: about
+    the models that answered.
     """
 
     path: str
@@ -33,6 +34,7 @@ class HorizonRun(NamedTuple):
     signature: str
     horizons: dict[str, TaskHorizon]
     note: str = ""
+    warnings: tuple[str, ...] = ()
 
     @property
     def label(self) -> str:
@@ -66,7 +68,8 @@ def horizon_tasks(runs: Sequence[HorizonRun]) -> tuple[str, ...]:
 
 def read_horizon_run(folder: Path) -> HorizonRun:
     """Return the horizons of a measurement, complete or not."""
-    info, horizons = read_info(folder), read_horizons(folder)
+    run, horizons = read_run(folder), read_horizons(folder)
+    info = run.info
     return HorizonRun(
         path=folder.as_posix(),
         model=one_line(info.display),
@@ -74,6 +77,7 @@ def read_horizon_run(folder: Path) -> HorizonRun:
         created=info.created,
         signature=_signature(info),
         horizons={task: horizons[task] for task in TASKS if task in horizons},
+        warnings=tuple(run.served.warnings),
     )
 
 

@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple
 
 from numbench.errors import BadInput
 from numbench.horizon.estimate import HorizonShift, TaskHorizon, compare_horizons
-from numbench.journal import find_runs, read_info
+from numbench.journal import find_runs, read_run
 from numbench.records import ProtocolName
 from numbench.reporting.comparisons import (
     ALL,
@@ -91,17 +91,21 @@ def compare(
     if margin is not None and not 0 < margin < 100:
         raise BadInput(f"--margin {margin:g}: give points between 0 and 100")
     old, new = run_folder(old), run_folder(new)
-    sizes = [read_info(folder).horizon is not None for folder in (old, new)]
-    if all(sizes):
-        if margin is not None:
-            raise BadInput("--margin is in points of a score; horizon runs have none")
-        return _compare_sizes(old, new, partial)
-    if any(sizes):
+    runs = {"old": read_run(old), "new": read_run(new)}
+    sizes = [run.info.horizon is not None for run in runs.values()]
+    if all(sizes) and margin is not None:
+        raise BadInput("--margin is in points of a score; horizon runs have none")
+    if any(sizes) and not all(sizes):
         horizon, other = (old, new) if sizes[0] else (new, old)
         raise BadInput(
             f"{horizon} is a horizon run and {other} is not: compare two of the same kind"
         )
-    return _compare_scores(old, new, protocol, margin, partial)
+    if all(sizes):
+        result = _compare_sizes(old, new, partial)
+    else:
+        result = _compare_scores(old, new, protocol, margin, partial)
+    served = [f"The {name} run: {w}." for name, run in runs.items() for w in run.served.warnings]
+    return result._replace(notes=(*served, *result.notes))
 
 
 def run_folder(path: Path) -> Path:

@@ -14,7 +14,7 @@ from numbench.scoring import ScoredItem, ScoredRun, paper_protocol
 from numbench.scoring.error_kinds import score_with_conventions
 from numbench.scoring.scored_run import counted_rows, item_groups
 from numbench.scoring.taxonomy import UNANSWERED_STATUSES
-from numbench.served_models import drift_warnings
+from numbench.served_models import served_models
 from numbench.tasks import TASKS
 from numbench.tasks.prompts import changed_prompts
 from numbench.transforms import NO_TRANSFORM
@@ -80,8 +80,8 @@ def _score_texts(run: Configuration) -> Iterator[str]:
     count = paper_protocol.ITEMS_PER_TASK
     if is_paper and any(cell.n > count for cell in run.cells.values()):
         yield f"only the first {count} questions per task count, as in the paper."
-    rows = (row for task in run.cells for row in scored.rows[task])
-    for warning in drift_warnings(row.response for row in rows if row.response is not None):
+    responses = (row.response for task in run.cells for row in scored.rows[task])
+    for warning in served_models(info, responses).warnings:
         yield f"{warning}."
     retried = {task: sum(_is_second_answer(row) for row in scored.rows[task]) for task in run.cells}
     if any(retried.values()):
@@ -174,6 +174,7 @@ def _per_task(counts: Mapping[str, int]) -> str:
 
 def _horizon_texts(run: HorizonRun) -> Iterator[str]:
     """Yield what to know before using the horizons of a run."""
+    yield from (f"{warning}." for warning in run.warnings)
     answered = [horizon for horizon in run.horizons.values() if horizon.items]
     names = {task: TASKS[task].display for task in run.horizons}
     if silent := [names[task] for task, known in run.horizons.items() if not known.items]:

@@ -163,7 +163,7 @@ class ActiveRun:
             interrupted=self._is_interrupted,
             possibly_billed_cost=self.costs.possibly_billed,
             unanswered=progress.total - progress.overall.answered,
-            warnings=tuple(self.state.served.warnings),
+            warnings=(*self.resolved.description.notices, *self.state.served.warnings),
         )
 
     async def store(

@@ -75,6 +75,8 @@ def published_configurations() -> tuple[tuple[str, str], ...]:
 def cost_limit_note(resolved: ResolvedRun) -> str:
     """Return what the cost limit of a run does not promise; empty if it cannot be exceeded."""
     missing = ["--max-tokens"] if resolved.settings.max_tokens is None else []
+    if not missing and resolved.description.known.limit_excludes_reasoning:
+        missing.append("a token limit that includes the reasoning, which this provider lacks")
     if resolved.price is None or resolved.price.varies:
         missing.append(f"an exact price in {USER_CATALOGUE}")
     if resolved.spec.max_cost is None or not missing:
@@ -119,11 +121,15 @@ def expected_costs(resolved: ResolvedRun) -> dict[str, float]:
 def highest_costs(resolved: ResolvedRun) -> dict[str, float]:
     """Return the most US dollars that a request of each task can cost, as far as they are known.
 
-    That takes a token limit and a price. A token has at least one character.
+    That takes a price and a token limit that bounds all that is billed. A token has at least one
+    character.
     """
     limit, price = resolved.settings.max_tokens, resolved.price
-    if limit is None or price is None or price.varies:
+    is_limit = limit is not None and not resolved.description.known.limit_excludes_reasoning
+    if not is_limit or price is None or price.varies:
         return {}
+    assert limit is not None
+    write = max(0.0, (price.cache_write or 0.0) - price.input) / 1e6
     highest = {}
     for task, requests in resolved.requests_by_task.items():
         messages = resolved.prompt_prefix(task)
@@ -131,5 +137,6 @@ def highest_costs(resolved: ResolvedRun) -> dict[str, float]:
         longest = max((len(request.item.prompt) for request in requests), default=0)
         input_tokens = prefix + longest + 2 * _MESSAGE_OVERHEAD_TOKENS
         if price.priced_up_to is None or input_tokens <= price.priced_up_to:
-            highest[task] = resolved.expected_cost(input_tokens, limit) or 0.0
+            expected = resolved.expected_cost(input_tokens, limit) or 0.0
+            highest[task] = expected + input_tokens * write
     return highest

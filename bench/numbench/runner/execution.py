@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any, TypeVar
 
+from numbench.errors import BadInput
 from numbench.horizon.items import AskedItems
 from numbench.journal import Journal
 from numbench.runner.active_run import ActiveRun
@@ -100,6 +101,16 @@ def _open_alone(
     )
 
 
+def check_retirement(resolved: ResolvedRun) -> None:
+    """Raise BadInput if the provider no longer serves the model, unless the user knows that."""
+    known, name = resolved.description.known, resolved.spec.model
+    if known.is_retired and not resolved.spec.allow_retired:
+        raise BadInput(
+            f"{name} {known.retirement}; choose another model, or add --allow-retired to ask it "
+            "nevertheless"
+        )
+
+
 @contextmanager
 def open_run(
     prepared: PreparedRun,
@@ -115,6 +126,7 @@ def open_run(
     budget, pacer, time_limit: those of the whole command. on_progress: None for a display.
     """
     spec, resolved = prepared.spec, prepared.resolved
+    check_retirement(resolved)
     client = prepared.open_client()
     display: Any = nullcontext(on_progress)
     if on_progress is None:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from numbench.horizon import Limits
 from numbench.horizon.items import AskedItems
 from numbench.horizon.sizes import answer_tokens, prompt_tokens
-from numbench.models.facts import USER_CATALOGUE
+from numbench.models.facts import USER_CATALOGUE, today
 from numbench.models.prices import Price, fee_parameters, load_model_map
 from numbench.runner.budget import RunCosts
 from numbench.runner.estimates import (
@@ -232,11 +233,11 @@ def _suite_notes(plans: Sequence[Plan]) -> list[str]:
         runs = f"{len(unknown)} run{'s' * (len(unknown) > 1)} of unknown cost"
         dollars += f", with only the input of {runs}" if any(unknown) else f", plus {runs}"
     prices = [plan.resolved.price for plan in plans]
-    sources = sorted({price.basis if price.date else price.source for price in prices if price})
+    sources = sorted({price.basis if price.checked else price.source for price in prices if price})
     missing = sorted(missing_keys(plans))
     return [
         f"Total: {sum(plan.requests for plan in plans):,} requests{dollars}.",
-        *dict.fromkeys(note for plan in plans for note in plan.notes),
+        *dict.fromkeys(note for plan in plans for note in (*plan.notes, *_notices(plan))),
         *([f"Prices: {'; '.join(sources)}."] if sources else []),
         *([f"API keys not set: {'; '.join(missing)}."] if missing else []),
     ]
@@ -252,9 +253,16 @@ def missing_keys(plans: Sequence[Plan]) -> dict[str, None]:
     }
 
 
+def _notices(plan: Plan) -> list[str]:
+    """Return what to know of the model of a plan before it is asked, and how to ask it anyway."""
+    description = plan.resolved.description
+    way = " (--allow-retired asks it nevertheless)" if description.known.is_retired else ""
+    return [f"Note: {notice}{way}." for notice in description.notices]
+
+
 def _run_notes(plan: Plan) -> list[str]:
     """Return what the requests of a run contain, and what its estimates are based on."""
-    resolved, notes = plan.resolved, list(plan.notes)
+    resolved, notes = plan.resolved, [*plan.notes, *_notices(plan)]
     if plan.spec.samples > 1:
         notes.append(f"Samples per question: {plan.spec.samples}.")
     if resolved.info.shard:
@@ -273,11 +281,14 @@ def _run_notes(plan: Plan) -> list[str]:
         notes.append(f"Server: {server}.")
     facts = resolved.description.facts
     if facts and facts.context and facts.max_output:
-        retires = f"; retires on {facts.retires}" if facts.retires else ""
-        notes.append(
-            f"Limits: {facts.context:,} tokens in, {facts.max_output:,} out{retires};\n"
-            f"{load_model_map().source}."
-        )
+        known = resolved.description.known
+        source = load_model_map().source
+        if known.context or known.max_output:
+            source = f"catalogue, checked on {known.checked}"
+        notes.append(f"Limits: {facts.context:,} tokens in, {facts.max_output:,} out;\n{source}.")
+    if checked := resolved.description.known.checked:
+        age = (today() - date.fromisoformat(checked)).days
+        notes.append(f"Facts about the model: checked on {checked} ({age} days ago).")
     if plan.items_in_jobs:
         notes.append(
             f"{plan.items_in_jobs:,} further requests are in progress at the provider; the run "
@@ -289,7 +300,9 @@ def _run_notes(plan: Plan) -> list[str]:
 
 
 def _price_notes(plan: Plan, price: Price) -> list[str]:
-    source = f"{price.basis}: {price.source}" if price.date else price.source
+    source = f"{price.basis}: {price.source}" if price.checked else price.source
+    if price.route != plan.resolved.description.route:
+        source += f", of {price.route}"
     note = price.note or ("means over providers" if price.varies else "")
     notes = [
         f"Price: ${price.input:g} and ${price.output:g} per million tokens in and out;\n{source}."

@@ -6,10 +6,20 @@ import re
 
 from numbench.errors import BadInput, NumbenchError
 from numbench.models import ModelDescription
+from numbench.models.facts import USER_CATALOGUE
 from numbench.models.failures import connection_error
 from numbench.records import Failure
 
 _VERSION = re.compile(r"/v\d+\w*(?:/|$)")
+
+_WAYS_OUT = {
+    "temperature": f"add a rule with temperature = false to {USER_CATALOGUE}",
+    "reasoning|thinking|effort": "try another level of --reasoning, or none",
+    "response_?format|schema": "try --no-structured",
+    r"max\w*_?tokens": "try another --max-tokens",
+    "seed": f"add a rule with takes_seed = false to {USER_CATALOGUE}",
+}
+"""What to do if a provider rejects a request for a parameter: pattern of its name → way out."""
 
 
 class Refusal(NumbenchError):
@@ -38,6 +48,10 @@ def explain_refusal(refusal: Refusal, description: ModelDescription) -> Numbench
             f"{refusal}; the environment variable with the key of {base_url} is that of "
             "--api-key-env VARIABLE"
         )
+    if refusal.failure.status in (400, 422):
+        for pattern, way_out in _WAYS_OUT.items():
+            if re.search(pattern, refusal.reason, re.IGNORECASE):
+                return NumbenchError(f"{refusal}; {way_out}")
     if refusal.failure.status != 404 or refusal.had_answers:
         return refusal
     return _not_found_error(refusal, base_url)

@@ -33,6 +33,7 @@ from numbench.models import (
     Server,
     describe_model,
 )
+from numbench.models.facts import today
 from numbench.models.prices import Price, find_price, with_cost
 from numbench.records import PAPER, Completion, HorizonInfo, Item, ItemSample, RunInfo, parse_shard
 from numbench.runner.few_shot import Examples, examples, examples_sha256, messages_before
@@ -40,6 +41,7 @@ from numbench.runner.options import given_options, option_name, options_of
 from numbench.runner.request_options import check_params, recorded_headers
 from numbench.runner.spec import SMALLEST_MAX_SIZE, HorizonSpec, RunSpec
 from numbench.secrets import mask_json
+from numbench.served_models import is_same_model
 from numbench.tasks import SCALED_TASKS, TASKS, check_task_name
 from numbench.transforms import NO_TRANSFORM, Variant, open_variant
 
@@ -77,6 +79,7 @@ class ResolvedRun:
     variant: Variant
     price: Price | None
     sizes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    _prices: dict[object, Price | None] = field(default_factory=dict, repr=False, compare=False)
 
     @property
     def discount(self) -> float:
@@ -91,9 +94,14 @@ class ResolvedRun:
         return full / 1e6 * (1 - self.discount)
 
     def with_cost(self, completion: _CompletionT, is_batch: bool = False) -> _CompletionT:
-        """Return a completion with its cost, as far as it is known."""
-        discount = self.description.provider.batch_discount
-        return with_cost(completion, self.price, discount if is_batch else 0.0)
+        """Return a completion with its cost, as far as it is known: that of who answered."""
+        known, served = self.description, completion.served_model
+        key = served, today()
+        if key not in self._prices:
+            self._prices[key] = _price(self.spec, known, served)
+        discount = known.provider.batch_discount if is_batch else 0.0
+        surcharges = known.known.surcharges or {}
+        return with_cost(completion, self._prices[key], discount, surcharges)
 
     @cached_property
     def items_by_task(self) -> dict[str, list[Item]]:
@@ -209,10 +217,7 @@ def resolve(spec: RunSpec, description: ModelDescription) -> ResolvedRun:
         for task, items in examples(dataset, tasks, spec.few_shot).items()
     }
     folder = spec.folder or Path("results") / folder_name(spec, description.level, dataset.name)
-    price = None
-    if description.route is not None:
-        base_url = description.identity["base_url"]
-        price = find_price(description.route, str(base_url) if base_url else None, spec.params)
+    price = _price(spec, description)
     versions = {"numbench": __version__, "python": platform.python_version()}
     if description.provider.sdk is not None:
         versions[description.provider.sdk] = version(description.provider.sdk)
@@ -232,11 +237,27 @@ def resolve(spec: RunSpec, description: ModelDescription) -> ResolvedRun:
         transform=variant.transform.name if variant.transform else None,
         horizon=_horizon_info(spec, sizes) if isinstance(spec, HorizonSpec) else None,
     )
-    if price and spec.batch and not price.has_batch_price:
-        price = None
     return ResolvedRun(
         spec, description, dataset, tasks, settings, shown, folder, info, variant, price, sizes
     )
+
+
+def _price(spec: RunSpec, description: ModelDescription, served: str | None = None) -> Price | None:
+    """Return the price of an answer by the model `served`, by default by who is expected to."""
+    if description.route is None:
+        return None
+    known, base_url = description.known, description.identity["base_url"]
+    if served is None and known.is_retired and known.is_rerouted:
+        served = known.successor
+    server, route = str(base_url) if base_url else None, description.route
+    price = find_price(route, server, spec.params)
+    # What the user says of their own server holds whatever it answers with.
+    is_users = price is not None and price.own and server is not None
+    if served is not None and not is_users and not is_same_model(route, served):
+        near, far = route.rpartition("/")[0], route.partition("/")[0]
+        names = (f"{near}/{served.rpartition('/')[2]}", f"{far}/{served}")
+        price = next(filter(None, (find_price(name, server, spec.params) for name in names)), None)
+    return None if price and spec.batch and not price.has_batch_price else price
 
 
 def _check_options(spec: RunSpec, description: ModelDescription) -> None:

@@ -17,7 +17,7 @@ from numbench.runner.estimates import expected_costs, highest_costs
 from numbench.runner.progress import RunStats, ScoreCallback, TaskProgress, judged
 from numbench.runner.resolution import ResolvedRun
 from numbench.runner.spec import RetryKind
-from numbench.served_models import ServedModels
+from numbench.served_models import ServedModels, served_models
 from numbench.thinking_text import separate_thinking
 
 Outcomes = dict[str, RetryKind | Literal["failed"] | None]
@@ -75,7 +75,7 @@ def read_state(resolved: ResolvedRun, judge: ScoreCallback | None = None) -> Run
     for the costs only. Raises BadInput for a broken line, or if the costs so far, or those of a
     batch job, whose requests are sent all at once, rule out a cost limit.
     """
-    folder, state = resolved.folder, RunState()
+    folder, state = resolved.folder, RunState(served=served_models(resolved.info, ()))
     if resolved.spec.max_cost is not None:
         state.costs = RunCosts(expected_costs(resolved), highest_costs(resolved))
     jobs = [job for job in read_jobs(folder).values() if job.state != "collected"]

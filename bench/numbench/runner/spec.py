@@ -148,6 +148,8 @@ class RunSpec:
     except with --base-url]"""
     batch: Annotated[bool, Option("Server")] = False
     """Use the provider's batch API: half the price, answers within 24 hours."""
+    allow_retired: Annotated[bool, Option("Model")] = False
+    """Ask a model whose date of retirement has passed. Another one may answer."""
     out: Annotated[str | Path | None, Option("Options", "FOLDER")] = None
     """Run folder; for several runs, the parent of their folders. [default:
     results/MODEL_LEVEL_DATASET]"""

@@ -21,7 +21,7 @@ from numbench.models.facts import catalogue_path
 from numbench.runner.active_run import ActiveRun, CostLimitReached, LimitReached, RunInterrupted
 from numbench.runner.budget import Budget
 from numbench.runner.estimates import published_configurations
-from numbench.runner.execution import open_run, run_to_end
+from numbench.runner.execution import check_retirement, open_run, run_to_end
 from numbench.runner.options import option_name, options_of
 from numbench.runner.planning import Plan, missing_keys, plan
 from numbench.runner.prepare import PreparedRun
@@ -190,7 +190,8 @@ def run_suite(
     run folders together, `rpm` for those of each provider. on_done, on_failed: called after each
     run, with its report or why it failed; what they cannot print is not printed.
 
-    Raises BadInput before any request if an API key is missing or a limit cannot be enforced. At
+    Raises BadInput before any request if an API key is missing, a model is retired, or a limit
+    cannot be enforced. At
     the end, raises CostLimitReached, TimeLimitReached or RunInterrupted if one ended the suite,
     NumbenchError if a run failed.
     """
@@ -200,6 +201,8 @@ def run_suite(
             f"the suite needs more API keys: set {', '.join(missing)} in the environment "
             "(--dry-run shows which keys are set)"
         )
+    for each in pending:
+        check_retirement(each.resolved)
     budget = Budget(next((each.spec.max_cost for each in plans if each.spec.max_cost), None))
     for each in plans:
         budget.add(each.path, each.costs)

@@ -21,9 +21,10 @@ from numbench.models.json_fields import (
     reported_usage,
     text_or_repr,
     tokens_at,
+    value_at,
 )
 from numbench.models.reply_words import ENDINGS
-from numbench.records import Completion, Failure, FinishReason, Scalar, Usage
+from numbench.records import CACHE_WRITES, Completion, Failure, FinishReason, Scalar, Usage
 
 FINISH_REASON = "finish_reason"
 """The field of `extra` with a reason that the records have no word for."""
@@ -143,7 +144,11 @@ class Format(ABC):
             cost=cost,
             served_model=answer.served_model,
             provider=answer.provider,
-            extra={**answer.extra, **({FINISH_REASON: word} if finish == "other" else {})},
+            extra={
+                **answer.extra,
+                **({FINISH_REASON: word} if finish == "other" else {}),
+                **_priced_fields(fields),
+            },
         )
 
     def _reported_failure(self, body: object, answer: Answer | None) -> Failure:
@@ -158,6 +163,21 @@ class Format(ABC):
         if answer and (answer.text or answer.reasoning or answer.refusal or answer.has_begun):
             return replace(failure, status=None, possibly_billed=True)
         return failure
+
+
+_PRICED = {
+    "service_tier": "service_tier usage.service_tier usageMetadata.serviceTier",
+    "inference_geo": "usage.inference_geo",
+    "speed": "usage.speed",
+    CACHE_WRITES: "usage.prompt_tokens_details.cache_write_tokens "
+    "usage.input_tokens_details.cache_write_tokens usage.cache_creation_input_tokens",
+}
+"""What an answer may say of its price: fields of `extra`, and paths in bodies of all formats."""
+
+
+def _priced_fields(body: Mapping[str, object]) -> dict[str, Scalar]:
+    fields = ((name, value_at(body, path)) for name in _PRICED for path in _PRICED[name].split())
+    return {name: value for name, value in fields if value and isinstance(value, str | int)}
 
 
 def _missing_answer(answer: Answer, finish: str | None, usage: Usage) -> Failure | None:
