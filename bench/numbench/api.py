@@ -14,7 +14,12 @@ from typing import TYPE_CHECKING, Literal, ParamSpec, TypeVar
 from numbench.arguments import checked
 from numbench.dataset.generate import FileProgress
 from numbench.dataset.generate import generate as generate_dataset
-from numbench.dataset.settings import DatasetSettings, parse_numbers, parse_tasks
+from numbench.dataset.settings import (
+    DatasetSettings,
+    parse_numbers,
+    parse_tasks,
+    with_dataset_sizes,
+)
 from numbench.dataset.store import Dataset, open_dataset
 from numbench.errors import BadInput, NumbenchError
 from numbench.horizon.estimate import TaskHorizon
@@ -59,20 +64,22 @@ def generate(
     The same settings give the same bytes. `size` counts items per task. `numbers` says how large
     the numbers are: "15 digits" is the maximum of significant digits of an operand; "8 bits" means
     the integers 1 … 2^8 − 1, and "8 bits / 10^3" these divided by powers of ten up to 10^3; "size
-    40" is the number of digits, elements or operations of the questions of scaled tasks. `tasks` is
+    40" is the number of digits, elements, operations or rows of the questions of scaled tasks, and
+    "size 4, 16" are several, in turns. `tasks` are names of tasks or of groups ("forms"), or
     "all" for the nine tasks of the paper, or for all tasks with such numbers. Raises BadInput for
     settings that are out of range, and if the folder contains another dataset; NumbenchError if the
     disk or a worker fails.
     """
     limits = parse_numbers(numbers)
+    chosen = parse_tasks(tasks.split(",") if isinstance(tasks, str) else tasks, limits)
     settings = DatasetSettings(
         name=name,
-        tasks=parse_tasks(tasks.split(",") if isinstance(tasks, str) else tasks, limits),
+        tasks=chosen,
         split=split,
         size=size,
         seed=seed,
         format=format,
-        **limits._asdict(),
+        **with_dataset_sizes(chosen, limits)._asdict(),
     )
     folder = None if out is None else Path(out)
     return generate_dataset(settings, folder, workers, engine, on_file).dataset
@@ -80,7 +87,7 @@ def generate(
 
 @checked
 def load_dataset(name: PathLike) -> Dataset:
-    """Open a dataset: a released name (`v1`, `short`, `paper`), a name under `datasets/`, a folder.
+    """Open a dataset: a released name (`v1`, `forms`, …), a name under `datasets/`, or a folder.
 
     `Dataset.by_task` maps each task to its items. Raises BadInput if there is no such dataset.
     """

@@ -240,7 +240,7 @@ class RecordedRequest(Struct, frozen=True, kw_only=True):
 Status = Literal["ok", "unparseable", "empty", "truncated", "refused", "error", "missing"]
 ErrorKind = Literal[
     "sample_std", "sign", "magnitude", "rounding", "precision", "carry", "swap", "digit",
-    "rough", "other", "order", "count", "altered", "choice", "operand", "notation",
+    "rough", "other", "order", "count", "altered", "choice", "operand", "form", "notation",
     "format",
 ]  # fmt: skip
 """How an answer is wrong; `numbench.scoring.taxonomy` defines each kind."""

@@ -21,7 +21,7 @@ from numbench.dataset.shard_files import stratified_sample
 from numbench.dataset.store import open_dataset, released_dataset
 from numbench.errors import BadInput
 from numbench.resources import resource_folder
-from numbench.tasks import PAPER_TASKS, SCALED_TASKS
+from numbench.tasks import CONTEXT_TASKS, PAPER_TASKS, SCALED_TASKS
 from numbench.tasks.random_words import RandomStream, attempts
 
 SMALL = DatasetSettings(name="small", tasks=("division", "mean"), size=20, seed=5)
@@ -74,6 +74,7 @@ def test_questions_of_few_numbers_are_exhausted_at_once_at_any_size(tmp_path: Pa
         ("8bits", (15, 8, 0, None)),
         (" 8 bits / 10^3", (15, 8, 3, None)),
         ("size 40", (15, None, 0, 40)),
+        ("size 16,4, 4", (15, None, 0, "4, 16")),
     ],
 )
 def test_the_size_of_numbers_has_one_notation(text: str, expected: tuple[object, ...]) -> None:
@@ -110,6 +111,15 @@ REFUSALS = [
     (COPY | {"question_size": 4097}, "copy needs --numbers 'size N' with N from 1 to 4,096"),
     ({"tasks": ("long_max",), "question_size": 1}, "with N from 2 to 4,096, the number of its el"),
     ({"question_size": 9}, "--numbers: division has no sizes; use long_addition"),
+    (COPY | {"question_size": "4, 5000"}, "copy needs --numbers 'size N' with N from 1 to 4,096"),
+    (
+        {"tasks": ("table_sum",), "question_size": "2, 8"},
+        "with N from 4 to 4,096, the number of its",
+    ),
+    (
+        COPY | {"question_size": "1, 2", "size": 9},
+        "copy has only about 4 different test items of size 1, 2; use a smaller --size",
+    ),
     (
         COPY | {"question_size": 1, "size": 9},
         "copy has only about 2 different test items of size 1; use a smaller --size",
@@ -158,6 +168,7 @@ def test_a_changed_file_is_noticed(tmp_path: Path) -> None:
         ("adition", "use 'addition'"),
         ("Exp", "use 'exponentiation'"),
         ("SORTING", "use 'sorting'"),
+        ("Form", "use 'forms'"),
         ("logarithm", "choose from minmax, interval, sorting, addition"),
         ("", "choose from minmax"),
     ],
@@ -169,6 +180,7 @@ def test_names_of_tasks_are_known_or_corrected(name: str, suggestion: str) -> No
     assert parse_tasks(["std", " addition"]) == ("addition", "std")
     assert parse_tasks(["all"]) == tuple(PAPER_TASKS) == DatasetSettings().tasks
     assert parse_tasks(["all"], parse_numbers("size 9")) == tuple(SCALED_TASKS)
+    assert parse_tasks(["context", "std"]) == ("std", *CONTEXT_TASKS)
     of_integers = parse_tasks(["all"], parse_numbers("8 bits"))
     assert set(PAPER_TASKS) - set(of_integers) == {"exponentiation", "mean", "std"}
 

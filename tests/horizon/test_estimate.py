@@ -75,6 +75,16 @@ def test_guessing_right_half_of_the_time_is_no_horizon() -> None:
     assert horizon.band[-1].probability == pytest.approx(0.5, abs=0.03)
 
 
+def test_the_tokens_of_the_prompt_at_h50_are_known_where_they_were_reported() -> None:
+    curve, sizes = Curve(30.0, 4.0, 0.0), task_sizes(COPY, 300)[::3]
+    outcomes = invented_outcomes(curve, sizes, 20, 5)
+    assert estimate_horizon(COPY, outcomes).prompt_tokens_at_h50 is None
+    reported = [outcome._replace(prompt_tokens=50.0 * outcome.size) for outcome in outcomes]
+    horizon = estimate_horizon(COPY, reported)
+    assert horizon.prompt_tokens_at_h50 == pytest.approx(50 * horizon.h50.value, rel=0.01)
+    assert horizon.tokens_at_h50 == pytest.approx(10 * horizon.h50.value, rel=0.01)
+
+
 @pytest.mark.parametrize(("share", "is_reached"), [(1.0, True), (0.95, True), (0.7, False)])
 def test_a_model_that_never_reaches_90_percent_has_no_h90(share: float, is_reached: bool) -> None:
     rates = share * Curve(20.0, 3.0, 0.0).probability(np.array(SIZES, np.float64))

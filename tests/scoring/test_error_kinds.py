@@ -217,6 +217,7 @@ ITEMS = [
     make_item("multiplication", "*", ("37", "43"), {}),
     make_item("multiplication", "*", ("123", "456"), {}),
     make_item("exponentiation", "^", ("1.5", "3"), {}),
+    make_item("divide_integer", "/", ("66", "84"), {}),
 ]  # fmt: skip
 
 

@@ -87,6 +87,7 @@ def test_exact_means_leave_out_only_unanswered_items(tmp_path: Path) -> None:
         counted=4,
         score=50.0,
         exact_match=50.0,
+        by_value=None,
         tokens=15.0,
         tokens_unknown=2,
         statuses={"ok": 3, "unparseable": 1, "error": 1, "missing": 1},

@@ -24,6 +24,8 @@ from numbench.records import Response
 from numbench.runner.few_shot import examples
 from numbench.scoring import score_exact, score_lenient
 from numbench.tasks import (
+    CONTEXT_TASKS,
+    FORM_TASKS,
     PAPER_TASKS,
     SCALED_TASKS,
     TASKS,
@@ -159,7 +161,7 @@ SLIPS = [
     ({"prompts": None}, "Task.prompts is missing"),
     ({"sample": None}, "Task.sample is missing"),
     ({"answer_kind": "list"}, "log_smape needs answers that are numbers"),
-    ({"answer_kind": "text"}, "answer_kind: use number, letter or list"),
+    ({"answer_kind": "text"}, "answer_kind: use number, letter, list, plain, fraction, scientific"),
     ({"metric": "accuracy"}, "metric: use log_smape or exact_match"),
     ({"words_per_attempt": 1}, "increase Task.words_per_attempt"),
     ({"sample": lambda *_: None}, "Task.sample discarded 1,000 attempts; discard fewer"),
@@ -316,7 +318,11 @@ def test_an_installed_package_adds_its_task_in_every_process(tmp_path: Path) -> 
         text=True,
         check=True,
     )
-    assert json.loads(done.stdout) == [[*PAPER_TASKS, *SCALED_TASKS, "gcd"], ["mean", "gcd"], 10]
+    assert json.loads(done.stdout) == [
+        [*PAPER_TASKS, *SCALED_TASKS, *FORM_TASKS, *CONTEXT_TASKS, "gcd"],
+        ["mean", "gcd"],
+        10,
+    ]
 
 
 @pytest.mark.parametrize(

@@ -27,8 +27,9 @@ def generate(
         str,
         option(
             "A,B|all",
-            "Tasks, separated by commas. `all` are the nine of the paper, or with --numbers "
-            "in bits or a size all that have such questions.",
+            "Tasks or groups of tasks (paper, scaled, forms, context), separated by commas. `all` "
+            "are the nine of the paper, or with --numbers in bits or a size all of these or of "
+            "the scaled ones that have such questions.",
         ),
     ] = "all",
     split: Annotated[
@@ -43,8 +44,9 @@ def generate(
             "TEXT",
             "How large the numbers are: 'N digits' (significant digits per operand, 3 to "
             "17); 'N bits' (operands are integers from 1 to 2^N - 1, N from 2 to 24); 'N bits / "
-            "10^J' (divided by powers of ten up to 10^J); for scaled tasks like long_addition or "
-            "chain 'size N' (digits, elements or operations, 1 to 4096).",
+            "10^J' (divided by powers of ten up to 10^J); for tasks with sizes 'size N' or 'size "
+            "N, M' (digits, elements, operations or rows, 1 to 4096; several sizes take turns). "
+            "forms and context have sizes of their own, 2 to 20 digits and 4 to 128 rows.",
         ),
     ] = "15 digits",
     out: Annotated[
@@ -66,23 +68,30 @@ def generate(
       numbench generate --name hard --seed 7 --size 1000 --tasks mean,std
       numbench generate --name bytes --numbers '8 bits'
       numbench generate --name long --numbers 'size 40' --size 100
+      numbench generate --name tables --tasks context --numbers 'size 16, 64, 256' --size 60
       numbench generate --name train --split train --size 1000000 --workers 8
       numbench run --model baseline/float64 --dataset hard
 
     Writes to --out: one or more files per task and manifest.json (settings and SHA-256 hashes).
     """
     from numbench.dataset import generate as module
-    from numbench.dataset.settings import DatasetSettings, parse_numbers, parse_tasks
+    from numbench.dataset.settings import (
+        DatasetSettings,
+        parse_numbers,
+        parse_tasks,
+        with_dataset_sizes,
+    )
 
     limits = parse_numbers(numbers)
+    chosen = parse_tasks(tasks.split(","), limits)
     settings = DatasetSettings(
         name=name,
-        tasks=parse_tasks(tasks.split(","), limits),
+        tasks=chosen,
         split=split,
         size=size,
         seed=seed,
         format=format_,
-        **limits._asdict(),
+        **with_dataset_sizes(chosen, limits)._asdict(),
     )
     try:
         result = module.generate(settings, out, workers, engine, on_file=_print_file_done)

@@ -109,11 +109,12 @@ def horizon(*, dry_run: DryRun = False, **values: Any) -> None:
       numbench horizon --model gpt-6.2-sol --reasoning low --dry-run   cost estimate
       numbench horizon --model gpt-6.2-sol --reasoning low --max-cost 5
       numbench horizon --model openai/NAME --tasks long_multiplication,copy
+      numbench horizon --model openai/NAME --tasks forms
       numbench horizon --model gpt-6.2-sol --reasoning high --precision 0.3
       numbench horizon --model baseline/float64              no API key needed
       numbench report results/*_horizon                    compare levels
 
-    A scaled task has questions of any size: of 1 to 4,096 digits, elements or operations. An
+    A scaled task has questions of any size: of 1 to 4,096 digits, elements, operations or rows. An
     answer is correct if every digit is. The horizon h50 is the size at which 50% of the answers
     are correct, h90 at which 90% are; where guesses can be correct, halfway and nine tenths of the
     way from chance to 100%: 75% and 95% for long_comparison, where chance is 50%. `copy` only
@@ -122,7 +123,8 @@ def horizon(*, dry_run: DryRun = False, **values: Any) -> None:
 
     Sizes count digits (long_addition, long_subtraction, long_multiplication, long_division,
     long_comparison, copy), elements of six digits (long_sorting, long_max, long_sum, long_mean)
-    or operations (chain, nested).
+    or operations (chain, nested). Of the tasks of the group forms they count digits; of those of
+    the group context, rows of a table or sentences.
 
     Every task is asked in rounds. The sizes of a round are those that tell the most about h50 per
     token, given the answers before. A task is complete when its h50 is precise enough

@@ -14,7 +14,12 @@ from typing import NamedTuple
 
 import msgspec
 
-from numbench.dataset.settings import GENERATOR_VERSION, DatasetSettings, strata_share_per_item
+from numbench.dataset.settings import (
+    GENERATOR_VERSION,
+    DatasetSettings,
+    sampling_settings,
+    strata_share_per_item,
+)
 from numbench.dataset.store import Dataset, write_dataset
 from numbench.errors import BadInput
 from numbench.records import Item
@@ -27,7 +32,7 @@ MAX_CANDIDATES = 300_000
 Of the 4,500 items of `v1` at most one or two are in strata so rare.
 """
 
-_SETTINGS = {"size", "max_digits", "format"}
+_SETTINGS = {"size", "max_digits", "format"}, {"size", "question_size", "format"}
 """The settings of datasets for which fresh items can be drawn."""
 
 
@@ -80,17 +85,16 @@ def generator_settings(frozen: Dataset) -> DatasetSettings:
     Raises BadInput if it is no stratified sample of numbench's generator, or has other operands.
     """
     manifest = frozen.manifest
-    size, digits = manifest.settings.get("size"), manifest.settings.get("max_digits")
+    size, numbers = manifest.settings.get("size"), sampling_settings(manifest)
     if (
-        not strata_share_per_item(manifest)
-        or set(manifest.settings) != _SETTINGS
+        not (strata_share_per_item(manifest) or numbers.question_size)
+        or set(manifest.settings) not in _SETTINGS
         or not isinstance(size, int)
-        or not isinstance(digits, int)
     ):
         raise BadInput(
             f"{frozen.name}: fresh questions of the same difficulty are drawn for v1, and for "
             "other datasets of numbench generate with fewer than 10,000 questions and numbers "
-            "in digits"
+            "in digits, or with questions of given sizes"
         )
     return DatasetSettings(
         name=manifest.name,
@@ -98,7 +102,7 @@ def generator_settings(frozen: Dataset) -> DatasetSettings:
         split=manifest.split,
         size=size,
         seed=manifest.seed or 0,
-        max_digits=digits,
+        **numbers._asdict(),
     )
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from numbench.errors import BadInput
 from numbench.records import Manifest, Scalar
-from numbench.tasks import PAPER_TASKS, SCALED_TASKS, TASKS, check_task_name
+from numbench.tasks import PAPER_TASKS, SCALED_TASKS, TASK_GROUPS, TASKS, check_task_name
 from numbench.tasks.base import SamplingSettings
 from numbench.tasks.items import SPLIT_BUCKETS
 from numbench.tasks.shards import INTEGER_TASKS, Shard, check_bits
@@ -22,7 +22,9 @@ POOL_SIZE = 10_000
 MAX_SHARD_ROWS = 10_000_000
 """Maximum rows of one file: half a minute of work that fits in one worker's memory."""
 
-_NUMBERS = re.compile(r"(\d+) ?digits|(\d+) ?bits(?: ?/ ?10\^(\d+))?|size ?(\d+)", re.ASCII)
+_NUMBERS = re.compile(
+    r"(\d+) ?digits|(\d+) ?bits(?: ?/ ?10\^(\d+))?|size ?(\d+(?:, ?\d+)*)", re.ASCII
+)
 
 Format = Literal["jsonl", "parquet"]
 
@@ -42,7 +44,7 @@ class DatasetSettings(NamedTuple):
     format: Format = "jsonl"
     max_bits: int | None = None
     max_shift: int = 0
-    question_size: int | None = None
+    question_size: int | str | None = None
 
     def manifest_settings(self) -> dict[str, Scalar]:
         """Return the settings that a manifest stores in addition to name, seed and split."""
@@ -57,6 +59,12 @@ class DatasetSettings(NamedTuple):
         """Return shard `index` of `count` of a task."""
         numbers = (self.max_digits, self.max_bits, self.max_shift, self.question_size)
         return Shard(task, self.seed, self.split, index, count, *numbers)
+
+
+def sampling_settings(manifest: Manifest) -> SamplingSettings:
+    """Return how large the numbers of a dataset are, as far as its manifest says."""
+    known: dict[str, Any] = {name: manifest.settings.get(name) for name in SamplingSettings._fields}
+    return SamplingSettings(**{name: value for name, value in known.items() if value})
 
 
 class ShardFile(NamedTuple):
@@ -112,7 +120,7 @@ def strata_share_per_item(manifest: Manifest) -> float:
 
 def parse_tasks(names: Sequence[str], numbers: SamplingSettings | None = None) -> tuple[str, ...]:
     """Return task names in registry order. `all`: the nine tasks of the paper, or those of them or
-    of the scaled tasks that have questions with such numbers.
+    of the scaled tasks that have questions with such numbers. A name may be that of a group.
 
     Raises BadInput, with the nearest valid name, for an unknown task.
     """
@@ -121,21 +129,33 @@ def parse_tasks(names: Sequence[str], numbers: SamplingSettings | None = None) -
         if numbers is not None and numbers.question_size is not None:
             return tuple(SCALED_TASKS)
         return INTEGER_TASKS if numbers is not None and numbers.max_bits else tuple(PAPER_TASKS)
+    chosen: set[str] = set()
     for name in names:
-        check_task_name(name)
-    return tuple(task for task in TASKS if task in names)
+        if name not in TASK_GROUPS:
+            check_task_name(name)
+        chosen.update(TASK_GROUPS.get(name, (name,)))
+    return tuple(task for task in TASKS if task in chosen)
+
+
+def with_dataset_sizes(tasks: Sequence[str], numbers: SamplingSettings) -> SamplingSettings:
+    """Return the sizes that datasets of these tasks have, or `numbers` if it is not the default."""
+    sizes = {axis.in_dataset if (axis := TASKS[task].sizes) else "" for task in tasks}
+    is_default = numbers == SamplingSettings() and len(sizes) == 1
+    return SamplingSettings(question_size=sizes.pop() or None) if is_default else numbers
 
 
 def parse_numbers(text: str) -> SamplingSettings:
     """Return how large numbers are: `15 digits`, `8 bits`, `8 bits / 10^3` (integers of 8 bits,
-    divided by powers of ten up to 10^3), or `size 40` for scaled tasks.
+    divided by powers of ten up to 10^3), or `size 40` or `size 4, 16, 64` for scaled tasks.
 
     Raises BadInput for other text.
     """
     match = _NUMBERS.fullmatch(text.strip())
     if match is None:
         raise BadInput(f"--numbers {text!r}: use 'N digits', 'N bits', 'N bits / 10^J' or 'size N'")
-    digits, bits, shift, size = (int(group) if group else None for group in match.groups())
+    digits, bits, shift = (int(group) if group else None for group in match.groups()[:3])
+    sizes = sorted({int(size) for size in match[4].split(",")}) if match[4] else [None]
+    size = ", ".join(map(str, sizes)) if len(sizes) > 1 else sizes[0]
     return SamplingSettings(15 if digits is None else digits, bits, shift or 0, size)
 
 
@@ -157,13 +177,14 @@ def check_settings(settings: DatasetSettings) -> None:
     if settings.format not in ("jsonl", "parquet"):
         raise BadInput(f"--format {settings.format}: choose jsonl or parquet")
     size = settings.question_size
+    sizes = [int(each) for each in str(size or 0).split(",")]
     for name in settings.tasks:
         axis = TASKS[name].sizes
         if axis is None and size is None:
             continue
         if axis is None:
             raise BadInput(f"--numbers: {name} has no sizes; use {', '.join(SCALED_TASKS)}")
-        if size is None or not axis.minimum <= size <= axis.maximum:
+        if not all(axis.minimum <= each <= axis.maximum for each in sizes):
             raise BadInput(
                 f"{name} needs --numbers 'size N' with N from {axis.minimum} to {axis.maximum:,}, "
                 f"the number of its {axis.unit}"

@@ -23,6 +23,8 @@ MANIFEST, PUBLISHED_LABELS = "manifest.json", "published_labels.jsonl"
 RELEASED_DATASETS = {
     "v1": "acae8c0c5780fd1c9dcb67a5b0b058be0d258118e3ac8f3d7d96229039fb6b77",
     "short": "dbec1130d48c2f223212939d7ce2f937938ef2980ab83aec2f0e774d22770c6a",
+    "forms": "d36e0e949fa74729a3fb768d6500ca735e06584043ce30a20bcf9208240048cf",
+    "context": "e3d452397c17eb75d22f326b2169b07b060eea46a42006866c33320c51362484",
     "paper": "8d049ed269e288c9de62108d2e814b56457b5f6e71d34ee8da93098776d5c153",
 }
 """The released datasets by name, with the hashes of their manifests. They never change."""
@@ -101,10 +103,10 @@ class Dataset:
 def open_dataset(name: str | Path) -> Dataset:
     """Return the dataset of a name or a folder.
 
-    A released name (`v1`, `short`, `paper`) always means the released dataset. Another name means
-    the folder `./datasets/NAME`, or `./NAME` if there is none. A `Path`, or text with a separator
-    (`./NAME`), is a folder. Raises BadInput if there is no such dataset, if a local folder has a
-    released name but other content, or if a name fits two different datasets.
+    A released name (`v1`, `short`, `forms`, `context`, `paper`) always means the released dataset.
+    Another name means the folder `./datasets/NAME`, or `./NAME` if there is none. A `Path`, or text
+    with a separator (`./NAME`), is a folder. Raises BadInput if there is no such dataset, if a
+    local folder has a released name but other content, or if a name fits two different datasets.
     """
     if isinstance(name, Path) or "/" in name or os.sep in name:
         return Dataset(Path(name))

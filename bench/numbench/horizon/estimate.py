@@ -45,7 +45,8 @@ class SizeOutcome(NamedTuple):
 
     size: of its question. right: the share of its samples that are right. total: the number of its
     samples. truncated: the number of them that the token limit cut off (these are not right).
-    tokens: generated tokens, mean over the samples; None: not known.
+    tokens, prompt_tokens: generated tokens and those of the prompt, means over the samples; None:
+    not known.
     """
 
     size: int
@@ -53,6 +54,7 @@ class SizeOutcome(NamedTuple):
     total: int = 1
     truncated: int = 0
     tokens: float | None = None
+    prompt_tokens: float | None = None
 
 
 class BandPoint(NamedTuple):
@@ -71,7 +73,8 @@ class TaskHorizon:
     unit: what the size counts, in the plural. h50, h90: where 50 and 90% of the answers are correct
     without guesses (see `level`). h90 is None if the model does not reach 90% at a size that can be
     asked. tokens_at_h50: generated tokens per answer at h50, or at the largest or smallest size if
-    h50 is beyond it; None: not known. items: answered items. truncated: answers that the token
+    h50 is beyond it; None: not known. prompt_tokens_at_h50: likewise, of the prompt. items:
+    answered items. truncated: answers that the token
     limit cut off. stop: why the measurement is complete; None: it is not. fit_p: posterior
     predictive p-value of the curve. isotonic: where the isotonic regression crosses the level of
     h50; None: it does not. counts: the answers by size. band: the curve at every
@@ -84,6 +87,7 @@ class TaskHorizon:
     h50: Estimate
     h90: Estimate | None
     tokens_at_h50: float | None
+    prompt_tokens_at_h50: float | None
     items: int
     truncated: int
     stop: StopReason | None
@@ -157,6 +161,8 @@ def estimate_horizon(
     # Both must say that 90% are correct at a size that can be asked: the curve, with a probability
     # of one half or more, and the isotonic regression of the answers.
     is_h90_reached = h90.value >= sizes[0] and largest_rate(counts) >= 0.9
+    nearest = min(max(h50.value, sizes[0]), sizes[-1])
+    prompts = [outcome._replace(tokens=outcome.prompt_tokens) for outcome in outcomes]
     drawn = posterior.sample_predictions(BAND_DRAWS)
     low, median, high = np.quantile(drawn, (0.025, 0.5, 0.975), axis=0).tolist()
     return TaskHorizon(
@@ -164,7 +170,8 @@ def estimate_horizon(
         unit=task.sizes.unit,
         h50=h50,
         h90=h90 if is_h90_reached else None,
-        tokens_at_h50=tokens_at(min(max(h50.value, sizes[0]), sizes[-1]), counts),
+        tokens_at_h50=tokens_at(nearest, counts),
+        prompt_tokens_at_h50=tokens_at(nearest, _count_by_size(task, prompts)),
         items=len(outcomes),
         truncated=sum(outcome.truncated for outcome in outcomes),
         stop=stop,

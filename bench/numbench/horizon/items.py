@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from numbench.dataset.store import Dataset
 from numbench.errors import BadInput
 from numbench.records import DatasetRef, Item, Manifest, RunInfo
-from numbench.tasks import SCALED_TASKS, TASKS
+from numbench.tasks import TASKS
 from numbench.tasks.shards import Shard, generate_items
 
 GENERATOR_VERSION = "numbench-scaled 1"
@@ -43,7 +43,7 @@ class ItemAddress(NamedTuple):
 def parse_id(item_id: str) -> ItemAddress:
     """Return the address that an id names. Raises ValueError for other ids."""
     match = _ID.fullmatch(item_id)
-    axis = TASKS[match[1]].sizes if match and match[1] in SCALED_TASKS else None
+    axis = TASKS[match[1]].sizes if match and match[1] in TASKS else None
     if match is None or axis is None or int(match[2]) > axis.maximum:
         raise ValueError(f"{item_id[:80]!r} is not the id of an item of a horizon measurement")
     return ItemAddress(match[1], int(match[2]), int(match[3]))

@@ -38,6 +38,7 @@ def outcome_of(
         return Rejected()
     right = [bool(judge(item, answer)) for answer in answers]
     tokens = [n for answer in answers if (n := answer.usage.generated) is not None]
+    prompts = [n for answer in answers if (n := answer.usage.input) is not None]
     return SizeOutcome(
         size=parse_id(item.id).size,
         right=sum(right) / len(answers),
@@ -47,6 +48,7 @@ def outcome_of(
             for answer, is_right in zip(answers, right, strict=True)
         ),
         tokens=round(sum(tokens) / len(tokens)) if tokens else None,
+        prompt_tokens=sum(prompts) / len(prompts) if prompts else None,
     )
 
 

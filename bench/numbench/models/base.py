@@ -156,15 +156,15 @@ def system_prompt(messages: Sequence[Message]) -> str:
 
 
 def answer_schema(kind: AnswerKind) -> dict[str, object]:
-    """Return the JSON schema of `{"answer": …}`: a number, a letter or a list of numbers."""
+    """Return the JSON schema of `{"answer": …}`: a number, a text or a list of numbers."""
     answers: dict[AnswerKind, dict[str, object]] = {
-        "number": {"type": "number"},
         "letter": {"type": "string", "enum": list(LETTERS)},
+        "fraction": {"type": "string"},
         "list": {"type": "array", "items": {"type": "number"}},
     }
     return {
         "type": "object",
-        "properties": {"answer": answers[kind]},
+        "properties": {"answer": answers.get(kind, {"type": "number"})},
         "required": ["answer"],
         "additionalProperties": False,
     }

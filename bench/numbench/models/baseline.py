@@ -21,8 +21,8 @@ from numbench.models.facts import ReasoningLevel
 from numbench.models.failures import failed_completion
 from numbench.models.providers import ModelProperties, ModelTarget, ProviderPlugin, join_names
 from numbench.records import Completion, Failure
-from numbench.tasks import PAPER_TASKS, SCALED_TASKS, TASKS
-from numbench.tasks.base import LETTERS, Approximation, ExpressionFormat
+from numbench.tasks import FORM_TASKS, PAPER_TASKS, SCALED_TASKS, TASKS
+from numbench.tasks.base import LETTERS, Approximation
 from numbench.tasks.prompts import Question, load_prompt_set
 
 
@@ -76,6 +76,8 @@ _BINARY_OPERATIONS: dict[str, Callable[[float, float], float]] = {
     "*": operator.mul,
     "/": operator.truediv,
     "^": math.pow,
+    "//": operator.floordiv,
+    "%": operator.mod,
 }
 _EXTREMA = {"minimum": min, "maximum": max}
 
@@ -114,13 +116,18 @@ def has_rule(name: str) -> bool:
     """Return whether a task's questions can be calculated."""
     task = TASKS[name]
     is_known = name in PAPER_TASKS or name in SCALED_TASKS
-    return is_known or task.approximate is not None or task.expression is not None
+    if name in FORM_TASKS:
+        is_known = {*task.operators} <= {*_BINARY_OPERATIONS, *_EXTREMA, "copy"}
+        is_known &= task.answer_kind != "fraction"
+    is_evaluated = task.operand_format is not None and task.operand_format.evaluate is not None
+    return is_known or is_evaluated or task.approximate is not None
 
 
 def calculate(question: Question, float_format: FloatFormat) -> str:
     """Return the answer to `question` as JSON.
 
-    The bundled tasks have rules here; any other task needs a `Task.approximate` or an expression.
+    The bundled tasks have rules here; any other task needs a `Task.approximate` or an
+    `OperandFormat.evaluate`.
     Raises UnsupportedOperator if there is no rule for the operator.
     """
     task = TASKS[question.task]
@@ -131,14 +138,16 @@ def calculate(question: Question, float_format: FloatFormat) -> str:
         )
     result: Approximation
     try:
-        if task.expression is not None:
-            result = _evaluate(task.expression, question.operands, float_format)
+        if task.operand_format and task.operand_format.evaluate:
+            result = _evaluate(task.operand_format.evaluate, question.operands, float_format)
         else:
             values = [float_format.parse(operand) for operand in question.operands]
             if task.approximate is not None:
                 result = task.approximate(question.operator, values, float_format.round)
             else:
                 result = _calculate(question.operator, values, float_format)
+        if task.answer_kind == "scientific" and isinstance(result, float):
+            return f"{Decimal(float_format.format(float_format.round(result))):e}"
         return _json(result, float_format, in_full=task.sizes is not None)
     except NotImplementedError:
         raise UnsupportedOperator(f"no floating-point rule for {question.operator!r}") from None
@@ -147,14 +156,14 @@ def calculate(question: Question, float_format: FloatFormat) -> str:
 
 
 def _evaluate(
-    expression: ExpressionFormat, operands: Sequence[str], float_format: FloatFormat
+    evaluate: Callable[..., float], operands: Sequence[str], float_format: FloatFormat
 ) -> float:
     """Return the value of an expression, with every result rounded."""
 
     def operate(symbol: str, a: float, b: float) -> float:
         return float_format.round(_BINARY_OPERATIONS[symbol](a, b))
 
-    return float(expression.evaluate(operands, float_format.parse, operate))
+    return float(evaluate(operands, float_format.parse, operate))
 
 
 def _json(result: Approximation, float_format: FloatFormat, in_full: bool) -> str:

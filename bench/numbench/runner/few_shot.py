@@ -7,11 +7,12 @@ from collections.abc import Sequence
 from itertools import islice
 
 from numbench import jsonl
+from numbench.dataset.settings import sampling_settings
 from numbench.dataset.store import Dataset
 from numbench.errors import BadInput
 from numbench.models.base import Message
 from numbench.records import Item
-from numbench.tasks import TASKS, SamplingSettings
+from numbench.tasks import TASKS
 from numbench.tasks.items import content_hash
 from numbench.tasks.prompts import PromptSet
 from numbench.tasks.shards import Shard, generate_items
@@ -63,10 +64,8 @@ def examples_sha256(items_by_task: Examples) -> str:
 
 
 def _draw(source: Dataset, task: str, count: int, excluded: set[int]) -> tuple[Item, ...]:
-    stored = source.manifest.settings.items()
-    known = SamplingSettings._fields
-    numbers = {name: value for name, value in stored if name in known and isinstance(value, int)}
-    shard = Shard(task, source.manifest.seed or 1, "val", **numbers)
+    numbers = sampling_settings(source.manifest)
+    shard = Shard(task, source.manifest.seed or 1, "val", **numbers._asdict())
     candidates = (
         item for item in generate_items(shard) if content_hash(item.operands) not in excluded
     )
@@ -82,7 +81,7 @@ def _draw(source: Dataset, task: str, count: int, excluded: set[int]) -> tuple[I
 def _answer_json(item: Item) -> str:
     """Return the answer of an item in the form that the prompts ask for."""
     kind = TASKS[item.task].answer_kind
-    if kind == "letter":
+    if kind in ("letter", "fraction"):
         return f'{{"answer": "{item.answer}"}}'
     if kind == "list":
         return f'{{"answer": [{", ".join(item.answer)}]}}'

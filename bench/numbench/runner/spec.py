@@ -78,7 +78,8 @@ class RunSpec:
     """Name or folder of a dataset. With `paper`, the paper's questions, reports compare the run
     question by question with thirteen published configurations."""
     tasks: Annotated[Sequence[str] | None, Option("Questions", "A,B|all", parse=parse_tasks)] = None
-    """Tasks, separated by commas. [default: all]"""
+    """Tasks or groups of tasks (paper, scaled, forms, context), separated by commas.
+    [default: all]"""
     limit: Annotated[int | None, Option("Questions", "N", at_least=1)] = None
     """Only the first N questions per task. [default: all]"""
     shard: Annotated[str | None, Option("Questions", "I/N")] = None
@@ -87,8 +88,8 @@ class RunSpec:
     prompts: Annotated[str | Path, Option("Questions", "SET", is_swept=True)] = PAPER
     """Prompt set, or its folder: paper, explicit, steps, minimal, paraphrases, …"""
     transform: Annotated[str | None, Option("Questions", "NAME", is_swept=True)] = None
-    """Ask the questions in another form: grouping, scientific, plus, trailing-zeros, decimal-comma,
-    swap, negate, scale3, … [default: none]"""
+    """Ask the questions in another notation, or a variant of them: grouping, scientific, plus,
+    trailing-zeros, decimal-comma, swap, negate, scale3, … [default: none]"""
     few_shot: Annotated[int, Option("Questions", "N", is_recorded=True)] = 0
     """Worked examples before each question, from the validation split."""
     samples: Annotated[
@@ -194,7 +195,8 @@ class HorizonSpec(RunSpec):
     retry: Collection[str] = field(default=frozenset(), init=False)
     batch: bool = field(default=False, init=False)
     tasks: Annotated[Sequence[str] | None, Option("Questions", "A,B|all", parse=parse_tasks)] = None
-    """Scaled tasks, separated by commas. [default: all twelve]"""
+    """Scaled tasks, or the groups forms and context, separated by commas. [default: the twelve
+    named above]"""
     precision: Annotated[float, Option("Questions", "DOUBLINGS", above=0)] = 0.15
     """Stop when the standard deviation of log2 h50 is at most this; 0.15 means that the 95%
     interval is about 20% wide on either side."""

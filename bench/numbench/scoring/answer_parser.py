@@ -126,8 +126,9 @@ def _read_json(raw: object, kind: AnswerKind) -> AnswerValue | None:
         if len(raw) == 1 and isinstance(raw[0], list):
             raw = raw[0]
         return read_list(f"[{', '.join(map(str, raw))}]")
-    # JSON reads the `\\t` of a LaTeX `\\times` as a tab.
-    text = raw.replace("\times", r"\times").strip() if isinstance(raw, str) else ""
+    # JSON reads the `\\t` of a LaTeX `\\times` as a tab, and the `\\f` of `\\frac` as a form feed.
+    text = raw.replace("\times", r"\times") if isinstance(raw, str) else ""
+    text = text.replace("\frac", r"\frac").strip()
     return read_value(text, kind)
 
 
@@ -174,7 +175,7 @@ def _read_bare(text: str, kind: AnswerKind) -> ParsedAnswer | None:
     if text.endswith("}") and text.startswith(('"', "[")):
         text = text[:-1]
     label = _LABEL.match(text)
-    if kind == "number" and label is None and text.endswith("."):
+    if kind not in ("letter", "list") and label is None and text.endswith("."):
         return None
     value = text[label.end() :] if label else text
     if fence := _FENCE.match(value):

@@ -7,7 +7,7 @@ They differ only in the reading of the answer: `exact` reads the last answer obj
 from __future__ import annotations
 
 from collections.abc import Callable
-from decimal import Decimal
+from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal
 from functools import lru_cache
 from typing import Literal
 
@@ -22,15 +22,25 @@ from numbench.scoring.error_kinds import convention_error, list_error, number_er
 from numbench.scoring.lenient_reading import read_leniently
 from numbench.scoring.metrics import (
     SIGNIFICANT_DIGITS,
+    WORKING_CONTEXT,
     comparison_key,
     correct_digits,
     log_smape,
     round_significant,
 )
-from numbench.scoring.notation import format_number
+from numbench.scoring.notation import (
+    MAX_DIGITS,
+    WrittenNumber,
+    format_number,
+    read_written_number,
+)
 from numbench.scoring.taxonomy import UNANSWERED_STATUSES, unparsed_status
 from numbench.tasks import TASKS, Task
+from numbench.tasks.base import AnswerKind
 from numbench.thinking_text import find_thinking, separate_spans
+
+# The product of two numbers with all digits that are read.
+_PRODUCTS = Context(prec=2 * MAX_DIGITS, Emax=MAX_EMAX, Emin=MIN_EMIN, traps=[])
 
 ReadingProtocol = Literal["exact", "lenient"]
 
@@ -121,6 +131,8 @@ def _score_parsed(item: Item, task: Task, protocol: ReadingProtocol, parsed: Par
     answer: Answer
     if isinstance(value, Decimal):
         error, digits, smape, answer = _compare_numbers(item, task, value)
+    elif isinstance(value, WrittenNumber):
+        error, digits, answer = _compare_written(value, task.answer_kind, str(item.answer))
     elif isinstance(value, str):
         error, answer = None if value == item.answer else "choice", value
     else:
@@ -154,6 +166,27 @@ def _compare_numbers(
         return None, digits, 1.0, text
     error = convention_error(item, rounded) or number_error(rounded, rounded_truth)
     return error, digits, log_smape(rounded, rounded_truth), text
+
+
+def _compare_written(
+    given: WrittenNumber, kind: AnswerKind, answer: str
+) -> tuple[ErrorKind | None, int, str]:
+    """Return how a number is wrong, by value or else by its form; correct digits, and text."""
+    truth = read_written_number(answer)
+    assert truth
+    rounded = [WORKING_CONTEXT.divide(*number[:2]) for number in (given, truth)]
+    digits, error = correct_digits(*map(round_significant, rounded)), None
+    if _PRODUCTS.multiply(given[0], truth[1]) != _PRODUCTS.multiply(truth[0], given[1]):
+        error = number_error(*rounded)
+    # The truth is in lowest terms.
+    elif given.form != kind or given.denominator != truth.denominator:
+        error = "form"
+    text = format_number(given.numerator, every_digit=True)
+    if given.form != "fraction":
+        text = text if given.form == "plain" else f"{given.numerator:e}".replace("e+", "e")
+    else:
+        text = f"{text}/{format_number(given.denominator, every_digit=True)}"
+    return error, digits, text
 
 
 @lru_cache(1 << 16)

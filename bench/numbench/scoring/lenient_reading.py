@@ -27,8 +27,14 @@ import re
 from collections import deque
 
 from numbench.scoring.answer_parser import ParsedAnswer, ends_inside_object
-from numbench.scoring.notation import NUMBER_LITERAL, SIGN_PATTERN, AnswerValue, read_value
-from numbench.tasks.base import AnswerKind
+from numbench.scoring.notation import (
+    FRACTION_LITERAL,
+    NUMBER_LITERAL,
+    SIGN_PATTERN,
+    AnswerValue,
+    read_value,
+)
+from numbench.tasks.base import FORMS, AnswerKind
 
 MAX_CHARACTERS = 100_000
 _CONTEXT = 120
@@ -51,6 +57,8 @@ _VALUES = {
         rf"(?:(?:\s*+(?:[,;<>≤≥]=?|(?:,\s*+)?and\b)|[^\S\n]*+\n)\s*+{_SHORT})++"
     ),
 }
+_WRITTEN = re.compile(rf"{FRACTION_LITERAL.pattern}|{_VALUES['number'].pattern}")
+_VALUES |= dict.fromkeys(FORMS, _WRITTEN)
 
 _MARKS = (
     r"(?:[\s*_`$\"'“”‘’({≈]|\\[\[(\"']|\\(?:text|mathrm|mathbf|textbf|boxed|fbox)(?=\{)"
@@ -69,7 +77,8 @@ _BEFORE = (
     rf"|(?<!\w)\*\*(?=\Z))){_MARKS}\Z"
 )
 _BEFORE_LAST = {
-    kind: re.compile(_BEFORE.replace("INTO", "" if kind == "number" else _INTO)) for kind in _VALUES
+    kind: re.compile(_BEFORE.replace("INTO", _INTO if kind in ("letter", "list") else ""))
+    for kind in _VALUES
 }
 _QUOTES = r"(?:[*_`$\"'“”‘’)]|\\[)\]])*+"
 _CLOSE = rf"(?:{_QUOTES}(?:[}}\]]|</[a-z]+>))*+{_QUOTES}"
@@ -145,7 +154,7 @@ def _read_labelled(text: str, kind: AnswerKind, is_cut_off: bool) -> AnswerValue
 
 def _read_last(text: str, kind: AnswerKind) -> tuple[AnswerValue | None, bool]:
     """Return the last value of the text if it is stated, and whether nothing contradicts it."""
-    values = deque(_VALUES[kind].finditer(text), _MAX_VALUES if kind == "number" else 1)
+    values = deque(_VALUES[kind].finditer(text), 1 if kind in ("letter", "list") else _MAX_VALUES)
     stated = [match for match in values if _is_stated(text, kind, match)]
     last = values[-1] if values else None
     if (

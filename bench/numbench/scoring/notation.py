@@ -9,11 +9,24 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from decimal import MAX_EMAX, MIN_EMIN, ROUND_05UP, Context, Decimal
+from typing import NamedTuple
 
-from numbench.tasks.base import AnswerKind
+from numbench.tasks.base import AnswerKind, Form
 
-AnswerValue = Decimal | str | tuple[Decimal, ...]
-"""The value of an answer: a number, a letter or a list."""
+
+class WrittenNumber(NamedTuple):
+    """A number, numerator / denominator, and the form in which it is written.
+
+    form: None for one that no question asks for, such as 12.5e3 or 1.5/2.
+    """
+
+    numerator: Decimal
+    denominator: Decimal
+    form: Form | None
+
+
+AnswerValue = Decimal | str | WrittenNumber | tuple[Decimal, ...]
+"""The value of an answer: a number, a letter, a number in a form, or a list."""
 
 MAX_EXPONENT = 999_999
 """The largest decimal exponent of a value, as in Python's default decimal context."""
@@ -53,6 +66,15 @@ NUMBER_LITERAL = re.compile(
 )
 """A number literal in the notations of `read_number`; match it at the index where it starts."""
 
+# In linear time: what is no fraction is consumed as a number.
+_INTEGER = r"[0-9]++(?:,[0-9]{3})*+"
+FRACTION_LITERAL = re.compile(
+    rf"({SIGN_PATTERN}?{_INTEGER})\s?/\s?({_INTEGER})(?![.eE/][0-9])"
+    rf"|({SIGN_PATTERN}?)\\[dt]?frac\{{({_INTEGER})\}}\{{({_INTEGER})\}}"
+)
+"""A fraction of two integers; match it at the index where it starts."""
+
+_NORMALIZED = re.compile(r"[1-9](?:\.[0-9]*)?")
 _ASCII_NUMBER = re.compile(r"[+-]?(?:[0-9]++(?:\.[0-9]++)?+|\.[0-9]++)(?:[eE][+-]?[0-9]{1,9})?")
 _TO_ASCII = str.maketrans("⁺⁻⁰¹²³⁴⁵⁶⁷⁸⁹" + _MINUS_SIGNS, "+-0123456789" + "-" * len(_MINUS_SIGNS))
 # The bounds of its interval may follow a letter: `B: 1 <= x < 5`.
@@ -89,7 +111,29 @@ def read_value(text: str, kind: AnswerKind) -> AnswerValue | None:
     """Return the value of a text that is a value of the kind. A number may end in a full stop."""
     if kind == "number":
         return read_number(text.removesuffix("."))
-    return read_letter(text) if kind == "letter" else read_list(text)
+    if kind == "letter":
+        return read_letter(text)
+    return read_list(text) if kind == "list" else read_written_number(text.removesuffix("."))
+
+
+def read_written_number(text: str) -> WrittenNumber | None:
+    """Return the value and form of a number, as `read_number` reads it, or of a fraction.
+
+    A fraction is `-3/4` or `-\\frac{3}{4}`, of integers, the denominator not 0.
+    """
+    if fraction := FRACTION_LITERAL.fullmatch(text):
+        *parts, last = (part for part in fraction.groups() if part is not None)
+        numerator, denominator = read_number("".join(parts)), read_number(last)
+        if numerator is None or not denominator:
+            return None
+        return WrittenNumber(numerator, denominator, "fraction")
+    value, literal = read_number(text), NUMBER_LITERAL.fullmatch(text)
+    if value is None or literal is None:
+        return None
+    form: Form | None = "plain"
+    if literal.end("plain") < len(text) and literal.end("grouped") < len(text):
+        form = "scientific" if _NORMALIZED.fullmatch(literal["plain"] or "") else None
+    return WrittenNumber(value, Decimal(1), form)
 
 
 def read_letter(text: str) -> str | None:

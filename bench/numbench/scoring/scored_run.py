@@ -29,6 +29,7 @@ from numbench.scoring import paper_protocol
 from numbench.scoring.exact_protocol import score_exact, score_lenient
 from numbench.scoring.taxonomy import UNANSWERED_STATUSES
 from numbench.tasks import TASKS
+from numbench.tasks.base import FORMS
 from numbench.thinking_text import move_thinking
 from numbench.transforms import variant_of_run
 
@@ -87,6 +88,8 @@ class TaskSummary(NamedTuple):
         one; for `paper` the token counts that the study averaged.
     tokens_unknown: counted responses that are not included in that mean.
     statuses: number of samples per status: of items, with one sample per item.
+    by_value: exact match if the correct value in another form counts too; None for a task that asks
+        for no form.
     compliance: percentage of responses in the requested format, 0 to 100 (`has_requested_format`);
         None if no item is counted, and for `paper`.
     """
@@ -95,6 +98,7 @@ class TaskSummary(NamedTuple):
     counted: int
     score: float | None
     exact_match: float | None
+    by_value: float | None
     tokens: float | None
     tokens_unknown: int
     statuses: dict[Status, int]
@@ -220,6 +224,7 @@ def _summarize_task(run: ScoredRun, task: str) -> TaskSummary:
     rows, counted = run.rows[task], counted_rows(run, task)
     items = item_groups(counted)
     scores = item_means(items, lambda row: headline_score(task, row.score))
+    values = item_means(items, lambda row: row.score.exact_match or row.score.error_kind == "form")
     tokens = token_counts(run, counted)
     means = tokens
     if run.info.samples > 1:
@@ -231,6 +236,7 @@ def _summarize_task(run: ScoredRun, task: str) -> TaskSummary:
         counted=len(scores),
         score=_percent(scores),
         exact_match=_percent(item_means(items, lambda row: row.score.exact_match)),
+        by_value=_percent(values) if TASKS[task].answer_kind in FORMS else None,
         tokens=fmean(means) if means else None,
         tokens_unknown=sum(row.response is not None for row in counted) - len(tokens),
         statuses=dict(Counter(row.score.status for row in rows)),

@@ -1,7 +1,7 @@
-"""The tasks: the nine of the paper, the scaled ones, and those of installed plugins.
+"""The tasks: those of the paper, scaled ones, forms, numbers in context, and those of plugins.
 
-`numbench.tasks.base` shows a complete task. A task is registered in one place: `PAPER_TASKS`,
-`SCALED_TASKS`, or in any other package an entry point in the group `numbench.tasks`.
+`numbench.tasks.base` shows a complete task. A task is registered in one place: one of
+the groups, or in any other package an entry point in the group `numbench.tasks`.
 """
 
 from __future__ import annotations
@@ -21,11 +21,21 @@ from numbench.tasks.base import (
     TaskPrompts,
     check_task,
 )
+from numbench.tasks.context import CONTEXT_TASKS
+from numbench.tasks.forms import FORM_TASKS
 from numbench.tasks.paper_tasks import PAPER_TASKS
 from numbench.tasks.random_words import RandomWords
 from numbench.tasks.scaled import SCALED_TASKS
 
 ENTRY_POINTS = "numbench.tasks"
+
+TASK_GROUPS = {
+    "paper": PAPER_TASKS,
+    "scaled": SCALED_TASKS,
+    "forms": FORM_TASKS,
+    "context": CONTEXT_TASKS,
+}
+"""The tasks of this package by the names of their groups."""
 
 
 class _TaskRegistry(UserDict[str, Task]):
@@ -37,7 +47,7 @@ class _TaskRegistry(UserDict[str, Task]):
     @cached_property
     def data(self) -> dict[str, Task]:  # type: ignore[override]
         """Load the tasks. Raises BadInput for a broken plugin."""
-        tasks = PAPER_TASKS | SCALED_TASKS
+        tasks = {name: task for group in TASK_GROUPS.values() for name, task in group.items()}
         for name, task in load_plugins(ENTRY_POINTS, Task):
             try:
                 if task.name in tasks:
@@ -59,16 +69,21 @@ def check_task_name(name: str) -> None:
     if name in TASKS:
         return
     names = {task.display.casefold(): task.name for task in TASKS.values()}
-    names |= {task: task for task in TASKS}
+    names |= {task: task for task in (*TASKS, *TASK_GROUPS)}
     if similar := get_close_matches(name.casefold(), names, n=1):
         raise BadInput(f"unknown task {name!r}; use {names[similar[0]]!r}")
-    raise BadInput(f"unknown task {name!r}; choose from {', '.join(TASKS)}, or all")
+    single = [task for task in TASKS if task not in FORM_TASKS]
+    groups = ", ".join(TASK_GROUPS)
+    raise BadInput(f"unknown task {name!r}; choose from {', '.join(single)}, {groups}, or all")
 
 
 __all__ = [
+    "CONTEXT_TASKS",
+    "FORM_TASKS",
     "PAPER_TASKS",
     "SCALED_TASKS",
     "TASKS",
+    "TASK_GROUPS",
     "Convention",
     "RandomWords",
     "SampledQuestion",

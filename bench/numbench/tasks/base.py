@@ -47,7 +47,9 @@ LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 T = TypeVar("T")
 
-AnswerKind = Literal["number", "letter", "list"]
+Form = Literal["plain", "fraction", "scientific"]
+FORMS: tuple[Form, ...] = get_args(Form)
+AnswerKind = Literal["number", "letter", "list", Form]
 Metric = Literal["log_smape", "exact_match"]
 Approximation = float | str | Sequence[float]
 """An answer in floating-point arithmetic: a number, a letter or a list of numbers."""
@@ -77,13 +79,14 @@ class SamplingSettings(NamedTuple):
 
     max_digits: significant digits of an operand (paper: 15 or 17). max_bits: if set, operands are
     the integers 1 … 2^max_bits − 1, divided by 10^j with j uniform on {1 … max_shift} if that is
-    not 0. question_size: the size of the questions of a scaled task.
+    not 0. question_size: the size of the questions of a scaled task, or the sizes of a
+    dataset, such as `4, 16, 64`; a sampler gets one.
     """
 
     max_digits: int = 15
     max_bits: int | None = None
     max_shift: int = 0
-    question_size: int | None = None
+    question_size: int | str | None = None
 
 
 class SizeAxis(NamedTuple):
@@ -91,7 +94,8 @@ class SizeAxis(NamedTuple):
 
     unit: what their size counts, in the plural. words: the number of random words of an attempt.
     answer_characters: the length of the longest answer, as text. Both are functions of the size.
-    size_of: the size of a question from its operands.
+    size_of: the size of a question from its operands. in_dataset: the sizes of a dataset for which
+    none are given.
     """
 
     unit: str
@@ -100,19 +104,23 @@ class SizeAxis(NamedTuple):
     size_of: Callable[[Sequence[str]], int]
     minimum: int = 1
     maximum: int = 4096
+    in_dataset: str = ""
 
 
-class ExpressionFormat(NamedTuple):
-    """How the operands of a question are written as an expression, read back, and evaluated.
+class OperandFormat(NamedTuple):
+    """How the operands of a question are written where they are not numbers in plain notation.
 
-    parse raises ValueError for a text that is not such an expression. evaluate returns the value
-    in any arithmetic, from the operands, a function that parses a number, and one that applies an
-    operator to two numbers.
+    format returns the texts of the fields of the template, from operator and operands. parse is the
+    inverse; it raises ValueError for texts that are not of this format. evaluate returns the
+    answer in any arithmetic, from the operands, a function that parses a number, and one that
+    applies an operator to two numbers; None if it is not used.
     """
 
-    format: Callable[[Sequence[str]], str]
-    parse: Callable[[str], tuple[str, ...]]
-    evaluate: Callable[[Sequence[str], Callable[[str], Any], Callable[[str, Any, Any], Any]], Any]
+    format: Callable[[str, Sequence[str]], Mapping[str, str]]
+    parse: Callable[[str, Mapping[str, str]], tuple[str, ...]]
+    evaluate: (
+        Callable[[Sequence[str], Callable[[str], Any], Callable[[str, Any, Any], Any]], Any] | None
+    ) = None
 
 
 @dataclass(frozen=True)
@@ -121,8 +129,8 @@ class TaskPrompts:
 
     system: the system prompt, which has to ask for the answer as `{"answer": ...}`.
     questions: one template per operator. Its fields are `{a}`, `{b}`, ... for a fixed number of
-    operands, `{list}` for any number of them, or `{expression}` (`Task.expression`). `{{` and `}}`
-    are braces of the question.
+    operands, or `{list}` for any number of them. With `Task.operand_format`, its texts are in the
+    fields `{expression}`, `{a}`, `{b}`, .... `{{` and `}}` are braces of the question.
     """
 
     system: str
@@ -136,8 +144,9 @@ class TaskPrompts:
                 fields = set(template_fields(template))
             except ValueError as error:
                 raise ValueError(f"question of {operator!r}: {error}") from None
-            is_special = fields in ({"list"}, {"expression"})
-            if not fields or not (is_special or fields == set(ascii_lowercase[: len(fields)])):
+            letters = fields - {"expression"}
+            is_numbered = letters == set(ascii_lowercase[: len(letters)])
+            if not fields or not (fields == {"list"} or is_numbered):
                 raise ValueError(
                     f"question of {operator!r}: use the fields {{a}}, {{b}}, ..., {{list}} or "
                     "{expression}; {{ is a brace"
@@ -202,7 +211,9 @@ class Task:
         tasks of the paper, which are sampled in arrays (`numbench.tasks.samplers`).
     prompts: the wording; required for tasks that the prompt sets do not contain.
     display: the name in tables and figures. Default: `name` with a capital letter.
-    answer_kind: number, letter, or list of numbers.
+    answer_kind: number, letter, list of numbers, or a number in the form that the question asks
+        for: plain notation, a fraction in lowest terms, or scientific notation. The same value in
+        another form is then incorrect, with an error kind of its own.
     metric: what the headline score averages. Answers to `log_smape` tasks are numbers that are
         0 or have a magnitude in [1e-14, 1e15); other questions are dropped.
     difficulty: δ as a pure function of operator, printed operands and answer. Default: the
@@ -216,10 +227,10 @@ class Task:
         definition by which answers are scored.
     approximate: the answer in floating-point arithmetic for the arithmetic baselines, from
         operator, operands, and a function that rounds an intermediate result. None: no baseline,
-        unless the task has an `expression` or is bundled.
+        unless the task has an `operand_format` with `evaluate`, or is bundled.
     sizes: how the questions of a scaled task grow; None for all others.
     every_digit: whether an answer has to have all digits of the exact answer, however many.
-    expression: how the operands are written where the template has `{expression}`.
+    operand_format: how the operands are written if not as they are.
     """
 
     name: str
@@ -241,7 +252,7 @@ class Task:
     ) = None
     sizes: SizeAxis | None = None
     every_digit: bool = False
-    expression: ExpressionFormat | None = None
+    operand_format: OperandFormat | None = None
 
     def __post_init__(self) -> None:
         is_number, is_exact = self.answer_kind == "number", self.metric == "exact_match"
@@ -252,7 +263,7 @@ class Task:
             "operators: give a tuple of at least one text": isinstance(operators, tuple)
             and operators
             and all(isinstance(operator, str) for operator in operators),
-            "answer_kind: use number, letter or list": self.answer_kind in get_args(AnswerKind),
+            f"answer_kind: use {', '.join(_ANSWERS)}": self.answer_kind in _ANSWERS,
             "metric: use log_smape or exact_match": self.metric in get_args(Metric),
             "metric log_smape needs answers that are numbers": is_exact or is_number,
             "conventions need metric log_smape": not (self.conventions and is_exact),
@@ -275,16 +286,25 @@ MAX_DISCARDED = 1000
 """The attempts in which a sampler has to make a question when it is checked."""
 
 _QUESTIONS = 8
-_ANSWER_TYPES = {
-    "number": PlainNumber,
-    "letter": Annotated[str, msgspec.Meta(pattern="^[A-Z]$")],
-    "list": tuple[PlainNumber, ...],
+
+
+def _matching(pattern: str) -> Any:
+    return Annotated[str, msgspec.Meta(pattern=pattern)]
+
+
+_NUMBER = (PlainNumber, "a decimal number in plain notation, as text")
+_ANSWERS: dict[AnswerKind, tuple[Any, str]] = {
+    "number": _NUMBER,
+    "letter": (_matching("^[A-Z]$"), "one letter from A to Z"),
+    "list": (tuple[PlainNumber, ...], "a tuple of texts, decimal numbers in plain notation"),
+    "plain": _NUMBER,
+    "fraction": (_matching("^-?[1-9][0-9]*/[1-9][0-9]*$"), "a fraction such as -3/4, as text"),
+    "scientific": (
+        _matching(r"^-?[1-9](?:\.[0-9]*[1-9])?e(?:0|-?[1-9][0-9]*)$"),
+        "a number in scientific notation such as 1.25e-7, as text",
+    ),
 }
-_ANSWERS = {
-    "number": "a decimal number in plain notation, as text",
-    "letter": "one letter from A to Z",
-    "list": "a tuple of texts, decimal numbers in plain notation",
-}
+"""Kind of answers → their type, and what they are."""
 
 
 def check_task(task: Task) -> None:
@@ -329,7 +349,7 @@ def sample_question(
     except (msgspec.ValidationError, TypeError):
         raise ValueError(
             f"Task.sample returned {sampled!r:.80}; return None, or a SampledQuestion whose "
-            f"operands are {_ANSWERS['list']}, and whose params are integers"
+            f"operands are {_ANSWERS['list'][1]}, and whose params are integers"
         ) from None
     if question.operator not in task.operators:
         raise ValueError(
@@ -343,13 +363,11 @@ def answer_question(task: Task, question: SampledQuestion) -> Answer:
     operator, operands, _ = question
     answer = _call("Task.exact_answer", task.exact_answer, operator, operands)
     try:
-        valid: Answer = msgspec.convert(
-            msgspec.to_builtins(answer), _ANSWER_TYPES[task.answer_kind]
-        )
+        valid: Answer = msgspec.convert(msgspec.to_builtins(answer), _ANSWERS[task.answer_kind][0])
     except (msgspec.ValidationError, TypeError):
         raise ValueError(
             f"Task.exact_answer returned {answer!r:.80} for the operands "
-            f"{', '.join(operands):.80}; return {_ANSWERS[task.answer_kind]}"
+            f"{', '.join(operands):.80}; return {_ANSWERS[task.answer_kind][1]}"
         ) from None
     return valid
 
@@ -370,8 +388,8 @@ def _check_question(task: Task, question: SampledQuestion) -> None:
             f"Task.sample returned {len(operands)} operands, but the question of {operator!r} has "
             f"{len(fields)} fields"
         )
-    if "expression" in fields and task.expression is None:
-        raise ValueError("Task.expression is missing; a question has the field {expression}")
+    if "expression" in fields and task.operand_format is None:
+        raise ValueError("Task.operand_format is missing; a question has the field {expression}")
 
 
 def _call(name: str, function: Callable[..., T], *arguments: object) -> T:

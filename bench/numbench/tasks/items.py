@@ -4,21 +4,13 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
 
 from numbench.decimal_numbers import normalize, parse_decimal
 from numbench.records import Answer, Item
 from numbench.tasks import TASKS
 from numbench.tasks.prompts import load_prompt_set
+from numbench.tasks.random_words import Word, splitmix64
 
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-Word = TypeVar("Word", int, "NDArray[np.uint64]")
-"""A 64-bit word, or an array of them."""
-
-_MASK = (1 << 64) - 1
 SHARD_BITS = 58
 SPLIT_BUCKETS = {"test": range(8), "val": range(8, 16), "train": range(16, 64)}
 """The buckets of the content hash that belong to each split."""
@@ -97,12 +89,3 @@ def content_hash(operands: Sequence[str]) -> int:
 def operand_hash(significand: Word, exponent: Word) -> Word:
     """Return the summand of an operand in the content hash of its question."""
     return splitmix64(abs(significand) + splitmix64(exponent))
-
-
-def splitmix64(word: Word) -> Word:
-    """Apply the SplitMix64 finalizer, a bijection of 64-bit words (integers modulo 2⁶⁴)."""
-    mixed: Any = (word + 0x9E3779B97F4A7C15) & _MASK
-    mixed = ((mixed ^ (mixed >> 30)) * 0xBF58476D1CE4E5B9) & _MASK
-    mixed = ((mixed ^ (mixed >> 27)) * 0x94D049BB133111EB) & _MASK
-    result: Word = mixed ^ (mixed >> 31)
-    return result

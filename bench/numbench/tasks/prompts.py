@@ -47,9 +47,9 @@ _NUMBER = r"[-+]?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?"
 _FIELD_PATTERNS = {
     "list": rf"{_NUMBER}(?:, {_NUMBER})*",
     "choices": r"[A-Z]: .+",
-    "expression": r"[-+*() \d]+",
 }
 """Regular expressions of the fields that are not a single number."""
+_ANY_TEXT = r"[\s\S]+?"
 _BOUNDARY = re.compile(rf"x < ({_NUMBER})")
 
 Templates = dict[str, dict[str, str]]
@@ -175,9 +175,8 @@ class PromptSet:
             return template.format(reference=operands[0], choices=choices)
         if "list" in fields:
             return template.format(list=separator.join(operands))
-        expression = TASKS[task].expression
-        if expression is not None:
-            return template.format(expression=expression.format(operands))
+        if operand_format := TASKS[task].operand_format:
+            return template.format(**operand_format.format(operator, operands))
         return template.format(**dict(zip(ascii_lowercase, operands, strict=False)))
 
     def parse_question(self, prompt: str) -> Question:
@@ -189,21 +188,22 @@ class PromptSet:
             match = pattern.fullmatch(prompt)
             if match is None:
                 continue
-            fields, expression = match.groupdict(), TASKS[task].expression
+            fields, operand_format = match.groupdict(), TASKS[task].operand_format
             try:
-                operands = (
-                    expression.parse(fields["expression"]) if expression else _operands(fields)
-                )
+                if operand_format is None:
+                    operands = _operands(fields)
+                else:
+                    operands = operand_format.parse(operator, fields)
+                if self.format_question(task, operator, operands) == prompt:
+                    return Question(task, operator, operands)
             except ValueError:
                 continue
-            if self.format_question(task, operator, operands) == prompt:
-                return Question(task, operator, operands)
         raise ValueError(f"not a question of the prompt set {self.name!r}: {prompt[:80]!r}")
 
     @cached_property
     def _patterns(self) -> list[tuple[str, str, re.Pattern[str]]]:
         return [
-            (task, operator, _pattern(template))
+            (task, operator, _pattern(template, TASKS[task].operand_format is not None))
             for task, templates in self._templates.items()
             for operator, template in templates.items()
             if "{low}" not in template and "{high}" not in template
@@ -335,13 +335,15 @@ def _operands(fields: dict[str, str]) -> tuple[str, ...]:
     return tuple(fields[name] for name in sorted(fields))
 
 
-def _pattern(template: str) -> re.Pattern[str]:
+def _pattern(template: str, is_free: bool) -> re.Pattern[str]:
+    """Return the pattern of the questions of a template. is_free: its fields have any text."""
     pattern, seen = "", set()
     for text, field, _, _ in Formatter().parse(template):
         pattern += re.escape(text)
         if field in seen:
             pattern += f"(?P={field})"
         elif field is not None:
-            pattern += f"(?P<{field}>{_FIELD_PATTERNS.get(field, _NUMBER)})"
+            of_field = _ANY_TEXT if is_free else _FIELD_PATTERNS.get(field, _NUMBER)
+            pattern += f"(?P<{field}>{of_field})"
             seen.add(field)
     return re.compile(pattern)

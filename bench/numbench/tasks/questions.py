@@ -23,9 +23,8 @@ from numbench.tasks.items import (
     absorb,
     initial_state,
     operand_hash,
-    splitmix64,
 )
-from numbench.tasks.random_words import RandomStream
+from numbench.tasks.random_words import RandomStream, splitmix64
 
 Hashes = NDArray[np.uint64]
 

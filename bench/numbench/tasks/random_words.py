@@ -8,9 +8,18 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from numbench.errors import BadInput
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+Word = TypeVar("Word", int, "NDArray[np.uint64]")
+"""A 64-bit word, or an array of them."""
+
+_MASK = (1 << 64) - 1
 
 _MAX_ATTEMPTS, _MAX_WORDS = 256, 1 << 16
 """The attempts whose words are drawn at a time: at most so many, with so many words."""
@@ -77,3 +86,12 @@ def attempts(stream: RandomStream, words: int) -> Iterator[RandomWords]:
         block = generator.random_raw(words * count).tolist()
         for start in range(0, len(block), words):
             yield RandomWords(block[start : start + words])
+
+
+def splitmix64(word: Word) -> Word:
+    """Apply the SplitMix64 finalizer, a bijection of 64-bit words (integers modulo 2⁶⁴)."""
+    mixed: Any = (word + 0x9E3779B97F4A7C15) & _MASK
+    mixed = ((mixed ^ (mixed >> 30)) * 0xBF58476D1CE4E5B9) & _MASK
+    mixed = ((mixed ^ (mixed >> 27)) * 0x94D049BB133111EB) & _MASK
+    result: Word = mixed ^ (mixed >> 31)
+    return result

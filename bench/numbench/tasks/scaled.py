@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 from numbench.records import Answer, Difficulty
 from numbench.resources import resource_folder
 from numbench.tasks.base import (
-    ExpressionFormat,
+    OperandFormat,
     SampledQuestion,
     SamplingSettings,
     SizeAxis,
@@ -36,12 +36,12 @@ SMALLEST_TERM, LARGEST_TERM = 100, 999
 MAX_MAGNITUDE = 999
 """The largest absolute value of any part of a nested expression."""
 
-_OPERATIONS: dict[str, Callable[[Any, Any], Any]] = {
+OPERATIONS: dict[str, Callable[[Any, Any], Any]] = {
     "+": op.add,
     "-": op.sub,
     "*": op.mul,
 }
-_CODES = {sign: str(code) for code, sign in enumerate(_OPERATIONS, 1)}
+_CODES = {sign: str(code) for code, sign in enumerate(OPERATIONS, 1)}
 _SIGNS = {code: sign for sign, code in _CODES.items()}
 _TOKEN = re.compile(r"\s*(\d+|[-+*()])")
 
@@ -52,33 +52,33 @@ T = TypeVar("T")
 Operands = Sequence[str]
 
 
-def _words_of(digits: int) -> int:
+def words_of(digits: int) -> int:
     """Return the number of random words of an integer."""
     return 1 + -(-(digits - 1) // _DIGITS_PER_WORD)
 
 
-def _sample_integer(words: RandomWords, digits: int) -> str:
+def sample_integer(words: RandomWords, digits: int) -> str:
     """Return an integer uniform on {10^(digits−1) … 10^digits − 1}."""
     first = str(words.randint(1, 9))
     rest = "".join(
         f"{words.randbelow(10**_DIGITS_PER_WORD):0{_DIGITS_PER_WORD}}"
-        for _ in range(_words_of(digits) - 1)
+        for _ in range(words_of(digits) - 1)
     )
     return first + rest[: digits - 1]
 
 
-def _sample_pair(words: RandomWords, size: int) -> tuple[str, ...]:
-    return _sample_integer(words, size), _sample_integer(words, size)
+def sample_pair(words: RandomWords, size: int) -> tuple[str, ...]:
+    return sample_integer(words, size), sample_integer(words, size)
 
 
 def _sample_division(words: RandomWords, size: int) -> tuple[str, ...]:
-    quotient, divisor = _sample_pair(words, size)
+    quotient, divisor = sample_pair(words, size)
     return evaluate_in_full("*", (quotient, divisor)), divisor
 
 
-def _sample_comparison(words: RandomWords, size: int) -> tuple[str, ...]:
+def sample_comparison(words: RandomWords, size: int) -> tuple[str, ...]:
     """Draw a number, and the same number with another digit at one position, in either order."""
-    first = _sample_integer(words, size)
+    first = sample_integer(words, size)
     position = words.randbelow(size)
     # The first digit is not 0.
     choices = [d for d in "0123456789"[position == 0 :] if d != first[position]]
@@ -150,7 +150,7 @@ def _sample_nested(words: RandomWords, operations: int) -> tuple[str, ...]:
         codes.append("")
         on_the_left = words.randbelow(count)
         left, right = sample(on_the_left), sample(count - 1 - on_the_left)
-        results: dict[str, int] = {sign: apply(left, right) for sign, apply in _OPERATIONS.items()}
+        results: dict[str, int] = {sign: apply(left, right) for sign, apply in OPERATIONS.items()}
         allowed = [sign for sign, value in results.items() if abs(value) <= MAX_MAGNITUDE]
         chosen = allowed[words.randbelow(len(allowed))]
         codes[position] = _CODES[chosen]
@@ -210,11 +210,22 @@ def evaluate_nested(
     return stack[0]
 
 
+def _expression(
+    format_: Callable[[Sequence[str]], str], parse: Callable[[str], tuple[str, ...]], evaluate: Any
+) -> OperandFormat:
+    """Return how the operands are written as one expression."""
+    return OperandFormat(
+        lambda _operator, operands: {"expression": format_(operands)},
+        lambda _operator, fields: parse(fields["expression"]),
+        evaluate,
+    )
+
+
 def _digits(answer_characters: Callable[[int], int], numbers: int = 2, words: int = 0) -> SizeAxis:
     """Return the axis of numbers with a size in digits: random numbers, and further words."""
     return SizeAxis(
         "digits",
-        lambda n: numbers * _words_of(n) + words,
+        lambda n: numbers * words_of(n) + words,
         answer_characters,
         lambda operands: len(operands[-1]),
     )
@@ -229,11 +240,11 @@ _FOLDER = resource_folder("prompts") / "scaled"
 _TEMPLATES = tomllib.loads((_FOLDER / "questions.toml").read_text(encoding="utf-8"))
 
 
-def _task(
+def scaled_task(
     name: str,
     display: str,
     operators: tuple[str, ...],
-    sample_operands: Callable[[RandomWords, int], tuple[str, ...]],
+    sample_operands: Callable[[RandomWords, int], tuple[str, ...] | None],
     sizes: SizeAxis,
     system: str = "integer",
     answer_kind: Any = "number",
@@ -242,11 +253,12 @@ def _task(
 ) -> Task:
     """Return a scaled task."""
 
-    def sample(words: RandomWords, settings: SamplingSettings) -> SampledQuestion:
+    def sample(words: RandomWords, settings: SamplingSettings) -> SampledQuestion | None:
         size = settings.question_size
-        assert size is not None
-        operator = operators[words.randbelow(2)] if len(operators) > 1 else operators[0]
-        return SampledQuestion(operator, sample_operands(words, size), {"size": size})
+        assert isinstance(size, int)
+        choice = words.randbelow(len(operators)) if len(operators) > 1 else 0
+        operands = sample_operands(words, size)
+        return SampledQuestion(operators[choice], operands, {"size": size}) if operands else None
 
     def difficulty(_operator: str, operands: Operands, _answer: Answer) -> Difficulty:
         return Difficulty(sizes.size_of(operands), sizes.size_of(operands))
@@ -271,54 +283,56 @@ def _task(
 SCALED_TASKS: dict[str, Task] = {
     task.name: task
     for task in (
-        _task("long_addition", "Long add", ("+",), _sample_pair, _digits(lambda n: n + 1)),
-        _task("long_subtraction", "Long sub", ("-",), _sample_pair, _digits(lambda n: n + 1)),
-        _task("long_multiplication", "Long mult", ("*",), _sample_pair, _digits(lambda n: 2 * n)),
-        _task("long_division", "Long div", ("/",), _sample_division, _digits(lambda n: n)),
-        _task(
-            "long_comparison", "Comparison", ("larger",), _sample_comparison,
+        scaled_task("long_addition", "Long add", ("+",), sample_pair, _digits(lambda n: n + 1)),
+        scaled_task("long_subtraction", "Long sub", ("-",), sample_pair, _digits(lambda n: n + 1)),
+        scaled_task(
+            "long_multiplication", "Long mult", ("*",), sample_pair, _digits(lambda n: 2 * n)
+        ),
+        scaled_task("long_division", "Long div", ("/",), _sample_division, _digits(lambda n: n)),
+        scaled_task(
+            "long_comparison", "Comparison", ("larger",), sample_comparison,
             _digits(lambda _n: 1, numbers=1, words=3), "letter", "letter",
             lambda _operator, pair: "AB"[to_decimal(pair[0]) < to_decimal(pair[1])],
             chance_accuracy=lambda _size: 0.5,
         ),
-        _task(
+        scaled_task(
             "long_sorting", "Long sort", ("ascending", "descending"), _sample_elements,
             _elements(lambda n: 8 * n, words=1), "list", "list", ordered,
             chance_accuracy=lambda size: 1 / factorial(size) if size < 20 else 0.0,
         ),
-        _task(
+        scaled_task(
             "long_max", "Long max", ("maximum",), _sample_elements, _elements(lambda _n: 6),
             exact_answer=extremum, chance_accuracy=lambda size: 1 / size,
         ),
-        _task(
+        scaled_task(
             "long_sum", "Long sum", ("sum",), _sample_elements,
             _elements(lambda n: 6 + len(str(n))),
         ),
-        _task(
+        scaled_task(
             "long_mean", "Long mean", ("mean",), _sample_mean, _elements(lambda _n: 8), "decimal"
         ),
-        _task(
+        scaled_task(
             "chain", "Chain", ("chain",), _sample_chain,
             SizeAxis(
                 "operations", lambda n: 2 * n + 1, lambda n: 4 + len(str(n + 1)),
                 lambda operands: len(operands) - 1,
             ),
             exact_answer=lambda _operator, operands: str(sum(map(int, operands))),
-            expression=ExpressionFormat(format_terms, parse_terms, evaluate_terms),
+            operand_format=_expression(format_terms, parse_terms, evaluate_terms),
         ),
-        _task(
+        scaled_task(
             "nested", "Nested", ("nested",), _sample_nested,
             SizeAxis(
                 "operations", lambda n: 3 * n + 1, lambda _n: 4,
                 lambda operands: len(operands) - 2,
             ),
             exact_answer=lambda _operator, operands: str(
-                evaluate_nested(operands, int, lambda sign, a, b: _OPERATIONS[sign](a, b))
+                evaluate_nested(operands, int, lambda sign, a, b: OPERATIONS[sign](a, b))
             ),
-            expression=ExpressionFormat(format_nested, parse_nested, evaluate_nested),
+            operand_format=_expression(format_nested, parse_nested, evaluate_nested),
         ),
-        _task(
-            "copy", "Copy", ("copy",), lambda words, size: (_sample_integer(words, size),),
+        scaled_task(
+            "copy", "Copy", ("copy",), lambda words, size: (sample_integer(words, size),),
             _digits(lambda n: n, numbers=1),
             exact_answer=lambda _operator, operands: operands[0],
         ),

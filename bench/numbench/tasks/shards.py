@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -32,6 +32,8 @@ MAX_SHIFT = 6
 """The largest `SamplingSettings.max_shift`."""
 
 _WORDS_OF_INTEGERS = 9
+
+_GOLDEN_RATIO = 0x9E3779B97F4A7C15
 
 
 def check_bits(tasks: Iterable[str], max_bits: int, max_shift: int = 0) -> None:
@@ -64,7 +66,7 @@ class Shard:
     max_digits: int = 15
     max_bits: int | None = None
     max_shift: int = 0
-    question_size: int | None = None
+    question_size: int | str | None = None
 
     @property
     def settings(self) -> SamplingSettings:
@@ -86,7 +88,7 @@ class Shard:
         """The number of random words of an attempt."""
         task = TASKS[self.task]
         if task.sizes is not None:
-            assert self.question_size is not None
+            assert isinstance(self.question_size, int)
             return task.sizes.words(self.question_size)
         return task.words_per_attempt if self.max_bits is None else _WORDS_OF_INTEGERS
 
@@ -94,7 +96,7 @@ class Shard:
 ATTEMPTS_PER_BATCH = 16_384
 """Attempts per batch: small enough for the cache, large enough to hide Python's overhead."""
 
-_FIRST_ATTEMPTS, _ITEMS_PER_TABLE = 32, 1000
+_FIRST_ATTEMPTS, _ITEMS_PER_TABLE = 32, 100
 
 EXHAUSTION_WINDOW = 1 << 18
 MIN_NEW_FRACTION = 1 / 1000
@@ -109,8 +111,18 @@ its shards: there are few questions of one digit, and perhaps none in a split.""
 def generate_items(shard: Shard) -> Iterator[Item]:
     """Yield the distinct items of a shard in order, until hardly any further item is new.
 
+    Those of several sizes take turns, until one size has no further item.
+
     Raises BadInput if the task samples a question that has no exact answer.
     """
+    if isinstance(shard.question_size, str):
+        sizes = [int(size) for size in shard.question_size.split(",")]
+        # Scattered, so that the first items of a task, `--limit`, are of small and large sizes.
+        sizes.sort(key=lambda size: size * _GOLDEN_RATIO % 2**64)
+        of_sizes = [generate_items(replace(shard, question_size=size)) for size in sizes]
+        for items in zip(*of_sizes, strict=False):
+            yield from items
+        return
     if TASKS[shard.task].sample:
         yield from _one_by_one(shard)
         return
@@ -168,7 +180,7 @@ def _in_tables(shard: Shard) -> Iterator[pa.Table]:
     """Yield all items of a task with a scalar sampler."""
     import pyarrow as pa
 
-    items = _one_by_one(shard)
+    items = generate_items(shard)
     while batch := list(islice(items, _ITEMS_PER_TABLE)):
         yield pa.Table.from_pylist(msgspec.to_builtins(batch))
 

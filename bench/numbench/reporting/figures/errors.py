@@ -37,7 +37,8 @@ KINDS: Mapping[str, tuple[str, ...]] = {
     "one slip: sign, carry, power of ten, swapped digits": ("sign", "magnitude", "carry", "swap"),
     "within 1%": ("digit",),
     "more than 1% off": ("rough", "other"),
-    "another choice, list or deviation": (
+    "another choice, list, form or deviation": (
+        "form",
         "operand",
         "sample_std",
         "order",

@@ -51,6 +51,7 @@ def _cells(run: HorizonRun, horizon: TaskHorizon) -> dict[str, Cell]:
         "level_at_h50": None if size is None else 100 * horizon.level(size),
         "h90": (NOT_REACHED if h90 is None else _estimate(horizon, h90)) if horizon.fits else None,
         "tokens": horizon.tokens_at_h50,
+        "prompt_tokens": horizon.prompt_tokens_at_h50,
         "truncated": horizon.truncated,
         "isotonic": _size(horizon, horizon.isotonic),
         "fit": "doubtful" if horizon.is_doubtful else "yes" if horizon.fits else "no",
@@ -96,9 +97,11 @@ TABLE = Table(
     "horizons",
     "Problem size at 50% and 90%",
     "h50 and h90: the problem sizes at which 50% and 90% of the answers are correct in every "
-    "digit, with 95% intervals: digits of the operands, elements of the list, or operations. "
+    "digit, with 95% intervals: digits of a number, elements of a list, operations, rows of a "
+    "table, or sentences. "
     "Where guesses can be correct, they are halfway and nine tenths of the way from chance to "
-    "100%. Level: correct answers at h50, in percent. Tokens: generated for an answer at h50. "
+    "100%. Level: correct answers at h50, in percent. Tokens: generated for an answer at h50; "
+    "prompt tokens: of the question and what precedes it, at h50. "
     "Copy: h50 in digits of the control, which reads and writes digits without computing. "
     "Isotonic: where the share of correct answers crosses the level of h50 without the "
     f"assumption of a curve. Curve fits: no, if the p-value of the fit is below {MISFIT}, and "
@@ -110,6 +113,7 @@ TABLE = Table(
         Column("level_at_h50", "Level", ".0f"),
         Column("h90", "h90", "size"),
         Column("tokens", "Tokens", ",.0f"),
+        Column("prompt_tokens", "Prompt tokens", ",.0f"),
         Column("copy", "Copy", "size"),
         Column("questions", "Questions", "count"),
         Column("truncated", "Truncated", "count"),

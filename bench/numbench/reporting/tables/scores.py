@@ -157,6 +157,7 @@ def _coverage(data: ReportData) -> Iterator[Row]:
                 "questions": cell.n,
                 "counted": cell.counted,
                 **{status: cell.statuses.get(status, 0) for status in STATUSES},
+                "by_value": cell.by_value,
                 "compliance": cell.compliance,
                 "lenient": formats and formats.lenient,
                 "tokens_unknown": cell.tokens_unknown,
@@ -168,7 +169,8 @@ def _coverage(data: ReportData) -> Iterator[Row]:
 COVERAGE = Table(
     "coverage",
     "Coverage",
-    "Questions: in the run; counted: included in the means; then samples by status; answers in "
+    "Questions: in the run; counted: included in the means; then samples by status; by value: "
+    "exact match if the correct value in another form counts too (0.5 for 1/2); answers in "
     "the requested format, and exact match if answers in other formats are read too (protocol "
     "lenient), in percent; responses without a token count, and responses whose reasoning "
     "mentions a calculator, code or search.",
@@ -177,6 +179,7 @@ COVERAGE = Table(
         Column("questions", "Questions", "count"),
         Column("counted", "Counted", "count"),
         *(Column(status, status.capitalize(), "count") for status in STATUSES),
+        Column("by_value", "By value", ".1f"),
         Column("compliance", "In format", ".1f"),
         Column("lenient", "Lenient", ".1f"),
         Column("tokens_unknown", "Tokens unknown", "count"),

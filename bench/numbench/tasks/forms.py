@@ -1,0 +1,348 @@
+"""Forms of numbers: 41 pairs of a form and a task, with numbers of any size.
+
+The forms are integers, decimals, fractions and scientific notation. The pairs are those of the NUPA
+test (Yang et al., "Number Cookbook", ICLR 2025, arXiv 2411.03766); numbers and wordings are not.
+The size is the number of digits: of each number, of numerator and denominator, or of the
+significand. Answers are exact, and have the form that the question asks for.
+
+A fraction is two operands, numerator and denominator. A number in scientific notation is one
+operand in plain notation.
+"""
+
+from __future__ import annotations
+
+import operator as op
+from collections.abc import Callable, Sequence
+from decimal import Context, Decimal
+from fractions import Fraction
+from math import gcd
+
+from numbench.decimal_numbers import (
+    DecimalNumber,
+    align_exponents,
+    format_decimal,
+    parse_decimal,
+)
+from numbench.tasks.base import Form, OperandFormat, SizeAxis, Task
+from numbench.tasks.exact_arithmetic import evaluate_in_full, to_decimal
+from numbench.tasks.paper_tasks import extremum
+from numbench.tasks.random_words import RandomWords
+from numbench.tasks.scaled import (
+    OPERATIONS,
+    sample_comparison,
+    sample_integer,
+    sample_pair,
+    scaled_task,
+    words_of,
+)
+
+_SIZES = ", ".join(map(str, range(2, 21)))
+
+Operands = tuple[str, ...]
+Sampler = Callable[[RandomWords, int], Operands | None]
+Solver = Callable[[str, Sequence[str]], str]
+
+MAX_PLACES = 100
+"""The largest number of decimals of a sampled decimal number."""
+
+MAX_POWER = 30
+"""The largest absolute exponent of a number in scientific notation."""
+
+MAX_POWER_DIFFERENCE = 2
+"""The largest difference of the exponents of two numbers of a question."""
+
+
+def _integer(text: str) -> int:
+    """Return an integer of any length; `int` has a limit."""
+    return parse_decimal(text).significand
+
+
+def _text(number: int) -> str:
+    return format_decimal(DecimalNumber(number, 0))
+
+
+def to_scientific(number: str) -> str:
+    """Return a number in scientific notation: `1.25e-7`, without superfluous zeros."""
+    significand, _, exponent = f"{Decimal(number):e}".partition("e")
+    if "." in significand:
+        significand = significand.rstrip("0").rstrip(".")
+    return f"{significand}e{int(exponent)}"
+
+
+def to_plain(number: str) -> str:
+    """Return a number in plain notation."""
+    return format_decimal(parse_decimal(number))
+
+
+def _digits(number: str) -> str:
+    return number.replace(".", "")
+
+
+# Samplers. Each digit of a number counts: the last one of a decimal or a significand is not 0.
+def _significand(words: RandomWords, digits: int) -> str:
+    number, last = sample_integer(words, digits), str(words.randint(1, 9))
+    return number[:-1] + last
+
+
+def _decimal(words: RandomWords, size: int) -> str:
+    """Draw a decimal above 1 with the point at a uniform position."""
+    digits, places = _significand(words, size), words.randint(1, min(size - 1, MAX_PLACES))
+    return f"{digits[:-places]}.{digits[-places:]}"
+
+
+def _decimals(words: RandomWords, size: int) -> Operands:
+    return _decimal(words, size), _decimal(words, size)
+
+
+def _close_decimals(words: RandomWords, size: int) -> Operands | None:
+    """Draw two decimals with the same digits up to a position; either may be longer after it."""
+    first = _decimal(words, size)
+    whole, places = first.split(".")
+    shared = words.randbelow(len(places))
+    rest = _significand(words, words.randint(1, max(1, size - len(whole) - shared)))
+    second = f"{whole}.{places[:shared]}{rest}"
+    if second == first:
+        return None
+    return (second, first) if words.randbelow(2) else (first, second)
+
+
+def _scientific_of(words: RandomWords, size: int) -> Operands:
+    power = words.randint(-MAX_POWER, MAX_POWER)
+    return (to_plain(f"{_significand(words, size)}e{power - size + 1}"),)
+
+
+def _scientifics(words: RandomWords, size: int) -> Operands | None:
+    """Draw two numbers whose exponents differ by at most MAX_POWER_DIFFERENCE."""
+    (first,), other = _scientific_of(words, size), _significand(words, size)
+    power = Decimal(first).adjusted()
+    power += words.randint(-MAX_POWER_DIFFERENCE, MAX_POWER_DIFFERENCE)
+    second = to_plain(f"{other}e{power - size + 1}")
+    return None if first == second else (first, second)
+
+
+def _fraction(words: RandomWords, size: int) -> Operands | None:
+    pair = sample_pair(words, size)
+    return pair if gcd(*map(_integer, pair)) == 1 else None
+
+
+def _fractions(words: RandomWords, size: int) -> Operands | None:
+    first, second = _fraction(words, size), _fraction(words, size)
+    return first + second if first and second and first != second else None
+
+
+def _reducible(words: RandomWords, size: int) -> Operands:
+    """Draw two integers with a common factor."""
+    factor, smallest = words.randint(2, 9), 10 ** (size - 1)
+    numbers = [number - number % factor for number in map(_integer, sample_pair(words, size))]
+    return tuple(_text(number + factor * (number < smallest)) for number in numbers)
+
+
+def _half_divisor(words: RandomWords, size: int) -> Operands:
+    """Draw a dividend, and a divisor with half as many digits."""
+    return sample_integer(words, size), sample_integer(words, -(-size // 2))
+
+
+def _finite_fraction(words: RandomWords, size: int) -> Operands | None:
+    """Draw a fraction in lowest terms whose denominator has no prime factors but 2 and 5."""
+    denominator = 5 ** words.randbelow(1 + size * 10 // 7)
+    missing = (10 ** (size - 1) // denominator).bit_length()
+    denominator <<= max(0, missing - 1) + words.randbelow(4)
+    numerator = sample_integer(words, size)
+    is_lowest = gcd(_integer(numerator), denominator) == 1
+    is_sized = 10 ** (size - 1) <= denominator < 10**size
+    return (numerator, _text(denominator)) if is_sized and is_lowest else None
+
+
+def _round_integer(words: RandomWords, size: int) -> Operands:
+    """Draw an integer with zeros after a uniform number of digits."""
+    return (_significand(words, words.randint(1, size)).ljust(size, "0"),)
+
+
+def _any_decimal(words: RandomWords, size: int) -> Operands:
+    """Draw a decimal, above 1 or below, then with zeros after the point; all zeros are counted."""
+    if words.randbelow(2):
+        return (_decimal(words, size),)
+    return (f"0.{_significand(words, words.randint(1, size - 1)).rjust(size - 1, '0')}",)
+
+
+def _integer_of(words: RandomWords, size: int) -> Operands:
+    return (_significand(words, size),)
+
+
+def _decimal_of(words: RandomWords, size: int) -> Operands:
+    return (_decimal(words, size),)
+
+
+def _with(number: Sampler, draw: Callable[[RandomWords, str, int], int | str]) -> Sampler:
+    """Return the sampler of a number and an argument, from words, number and size; 0: discard."""
+
+    def sample(words: RandomWords, size: int) -> Operands | None:
+        drawn = number(words, size)
+        assert drawn
+        argument = draw(words, drawn[0], size)
+        return (drawn[0], str(argument)) if argument else None
+
+    return sample
+
+
+def _position(words: RandomWords, _number: str, size: int) -> int:
+    return words.randint(1, size)
+
+
+def _one_of_its_digits(words: RandomWords, number: str, size: int) -> str:
+    return number[words.randbelow(size)]
+
+
+def _figures(words: RandomWords, number: str, size: int) -> int:
+    """Draw how many significant digits to keep; 0 for a tie."""
+    kept = words.randint(1, size - 1)
+    return 0 if kept == size - 1 and number.endswith("5") else kept
+
+
+# Solvers: the exact answer from operator and operands.
+def _scientific_value(operator: str, operands: Sequence[str]) -> str:
+    return to_scientific(evaluate_in_full(operator, operands))
+
+
+_FRACTION_OPERATIONS = OPERATIONS | {"/": op.truediv, "maximum": max, "minimum": min}
+
+
+def _fraction_value(operator: str, operands: Sequence[str]) -> str:
+    """Return the value of an operator on two fractions, or on two integers, in lowest terms."""
+    numbers = [*map(_integer, operands)]
+    pairs = (numbers[:2], numbers[2:]) if len(numbers) > 2 else (numbers[:1], numbers[1:])
+    value = _FRACTION_OPERATIONS[operator](*(Fraction(*pair) for pair in pairs))
+    return f"{_text(value.numerator)}/{_text(value.denominator)}"
+
+
+def _whole_division(operator: str, operands: Sequence[str]) -> str:
+    a, b = map(_integer, operands)
+    return _text(a // b if operator == "//" else a % b)
+
+
+_DIGIT_OPERATIONS: dict[str, Callable[[Sequence[int]], int]] = {
+    "larger": max, "smaller": min, "sum": lambda pair: sum(pair) % 10,
+}  # fmt: skip
+
+
+def _digitwise(operator: str, operands: Sequence[str]) -> str:
+    """Return what an operator makes of the two digits at each place."""
+    units, exponent = align_exponents([*map(parse_decimal, operands)])
+    texts = [*map(_text, units)]
+    width = max(map(len, texts))
+    pairs = zip(*(map(int, text.zfill(width)) for text in texts), strict=True)
+    digits = "".join(str(_DIGIT_OPERATIONS[operator](pair)) for pair in pairs)
+    return format_decimal(DecimalNumber(_integer(digits), exponent))
+
+
+def _of_digits(operator: str, operands: Sequence[str]) -> str:
+    """Return the number of digits, the digit at a position, or how often a digit occurs."""
+    digits, *arguments = map(_digits, operands)
+    if operator == "length":
+        return str(len(digits))
+    (argument,) = arguments
+    return str(digits.count(argument)) if operator == "count" else digits[int(argument) - 1]
+
+
+def _rounded(_operator: str, operands: Sequence[str]) -> str:
+    return to_scientific(str(Context(prec=int(operands[1])).plus(to_decimal(operands[0]))))
+
+
+_SCIENTIFIC = OperandFormat(
+    lambda _operator, operands: dict(zip("ab", map(to_scientific, operands), strict=False)),
+    lambda _operator, fields: tuple(to_plain(fields[name]) for name in sorted(fields)),
+)
+
+_SHORT_NAMES = {"integer": "int", "decimal": "dec", "fraction": "frac", "scientific": "sci"}
+_CHANCES = {"maximum": 0.5, "minimum": 0.5, "digit": 0.1}
+
+
+def _pair(
+    name: str, operator: str, sample: Sampler, solve: Solver, growth: int, answer: Form = "plain"
+) -> Task:
+    """Return the task of a pair. growth: digits of the answer per digit of size, at most."""
+    kind, _, form = name.rpartition("_")
+    is_scientific = form == "scientific"
+
+    def sample_operands(words: RandomWords, size: int) -> Operands | None:
+        operands = sample(words, size)
+        # An integer is not asked for as a fraction.
+        is_integer = operands and answer == "fraction" and solve(operator, operands).endswith("/1")
+        return None if is_integer else operands
+
+    def size_of(operands: Sequence[str]) -> int:
+        digits = map(_digits, operands)
+        return max(len(each.strip("0") if is_scientific else each) for each in digits)
+
+    # In plain notation, a number in scientific notation has more decimals than digits.
+    largest, zeros = (256, MAX_POWER) if is_scientific else (4096, 0)
+    return scaled_task(
+        name,
+        f"{kind.replace('_', ' ').capitalize()} {_SHORT_NAMES[form]}",
+        (operator,),
+        sample_operands,
+        SizeAxis("digits", _words, lambda n: growth * n + 12 + zeros, size_of, 2, largest, _SIZES),
+        answer,
+        answer,
+        solve,
+        chance_accuracy=lambda _size: _CHANCES.get(operator, 0.0),
+        operand_format=_SCIENTIFIC if is_scientific else None,
+    )
+
+
+def _words(size: int) -> int:
+    return 4 * words_of(size) + 10
+
+
+def _as_scientific(operator: str, operands: Sequence[str]) -> str:
+    """Return the operand, or the larger or smaller one."""
+    return to_scientific(operands[0] if operator == "copy" else extremum(operator, operands))
+
+
+FORM_TASKS: dict[str, Task] = {
+    task.name: task
+    for task in (
+        _pair("add_integer", "+", sample_pair, evaluate_in_full, 1),
+        _pair("add_decimal", "+", _decimals, evaluate_in_full, 2),
+        _pair("add_fraction", "+", _fractions, _fraction_value, 4, "fraction"),
+        _pair("add_scientific", "+", _scientifics, _scientific_value, 1, "scientific"),
+        _pair("subtract_integer", "-", sample_pair, evaluate_in_full, 1),
+        _pair("subtract_decimal", "-", _decimals, evaluate_in_full, 2),
+        _pair("subtract_fraction", "-", _fractions, _fraction_value, 4, "fraction"),
+        _pair("subtract_scientific", "-", _scientifics, _scientific_value, 1, "scientific"),
+        _pair("multiply_integer", "*", sample_pair, evaluate_in_full, 2),
+        _pair("multiply_decimal", "*", _decimals, evaluate_in_full, 2),
+        _pair("multiply_fraction", "*", _fractions, _fraction_value, 4, "fraction"),
+        _pair("multiply_scientific", "*", _scientifics, _scientific_value, 2, "scientific"),
+        _pair("divide_integer", "/", _reducible, _fraction_value, 2, "fraction"),
+        _pair("divide_fraction", "/", _fractions, _fraction_value, 4, "fraction"),
+        _pair("floor_divide_integer", "//", _half_divisor, _whole_division, 1),
+        _pair("modulo_integer", "%", _half_divisor, _whole_division, 1),
+        _pair("max_integer", "maximum", sample_comparison, extremum, 1),
+        _pair("max_decimal", "maximum", _close_decimals, extremum, 1),
+        _pair("max_fraction", "maximum", _fractions, _fraction_value, 2, "fraction"),
+        _pair("max_scientific", "maximum", _scientifics, _as_scientific, 1, "scientific"),
+        _pair("min_integer", "minimum", sample_comparison, extremum, 1),
+        _pair("min_decimal", "minimum", _close_decimals, extremum, 1),
+        _pair("min_fraction", "minimum", _fractions, _fraction_value, 2, "fraction"),
+        _pair("min_scientific", "minimum", _scientifics, _as_scientific, 1, "scientific"),
+        _pair("digit_max_integer", "larger", sample_pair, _digitwise, 1),
+        _pair("digit_max_decimal", "larger", _decimals, _digitwise, 2),
+        _pair("digit_min_integer", "smaller", sample_pair, _digitwise, 1),
+        _pair("digit_min_decimal", "smaller", _decimals, _digitwise, 2),
+        _pair("digit_sum_integer", "sum", sample_pair, _digitwise, 1),
+        _pair("digit_sum_decimal", "sum", _decimals, _digitwise, 2),
+        _pair("get_digit_integer", "digit", _with(_integer_of, _position), _of_digits, 0),
+        _pair("get_digit_decimal", "digit", _with(_decimal_of, _position), _of_digits, 0),
+        _pair("length_integer", "length", _integer_of, _of_digits, 0),
+        _pair("length_decimal", "length", _decimal_of, _of_digits, 0),
+        _pair("count_integer", "count", _with(_integer_of, _one_of_its_digits), _of_digits, 0),
+        _pair("to_decimal_fraction", "/", _finite_fraction, evaluate_in_full, 5),
+        _pair("to_decimal_scientific", "copy", _scientific_of, lambda _operator, one: one[0], 1),
+        _pair("to_scientific_integer", "copy", _round_integer, _as_scientific, 1, "scientific"),
+        _pair("to_scientific_decimal", "copy", _any_decimal, _as_scientific, 1, "scientific"),
+        _pair("round_integer", "round", _with(_integer_of, _figures), _rounded, 1, "scientific"),
+        _pair("round_decimal", "round", _with(_decimal_of, _figures), _rounded, 1, "scientific"),
+    )
+}  # fmt: skip
+"""The tasks by name: a kind of question, and the form of the numbers in it."""
