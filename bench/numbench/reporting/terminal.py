@@ -152,11 +152,11 @@ def _shortened(name: str) -> str:
 
 
 def _further_tables(result: ReportResult) -> Iterator[RenderableType]:
-    """Yield the effects of wordings and forms on all tasks, and the sizes of horizons."""
+    """Yield the effects of wordings and notations on all tasks, and the sizes of horizons."""
     if (variants := result.tables.get("variants")) is not None:
         rows = tuple(row for row in variants.rows if not row.task)
         if rows:
-            yield Text("\nOther wordings and forms", style="bold")
+            yield Text("\nOther wordings and notations", style="bold")
             yield rich_table(variants._replace(rows=rows), _VARIANT_FIELDS)
     if (built := result.tables.get("horizons")) is not None:
         yield Text()

@@ -62,9 +62,9 @@ def _mixed_runs(data: ReportData) -> Iterator[str]:
         if any(changed_prompts(prompts[0], prompt) for prompt in prompts[1:]):
             names = ", ".join(sorted({f"{prompt.name}@{prompt.sha256[:6]}" for prompt in prompts}))
             yield f"{group.label}: the runs use different wordings ({names})."
-        forms = dict.fromkeys(info.transform or NO_TRANSFORM for info in infos)
-        if len(forms) > 1:
-            yield f"{group.label}: the runs ask in different forms ({', '.join(forms)})."
+        notations = dict.fromkeys(info.transform or NO_TRANSFORM for info in infos)
+        if len(notations) > 1:
+            yield f"{group.label}: the runs ask in different notations ({', '.join(notations)})."
 
 
 def _score_texts(run: Configuration) -> Iterator[str]:

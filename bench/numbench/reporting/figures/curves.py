@@ -132,7 +132,7 @@ def _pass_at_k_of(data: ReportData, rows: Mapping[int, Sequence[Row]]) -> Figure
 def _variants(data: ReportData) -> Drawn:
     effects = data.rows(VARIANTS)
     if not effects:
-        return "no runs that differ only in the wording or form of the questions"
+        return "no runs that differ only in the wording or notation of the questions"
     families: dict[object, list[Row]] = {}
     for row in effects:
         families.setdefault((row.group, row.cells["reference"]), []).append(row)
@@ -184,7 +184,7 @@ FIGURES = (
     ),
     FigureSpec(
         "variants",
-        "How much of a score is wording? Runs that differ only in the wording or form of the "
+        "How much of a score is wording? Runs that differ only in the wording or notation of the "
         "questions: difference of the score from the reference with 95% intervals, per task.",
         _variants,
     ),

@@ -1,4 +1,4 @@
-"""Other wordings and forms: what a different question of equal meaning changes."""
+"""Other wordings and notations: what a different question of equal meaning changes."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from numbench.stats.multiple_testing import holm
 from numbench.tasks import TASKS
 from numbench.transforms import Transform, find_transform, variant_of_run
 
-_Kind = Literal["wording", "form"]
+_Kind = Literal["wording", "notation"]
 
 # They differ between runs that otherwise ask the same; the hash of the examples also covers their
 # wording.
@@ -39,7 +39,7 @@ _NOT_COMPARED = ("samples", "stream", "background", "few_shot_sha256")
 
 
 def _rows(data: ReportData) -> Iterator[Row]:
-    """Yield the effects of wordings, then those of forms."""
+    """Yield the effects of wordings, then those of notations."""
     for reference, others in _families(data, "wording"):
         effects = []
         for index in others:
@@ -48,17 +48,17 @@ def _rows(data: ReportData) -> Iterator[Row]:
                 if known is not None and known.task == task:
                     effects.append(_effect("wording", data, index, reference, known))
         yield from _corrected(effects)
-    for reference, others in _families(data, "form"):
+    for reference, others in _families(data, "notation"):
         yield from _corrected(
-            [effect for index in others for effect in _compare_forms(data, index, reference)]
+            [effect for index in others for effect in _compare_notations(data, index, reference)]
         )
 
 
 def _families(data: ReportData, kind: _Kind) -> list[tuple[int, list[int]]]:
-    """Return runs that differ only in wording or form: the reference, and the others.
+    """Return runs that differ only in wording or notation: the reference, and the others.
 
-    Without the paper's wording, the first run is the reference; a family of forms needs a run on
-    the questions as they are.
+    Without the paper's wording, the first run is the reference; a family of notations needs a run
+    on the questions as they are.
     """
     infos = [_scored(data, index).info for index in range(len(data.runs))]
     groups: dict[str, list[int]] = {}
@@ -75,7 +75,7 @@ def _families(data: ReportData, kind: _Kind) -> list[tuple[int, list[int]]]:
                 else not infos[index].transform
             )
         ]
-        if kind == "form" and not plain:
+        if kind == "notation" and not plain:
             continue
         reference = (plain or members)[0]
         same = _name(infos[reference], kind)
@@ -85,9 +85,9 @@ def _families(data: ReportData, kind: _Kind) -> list[tuple[int, list[int]]]:
 
 
 def _identity(info: RunInfo, kind: _Kind) -> str:
-    """Return everything that shapes an answer except the wording or form."""
+    """Return everything that shapes an answer except the wording or notation."""
     settings = {key: info.settings[key] for key in info.settings if key not in _NOT_COMPARED}
-    fixed = _name(info, "form" if kind == "wording" else "wording")
+    fixed = _name(info, "notation" if kind == "wording" else "wording")
     parts = [info.source, info.model, info.display, info.reasoning, info.dataset.sha256]
     return json.dumps([*parts, settings, fixed], sort_keys=True, default=str)
 
@@ -137,8 +137,8 @@ def _scored(data: ReportData, index: int) -> ScoredRun:
     return scored
 
 
-def _compare_forms(data: ReportData, run: int, reference: int) -> Iterator[Row]:
-    """Yield the effects of a form on the questions that it changes."""
+def _compare_notations(data: ReportData, run: int, reference: int) -> Iterator[Row]:
+    """Yield the effects of a notation on the questions that it changes."""
     transformed, plain = _scored(data, run), _scored(data, reference)
     transform = variant_of_run(transformed.path, transformed.info).transform
     assert transform is not None
@@ -150,7 +150,7 @@ def _compare_forms(data: ReportData, run: int, reference: int) -> Iterator[Row]:
         known = comparisons.of(0, 1, task)
         if known is not None:
             chosen = [agreement[each] for each in (tasks if task == ALL else [task])]
-            yield _effect("form", data, run, reference, known, score_estimate(chosen))
+            yield _effect("notation", data, run, reference, known, score_estimate(chosen))
 
 
 def _changed_items(run: ScoredRun, other: ScoredRun) -> ScoredRun:
@@ -211,7 +211,7 @@ def _answer_value(run: ScoredRun, item: Item, answer: Answer) -> object:
 
 
 def _notes(data: ReportData) -> list[str]:
-    """Say what the wordings are for, and what the forms are."""
+    """Say what the wordings are for, and what the notations are."""
     described: dict[str, str] = {}
     for row in data.rows(TABLE):
         if row.run is not None:
@@ -226,9 +226,9 @@ def _notes(data: ReportData) -> list[str]:
 
 TABLE = Table(
     "variants",
-    "Other wordings and forms",
-    "Runs that differ only in their wording or in the form of their questions: score with the "
-    "variant minus score with the reference, on the questions that both answer (for a form: "
+    "Other wordings and notations",
+    "Runs that differ only in their wording or in the notation of their questions: score with the "
+    "variant minus score with the reference, on the questions that both answer (for a notation: "
     "and that it changes), in points with its 95% interval. p: paired test with Holm's "
     "correction over the variants and tasks of the model and level. Consistent: both answers "
     "agree, correct or not.",
