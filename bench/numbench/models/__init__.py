@@ -14,6 +14,7 @@ from numbench.models.base import (
     Api,
     Message,
     Model,
+    ModelTarget,
     Request,
     RequestSettings,
     Server,
@@ -31,7 +32,6 @@ from numbench.models.catalogue import (
 from numbench.models.facts import DEFAULT_LEVEL, NamedModel, Price, ReasoningLevel
 from numbench.models.providers import (
     ModelProperties,
-    ModelTarget,
     ProviderPlugin,
     all_providers,
     join_names,

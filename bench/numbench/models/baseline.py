@@ -16,10 +16,10 @@ from itertools import takewhile
 from typing import NamedTuple
 
 from numbench.errors import BadInput
-from numbench.models.base import Message, RequestSettings, last_user_message
+from numbench.models.base import Message, ModelTarget, RequestSettings, last_user_message
 from numbench.models.facts import ReasoningLevel
 from numbench.models.failures import failed_completion
-from numbench.models.providers import ModelProperties, ModelTarget, ProviderPlugin, join_names
+from numbench.models.providers import ModelProperties, ProviderPlugin, join_names
 from numbench.records import Completion, Failure
 from numbench.tasks import FORM_TASKS, PAPER_TASKS, SCALED_TASKS, TASKS
 from numbench.tasks.base import LETTERS, Approximation

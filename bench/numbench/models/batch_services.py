@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 import msgspec
 
-from numbench.models.base import PLACEHOLDER_KEY, BatchRequest
+from numbench.models.base import PLACEHOLDER_KEY, BatchRequest, ModelTarget
 from numbench.models.batch_client import BatchService, Entries
 from numbench.models.error_bodies import error_code_and_message
 from numbench.models.facts import HostedProvider
@@ -30,7 +30,6 @@ from numbench.models.json_fields import (
     tokens_at,
     value_at,
 )
-from numbench.models.providers import ModelTarget
 from numbench.records import Completion, Failure, Job
 
 if TYPE_CHECKING:

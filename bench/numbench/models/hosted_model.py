@@ -10,7 +10,7 @@ from functools import partial
 import msgspec
 
 from numbench._version import __version__
-from numbench.models.base import PLACEHOLDER_KEY, Message, RequestSettings, is_host_of
+from numbench.models.base import PLACEHOLDER_KEY, Message, ModelTarget, RequestSettings, is_host_of
 from numbench.models.facts import HostedProvider
 from numbench.models.failures import (
     ProviderError,
@@ -23,7 +23,6 @@ from numbench.models.failures import (
 from numbench.models.formats import FORMATS
 from numbench.models.http_client import MAX_RESPONSE_BYTES, HttpClient, Reply
 from numbench.models.json_fields import InvalidJson, WebPage
-from numbench.models.providers import ModelTarget
 from numbench.models.reply_words import pattern
 from numbench.records import Completion
 from numbench.secrets import known_secrets, named_secrets

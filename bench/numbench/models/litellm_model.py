@@ -14,7 +14,14 @@ from typing import Any
 
 from numbench.errors import BadInput
 from numbench.models import failures
-from numbench.models.base import PLACEHOLDER_KEY, Message, Model, RequestSettings, is_loopback
+from numbench.models.base import (
+    PLACEHOLDER_KEY,
+    Message,
+    Model,
+    ModelTarget,
+    RequestSettings,
+    is_loopback,
+)
 from numbench.models.error_bodies import retry_after
 from numbench.models.formats import FORMATS
 from numbench.models.json_fields import (
@@ -27,7 +34,7 @@ from numbench.models.json_fields import (
     text_or_repr,
 )
 from numbench.models.prices import find_facts
-from numbench.models.providers import ModelTarget, ProviderPlugin
+from numbench.models.providers import ProviderPlugin
 from numbench.records import Completion, Usage
 from numbench.secrets import known_secrets, named_secrets
 

@@ -25,10 +25,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 
 from numbench.errors import BadInput, NumbenchError
-from numbench.models.base import Message, RequestSettings
+from numbench.models.base import Message, ModelTarget, RequestSettings
 from numbench.models.facts import ReasoningLevel
 from numbench.models.failures import failed_completion
-from numbench.models.providers import ModelProperties, ModelTarget, ProviderPlugin
+from numbench.models.providers import ModelProperties, ProviderPlugin
 from numbench.records import Completion, Failure, Usage
 from numbench.thinking_text import split_tokens
 

@@ -17,7 +17,7 @@ from pkgutil import resolve_name
 from typing import TYPE_CHECKING, NamedTuple, get_args
 
 from numbench.errors import BadInput
-from numbench.models.base import Api, Model, RequestSettings
+from numbench.models.base import Api, Model, ModelTarget, RequestSettings
 from numbench.models.facts import (
     Facts,
     HostedProvider,
@@ -36,28 +36,6 @@ if TYPE_CHECKING:
     from numbench.models.batch_client import BatchService
 
 ENTRY_POINTS = "numbench.providers"
-
-
-@dataclass(frozen=True)
-class ModelTarget:
-    """The model that a provider is to open.
-
-    name: the name that the user gave, for messages: `PROVIDER/NAME` or that of a named model.
-    served_name: the provider's own name of the model: NAME.
-    key: the API key; None if the provider needs none, or for a `base_url` without one.
-    base_url: the server that the user gave; None for the provider's own.
-    api: the format of OpenAI's protocol.
-    headers: HTTP headers that the user adds to every request; their values may be secrets.
-    stream: whether to stream answers, as the user says; None if it is up to the provider.
-    """
-
-    name: str
-    served_name: str
-    key: str | None = field(default=None, repr=False)
-    base_url: str | None = field(default=None, repr=False)
-    api: Api = "chat"
-    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
-    stream: bool | None = None
 
 
 class ModelProperties(NamedTuple):
