@@ -105,13 +105,8 @@ class Workers(ActiveRun):
         while (requested := await self._take()) is not None:
             self._begun += 1
             try:
-                await self._complete(Attempts(requested))
-            except BaseException as error:
-                # Before any other request is sent.
-                self._send_no_more()
-                if not isinstance(error, Exception):
-                    raise
-                self._error = self._error or error
+                with self._noting_errors():
+                    await self._complete(Attempts(requested))
             finally:
                 self._begun -= 1
                 if self._new or not self._begun:
@@ -249,6 +244,17 @@ class Workers(ActiveRun):
         await self.journal.append(response)
 
     @contextmanager
+    def _noting_errors(self) -> Iterator[None]:
+        """Stop the run at an error, before any other request is sent; `send_all` raises it."""
+        try:
+            yield
+        except BaseException as error:
+            self._send_no_more()
+            if not isinstance(error, Exception):
+                raise
+            self._error = self._error or error
+
+    @contextmanager
     def _waiting(self) -> Iterator[None]:
         """Let the worker end here if the run has stopped, or stops meanwhile."""
         task = asyncio.current_task()
@@ -287,9 +293,10 @@ class Workers(ActiveRun):
             interrupted.cancel()
 
     async def _report_periodically(self) -> None:
-        while True:
-            self.report_progress()
-            await asyncio.sleep(PROGRESS_INTERVAL_SECONDS)
+        with self._noting_errors():
+            while True:
+                self.report_progress()
+                await asyncio.sleep(PROGRESS_INTERVAL_SECONDS)
 
 
 class _NotCovered(Exception):
