@@ -36,6 +36,7 @@ from numbench.records import (
     parse_shard,
 )
 from numbench.reporting.data import ReportData
+from numbench.reporting.warnings import report_warnings
 from numbench.runner import RunSpec, plan
 from numbench.runner.resolution import describe, resolve
 from numbench.scoring import score_run, signature
@@ -120,7 +121,7 @@ def test_a_shard_is_part_of_the_identity_the_name_and_every_signature(
     for task, cell in data.runs[0].cells.items():
         assert (cell.n, cell.statuses) == (2, {"ok": 2})
         assert "|n:2|shard:2/3|" in signature(score_run(out), task)
-    assert "includes only shard 2/3" in str(data.warnings)
+    assert "includes only shard 2/3" in str(report_warnings(data))
 
 
 def part(folder: Path, data: Path, responses: list[Response], **changes: Any) -> Path:

@@ -48,7 +48,7 @@ def compute(runs: Sequence[Path]) -> Mapping[str, pd.DataFrame]:
     for run in scored:
         questions.update(read_questions(run, questions))
     answers = [numeric_answers(run, questions) for run in scored]
-    findings = find(list(zip(scored, answers, strict=True)))
+    findings = [find(run, questions) for run in scored]
     wrong = [question for question in questions.values() if has_wrong_label(question)]
     given = dict(zip(names, answers, strict=True))
     controls = {

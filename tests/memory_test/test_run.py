@@ -33,7 +33,7 @@ from numbench.reporting.page import render_page
 from numbench.reporting.tables import render
 from numbench.reporting.tables.memory import memory_sentence
 from numbench.reporting.terminal import terminal_report
-from numbench.reporting.warnings import AFFECTS_SCORES
+from numbench.reporting.warnings import AFFECTS_SCORES, report_warnings
 from numbench.runner.active_run import CostLimitReached
 from numbench.runner.spec import RunSpec
 from numbench.scoring import score_run
@@ -334,7 +334,7 @@ def test_the_report_states_difference_and_verdict(done: Path) -> None:
     assert float(rows[-1]["difference_low"]) == pytest.approx(overall.result.low)
     sentence = memory_sentence(found)
     assert f"{overall.result.difference:+.1f} points" in sentence and "Verdict: memory" in sentence
-    assert sentence in data.warnings[AFFECTS_SCORES]
+    assert sentence in report_warnings(data)[AFFECTS_SCORES]
     assert render.escape_markdown(sentence) in render.markdown(table)
     assert str(escape(sentence)) in render_page(data, tables, [], {})
     lines = on_screen(data, 80).splitlines()

@@ -16,11 +16,11 @@ from numbench.dataset.store import Dataset
 from numbench.plot_style import FULL_WIDTH, HALF_WIDTH
 from numbench.records import Response, Usage
 from numbench.reporting.data import ReportData
+from numbench.reporting.estimate import Estimate
 from numbench.reporting.figures import FIGURES, FigureSpec, render, write_figures
 from numbench.reporting.figures.curves import difficulty_curve
 from numbench.reporting.figures.draw import Point, pareto_front
 from numbench.reporting.figures.errors import KINDS, digit_shares, failure_shares
-from numbench.reporting.tables.model import Estimate
 from numbench.resources import resource_folder
 from numbench.scoring import score_run
 from numbench.scoring.taxonomy import CATEGORIES

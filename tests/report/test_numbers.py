@@ -12,7 +12,7 @@ import pytest
 from numbench.reporting.comparisons import ALL
 from numbench.reporting.data import Configuration, ReportData
 from numbench.reporting.tables import comparisons, samples, variants
-from numbench.reporting.tables.model import Table
+from numbench.reporting.tables.model import Table, table_rows
 
 GOLDEN: dict[str, Any] = json.loads(Path(__file__).with_name("golden.json").read_text())
 
@@ -87,7 +87,7 @@ def rows_by_key(data: ReportData, runs: dict[str, Configuration], table: Table) 
     names = {id(run): name for name, run in runs.items()}
     return {
         f"{names[id(data.runs[row.run or 0])]}|{row.task or ALL}": row.cells
-        for row in data.rows(table)
+        for row in table_rows(table, data)
     }
 
 

@@ -23,7 +23,7 @@ from numbench.reporting.data import ReportData
 from numbench.reporting.read import read_report_data
 from numbench.reporting.tables.render import markdown
 from numbench.reporting.terminal import terminal_report
-from numbench.reporting.warnings import AFFECTS_SCORES
+from numbench.reporting.warnings import AFFECTS_SCORES, report_warnings
 from numbench.safe_console import SafeConsole
 from numbench.tasks import PAPER_TASKS
 from tests.report import large_runs
@@ -235,7 +235,7 @@ def test_runs_of_a_task_that_is_not_installed_are_left_out(
         run = write_plugin_run(tmp_path)
     data = read_report_data([run, synthetic_runs / "none"])
     assert [known.model for known in data.runs] == ["Model A"]
-    assert "task 'largest' is not installed" in data.warnings[AFFECTS_SCORES][0]
+    assert "task 'largest' is not installed" in report_warnings(data)[AFFECTS_SCORES][0]
     assert "not installed" in on_screen(data)
     with pytest.warns(UserWarning, match="'largest' is not installed"):
         assert set(load_scores([run, synthetic_runs / "none"])["model"]) == {"Model A"}

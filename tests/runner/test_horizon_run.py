@@ -20,6 +20,7 @@ from numbench.horizon.sizes import task_sizes
 from numbench.journal import iter_responses, read_info, read_rounds, read_run
 from numbench.journal_repair import verify_run
 from numbench.reporting.read import read_report_data
+from numbench.reporting.warnings import report_warnings
 from numbench.runner import CostLimitReached, RunReport
 from numbench.runner.spec import HorizonSpec, RunSpec
 from numbench.scoring import is_correct, score_run
@@ -291,7 +292,7 @@ def test_a_model_may_reject_all_questions_of_some_tasks(tmp_path: Path) -> None:
     horizons = read_horizons(tmp_path / "run")
     assert (horizons["copy"].items, horizons["copy"].stop) == (0, "exhausted")
     assert horizons["long_addition"].items == 20
-    warnings = read_report_data([tmp_path / "run"]).warnings
+    warnings = report_warnings(read_report_data([tmp_path / "run"]))
     assert any("no question of " in text for texts in warnings.values() for text in texts)
 
 

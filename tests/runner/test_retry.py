@@ -10,7 +10,7 @@ from numbench.errors import BadInput
 from numbench.journal import iter_responses, read_run
 from numbench.records import Response
 from numbench.reporting.read import read_report_data
-from numbench.reporting.warnings import AFFECTS_SCORES
+from numbench.reporting.warnings import AFFECTS_SCORES, report_warnings
 from numbench.runner.planning import plan
 from numbench.runner.progress import RunProgress
 from numbench.runner.spec import RunSpec
@@ -104,7 +104,7 @@ def test_a_truncated_answer_may_be_requested_with_another_token_limit(
     assert run.info.settings["max_tokens"] == 5
     retried = [r for r in run.responses.values() if r.retry_of is not None]
     assert [(each.retry_of, each.max_tokens) for each in retried] == [("truncated", 50)]
-    told = read_report_data([out], references=False).warnings[AFFECTS_SCORES]
+    told = report_warnings(read_report_data([out], references=False))[AFFECTS_SCORES]
     assert any("asked again (--retry)" in each and "(1: Add 1)" in each for each in told)
 
 

@@ -4,16 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from decimal import Decimal, InvalidOperation
+from heapq import nsmallest
 from typing import NamedTuple
+from zlib import crc32
 
 from numbench.dataset.store import read_published_labels
 from numbench.forensics.agreement import ANSWER_DIGITS, GivenAnswer, digits_given, round_to
 from numbench.forensics.computations import Question
-from numbench.scoring import ScoredRun
+from numbench.scoring import ScoredItem, ScoredRun
 from numbench.tasks import PAPER_TASKS
 
 NUMERIC_TASKS = tuple(name for name, task in PAPER_TASKS.items() if task.metric == "log_smape")
 """The tasks whose answers are compared: Add, Mult, Div, Exp, Mean and Std."""
+
+
+MAX_ANSWERS = 1000
+"""Of more answers of a run to a task, so many random ones are compared."""
 
 
 class NumericAnswer(NamedTuple):
@@ -30,6 +36,32 @@ class NumericAnswer(NamedTuple):
 
 Questions = Mapping[str, Question]
 AnswersByTask = Mapping[str, list[NumericAnswer]]
+
+
+def sample_answers(run: ScoredRun, is_wrong: bool = False) -> ScoredRun:
+    """Return a run with at most `MAX_ANSWERS` of the first samples of each task.
+
+    They are drawn at random by the id of their question, so the same ones for every run. is_wrong:
+    whether to draw from the incorrect answers only.
+    """
+    rows = {}
+    for task, known in run.rows.items():
+        chosen = [r for r in known if not r.sample and not (is_wrong and is_correct(r))]
+        if len(chosen) > MAX_ANSWERS:
+            drawn = nsmallest(MAX_ANSWERS, (r.item.id for r in chosen), key=_random_order)
+            ids = set(drawn)
+            chosen = [r for r in chosen if r.item.id in ids]
+        rows[task] = chosen
+    return run._replace(rows=rows)
+
+
+def is_correct(row: ScoredItem) -> bool:
+    """Return whether a row is of no interest here: without a readable answer, or correct."""
+    return row.score.status != "ok" or row.score.exact_match
+
+
+def _random_order(item_id: str) -> tuple[int, str]:
+    return crc32(item_id.encode()), item_id
 
 
 def read_questions(run: ScoredRun, known: Questions | None = None) -> dict[str, Question]:

@@ -6,7 +6,15 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from numbench.forensics.agreement import ANSWER_DIGITS, round_to
-from numbench.forensics.answers import AnswersByTask, NumericAnswer
+from numbench.forensics.answers import (
+    MAX_ANSWERS,
+    AnswersByTask,
+    NumericAnswer,
+    is_correct,
+    numeric_answers,
+    read_questions,
+    sample_answers,
+)
 from numbench.forensics.calculator import CalculatorEvidence, calculator_evidence
 from numbench.forensics.chance import (
     AlternativeCount,
@@ -15,7 +23,7 @@ from numbench.forensics.chance import (
     count_matches,
 )
 from numbench.forensics.choices import CHOICES, wrong_choices
-from numbench.forensics.computations import COMPUTATIONS
+from numbench.forensics.computations import COMPUTATIONS, Question
 from numbench.scoring import ScoredRun
 from numbench.stats.intervals import Interval
 from numbench.stats.multiple_testing import holm
@@ -35,13 +43,15 @@ class RunFindings(NamedTuple):
     """Which other computations the wrong answers of a run equal, and whether float64 shows.
 
     wrong: the number of wrong answers that are compared. shortened: see `WrongAnswers`. matched:
-    wrong answers that equal a computation which occurs more often than by chance.
+    wrong answers that equal a computation which occurs more often than by chance. drawn_from: the
+    number of wrong answers from which those that are compared were drawn at random; 0 if all are.
     """
 
     wrong: int
     shortened: int
     counts: Sequence[AlternativeCount]
     matched: int
+    drawn_from: int = 0
     evidence: CalculatorEvidence = CalculatorEvidence((), 0.0, Interval(0.0, 1.0))
 
     @property
@@ -62,6 +72,8 @@ class RunFindings(NamedTuple):
 
     def _matches(self) -> str:
         wrong = f"{self.wrong:,} wrong answers"
+        if self.drawn_from:
+            wrong += f" of {self.drawn_from:,}, at most {MAX_ANSWERS:,} random ones per task"
         if shortened := self.shortened:
             wrong += f" (without {shortened:,} that are the exact value in fewer digits)"
         if not self.significant:
@@ -90,12 +102,34 @@ class RunFindings(NamedTuple):
         )
 
 
-def find(runs: Sequence[tuple[ScoredRun, AnswersByTask]]) -> list[RunFindings]:
-    """Compare the answers of runs, each with its numeric ones, with other computations."""
-    return [
-        explain(answers, wrong_choices(run))._replace(evidence=calculator_evidence(answers))
-        for run, answers in runs
+def find_matches(runs: Sequence[ScoredRun]) -> list[tuple[int, RunFindings]]:
+    """Return the index of each run with wrong answers, and the findings about them.
+
+    Empty under the protocol `paper`, which does not read answers as numbers of any length.
+    """
+    questions: dict[str, dict[str, Question]] = {}
+    findings = [
+        (index, find(run, questions.setdefault(run.dataset.manifest.sha256, {})))
+        for index, run in enumerate(runs)
+        if run.protocol != "paper"
+        and not all(row.score.exact_match for rows in run.rows.values() for row in rows)
     ]
+    return [(index, known) for index, known in findings if known.wrong]
+
+
+def find(run: ScoredRun, questions: dict[str, Question]) -> RunFindings:
+    """Compare the answers of a run, or a random sample of them, with other computations.
+
+    questions: those of the dataset that other runs have read, to which those of this run are added.
+    """
+    wrong, every = sample_answers(run, is_wrong=True), sample_answers(run)
+    for part in (wrong, every):
+        questions.update(read_questions(part, questions))
+    count = sum(not (row.sample or is_correct(row)) for rows in run.rows.values() for row in rows)
+    return explain(numeric_answers(wrong, questions), wrong_choices(wrong))._replace(
+        evidence=calculator_evidence(numeric_answers(every, questions)),
+        drawn_from=count if count > sum(map(len, wrong.rows.values())) else 0,
+    )
 
 
 def explain(run: AnswersByTask, choices: Sequence[WrongAnswers] = ()) -> RunFindings:

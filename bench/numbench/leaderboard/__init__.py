@@ -32,6 +32,7 @@ from numbench.reporting.read import read_report_data
 from numbench.reporting.scores_file import scores_parquet
 from numbench.reporting.tables.model import NAME_COLUMNS, BuiltTable, Cell, Column, Row, Table
 from numbench.reporting.tables.render import csv
+from numbench.reporting.warnings import report_warnings
 from numbench.scoring import signature
 from numbench.tasks import TASKS
 
@@ -194,7 +195,7 @@ def _pages(
     for data, names, is_ranked in parts:
         created += [run.scored.info.created for run in data.runs if run.scored]
         created += [run.created for run in data.horizons]
-        for heading, texts in data.warnings.items():
+        for heading, texts in report_warnings(data).items():
             warnings.setdefault(heading, []).extend(texts)
         shown = [tables[name] for name in _TABLES if name in tables]
         links = {number: f"models/{name}.html" for number, name in enumerate(names)}

@@ -25,6 +25,9 @@ from numbench.tasks import FORM_TASKS, PAPER_TASKS, SCALED_TASKS, TASKS
 from numbench.tasks.base import LETTERS, Approximation
 from numbench.tasks.prompts import Question, load_prompt_set
 
+BASELINE_PREFIX = "baseline/"
+"""Prefix of the models that compute answers in this process, without generating tokens."""
+
 
 class UnsupportedOperator(Exception):
     """A question with an operator that has no floating-point rule."""

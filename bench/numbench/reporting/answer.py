@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from numbench.models.baseline import BASELINE_PREFIX
 from numbench.reporting.comparisons import ALL, NOT_SIGNIFICANT, PairDifference
 from numbench.reporting.data import Configuration, DatasetGroup, ReportData
+from numbench.reporting.estimate import Estimate
 from numbench.reporting.references import DATASET
-from numbench.reporting.tables.model import Estimate
 from numbench.stats.intervals import ALPHA
-
-BASELINE_PREFIX = "baseline/"
-"""Prefix of the models that compute answers in this process, without generating tokens."""
 
 
 class Answer(NamedTuple):

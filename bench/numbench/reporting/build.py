@@ -32,6 +32,7 @@ from numbench.reporting.tables import (
 )
 from numbench.reporting.tables.model import BuiltTable, build_table
 from numbench.reporting.tables.render import csv, escape_markdown, json_rows, latex, markdown
+from numbench.reporting.warnings import report_warnings
 from numbench.scoring import signature
 
 TABLES = (
@@ -65,7 +66,7 @@ class ReportResult:
     @property
     def warnings(self) -> tuple[str, ...]:
         """What affects how the numbers can be read, the most severe first."""
-        return tuple(chain.from_iterable(self.data.warnings.values()))
+        return tuple(chain.from_iterable(report_warnings(self.data).values()))
 
     def __repr__(self) -> str:
         runs = len(self.data.runs) + len(self.data.horizons)
@@ -167,7 +168,7 @@ def report_json(
     return {
         "schema": 2,
         "protocol": data.protocol,
-        "warnings": list(chain.from_iterable(data.warnings.values())),
+        "warnings": list(chain.from_iterable(report_warnings(data).values())),
         "figures_left_out": dict(omitted),
         "versions": {"numbench": __version__, "python": platform.python_version(), **versions},
         "runs": [_run_json(run, data) for run in data.runs],

@@ -6,16 +6,16 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 from numbench.published import published_means, published_models
 from numbench.records import ProtocolName
 from numbench.reporting.comparisons import ALL, Comparisons, PairDifference, compare_values
+from numbench.reporting.estimate import Estimate
 from numbench.reporting.names import level_rank
 from numbench.reporting.references import has_references, read_references
-from numbench.reporting.tables.model import Estimate, Row, Table
 from numbench.reporting.values import Configuration, Measure, run_configurations
 from numbench.scoring import ScoredRun
 from numbench.stats.design import Stratum
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from numbench.forensics.findings import RunFindings
     from numbench.memory_test.outcome import Outcome
     from numbench.reporting.horizon_runs import HorizonRun
+
+Result = TypeVar("Result")
 
 __all__ = ["Configuration", "DatasetGroup", "ReportData", "amount_estimate", "score_estimate"]
 
@@ -78,7 +80,7 @@ class ReportData:
         self.skipped = tuple(skipped)
         self._with_references = references
         self._estimates: dict[tuple[int, Measure, str], Estimate | None] = {}
-        self._rows: dict[str, tuple[Row, ...]] = {}
+        self._computed: dict[str, Any] = {}
         self.runs = self._ordered(run_configurations(runs))
 
     @property
@@ -136,12 +138,12 @@ class ReportData:
         known = {task for run in self.runs for task in run.values.tasks}
         return tuple(task for task in TASKS if task in known)
 
-    def rows(self, table: Table) -> tuple[Row, ...]:
-        """Return the rows of a table, which are computed once; none if it does not apply."""
-        if table.name not in self._rows:
-            applies = self.runs if table.needs == "scores" else self.horizons
-            self._rows[table.name] = tuple(table.rows(self)) if applies else ()
-        return self._rows[table.name]
+    def once(self, name: str, compute: Callable[[], Result]) -> Result:
+        """Return what `compute` gives, which is called at the first use of the name only."""
+        if name not in self._computed:
+            self._computed[name] = compute()
+        result: Result = self._computed[name]
+        return result
 
     def cost(self, configuration: Configuration, task: str = ALL) -> Estimate | None:
         """Return the US dollars per 1,000 questions; None if the cost of an item is unknown."""
@@ -234,9 +236,9 @@ class ReportData:
 
         Empty under the protocol `paper`, which does not read answers as numbers of any length.
         """
-        from numbench.reporting.tables.findings import find_matches
+        from numbench.forensics.findings import find_matches
 
-        return find_matches(self)
+        return find_matches([run.scored for run in self.runs if run.scored])
 
     @cached_property
     def memory_tests(self) -> tuple[Outcome, ...]:
@@ -244,13 +246,6 @@ class ReportData:
         from numbench.memory_test.outcome import find_outcomes
 
         return find_outcomes([run.scored for run in self.runs if run.scored])
-
-    @cached_property
-    def warnings(self) -> dict[str, list[str]]:
-        """Heading → what affects how the numbers can be read, the most severe first."""
-        from numbench.reporting.warnings import report_warnings
-
-        return report_warnings(self)
 
     def _ordered(self, found: Sequence[Configuration]) -> tuple[Configuration, ...]:
         """Return configurations by dataset, then by the number of their tasks, then by mean."""

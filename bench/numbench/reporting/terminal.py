@@ -13,12 +13,13 @@ from numbench.reporting.answer import answers, best_run, how_to_compare, nearest
 from numbench.reporting.build import ReportResult
 from numbench.reporting.comparisons import ALL, task_name
 from numbench.reporting.data import DatasetGroup, ReportData
+from numbench.reporting.estimate import Estimate
 from numbench.reporting.horizon_runs import HorizonRun
 from numbench.reporting.tables import horizons
 from numbench.reporting.tables.memory import memory_sentence, memory_warnings
-from numbench.reporting.tables.model import BuiltTable, Estimate, build_table
+from numbench.reporting.tables.model import BuiltTable, build_table
 from numbench.reporting.tables.render import rich_table
-from numbench.reporting.warnings import AFFECTS_SCORES
+from numbench.reporting.warnings import AFFECTS_SCORES, report_warnings
 from numbench.tasks import TASKS
 
 WIDTH = 80
@@ -181,12 +182,13 @@ def _horizon_parts(built: BuiltTable) -> Iterator[RenderableType]:
 
 def _warning_lines(data: ReportData) -> Iterator[RenderableType]:
     """Yield the number of warnings under each heading, and the first ones about scores."""
-    for heading, texts in data.warnings.items():
+    warnings = report_warnings(data)
+    for heading, texts in warnings.items():
         yield Text(f"! {heading} ({len(texts)})", style="bold yellow")
         listed = texts[:_MAX_LISTED_WARNINGS] if heading == AFFECTS_SCORES else []
         for text in listed:
             yield Padding(Text(text), (0, 0, 0, 2), style="yellow", expand=False)
         if listed and len(texts) > len(listed):
             yield Text(f"  … and {len(texts) - len(listed)} more", style="yellow")
-    if data.warnings:
+    if warnings:
         yield Text("All warnings: report.html, report.json", style="dim")

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from statistics import fmean
-from typing import TYPE_CHECKING
 
+from numbench.models.baseline import BASELINE_PREFIX
 from numbench.records import Status
-from numbench.reporting.answer import BASELINE_PREFIX
+from numbench.reporting.data import ReportData
 from numbench.reporting.horizon_runs import CONTROL, HorizonRun
 from numbench.reporting.tables.memory import memory_warnings
+from numbench.reporting.values import Configuration
 from numbench.scoring import ScoredItem, ScoredRun, paper_protocol
 from numbench.scoring.error_kinds import score_with_conventions
 from numbench.scoring.scored_run import counted_rows, item_groups
@@ -18,9 +19,6 @@ from numbench.served_models import served_models
 from numbench.tasks import TASKS
 from numbench.tasks.prompts import changed_prompts
 from numbench.transforms import NO_TRANSFORM
-
-if TYPE_CHECKING:
-    from numbench.reporting.data import Configuration, ReportData
 
 AFFECTS_SCORES = "What affects the scores"
 INFORMATION = "Further information"
@@ -44,7 +42,14 @@ _TO_DO = {
 
 
 def report_warnings(data: ReportData) -> dict[str, list[str]]:
-    """Return heading → warnings of a report, each one sentence; without empty headings."""
+    """Return heading → what affects how the numbers can be read, the most severe first.
+
+    Each is one sentence. Without empty headings. They are computed once.
+    """
+    return data.once("warnings", lambda: _warnings(data))
+
+
+def _warnings(data: ReportData) -> dict[str, list[str]]:
     scores = [*data.skipped, *_mixed_runs(data)]
     scores += [f"{run.label}: {text}" for run in data.runs for text in _score_texts(run)]
     scores += memory_warnings(data)

@@ -10,6 +10,7 @@ from matplotlib.figure import Figure
 from numbench.plot_style import GREY, PALETTE
 from numbench.reporting.comparisons import ALL, task_name
 from numbench.reporting.data import ReportData
+from numbench.reporting.estimate import Estimate
 from numbench.reporting.figures.draw import (
     Dot,
     count_axis,
@@ -31,7 +32,7 @@ from numbench.reporting.figures.model import (
     run_label,
     run_styles,
 )
-from numbench.reporting.tables.model import Estimate, Row
+from numbench.reporting.tables.model import Row, table_rows
 from numbench.reporting.tables.samples import TABLE as SAMPLES
 from numbench.reporting.tables.variants import TABLE as VARIANTS
 from numbench.reporting.values import TaskValues
@@ -95,7 +96,7 @@ def _difficulty_of(data: ReportData, indices: Sequence[int]) -> Figure:
 
 def _pass_at_k(data: ReportData) -> Drawn:
     rows: dict[int, list[Row]] = {}
-    for row in data.rows(SAMPLES):
+    for row in table_rows(SAMPLES, data):
         assert row.run is not None
         rows.setdefault(row.run, []).append(row)
     if not rows:
@@ -130,7 +131,7 @@ def _pass_at_k_of(data: ReportData, rows: Mapping[int, Sequence[Row]]) -> Figure
 
 
 def _variants(data: ReportData) -> Drawn:
-    effects = data.rows(VARIANTS)
+    effects = table_rows(VARIANTS, data)
     if not effects:
         return "no runs that differ only in the wording or notation of the questions"
     families: dict[object, list[Row]] = {}

@@ -20,8 +20,8 @@ from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocato
 from matplotlib.transforms import Bbox
 
 from numbench.plot_style import FULL_WIDTH, GREY, HALF_WIDTH, SMALL_FONT_SIZE, RunStyle, fix_layout
+from numbench.reporting.estimate import Estimate
 from numbench.reporting.names import one_line
-from numbench.reporting.tables.model import Estimate
 
 LEAD_WIDTH = 4.75
 """Width in inches: two figures fit side by side at the top of the page."""

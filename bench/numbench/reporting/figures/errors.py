@@ -13,6 +13,7 @@ from matplotlib.figure import Figure
 
 from numbench.plot_style import FULL_WIDTH, PALETTE
 from numbench.reporting.data import Configuration, ReportData, amount_estimate
+from numbench.reporting.estimate import Estimate
 from numbench.reporting.figures.draw import (
     Dot,
     colour_bar,
@@ -26,7 +27,6 @@ from numbench.reporting.figures.draw import (
     stacked,
 )
 from numbench.reporting.figures.model import Drawn, FigureSpec, run_label
-from numbench.reporting.tables.model import Estimate
 from numbench.scoring.scored_run import counted_rows, item_groups
 from numbench.scoring.taxonomy import categorize
 from numbench.stats.design import Stratum

@@ -12,6 +12,7 @@ from numbench.horizon.estimate import TaskHorizon
 from numbench.horizon.goodness_of_fit import isotonic_rates
 from numbench.plot_style import BLACK, GREY, PALETTE, RunStyle
 from numbench.reporting.data import ReportData
+from numbench.reporting.estimate import Estimate
 from numbench.reporting.figures.draw import (
     LEAD_WIDTH,
     Dot,
@@ -26,7 +27,6 @@ from numbench.reporting.figures.draw import (
 from numbench.reporting.figures.model import Drawn, FigureSpec, by_runs, numbered, run_styles
 from numbench.reporting.horizon_runs import CONTROL, HorizonRun, horizon_tasks
 from numbench.reporting.tables.horizons import shown_h50
-from numbench.reporting.tables.model import Estimate
 from numbench.stats.intervals import wilson
 from numbench.tasks import TASKS
 

@@ -23,6 +23,7 @@ from numbench.plot_style import (
 )
 from numbench.reporting.comparisons import ALL
 from numbench.reporting.data import Configuration, DatasetGroup, ReportData
+from numbench.reporting.estimate import Estimate
 from numbench.reporting.figures.draw import (
     LEAD_WIDTH,
     Dot,
@@ -38,7 +39,6 @@ from numbench.reporting.figures.draw import (
     set_title,
 )
 from numbench.reporting.figures.model import Drawn, FigureSpec, by_dataset, styles_by_model
-from numbench.reporting.tables.model import Estimate
 from numbench.tasks import TASKS
 
 _MIN_RADAR_TASKS = 3

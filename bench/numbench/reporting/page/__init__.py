@@ -19,6 +19,7 @@ from numbench.reporting.names import escape_invisible, json_block
 from numbench.reporting.page.items import MAX_REASONING_LENGTH, MAX_TEXT_LENGTH, item_data
 from numbench.reporting.tables.model import BuiltTable
 from numbench.reporting.tables.render import format_bounds, format_value, sort_key
+from numbench.reporting.warnings import report_warnings
 from numbench.scoring import signature
 from numbench.scoring.taxonomy import CATEGORIES
 from numbench.tasks import TASKS
@@ -81,7 +82,7 @@ def render_page(
             summary=tables.get("summary"),
             lead=[one for name in _LEAD_FIGURES for one in figures if one.spec.name == name],
             sections={heading: parts for heading, parts in sections.items() if parts},
-            warnings=data.warnings,
+            warnings=report_warnings(data),
             omitted=omitted,
             items=items,
             limits=(MAX_TEXT_LENGTH, MAX_REASONING_LENGTH),

@@ -4,37 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from numbench.forensics.answers import AnswersByTask, numeric_answers, read_questions
-from numbench.forensics.computations import Question
-from numbench.forensics.findings import DISPLAY, RunFindings, find
+from numbench.forensics.findings import DISPLAY
 from numbench.reporting.data import ReportData
-from numbench.reporting.tables.model import (
-    TASK_COLUMNS,
-    Cell,
-    Column,
-    Estimate,
-    Row,
-    Table,
-    task_row,
-)
-from numbench.scoring import ScoredRun
-
-
-def find_matches(data: ReportData) -> list[tuple[int, RunFindings]]:
-    """Return the index of each run with wrong answers, and the findings about them."""
-    if data.protocol == "paper":
-        return []
-    questions: dict[str, dict[str, Question]] = {}
-    answers: dict[int, tuple[ScoredRun, AnswersByTask]] = {}
-    for index, run in enumerate(data.runs):
-        scored = run.scored
-        assert scored
-        if not all(row.score.exact_match for rows in scored.rows.values() for row in rows):
-            known = questions.setdefault(scored.dataset.manifest.sha256, {})
-            known.update(read_questions(scored, known))
-            answers[index] = (scored, numeric_answers(scored, known))
-    found = zip(answers, find(list(answers.values())), strict=True)
-    return [(index, findings) for index, findings in found if findings.wrong]
+from numbench.reporting.estimate import Estimate
+from numbench.reporting.tables.model import TASK_COLUMNS, Cell, Column, Row, Table, task_row
 
 
 def _rows(data: ReportData) -> Iterator[Row]:
@@ -66,7 +39,8 @@ TABLE = Table(
     "Computations that wrong answers equal, in every digit that they give, more often than by "
     "chance (p of at most 0.05, adjusted by Holm's method over all counts of the run): another "
     "power of ten, the sample deviation, float64 arithmetic and others. Of: wrong answers that "
-    "can be told from the computation; share: in percent, with its 95% interval; expected: "
+    "can be told from the computation, of at most 1,000 random ones per task; share: in percent, "
+    "with its 95% interval; expected: "
     "matches by chance. A warning about another convention counts more answers than this table: "
     "all within 0.1% of its value. A match does not prove how a model computed.",
     (

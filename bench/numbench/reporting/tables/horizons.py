@@ -10,8 +10,9 @@ from numbench.horizon.goodness_of_fit import DOUBTFUL, MISFIT
 from numbench.horizon.psychometric import Estimate as SizeEstimate
 from numbench.reporting.comparisons import task_name
 from numbench.reporting.data import ReportData
+from numbench.reporting.estimate import Estimate
 from numbench.reporting.horizon_runs import HorizonRun
-from numbench.reporting.tables.model import TASK_COLUMNS, Cell, Column, Estimate, Row, Table
+from numbench.reporting.tables.model import TASK_COLUMNS, Cell, Column, Row, Table
 
 NOT_REACHED = "not reached"
 """In place of an h90 that the model does not reach."""

@@ -4,22 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 from numbench.reporting.comparisons import ALL, task_name
+from numbench.reporting.data import ReportData
+from numbench.reporting.estimate import Estimate
 from numbench.stats.multiple_testing import RankSet
-
-if TYPE_CHECKING:
-    from numbench.reporting.data import ReportData
-
-
-class Estimate(NamedTuple):
-    """A value with its 95% interval, whose ends are None if they are unknown."""
-
-    value: float
-    low: float | None = None
-    high: float | None = None
-
 
 Cell = str | int | float | Estimate | RankSet | None
 """A value of a table; None is unknown."""
@@ -114,9 +104,15 @@ class BuiltTable(NamedTuple):
         return groups
 
 
+def table_rows(table: Table, data: ReportData) -> tuple[Row, ...]:
+    """Return the rows of a table, which are computed once; none if it does not apply."""
+    applies = data.runs if table.needs == "scores" else data.horizons
+    return data.once(table.name, lambda: tuple(table.rows(data)) if applies else ())
+
+
 def build_table(table: Table, data: ReportData) -> BuiltTable | None:
     """Return a table with its rows; None if it does not apply to the data."""
-    rows = data.rows(table)
+    rows = table_rows(table, data)
     if not rows:
         return None
     columns = table.columns(data) if callable(table.columns) else table.columns

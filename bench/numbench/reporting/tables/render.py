@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from numbench.csv_files import encode_csv
-from numbench.reporting.tables.model import BuiltTable, Cell, Column, Estimate, Row
+from numbench.reporting.estimate import Estimate
+from numbench.reporting.tables.model import BuiltTable, Cell, Column, Row
 from numbench.stats.multiple_testing import RankSet
 
 if TYPE_CHECKING:

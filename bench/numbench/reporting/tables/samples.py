@@ -8,7 +8,15 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 
 from numbench.reporting.data import ReportData
-from numbench.reporting.tables.model import TASK_COLUMNS, Cell, Column, Row, Table, task_row
+from numbench.reporting.tables.model import (
+    TASK_COLUMNS,
+    Cell,
+    Column,
+    Row,
+    Table,
+    table_rows,
+    task_row,
+)
 from numbench.scoring import ScoredItem, ScoredRun
 from numbench.scoring.scored_run import counted_rows, item_groups
 from numbench.stats.design import Matrix
@@ -80,7 +88,7 @@ def _matrix(
 
 
 def _notes(data: ReportData) -> Sequence[str]:
-    if all(row.cells["complete"] == row.cells["questions"] for row in data.rows(TABLE)):
+    if all(row.cells["complete"] == row.cells["questions"] for row in table_rows(TABLE, data)):
         return ()
     return (
         "Some samples are missing. pass@k is over the questions with at least k samples, so it may "

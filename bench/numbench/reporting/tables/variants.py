@@ -12,14 +12,15 @@ import numpy as np
 from numbench.records import PAPER, Answer, Item, RunInfo
 from numbench.reporting.comparisons import ALL, PairDifference, compare_runs
 from numbench.reporting.data import ReportData, score_estimate
+from numbench.reporting.estimate import Estimate
 from numbench.reporting.names import one_line
 from numbench.reporting.tables.model import (
     TASK_COLUMNS,
     Cell,
     Column,
-    Estimate,
     Row,
     Table,
+    table_rows,
     task_row,
 )
 from numbench.reporting.values import task_values
@@ -213,7 +214,7 @@ def _answer_value(run: ScoredRun, item: Item, answer: Answer) -> object:
 def _notes(data: ReportData) -> list[str]:
     """Say what the wordings are for, and what the notations are."""
     described: dict[str, str] = {}
-    for row in data.rows(TABLE):
+    for row in table_rows(TABLE, data):
         if row.run is not None:
             scored, name = _scored(data, row.run), str(row.cells["variant"])
             variant = variant_of_run(scored.path, scored.info)
