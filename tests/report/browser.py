@@ -37,7 +37,7 @@ def chromium() -> Iterator[Any]:
 class BrowserPage:
     """A report page with its items loaded, and the errors and requests so far."""
 
-    def __init__(self, browser: Any, path: Path, **context: Any) -> None:
+    def __init__(self, browser: Any, path: Path, fragment: str = "", **context: Any) -> None:
         options = {"viewport": {"width": 1280, "height": 900}, "reduced_motion": "reduce"}
         self.context = browser.new_context(**{**options, **context})
         self.page = self.context.new_page()
@@ -47,7 +47,7 @@ class BrowserPage:
         self.page.on("pageerror", lambda error: self.errors.append(str(error)))
         self.page.on("request", lambda request: self.requests.append(request.url))
         self.url = path.resolve().as_uri()
-        self.page.goto(self.url)
+        self.page.goto(self.url + fragment)
         if context.get("java_script_enabled", True):
             # The script shows this form when the items are loaded; not every page has items.
             self.page.wait_for_selector("#item-filters, main:not(:has(#items))", state="visible")
@@ -67,10 +67,18 @@ class BrowserPage:
 
     def open_item(self, item_id: str) -> str:
         """Open the first response to an item, and return its details."""
-        self.page.fill("#item-search", item_id)
-        self.page.locator("#list summary").first.click()
-        self.page.locator("#list article").first.wait_for()
-        return self.text("#list article >> nth=0")
+        self.page.fill("[data-state=text]", item_id)
+        self.page.locator("#list > li > details:not([open]) > summary").first.click()
+        article = self.page.locator("#list article").first
+        article.wait_for()
+        article.evaluate(
+            "(node) => node.querySelectorAll('details').forEach((d) => { d.open = true; })"
+        )
+        return str(article.inner_text())
+
+    def wait_for_text(self, selector: str, text: str) -> None:
+        """Wait until an element has a text."""
+        self.page.locator(selector).filter(has_text=text).first.wait_for()
 
     def widths(self) -> tuple[int, int]:
         """Return the widths of the document and of the window."""

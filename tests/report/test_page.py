@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from numbench.records import Failure, Response
 from numbench.reporting.answer import answers
-from numbench.reporting.build import ReportResult, build_tables, report
+from numbench.reporting.build import ReportResult, build_tables, report, report_json
 from numbench.reporting.data import ReportData
 from numbench.reporting.figures import render
 from numbench.reporting.names import escape_invisible, json_block, truncate_middle
@@ -145,9 +145,7 @@ def test_the_page_loads_nothing_and_links_to_the_paper_only(mixed_page: str) -> 
         assert not any(name.startswith("on") or name == "style" for name in attributes), tag
         for name in ("src", "href"):
             target = attributes.get(name) or "#items"
-            if tag == "a" and target == PAPER_URL:
-                continue
-            assert target.startswith("data:image/") or target.removeprefix("#") in ids
+            assert target.removeprefix("#") in ids or (tag == "a" and target == PAPER_URL)
 
 
 def test_every_response_is_in_the_page_with_its_score(mixed_page: str) -> None:
@@ -195,10 +193,49 @@ def test_the_label_of_the_paper_protocol_stands_beside_the_exact_answer(tmp_path
 
 
 def test_the_figures_lead_and_omitted_ones_have_a_reason(mixed_page: str) -> None:
-    assert mixed_page.index('aria-label="Figure radar"') < mixed_page.index("Rows with")
+    answer = mixed_page.index('<section id="answer"')
+    assert answer < mixed_page.index('aria-label="Figure radar"') < mixed_page.index('id="tasks"')
     assert "pareto cost: fewer than two configurations" in mixed_page
-    images = re.findall(r'<img [^>]*width="(\d+)" height="(\d+)"', mixed_page)
+    images = re.findall(r'<svg role="img" [^>]*width="(\d+)" height="(\d+)"', mixed_page)
     assert images and all(int(width) < 1000 for width, _ in images)
+
+
+def test_figures_are_elements_with_ids_of_their_own_and_no_style(mixed_page: str) -> None:
+    ids = re.findall(r' id="([^"]+)"', mixed_page)
+    assert len(ids) == len(set(ids))
+    assert len([name for name in ids if "-marks~" in name]) > 5
+    references = re.findall(r'(?:xlink:href="#|url\(#)([^")]+)', mixed_page)
+    assert references and set(references) <= set(ids)
+    assert " style=" not in mixed_page and "<metadata" not in mixed_page
+
+
+def test_every_number_of_the_page_is_one_of_the_report(synthetic_data: ReportData) -> None:
+    """What is sorted by and drawn as bars is what report.json has."""
+    built = build_tables(synthetic_data)
+    page, tables = page_of(synthetic_data), report_json(synthetic_data, built, {})["tables"]
+    assert isinstance(tables, dict)
+    numbers = bars = 0
+    for name, rows in tables.items():
+        if name == "coverage":
+            continue
+        (table,) = re.findall(rf'<table data-table="{name}".*?</table>', page, re.S)
+        fields = re.findall(r'data-field="([^"]+)"', table)[1:]
+        shown = re.findall(r'<tr class="(?:run|reference|published)".*?</tr>', table, re.S)
+        assert len(shown) == len(rows)
+        for text, row in zip(shown, rows, strict=True):
+            for field, cell in zip(fields, re.findall(r"<td.*?</td>", text, re.S), strict=True):
+                value = row[field]
+                number = next(iter(value.values())) if isinstance(value, dict) else value
+                found = re.search(r'data-sort="([^"]+)"', cell)
+                assert (found is not None) == isinstance(number, int | float)
+                assert not found or float(found[1]) == number
+                numbers += found is not None
+                if ends := re.search(r'2H100"/><path d="M([\d.]+) 2H([\d.]+)"', cell):
+                    low, high = map(float, ends.groups())
+                    assert low == pytest.approx(value["low"], abs=0.051)
+                    assert high == pytest.approx(max(value["high"], low + 0.8), abs=0.1)
+                    bars += 1
+    assert numbers > 500 and bars > 50
 
 
 def test_a_report_of_sizes_alone_has_no_responses(synthetic_data: ReportData) -> None:

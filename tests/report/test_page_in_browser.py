@@ -82,26 +82,66 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return report([run], out=folder / "out").out / "report.html"
 
 
-def test_responses_are_filtered_ordered_and_opened(open_page: Open, folder: Path) -> None:
+STATE = "#items-state"
+
+
+def test_questions_are_filtered_ordered_and_opened(open_page: Open, folder: Path) -> None:
     page = open_page(folder / "report/report.html")
-    assert page.text("#items-state").startswith("84 of 84 responses")
-    page.page.select_option("#item-task", "addition")
-    page.page.select_option("#item-outcome", "incorrect")
-    assert page.text("#items-state") == "1 of 84 responses, 0 correct"
+    page.wait_for_text(STATE, "40 of 40 questions: 76 of 84 answers are correct")
+    # The first question is one that every run has wrong, or none has answered.
+    assert page.text("#list li:first-child .badge").startswith(("0 of", "missing"))
+    page.page.select_option("[data-state=task]", "addition")
+    page.page.select_option("[data-state=kind]", "rough")
+    page.wait_for_text(STATE, "1 of 40 questions")
     details = page.open_item("addition-2")
-    for part in ("First difference: significant digit 2.", "log-sMAPE", "Zebra (low)"):
+    for part in ("First difference: significant digit 2", "log-sMAPE", "Zebra (low)"):
         assert part in details
-    marks = page.page.locator("#list article mark").all_inner_texts()
-    assert marks == ["0", "3"]
-    page.page.locator("#item-filters button").click()
-    page.page.select_option("#item-order", "tokens")
-    assert "addition-1" in page.open_item("addition-1")
-    assert page.page.locator("#list li").count() == 5
-    page.page.locator("#item-filters button").click()
-    assert page.page.locator("#list li").count() == 20
+    assert page.page.locator("#list article mark").all_inner_texts() == ["3"]
+    assert "q=addition-2" in page.page.url
+    page.page.locator("#item-filters .clear").click()
+    page.wait_for_text(STATE, "8 of 40 questions")
+    page.page.locator("#filters .clear").click()
+    page.wait_for_text(STATE, "40 of 40 questions")
+    assert page.page.locator("#list > li").count() == 20
     page.page.click("#more")
-    assert page.page.locator("#list li").count() == 84
+    page.page.locator("#list > li").nth(39).wait_for()
     assert page.page.locator("#more").is_hidden()
+    page.page.select_option("[data-state=order]", "tokens")
+    assert page.text("#list li:first-child .question") == "What is addition 1?"
+
+
+def test_one_run_solves_what_another_does_not(open_page: Open, folder: Path) -> None:
+    page = open_page(folder / "report/report.html")
+    labels = page.page.locator("[data-state=a] option").all_inner_texts()
+    zebra, gpt = (next(x for x in labels if x.startswith(name)) for name in ("Zebra", "GPT 5"))
+    page.page.select_option("[data-state=a]", label=zebra)
+    page.page.select_option("[data-state=a-is]", "correct")
+    page.page.select_option("[data-state=b]", label=gpt)
+    page.page.select_option("[data-state=b-is]", "incorrect")
+    page.wait_for_text(STATE, "2 of 40 questions")
+    shown = page.page.locator("#list .question").all_inner_texts()
+    assert shown == ["What is minmax 1?", "What is addition 2?"]
+
+
+def test_a_view_is_its_address(open_page: Open, folder: Path) -> None:
+    """The state survives in the address: filters, order, the opened question."""
+    first = open_page(folder / "report/report.html")
+    first.page.fill("[data-state=models]", "zebra")
+    first.page.select_option("[data-state=task]", "addition")
+    button = "table[data-table=summary] thead th[data-field=tokens] button"
+    first.page.click(button)
+    first.page.locator("#list summary").first.click()
+    first.page.locator("#list article").first.wait_for()
+    address = first.page.url
+    page = open_page(folder / "report/report.html", fragment=address[address.index("#") :])
+    page.page.locator("#list article").first.wait_for()
+    assert page.page.input_value("[data-state=models]") == "zebra"
+    for one in (first, page):
+        assert one.text(STATE) == "4 of 40 questions: 4 of 4 answers are correct"
+        head = one.page.locator("table[data-table=summary] thead th[data-field=tokens]")
+        # What costs least is first.
+        assert head.get_attribute("aria-sort") == "ascending"
+        assert one.column("exact_match", 0)[1:2] == ["Zebra"]
 
 
 def test_tables_are_sorted_below_their_heading_and_filtered(open_page: Open, folder: Path) -> None:
@@ -114,18 +154,53 @@ def test_tables_are_sorted_below_their_heading_and_filtered(open_page: Open, fol
     assert [text for text in after if "questions" in text] == groups
     first = after[1 : after.index(groups[1])]
     assert first == sorted(first) and heading.get_attribute("aria-sort") == "ascending"
+    # The other tables follow.
+    assert page.column("exact_match", 0) == page.column("summary", 0) == after
     page.page.locator("table[data-table=horizons] thead th button").nth(3).click()
     # Sizes beyond the scale are sorted by their bound.
     cells = page.page.locator("table[data-table=horizons] tbody td:nth-child(4)").all_inner_texts()
     sizes = [text.removeprefix("≥ ").split("\n")[0] for text in cells]
     assert sizes == sorted(sizes, key=float, reverse=True) and len(sizes) == 3
-    page.page.fill("#filter-text", "zebra")
-    assert page.column("log_smape", 0) == [groups[0], "Zebra", groups[1]]
-    assert page.column("exact_match", 0) == [groups[0], "Zebra", groups[1]]
-    page.page.fill("#filter-text", "")
-    page.page.select_option("#filter-task", "addition")
+    page.page.fill("[data-state=models]", "zebra")
+    for table in ("log_smape", "exact_match", "summary"):
+        assert page.column(table, 0) == [groups[0], "Zebra"]
+    page.page.fill("[data-state=models]", "")
+    page.page.select_option("[data-state=task]", "addition")
     visible = page.page.locator("table[data-table=log_smape] thead th:visible").all_inner_texts()
     assert visible == ["Model", "All", "Add"]
+
+
+def test_figures_name_light_and_filter_a_model(open_page: Open, folder: Path) -> None:
+    page = open_page(folder / "report/report.html")
+    figure = page.page.locator("figure .wide:has([id*='results'])").first
+    figure.focus()
+    labels = page.page.evaluate(
+        "JSON.parse(document.getElementById('page-data').textContent).members"
+    )
+    for _ in range(2):
+        page.page.keyboard.press("ArrowRight")
+    (name, value, *_) = page.text("#tip").split(" · ")
+    lit = page.page.locator("table[data-table=summary] tr.lit")
+    assert name in labels and lit.count() == 1
+    # The number is that of the table.
+    assert (
+        value.removeprefix("All ").split(" ")[0]
+        == lit.locator("td").first.inner_text().split("\n")[0]
+    )
+    page.page.keyboard.press("Enter")
+    assert page.page.input_value("[data-state=models]") == name
+    assert len(page.column("summary", 0)) == 2
+    page.page.keyboard.press("Enter")
+    assert page.page.input_value("[data-state=models]") == ""
+    page.page.keyboard.press("Escape")
+    assert page.page.locator("#tip").is_hidden() and page.page.locator(".lit").count() == 0
+    dot = page.page.locator("figure svg use[data-member]").first
+    dot.scroll_into_view_if_needed()
+    dot.hover(force=True)
+    assert page.page.locator("#tip").is_visible()
+    row = page.page.locator("table[data-table=log_smape] tr[data-member]").first
+    row.hover()
+    assert row.evaluate("(node) => node.classList.contains('lit')")
 
 
 _WITH_FIGURES = ("report/report.html", "site/index.html")
@@ -138,7 +213,7 @@ _WITH_FIGURES = ("report/report.html", "site/index.html")
 def test_pages_fit_a_phone(open_page: Open, folder: Path, name: str) -> None:
     page = open_page(folder / name, **PHONE)
     assert page.widths() == (390, 390)
-    lead = "[...document.querySelectorAll('img.narrow')].map((one) => one.getBoundingClientRect())"
+    lead = "[...document.querySelectorAll('.narrow svg')].map((one) => one.getBoundingClientRect())"
     edges = page.page.evaluate(f"{lead}.map((box) => box.right)")
     assert all(edge <= 390 for edge in edges) and bool(edges) == (name in _WITH_FIGURES)
 
@@ -146,7 +221,7 @@ def test_pages_fit_a_phone(open_page: Open, folder: Path, name: str) -> None:
 def test_without_scripts_tables_and_figures_are_shown(open_page: Open, folder: Path) -> None:
     page = open_page(folder / "report/report.html", java_script_enabled=False)
     assert page.page.locator("table[data-table=summary]").is_visible()
-    assert page.page.locator("figure img").first.is_visible()
+    assert page.page.locator("figure svg").first.is_visible()
     assert page.page.locator("form").first.is_hidden()
 
 
@@ -167,7 +242,7 @@ def test_hostile_text_stays_text_everywhere(open_page: Open, hostile: Path) -> N
     assert page.widths() == (1280, 1280)
     assert "\\x1b[31mred\\x1b[0m \\u202egnp.exe" in str(page.page.text_content("#settings"))
     assert page.page.evaluate("window.hacked") is None
-    assert page.page.locator("img:not([src^='data:image/']), svg, textarea, b").count() == 0
+    assert page.page.locator("img, textarea, b, [onload], svg:not(figure svg, td svg)").count() == 0
     assert page.page.locator("script:not([type])").count() == 1
     assert page.page.title().startswith("numbench: ") and "{{ 7 * 7 }}" in page.page.title()
 
@@ -182,7 +257,7 @@ def test_the_policy_blocks_injected_scripts_and_images(browser: Any, hostile: Pa
         "document.body.append(Object.assign(document.createElement('script'),"
         "{ textContent: 'window.hacked = 2' }))"
     )
-    page.page.evaluate("new Promise((done) => setTimeout(done))")
+    page.page.wait_for_function("document.scripts.length > 1")
     assert page.page.evaluate("window.hacked") is None
     stopped = "\n".join(page.errors)
     for what in ("http://127.0.0.1:9/x", "inline event handler", "inline script"):
@@ -218,6 +293,7 @@ def test_a_report_with_everything_open_is_accessible(open_page: Open, folder: Pa
         "document.querySelectorAll('details').forEach((one) => { one.open = true; })"
     )
     page.page.locator("#list article").last.wait_for()
+    page.page.locator("table[data-table=summary] tr[data-member]").first.hover()
     _assert_accessible(page)
 
 

@@ -14,9 +14,10 @@ import pytest
 import numbench as nb
 from numbench.api import load_scores
 from numbench.api import report as write_report
+from numbench.dataset.store import open_dataset
 from numbench.errors import BadInput
 from numbench.journal import Run, read_run, write_run
-from numbench.records import RunInfo
+from numbench.records import Item, Response, RunInfo
 from numbench.reporting.answer import answers
 from numbench.reporting.build import ReportResult, build_tables
 from numbench.reporting.data import ReportData
@@ -26,7 +27,7 @@ from numbench.reporting.terminal import terminal_report
 from numbench.reporting.warnings import AFFECTS_SCORES, report_warnings
 from numbench.safe_console import SafeConsole
 from numbench.tasks import PAPER_TASKS
-from tests.report import large_runs
+from tests.report import large_runs, runs
 from tests.report.synthetic import add_task, write_plugin_run
 
 
@@ -167,15 +168,20 @@ def test_an_imported_run_takes_the_place_of_its_reference(paper_run: Path, tmp_p
     assert "Kimi K2 0905" not in [one.model for one in data.references]
 
 
-def test_the_answer_names_rank_neighbours_and_price(report: ReportResult, paper_run: Path) -> None:
+def test_the_answer_compares_the_runs_first_then_prices_then_published_models(
+    report: ReportResult, paper_run: Path
+) -> None:
     first = answers(report.data)[0]
     assert len(first.sentences) == 3
-    rank, neighbours, price = first.sentences
-    assert rank.startswith("Model A (high) scores 86.5 [")
-    assert "has rank 1 to 2 of 5 on one@" in rank
-    assert neighbours.startswith("Nearest worse: Model A (high, paraphrase-1), 12.2 points behind")
-    assert neighbours.endswith("on the 146 questions both answered.")
-    assert "tokens per answer (median 990) and USD 0.96 [" in price
+    score, others, price = first.sentences
+    assert score.startswith("Model A (high) scores 86.5 [")
+    assert "(mean of 5 tasks), the highest of 5 runs with the same tasks on one@" in score
+    start, *parts = others.split("; ")
+    assert start.startswith("Compared with it: Model A (high, paraphrase-1), 12.2 points behind")
+    assert start.endswith("on the 146 questions both answered")
+    assert len(parts) == 3 and parts[-1] == "2 more: table Comparisons."
+    assert price.startswith("Price: Model A (high) ") and "and USD 0.96 [" in price
+    assert price.count("tokens per answer") == 2
     (row,) = [row for row in report.tables["summary"].rows if row.run == 0]
     assert row.cells["median_tokens"] == pytest.approx(990, abs=1)
     # An interval whose ends are the number as it is shown says nothing.
@@ -183,10 +189,42 @@ def test_the_answer_names_rank_neighbours_and_price(report: ReportResult, paper_
     assert any(text.endswith("and USD 0.02 per 1,000 questions.") for text in prices)
     (known,) = answers(read_report_data([paper_run]))
     assert len(known.sentences) == 2
-    # Three references have no responses to some task, and so no rank.
-    assert " of 11 on paper@" in known.sentences[0]
-    assert "; 3 without responses to every task are not ranked" in known.sentences[0]
-    assert "Nearest better: Llama 4 Maverick (none), " in known.sentences[1]
+    assert known.sentences[1].startswith("Of 13 published configurations: ")
+    assert "The nearest is Llama 4 Maverick (none), " in known.sentences[1]
+
+
+def test_no_run_has_the_first_rank_above_one_that_is_better(tmp_path: Path) -> None:
+    """A model without responses to a task is better on the others, at a lower published mean."""
+    paper = open_dataset("paper")
+    responses = {
+        item.id: nearly_right(item, index)
+        for items in paper.by_task.values()
+        for index, item in enumerate(items)
+    }
+    run = runs.run(tmp_path / "run", paper, responses, display="Mine", reasoning="none")
+    data = read_report_data([run])
+    mean = data.estimate(data.runs[0])
+    best = next(one for one in data.references if one.label == "GPT 5 (maximal)")
+    published = data.estimate(best)
+    assert mean and published and mean.value > published.value
+    (row,) = [
+        r for r in build_tables(data)["comparisons"].rows
+        if r.cells["other"] == best.label and str(r.cells["task"]).startswith("All")
+    ]  # fmt: skip
+    assert (row.cells["verdict"], row.cells["task"]) == ("worse", "All (8 of 9 tasks)")
+    assert data.ranks["all"][0].best > 1
+    sentence = answers(data)[0].sentences[-1]
+    assert "1 better" in sentence or "2 better" in sentence or "3 better" in sentence
+    assert sentence.endswith("on the 8 tasks both answered.")
+
+
+def nearly_right(item: Item, index: int) -> Response:
+    """Return a correct answer, except for a few questions of the tasks but for Exp."""
+    is_right = item.task == "exponentiation" or index % 16
+    true = f"[{', '.join(item.answer)}]" if isinstance(item.answer, tuple) else item.answer
+    shown = f'"{true}"' if item.task == "interval" else true
+    text = f'{{"answer": {shown}}}' if is_right else '{"answer": 0}'
+    return Response(item_id=item.id, text=text, finish_reason="stop")
 
 
 def test_runs_of_one_name_are_told_apart_by_their_folders(
@@ -202,8 +240,8 @@ def test_runs_of_one_name_are_told_apart_by_their_folders(
     assert "\n first " in screen and "\n again " in screen
     # Equal answers to few common questions are neither better nor worse.
     (known,) = answers(data)
-    assert "Equal: Model A (none, " in known.sentences[1]
-    assert ", difference 0.0 [" in known.sentences[1]
+    assert "Compared with it: Model A (none, " in known.sentences[1]
+    assert ", equal: difference 0.0 [" in known.sentences[1]
     same = write_report([tmp_path], out=tmp_path / "out").tables["summary"]
     assert {row.cells["model"] for row in same.rows} == {"Model A (first)", "Model A (again)"}
 
@@ -285,5 +323,5 @@ def test_a_difference_outside_of_noise_may_be_denied_by_the_paired_test(tmp_path
     one = large_runs.run(tmp_path / "one", data, lambda t, n: t in five, limit=20)
     two = large_runs.run(tmp_path / "two", data, lambda t, n: t not in five, limit=20)
     (found,) = answers(read_report_data([one, two], references=False))
-    (sentence,) = (text for text in found.sentences if text.startswith("Nearest worse: two"))
+    (sentence,) = (text for text in found.sentences if text.startswith("Compared with it: two"))
     assert "not significantly different by the paired test" in sentence

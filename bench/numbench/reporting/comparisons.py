@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
@@ -90,11 +90,15 @@ class Comparisons:
 
         None without common items. `ALL` of a pair with one common task is that task.
         """
-        known = self._by_pair.get((min(left, right), max(left, right)), {})
+        known = self.tasks_of(left, right)
         if task == ALL and len(known) == 1:
             (task,) = known
         one = known.get(task)
         return one if one is None or one.left == left else one.reversed()
+
+    def tasks_of(self, left: int, right: int) -> Mapping[str, PairDifference]:
+        """Return the differences of a pair by task; with several tasks, one is `ALL`."""
+        return self._by_pair.get((min(left, right), max(left, right)), {})
 
     @cached_property
     def _by_pair(self) -> dict[tuple[int, int], dict[str, PairDifference]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -188,12 +188,18 @@ class ReportData:
         indices = (self.configurations.index(left), self.configurations.index(right))
         return self.comparisons.of(*indices, task)
 
+    def common_tasks(self, one: PairDifference) -> int:
+        """Return the number of tasks that both configurations of a difference answer."""
+        known = self.comparisons.tasks_of(one.left, one.right)
+        return sum(task != ALL for task in known)
+
     @cached_property
     def ranks(self) -> dict[str, dict[int, RankSet]]:
         """Task or `ALL` → run → the ranks that it may have among all on its dataset.
 
         With a probability of at least 95%, all of them contain the true ranks. The means are ranked
-        among the configurations with responses on all tasks of the dataset.
+        among the configurations with a mean over all tasks of the dataset; one whose value of a
+        task is published is compared on the other tasks.
         """
         ranks: dict[str, dict[int, RankSet]] = {task: {} for task in (ALL, *self.tasks)}
         for group in self.datasets:
@@ -221,14 +227,16 @@ class ReportData:
         return ranks
 
     def ranked_members(self, group: DatasetGroup, task: str = ALL) -> list[int]:
-        """Return the configurations with scores by item on a task, or on all of a dataset."""
-        wanted = group.tasks if task == ALL else (task,)
-        return [index for index in group.members if self.has_all_values(index, wanted)]
-
-    def has_all_values(self, index: int, tasks: Iterable[str]) -> bool:
-        """Return whether a configuration has scores by item on all of some tasks."""
-        values = self.configurations[index].values.tasks
-        return all(task in values and len(values[task].score) for task in tasks)
+        """Return the configurations with scores by item on a task, or a mean over all tasks."""
+        chosen = []
+        for index in group.members:
+            one = self.configurations[index]
+            with_items = {name for name, values in one.values.tasks.items() if len(values.score)}
+            if task in with_items or (
+                task == ALL and with_items and set(one.tasks) >= set(group.tasks)
+            ):
+                chosen.append(index)
+        return chosen
 
     @cached_property
     def findings(self) -> list[tuple[int, RunFindings]]:

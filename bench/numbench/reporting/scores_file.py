@@ -94,6 +94,7 @@ _COLUMNS: Mapping[str, tuple[pa.DataType, Callable[[ScoredItem], object] | None]
     "input_tokens": (pa.int64(), _usage("input")),
     "tool_mentioned": (pa.bool_(), _mentions_tool),
     "cost": (pa.float64(), lambda row: row.response and row.response.cost),
+    "latency": (pa.float64(), lambda row: row.response and row.response.latency),
     "difficulty_base10": (pa.int64(), lambda row: row.item.difficulty.base10),
     "difficulty_base2": (pa.int64(), lambda row: row.item.difficulty.base2),
     "protocol": (pa.string(), None),

@@ -98,7 +98,8 @@ def _shown_references(data: ReportData, group: DatasetGroup) -> list[int]:
     best = best_run(data, group)
     if best is None:
         return []
-    named = {one.left for one in nearest(data, group, best).values()}
+    closest = nearest(data, group, best)
+    named = {closest.left} if closest else set()
     return [index for index in group.references if index in {group.references[0], *named}]
 
 

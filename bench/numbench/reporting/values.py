@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from statistics import fmean
+from statistics import fmean, median
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -264,6 +264,17 @@ class Configuration:
         every = np.concatenate([np.zeros(0), *columns])
         known = every[~np.isnan(every)]
         return float(np.median(known)) if len(known) and not self.published.get("score") else None
+
+    @cached_property
+    def median_latency(self) -> float | None:
+        """The median seconds per answer; None if none is known."""
+        rows = [row for rows in (self.scored.rows if self.scored else {}).values() for row in rows]
+        known = [
+            row.response.latency
+            for row in rows
+            if row.is_answered and row.response and row.response.latency is not None
+        ]
+        return median(known) if known else None
 
 
 def run_configurations(runs: Sequence[ScoredRun]) -> list[Configuration]:

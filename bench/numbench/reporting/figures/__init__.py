@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import re
-from base64 import b64encode
 from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from markupsafe import Markup
+from markupsafe import Markup, escape
 from matplotlib.figure import Figure
 
 from numbench import jsonl, plot_style
@@ -33,6 +32,13 @@ _PIXELS_PER_POINT = 16 / 9
 """A third more than in print, so the smallest text of a figure, 7 points, has 12 pixels."""
 
 
+_NOT_DRAWN = re.compile(r"<!--.*?-->|<metadata>.*?</metadata>|<style.*?</style>", re.DOTALL)
+_STYLE = re.compile(r' style="([^"]*)"')
+_DECLARATION = re.compile(r"\s*([a-z-]+): *([^;]*);?")
+_REFERENCE = re.compile(r'( id="|xlink:href="#|url\(#)')
+_SPACE = re.compile(r"\s+")
+
+
 class RenderedFigure(NamedTuple):
     """A figure with its files: format → content."""
 
@@ -49,9 +55,23 @@ class RenderedFigure(NamedTuple):
         return width, height
 
     @property
-    def source(self) -> Markup:
-        """The figure as a URL with its content."""
-        return Markup(f"data:image/svg+xml;base64,{b64encode(self.files['svg']).decode()}")
+    def inline(self) -> Markup:
+        """The figure as an element of a page, whose policy forbids attributes of style.
+
+        Its ids begin with the stem, because they are unique in a page.
+        """
+        svg = self.files["svg"].decode()
+        svg = _NOT_DRAWN.sub("", svg[svg.index("<svg ") :])
+        svg = _STYLE.sub(lambda known: _DECLARATION.sub(r' \1="\2"', known[1]), svg)
+        svg = _REFERENCE.sub(rf"\g<1>{self.stem}-", svg)
+        width, height = self.size
+        root = (
+            f'<svg role="img" aria-label="{escape(self.spec.caption)}" stroke-linejoin="round" '
+            f'stroke-linecap="butt" width="{width}" height="{height}" viewBox='
+        )
+        # What follows is the box in points; the size before it is replaced.
+        _, box = svg.split("viewBox=", 1)
+        return Markup(_SPACE.sub(" ", root + box))
 
 
 def render(

@@ -82,7 +82,7 @@ def _difficulty_of(data: ReportData, indices: Sequence[int]) -> Figure:
         for index in with_task:
             run = data.runs[index]
             x, y = difficulty_curve(run.values.tasks[task])
-            lines(axes, x, y, styles[index], legend_label(run_label(data, run)))
+            lines(axes, x, y, styles[index], legend_label(run_label(data, run)), f"{index}.{task}")
         difficulty = data.runs[with_task[0]].values.tasks[task].difficulty
         skewed = needs_log_scale(np.percentile(difficulty, [5, 95]).tolist())
         count_axis(axes, logarithmic=skewed and bool(difficulty.min() > 0))
@@ -120,7 +120,10 @@ def _pass_at_k_of(data: ReportData, rows: Mapping[int, Sequence[Row]]) -> Figure
                         for field, share in row.cells.items()
                         if field.startswith("pass_at_") and isinstance(share, float)
                     }
-                    lines(axes, list(shares), list(shares.values()), styles[run], label)
+                    lines(
+                        axes, list(shares), list(shares.values()), styles[run], label,
+                        f"{run}.{task}",
+                    )  # fmt: skip
         axes.set_title(TASKS[task].display)
         score_axis(axes)
         count_axis(axes)
@@ -159,7 +162,9 @@ def _differences(data: ReportData, rows: Sequence[Row]) -> Figure:
                 is_significant = p <= 0.05 and not low <= 0 <= high
                 label = "significant" if is_significant else "hollow: not significant"
                 style = (PALETTE[1], "o", "") if is_significant else (PALETTE[0], "o", "white")
-                values.append(Dot(tasks.index(str(row.cells["task"])), estimate, *style, label))
+                name = ".".join(filter(None, (str(row.run), row.task)))
+                row_number = tasks.index(str(row.cells["task"]))
+                values.append(Dot(row_number, estimate, *style, label, name))
         dots(axes, values, tasks, are_shown=number % _ACROSS == 0)
         axes.set_xlim(-min(105.0, 1.05 * limit), min(105.0, 1.05 * limit))
         axes.set_title(fit_text(variant, 1.4, 8.0))

@@ -10,6 +10,7 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.cm import ScalarMappable
 from matplotlib.colors import Normalize
@@ -32,11 +33,17 @@ _LEGEND_KEY_WIDTH = 0.43
 _LOG_SCALE_RATIO = 20
 _MAX_LABEL_WIDTH = 2.4
 _MARKER_SIZE = 5.0
+MARK = "marks"
+"""The ids of marked elements begin with it."""
+
 _KEY_STYLE = {"markersize": 4.0, "linestyle": ""}
 
 
 class Dot(NamedTuple):
-    """A value with its interval in a row of `dots`. face: of the marker, by default its colour."""
+    """A value with its interval in a row of `dots`.
+
+    face: of the marker, by default its colour. key: see `mark`.
+    """
 
     row: float
     estimate: Estimate
@@ -44,15 +51,30 @@ class Dot(NamedTuple):
     marker: str = "o"
     face: str = ""
     label: str = ""
+    key: str = ""
 
 
 class Point(NamedTuple):
-    """A configuration in a plot of score against price. is_run: or else a reference."""
+    """A configuration in a plot of score against price. is_run: or else a reference.
+
+    key: see `mark`.
+    """
 
     label: str
     price: Estimate
     score: Estimate
     is_run: bool = True
+    key: str = ""
+
+
+def mark(artist: Artist, keys: Sequence[str]) -> None:
+    """Give an artist an id in the SVG by which the page knows what its points are about.
+
+    keys: of its points in their order, or one for all of them: `MEMBER` or `MEMBER.TASK`, with the
+    index of a configuration in `ReportData.configurations`.
+    """
+    if any(keys):
+        artist.set_gid("~".join((MARK, *keys)))
 
 
 def facets(count: int, *, across: int = 3, height: float = 1.75, share: bool = False) -> Figure:
@@ -88,9 +110,9 @@ def dots(
     """Draw values with intervals in horizontal rows, the first at the top, and name the rows."""
     alike: dict[tuple[str, ...], list[Dot]] = {}
     for dot in values:
-        alike.setdefault(dot[2:], []).append(dot)
+        alike.setdefault(dot[2:6], []).append(dot)
     for (colour, marker, face, label), group in alike.items():
-        axes.errorbar(
+        points, _, _ = axes.errorbar(
             [dot.estimate.value for dot in group],
             [dot.row for dot in group],
             xerr=_errors([dot.estimate for dot in group]),
@@ -104,6 +126,7 @@ def dots(
             zorder=3,
             label=label or None,
         )
+        mark(points, [dot.key for dot in group])
     name_rows(axes, labels, are_shown=are_shown)
     axes.grid(True, axis="x")
 
@@ -125,10 +148,15 @@ def _errors(estimates: Sequence[Estimate]) -> np.ndarray:
 
 
 def lines(
-    axes: Axes, x: Sequence[float], y: Sequence[Estimate], style: RunStyle, label: str = ""
+    axes: Axes,
+    x: Sequence[float],
+    y: Sequence[Estimate],
+    style: RunStyle,
+    label: str = "",
+    key: str = "",
 ) -> None:
-    """Draw a line with markers, and the bounds of its points as vertical bars."""
-    axes.errorbar(
+    """Draw a line with markers, and the bounds of its points as vertical bars. key: see `mark`."""
+    points, _, _ = axes.errorbar(
         x,
         [estimate.value for estimate in y],
         yerr=_errors(y),
@@ -142,6 +170,7 @@ def lines(
         clip_on=False,
         label=label or None,
     )
+    mark(points, [key])
 
 
 def stacked(
@@ -250,7 +279,7 @@ def _price_axis(axes: Axes, prices: Sequence[float]) -> None:
 
 
 def _draw_point(axes: Axes, point: Point, colour: str) -> None:
-    axes.errorbar(
+    marker, _, _ = axes.errorbar(
         *_price(point),
         xerr=_errors([point.price]),
         yerr=_errors([point.score]),
@@ -261,6 +290,7 @@ def _draw_point(axes: Axes, point: Point, colour: str) -> None:
         markerfacecolor=colour if point.is_run else "white",
         zorder=3,
     )
+    mark(marker, [point.key])
 
 
 def _name_points(axes: Axes, points: Sequence[Point], best: Sequence[Point]) -> None:

@@ -154,7 +154,8 @@ def _digits(data: ReportData) -> Drawn:
             if of_run := known.get((run, task)):
                 table[row, 0] = of_run.shares[0]
                 table[row, 2:] = of_run.shares[1:]
-                means.append(Dot(row, of_run.mean, _MEAN_COLOUR, label="mean with 95% interval"))
+                label = "mean with 95% interval"
+                means.append(Dot(row, of_run.mean, _MEAN_COLOUR, label=label, key=f"{run}.{task}"))
         dots(axes, means, names, are_shown=number % _ACROSS == 0)
         axes.grid(False)
         heat(axes, table, np.arange(-2.5, DIGITS + 1).tolist(), _COLOURS, norm)

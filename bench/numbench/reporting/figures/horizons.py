@@ -54,7 +54,8 @@ def _dots(data: ReportData, indices: Sequence[int]) -> Figure:
         for row, task in enumerate(tasks):
             horizon = run.horizons.get(task)
             if horizon and horizon.items:
-                values += _sizes(horizon, row + offset, style)
+                member = len(data.configurations) + indices[number]
+                values += _sizes(horizon, row + offset, style, f"{member}.{task}")
         key(axes, legend_label(run.label), color=style.colour, linestyle="-", linewidth=1.0)
     known = [horizon for run in runs for horizon in run.horizons.values()]
     dots(axes, values, [_row_name(task, runs) for task in tasks])
@@ -84,17 +85,16 @@ def _row_name(task: str, runs: Sequence[HorizonRun]) -> str:
     return f"{TASKS[task].display}, {horizon.unit}{at}"
 
 
-def _sizes(horizon: TaskHorizon, row: float, style: RunStyle) -> list[Dot]:
+def _sizes(horizon: TaskHorizon, row: float, style: RunStyle, name: str) -> list[Dot]:
     """Return the dots of h50, or of the isotonic crossing if no curve fits, and of h90."""
     if not horizon.fits and horizon.isotonic is not None:
-        return [Dot(row, Estimate(horizon.isotonic), style.colour, "x")]
+        return [Dot(row, Estimate(horizon.isotonic), style.colour, "x", key=name)]
     beyond = _beyond(horizon, horizon.h50.value)
-    sizes = [
-        Dot(row, _within(horizon, horizon.h50), style.colour, {-1: "<", 0: "o", 1: ">"}[beyond])
-    ]
+    marker = {-1: "<", 0: "o", 1: ">"}[beyond]
+    sizes = [Dot(row, _within(horizon, horizon.h50), style.colour, marker, key=name)]
     h90 = horizon.h90
     if horizon.fits and h90 and not beyond and not _beyond(horizon, h90.value):
-        sizes.append(Dot(row, Estimate(h90.value), style.colour, "o", "white"))
+        sizes.append(Dot(row, Estimate(h90.value), style.colour, "o", "white", key=name))
     return sizes
 
 

@@ -36,6 +36,7 @@ from numbench.reporting.figures.draw import (
     key,
     legend,
     legend_label,
+    mark,
     set_title,
 )
 from numbench.reporting.figures.model import Drawn, FigureSpec, by_dataset, styles_by_model
@@ -64,7 +65,7 @@ def _pareto(
             # Means over different tasks cannot be compared.
             if score and known and set(one.tasks) >= set(group.tasks):
                 label = f"{one.label}*" if data.is_published(one) else one.label
-                points.append(Point(label, known, score, index in group.runs))
+                points.append(Point(label, known, score, index in group.runs, str(index)))
         if len(points) < 2:
             return f"fewer than two configurations with {what} for every task"
         figure = Figure(figsize=(LEAD_WIDTH, 3.9), layout="constrained")
@@ -112,14 +113,14 @@ def _radar(data: ReportData, group: DatasetGroup, title: str) -> Figure | str:
         axes = _radar_panel(figure, (rows, across, number), group.tasks)
         axes.set_title(fit_text(legend_label(model), width / across - 0.3, 8.0), y=1.12)
         for index in group.references[:1]:
-            best = data.configurations[index]
-            _polygon(axes, data, best, group.tasks, GREY, "", f"{best.label}, published")
+            best = data.configurations[index].label
+            _polygon(axes, data, index, group.tasks, GREY, "", f"{best}, published")
         seen: list[str] = []
-        for one in ones:
+        for index, one in zip(group.runs, ones, strict=True):
             if one.name == model:
                 colour = LEVEL_COLOURS.get(one.level, BLACK)
                 marker = MARKERS[seen.count(one.level) % len(MARKERS)]
-                _polygon(axes, data, one, group.tasks, colour, marker, one.level)
+                _polygon(axes, data, index, group.tasks, colour, marker, one.level)
                 seen.append(one.level)
     interval_key(figure.axes[0])
     legend(figure)
@@ -155,7 +156,7 @@ def _angle(index: float, tasks: Sequence[str]) -> float:
 def _polygon(
     axes: PolarAxes,
     data: ReportData,
-    one: Configuration,
+    member: int,
     tasks: Sequence[str],
     colour: str,
     marker: str,
@@ -165,16 +166,19 @@ def _polygon(
 
     Without a marker, it is a dashed line without intervals.
     """
+    one = data.configurations[member]
     estimates = [data.estimate(one, "score", task) for task in tasks]
     scores = [estimate.value if estimate else math.nan for estimate in estimates]
     angles = [_angle(index, tasks) for index in range(len(tasks) + 1)]
     style: dict[str, Any] = {"color": colour, "clip_on": False}
     if not marker:
         style |= {"linestyle": PUBLISHED_LINE, "linewidth": 0.7, "zorder": 2.5}
-    axes.plot(angles, [*scores, scores[0]], **style, label=legend_label(label))
+    (line,) = axes.plot(angles, [*scores, scores[0]], **style, label=legend_label(label))
+    keys = [f"{member}.{task}" for task, known in zip(tasks, estimates, strict=True) if known]
+    mark(line, [*keys, *keys[: not math.isnan(scores[0])]] if marker else [str(member)])
     if not marker:
         return
-    axes.get_lines()[-1].set(linewidth=0.9, marker=marker, markersize=1.6, zorder=3)
+    line.set(linewidth=0.9, marker=marker, markersize=1.6, zorder=3)
     for angle, estimate in zip(angles, estimates, strict=False):
         if estimate and estimate.low is not None and estimate.high is not None:
             ends = [estimate.low, estimate.high]
@@ -201,7 +205,8 @@ def _results(data: ReportData, group: DatasetGroup, title: str) -> Figure | str:
                 continue
             colour = styles[one.model].colour if row < len(group.runs) else GREY
             face = "white" if data.is_published(one, task) else ""
-            values.append(Dot(row, estimate, colour, face=face))
+            name = str(group.members[row]) + ("" if task == ALL else f".{task}")
+            values.append(Dot(row, estimate, colour, face=face, key=name))
         dots(axes, values, labels, are_shown=number % _ACROSS == 0)
         axes.set_title("All tasks" if task == ALL else TASKS[task].display)
         axes.set_xlim(-4, 104)

@@ -18,7 +18,7 @@ from numbench.reporting.figures import RenderedFigure
 from numbench.reporting.names import escape_invisible, json_block
 from numbench.reporting.page.items import MAX_REASONING_LENGTH, MAX_TEXT_LENGTH, item_data
 from numbench.reporting.tables.model import BuiltTable
-from numbench.reporting.tables.render import format_bounds, format_value, sort_key
+from numbench.reporting.tables.render import format_bounds, format_value, heat_cell, sort_key
 from numbench.reporting.warnings import report_warnings
 from numbench.scoring import signature
 from numbench.scoring.taxonomy import CATEGORIES
@@ -29,7 +29,7 @@ PAPER_URL = "https://arxiv.org/abs/2510.06824"
 
 WEB = Path(__file__).parent / "web"
 STYLES = ("page.css", "items.css")
-_SCRIPTS = ("dom.js", "tables.js", "items.js")
+_SCRIPTS = ("dom.js", "state.js", "tables.js", "figures.js", "items.js")
 _LEAD_FIGURES = ("horizons", "pareto_tokens", "radar")
 """Names of the figures that the page begins with, below the summary."""
 
@@ -82,6 +82,7 @@ def render_page(
             summary=tables.get("summary"),
             lead=[one for name in _LEAD_FIGURES for one in figures if one.spec.name == name],
             sections={heading: parts for heading, parts in sections.items() if parts},
+            has_references=bool(data.references),
             warnings=report_warnings(data),
             omitted=omitted,
             items=items,
@@ -102,7 +103,9 @@ def environment(*folders: Path) -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    templates.globals |= {"value": format_value, "bounds": format_bounds, "sort_key": sort_key}
+    templates.globals |= {
+        "value": format_value, "bounds": format_bounds, "sort_key": sort_key, "heat": heat_cell,
+    }  # fmt: skip
     return templates
 
 
@@ -135,6 +138,7 @@ def _page_data(data: ReportData, responses: int) -> dict[str, object]:
         "tasks": {task: TASKS[task].display for task in data.tasks},
         "kinds": {kind.name: f"{kind.display}. {kind.definition}" for kind in CATEGORIES},
         "responses": responses,
+        "members": [escape_invisible(one.label) for one in (*data.configurations, *data.horizons)],
         "runs": [
             {
                 "label": escape_invisible(f"{run.label}, {run.dataset}" if several else run.label),

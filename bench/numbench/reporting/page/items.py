@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import base64
 import zlib
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Sequence
+from itertools import chain, zip_longest
 from typing import NamedTuple
+from zlib import crc32
 
 import msgspec
 from markupsafe import Markup
@@ -22,21 +25,30 @@ MAX_TEXT_LENGTH = 500
 MAX_REASONING_LENGTH = 2_000
 """Numbers of characters of an answer and of its reasoning; responses.jsonl has them in full."""
 
+MAX_ANSWERS = 20_000
+MAX_CHARACTERS = 16_000_000
+"""A page has at most so many answers, with so many characters; more are sampled by question."""
+
 _MAX_PROMPT_LENGTH = 4_000
 _MAX_ANSWER_LENGTH = 200
 _MAX_LIST_ELEMENTS = 200
 
 
+_ItemKey = tuple[str, str]
+"""The hash of a dataset, and the id of an item."""
+
+
 class ItemData(NamedTuple):
-    """The items and responses of all runs.
+    """The items and responses of all runs, or those to a random sample of the questions.
 
     items: the questions, each once, and runs: the responses of each run; both compressed.
-    responses: the total number of responses.
+    responses: the number of responses; total: of all runs.
     """
 
     items: Markup
     runs: list[Markup]
     responses: int
+    total: int
 
 
 class _Row(NamedTuple):
@@ -48,9 +60,10 @@ class _Row(NamedTuple):
 
 
 def item_data(runs: Sequence[ScoredRun]) -> ItemData:
-    """Return all items and responses of the runs for the page."""
-    indices: dict[tuple[str, str], int] = {}
-    rows_by_run = [_rows(run, indices) for run in runs]
+    """Return items and responses of the runs for the page, as many as it may have."""
+    indices: dict[_ItemKey, int] = {}
+    chosen = _sample(runs)
+    rows_by_run = [_rows(run, indices, chosen) for run in runs]
     items = {row.item_index: row.scored.item for rows in rows_by_run for row in rows}
     columns: dict[str, list[object]] = {
         name: [value(items[index]) for index in range(len(items))]
@@ -60,7 +73,45 @@ def item_data(runs: Sequence[ScoredRun]) -> ItemData:
         _compress(columns),
         [_compress(_response_columns(rows)) for rows in rows_by_run],
         sum(map(len, rows_by_run)),
+        sum(len(rows) for run in runs for rows in run.rows.values()),
     )
+
+
+def _sample(runs: Sequence[ScoredRun]) -> Collection[_ItemKey]:
+    """Return random questions whose answers fit the page, about equally many of each task.
+
+    A question is drawn with the answers of all runs; which are drawn depends on their ids only.
+    """
+    answers: Counter[_ItemKey] = Counter()
+    characters: Counter[_ItemKey] = Counter()
+    by_task: dict[tuple[str, str], dict[_ItemKey, None]] = {}
+    for run in runs:
+        dataset = run.dataset.manifest.sha256
+        for task, rows in run.rows.items():
+            known = by_task.setdefault((dataset, task), {})
+            for item, response, _ in rows:
+                key = dataset, item.id
+                known[key] = None
+                answers[key] += 1
+                characters[key] += len(item.prompt) if response is None else _length(response)
+    if answers.total() <= MAX_ANSWERS and characters.total() <= MAX_CHARACTERS:
+        return answers
+    orders = [sorted(keys, key=lambda key: crc32(key[1].encode())) for keys in by_task.values()]
+    chosen: set[_ItemKey] = set()
+    count = length = 0
+    for key in filter(None, chain.from_iterable(zip_longest(*orders))):
+        count += answers[key]
+        length += characters[key]
+        if count > MAX_ANSWERS or length > MAX_CHARACTERS:
+            break
+        chosen.add(key)
+    return chosen
+
+
+def _length(response: Response) -> int:
+    """Return about how many characters of a response the page has."""
+    reasoning = len(response.reasoning_text or "")
+    return 200 + min(len(response.text), MAX_TEXT_LENGTH) + min(reasoning, MAX_REASONING_LENGTH)
 
 
 def _compress(value: object) -> Markup:
@@ -68,8 +119,8 @@ def _compress(value: object) -> Markup:
     return Markup(base64.b64encode(zlib.compress(msgspec.json.encode(value), 6)).decode())
 
 
-def _rows(run: ScoredRun, indices: dict[tuple[str, str], int]) -> list[_Row]:
-    """Return the rows of a run; an item that is not in `indices` is added with the next index."""
+def _rows(run: ScoredRun, indices: dict[_ItemKey, int], chosen: Collection[_ItemKey]) -> list[_Row]:
+    """Return the chosen rows of a run; an item is added to `indices` with the next index."""
     is_paper = run.protocol == "paper"
     labels = read_published_labels(run.dataset.path) if is_paper else {}
     dataset = run.dataset.manifest.sha256
@@ -85,6 +136,7 @@ def _rows(run: ScoredRun, indices: dict[tuple[str, str], int]) -> list[_Row]:
         _Row(indices.setdefault((dataset, row.item.id), len(indices)), row, truth(row))
         for rows in run.rows.values()
         for row in rows
+        if (dataset, row.item.id) in chosen
     ]
 
 
@@ -157,5 +209,6 @@ _RESPONSE_COLUMNS: dict[str, Callable[[Response], object]] = {
     ),
     "generated": lambda response: response.usage.generated,
     "cost": lambda response: response.cost and float(f"{response.cost:.4g}"),
+    "latency": lambda response: response.latency and float(f"{response.latency:.3g}"),
     "served": lambda response: response.served_model,
 }

@@ -37,6 +37,9 @@ def _rows(data: ReportData) -> Iterator[Row]:
             "p": one.p_adjusted,
             "verdict": one.verdict,
         }
+        count, every = data.common_tasks(one), len(data.group_of(right).tasks)
+        if one.task == ALL and count < every:
+            cells["task"] = f"All ({count} of {every} tasks)"
         row = task_row(data, one.left, one.task, cells)
         yield row if right.scored else row._replace(kind="reference")
 
@@ -71,7 +74,7 @@ COMPARISONS = Table(
         Column("score", "Score", ".1f"),
         Column("other_score", "Other score", ".1f"),
         Column("difference", "Difference", "+.1f"),
-        Column("p", "Holm p", "p"),
+        Column("p", "Holm p", "p", lowest_first=True),
         Column("verdict", "Verdict"),
     ),
     _rows,
@@ -172,9 +175,9 @@ PRICE = Table(
         Column("points", "Points", "+.1f"),
         Column("tokens", "Tokens", "+,.0f"),
         Column("dollars", "USD per 1,000", "+,.2f"),
-        Column("tokens_per_point", "Tokens per point", "price"),
-        Column("dollars_per_point", "USD per 1,000 per point", "price"),
-        Column("p", "Holm p", "p"),
+        Column("tokens_per_point", "Tokens per point", "price", lowest_first=True),
+        Column("dollars_per_point", "USD per 1,000 per point", "price", lowest_first=True),
+        Column("p", "Holm p", "p", lowest_first=True),
     ),
     _price_rows,
 )

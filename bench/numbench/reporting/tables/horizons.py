@@ -28,9 +28,10 @@ STOP_TEXTS: dict[StopReason | None, str] = {
 
 
 def _rows(data: ReportData) -> Iterator[Row]:
-    for run in data.horizons:
+    # The members of a page are the configurations, then these runs.
+    for member, run in enumerate(data.horizons, len(data.configurations)):
         for horizon in run.horizons.values():
-            yield Row(_cells(run, horizon), run.label, task=horizon.task)
+            yield Row(_cells(run, horizon), run.label, task=horizon.task, member=member)
 
 
 def _cells(run: HorizonRun, horizon: TaskHorizon) -> dict[str, Cell]:

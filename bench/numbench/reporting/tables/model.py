@@ -25,7 +25,8 @@ class Row(NamedTuple):
     cells: field of a column → value. group: the heading that the row stands under. kind: whether
     the row is of a run, of a reference, or only of published values. run: index of the run in
     `ReportData.runs`, and task: its task, by which the page filters. published: the fields whose
-    value is the published one, not scored from responses.
+    value is the published one, not scored from responses. member: index of the run or reference in
+    `ReportData.configurations`, by which the page connects tables and figures.
     """
 
     cells: Mapping[str, Cell]
@@ -34,6 +35,7 @@ class Row(NamedTuple):
     run: int | None = None
     task: str = ""
     published: frozenset[str] = frozenset()
+    member: int | None = None
 
 
 @dataclass(frozen=True)
@@ -41,13 +43,15 @@ class Column:
     """A column of a table.
 
     form: `text`, `count`, `p`, `ranks`, `size` (of problems), `price` (three digits), or a format
-    of numbers such as `.1f`. task: the task that its values are about, if it is one.
+    of numbers such as `.1f`. task: the task that its values are about, if it is one. lowest_first:
+    whether low values are sought, such as prices.
     """
 
     field: str
     title: str
     form: str = "text"
     task: str = ""
+    lowest_first: bool = False
 
     @property
     def is_text(self) -> bool:
@@ -65,7 +69,7 @@ def task_row(data: ReportData, run: int, task: str, cells: Mapping[str, Cell]) -
     of_run = data.runs[run]
     named = {"model": of_run.name, "level": of_run.level, "task": task_name(task), **cells}
     heading = data.group_of(of_run).heading
-    return Row(named, heading, run=run, task="" if task == ALL else task)
+    return Row(named, heading, run=run, task="" if task == ALL else task, member=run)
 
 
 @dataclass(frozen=True)
@@ -74,7 +78,7 @@ class Table:
 
     name: stem of its files. caption: below the title. rows: none if the table does not apply to
     the data. notes: sentences below the caption. latex: whether it is also written as LaTeX.
-    needs: the kind of runs that it is about.
+    needs: the kind of runs that it is about. heat: the fields of percentages that the page colors.
     """
 
     name: str
@@ -85,6 +89,7 @@ class Table:
     notes: Callable[[ReportData], Iterable[str]] = lambda data: ()
     latex: bool = False
     needs: RunKind = "scores"
+    heat: Callable[[Column], bool] = lambda column: False
 
 
 class BuiltTable(NamedTuple):

@@ -138,6 +138,14 @@ def sort_key(cell: Cell) -> float | None:
     return float(number) if isinstance(number, int | float) else None
 
 
+def heat_cell(cell: Cell) -> tuple[int, str]:
+    """Return the shade of a percentage, 0 to 10, and its interval as the path of a bar."""
+    number = sort_key(cell)
+    low, high = (cell.low, cell.high) if isinstance(cell, Estimate) else (None, None)
+    bar = "" if low is None or high is None else f"M{low:.1f} 2H{max(high, low + 0.8):.1f}"
+    return round(min(max(number or 0.0, 0.0), 100.0) / 10), bar
+
+
 def markdown(built: BuiltTable) -> str:
     """Return title, caption, notes, and one Markdown table per group of rows."""
     table = built.table

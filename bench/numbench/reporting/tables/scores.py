@@ -41,7 +41,8 @@ def _score_rows(data: ReportData) -> Iterator[tuple[int, Configuration, Row]]:
                 kind = "published"
             heading = group.heading if is_run else REFERENCES_HEADING
             names = {"model": one.name, "level": one.level}
-            yield index, one, Row(names, heading, kind, index if is_run else None)
+            run = index if is_run else None
+            yield index, one, Row(names, heading, kind, run, member=index)
 
 
 def _summary(data: ReportData) -> Iterator[Row]:
@@ -54,6 +55,7 @@ def _summary(data: ReportData) -> Iterator[Row]:
             "tokens": data.estimate(one, "generated_tokens"),
             "median_tokens": one.median_tokens,
             "cost": data.cost(one),
+            "latency": one.median_latency,
         }
         if one.scored:
             cells["answered"] = one.completeness.answered
@@ -77,9 +79,15 @@ def _summary_notes(data: ReportData) -> Iterator[str]:
 
 
 def _task_table(name: str, title: str, caption: str, measure: Measure, form: str) -> Table:
+    is_amount = measure == "generated_tokens"
+
     def columns(data: ReportData) -> Sequence[Column]:
-        tasks = [Column(task, TASKS[task].display, form, task) for task in data.tasks]
-        return (*NAME_COLUMNS, Column(ALL, "All", form), *tasks)
+        named = {ALL: "All"} | {task: TASKS[task].display for task in data.tasks}
+        tasks = [
+            Column(task, title, form, "" if task == ALL else task, is_amount)
+            for task, title in named.items()
+        ]
+        return (*NAME_COLUMNS, *tasks)
 
     def rows(data: ReportData) -> Iterator[Row]:
         for _, one, row in _score_rows(data):
@@ -95,7 +103,10 @@ def _task_table(name: str, title: str, caption: str, measure: Measure, form: str
         if data.references:
             yield _PUBLISHED_NOTE
 
-    return Table(name, title, caption, columns, rows, notes, latex=True)
+    return Table(
+        name, title, caption, columns, rows, notes, latex=True,
+        heat=lambda column: not column.is_text and not is_amount,
+    )  # fmt: skip
 
 
 SUMMARY = Table(
@@ -103,22 +114,26 @@ SUMMARY = Table(
     "Summary",
     "All: mean score over a run's tasks, 0 to 100, with its 95% interval. Possible ranks: those "
     "that the run may have among all rows on the same dataset (95% confidence for all runs "
-    "together); runs that are not significantly different may share a rank. Tokens: generated per "
-    "answer, mean over the tasks; median: of all answers. USD per 1,000 questions. Answered: "
+    "together); runs that are not significantly different may share a rank, and a published "
+    "configuration without responses to a task is compared on the other tasks. Tokens: generated "
+    "per answer, mean over the tasks; median: of all answers. USD per 1,000 questions. Seconds: "
+    "median time per answer, including the time that a server or a batch made it wait. Answered: "
     "samples with an answer, of all in the dataset.",
     (
         *NAME_COLUMNS,
         Column("score", "All", ".1f"),
         Column("ranks", "Possible ranks", "ranks"),
-        Column("tokens", "Tokens", ",.0f"),
-        Column("median_tokens", "Median tokens", ",.0f"),
-        Column("cost", "USD per 1,000", ",.2f"),
+        Column("tokens", "Tokens", ",.0f", lowest_first=True),
+        Column("median_tokens", "Median tokens", ",.0f", lowest_first=True),
+        Column("cost", "USD per 1,000", ",.2f", lowest_first=True),
+        Column("latency", "Seconds", "price", lowest_first=True),
         Column("answered", "Answered", "count"),
         Column("questions", "Questions", "count"),
     ),
     _summary,
     _summary_notes,
     latex=True,
+    heat=lambda column: column.field == "score",
 )
 TASK_TABLES = (
     _task_table(

@@ -1,9 +1,10 @@
-// The responses: a filtered list, and in it the details of those that are opened.
+// The questions: a filtered list, and in it the answers of all runs to those that are opened.
 const FIRST_ROWS = 20;
 const MORE_ROWS = 100;
 const MAX_ALIGNED_LENGTH = 200;
 
 const kindName = (kind) => (pageData.kinds[kind] ?? kind).split('.')[0];
+const flat = (answer) => [answer].flat();
 
 // Reads the content of a script, which is not needed again.
 async function decompress(script) {
@@ -13,88 +14,104 @@ async function decompress(script) {
   return JSON.parse(await new Response(stream).text());
 }
 
-// All responses, each with a number: `get(number, column)`, `run[number]`, `item[number]`.
-async function readResponses() {
+// All answers by question. An answer has `run`, and `get(column)`.
+async function readQuestions() {
   const items = await decompress(byId('packed-items'));
-  const data = { items, run: [], item: [], total: pageData.responses };
-  const columns = [];
-  const starts = [];
-  for (const script of [...document.querySelectorAll('.packed-run')]) {
-    const ofRun = await decompress(script);
-    starts.push(data.item.length);
-    for (const item of ofRun.item) {
-      data.item.push(item);
-      data.run.push(columns.length);
-    }
-    columns.push(ofRun);
+  const questions = items.id.map((id, index) => ({ id, answers: [], of: (name) => items[name][index] }));
+  for (const [run, script] of [...document.querySelectorAll('.packed-run')].entries()) {
+    const columns = await decompress(script);
+    columns.item.forEach((item, number) => {
+      const get = (name) => (Array.isArray(columns[name]) ? columns[name][number] : columns[name].same);
+      questions[item].answers.push({ run, get });
+    });
   }
-  data.get = (number, name) => {
-    const column = columns[data.run[number]][name];
-    return Array.isArray(column) ? column[number - starts[data.run[number]]] : column.same;
-  };
-  data.of = (number, name) => items[name][data.item[number]];
-  data.outcome = (number) => {
-    if (data.get(number, 'correct')) return 'correct';
-    const status = data.get(number, 'status');
-    return status === 'ok' ? 'incorrect' : status;
-  };
-  data.outcomeText = (number) => {
-    const kind = data.outcome(number) === 'incorrect' && data.get(number, 'kind');
-    return kind ? `incorrect: ${kindName(kind).toLowerCase()}` : data.outcome(number);
-  };
-  data.runText = (number) => {
-    const { label, samples } = pageData.runs[data.run[number]];
-    return samples > 1 ? `${label}, sample ${data.get(number, 'sample') + 1} of ${samples}` : label;
-  };
-  return data;
+  return questions;
 }
 
-function badge(data, number) {
-  const isCorrect = data.get(number, 'correct');
-  return textElement('span', { class: `badge ${isCorrect ? 'good' : 'bad'}` }, data.outcomeText(number));
+const isCorrect = (answer) => Boolean(answer.get('correct'));
+const outcome = (answer) => {
+  if (isCorrect(answer)) return 'correct';
+  return answer.get('status') === 'ok' ? 'incorrect' : answer.get('status');
+};
+const outcomeText = (answer) => {
+  const kind = outcome(answer) === 'incorrect' && answer.get('kind');
+  return kind ? `incorrect: ${kindName(kind).toLowerCase()}` : outcome(answer);
+};
+const runText = ({ run, get }) => {
+  const { label, samples } = pageData.runs[run];
+  return samples > 1 ? `${label}, sample ${get('sample') + 1} of ${samples}` : label;
+};
+
+// The answers of the models that the page is filtered by, or all if none of these is a run.
+function shownAnswers({ answers }) {
+  const named = pageData.runs.map(({ label }) => label.toLowerCase().includes(words()));
+  return named.includes(true) ? answers.filter(({ run }) => named[run]) : answers;
 }
 
-function filteredNumbers(data, value) {
-  const words = value('search').trim().toLowerCase();
-  const matches = words && data.items.prompt.map((prompt, item) => (
-    `${prompt}\n${data.items.id[item]}`.toLowerCase().includes(words)));
-  const numbers = [];
-  for (let number = 0; number < data.total; number += 1) {
-    const outcome = data.outcome(number);
-    if (value('run') !== '' && data.run[number] !== Number(value('run'))) continue;
-    if (value('task') && data.of(number, 'task') !== value('task')) continue;
-    if (words && !matches[data.item[number]]) continue;
-    if (value('outcome') === 'not correct' ? outcome === 'correct' : value('outcome') && outcome !== value('outcome')) continue;
-    if (value('kind') && data.get(number, 'kind') !== value('kind')) continue;
-    numbers.push(number);
-  }
-  const keys = {
-    worst: (number) => (data.outcome(number) === 'incorrect' ? data.get(number, 'smape') ?? 0 : null),
-    hard: (number) => -data.of(number, 'base10'),
-    tokens: (number) => (data.get(number, 'generated') === null ? null : -data.get(number, 'generated')),
-  };
-  const key = keys[value('order')];
-  if (!key) return numbers;
-  return numbers.map((number) => [key(number) ?? Infinity, number])
-    .sort((a, b) => (a[0] === b[0] ? a[1] - b[1] : a[0] - b[0])).map(([, number]) => number);
+function matchesRun(answers, run, wanted) {
+  const own = run === '' ? answers : answers.filter((answer) => answer.run === Number(run));
+  if (!wanted) return run === '' || own.length > 0;
+  return own.some((answer) => (wanted === 'not correct' ? !isCorrect(answer) : outcome(answer) === wanted));
+}
+
+function matches(question, search) {
+  const answers = shownAnswers(question);
+  const size = question.of('base10');
+  return answers.length > 0
+    && (!value('task') || question.of('task') === value('task'))
+    && (!value('from') || size >= Number(value('from')))
+    && (!value('to') || size <= Number(value('to')))
+    && matchesRun(answers, value('a'), value('a-is'))
+    && matchesRun(answers, value('b'), value('b-is'))
+    && (!value('kind') || answers.some((answer) => (
+      answer.get('kind') === value('kind') && ['', String(answer.run)].includes(value('a')))))
+    && (!search || [question.id, question.of('prompt'), ...answers.map((answer) => flat(answer.get('parsed') ?? '').join(', '))]
+      .some((text) => text.toLowerCase().includes(search)));
+}
+
+const share = (answers) => answers.filter((answer) => !isCorrect(answer)).length / answers.length;
+const ORDERS = {
+  '': ({ answers }) => -share(answers),
+  worst: ({ answers }) => Math.min(...answers.map((answer) => answer.get('smape') ?? Number(isCorrect(answer)))),
+  hard: ({ question }) => -question.of('base10'),
+  tokens: ({ answers }) => -Math.max(...answers.map((answer) => answer.get('generated') ?? 0)),
+  dataset: () => 0,
+};
+
+function filteredQuestions(questions) {
+  const search = value('text').trim().toLowerCase();
+  const key = ORDERS[value('order')] ?? ORDERS[''];
+  return questions.filter((question) => matches(question, search))
+    .map((question) => [key({ question, answers: shownAnswers(question) }), question])
+    .sort((a, b) => a[0] - b[0]).map(([, question]) => question);
 }
 
 // A row of the list; its details are made when it is opened.
-function listRow(data, number) {
+function listRow(question, isOpen) {
+  const answers = shownAnswers(question);
+  const correct = answers.filter(isCorrect).length;
+  const text = answers.length > 1 ? `${correct} of ${answers.length} correct` : outcomeText(answers[0]);
+  const quality = { [answers.length]: 'good', 0: 'bad' }[correct] ?? 'mixed';
   const details = element(
     'details',
     {},
     element(
       'summary',
       {},
-      badge(data, number),
-      textElement('span', { class: 'what' }, `${taskName(data.of(number, 'task'))} · δ ${data.of(number, 'base10')} · ${data.runText(number)}`),
-      textElement('span', { class: 'question' }, data.of(number, 'prompt').slice(0, 160)),
+      textElement('span', { class: `badge ${quality}` }, text),
+      textElement('span', { class: 'what' }, `${taskName(question.of('task'))} · δ ${question.of('base10')}`),
+      textElement('span', { class: 'question' }, question.of('prompt').slice(0, 160)),
     ),
   );
   details.addEventListener('toggle', () => {
-    if (details.open && details.children.length === 1) details.append(responseDetails(data, number));
+    if (details.open && details.children.length === 1) details.append(questionDetails(question));
+    if (details.open !== (value('q') === question.id)) {
+      if (details.open) state.set('q', question.id);
+      else state.delete('q');
+      writeAddress();
+    }
   });
+  details.open = isOpen;
   return element('li', {}, details);
 }
 
@@ -104,150 +121,145 @@ function block(title, text) {
   return section;
 }
 
-function responseDetails(data, number) {
-  const get = (name) => data.get(number, name);
-  const truth = get('label') ?? data.of(number, 'truth');
-  const parsed = get('parsed');
-  const article = element('article', {}, block('Question', data.of(number, 'prompt')));
-  if (parsed === null) {
-    article.append(block('Correct answer', [truth].flat().join(', ')), element('p', {}, `No answer could be read (${data.outcome(number)}).`));
-  } else {
-    article.append(element('h3', {}, 'Correct and given answer'), ...comparison(truth, parsed, get('shift'), get('first_difference'), get('correct')));
-  }
-  const kind = get('kind');
-  if (kind) article.append(textElement('p', { class: 'soft' }, pageData.kinds[kind] ?? kind));
-  if (get('label') !== null) article.append(block('Exact answer (the study scored against the label above)', [data.of(number, 'truth')].flat().join(', ')));
-  if (get('text') !== null) article.append(block('Response', get('text')));
-  if (get('reasoning')) article.append(block('Reasoning', get('reasoning')));
-  if (get('failure') !== null) article.append(block('Failed request', get('failure')));
-  article.append(...otherResponses(data, number), textElement('p', { class: 'soft' }, facts(data, number)));
-  return article;
+function questionDetails(question) {
+  const answers = shownAnswers(question);
+  const link = element('a', { href: `#q=${encodeURIComponent(question.id)}` }, 'Link to this question');
+  return element(
+    'article',
+    {},
+    block('Question', question.of('prompt')),
+    comparison(question, answers),
+    ...answers.map((answer) => responseDetails(question, answer)),
+    element('p', { class: 'soft' }, link, ' · ', question.id),
+  );
 }
 
-function facts(data, number) {
-  const get = (name) => data.get(number, name);
-  const smape = get('smape');
-  return [
-    data.of(number, 'id'),
-    smape !== null && `log-sMAPE ${(100 * smape).toFixed(1)}`,
+// One line per answer, aligned with the exact answer by place value, the first difference marked.
+function comparison(question, answers) {
+  const heads = ['Run', 'Answer', 'Outcome', 'Tokens', 'Seconds', 'USD']
+    .map((name, index) => element('th', { scope: 'col', class: index < 3 ? 'text' : '' }, name));
+  const truth = question.of('truth');
+  const left = Math.max(0, ...answers.map((answer) => -answer.get('shift')));
+  const line = (name, answer, digits, ...cells) => element(
+    'tr',
+    { class: answer && isCorrect(answer) ? 'good' : '' },
+    textElement('th', { scope: 'row', class: 'name' }, name),
+    element('td', { class: 'digits' }, digits),
+    ...cells.map((text, index) => textElement('td', { class: index ? '' : 'text' }, text)),
+  );
+  const rows = [line('Exact answer', null, digitsOf(truth, left, null), '', '', '', '')];
+  for (const answer of answers) {
+    const { get } = answer;
+    if (get('label') !== null) rows.push(line('Label that the study scored against', null, digitsOf(get('label'), left, null), '', '', '', ''));
+    rows.push(line(
+      runText(answer),
+      answer,
+      get('parsed') === null ? '–' : digitsOf(get('parsed'), left + get('shift'), difference(answer, left)),
+      [outcomeText(answer), describeDifference(truth, answer)].filter(Boolean).join('. '),
+      get('generated') === null ? '–' : formatCount(get('generated')),
+      get('latency') === null ? '–' : String(get('latency')),
+      get('cost') === null ? '–' : get('cost').toPrecision(3),
+    ));
+  }
+  const table = element('table', { class: 'answers' }, element('thead', {}, element('tr', {}, ...heads)), element('tbody', {}, ...rows));
+  return element('div', { class: 'scroll', tabindex: '0', role: 'group', 'aria-label': 'Answers of all runs' }, table);
+}
+
+// The column of the first difference after the exact answer has moved to the right by `left`.
+function difference({ get }, left) {
+  const first = get('first_difference');
+  return first === null || Array.isArray(get('parsed')) ? first : first + left - Math.max(0, -get('shift'));
+}
+
+function digitsOf(answer, indent, first) {
+  const code = element('code', {});
+  const isList = Array.isArray(answer);
+  const parts = isList ? answer.map((text, index) => (index ? `, ${text}` : text)) : [...' '.repeat(indent) + answer];
+  if (first === null || (!isList && answer.length > MAX_ALIGNED_LENGTH)) return putText(code, parts.join(''));
+  while (parts.length <= first) parts.push(' ');
+  putText(code, parts.slice(0, first).join(''));
+  code.append(textElement('mark', {}, parts[first]), textElement('span', { class: 'after' }, parts.slice(first + 1).join('')));
+  return code;
+}
+
+function describeDifference(exact, answer) {
+  const [parsed, shift, first] = ['parsed', 'shift', 'first_difference'].map(answer.get);
+  const truth = answer.get('label') ?? exact;
+  if (parsed === null) return 'No answer could be read';
+  if (first === null) return isCorrect(answer) ? '' : 'Equal value, different notation';
+  if (isCorrect(answer)) return 'They differ only after the compared digits';
+  if (Array.isArray(truth)) return `First difference: element ${first + 1} of ${truth.length}`;
+  if (!/^-?[0-9.]+$/.test(truth)) return '';
+  if (truth.startsWith('-') !== parsed.startsWith('-')) return 'The signs differ';
+  const aligned = ' '.repeat(Math.max(0, -shift)) + truth;
+  const agreed = aligned.slice(0, first).replace(/[^0-9]/g, '').replace(/^0+/, '');
+  if (shift && !agreed) return 'Different number of digits before the decimal point';
+  if (!agreed && aligned[first] === '0') return 'Different order of magnitude';
+  return `First difference: significant digit ${agreed.length + 1}`;
+}
+
+// The response behind an answer, folded unless it is the only one.
+function responseDetails(question, answer) {
+  const { get } = answer;
+  const parts = [];
+  if (get('kind')) parts.push(textElement('p', { class: 'soft' }, pageData.kinds[get('kind')] ?? get('kind')));
+  if (get('text') !== null) parts.push(block('Response', get('text')));
+  if (get('reasoning')) parts.push(block('Reasoning', get('reasoning')));
+  if (get('failure') !== null) parts.push(block('Failed request', get('failure')));
+  const facts = [
+    get('smape') !== null && `log-sMAPE ${(100 * get('smape')).toFixed(1)}`,
     get('digits') !== null && `${get('digits')} leading digits correct`,
-    get('generated') !== null && `${formatCount(get('generated'))} tokens`,
-    get('cost') && `$${get('cost').toPrecision(3)}`,
     get('finish') && `finished: ${get('finish')}`,
     get('served') && `served by ${get('served')}`,
   ].filter(Boolean).join(' · ');
+  const details = element('details', {}, textElement('summary', {}, `Response of ${runText(answer)}`), ...parts, textElement('p', { class: 'soft' }, facts));
+  details.open = question.answers.length === 1;
+  return details;
 }
 
-// Both answers, aligned by place value, with their first difference marked.
-function comparison(truth, answer, shift, difference, isCorrect) {
-  const text = textElement('p', {}, describeDifference(truth, answer, shift, difference, isCorrect));
-  if (Array.isArray(truth) || Array.isArray(answer)) return [listTable([truth].flat(), [answer].flat(), difference), text];
-  if (Math.max(truth.length, answer.length) > MAX_ALIGNED_LENGTH) return [block('Correct answer', truth), block('Given answer', answer), text];
-  const lines = element('div', { class: 'digits', role: 'group', 'aria-label': 'Correct and given answer, aligned', tabindex: '0' });
-  const pads = [Math.max(0, -shift), Math.max(0, shift)];
-  [['correct', truth], ['given', answer]].forEach(([name, digits], row) => {
-    const line = markDifference(element('code', { class: name }), ' '.repeat(pads[row]) + digits, difference);
-    lines.append(element('span', { class: 'label' }, name), line);
-  });
-  return [lines, text];
-}
-
-function markDifference(target, text, difference) {
-  if (difference === null) return putText(target, text);
-  const chars = Array.from(text.padEnd(difference + 1));
-  putText(target, chars.slice(0, difference).join(''));
-  target.append(
-    textElement('mark', {}, chars[difference]),
-    textElement('span', { class: 'after' }, chars.slice(difference + 1).join('')),
-  );
-  return target;
-}
-
-function listTable(truth, answer, difference) {
-  const heads = ['', 'correct', 'given'].map((name) => element('th', { scope: 'col' }, name));
-  const body = element('tbody');
-  for (let index = 0; index < Math.max(truth.length, answer.length); index += 1) {
-    const isFirst = index === difference;
-    const cells = [truth, answer].map((list) => element('td', {}, textElement(isFirst ? 'mark' : 'span', {}, list[index] ?? ' ')));
-    body.append(element('tr', isFirst ? { class: 'differs' } : {}, element('th', { scope: 'row' }, `${index + 1}`), ...cells));
+function showList(questions) {
+  const field = (name) => document.querySelector(`[data-state=${name}]`);
+  const every = questions.flatMap(({ answers }) => answers);
+  const outcomes = new Set(every.map(outcome));
+  const kinds = new Set(every.map((answer) => answer.get('kind')).filter(Boolean));
+  for (const side of ['a', 'b']) {
+    addOptions(field(side), pageData.runs.keys(), (run) => pageData.runs[run].label);
+    addOptions(field(`${side}-is`), [...outcomes].filter((one) => one !== 'correct').sort(), (one) => `is ${one}`);
   }
-  return element('table', { class: 'elements' }, element('thead', {}, element('tr', {}, ...heads)), body);
-}
-
-function describeDifference(truth, answer, shift, difference, isCorrect) {
-  if (difference === null) return isCorrect ? 'Identical.' : 'Equal value, different notation.';
-  if (isCorrect) return 'Scored as correct: they differ only after the compared digits.';
-  if (Array.isArray(truth)) return `First difference: element ${difference + 1} of ${truth.length}.`;
-  if (!/^-?[0-9.]+$/.test(truth)) return '';
-  if (truth.startsWith('-') !== answer.startsWith('-')) return 'The signs differ.';
-  const aligned = ' '.repeat(Math.max(0, -shift)) + truth;
-  const agreed = aligned.slice(0, difference).replace(/[^0-9]/g, '').replace(/^0+/, '');
-  if (shift && !agreed) return 'Different number of digits before the decimal point.';
-  if (!agreed && aligned[difference] === '0') return 'Different order of magnitude.';
-  return `First difference: significant digit ${agreed.length + 1}.`;
-}
-
-// The other responses to the same question: further samples, and other runs.
-function otherResponses(data, number) {
-  const rows = [];
-  data.item.forEach((item, other) => {
-    if (item !== data.item[number] || other === number) return;
-    const parsed = data.get(other, 'parsed');
-    rows.push(element(
-      'tr',
-      {},
-      textElement('th', { scope: 'row' }, data.runText(other)),
-      element('td', {}, badge(data, other)),
-      textElement('td', { class: 'given' }, parsed === null ? '–' : [parsed].flat().join(', ').slice(0, 60)),
-      element('td', {}, data.get(other, 'generated') === null ? '–' : formatCount(data.get(other, 'generated'))),
-    ));
-  });
-  if (!rows.length) return [];
-  const heads = ['Run', 'Outcome', 'Answer', 'Tokens'].map((name) => element('th', { scope: 'col' }, name));
-  const table = element('table', {}, element('thead', {}, element('tr', {}, ...heads)), element('tbody', {}, ...rows));
-  return [element('h3', {}, 'The same question in other runs and samples'), element('div', { class: 'scroll', tabindex: '0', role: 'group', 'aria-label': 'The same question' }, table)];
-}
-
-function showList(data) {
-  const form = byId('item-filters');
-  const field = (name) => byId(`item-${name}`);
-  const outcomes = new Set();
-  const kinds = new Set();
-  for (let number = 0; number < data.total; number += 1) {
-    outcomes.add(data.outcome(number));
-    if (data.get(number, 'kind')) kinds.add(data.get(number, 'kind'));
-  }
-  addOptions(field('run'), pageData.runs.keys(), (run) => pageData.runs[run].label);
-  addOptions(field('task'), Object.keys(pageData.tasks), taskName);
-  addOptions(field('outcome'), [...outcomes].filter((one) => one !== 'correct').sort(), (one) => one);
   addOptions(field('kind'), [...kinds].sort(), kindName);
-  let numbers = [];
+  byId('run-b').hidden = pageData.runs.length < 2;
+  let chosen = [];
   let shown = 0;
   const show = (count) => {
-    byId('list').append(...numbers.slice(shown, shown + count).map((number) => listRow(data, number)));
+    byId('list').append(...chosen.slice(shown, shown + count).map((question) => listRow(question, question.id === value('q'))));
     shown += count;
-    byId('more').hidden = shown >= numbers.length;
+    byId('more').hidden = shown >= chosen.length;
   };
   const apply = () => {
-    numbers = filteredNumbers(data, (name) => field(name).value);
-    const correct = numbers.filter((number) => data.get(number, 'correct')).length;
-    byId('items-state').textContent = `${formatCount(numbers.length)} of ${formatCount(data.total)} responses, ${formatCount(correct)} correct`;
+    chosen = filteredQuestions(questions);
+    const answers = chosen.flatMap(shownAnswers);
+    const correct = answers.filter(isCorrect).length;
+    byId('items-state').textContent = `${formatCount(chosen.length)} of ${formatCount(questions.length)} questions: ${formatCount(correct)} of ${formatCount(answers.length)} answers are correct`;
+    // A question that the address names is the first one.
+    const named = questions.find(({ id }) => id === value('q'));
+    if (named) chosen = [named, ...chosen.filter((question) => question !== named)];
     byId('list').replaceChildren();
     shown = 0;
     show(FIRST_ROWS);
   };
-  form.addEventListener('input', apply);
-  form.addEventListener('reset', () => setTimeout(apply));
-  form.addEventListener('submit', (event) => event.preventDefault());
   byId('more').addEventListener('click', () => show(MORE_ROWS));
-  form.hidden = false;
-  apply();
+  byId('item-filters').hidden = false;
+  listeners.push(apply);
+  notify();
+  if (value('q')) byId('list').scrollIntoView();
 }
 
+notify();
+byId(value('at'))?.scrollIntoView();
 if (byId('items')) {
   byId('items-state').textContent = 'Loading …';
   // After the first paint, because a large page takes a second to decompress.
-  requestAnimationFrame(() => setTimeout(() => readResponses().then(showList).catch((error) => {
+  requestAnimationFrame(() => setTimeout(() => readQuestions().then(showList).catch((error) => {
     byId('items-state').textContent = 'The responses in this file cannot be read. Run `numbench report` again.';
     throw error;
   })));

@@ -1,4 +1,19 @@
-// Tables: sorting by a column within each heading, and one filter for the rows of all tables.
+// Tables: one order of the models, one filter, and published models folded to a line, for all.
+const tables = [...document.querySelectorAll('table[data-table]')].map((table) => ({
+  name: table.dataset.table,
+  table,
+  heads: [...table.tHead.rows[0].cells],
+  bodies: [...table.tBodies].map((body) => ({
+    body,
+    group: body.querySelector('.group'),
+    rows: [...body.querySelectorAll('tr:not(.group)')],
+  })),
+}));
+const memberName = (node) => pageData.members[node.dataset.member] ?? '';
+const rowTexts = new Map(tables.flatMap(({ bodies }) => bodies.flatMap(({ rows }) => rows))
+  .map((row) => [row, `${memberName(row)} ${row.textContent}`.toLowerCase()]));
+const isPublished = (row) => !row.classList.contains('run');
+
 function sortKey(row, column, isNumeric) {
   const cell = row.cells[column];
   if (cell.dataset.sort !== undefined) return Number(cell.dataset.sort);
@@ -15,51 +30,106 @@ function compareKeys(a, b, direction) {
   return direction * String(a).localeCompare(String(b), 'en', { numeric: true });
 }
 
-function sortable(table) {
-  const bodies = [...table.tBodies].map((body) => (
-    [body, [...body.rows].filter((row) => !row.classList.contains('group'))]));
-  const heads = [...table.tHead.rows[0].cells];
-  heads.forEach((head, column) => {
-    const button = element('button', { type: 'button', class: 'sort' }, ...head.childNodes);
-    head.append(button);
-    const first = 'numeric' in head.dataset ? 'descending' : 'ascending';
-    const second = first === 'descending' ? 'ascending' : 'descending';
-    button.addEventListener('click', () => {
-      const next = { [first]: second, [second]: null }[head.getAttribute('aria-sort')];
-      const order = next === undefined ? first : next;
-      heads.forEach((other) => other.removeAttribute('aria-sort'));
-      if (order) head.setAttribute('aria-sort', order);
-      const direction = order === 'ascending' ? 1 : -1;
-      for (const [body, rows] of bodies) {
-        const sorted = rows.map((row) => [sortKey(row, column, 'numeric' in head.dataset), row]);
-        if (order) sorted.sort((a, b) => compareKeys(a[0], b[0], direction));
-        body.append(...sorted.map(([, row]) => row));
-      }
-    });
-  });
+// The table that is sorted, and the index and direction of its column.
+function sorting() {
+  const [name, field, direction] = value('sort').split(' ');
+  const source = tables.find((one) => one.name === name);
+  const column = source?.heads.findIndex((head) => head.dataset.field === field) ?? -1;
+  return column < 0 ? {} : { source, column, direction };
 }
 
-function filterTables(tables) {
-  const form = byId('table-filters');
-  const [text, task, kind] = ['text', 'task', 'kind'].map((name) => byId(`filter-${name}`));
-  addOptions(task, Object.keys(pageData.tasks), taskName);
-  form.addEventListener('input', () => {
-    const words = text.value.trim().toLowerCase();
-    for (const table of tables) {
-      for (const row of table.querySelectorAll('tbody tr:not(.group)')) {
-        row.hidden = !row.textContent.toLowerCase().includes(words)
-          || Boolean(kind.value && !row.classList.contains(kind.value))
-          || Boolean(task.value && row.dataset.task && row.dataset.task !== task.value);
-      }
-      for (const cell of table.querySelectorAll('th[data-task], td[data-task]')) {
-        cell.hidden = Boolean(task.value) && cell.dataset.task !== task.value;
-      }
+function sortRows({ source, column, direction }, { rows }) {
+  const isNumeric = 'first' in source.heads[column].dataset;
+  const keyed = rows.map((row) => [sortKey(row, column, isNumeric), row]);
+  return keyed.sort((a, b) => compareKeys(a[0], b[0], direction === 'up' ? 1 : -1)).map(([, row]) => row);
+}
+
+// Sorts a table by its column, and all other tables by the order of the models in it.
+let sortedBy = '';
+function applyOrder() {
+  if (value('sort') === sortedBy) return;
+  sortedBy = value('sort');
+  const known = sorting();
+  const order = new Map();
+  for (const part of known.source?.bodies ?? []) {
+    for (const { dataset } of sortRows(known, part)) {
+      if (dataset.member && !order.has(dataset.member)) order.set(dataset.member, order.size);
     }
-  });
-  form.addEventListener('submit', (event) => event.preventDefault());
-  form.hidden = false;
+  }
+  const rank = (row) => order.get(row.dataset.member) ?? order.size;
+  for (const one of tables) {
+    one.heads.forEach((head, column) => {
+      const isSorted = one === known.source && column === known.column;
+      if (isSorted) head.setAttribute('aria-sort', known.direction === 'up' ? 'ascending' : 'descending');
+      else head.removeAttribute('aria-sort');
+    });
+    for (const part of one.bodies) {
+      part.body.append(...(one === known.source ? sortRows(known, part)
+        : [...part.rows].sort((a, b) => rank(a) - rank(b))));
+    }
+  }
 }
 
-const tables = [...document.querySelectorAll('table[data-table]')];
-tables.forEach(sortable);
-filterTables(tables.filter((table) => !table.closest('#answer')));
+function makeSortable({ name, heads }) {
+  for (const head of heads) {
+    const button = element('button', { type: 'button', class: 'sort' }, ...head.childNodes);
+    const first = head.dataset.first ?? 'up';
+    const order = [first, first === 'up' ? 'down' : 'up'].map((way) => `${name} ${head.dataset.field} ${way}`);
+    button.addEventListener('click', () => setState({
+      sort: { [order[0]]: order[1], [order[1]]: '' }[value('sort')] ?? order[0],
+    }));
+    head.append(button);
+  }
+}
+
+// Adds the line that stands for the published models of a table, in their heading or below all rows.
+function fold(one) {
+  const published = one.bodies.flatMap(({ rows }) => rows.filter(isPublished));
+  if (!published.length) return;
+  const part = one.bodies.find(({ group, rows }) => group && rows.every(isPublished));
+  const button = element('button', { type: 'button', class: 'fold' }, `Published configurations (${published.length})`);
+  button.addEventListener('click', () => setState({ published: value('published') ? '' : '1' }));
+  listeners.push(() => button.setAttribute('aria-expanded', Boolean(value('published'))));
+  if (part) {
+    part.group.cells[0].replaceChildren(button);
+    part.isFold = true;
+  } else {
+    const cell = element('th', { colspan: one.heads.length, scope: 'rowgroup' }, button);
+    one.table.append(element('tbody', {}, element('tr', { class: 'group' }, cell)));
+  }
+}
+
+const words = () => value('models').trim().toLowerCase();
+
+function applyFilter() {
+  const [text, task] = [words(), value('task')];
+  for (const { table, bodies } of tables) {
+    for (const { group, rows, isFold } of bodies) {
+      for (const row of rows) {
+        row.hidden = Boolean(!rowTexts.get(row).includes(text)
+          || (task && row.dataset.task && row.dataset.task !== task)
+          || (!value('published') && !text && isPublished(row)));
+      }
+      if (group) group.hidden = !isFold && rows.every((row) => row.hidden);
+    }
+    for (const cell of table.querySelectorAll('th[data-task], td[data-task]')) {
+      cell.hidden = Boolean(task) && cell.dataset.task !== task;
+    }
+  }
+}
+
+// A head stays in view unless its table is wider than the page and scrolls by itself.
+function fit() {
+  for (const { table } of tables) {
+    const frame = table.parentElement;
+    frame.classList.remove('fits');
+    frame.classList.toggle('fits', table.scrollWidth <= frame.clientWidth);
+  }
+}
+
+tables.forEach(makeSortable);
+tables.forEach(fold);
+addOptions(document.querySelector('[data-state=task]'), Object.keys(pageData.tasks), taskName);
+listeners.push(applyOrder, applyFilter, fit);
+window.addEventListener('resize', fit);
+byId('filters').hidden = false;
