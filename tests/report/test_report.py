@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import os
+import re
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from numbench.records import Item, Response, RunInfo
 from numbench.reporting.answer import answers
 from numbench.reporting.build import ReportResult, build_tables
 from numbench.reporting.data import ReportData
+from numbench.reporting.names import shortened
 from numbench.reporting.read import read_report_data
 from numbench.reporting.tables.render import markdown
 from numbench.reporting.terminal import terminal_report
@@ -58,7 +60,8 @@ def elsewhere(run: Run) -> RunInfo:
 
 def on_screen(data: ReportData, width: int = 80) -> str:
     console = SafeConsole(width=width, record=True, file=open(os.devnull, "w"))  # noqa: SIM115
-    console.print(terminal_report(ReportResult(Path("out"), data, build_tables(data))))
+    result = ReportResult(Path("out"), data, build_tables(data))
+    console.print(terminal_report(result, width))
     return console.export_text()
 
 
@@ -252,6 +255,31 @@ def test_the_terminal_fits_80_columns(which: str, report: ReportResult, paper_ru
     lines = on_screen(data).splitlines()
     assert max(map(len, lines)) <= 80
     assert not [line for line in lines if "…" in line and "more" not in line]
+
+
+@pytest.mark.parametrize("width", [80, 50])
+def test_the_terminal_tells_long_names_apart_at_any_width(
+    width: int, synthetic_runs: Path, tmp_path: Path
+) -> None:
+    run = read_run(synthetic_runs / "none")
+    for kind in ("Instruct", "Thinking"):
+        name = f"Qwen/Qwen3-30B-A3B-{kind}-2507-FP8"
+        info = msgspec.structs.replace(elsewhere(run), display=name)
+        write_run(tmp_path / kind, info, run.responses.values())
+    screen = on_screen(read_report_data([tmp_path]), width)
+    lines = screen.splitlines()
+    assert max(map(len, lines)) <= width
+    shown = [line.split()[0] for line in lines if line.startswith("…")]
+    assert len(set(shown)) == 2 and not re.search(r"\d…", screen.split("Compared")[0])
+
+
+@pytest.mark.parametrize(
+    "names",
+    [["a" * 30, "a" * 40], ["x" * 30 + c + "y" * 30 for c in "abc"], ["short", "", "n" * 99]],
+)
+def test_shortened_names_stay_different(names: list[str]) -> None:
+    short = shortened(names, 19)
+    assert len(set(short.values())) == len(names) and max(map(len, short.values())) <= 19
 
 
 def test_an_exact_match_task_of_a_plugin_is_called_that(

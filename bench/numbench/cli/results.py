@@ -223,7 +223,8 @@ def demo(*, dataset: DatasetName = PAPER, out: Out = Path("results/demo")) -> No
 def _print_report(result: ReportResult) -> None:
     from numbench.reporting.terminal import terminal_report
 
-    console().print(terminal_report(result))
+    screen = console()
+    screen.print(terminal_report(result, screen.width))
     scores = "scores.parquet, " if result.data.runs else ""
     print(f"{result.out}: report.html, tables/, figures/, {scores}report.json")
     print(f"next: open {result.out / 'report.html'} in a browser")

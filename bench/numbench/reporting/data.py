@@ -110,6 +110,11 @@ class ReportData:
         """The runs, then the references."""
         return self.runs + self.references
 
+    @property
+    def member_labels(self) -> list[str]:
+        """The labels of the configurations, then of the measurements of horizons."""
+        return [*(one.label for one in self.configurations), *(one.label for one in self.horizons)]
+
     @cached_property
     def datasets(self) -> tuple[DatasetGroup, ...]:
         """The datasets of the runs, in their order."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from rich.console import Group, RenderableType
 from rich.padding import Padding
@@ -15,6 +15,7 @@ from numbench.reporting.comparisons import ALL, task_name
 from numbench.reporting.data import DatasetGroup, ReportData
 from numbench.reporting.estimate import Estimate
 from numbench.reporting.horizon_runs import HorizonRun
+from numbench.reporting.names import shortened
 from numbench.reporting.tables import horizons
 from numbench.reporting.tables.memory import memory_sentence, memory_warnings
 from numbench.reporting.tables.model import BuiltTable, build_table
@@ -32,14 +33,18 @@ _HORIZON_FIELDS = ("task", "unit", "h50", "h90", "questions")
 _VARIANT_FIELDS = ("model", "level", "variant", "difference", "p", "consistent")
 
 
-def terminal_report(result: ReportResult) -> RenderableType:
-    """Return the scores, the answer, and the warnings of a report; fits 80 columns."""
+def terminal_report(result: ReportResult, width: int = WIDTH) -> RenderableType:
+    """Return the scores, the answer, and the warnings of a report; fits a terminal's width."""
     data = result.data
     parts: list[RenderableType] = [Text(_title(data))] if data.runs else []
     found = {known.group.sha256: known.sentences for known in answers(data)}
     for group in data.datasets:
         shown = _shown_references(data, group)
-        parts += [Text(), Text(group.heading, style="bold"), *_score_tables(data, group, shown)]
+        parts += [
+            Text(),
+            Text(group.heading, style="bold"),
+            *_score_tables(data, group, shown, width),
+        ]
         if shown:
             parts.append(Text(_references_note(data, group, shown), style="dim"))
         parts += [Text(), *map(Text, found.get(group.sha256, ()))]
@@ -63,33 +68,37 @@ def _title(data: ReportData) -> str:
     )
 
 
-def _score_tables(data: ReportData, group: DatasetGroup, shown: Sequence[int]) -> Iterator[Table]:
+def _score_tables(
+    data: ReportData, group: DatasetGroup, shown: Sequence[int], width: int
+) -> Iterator[Table]:
     """Yield the table of a dataset, in several parts if its tasks do not fit the width."""
-    for tasks in _blocks(group.tasks):
+    members = [data.configurations[index] for index in (*group.runs, *shown)]
+    names = shortened([one.model for one in members], _NAME_WIDTH)
+    for tasks in _blocks(group.tasks, width):
         table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0), header_style="bold")
         table.add_column("Model", max_width=_NAME_WIDTH, no_wrap=True, overflow="ellipsis")
         for task in (ALL, *tasks):
             table.add_column(task_name(task), justify="right", no_wrap=True)
         for index in group.runs:
-            _add_rows(table, data, index, tasks)
+            _add_rows(table, data, index, tasks, names)
         if shown:
             table.add_row(Text(_REFERENCES, style="dim"))
         for index in shown:
-            _add_rows(table, data, index, tasks, "dim")
+            _add_rows(table, data, index, tasks, names, "dim")
         yield table
 
 
-def _blocks(tasks: Sequence[str]) -> Iterator[Sequence[str]]:
+def _blocks(tasks: Sequence[str], width: int) -> Iterator[Sequence[str]]:
     """Yield the tasks in parts that fit the width beside names and means."""
     block: list[str] = []
-    room = left = WIDTH - _NAME_WIDTH - 6
+    room = left = min(width, WIDTH) - _NAME_WIDTH - 6
     for task in tasks:
-        width = max(len(task_name(task)), 4) + 1
-        if block and width > left:
+        needed = max(len(task_name(task)), 4) + 1
+        if block and needed > left:
             yield block
             block, left = [], room
         block.append(task)
-        left -= width
+        left -= needed
     yield block
 
 
@@ -114,7 +123,12 @@ def _references_note(data: ReportData, group: DatasetGroup, shown: Sequence[int]
 
 
 def _add_rows(
-    table: Table, data: ReportData, index: int, tasks: Sequence[str], style: str = ""
+    table: Table,
+    data: ReportData,
+    index: int,
+    tasks: Sequence[str],
+    names: Mapping[str, str],
+    style: str = "",
 ) -> None:
     """Add a line with the name and the scores, one with the level and the intervals, and notes."""
     one = data.configurations[index]
@@ -125,12 +139,13 @@ def _add_rows(
         values.append(Text(_score(estimate), style="" if values else "bold"))
         half = "pub." if data.is_published(one, task) else _half(estimate)
         halves.append(Text(half, style="dim"))
-    table.add_row(Text(_shortened(one.model)), *values, style=style)
+    table.add_row(Text(names[one.model]), *values, style=style)
     every = len(data.group_of(one).tasks)
     fewer = f"{len(one.tasks)} of {every} tasks" if len(one.tasks) < every else ""
     table.add_row(Text(f" {one.level}", style="dim"), *halves)
     for note in filter(None, (one.note, fewer)):
-        table.add_row(Text(_shortened(f" {note}"), style="dim"))
+        note = f" {note}"
+        table.add_row(Text(shortened([note], _NAME_WIDTH)[note], style="dim"))
 
 
 def _score(estimate: Estimate | None) -> str:
@@ -143,14 +158,6 @@ def _half(estimate: Estimate | None) -> str:
         return ""
     half = (estimate.high - estimate.low) / 2
     return f"±{half:.1f}" if half < 9.95 else f"±{half:.0f}"
-
-
-def _shortened(name: str) -> str:
-    """Return a name that fits its column: the middle of a longer one is cut out."""
-    if len(name) <= _NAME_WIDTH:
-        return name
-    start = (_NAME_WIDTH - 1) // 2
-    return f"{name[:start]}…{name[start + 1 - _NAME_WIDTH :]}"
 
 
 def _further_tables(result: ReportResult) -> Iterator[RenderableType]:

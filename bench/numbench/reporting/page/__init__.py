@@ -138,7 +138,7 @@ def _page_data(data: ReportData, responses: int) -> dict[str, object]:
         "tasks": {task: TASKS[task].display for task in data.tasks},
         "kinds": {kind.name: f"{kind.display}. {kind.definition}" for kind in CATEGORIES},
         "responses": responses,
-        "members": [escape_invisible(one.label) for one in (*data.configurations, *data.horizons)],
+        "members": [escape_invisible(label) for label in data.member_labels],
         "runs": [
             {
                 "label": escape_invisible(f"{run.label}, {run.dataset}" if several else run.label),
